@@ -1,0 +1,80 @@
+/**
+ * The codec as the protocol sees it: random linear network coding over GF(2^8), polynomial 0x11D
+ * (x^8 + x^4 + x^3 + x^2 + 1), on generations of `symbolCount` symbols of `symbolBytes` bytes each.
+ * Implemented by native-codec (Node addon) and wasm-codec (WebAssembly). Words: RFC 8406.
+ *
+ * Misuse (a length that does not match, an index out of range, a count over the limit) throws a
+ * `CodecError` that names the value got and the limit. A linearly dependent symbol is not misuse.
+ * Each object owns memory outside the JavaScript heap: call `free()` once; use after it throws.
+ */
+export interface Codec {
+  /** The engine in use, e.g. `native/gfni512`, `native/avx2`, `wasm/simd128`, `wasm/scalar`. */
+  readonly engine: string;
+  /** symbolCount 1..256, symbolBytes 1..65536. */
+  createEncoder(symbolCount: number, symbolBytes: number): Encoder;
+  createDecoder(symbolCount: number, symbolBytes: number): Decoder;
+  createRecoder(symbolCount: number, symbolBytes: number): Recoder;
+  /** The `symbolCount` coding coefficients that `seed` (u32) stands for on the wire: protocol.md §5.3. */
+  coefficients(seed: number, symbolCount: number): Uint8Array;
+}
+
+export interface Encoder {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  /**
+   * Sets source symbols from `firstIndex` on; `bytes` is cut into symbols, the last one padded with zeros.
+   * Bytes beyond the generation's end are an error.
+   */
+  setSymbols(firstIndex: number, bytes: Uint8Array): void;
+  /** Writes one coded symbol per seed into `out` (`seeds.length * symbolBytes` bytes), one after another. */
+  encodeSeeds(seeds: Uint32Array, out: Uint8Array): void;
+  /** Writes the coded symbol of `coefficients` (`symbolCount` bytes) into `out` (`symbolBytes` bytes). */
+  encodeVector(coefficients: Uint8Array, out: Uint8Array): void;
+  free(): void;
+}
+
+/** Each `add*` returns true when the symbol was innovative (raised the rank), false when it was redundant. */
+export interface Decoder {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  /** Degrees of freedom received, 0..symbolCount. */
+  readonly rank: number;
+  /** Source symbol `index` as it is; `payload` has `symbolBytes` bytes. */
+  addSystematic(index: number, payload: Uint8Array): boolean;
+  addSeeded(seed: number, payload: Uint8Array): boolean;
+  addVector(coefficients: Uint8Array, payload: Uint8Array): boolean;
+  /** True once source symbol `index` is determined, which can be before full rank. */
+  isDecoded(index: number): boolean;
+  /** Copies `count` source symbols from `firstIndex` into `out`; throws if one of them is not decoded. */
+  read(firstIndex: number, count: number, out: Uint8Array): void;
+  free(): void;
+}
+
+/** Makes fresh coded symbols from received ones, coefficient vectors expressed on the source symbols. */
+export interface Recoder {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  readonly rank: number;
+  addVector(coefficients: Uint8Array, payload: Uint8Array): boolean;
+  addSeeded(seed: number, payload: Uint8Array): boolean;
+  addSystematic(index: number, payload: Uint8Array): boolean;
+  /**
+   * Combines all held symbols with the multipliers that `seed` stands for (`rank` of them); writes the
+   * resulting coefficient vector (`symbolCount` bytes) and payload (`symbolBytes` bytes). Throws at rank 0.
+   */
+  recode(seed: number, outCoefficients: Uint8Array, outPayload: Uint8Array): void;
+  free(): void;
+}
+
+/** Misuse of a codec object: `what` was `got`, allowed is `limit`. */
+export class CodecError extends Error {
+  override readonly name = "CodecError";
+  constructor(
+    readonly what: string,
+    readonly got: number,
+    readonly limit: number,
+    message = `${what}: got ${got}, limit ${limit}`,
+  ) {
+    super(message);
+  }
+}

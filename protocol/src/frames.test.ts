@@ -1,0 +1,115 @@
+/** Frames: every layout of protocol.md §4 there and back, both sides of each limit, and garbage. */
+import { encodeFrame, parseFrame, requestIdOf } from "./frames";
+import { LIMITS } from "./limits";
+import { xorshift128 } from "./rng";
+import type { Frame, RequestFrame } from "./types";
+
+const request: RequestFrame = {
+  type: "request",
+  requestId: 7,
+  mode: "coded-mutp",
+  symbolBytes: 1100,
+  generationSize: 24,
+  windowPackets: 240,
+  url: "https://example.org/v/seg-1.m4s?token=é",
+  range: { start: 2 ** 40, end: 2 ** 40 + 99 },
+};
+const payload = Uint8Array.from({ length: 64 }, (_, i) => i);
+const data = { type: "data", requestId: 1, sequence: 9, generationIndex: 3, payload } as const;
+const feedback = { type: "feedback", requestId: 5, feedbackSequence: 6, nextSequence: 12, receivedPackets: 11, base: 4 } as const;
+
+const frames: [string, Frame][] = [
+  ["request with a range", request],
+  ["request without a range", { type: "request", requestId: 1, mode: "uncoded-mutp", symbolBytes: 64, generationSize: 1, windowPackets: 1, url: "http://a/" }],
+  ["pending", { type: "pending", requestId: 0xffffffff }],
+  ["plan", { type: "plan", requestId: 2, head: { status: 206, totalBytes: 100, headers: { etag: '"x"', "content-type": "video/mp4" }, serverFetchMs: 12 } }],
+  ["reject with numbers", { type: "reject", requestId: 2, rejection: { kind: "chunkTooLarge", message: "too large", got: 5e9, limit: 1 } }],
+  ["reject without numbers", { type: "reject", requestId: 2, rejection: { kind: "egressRefused", message: "" } }],
+  ["end", { type: "end", requestId: 2, sentPackets: 77 }],
+  ["systematic data", { ...data, coding: { kind: "systematic", symbolIndex: 23 } }],
+  ["seeded data", { ...data, coding: { kind: "seed", seed: 0xdeadbeef } }],
+  ["vector data", { ...data, coding: { kind: "vector", coefficients: Uint8Array.of(1, 2, 3) } }],
+  ["symbol feedback", { ...feedback, final: false, reason: "none", received: { kind: "symbols", count: 9, bitmap: Uint8Array.of(255, 1) } }],
+  ["DoF feedback", { ...feedback, final: true, reason: "complete", received: { kind: "degreesOfFreedom", counts: Uint8Array.of(24, 3) } }],
+  ["ping", { type: "ping", token: 1 }],
+  ["pong", { type: "pong", token: 2 }],
+];
+
+test.each(frames)("frames: a %s survives the wire", (_name, frame) => {
+  expect(parseFrame(encodeFrame(frame))).toEqual(frame);
+});
+
+test.each(frames)("frames: a truncated %s is an error, at every length", (_name, frame) => {
+  const bytes = encodeFrame(frame);
+  const shortest = frame.type === "data" ? bytes.length - frame.payload.length + LIMITS.symbolBytesMin : bytes.length;
+  for (let length = 0; length < shortest; length++) expect(parseFrame(bytes.slice(0, length)).type).toBe("parseError");
+});
+
+test.each(frames.filter(([, frame]) => frame.type !== "data"))("frames: a %s with a byte too many is an error", (_name, frame) => {
+  const bytes = encodeFrame(frame);
+  expect(parseFrame(Uint8Array.from([...bytes, 0])).type).toBe("parseError");
+});
+
+test("frames: the request id of each frame can be read without parsing", () => {
+  for (const [, frame] of frames) {
+    expect(requestIdOf(encodeFrame(frame))).toBe("requestId" in frame ? frame.requestId : undefined);
+  }
+  expect(requestIdOf(new Uint8Array(0))).toBeUndefined();
+  expect(requestIdOf(Uint8Array.of(0x02, 0, 0, 0))).toBeUndefined();
+});
+
+const edges: [string, Partial<RequestFrame>, boolean][] = [
+  ["symbolBytes at its least", { symbolBytes: LIMITS.symbolBytesMin }, true],
+  ["symbolBytes under its least", { symbolBytes: LIMITS.symbolBytesMin - 1 }, false],
+  ["symbolBytes at its most", { symbolBytes: LIMITS.symbolBytesMax }, true],
+  ["symbolBytes over its most", { symbolBytes: LIMITS.symbolBytesMax + 1 }, false],
+  ["generationSize 0", { generationSize: 0 }, false],
+  ["generationSize at its most", { generationSize: LIMITS.generationSizeMax }, true],
+  ["generationSize over its most", { generationSize: LIMITS.generationSizeMax + 1 }, false],
+  ["windowPackets at its most", { windowPackets: LIMITS.windowPacketsMax }, true],
+  ["windowPackets over its most", { windowPackets: LIMITS.windowPacketsMax + 1 }, false],
+  ["a one-byte range", { range: { start: 5, end: 5 } }, true],
+  ["an inverted range", { range: { start: 5, end: 4 } }, false],
+  ["the longest URL", { url: "h".repeat(LIMITS.urlBytesMax) }, true],
+  ["a URL one byte longer", { url: "h".repeat(LIMITS.urlBytesMax + 1) }, false],
+];
+test.each(edges)("frames: a request with %s", (_name, change, allowed) => {
+  const parsed = parseFrame(encodeFrame({ ...request, ...change }));
+  expect(parsed.type).toBe(allowed ? "request" : "parseError");
+  if (parsed.type === "parseError") {
+    expect(parsed.requestId).toBe(request.requestId);
+    expect(parsed.rejection.message).toMatch(/got \d+, limit \d+/);
+  }
+});
+
+test("frames: another protocol version is refused by name", () => {
+  const bytes = encodeFrame(request);
+  bytes[1] = 2;
+  expect(parseFrame(bytes)).toMatchObject({ type: "parseError", requestId: 7, rejection: { kind: "versionUnsupported", got: 2, limit: 1 } });
+});
+
+test("frames: a data frame over one SCTP chunk is refused, the longest within it is not", () => {
+  const coding = { kind: "vector", coefficients: new Uint8Array(4) } as const;
+  const longest = encodeFrame({ ...data, coding, payload: new Uint8Array(LIMITS.symbolBytesMax) });
+  expect(longest.length).toBe(LIMITS.dataFrameBytesMax);
+  expect(parseFrame(longest).type).toBe("data");
+  const over = encodeFrame({ ...data, coding: { kind: "vector", coefficients: new Uint8Array(5) }, payload: new Uint8Array(LIMITS.symbolBytesMax) });
+  expect(parseFrame(over).type).toBe("parseError");
+});
+
+test("frames: a reject's message is cut at its limit, on a character's edge", () => {
+  const message = "é".repeat(LIMITS.rejectMessageBytesMax);
+  const parsed = parseFrame(encodeFrame({ type: "reject", requestId: 1, rejection: { kind: "k", message } }));
+  expect(parsed).toMatchObject({ type: "reject", rejection: { message: "é".repeat(LIMITS.rejectMessageBytesMax / 2) } });
+});
+
+test("frames: 200,000 mutated frames and random bytes never throw (seed 1)", () => {
+  const rng = xorshift128(1);
+  const samples = frames.map(([, frame]) => encodeFrame(frame));
+  for (let i = 0; i < 200_000; i++) {
+    const base = rng() % 4 === 0 ? new Uint8Array(rng() % 64) : samples[rng() % samples.length]!.slice();
+    for (let k = rng() % 6; k > 0 && base.length > 0; k--) base[rng() % base.length] = rng();
+    const bytes = rng() % 3 === 0 ? base.subarray(0, rng() % (base.length + 1)) : base;
+    parseFrame(bytes);
+  }
+});

@@ -1,0 +1,371 @@
+/**
+ * Frames to bytes and back: docs/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
+ * returns obeys every limit, so nothing behind it checks a length again. Big-endian throughout.
+ */
+import { LIMITS, PROTOCOL_VERSION } from "./limits";
+import { rejection } from "./geometry";
+import type { ByteRange, Coding, DataFrame, FeedbackFrame, FinalReason, Frame, ParseError, Rejection, RequestFrame } from "./types";
+
+export const FRAME_TYPE = {
+  request: 0x01,
+  pending: 0x02,
+  plan: 0x03,
+  reject: 0x04,
+  end: 0x05,
+  dataSystematic: 0x10,
+  dataSeed: 0x11,
+  dataVector: 0x12,
+  feedback: 0x20,
+  ping: 0x30,
+  pong: 0x31,
+} as const;
+
+const MODES = ["uncoded-mutp", "coded-mutp"] as const;
+const REASONS: readonly FinalReason[] = ["none", "complete", "aborted", "rejected"];
+const U48_MAX = 2 ** 48 - 1;
+const FLAG_RANGE = 1;
+const FLAG_GOT = 1;
+const FLAG_LIMIT = 2;
+const FLAG_FINAL = 1;
+const FLAG_DEGREES = 2;
+
+const utf8 = new TextEncoder();
+const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Bytes of a data frame before its payload. */
+export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): number {
+  if (coding === "systematic") return 12;
+  return coding === "seed" ? 15 : 12 + symbolCount;
+}
+
+// ---- reading -------------------------------------------------------------------------------------
+
+class Malformed extends Error {
+  constructor(readonly rejection: Rejection) {
+    super(rejection.message);
+  }
+}
+
+function refuse(kind: string, text: string, got: number, limit: number): never {
+  throw new Malformed(rejection(kind, text, got, limit));
+}
+
+class Reader {
+  private readonly view: DataView;
+  private position = 0;
+  requestId: number | undefined;
+
+  constructor(private readonly bytes: Uint8Array) {
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  private advance(count: number): number {
+    const at = this.position;
+    if (at + count > this.bytes.length) refuse("frameTruncated", "The frame ends early", this.bytes.length, at + count);
+    this.position = at + count;
+    return at;
+  }
+  u8(): number {
+    return this.view.getUint8(this.advance(1));
+  }
+  u16(): number {
+    return this.view.getUint16(this.advance(2));
+  }
+  u32(): number {
+    return this.view.getUint32(this.advance(4));
+  }
+  u48(): number {
+    const high = this.u16();
+    return high * 2 ** 32 + this.u32();
+  }
+  f64(): number {
+    return this.view.getFloat64(this.advance(8));
+  }
+  take(count: number): Uint8Array {
+    const at = this.advance(count);
+    return this.bytes.subarray(at, at + count);
+  }
+  rest(): Uint8Array {
+    return this.take(this.bytes.length - this.position);
+  }
+  text(byteCount: number, limit: number, what: string): string {
+    if (byteCount > limit) refuse(`${what}TooLong`, `The ${what} is too long`, byteCount, limit);
+    try {
+      return utf8Decoder.decode(this.take(byteCount));
+    } catch (error) {
+      if (error instanceof Malformed) throw error;
+      throw new Malformed({ kind: "notUtf8", message: `The ${what} is not UTF-8.` });
+    }
+  }
+  within(value: number, min: number, max: number, what: string): number {
+    if (value < min) refuse(`${what}TooSmall`, `${what} is too small`, value, min);
+    if (value > max) refuse(`${what}TooLarge`, `${what} is too large`, value, max);
+    return value;
+  }
+  end(): void {
+    if (this.position !== this.bytes.length) {
+      refuse("frameTooLong", "The frame goes on after its end", this.bytes.length, this.position);
+    }
+  }
+}
+
+/** The request a frame belongs to, without parsing it: to route it. Undefined for pings and for what is too short. */
+export function requestIdOf(bytes: Uint8Array): number | undefined {
+  const type = bytes[0];
+  const at = type === FRAME_TYPE.request ? 2 : 1;
+  if (type === undefined || type === FRAME_TYPE.ping || type === FRAME_TYPE.pong || bytes.length < at + 4) return undefined;
+  return new DataView(bytes.buffer, bytes.byteOffset + at, 4).getUint32(0);
+}
+
+export function parseFrame(bytes: Uint8Array): Frame | ParseError {
+  if (bytes.length > LIMITS.messageBytesMax) {
+    return {
+      type: "parseError",
+      rejection: rejection("frameTooLong", "The frame is too long", bytes.length, LIMITS.messageBytesMax),
+    };
+  }
+  const reader = new Reader(bytes);
+  try {
+    return parseBody(reader, bytes.length);
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    const parseError: ParseError = { type: "parseError", rejection: error.rejection };
+    if (reader.requestId !== undefined) parseError.requestId = reader.requestId;
+    return parseError;
+  }
+}
+
+function parseBody(reader: Reader, frameBytes: number): Frame {
+  const type = reader.u8();
+  if (type === FRAME_TYPE.ping || type === FRAME_TYPE.pong) {
+    const token = reader.u32();
+    reader.end();
+    return { type: type === FRAME_TYPE.ping ? "ping" : "pong", token };
+  }
+  const version = type === FRAME_TYPE.request ? reader.u8() : PROTOCOL_VERSION;
+  const requestId = (reader.requestId = reader.u32());
+  if (version !== PROTOCOL_VERSION) {
+    refuse("versionUnsupported", "The protocol version is not supported", version, PROTOCOL_VERSION);
+  }
+  switch (type) {
+    case FRAME_TYPE.request:
+      return parseRequest(reader, requestId);
+    case FRAME_TYPE.pending:
+      reader.end();
+      return { type: "pending", requestId };
+    case FRAME_TYPE.plan:
+      return parsePlan(reader, requestId);
+    case FRAME_TYPE.reject:
+      return parseReject(reader, requestId);
+    case FRAME_TYPE.end: {
+      const sentPackets = reader.u32();
+      reader.end();
+      return { type: "end", requestId, sentPackets };
+    }
+    case FRAME_TYPE.dataSystematic:
+    case FRAME_TYPE.dataSeed:
+    case FRAME_TYPE.dataVector:
+      return parseData(reader, requestId, type, frameBytes);
+    case FRAME_TYPE.feedback:
+      return parseFeedback(reader, requestId);
+    default:
+      return refuse("frameTypeUnknown", "The frame type is not known", type, FRAME_TYPE.pong);
+  }
+}
+
+function parseRequest(reader: Reader, requestId: number): RequestFrame {
+  const mode = MODES[reader.within(reader.u8(), 0, MODES.length - 1, "mode")]!;
+  const symbolBytes = reader.within(reader.u16(), LIMITS.symbolBytesMin, LIMITS.symbolBytesMax, "symbolBytes");
+  const generationSize = reader.within(reader.u16(), 1, LIMITS.generationSizeMax, "generationSize");
+  const windowPackets = reader.within(reader.u16(), 1, LIMITS.windowPacketsMax, "windowPackets");
+  const flags = reader.u8();
+  let range: ByteRange | undefined;
+  if (flags & FLAG_RANGE) {
+    range = { start: reader.u48(), end: reader.u48() };
+    if (range.end < range.start) refuse("rangeInverted", "The range ends before it starts", range.end, range.start);
+  }
+  const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
+  reader.end();
+  const frame: RequestFrame = { type: "request", requestId, mode, symbolBytes, generationSize, windowPackets, url };
+  if (range) frame.range = range;
+  return frame;
+}
+
+function parsePlan(reader: Reader, requestId: number): Frame {
+  const status = reader.within(reader.u16(), 100, 599, "status");
+  const totalBytes = reader.within(reader.u32(), 0, LIMITS.chunkBytesMax, "totalBytes");
+  const serverFetchMs = reader.u32();
+  const count = reader.within(reader.u8(), 0, LIMITS.planHeadersMax, "headerCount");
+  const headers: Record<string, string> = {};
+  for (let i = 0; i < count; i++) {
+    const name = reader.text(reader.u8(), 255, "headerName");
+    headers[name] = reader.text(reader.u16(), LIMITS.headerValueBytesMax, "headerValue");
+  }
+  reader.end();
+  return { type: "plan", requestId, head: { status, totalBytes, headers, serverFetchMs } };
+}
+
+function parseReject(reader: Reader, requestId: number): Frame {
+  const flags = reader.u8();
+  const value: Rejection = {
+    kind: reader.text(reader.u8(), 255, "kind"),
+    message: reader.text(reader.u16(), LIMITS.rejectMessageBytesMax, "message"),
+  };
+  if (flags & FLAG_GOT) value.got = reader.f64();
+  if (flags & FLAG_LIMIT) value.limit = reader.f64();
+  reader.end();
+  return { type: "reject", requestId, rejection: value };
+}
+
+function parseData(reader: Reader, requestId: number, type: number, frameBytes: number): DataFrame {
+  reader.within(frameBytes, 0, LIMITS.dataFrameBytesMax, "dataFrameBytes");
+  const sequence = reader.u32();
+  const generationIndex = reader.u16();
+  let coding: Coding;
+  if (type === FRAME_TYPE.dataSystematic) coding = { kind: "systematic", symbolIndex: reader.u8() };
+  else if (type === FRAME_TYPE.dataSeed) coding = { kind: "seed", seed: reader.u32() };
+  else {
+    const count = reader.within(reader.u8(), 1, LIMITS.generationSizeMax, "coefficientCount");
+    coding = { kind: "vector", coefficients: reader.take(count) };
+  }
+  const payload = reader.rest();
+  reader.within(payload.length, LIMITS.symbolBytesMin, LIMITS.symbolBytesMax, "payloadBytes");
+  return { type: "data", requestId, sequence, generationIndex, coding, payload };
+}
+
+function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
+  const feedbackSequence = reader.u32();
+  const flags = reader.u8();
+  const reason = REASONS[reader.within(reader.u8(), 0, REASONS.length - 1, "reason")]!;
+  const nextSequence = reader.u32();
+  const receivedPackets = reader.u32();
+  const base = reader.u32();
+  const count = reader.within(reader.u16(), 0, LIMITS.feedbackEntriesMax, "feedbackEntries");
+  const received: FeedbackFrame["received"] =
+    flags & FLAG_DEGREES
+      ? { kind: "degreesOfFreedom", counts: reader.take(count) }
+      : { kind: "symbols", count, bitmap: reader.take(Math.ceil(count / 8)) };
+  reader.end();
+  const final = (flags & FLAG_FINAL) !== 0;
+  return { type: "feedback", requestId, feedbackSequence, final, reason, nextSequence, receivedPackets, base, received };
+}
+
+// ---- writing -------------------------------------------------------------------------------------
+
+class Writer {
+  private readonly view: DataView;
+  private position = 0;
+  readonly bytes: Uint8Array;
+
+  constructor(byteCount: number) {
+    this.bytes = new Uint8Array(byteCount);
+    this.view = new DataView(this.bytes.buffer);
+  }
+  u8(value: number): this {
+    this.view.setUint8(this.position, value);
+    this.position += 1;
+    return this;
+  }
+  u16(value: number): this {
+    this.view.setUint16(this.position, value);
+    this.position += 2;
+    return this;
+  }
+  u32(value: number): this {
+    this.view.setUint32(this.position, value);
+    this.position += 4;
+    return this;
+  }
+  u48(value: number): this {
+    if (value > U48_MAX) throw new RangeError(`A position in a resource travels in 48 bits: got ${value}, limit ${U48_MAX}.`);
+    return this.u16(Math.floor(value / 2 ** 32)).u32(value % 2 ** 32);
+  }
+  f64(value: number): this {
+    this.view.setFloat64(this.position, value);
+    this.position += 8;
+    return this;
+  }
+  put(bytes: Uint8Array): this {
+    this.bytes.set(bytes, this.position);
+    this.position += bytes.length;
+    return this;
+  }
+}
+
+/** The bytes of a frame. The caller keeps the limits; a value that does not fit its field throws. */
+export function encodeFrame(frame: Frame): Uint8Array {
+  switch (frame.type) {
+    case "request":
+      return encodeRequest(frame);
+    case "pending":
+      return new Writer(5).u8(FRAME_TYPE.pending).u32(frame.requestId).bytes;
+    case "plan": {
+      const entries = Object.entries(frame.head.headers).map(([name, value]) => [utf8.encode(name), utf8.encode(value)] as const);
+      const size = entries.reduce((sum, [name, value]) => sum + 3 + name.length + value.length, 16);
+      const writer = new Writer(size).u8(FRAME_TYPE.plan).u32(frame.requestId).u16(frame.head.status);
+      writer.u32(frame.head.totalBytes).u32(Math.round(frame.head.serverFetchMs)).u8(entries.length);
+      for (const [name, value] of entries) writer.u8(name.length).put(name).u16(value.length).put(value);
+      return writer.bytes;
+    }
+    case "reject":
+      return encodeReject(frame.requestId, frame.rejection);
+    case "end":
+      return new Writer(9).u8(FRAME_TYPE.end).u32(frame.requestId).u32(frame.sentPackets).bytes;
+    case "data":
+      return encodeData(frame);
+    case "feedback":
+      return encodeFeedback(frame);
+    case "ping":
+    case "pong":
+      return new Writer(5).u8(FRAME_TYPE[frame.type]).u32(frame.token).bytes;
+  }
+}
+
+function encodeRequest(frame: RequestFrame): Uint8Array {
+  const url = utf8.encode(frame.url);
+  const writer = new Writer(16 + (frame.range ? 12 : 0) + url.length);
+  writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
+  writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets).u8(frame.range ? FLAG_RANGE : 0);
+  if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
+  return writer.u16(url.length).put(url).bytes;
+}
+
+function encodeReject(requestId: number, value: Rejection): Uint8Array {
+  const kind = utf8.encode(value.kind);
+  const message = truncateUtf8(value.message, LIMITS.rejectMessageBytesMax);
+  const numbers = [value.got, value.limit].filter((number) => number !== undefined);
+  const writer = new Writer(9 + kind.length + message.length + 8 * numbers.length);
+  const flags = (value.got === undefined ? 0 : FLAG_GOT) | (value.limit === undefined ? 0 : FLAG_LIMIT);
+  writer.u8(FRAME_TYPE.reject).u32(requestId).u8(flags).u8(kind.length).put(kind).u16(message.length).put(message);
+  for (const number of numbers) writer.f64(number);
+  return writer.bytes;
+}
+
+function truncateUtf8(text: string, byteLimit: number): Uint8Array {
+  const { written } = utf8.encodeInto(text, new Uint8Array(byteLimit));
+  return utf8.encode(text).subarray(0, written);
+}
+
+/** The header of a data frame; the caller puts the payload behind it (its length: dataHeaderBytes). */
+export function encodeData(frame: DataFrame): Uint8Array {
+  const { coding, payload } = frame;
+  const count = coding.kind === "vector" ? coding.coefficients.length : 0;
+  const writer = new Writer(dataHeaderBytes(coding.kind, count) + payload.length);
+  const type =
+    coding.kind === "systematic" ? FRAME_TYPE.dataSystematic : coding.kind === "seed" ? FRAME_TYPE.dataSeed : FRAME_TYPE.dataVector;
+  writer.u8(type).u32(frame.requestId).u32(frame.sequence).u16(frame.generationIndex);
+  if (coding.kind === "systematic") writer.u8(coding.symbolIndex);
+  else if (coding.kind === "seed") writer.u32(coding.seed);
+  else writer.u8(count).put(coding.coefficients);
+  return writer.put(payload).bytes;
+}
+
+function encodeFeedback(frame: FeedbackFrame): Uint8Array {
+  const { received } = frame;
+  const degrees = received.kind === "degreesOfFreedom";
+  const body = degrees ? received.counts : received.bitmap;
+  const writer = new Writer(25 + body.length).u8(FRAME_TYPE.feedback).u32(frame.requestId).u32(frame.feedbackSequence);
+  writer.u8((frame.final ? FLAG_FINAL : 0) | (degrees ? FLAG_DEGREES : 0)).u8(REASONS.indexOf(frame.reason));
+  writer.u32(frame.nextSequence).u32(frame.receivedPackets).u32(frame.base);
+  return writer.u16(degrees ? received.counts.length : received.count).put(body).bytes;
+}

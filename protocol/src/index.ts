@@ -1,0 +1,24 @@
+/** MUTP and Coded MUTP as pure state machines: no clock, socket, random source or codec of its own. */
+export { CodecError, type Codec, type Decoder, type Encoder, type Recoder } from "./codec";
+export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./frames";
+export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
+export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
+export { Pacer } from "./pacer";
+export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
+export { xorshift128 } from "./rng";
+export { Sender, type SenderOutcome } from "./sender";
+export type {
+  ByteRange,
+  ChunkSource,
+  Coding,
+  DataFrame,
+  FeedbackFrame,
+  FinalReason,
+  Frame,
+  MutpMode,
+  ParseError,
+  Rejection,
+  RequestFrame,
+  ResponseHead,
+  Rng,
+} from "./types";

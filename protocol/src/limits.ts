@@ -1,0 +1,64 @@
+/**
+ * Every limit of the protocol, with its reason. Both ends check a frame against these while parsing it
+ * (frames.ts); past the parser nothing re-checks a length. Specification: docs/protocol.md §3.
+ */
+export const PROTOCOL_VERSION = 1;
+
+export const LIMITS = {
+  /** One chunk (a segment or a byte range). The client cuts longer bodies into ranges. */
+  chunkBytesMax: 32 * 1024 * 1024,
+  /** Signed media URLs reach a few KB; a transport carries a control frame of this size by itself. */
+  urlBytesMax: 8192,
+  /** A control frame: a request with the longest URL, or a plan with its headers. */
+  messageBytesMax: 16384,
+  /** One SCTP DATA chunk that is not fragmented at an MTU of 1,280 bytes: what a data frame may fill. */
+  dataFrameBytesMax: 1156,
+  symbolBytesMin: 64,
+  /** dataFrameBytesMax less the longest header of a seeded symbol. */
+  symbolBytesMax: 1140,
+  /** The packet size of the paper (section III-A). */
+  symbolBytesDefault: 1100,
+  generationSizeMax: 128,
+  generationSizeDefault: 24,
+  /** Generation indexes travel in 16 bits. */
+  generationCountMax: 65535,
+  windowPacketsMax: 4096,
+  windowPacketsDefault: 240,
+  /** Entries of one feedback frame: symbols (uncoded) or generations (coded) above its base. */
+  feedbackEntriesMax: 4096,
+  requestsPerSessionMax: 16,
+  planHeadersMax: 32,
+  headerValueBytesMax: 2048,
+  rejectMessageBytesMax: 512,
+  /** Data frames kept per proxy while its plan has not come yet. */
+  earlyFramesMax: 64,
+} as const;
+
+/** Times in milliseconds. */
+export const TIMING = {
+  /** First repeat of an unanswered request; doubles up to requestRepeatMsMax. */
+  requestRepeatMs: 250,
+  requestRepeatMsMax: 2000,
+  /** Repeat of a final feedback until the proxy's END, and of a REJECT until the final feedback. */
+  finalRepeatMs: 200,
+  finalTries: 6,
+  /** A sender with nothing to say repeats PENDING; a proxy silent for proxySilenceMs has failed. */
+  pendingRepeatMs: 1000,
+  proxySilenceMs: 4000,
+  /** A receiver repeats its feedback at least this often, so that a lost one costs no more than this. */
+  feedbackKeepaliveMs: 500,
+  feedbackEveryMsDefault: 20,
+  /** Sender: a request without any frame from its client for this long is over. */
+  clientSilenceMs: 15000,
+  /** Sender: bounds of the time after which a packet in transit counts as lost. */
+  retransmitMsMin: 150,
+  retransmitMsInitial: 500,
+  retransmitMsMax: 3000,
+} as const;
+
+/** Feedback after this many packets from one proxy (the paper's F). */
+export const FEEDBACK_EVERY_PACKETS_DEFAULT = 24;
+/** A plan is repeated among the first data frames until the client is heard. */
+export const PLAN_EVERY_PACKETS = 16;
+/** Uncoded: a packet counts as lost once this many sent after it were reported. */
+export const REORDER_PACKETS = 3;

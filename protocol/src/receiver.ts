@@ -1,0 +1,463 @@
+/**
+ * Receiver: one chunk at the client, from N proxies at once. Asks each proxy, checks that their plans agree, counts
+ * degrees of freedom, feeds back, and hands bytes on in order. Any useful packet from any proxy counts.
+ * Pure: time arrives as `nowMs`, packets as bytes. In: handle*, abort. Out: pollTransmit, pollTimeout, pollEvent.
+ * Rules: docs/protocol.md §5 and §7.
+ */
+import { Assembly } from "./assembly";
+import type { Codec } from "./codec";
+import { encodeFrame, parseFrame } from "./frames";
+import { geometryOf, isRejection, type Geometry } from "./geometry";
+import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "./limits";
+import type { ByteRange, DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, ResponseHead } from "./types";
+
+export type ReceiverEvent =
+  | { kind: "head"; head: ResponseHead }
+  | { kind: "bytes"; offset: number; bytes: Uint8Array }
+  | { kind: "complete" }
+  | { kind: "failed"; rejection: Rejection };
+
+/** Counts of data frames; packets = innovative + duplicate + late + rejected, always. */
+export interface ProxyStats {
+  bytes: number;
+  packets: number;
+  innovative: number;
+  /** Valid but linearly dependent on what had come before. */
+  duplicate: number;
+  /** Came after the chunk was complete or given up. */
+  late: number;
+  /** Unreadable, or not what the plan allows. */
+  rejected: number;
+  /** Gaps in the sequence numbers. */
+  lost: number;
+  rttMs: number | null;
+  state: "waiting" | "active" | "failed" | "ended";
+  error?: string;
+  /** As the proxy's END says. */
+  sentPackets?: number;
+}
+
+export interface ReceiverStats {
+  deliveredBytes: number;
+  grossBytes: number;
+  rank: number;
+  symbolCount: number;
+  /** From the start of the receiver to the first data frame. */
+  firstPacketMs?: number;
+  feedbackFrames: number;
+  proxies: ProxyStats[];
+}
+
+export interface ReceiverOptions {
+  requestId: number;
+  url: string;
+  range?: ByteRange;
+  mode: MutpMode;
+  proxyCount: number;
+  codec: Codec;
+  nowMs: number;
+  symbolBytes?: number;
+  generationSize?: number;
+  /** The paper's w, in packets. */
+  windowPackets?: number;
+  /** Feedback to a proxy after this many packets from it (F) ... */
+  feedbackEveryPackets?: number;
+  /** ... or this long after the first progress not yet reported to it (T). */
+  feedbackEveryMs?: number;
+}
+
+interface Proxy {
+  readonly stats: ProxyStats;
+  asked: boolean;
+  planned: boolean;
+  /** Failed by silence only: a valid frame brings it back. */
+  silent: boolean;
+  /** Failed because its session went: a new session brings it back. */
+  lost: boolean;
+  requestDueMs: number;
+  requestEveryMs: number;
+  requestSentMs: number;
+  requestTries: number;
+  lastHeardMs: number;
+  dataFrames: number;
+  nextSequence: number;
+  packetsSinceFeedback: number;
+  feedbackDueMs: number;
+  early: DataFrame[];
+  final: { reason: FinalReason; tries: number; dueMs: number } | undefined;
+}
+
+export class Receiver {
+  private readonly request: RequestFrame;
+  private readonly codec: Codec;
+  private readonly startMs: number;
+  private readonly everyPackets: number;
+  private readonly everyMs: number;
+  private readonly proxies: Proxy[];
+  private readonly events: ReceiverEvent[] = [];
+  private head: ResponseHead | undefined;
+  private geometry: Geometry | undefined;
+  private assembly: Assembly | undefined;
+  private firstPacketMs: number | undefined;
+  private feedbackSequence = 0;
+  private feedbackFrames = 0;
+  /** Set once the chunk is delivered, given up or failed: only final feedback is left to do. */
+  private closed = false;
+
+  constructor(options: ReceiverOptions) {
+    this.request = {
+      type: "request",
+      requestId: options.requestId,
+      mode: options.mode,
+      symbolBytes: options.symbolBytes ?? LIMITS.symbolBytesDefault,
+      generationSize: options.generationSize ?? LIMITS.generationSizeDefault,
+      windowPackets: options.windowPackets ?? LIMITS.windowPacketsDefault,
+      url: options.url,
+      ...(options.range ? { range: options.range } : {}),
+    };
+    const checked = parseFrame(encodeFrame(this.request));
+    if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
+    this.codec = options.codec;
+    this.startMs = options.nowMs;
+    this.everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
+    this.everyMs = options.feedbackEveryMs ?? TIMING.feedbackEveryMsDefault;
+    this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
+  }
+
+  /** Nothing is left to send or to wait for. */
+  get finished(): boolean {
+    return this.closed && this.proxies.every((proxy) => !proxy.final);
+  }
+
+  /** The session to this proxy is up, for the first time or again after it was lost. */
+  handleProxyReady(proxyIndex: number, nowMs: number): void {
+    const proxy = this.proxies[proxyIndex];
+    if (!proxy || this.closed) return;
+    if (proxy.lost) startAgain(proxy);
+    else if (proxy.asked || proxy.stats.state === "failed") return;
+    proxy.asked = true;
+    proxy.requestDueMs = nowMs;
+    proxy.lastHeardMs = nowMs;
+  }
+
+  /** The session to this proxy is gone, or could not be had. */
+  handleProxyLost(proxyIndex: number, reason: string, nowMs: number): void {
+    const proxy = this.proxies[proxyIndex];
+    if (!proxy) return;
+    proxy.final = undefined;
+    proxy.silent = false;
+    if (this.closed) return;
+    proxy.lost = proxy.stats.state !== "failed";
+    this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);
+  }
+
+  handleFrame(proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
+    const proxy = this.proxies[proxyIndex];
+    if (!proxy) return;
+    const frame = parseFrame(bytes);
+    if (frame.type === "parseError" || !("requestId" in frame) || frame.requestId !== this.request.requestId) {
+      countPacket(proxy, bytes.length, "rejected");
+      return;
+    }
+    proxy.lastHeardMs = nowMs;
+    if (proxy.silent) this.revive(proxy);
+    this.dispatch(proxy, frame, bytes.length, nowMs);
+  }
+
+  handleTimeout(nowMs: number): void {
+    for (const proxy of this.proxies) {
+      if (this.closed || !proxy.asked || proxy.stats.state === "failed") continue;
+      if (nowMs - proxy.lastHeardMs < TIMING.proxySilenceMs) continue;
+      proxy.silent = true;
+      const text = `The proxy was silent for ${TIMING.proxySilenceMs} ms.`;
+      this.failProxy(proxy, { kind: "proxySilent", message: text }, nowMs, true);
+    }
+  }
+
+  /** Gives the chunk up: no more events; each proxy asked is told so. */
+  abort(nowMs: number): void {
+    this.close("aborted", nowMs);
+    this.events.length = 0;
+  }
+
+  pollTransmit(nowMs: number): { proxyIndex: number; bytes: Uint8Array } | undefined {
+    for (let proxyIndex = 0; proxyIndex < this.proxies.length; proxyIndex++) {
+      const frame = this.nextFrame(this.proxies[proxyIndex]!, nowMs);
+      if (frame) return { proxyIndex, bytes: encodeFrame(frame) };
+    }
+    return undefined;
+  }
+
+  pollTimeout(): number | undefined {
+    let at = Infinity;
+    for (const proxy of this.proxies) {
+      if (proxy.final) at = Math.min(at, proxy.final.dueMs);
+      if (this.closed || !proxy.asked || proxy.stats.state === "failed") continue;
+      at = Math.min(at, proxy.lastHeardMs + TIMING.proxySilenceMs);
+      at = Math.min(at, proxy.planned ? proxy.feedbackDueMs : proxy.requestDueMs);
+    }
+    return at === Infinity ? undefined : at;
+  }
+
+  pollEvent(): ReceiverEvent | undefined {
+    return this.events.shift();
+  }
+
+  stats(): ReceiverStats {
+    const proxies = this.proxies.map(({ stats, nextSequence, dataFrames }) => ({
+      ...stats,
+      lost: stats.lost + Math.max(0, nextSequence - dataFrames),
+    }));
+    return {
+      deliveredBytes: this.assembly?.deliveredBytes ?? 0,
+      grossBytes: proxies.reduce((sum, proxy) => sum + proxy.bytes, 0),
+      rank: this.assembly?.rank ?? 0,
+      symbolCount: this.geometry?.symbolCount ?? 0,
+      ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
+      feedbackFrames: this.feedbackFrames,
+      proxies,
+    };
+  }
+
+  free(): void {
+    this.assembly?.free();
+    for (const proxy of this.proxies) proxy.early.length = 0;
+  }
+
+  private dispatch(proxy: Proxy, frame: Frame, frameBytes: number, nowMs: number): void {
+    switch (frame.type) {
+      case "data":
+        this.handleData(proxy, frame, frameBytes, nowMs);
+        return;
+      case "pending":
+        this.measureRoundTrip(proxy, nowMs);
+        return;
+      case "plan":
+        this.measureRoundTrip(proxy, nowMs);
+        if (!this.closed && !proxy.planned && proxy.stats.state !== "failed") this.handlePlan(proxy, frame.head, nowMs);
+        return;
+      case "reject":
+        if (this.closed || proxy.stats.state === "failed") proxy.final ??= finalOf("rejected", nowMs);
+        else this.failProxy(proxy, frame.rejection, nowMs, true);
+        return;
+      case "end":
+        if (!proxy.final) return;
+        proxy.final = undefined;
+        proxy.stats.sentPackets = frame.sentPackets;
+        if (proxy.stats.state !== "failed") proxy.stats.state = "ended";
+        return;
+      default:
+        countPacket(proxy, frameBytes, "rejected");
+    }
+  }
+
+  private measureRoundTrip(proxy: Proxy, nowMs: number): void {
+    if (proxy.stats.rttMs === null && proxy.requestTries === 1) proxy.stats.rttMs = nowMs - proxy.requestSentMs;
+    if (!proxy.planned) {
+      proxy.requestEveryMs = TIMING.requestRepeatMsMax;
+      proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
+    }
+  }
+
+  private handlePlan(proxy: Proxy, head: ResponseHead, nowMs: number): void {
+    const wrong = this.head ? differenceOf(this.head, head) : this.adopt(head);
+    if (wrong) {
+      this.failProxy(proxy, wrong, nowMs, true);
+      return;
+    }
+    proxy.planned = true;
+    proxy.stats.state = "active";
+    proxy.feedbackDueMs = nowMs + this.everyMs;
+    for (const frame of proxy.early.splice(0)) this.addData(proxy, frame, nowMs);
+    if (this.assembly!.isComplete) this.complete(nowMs);
+  }
+
+  /** The first plan is the one that the others must agree with. */
+  private adopt(head: ResponseHead): Rejection | undefined {
+    const { range, symbolBytes, generationSize, mode } = this.request;
+    if (head.status === 206 && range && head.totalBytes > range.end - range.start + 1) {
+      const limit = range.end - range.start + 1;
+      return { kind: "rangeExceeded", message: `The answer is longer than the range: got ${head.totalBytes}, limit ${limit}.`, got: head.totalBytes, limit };
+    }
+    const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
+    if (isRejection(geometry)) return geometry;
+    this.head = head;
+    this.geometry = geometry;
+    this.assembly = new Assembly(geometry, mode, this.codec);
+    this.events.push({ kind: "head", head });
+    return undefined;
+  }
+
+  private handleData(proxy: Proxy, frame: DataFrame, frameBytes: number, nowMs: number): void {
+    this.firstPacketMs ??= nowMs - this.startMs;
+    proxy.dataFrames++;
+    proxy.nextSequence = Math.max(proxy.nextSequence, frame.sequence + 1);
+    proxy.packetsSinceFeedback++;
+    if (this.closed || proxy.stats.state === "failed") {
+      countPacket(proxy, frameBytes, "late");
+      return;
+    }
+    if (proxy.planned) {
+      proxy.stats.bytes += frameBytes;
+      this.addData(proxy, frame, nowMs);
+      if (this.assembly!.isComplete) this.complete(nowMs);
+    } else if (proxy.early.length < LIMITS.earlyFramesMax) {
+      proxy.stats.bytes += frameBytes;
+      proxy.early.push(frame);
+    } else countPacket(proxy, frameBytes, "rejected");
+  }
+
+  /** Counts the packet, its bytes are counted already. */
+  private addData(proxy: Proxy, frame: DataFrame, nowMs: number): void {
+    const assembly = this.assembly!;
+    if (!assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length)) {
+      countPacket(proxy, 0, "rejected");
+      return;
+    }
+    const innovative = assembly.add(frame.generationIndex, frame.coding, frame.payload);
+    countPacket(proxy, 0, innovative ? "innovative" : "duplicate");
+    if (innovative) this.noteProgress(nowMs);
+  }
+
+  private noteProgress(nowMs: number): void {
+    for (let next = this.assembly!.takeBytes(); next; next = this.assembly!.takeBytes()) {
+      this.events.push({ kind: "bytes", ...next });
+    }
+    for (const proxy of this.proxies) {
+      if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.everyMs);
+    }
+  }
+
+  private complete(nowMs: number): void {
+    if (this.closed) return;
+    this.events.push({ kind: "complete" });
+    this.close("complete", nowMs);
+  }
+
+  private close(reason: FinalReason, nowMs: number): void {
+    if (this.closed) return;
+    this.closed = true;
+    for (const proxy of this.proxies) {
+      proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "late"));
+      if (proxy.asked && (proxy.stats.state !== "failed" || proxy.silent)) proxy.final = finalOf(reason, nowMs);
+    }
+  }
+
+  private failProxy(proxy: Proxy, rejection: Rejection, nowMs: number, tell: boolean): void {
+    if (proxy.stats.state === "failed") return;
+    proxy.stats.state = "failed";
+    proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
+    proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "rejected"));
+    if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
+    if (this.proxies.some((other) => other.stats.state !== "failed")) return;
+    this.events.push({ kind: "failed", rejection });
+    this.close("aborted", nowMs);
+  }
+
+  private revive(proxy: Proxy): void {
+    proxy.silent = false;
+    if (this.closed || proxy.stats.state !== "failed") return;
+    proxy.stats.state = proxy.planned ? "active" : "waiting";
+    delete proxy.stats.error;
+  }
+
+  private nextFrame(proxy: Proxy, nowMs: number): Frame | undefined {
+    if (proxy.final) return this.nextFinal(proxy, proxy.final, nowMs);
+    if (this.closed || !proxy.asked || proxy.stats.state === "failed") return undefined;
+    if (!proxy.planned) return this.nextRequest(proxy, nowMs);
+    if (proxy.packetsSinceFeedback < this.everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
+    proxy.packetsSinceFeedback = 0;
+    proxy.feedbackDueMs = nowMs + TIMING.feedbackKeepaliveMs;
+    return this.feedback(proxy, false, "none");
+  }
+
+  private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
+    if (nowMs < proxy.requestDueMs) return undefined;
+    proxy.requestTries++;
+    proxy.requestSentMs = nowMs;
+    proxy.requestDueMs = nowMs + proxy.requestEveryMs;
+    proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
+    return this.request;
+  }
+
+  private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {
+    if (nowMs < final.dueMs) return undefined;
+    if (final.tries === TIMING.finalTries) {
+      proxy.final = undefined;
+      return undefined;
+    }
+    final.dueMs = nowMs + TIMING.finalRepeatMs * 2 ** Math.min(final.tries, 3);
+    final.tries++;
+    return this.feedback(proxy, true, final.reason);
+  }
+
+  private feedback(proxy: Proxy, final: boolean, reason: FinalReason): Frame {
+    this.feedbackFrames++;
+    const none = { base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
+    return {
+      type: "feedback",
+      requestId: this.request.requestId,
+      feedbackSequence: this.feedbackSequence++,
+      final,
+      reason,
+      nextSequence: proxy.nextSequence,
+      receivedPackets: proxy.dataFrames,
+      ...(this.assembly && !final ? this.assembly.report() : none),
+    };
+  }
+}
+
+function newProxy(): Proxy {
+  return {
+    stats: { bytes: 0, packets: 0, innovative: 0, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "waiting" },
+    asked: false,
+    planned: false,
+    silent: false,
+    lost: false,
+    requestDueMs: 0,
+    requestEveryMs: TIMING.requestRepeatMs,
+    requestSentMs: 0,
+    requestTries: 0,
+    lastHeardMs: 0,
+    dataFrames: 0,
+    nextSequence: 0,
+    packetsSinceFeedback: 0,
+    feedbackDueMs: Infinity,
+    early: [],
+    final: undefined,
+  };
+}
+
+/** A new session means a new sender, whose sequence starts at 0. */
+function startAgain(proxy: Proxy): void {
+  const { stats, nextSequence, dataFrames } = proxy;
+  stats.lost += Math.max(0, nextSequence - dataFrames);
+  stats.state = "waiting";
+  delete stats.error;
+  Object.assign(proxy, { ...newProxy(), stats });
+}
+
+function countPacket(proxy: Proxy, bytes: number, as: "innovative" | "duplicate" | "late" | "rejected"): void {
+  proxy.stats.bytes += bytes;
+  proxy.stats.packets++;
+  proxy.stats[as]++;
+}
+
+function finalOf(reason: FinalReason, nowMs: number): NonNullable<Proxy["final"]> {
+  return { reason, tries: 0, dueMs: nowMs };
+}
+
+/** Two proxies must tell of the same resource: protocol.md §5.2. */
+function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | undefined {
+  if (ours.status !== theirs.status) return mismatch("status", String(theirs.status), String(ours.status));
+  if (ours.totalBytes !== theirs.totalBytes) return mismatch("length", String(theirs.totalBytes), String(ours.totalBytes));
+  for (const name of ["etag", "last-modified", "content-range"]) {
+    const [a, b] = [ours.headers[name], theirs.headers[name]];
+    if (a !== undefined && b !== undefined && a !== b) return mismatch(name, b, a);
+  }
+  return undefined;
+}
+
+function mismatch(what: string, got: string, expected: string): Rejection {
+  return { kind: "planMismatch", message: `The proxy's plan differs from the first one in its ${what}: got ${got}, expected ${expected}.` };
+}

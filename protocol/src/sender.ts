@@ -1,0 +1,270 @@
+/**
+ * Sender: one accepted request at a proxy, from the request to the END. Decides what to send, never when the
+ * network can take it. Pure: time arrives as `nowMs`, randomness as `rng`, body bytes as a growing `ChunkSource`.
+ * In: handle*. Out: pollTransmit, pollTimeout. Rules: docs/protocol.md §5 and §6.
+ */
+import type { Codec, Encoder } from "./codec";
+import { encodeFrame, encodeData } from "./frames";
+import { generationBytes, generationStart, geometryOf, isRejection, symbolsIn, type Geometry } from "./geometry";
+import { PLAN_EVERY_PACKETS, TIMING } from "./limits";
+import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
+import type { ChunkSource, FeedbackFrame, Frame, Rejection, RequestFrame, ResponseHead, Rng } from "./types";
+
+export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
+
+interface InTransit {
+  sequence: number;
+  item: number;
+  sentMs: number;
+}
+
+interface Body {
+  head: ResponseHead;
+  source: ChunkSource;
+  geometry: Geometry;
+  schedule: Schedule;
+}
+
+export class Sender {
+  readonly requestId: number;
+  readonly stats = { sentPackets: 0, sentBytes: 0, feedbackFrames: 0 };
+  private readonly request: RequestFrame;
+  private readonly codec: Codec;
+  private readonly rng: Rng;
+  private body: Body | undefined;
+  private failure: Rejection | undefined;
+  private failureTries = 0;
+  private readonly control: Frame[] = [];
+  private readonly inTransit: InTransit[] = [];
+  private readonly encoders = new Map<number, Encoder>();
+  private clientHeard = false;
+  private endQueued: SenderOutcome | undefined;
+  private lastHeardMs: number;
+  private lastSentMs: number;
+  private lastFeedbackSequence = -1;
+  private roundTrip: { smoothedMs: number; variationMs: number } | undefined;
+  private backoff = 1;
+  private result: SenderOutcome | undefined;
+
+  constructor(options: { request: RequestFrame; codec: Codec; rng: Rng; nowMs: number }) {
+    this.request = options.request;
+    this.requestId = options.request.requestId;
+    this.codec = options.codec;
+    this.rng = options.rng;
+    this.lastHeardMs = options.nowMs;
+    this.lastSentMs = options.nowMs;
+    this.control.push({ type: "pending", requestId: this.requestId });
+  }
+
+  get finished(): boolean {
+    return this.result !== undefined;
+  }
+  get outcome(): SenderOutcome | undefined {
+    return this.result;
+  }
+
+  /** The origin's head is known; `source` grows by itself from now on. */
+  handlePlan(head: ResponseHead, source: ChunkSource): void {
+    if (this.body || this.failure || this.finished) return;
+    const geometry = geometryOf(head.totalBytes, this.request.symbolBytes, this.request.generationSize);
+    if (isRejection(geometry)) return this.handleFailure(geometry);
+    const schedule =
+      this.request.mode === "coded-mutp"
+        ? new RarestGenerationSchedule(geometry, this.request.windowPackets)
+        : new RandomSchedule(geometry, this.request.windowPackets, this.rng);
+    this.body = { head, source, geometry, schedule };
+    this.queuePlan();
+  }
+
+  /** The chunk cannot be had, or no longer: REJECT is repeated until the client's final feedback. */
+  handleFailure(rejection: Rejection): void {
+    if (this.failure || this.finished || this.endQueued) return;
+    this.failure = rejection;
+    this.queueReject();
+  }
+
+  handleFrame(frame: Frame, nowMs: number): void {
+    if (this.finished) return;
+    if (frame.type === "request") {
+      this.lastHeardMs = nowMs;
+      if (this.failure) this.queueReject();
+      else if (this.body) this.queuePlan();
+      else this.control.push({ type: "pending", requestId: this.requestId });
+    } else if (frame.type === "feedback") {
+      this.lastHeardMs = nowMs;
+      this.handleFeedback(frame, nowMs);
+    }
+  }
+
+  handleTimeout(nowMs: number): void {
+    if (this.finished) return;
+    if (nowMs - this.lastHeardMs >= TIMING.clientSilenceMs) {
+      this.finish("timedOut");
+      return;
+    }
+    this.dropLost(nowMs);
+    if (this.control.length > 0 || nowMs - this.lastSentMs < this.quietMs()) return;
+    if (!this.failure) this.control.push({ type: "pending", requestId: this.requestId });
+    else if (this.failureTries < TIMING.finalTries) this.queueReject();
+    else this.finish("failed");
+  }
+
+  pollTimeout(): number | undefined {
+    if (this.finished) return undefined;
+    let at = Math.min(this.lastHeardMs + TIMING.clientSilenceMs, this.lastSentMs + this.quietMs());
+    const oldest = this.inTransit[0];
+    if (oldest) at = Math.min(at, oldest.sentMs + this.retransmitMs());
+    return at;
+  }
+
+  pollTransmit(nowMs: number): Uint8Array | undefined {
+    if (this.finished) return undefined;
+    const control = this.control.shift();
+    const bytes = control ? encodeFrame(control) : this.nextData(nowMs);
+    if (!bytes) return undefined;
+    this.lastSentMs = nowMs;
+    this.stats.sentBytes += bytes.length;
+    if (control?.type === "end") this.finish(this.endQueued!);
+    return bytes;
+  }
+
+  free(): void {
+    for (const encoder of this.encoders.values()) encoder.free();
+    this.encoders.clear();
+  }
+
+  private quietMs(): number {
+    return this.failure ? TIMING.finalRepeatMs : TIMING.pendingRepeatMs;
+  }
+
+  private queuePlan(): void {
+    if (!this.control.some((frame) => frame.type === "plan")) {
+      this.control.push({ type: "plan", requestId: this.requestId, head: this.body!.head });
+    }
+  }
+
+  private queueReject(): void {
+    this.failureTries++;
+    this.control.length = 0;
+    this.control.push({ type: "reject", requestId: this.requestId, rejection: this.failure! });
+  }
+
+  private finish(outcome: SenderOutcome): void {
+    this.result = outcome;
+    this.control.length = 0;
+    this.inTransit.length = 0;
+    this.free();
+  }
+
+  private handleFeedback(frame: FeedbackFrame, nowMs: number): void {
+    this.stats.feedbackFrames++;
+    this.clientHeard = true;
+    if (frame.final) {
+      this.endQueued = this.failure ? "failed" : frame.reason === "complete" ? "complete" : "aborted";
+      this.control.length = 0;
+      this.control.push({ type: "end", requestId: this.requestId, sentPackets: this.stats.sentPackets });
+      return;
+    }
+    if (!this.body) return;
+    const { schedule } = this.body;
+    schedule.acknowledge(frame.received, frame.base);
+    this.freeEncodersBelow(frame);
+    if (frame.feedbackSequence <= this.lastFeedbackSequence) return;
+    this.lastFeedbackSequence = frame.feedbackSequence;
+    this.clearTransit(frame.nextSequence, nowMs);
+  }
+
+  /** Packets up to the newest one the client reports are received or lost: none is in transit any more. */
+  private clearTransit(nextSequence: number, nowMs: number): void {
+    const { schedule } = this.body!;
+    let kept = 0;
+    for (const packet of this.inTransit) {
+      const since = nextSequence - 1 - packet.sequence;
+      if (since === 0) this.measureRoundTrip(nowMs - packet.sentMs);
+      if (since >= 0 && schedule.decided(packet.item, since)) schedule.release(packet.item);
+      else this.inTransit[kept++] = packet;
+    }
+    if (kept < this.inTransit.length) this.backoff = 1;
+    this.inTransit.length = kept;
+  }
+
+  /** RFC 6298 §2, with the client's feedback as the acknowledgement. */
+  private measureRoundTrip(sampleMs: number): void {
+    if (!this.roundTrip) {
+      this.roundTrip = { smoothedMs: sampleMs, variationMs: sampleMs / 2 };
+      return;
+    }
+    const { smoothedMs, variationMs } = this.roundTrip;
+    this.roundTrip.variationMs = 0.75 * variationMs + 0.25 * Math.abs(smoothedMs - sampleMs);
+    this.roundTrip.smoothedMs = 0.875 * smoothedMs + 0.125 * sampleMs;
+  }
+
+  private retransmitMs(): number {
+    const { roundTrip } = this;
+    const base = roundTrip ? roundTrip.smoothedMs + 4 * roundTrip.variationMs : TIMING.retransmitMsInitial;
+    const bounded = Math.max(TIMING.retransmitMsMin, base) * this.backoff;
+    return Math.min(TIMING.retransmitMsMax, bounded);
+  }
+
+  private dropLost(nowMs: number): void {
+    const limitMs = nowMs - this.retransmitMs();
+    let lost = 0;
+    while (lost < this.inTransit.length && this.inTransit[lost]!.sentMs <= limitMs) lost++;
+    if (lost === 0) return;
+    for (const packet of this.inTransit.splice(0, lost)) this.body!.schedule.release(packet.item);
+    this.backoff = Math.min(this.backoff * 2, 8);
+  }
+
+  private nextData(nowMs: number): Uint8Array | undefined {
+    if (!this.body || this.failure) return undefined;
+    const item = this.body.schedule.next(this.body.source.availableBytes);
+    if (item === undefined) return undefined;
+    const sequence = this.stats.sentPackets++;
+    this.inTransit.push({ sequence, item, sentMs: nowMs });
+    if (!this.clientHeard && this.stats.sentPackets % PLAN_EVERY_PACKETS === 0) this.queuePlan();
+    return this.request.mode === "coded-mutp" ? this.codedData(sequence, item) : this.sourceData(sequence, item);
+  }
+
+  private sourceData(sequence: number, symbol: number): Uint8Array {
+    const { geometry, source } = this.body!;
+    const start = symbol * geometry.symbolBytes;
+    const end = Math.min(start + geometry.symbolBytes, geometry.totalBytes);
+    let payload = source.view(start, end);
+    if (payload.length < geometry.symbolBytes) {
+      const padded = new Uint8Array(geometry.symbolBytes);
+      padded.set(payload);
+      payload = padded;
+    }
+    const generationIndex = Math.floor(symbol / geometry.generationSize);
+    const coding = { kind: "systematic", symbolIndex: symbol % geometry.generationSize } as const;
+    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
+  }
+
+  private codedData(sequence: number, generationIndex: number): Uint8Array {
+    const seed = this.rng();
+    const payload = new Uint8Array(this.request.symbolBytes);
+    this.encoderOf(generationIndex).encodeSeeds(Uint32Array.of(seed), payload);
+    const coding = { kind: "seed", seed } as const;
+    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
+  }
+
+  private encoderOf(generationIndex: number): Encoder {
+    const known = this.encoders.get(generationIndex);
+    if (known) return known;
+    const { geometry, source } = this.body!;
+    const encoder = this.codec.createEncoder(symbolsIn(geometry, generationIndex), geometry.symbolBytes);
+    const start = generationStart(geometry, generationIndex);
+    encoder.setSymbols(0, source.view(start, start + generationBytes(geometry, generationIndex)));
+    this.encoders.set(generationIndex, encoder);
+    return encoder;
+  }
+
+  private freeEncodersBelow(frame: FeedbackFrame): void {
+    if (frame.received.kind !== "degreesOfFreedom") return;
+    for (const [index, encoder] of this.encoders) {
+      if (index >= frame.base) continue;
+      encoder.free();
+      this.encoders.delete(index);
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/protocol.md §4. */
+export type MutpMode = "uncoded-mutp" | "coded-mutp";
+
+/** Byte range of a resource, both ends inclusive (RFC 9110 §14.1.2). */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** What the origin answered, as a proxy's plan tells it. `totalBytes` counts this body, not the resource. */
+export interface ResponseHead {
+  status: number;
+  totalBytes: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  /** Milliseconds from the proxy's request to the origin's head; 0 when the proxy had the chunk. */
+  serverFetchMs: number;
+}
+
+/** An error as data: what went wrong, and where it is a number, what was got and what is allowed. */
+export interface Rejection {
+  kind: string;
+  message: string;
+  got?: number;
+  limit?: number;
+}
+
+/** Returns a uniform unsigned 32-bit integer. */
+export type Rng = () => number;
+
+/** Body bytes as they arrive at a proxy, shared by all senders of the chunk. Views stay valid while it lives. */
+export interface ChunkSource {
+  readonly totalBytes: number;
+  readonly availableBytes: number;
+  /** Bytes `start` (inclusive) to `end` (exclusive); both at most `availableBytes`. */
+  view(start: number, end: number): Uint8Array;
+}
+
+export interface RequestFrame {
+  type: "request";
+  requestId: number;
+  mode: MutpMode;
+  symbolBytes: number;
+  generationSize: number;
+  /** The paper's w, in packets. */
+  windowPackets: number;
+  url: string;
+  range?: ByteRange;
+}
+
+export type Coding =
+  | { kind: "systematic"; symbolIndex: number }
+  | { kind: "seed"; seed: number }
+  | { kind: "vector"; coefficients: Uint8Array };
+
+export interface DataFrame {
+  type: "data";
+  requestId: number;
+  /** Counts the data frames of this sender for this request, from 0. */
+  sequence: number;
+  generationIndex: number;
+  coding: Coding;
+  payload: Uint8Array;
+}
+
+export type FinalReason = "none" | "complete" | "aborted" | "rejected";
+
+export interface FeedbackFrame {
+  type: "feedback";
+  requestId: number;
+  feedbackSequence: number;
+  final: boolean;
+  reason: FinalReason;
+  /** One more than the highest sequence received from this proxy; 0 when none was. */
+  nextSequence: number;
+  receivedPackets: number;
+  /** Symbols (uncoded) or generations (coded) below `base` are complete. */
+  base: number;
+  received:
+    | { kind: "symbols"; count: number; bitmap: Uint8Array }
+    | { kind: "degreesOfFreedom"; counts: Uint8Array };
+}
+
+export interface PlanFrame {
+  type: "plan";
+  requestId: number;
+  head: ResponseHead;
+}
+
+export interface RejectFrame {
+  type: "reject";
+  requestId: number;
+  rejection: Rejection;
+}
+
+export type Frame =
+  | RequestFrame
+  | { type: "pending"; requestId: number }
+  | PlanFrame
+  | RejectFrame
+  | DataFrame
+  | FeedbackFrame
+  | { type: "end"; requestId: number; sentPackets: number }
+  | { type: "ping"; token: number }
+  | { type: "pong"; token: number };
+
+/** `requestId` is given where the bytes told it, so that whoever sent them can be answered. */
+export interface ParseError {
+  type: "parseError";
+  requestId?: number;
+  rejection: Rejection;
+}
