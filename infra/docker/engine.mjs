@@ -100,7 +100,16 @@ export async function startEngine(tools, network, folder) {
   return { env, stop };
 }
 
-/** Removes what the engine wrote: its data, and the empty control groups that it leaves behind. */
+/** Ends an engine that an earlier process started and could not stop; it ends its containers itself. */
+export async function stopEngineByPidFile(folder) {
+  const pid = Number(await readFile(path.join(folder, "dockerd.pid"), "utf8").catch(() => "0"));
+  const alive = async () => (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).includes(folder);
+  if (!pid || !(await alive())) return;
+  process.kill(pid, "SIGTERM");
+  await waitFor("an engine of an earlier run to end", async () => !(await alive()), 30_000);
+}
+
+/** Removes what the engine wrote: its images, containers and volumes. */
 export async function removeEngineFiles(folder) {
   await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
 }

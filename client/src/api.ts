@@ -1,0 +1,74 @@
+/** The words of the library as types: what goes into a download and what comes out of it. No code but constants. */
+import type { ByteRange } from "@tributary/protocol";
+import type { DownloadRecord } from "@tributary/origo/schema";
+
+export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"] as const;
+export type Mode = (typeof MODES)[number];
+
+export type Source = "extension" | "cli" | "library";
+
+export interface ProxyInfo {
+  id: string;
+  name: string;
+  /** Where its HTTP endpoint is. */
+  url: string;
+}
+
+export interface GetOptions {
+  /** Default `coded-mutp`. */
+  mode?: Mode;
+  /** Proxies to use at once, 1..32; default 4. Fewer are used when fewer are live. */
+  connections?: number;
+  /** Both ends inclusive, as in HTTP. */
+  range?: ByteRange;
+  signal?: AbortSignal;
+  /** Goes into the record as it is. */
+  comment?: string;
+  generationSize?: number;
+  windowPackets?: number;
+  symbolBytes?: number;
+  feedbackEveryPackets?: number;
+  feedbackEveryMs?: number;
+  /** Fetch the rest from the origin itself when the proxies fail; default true. */
+  allowFallback?: boolean;
+}
+
+/** The origin's answer. `totalBytes` counts this body; null when the origin did not say. Header names in lower case. */
+export interface DownloadHead {
+  status: number;
+  headers: Record<string, string>;
+  totalBytes: number | null;
+}
+
+export interface Download {
+  /** Rejects when the download ends before the origin's answer is known. */
+  head: Promise<DownloadHead>;
+  /** Pieces of at most 64 KiB, in order, each with a buffer of its own, as they become readable. */
+  body: ReadableStream<Uint8Array>;
+  /** What happened. Resolves always, also for failed and aborted downloads. */
+  record: Promise<DownloadRecord>;
+  abort(reason?: unknown): void;
+}
+
+/** Totals of one proxy since the client was made. */
+export interface LiveProxy {
+  id: string;
+  name: string;
+  state: "idle" | "connecting" | "open" | "closed";
+  bytes: number;
+  packets: number;
+  innovative: number;
+  duplicate: number;
+  rttMs: number | null;
+}
+
+/** Totals since the client was made. */
+export interface LiveStats {
+  proxies: LiveProxy[];
+  downloads: number;
+  /** Handed to body streams. */
+  deliveredBytes: number;
+  /** Fetched from origins directly, by choice or as a fallback. */
+  directBytes: number;
+  fallbacks: number;
+}

@@ -1,0 +1,84 @@
+/** What the command line shows to people: the live line and the closing table, as text. No I/O. */
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { LiveStats } from "./api";
+
+export function formatBytes(count: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = count;
+  let unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
+  return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
+}
+
+export interface Progress {
+  deliveredBytes: number;
+  totalBytes: number | null;
+  elapsedMs: number;
+  live: LiveStats;
+}
+
+/** One line of at most `columns` characters: bar, rate, and each source's share of what came. */
+export function progressLine({ deliveredBytes, totalBytes, elapsedMs, live }: Progress, columns: number): string {
+  const rate = elapsedMs > 0 ? (deliveredBytes * 1000) / elapsedMs : 0;
+  const total = totalBytes === null ? "" : ` of ${formatBytes(totalBytes)}`;
+  const sources = [
+    ...live.proxies.map(({ name, bytes }) => [name, bytes] as const),
+    ...(live.directBytes > 0 ? [["origin", live.directBytes] as const] : []),
+  ];
+  const gross = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
+  const shares = sources.map(([name, bytes]) => `${name} ${percent(bytes, gross)}`).join("  ");
+  return `${bar(deliveredBytes, totalBytes)} ${formatBytes(deliveredBytes)}${total}  ${formatBytes(rate)}/s  ${shares}`.slice(0, columns);
+}
+
+const BAR_CELLS = 20;
+
+function bar(done: number, total: number | null): string {
+  if (total === null) return `[${"?".repeat(BAR_CELLS)}]`;
+  const cells = total === 0 ? BAR_CELLS : Math.min(BAR_CELLS, Math.floor((done / total) * BAR_CELLS));
+  return `[${"#".repeat(cells)}${".".repeat(BAR_CELLS - cells)}]`;
+}
+
+function percent(part: number, whole: number): string {
+  return whole === 0 ? "0 %" : `${Math.round((part * 100) / whole)} %`;
+}
+
+/** The download at its end, one row a source and the totals. */
+export function summary(record: DownloadRecord): string {
+  const rows = record.proxies.map((proxy) => [
+    proxy.name ?? proxy.id,
+    String(proxy.bytes),
+    percent(proxy.bytes, record.grossBytes),
+    String(proxy.packets),
+    String(proxy.innovative),
+    String(proxy.duplicate),
+    String(proxy.late),
+    String(proxy.lost),
+    proxy.rttMs === null ? "-" : proxy.rttMs.toFixed(1),
+    proxy.state === "failed" ? (proxy.error ?? "failed") : "",
+  ]);
+  const throughProxies = record.proxies.reduce((sum, { bytes }) => sum + bytes, 0);
+  const directBytes = record.grossBytes - throughProxies;
+  if (directBytes > 0) rows.push(["origin", String(directBytes), percent(directBytes, record.grossBytes), ...Array<string>(7).fill("")]);
+  const head = ["source", "bytes", "share", "packets", "innovative", "duplicate", "late", "lost", "rtt ms", ""];
+  return `${rows.length > 0 ? `${table([head, ...rows])}\n` : ""}${totals(record)}\n`;
+}
+
+function totals(record: DownloadRecord): string {
+  const seconds = (record.durationMs / 1000).toFixed(2);
+  const ratio = record.normalizedGoodput.toFixed(3);
+  const lines = [
+    `${record.mode}: ${record.outcome}, HTTP ${record.status}, ${record.netBytes} bytes in ${seconds} s`,
+    `goodput ${formatBytes(record.goodputBytesPerSec)}/s, throughput ${formatBytes(record.throughputBytesPerSec)}/s, ` +
+      `normalized goodput ${ratio}, first byte ${record.firstByteMs.toFixed(0)} ms`,
+  ];
+  if (record.fallback) lines.push(`fallback to the origin: ${record.fallback.reason} (${record.fallback.bytes} bytes)`);
+  if (record.sha256) lines.push(`sha256 ${record.sha256}`);
+  return lines.join("\n");
+}
+
+function table(rows: string[][]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (row: string[]): string =>
+    row.map((cell, column) => (column === 0 || column === row.length - 1 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join("  ");
+  return rows.map((row) => line(row).trimEnd()).join("\n");
+}

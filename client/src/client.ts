@@ -1,0 +1,198 @@
+/**
+ * ProxyClient: downloads over several proxies at once, in one of the modes, with the direct download behind them.
+ * Owns what lives longer than a download: the list of proxies, their sessions, the engine, the reports to Origo.
+ */
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Rejection } from "@tributary/protocol";
+import type { Download, GetOptions, LiveStats, ProxyInfo, Source } from "./api";
+import { Directory } from "./directory";
+import { EngineLink } from "./engine-link";
+import { messageOf, RequestError } from "./errors";
+import { direct, fetchRest } from "./modes/direct";
+import { mutp } from "./modes/mutp";
+import { parallelHttp } from "./modes/parallel-http";
+import type { Platform } from "./platform";
+import { Reporter } from "./reporter";
+import { parseRequest, plainUrl } from "./request";
+import { Run, type ModeResult } from "./run";
+import { SessionPool } from "./session";
+import { Slots } from "./slots";
+import { LiveBoard } from "./tally";
+import { REQUESTS_OPEN_MAX, TIMING_DEFAULT, type Timing } from "./timing";
+
+export interface ProxyClientOptions {
+  /** Where Origo is, e.g. `http://127.0.0.1:7600`. */
+  origoUrl: string;
+  platform: Platform;
+  source: Source;
+  /** Anonymous; default: a new one for this client. */
+  clientId?: string;
+  /** Send a record of each download to Origo; default true. */
+  reportRecords?: boolean;
+  timing?: Partial<Timing>;
+}
+
+const REPORT_CLOSE_MS = 1500;
+/** Failures that are the proxy's own: others come first for a while. */
+const OWN_FAULTS = new Set(["proxyFailed", "proxyLost", "proxySilent", "planMismatch", "bodyShort", "draining"]);
+
+export class ProxyClient {
+  private readonly platform: Platform;
+  private readonly source: Source;
+  private readonly clientId: string;
+  private readonly reportRecords: boolean;
+  private readonly timing: Timing;
+  private readonly directory: Directory;
+  private readonly reporter: Reporter;
+  private readonly engine: EngineLink;
+  private readonly sessions: SessionPool;
+  private readonly slots = new Slots(REQUESTS_OPEN_MAX);
+  private readonly board = new LiveBoard();
+  private readonly runs = new Map<Run, Promise<DownloadRecord>>();
+  private closed = false;
+
+  constructor(options: ProxyClientOptions) {
+    const origoUrl = parseOrigoUrl(options.origoUrl);
+    this.platform = options.platform;
+    this.source = options.source;
+    this.clientId = options.clientId ?? options.platform.randomUUID();
+    this.reportRecords = options.reportRecords ?? true;
+    this.timing = { ...TIMING_DEFAULT, ...options.timing };
+    this.directory = new Directory(origoUrl, this.platform, this.timing);
+    this.reporter = new Reporter(origoUrl, this.platform);
+    this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
+    this.sessions = new SessionPool(this.platform, this.timing, {
+      onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
+      onFailed: ({ proxy }, reason) => this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason }),
+    });
+  }
+
+  /** Starts a download. Throws a RequestError, before any network, for arguments that can never work. */
+  get(url: string, options: GetOptions = {}): Download {
+    const request = parseRequest(url, options);
+    if (this.closed) throw new RequestError("client", "closed", "a client that is not closed");
+    const { platform, timing, board } = this;
+    const hasher = platform.createHasher?.() ?? this.engine.createHasher();
+    const run = new Run({ request, platform, timing, hasher, board });
+    const { signal } = options;
+    const onAbort = (): void => run.abort(signal?.reason);
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener("abort", onAbort);
+    board.downloads++;
+    const record = this.execute(run).finally(() => {
+      signal?.removeEventListener("abort", onAbort);
+      this.runs.delete(run);
+    });
+    this.runs.set(run, record);
+    return { head: run.headPromise, body: run.sink.stream, record, abort: (reason) => run.abort(reason) };
+  }
+
+  /** Totals so far, a copy. */
+  get live(): LiveStats {
+    const { downloads, deliveredBytes, directBytes, fallbacks } = this.board;
+    const proxies = this.board.snapshot((id) => this.sessions.stateOf(id));
+    return { proxies, downloads, deliveredBytes, directBytes, fallbacks };
+  }
+
+  /** The codec's engine, e.g. `wasm/simd128`; undefined before the first coded download. */
+  get engineName(): string | undefined {
+    return this.engine.engineName;
+  }
+
+  /** Origo's list, asked for anew. Throws when Origo cannot be asked. */
+  async proxies(): Promise<readonly ProxyInfo[]> {
+    const problem = await this.directory.refresh();
+    if (problem) throw new Error(problem);
+    return this.directory.list;
+  }
+
+  /** Brings sessions to `connections` proxies up, so that a download to come finds them open. */
+  async warm(connections: number): Promise<void> {
+    const picked = await this.directory.pick(connections);
+    if ("reason" in picked || this.closed) return;
+    const ignoreLoss = (): void => undefined;
+    await Promise.allSettled(
+      picked.proxies.map(async (proxy) => {
+        const session = this.sessions.of(proxy);
+        await session.acquire(ignoreLoss).finally(() => session.release(ignoreLoss));
+      }),
+    );
+  }
+
+  /** Aborts what runs, sends what is left to report, and closes sessions and worker. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    const records = [...this.runs.values()];
+    for (const run of this.runs.keys()) run.abort("The client was closed.");
+    await Promise.all(records);
+    await this.reporter.close(REPORT_CLOSE_MS);
+    this.sessions.close();
+    this.engine.close();
+  }
+
+  private async execute(run: Run): Promise<DownloadRecord> {
+    try {
+      run.settle(await this.attempt(run));
+    } catch (error) {
+      run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
+    }
+    const record = await run.record(this.source, this.clientId);
+    if (record.outcome === "failed" && record.error) this.report(record.error.kind, record.error.message, run);
+    if (this.reportRecords) this.reporter.record(record);
+    return record;
+  }
+
+  private async attempt(run: Run): Promise<ModeResult> {
+    const { mode, connections } = run.request;
+    if (run.signal.aborted) return { kind: "aborted" };
+    if (mode === "direct") return direct(run);
+    const picked = await this.directory.pick(connections);
+    if (run.signal.aborted) return { kind: "aborted" };
+    if ("reason" in picked) return this.fallBack(run, { kind: "noProxies", message: picked.reason });
+    run.useProxies(picked.proxies);
+    const result = await this.throughProxies(run, picked.proxies);
+    if (run.signal.aborted) return { kind: "aborted" };
+    return result.kind === "failed" ? this.fallBack(run, result.rejection) : result;
+  }
+
+  private throughProxies(run: Run, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
+    const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void => this.noteProxyFailed(proxy, rejection, run);
+    if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
+    const { engine, sessions, slots } = this;
+    return mutp(run, proxies, { engine, sessions, slots, onProxyFailed });
+  }
+
+  /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
+  private async fallBack(run: Run, rejection: Rejection): Promise<ModeResult> {
+    if (!run.request.allowFallback) return { kind: "failed", rejection };
+    run.fallbackReason = `${rejection.kind}: ${rejection.message}`;
+    this.board.fallbacks++;
+    this.report(`fallback.${rejection.kind}`, rejection.message, run);
+    return fetchRest(run);
+  }
+
+  private noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: Run): void {
+    if (OWN_FAULTS.has(rejection.kind)) this.directory.penalise(proxy.id);
+    this.report(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, run);
+  }
+
+  private report(kind: string, message: string, run?: Run): void {
+    if (!this.reportRecords) return;
+    this.reporter.error({
+      id: this.platform.randomUUID(),
+      clientId: this.clientId,
+      atMs: Math.round(this.platform.epochMs()),
+      source: this.source,
+      kind: kind.slice(0, 64),
+      message: message.slice(0, 2000),
+      ...(run ? { url: plainUrl(run.request.url) } : {}),
+    });
+  }
+}
+
+function parseOrigoUrl(text: string): string {
+  const allowed = "an absolute http or https URL";
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new RequestError("origoUrl", text, allowed);
+  return text.replace(/\/+$/, "");
+}

@@ -1,0 +1,97 @@
+/**
+ * Which proxies to use: Origo's list, kept for a while, and the ones chosen from it, kept as long as they work so
+ * that sessions stay warm. When Origo is silent, the chosen ones go on being used.
+ */
+import type { ProxyInfo } from "./api";
+import { messageOf } from "./errors";
+import type { Platform } from "./platform";
+import { CONNECTIONS_MAX, type Timing } from "./timing";
+
+export type Picked = { proxies: ProxyInfo[] } | { reason: string };
+
+export class Directory {
+  private chosen: ProxyInfo[] = [];
+  private listed: ProxyInfo[] = [];
+  private listedMs = -Infinity;
+  private refreshing: Promise<string | undefined> | undefined;
+  private readonly penaltyUntilMs = new Map<string, number>();
+
+  constructor(
+    private readonly origoUrl: string,
+    private readonly platform: Platform,
+    private readonly timing: Timing,
+  ) {}
+
+  /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only when it has none. */
+  async pick(count: number): Promise<Picked> {
+    const isReady = this.fill(count).length > 0;
+    if (!isReady || this.platform.now() - this.listedMs > this.timing.directoryAgeMs) {
+      const refreshed = this.refresh();
+      const problem = isReady ? undefined : await refreshed;
+      if (problem) return { reason: problem };
+    }
+    const proxies = this.fill(count);
+    return proxies.length > 0 ? { proxies } : { reason: "Origo knows no live proxy that works" };
+  }
+
+  /** This proxy failed: others come first for a while. */
+  penalise(id: string): void {
+    this.penaltyUntilMs.set(id, this.platform.now() + this.timing.proxyPenaltyMs);
+    this.chosen = this.chosen.filter((proxy) => proxy.id !== id);
+  }
+
+  /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
+  refresh(): Promise<string | undefined> {
+    this.refreshing ??= this.ask().finally(() => (this.refreshing = undefined));
+    return this.refreshing;
+  }
+
+  get list(): readonly ProxyInfo[] {
+    return this.listed;
+  }
+
+  private async ask(): Promise<string | undefined> {
+    try {
+      const response = await this.platform.fetch(`${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}`, {
+        signal: AbortSignal.timeout(this.timing.directoryTimeoutMs),
+        cache: "no-store",
+        credentials: "omit",
+      });
+      if (!response.ok) return `Origo at ${this.origoUrl} answered ${response.status}`;
+      const answer = (await response.json()) as { proxies?: unknown };
+      this.adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
+      return undefined;
+    } catch (error) {
+      return `Origo at ${this.origoUrl} cannot be reached: ${messageOf(error)}`;
+    }
+  }
+
+  private adopt(proxies: ProxyInfo[]): void {
+    this.listed = proxies;
+    this.listedMs = this.platform.now();
+    if (proxies.length >= CONNECTIONS_MAX) return;
+    const live = new Map(proxies.map((proxy) => [proxy.id, proxy]));
+    this.chosen = this.chosen.flatMap(({ id }) => live.get(id) ?? []);
+  }
+
+  /** Tops the chosen ones up from the list. */
+  private fill(count: number): ProxyInfo[] {
+    this.chosen = this.usable(this.chosen);
+    for (const proxy of this.usable(this.listed)) {
+      if (this.chosen.length >= count) break;
+      if (!this.chosen.some(({ id }) => id === proxy.id)) this.chosen.push(proxy);
+    }
+    return this.chosen.slice(0, count);
+  }
+
+  private usable(proxies: readonly ProxyInfo[]): ProxyInfo[] {
+    const nowMs = this.platform.now();
+    return proxies.filter(({ id }) => (this.penaltyUntilMs.get(id) ?? -Infinity) <= nowMs);
+  }
+}
+
+function isProxyInfo(value: unknown): value is ProxyInfo {
+  if (typeof value !== "object" || value === null) return false;
+  const { id, name, url } = value as Record<string, unknown>;
+  return typeof id === "string" && typeof name === "string" && typeof url === "string" && /^https?:\/\//.test(url);
+}

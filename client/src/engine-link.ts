@@ -1,0 +1,176 @@
+/**
+ * The main thread's side of the engine: starts the worker when it is first needed, batches incoming packets, and
+ * tells each request's handlers what the engine says. A worker that dies fails its requests; the next one gets a new
+ * worker. Decides nothing about downloads.
+ */
+import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import { messageOf } from "./errors";
+import { bufferOf, FramePacker, unpack, type FromEngine, type StartOptions, type ToEngine } from "./messages";
+import type { EngineWorker, Hasher, Platform } from "./platform";
+
+/** A batch is posted at once when it has this many bytes, else with the macrotask's end. */
+const BATCH_BYTES = 65_536;
+
+export interface RequestHandlers {
+  onHead(head: ResponseHead): void;
+  onBytes(bytes: Uint8Array): void;
+  onStats(stats: ReceiverStats): void;
+  onComplete(): void;
+  onFailed(rejection: Rejection): void;
+  /** Nothing comes after this. */
+  onClosed(): void;
+}
+
+interface Pending<T> {
+  resolve(value: T): void;
+  reject(error: Error): void;
+}
+
+export class EngineLink {
+  /** The codec's engine, once a worker has told it. */
+  engineName: string | undefined;
+  private worker: EngineWorker | undefined;
+  private readonly requests = new Map<number, RequestHandlers>();
+  private readonly digests = new Map<number, Pending<string>>();
+  private readonly batches = new Map<number, FramePacker>();
+  private flushQueued = false;
+  private lastRequestId = 0;
+  private lastHashId = 0;
+
+  constructor(
+    private readonly platform: Platform,
+    private readonly send: (session: number, bytes: Uint8Array) => void,
+  ) {}
+
+  /** Starts a request over `sessions`; each takes part from `ready` on. Returns its id, unique in this client. */
+  start(sessions: number[], options: StartOptions, handlers: RequestHandlers): number {
+    const requestId = (this.lastRequestId = (this.lastRequestId % 0xffff_ffff) + 1);
+    this.requests.set(requestId, handlers);
+    this.post({ type: "start", requestId, sessions, options });
+    return requestId;
+  }
+
+  ready(requestId: number, proxyIndex: number): void {
+    if (this.requests.has(requestId)) this.post({ type: "ready", requestId, proxyIndex });
+  }
+
+  lost(requestId: number, proxyIndex: number, reason: string): void {
+    this.flush();
+    if (this.requests.has(requestId)) this.post({ type: "lost", requestId, proxyIndex, reason });
+  }
+
+  /** No more events but stats and closed. */
+  abort(requestId: number): void {
+    if (this.requests.has(requestId)) this.post({ type: "abort", requestId });
+  }
+
+  /** A message from a session; copied. */
+  receive(session: number, bytes: Uint8Array): void {
+    let batch = this.batches.get(session);
+    if (!batch) this.batches.set(session, (batch = new FramePacker()));
+    batch.push(bytes);
+    if (batch.byteCount >= BATCH_BYTES) this.flush();
+    else if (!this.flushQueued) {
+      this.flushQueued = true;
+      this.platform.defer(() => {
+        this.flushQueued = false;
+        this.flush();
+      });
+    }
+  }
+
+  /** A hasher that works in the engine's worker. */
+  createHasher(): Hasher {
+    const hashId = ++this.lastHashId;
+    return {
+      update: (bytes) => {
+        const copy = bytes.slice();
+        this.post({ type: "hash", hashId, bytes: copy }, [bufferOf(copy)]);
+      },
+      digest: () =>
+        new Promise((resolve, reject) => {
+          this.digests.set(hashId, { resolve, reject });
+          this.post({ type: "digest", hashId });
+        }),
+      discard: () => this.worker && this.post({ type: "discard", hashId }),
+    };
+  }
+
+  close(): void {
+    this.fail("The client was closed.");
+  }
+
+  private flush(): void {
+    for (const [session, batch] of this.batches) {
+      const frames = batch.take();
+      if (frames && this.worker) this.post({ type: "frames", session, frames }, [bufferOf(frames.bytes)]);
+    }
+    this.batches.clear();
+  }
+
+  private post(message: ToEngine, transfer: ArrayBuffer[] = []): void {
+    this.worker ??= this.spawn();
+    this.worker.post(message, transfer);
+  }
+
+  private spawn(): EngineWorker {
+    const worker = this.platform.spawnEngine();
+    const failed = (reason: string): void => {
+      if (this.worker === worker) this.fail(reason);
+    };
+    worker.onMessage((message) => {
+      if (message.type === "initFailed") failed(`The codec could not be made: ${message.message}`);
+      else if (this.worker === worker) this.dispatch(message);
+    });
+    worker.onFailure(failed);
+    this.platform.loadCodec().then(
+      (wasm) => worker.post({ type: "init", wasm }, [wasm]),
+      (error: unknown) => failed(`The codec could not be loaded: ${messageOf(error)}`),
+    );
+    return worker;
+  }
+
+  private fail(reason: string): void {
+    this.worker?.terminate();
+    this.worker = undefined;
+    const requests = [...this.requests.values()];
+    this.requests.clear();
+    for (const handlers of requests) {
+      handlers.onFailed({ kind: "engineFailed", message: reason });
+      handlers.onClosed();
+    }
+    for (const digest of this.digests.values()) digest.reject(new Error(reason));
+    this.digests.clear();
+  }
+
+  private dispatch(message: FromEngine): void {
+    if (message.type === "send") {
+      for (const bytes of unpack(message.frames)) this.send(message.session, bytes);
+    } else if (message.type === "digested") {
+      this.digests.get(message.hashId)?.resolve(message.hex);
+      this.digests.delete(message.hashId);
+    } else if (message.type === "inited") this.engineName = message.engine;
+    else if ("requestId" in message) this.dispatchToRequest(message);
+  }
+
+  private dispatchToRequest(message: Extract<FromEngine, { requestId: number }>): void {
+    const handlers = this.requests.get(message.requestId);
+    if (!handlers) return;
+    switch (message.type) {
+      case "head":
+        return handlers.onHead(message.head);
+      case "bytes":
+        return handlers.onBytes(message.bytes);
+      case "stats":
+        return handlers.onStats(message.stats);
+      case "complete":
+        return handlers.onComplete();
+      case "failed":
+        return handlers.onFailed(message.rejection);
+      case "closed":
+        this.requests.delete(message.requestId);
+        handlers.onStats(message.stats);
+        return handlers.onClosed();
+    }
+  }
+}

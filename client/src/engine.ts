@@ -1,0 +1,222 @@
+/**
+ * The download engine: owns the Receivers and their codec, and turns frames into bytes in order. It is the part that
+ * runs in a worker, without the worker: pure, time arrives as `nowMs`, messages in by `handle`, out by `post`.
+ * The caller calls `handleTimeout` at `pollTimeout()`.
+ */
+import { sha256 } from "@noble/hashes/sha2";
+import { encodeFrame, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
+import { bufferOf, FramePacker, unpack, type FromEngine, type PackedFrames, type StartOptions, type ToEngine } from "./messages";
+import { piecesOf } from "./pieces";
+
+const STATS_EVERY_MS = 100;
+/** A REJECT fits this; symbols of the default size do not, so that few frames are looked at twice. */
+const REJECT_BYTES_MAX = 800;
+/** What the first proxy to say it says for all: the origin's answer is of that kind. */
+const DECISIVE = new Set(["chunkTooLarge", "lengthUnknown"]);
+
+interface Request {
+  readonly requestId: number;
+  readonly sessions: readonly number[];
+  readonly receiver: Receiver;
+  statsDueMs: number;
+  statsDirty: boolean;
+  /** The outcome was posted. */
+  settled: boolean;
+}
+
+export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
+
+export class Engine {
+  private readonly requests = new Map<number, Request>();
+  private readonly hashes = new Map<number, ReturnType<typeof sha256.create>>();
+  private readonly outgoing = new Map<number, FramePacker>();
+
+  constructor(
+    private readonly codec: Codec,
+    private readonly post: Post,
+  ) {}
+
+  /** Requests not closed yet. */
+  get openCount(): number {
+    return this.requests.size;
+  }
+
+  handle(message: ToEngine, nowMs: number): void {
+    switch (message.type) {
+      case "start":
+        this.start(message.requestId, message.sessions, message.options, nowMs);
+        break;
+      case "ready":
+        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyReady(message.proxyIndex, nowMs));
+        break;
+      case "lost":
+        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs));
+        break;
+      case "frames":
+        this.handleFrames(message.session, message.frames, nowMs);
+        break;
+      case "abort":
+        this.with(message.requestId, nowMs, (request) => {
+          request.settled = true;
+          request.receiver.abort(nowMs);
+        });
+        break;
+      default:
+        this.handleHash(message);
+    }
+    this.flush();
+  }
+
+  handleTimeout(nowMs: number): void {
+    for (const { requestId } of [...this.requests.values()]) {
+      this.with(requestId, nowMs, ({ receiver }) => receiver.handleTimeout(nowMs));
+    }
+    this.flush();
+  }
+
+  /** Absolute ms at which `handleTimeout` is due. */
+  pollTimeout(): number | undefined {
+    let at = Infinity;
+    for (const { receiver, statsDirty, statsDueMs } of this.requests.values()) {
+      at = Math.min(at, receiver.pollTimeout() ?? Infinity, statsDirty ? statsDueMs : Infinity);
+    }
+    return at === Infinity ? undefined : at;
+  }
+
+  private start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
+    let receiver: Receiver;
+    try {
+      receiver = new Receiver({ ...options, requestId, proxyCount: sessions.length, codec: this.codec, nowMs });
+    } catch (error) {
+      const stats = { deliveredBytes: 0, grossBytes: 0, rank: 0, symbolCount: 0, feedbackFrames: 0, proxies: [] };
+      this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: textOf(error) } }, []);
+      this.post({ type: "closed", requestId, stats }, []);
+      return;
+    }
+    const request = { requestId, sessions, receiver, statsDueMs: nowMs + STATS_EVERY_MS, statsDirty: false, settled: false };
+    this.requests.set(requestId, request);
+    this.pump(request, nowMs);
+  }
+
+  /** Runs `step` on a request that is open, then whatever follows from it. A request that throws ends alone. */
+  private with(requestId: number, nowMs: number, step: (request: Request) => void): void {
+    const request = this.requests.get(requestId);
+    if (!request) return;
+    try {
+      step(request);
+      this.pump(request, nowMs);
+    } catch (error) {
+      this.settle(request, { kind: "engineError", message: textOf(error) });
+      this.close(request);
+    }
+  }
+
+  private handleFrames(session: number, frames: PackedFrames, nowMs: number): void {
+    const byRequest = new Map<number, Uint8Array[]>();
+    for (const bytes of unpack(frames)) {
+      const requestId = this.requestOf(session, bytes);
+      if (requestId === undefined) this.answerPing(session, bytes);
+      else if (!byRequest.get(requestId)?.push(bytes)) byRequest.set(requestId, [bytes]);
+    }
+    for (const [requestId, batch] of byRequest) {
+      this.with(requestId, nowMs, (request) => {
+        request.statsDirty = true;
+        const proxyIndex = request.sessions.indexOf(session);
+        for (const bytes of batch) this.handleFrame(request, proxyIndex, bytes, nowMs);
+      });
+    }
+  }
+
+  private handleFrame(request: Request, proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
+    request.receiver.handleFrame(proxyIndex, bytes, nowMs);
+    if (request.settled || bytes.length > REJECT_BYTES_MAX) return;
+    const frame = parseFrame(bytes);
+    if (frame.type !== "reject" || !DECISIVE.has(frame.rejection.kind) || request.receiver.stats().symbolCount > 0) return;
+    this.settle(request, frame.rejection);
+    request.receiver.abort(nowMs);
+  }
+
+  /**
+   * Whose frame it is. One that cannot be read counts as rejected where its session is in use; one of a request that
+   * is closed already is nobody's.
+   */
+  private requestOf(session: number, bytes: Uint8Array): number | undefined {
+    const requestId = requestIdOf(bytes);
+    if (requestId !== undefined && this.requests.get(requestId)?.sessions.includes(session)) return requestId;
+    if (parseFrame(bytes).type !== "parseError") return undefined;
+    for (const request of this.requests.values()) if (request.sessions.includes(session)) return request.requestId;
+    return undefined;
+  }
+
+  private answerPing(session: number, bytes: Uint8Array): void {
+    const frame = parseFrame(bytes);
+    if (frame.type === "ping") this.queue(session, encodeFrame({ type: "pong", token: frame.token }));
+  }
+
+  private pump(request: Request, nowMs: number): void {
+    const { receiver } = request;
+    for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.postEvent(request, event);
+    for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
+      this.queue(request.sessions[out.proxyIndex]!, out.bytes);
+    }
+    if (receiver.finished) this.close(request);
+    else if (request.statsDirty && nowMs >= request.statsDueMs) {
+      request.statsDirty = false;
+      request.statsDueMs = nowMs + STATS_EVERY_MS;
+      this.post({ type: "stats", requestId: request.requestId, stats: receiver.stats() }, []);
+    }
+  }
+
+  private postEvent(request: Request, event: ReceiverEvent): void {
+    const { requestId } = request;
+    if (event.kind === "head") this.post({ type: "head", requestId, head: event.head }, []);
+    else if (event.kind === "bytes") {
+      for (const bytes of piecesOf(event.bytes)) this.post({ type: "bytes", requestId, bytes }, [bufferOf(bytes)]);
+    } else this.settle(request, event.kind === "failed" ? event.rejection : undefined);
+  }
+
+  private settle(request: Request, rejection: Rejection | undefined): void {
+    if (request.settled) return;
+    request.settled = true;
+    const { requestId } = request;
+    this.post({ type: "stats", requestId, stats: request.receiver.stats() }, []);
+    this.post(rejection ? { type: "failed", requestId, rejection } : { type: "complete", requestId }, []);
+  }
+
+  private close(request: Request): void {
+    this.requests.delete(request.requestId);
+    this.post({ type: "closed", requestId: request.requestId, stats: request.receiver.stats() }, []);
+    request.receiver.free();
+  }
+
+  private queue(session: number, bytes: Uint8Array): void {
+    let packer = this.outgoing.get(session);
+    if (!packer) this.outgoing.set(session, (packer = new FramePacker()));
+    packer.push(bytes);
+  }
+
+  private flush(): void {
+    for (const [session, packer] of this.outgoing) {
+      const frames = packer.take();
+      if (frames) this.post({ type: "send", session, frames }, [bufferOf(frames.bytes)]);
+    }
+    this.outgoing.clear();
+  }
+
+  private handleHash(message: ToEngine): void {
+    if (message.type === "hash") {
+      let hash = this.hashes.get(message.hashId);
+      if (!hash) this.hashes.set(message.hashId, (hash = sha256.create()));
+      hash.update(message.bytes);
+    } else if (message.type === "digest") {
+      const digest = (this.hashes.get(message.hashId) ?? sha256.create()).digest();
+      const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      this.hashes.delete(message.hashId);
+      this.post({ type: "digested", hashId: message.hashId, hex }, []);
+    } else if (message.type === "discard") this.hashes.delete(message.hashId);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,43 @@
+/** What the library throws or rejects with. Both kinds name the thing, what was got and what is allowed. */
+
+/** A call that can never work as it stands: thrown by `get` before anything goes over the network. */
+export class RequestError extends TypeError {
+  override readonly name = "RequestError";
+  constructor(
+    /** The argument at fault: `url`, `mode`, `connections`, `range`, ... */
+    readonly what: string,
+    readonly got: unknown,
+    readonly allowed: string,
+  ) {
+    super(`${what} is not valid: got ${show(got)}, allowed: ${allowed}.`);
+  }
+}
+
+/** A download that failed; `kind` is for programs, `message` for people. Errors the body stream and the head. */
+export class DownloadError extends Error {
+  override readonly name = "DownloadError";
+  constructor(
+    readonly kind: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function abortError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new DOMException(reason === undefined ? "The download was aborted." : String(reason), "AbortError");
+}
+
+/** The message of anything thrown, with the cause that `fetch` hides behind "fetch failed". */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  const detail = cause.message || ("code" in cause ? String(cause.code) : cause.name);
+  return `${error.message} (${detail})`;
+}
+
+function show(value: unknown): string {
+  const text = typeof value === "string" ? JSON.stringify(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return text !== undefined && text.length > 200 ? `${text.slice(0, 200)}...` : String(text);
+}

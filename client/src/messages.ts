@@ -1,0 +1,95 @@
+/**
+ * What goes between the main thread and the download engine in its worker. Frames travel packed: one buffer and the
+ * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
+ */
+import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+
+export interface PackedFrames {
+  bytes: Uint8Array;
+  lengths: Uint32Array;
+}
+
+export interface StartOptions {
+  url: string;
+  range?: ByteRange;
+  mode: MutpMode;
+  symbolBytes?: number;
+  generationSize?: number;
+  windowPackets?: number;
+  feedbackEveryPackets?: number;
+  feedbackEveryMs?: number;
+}
+
+export type ToEngine =
+  | { type: "init"; wasm: ArrayBuffer }
+  /** `sessions[i]` is the session key of the request's proxy i. */
+  | { type: "start"; requestId: number; sessions: number[]; options: StartOptions }
+  | { type: "ready"; requestId: number; proxyIndex: number }
+  | { type: "lost"; requestId: number; proxyIndex: number; reason: string }
+  | { type: "frames"; session: number; frames: PackedFrames }
+  | { type: "abort"; requestId: number }
+  | { type: "hash"; hashId: number; bytes: Uint8Array }
+  | { type: "digest"; hashId: number }
+  | { type: "discard"; hashId: number };
+
+export type FromEngine =
+  | { type: "inited"; engine: string }
+  | { type: "initFailed"; message: string }
+  | { type: "send"; session: number; frames: PackedFrames }
+  | { type: "head"; requestId: number; head: ResponseHead }
+  | { type: "bytes"; requestId: number; bytes: Uint8Array }
+  | { type: "stats"; requestId: number; stats: ReceiverStats }
+  | { type: "complete"; requestId: number }
+  | { type: "failed"; requestId: number; rejection: Rejection }
+  /** The last message of a request: the proxies have had its final feedback. Carries its last counts. */
+  | { type: "closed"; requestId: number; stats: ReceiverStats }
+  | { type: "digested"; hashId: number; hex: string };
+
+const CAPACITY_FIRST = 16_384;
+
+/** Collects frames into one buffer. */
+export class FramePacker {
+  private bytes = new Uint8Array(0);
+  private lengths: number[] = [];
+  private used = 0;
+
+  get byteCount(): number {
+    return this.used;
+  }
+
+  /** Copies the frame in. */
+  push(frame: Uint8Array): void {
+    if (this.used + frame.length > this.bytes.length) {
+      const grown = new Uint8Array(Math.max(CAPACITY_FIRST, 2 * this.bytes.length, this.used + frame.length));
+      grown.set(this.bytes.subarray(0, this.used));
+      this.bytes = grown;
+    }
+    this.bytes.set(frame, this.used);
+    this.used += frame.length;
+    this.lengths.push(frame.length);
+  }
+
+  /** What was pushed since the last call, undefined when nothing was. */
+  take(): PackedFrames | undefined {
+    if (this.lengths.length === 0) return undefined;
+    const packed = { bytes: this.bytes.subarray(0, this.used), lengths: Uint32Array.from(this.lengths) };
+    this.bytes = new Uint8Array(0);
+    this.lengths = [];
+    this.used = 0;
+    return packed;
+  }
+}
+
+/** Views on the packed buffer, one a frame. */
+export function* unpack(frames: PackedFrames): Generator<Uint8Array> {
+  let at = 0;
+  for (const length of frames.lengths) {
+    yield frames.bytes.subarray(at, at + length);
+    at += length;
+  }
+}
+
+/** The buffer to put on a transfer list. */
+export function bufferOf(bytes: Uint8Array): ArrayBuffer {
+  return bytes.buffer as ArrayBuffer;
+}

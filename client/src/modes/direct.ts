@@ -1,0 +1,111 @@
+/**
+ * Mode `direct`, and the fallback of the others: bytes from the origin itself, all of them or the rest. The origin's
+ * answer is handed on as it is, errors too; a rest is taken only from an answer that fits what came before.
+ */
+import type { Rejection } from "@tributary/protocol";
+import type { DownloadHead } from "../api";
+import { DownloadError, messageOf } from "../errors";
+import type { ModeResult, Run } from "../run";
+import { StallWatch } from "../stall";
+import { headersFor, headOf, linkedAbort, parseContentRange, resourceBytes, validatorDifference } from "./http";
+
+/** Which bytes of the answer's body are ours: `take` null means all after `skip`. */
+interface Part {
+  skip: number;
+  take: number | null;
+}
+
+type Accept = (head: DownloadHead) => Part | Rejection;
+
+export function direct(run: Run): Promise<ModeResult> {
+  return readOrigin(run, run.request.range, (head) => {
+    run.setHead(head, 0);
+    return { skip: 0, take: head.totalBytes };
+  });
+}
+
+/** What is still missing after another mode gave up. */
+export async function fetchRest(run: Run): Promise<ModeResult> {
+  const { head, sink } = run;
+  if (!head) return direct(run);
+  const offset = sink.deliveredBytes;
+  if (head.totalBytes === offset) return { kind: "complete" };
+  if (head.status !== 200 && head.status !== 206) return readOrigin(run, run.request.range, (now) => restOfError(head, now, offset));
+  const base = head.status === 206 ? (parseContentRange(head.headers["content-range"])?.start ?? run.request.range?.start ?? 0) : 0;
+  const start = base + offset;
+  const end = head.totalBytes === null ? run.request.range?.end : base + head.totalBytes - 1;
+  const range = end === undefined ? { start } : { start, end };
+  return readOrigin(run, start === 0 && head.status === 200 ? undefined : range, (now) => restOf(head, now, offset, base));
+}
+
+function restOf(head: DownloadHead, now: DownloadHead, offset: number, base: number): Part | Rejection {
+  const take = head.totalBytes === null ? null : head.totalBytes - offset;
+  const changed = validatorDifference(head, now, ["etag", "last-modified"]);
+  const [known, told] = [resourceBytes(head), resourceBytes(now)];
+  if (changed) return { kind: "originChanged", message: changed };
+  if (known !== null && told !== null && known !== told) {
+    const message = `The resource changed its length: got ${told}, expected ${known}.`;
+    return { kind: "originChanged", message, got: told, limit: known };
+  }
+  if (now.status === 200) return { skip: base + offset, take };
+  const start = parseContentRange(now.headers["content-range"])?.start;
+  if (now.status === 206 && start === base + offset) return { skip: 0, take: take ?? now.totalBytes };
+  const got = now.status === 206 ? `a range from ${start}` : `status ${now.status}`;
+  return { kind: "originRefused", message: `The origin does not give the rest: asked for bytes from ${base + offset}, got ${got}.` };
+}
+
+function restOfError(head: DownloadHead, now: DownloadHead, offset: number): Part | Rejection {
+  if (now.status === head.status && now.totalBytes === head.totalBytes) return { skip: offset, take: now.totalBytes };
+  return { kind: "originChanged", message: `The origin's status changed: got ${now.status}, expected ${head.status}.` };
+}
+
+async function readOrigin(run: Run, range: Parameters<typeof headersFor>[0], accept: Accept): Promise<ModeResult> {
+  const { controller, unlink } = linkedAbort(run.signal);
+  const silenceMs = run.timing.directSilenceMs;
+  const watch = new StallWatch(silenceMs, silenceMs, (ms) => {
+    controller.abort(new DownloadError("originSilent", `The origin sent nothing for ${ms} ms.`));
+  });
+  try {
+    const response = await run.platform.fetch(run.request.url, {
+      headers: headersFor(range),
+      credentials: "omit",
+      signal: controller.signal,
+    });
+    watch.progress();
+    const part = accept(headOf(response));
+    if ("kind" in part) return { kind: "failed", rejection: part };
+    await pump(run, response, part, watch);
+    return { kind: "complete" };
+  } catch (error) {
+    if (run.signal.aborted) return { kind: "aborted" };
+    const kind = error instanceof DownloadError ? error.kind : "originFailed";
+    return { kind: "failed", rejection: { kind, message: messageOf(error) } };
+  } finally {
+    watch.pause();
+    unlink();
+    controller.abort();
+  }
+}
+
+async function pump(run: Run, response: Response, { skip, take }: Part, watch: StallWatch): Promise<void> {
+  const end = take === null ? Infinity : skip + take;
+  const reader = response.body?.getReader();
+  let position = 0;
+  while (reader && position < end) {
+    if (run.sink.isFull) {
+      watch.pause();
+      await run.sink.ready();
+    }
+    const { done, value } = await reader.read();
+    if (done) break;
+    watch.progress();
+    run.addDirectBytes(value.length);
+    const from = Math.max(0, skip - position);
+    const to = Math.min(value.length, end - position);
+    if (to > from) run.sink.write(value.subarray(from, to));
+    position += value.length;
+  }
+  if (take !== null && position < end) {
+    throw new DownloadError("bodyShort", `The origin's body ended early: got ${position} bytes, expected ${end}.`);
+  }
+}

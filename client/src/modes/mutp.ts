@@ -1,0 +1,263 @@
+/**
+ * Modes `uncoded-mutp` and `coded-mutp`: chunks over the sessions, decoded by the engine. A request longer than one
+ * chunk is cut into ranges; they are fetched two at a time and handed on in order.
+ */
+import { LIMITS, type ByteRange, type MutpMode, type ReceiverStats, type Rejection, type ResponseHead } from "@tributary/protocol";
+import type { DownloadHead, ProxyInfo } from "../api";
+import type { EngineLink } from "../engine-link";
+import { messageOf } from "../errors";
+import type { ModeResult, Run } from "../run";
+import type { SessionPool } from "../session";
+import type { Slots } from "../slots";
+import { StallWatch } from "../stall";
+import { CUT_BYTES, CUTS_IN_FLIGHT } from "../timing";
+import { parseContentRange, validatorDifference } from "./http";
+import type { ProxyFailure } from "./parallel-http";
+
+export interface MutpServices {
+  engine: EngineLink;
+  sessions: SessionPool;
+  slots: Slots;
+  onProxyFailed: ProxyFailure;
+}
+
+export async function mutp(run: Run, proxies: readonly ProxyInfo[], services: MutpServices): Promise<ModeResult> {
+  const transfer = new Transfer(run, proxies, services);
+  try {
+    return await transfer.execute();
+  } finally {
+    transfer.stop();
+  }
+}
+
+/** A chunk on its way: its bytes wait in `queue` while it is not its turn. */
+interface Chunk {
+  readonly range: ByteRange | undefined;
+  readonly queue: Uint8Array[];
+  isTurn: boolean;
+  head: DownloadHead | undefined;
+  result: Promise<ModeResult>;
+}
+
+class Transfer {
+  private readonly watch: StallWatch;
+  private readonly stops = new Set<() => void>();
+  private readonly suspects = new Set<number>();
+  private readonly ranks = new Map<number, number>();
+  private readonly headArrivals = new Map<Chunk, () => void>();
+  private stalled: Rejection | undefined;
+  private stopped = false;
+
+  constructor(
+    private readonly download: Run,
+    private readonly proxies: readonly ProxyInfo[],
+    private readonly services: MutpServices,
+  ) {
+    const { firstByteMs, stallMs } = download.timing;
+    this.watch = new StallWatch(firstByteMs, stallMs, (ms) => {
+      this.stalled = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
+      this.stop();
+    });
+    download.signal.addEventListener("abort", this.stop);
+  }
+
+  async execute(): Promise<ModeResult> {
+    const { range } = this.download.request;
+    if (range && range.end - range.start + 1 > LIMITS.chunkBytesMax) return this.runCut(range, 206);
+    const chunk = this.start(range);
+    this.takeTurn(chunk);
+    const result = await chunk.result;
+    const length = result.kind === "failed" && result.rejection.kind === "chunkTooLarge" ? result.rejection.got : undefined;
+    if (length === undefined || range || this.download.head) return result;
+    return this.runCut({ start: 0, end: length - 1 }, 200);
+  }
+
+  /** Gives up all that is under way. */
+  readonly stop = (): void => {
+    this.stopped = true;
+    this.watch.pause();
+    this.download.signal.removeEventListener("abort", this.stop);
+    for (const stop of [...this.stops]) stop();
+  };
+
+  private progress(): void {
+    if (!this.stopped) this.watch.progress();
+  }
+
+  /** The bytes of `whole` as ranges of CUT_BYTES; `status` is what the caller is told. */
+  private async runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
+    const inFlight: Chunk[] = [];
+    let next = whole.start;
+    let end = whole.end;
+    let first: DownloadHead | undefined;
+    while (!this.stopped && (next <= end || inFlight.length > 0)) {
+      while (next <= end && inFlight.length < (first ? CUTS_IN_FLIGHT : 1) && !this.download.sink.isFull) {
+        inFlight.push(this.start({ start: next, end: Math.min(next + CUT_BYTES - 1, end) }));
+        next += CUT_BYTES;
+      }
+      const chunk = inFlight[0];
+      if (!chunk) {
+        this.watch.pause();
+        await this.download.sink.ready();
+        this.progress();
+        continue;
+      }
+      const head = await this.headOf(chunk);
+      if ("kind" in head) return head;
+      first ??= head;
+      const fault = cutFault(first, head, chunk.range!);
+      if (fault) return { kind: "failed", rejection: fault };
+      end = Math.min(end, (parseContentRange(head.headers["content-range"])?.total ?? Infinity) - 1);
+      this.download.setHead(wholeHead(first, { start: whole.start, end }, status), this.download.serverFetchMs);
+      this.takeTurn(chunk);
+      const result = await chunk.result;
+      if (result.kind !== "complete") return result;
+      inFlight.shift();
+    }
+    return this.stopped ? this.endOf(undefined) : { kind: "complete" };
+  }
+
+  /** The head of a chunk, or how it ended without one. */
+  private async headOf(chunk: Chunk): Promise<DownloadHead | Exclude<ModeResult, { kind: "complete" }>> {
+    while (!chunk.head) {
+      const result = await Promise.race([chunk.result, this.headArrival(chunk)]);
+      if (result && result.kind !== "complete") return result;
+    }
+    return chunk.head;
+  }
+
+  private headArrival(chunk: Chunk): Promise<undefined> {
+    return new Promise((resolve) => this.headArrivals.set(chunk, () => resolve(undefined)));
+  }
+
+  /** From now on the chunk's bytes go straight to the sink. */
+  private takeTurn(chunk: Chunk): void {
+    chunk.isTurn = true;
+    for (const bytes of chunk.queue.splice(0)) this.download.sink.write(bytes);
+  }
+
+  private start(range: ByteRange | undefined): Chunk {
+    const chunk: Chunk = { range, queue: [], isTurn: false, head: undefined, result: Promise.resolve({ kind: "aborted" }) };
+    chunk.result = this.fetchChunk(chunk);
+    return chunk;
+  }
+
+  private async fetchChunk(chunk: Chunk): Promise<ModeResult> {
+    const { slots } = this.services;
+    await slots.take();
+    if (this.stopped) {
+      slots.give();
+      return this.endOf(undefined);
+    }
+    const ended = new Promise<Rejection | undefined>((resolve) => {
+      const closed = new Promise<void>((resolveClosed) => this.ask(chunk, resolve, resolveClosed));
+      this.download.closing.push(closed);
+      void closed.then(() => slots.give());
+    });
+    const rejection = await ended;
+    if (rejection) return this.endOf(rejection);
+    return this.stopped ? this.endOf(undefined) : { kind: "complete" };
+  }
+
+  private endOf(rejection: Rejection | undefined): ModeResult {
+    if (this.download.signal.aborted) return { kind: "aborted" };
+    const fallback = { kind: "proxiesFailed", message: "The request was given up." };
+    return { kind: "failed", rejection: this.stalled ?? rejection ?? fallback };
+  }
+
+  /** Starts the request in the engine and brings the sessions up for it. */
+  private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
+    const { engine, sessions } = this.services;
+    const { request } = this.download;
+    const users = this.proxies.map((proxy) => sessions.of(proxy));
+    const startedMs = this.download.elapsedMs();
+    const requestId: number = engine.start(
+      users.map(({ key }) => key),
+      { url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...request.tuning },
+      {
+        onHead: (head) => this.handleHead(chunk, head),
+        onBytes: (bytes) => {
+          if (this.stopped) return;
+          if (chunk.isTurn) this.download.sink.write(bytes);
+          else chunk.queue.push(bytes);
+        },
+        onStats: (stats) => this.handleStats(requestId, stats, startedMs),
+        onComplete: () => onEnd(undefined),
+        onFailed: onEnd,
+        onClosed: () => {
+          this.stops.delete(stop);
+          for (const release of releases) release();
+          onClosed();
+        },
+      },
+    );
+    const stop = (): void => {
+      engine.abort(requestId);
+      onEnd({ kind: "proxiesFailed", message: "The request was given up." });
+    };
+    this.stops.add(stop);
+    const releases = users.map((session, index) => {
+      const lost = (reason: string): void => engine.lost(requestId, index, reason);
+      session.acquire(lost).then(
+        () => engine.ready(requestId, index),
+        (error: unknown) => engine.lost(requestId, index, messageOf(error)),
+      );
+      return () => session.release(lost);
+    });
+  }
+
+  private handleHead(chunk: Chunk, head: ResponseHead): void {
+    const { status, headers, totalBytes, serverFetchMs } = head;
+    chunk.head = { status, headers, totalBytes };
+    this.progress();
+    if (this.download.serverFetchMs === 0) this.download.serverFetchMs = serverFetchMs;
+    if (chunk.isTurn) this.download.setHead(chunk.head, serverFetchMs);
+    this.headArrivals.get(chunk)?.();
+    this.headArrivals.delete(chunk);
+  }
+
+  private handleStats(requestId: number, stats: ReceiverStats, startedMs: number): void {
+    const { download: run } = this;
+    if (stats.rank > (this.ranks.get(requestId) ?? 0)) {
+      this.ranks.set(requestId, stats.rank);
+      this.progress();
+    }
+    if (stats.firstPacketMs !== undefined) run.firstPacketMs ??= startedMs + stats.firstPacketMs;
+    run.tally.addReceiver(requestId, stats);
+    stats.proxies.forEach(({ state, error }, index) => {
+      if (state === "failed" && !this.suspects.has(index)) this.suspect(index, error ?? "");
+    });
+  }
+
+  /** A proxy that went silent is cut off, so that the next download makes a new session or takes another proxy. */
+  private suspect(index: number, error: string): void {
+    this.suspects.add(index);
+    const proxy = this.proxies[index]!;
+    const [kind = "proxyFailed"] = error.split(":", 1);
+    if (kind === "proxySilent") this.services.sessions.of(proxy).close(error);
+    this.services.onProxyFailed(proxy, { kind, message: error.slice(kind.length + 1).trim() });
+  }
+}
+
+/** Why a cut's answer cannot be part of the whole. */
+function cutFault(first: DownloadHead, head: DownloadHead, range: ByteRange): Rejection | undefined {
+  const told = parseContentRange(head.headers["content-range"]);
+  if (head.status !== 206 || told?.start !== range.start) {
+    const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
+    return { kind: "rangeRefused", message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.` };
+  }
+  const changed = validatorDifference(first, head, ["etag", "last-modified"]);
+  const total = parseContentRange(first.headers["content-range"])?.total;
+  if (changed) return { kind: "originChanged", message: changed };
+  if (told.total === total) return undefined;
+  return { kind: "originChanged", message: `The resource changed its length: got ${told.total}, expected ${total}.` };
+}
+
+/** What the origin would have said to the request that was cut. */
+function wholeHead(first: DownloadHead, whole: ByteRange, status: 200 | 206): DownloadHead {
+  const { "content-range": told, ...headers } = first.headers;
+  const total = parseContentRange(told)?.total;
+  const totalBytes = whole.end - whole.start + 1;
+  if (status === 206) return { status, totalBytes, headers: { ...headers, "content-range": `bytes ${whole.start}-${whole.end}/${total ?? "*"}` } };
+  return { status, totalBytes, headers };
+}

@@ -1,0 +1,89 @@
+/** The arguments of `get`, checked once: past `parseRequest` nothing checks them again. */
+import { LIMITS, type ByteRange } from "@tributary/protocol";
+import { MODES, type GetOptions, type Mode } from "./api";
+import { RequestError } from "./errors";
+import type { StartOptions } from "./messages";
+import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./timing";
+
+export interface Request {
+  /** Absolute, http or https, without fragment. */
+  readonly url: string;
+  readonly range: ByteRange | undefined;
+  readonly mode: Mode;
+  readonly connections: number;
+  readonly allowFallback: boolean;
+  readonly comment: string | undefined;
+  readonly tuning: Pick<StartOptions, "symbolBytes" | "generationSize" | "windowPackets" | "feedbackEveryPackets" | "feedbackEveryMs">;
+}
+
+const OFFSET_MAX = 2 ** 48 - 1;
+const COMMENT_CHARS_MAX = 1000;
+
+/** Throws a RequestError for what can never work. */
+export function parseRequest(url: string, options: GetOptions): Request {
+  const mode = options.mode ?? "coded-mutp";
+  if (!MODES.includes(mode)) throw new RequestError("mode", mode, MODES.join(", "));
+  const connections = options.connections ?? CONNECTIONS_DEFAULT;
+  checkInteger("connections", connections, 1, CONNECTIONS_MAX);
+  if (options.comment !== undefined && options.comment.length > COMMENT_CHARS_MAX) {
+    throw new RequestError("comment", options.comment, `at most ${COMMENT_CHARS_MAX} characters`);
+  }
+  return {
+    url: parseUrl(url),
+    range: parseRange(options.range),
+    mode,
+    connections,
+    allowFallback: options.allowFallback ?? true,
+    comment: options.comment,
+    tuning: parseTuning(options),
+  };
+}
+
+/** The URL as records and reports show it: without query string and fragment. */
+export function plainUrl(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+function parseUrl(text: string): string {
+  const allowed = "an absolute http or https URL without user name and password";
+  if (!URL.canParse(text)) throw new RequestError("url", text, allowed);
+  const url = new URL(text);
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password) throw new RequestError("url", text, allowed);
+  url.hash = "";
+  const byteCount = new TextEncoder().encode(url.href).length;
+  if (byteCount > LIMITS.urlBytesMax) throw new RequestError("url length", byteCount, `at most ${LIMITS.urlBytesMax} bytes`);
+  return url.href;
+}
+
+function parseRange(range: ByteRange | undefined): ByteRange | undefined {
+  if (range === undefined) return undefined;
+  const { start, end } = range;
+  const valid = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end <= OFFSET_MAX;
+  if (!valid) throw new RequestError("range", range, `whole numbers 0 <= start <= end <= ${OFFSET_MAX}`);
+  return { start, end };
+}
+
+function parseTuning(options: GetOptions): Request["tuning"] {
+  const bounds = {
+    symbolBytes: [LIMITS.symbolBytesMin, LIMITS.symbolBytesMax],
+    generationSize: [1, LIMITS.generationSizeMax],
+    windowPackets: [1, LIMITS.windowPacketsMax],
+    feedbackEveryPackets: [1, LIMITS.windowPacketsMax],
+    feedbackEveryMs: [1, 10_000],
+  } as const;
+  const tuning: { -readonly [K in keyof Request["tuning"]]: Request["tuning"][K] } = {};
+  for (const name of Object.keys(bounds) as (keyof typeof bounds)[]) {
+    const value = options[name];
+    if (value === undefined) continue;
+    const [min, max] = bounds[name];
+    checkInteger(name, value, min, max);
+    tuning[name] = value;
+  }
+  return tuning;
+}
+
+function checkInteger(what: string, value: unknown, min: number, max: number): void {
+  const valid = Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+  if (!valid) throw new RequestError(what, value, `a whole number ${min}..${max}`);
+}

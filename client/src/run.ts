@@ -1,0 +1,197 @@
+/**
+ * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
+ * made from it at the end. Modes write here; client.ts decides what comes after what.
+ */
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Rejection } from "@tributary/protocol";
+import type { DownloadHead, ProxyInfo, Source } from "./api";
+import { abortError, DownloadError } from "./errors";
+import type { Hasher, Platform } from "./platform";
+import { plainUrl, type Request } from "./request";
+import { BodySink } from "./sink";
+import { Tally, type LiveBoard } from "./tally";
+import type { Timing } from "./timing";
+
+/** How a mode ended. */
+export type ModeResult = { kind: "complete" } | { kind: "failed"; rejection: Rejection } | { kind: "aborted" };
+
+export interface RunOptions {
+  request: Request;
+  platform: Platform;
+  timing: Timing;
+  hasher: Hasher;
+  board: LiveBoard;
+}
+
+const MESSAGE_CHARS_MAX = 2000;
+const KIND_CHARS_MAX = 64;
+
+export class Run {
+  readonly id: string;
+  readonly request: Request;
+  readonly platform: Platform;
+  readonly timing: Timing;
+  readonly sink: BodySink;
+  readonly headPromise: Promise<DownloadHead>;
+  head: DownloadHead | undefined;
+  tally: Tally;
+  serverFetchMs = 0;
+  firstPacketMs: number | undefined;
+  fallbackReason: string | undefined;
+  /** What must end before the counts are final. */
+  readonly closing: Promise<void>[] = [];
+  private readonly startMs: number;
+  private readonly startedAtMs: number;
+  private readonly hasher: Hasher;
+  private readonly board: LiveBoard;
+  private readonly controller = new AbortController();
+  private firstByteMs: number | undefined;
+  private durationMs = 0;
+  private result: ModeResult | undefined;
+  private resolveHead!: (head: DownloadHead) => void;
+  private rejectHead!: (error: Error) => void;
+
+  constructor(options: RunOptions) {
+    const { platform, hasher, board } = options;
+    this.id = platform.randomUUID();
+    this.request = options.request;
+    this.platform = platform;
+    this.timing = options.timing;
+    this.hasher = hasher;
+    this.board = board;
+    this.startMs = platform.now();
+    this.startedAtMs = platform.epochMs();
+    this.tally = new Tally([], board.onProxy);
+    this.headPromise = new Promise((resolve, reject) => {
+      this.resolveHead = resolve;
+      this.rejectHead = reject;
+    });
+    this.headPromise.catch(() => undefined);
+    this.sink = new BodySink({
+      hasher,
+      onBytes: (count) => {
+        this.firstByteMs ??= this.elapsedMs();
+        board.deliveredBytes += count;
+      },
+      onCancel: (reason) => this.abort(reason),
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  elapsedMs(): number {
+    return this.platform.now() - this.startMs;
+  }
+
+  useProxies(proxies: readonly ProxyInfo[]): void {
+    for (const proxy of proxies) this.board.of(proxy);
+    this.tally = new Tally(proxies, this.board.onProxy);
+  }
+
+  /** The origin's answer; the first one stands. */
+  setHead(head: DownloadHead, serverFetchMs: number): void {
+    if (this.head) return;
+    this.head = head;
+    this.serverFetchMs = serverFetchMs;
+    this.resolveHead(head);
+  }
+
+  addDirectBytes(count: number): void {
+    this.tally.directBytes += count;
+    this.board.directBytes += count;
+  }
+
+  abort(reason?: unknown): void {
+    if (this.result || this.signal.aborted) return;
+    this.controller.abort(abortError(reason));
+    this.settle({ kind: "aborted" });
+  }
+
+  /** Ends the streams towards the caller; the record follows. Only the first call counts. */
+  settle(result: ModeResult): void {
+    if (this.result) return;
+    this.result = result;
+    this.durationMs = this.elapsedMs();
+    if (result.kind === "complete") {
+      this.sink.close();
+      return;
+    }
+    const error = result.kind === "aborted" ? this.signal.reason : new DownloadError(result.rejection.kind, result.rejection.message);
+    this.sink.fail(error as Error);
+    this.rejectHead(error as Error);
+  }
+
+  /** The record of a settled run; waits a while for what is still closing. */
+  async record(source: Source, clientId: string): Promise<DownloadRecord> {
+    await this.closed();
+    const result = this.result ?? { kind: "aborted" };
+    const { request, tally } = this;
+    const netBytes = this.sink.deliveredBytes;
+    const { grossBytes } = tally;
+    const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
+    const coded = request.mode === "coded-mutp" || request.mode === "uncoded-mutp" ? request.tuning : {};
+    return {
+      id: this.id,
+      clientId,
+      startedAtMs: Math.round(this.startedAtMs),
+      source,
+      url: plainUrl(request.url),
+      ...(request.range ? { range: request.range } : {}),
+      mode: request.mode,
+      connections: request.connections,
+      status: this.head?.status ?? 0,
+      netBytes,
+      grossBytes,
+      durationMs: this.durationMs,
+      firstByteMs: this.firstByteMs ?? this.durationMs,
+      ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
+      serverFetchMs: this.serverFetchMs,
+      throughputBytesPerSec: perSecond(grossBytes),
+      goodputBytesPerSec: perSecond(netBytes),
+      normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
+      outcome: result.kind,
+      ...(result.kind === "complete" ? {} : { error: this.errorOf(result) }),
+      fallback: this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
+      sha256: await this.digest(result.kind === "complete"),
+      ...pickDefined(coded, ["generationSize", "windowPackets", "symbolBytes"]),
+      ...(request.comment === undefined ? {} : { comment: request.comment }),
+      proxies: tally.proxies.map((proxy) => ({ ...proxy, ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }) })),
+    };
+  }
+
+  private async closed(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timing.closeWaitMs)));
+    await Promise.race([Promise.all(this.closing), late]);
+    clearTimeout(timer);
+  }
+
+  private async digest(wanted: boolean): Promise<string | null> {
+    if (wanted) return this.hasher.digest().catch(() => null);
+    this.hasher.discard();
+    return null;
+  }
+
+  private errorOf(result: Exclude<ModeResult, { kind: "complete" }>): NonNullable<DownloadRecord["error"]> {
+    if (result.kind === "failed") {
+      return { kind: result.rejection.kind.slice(0, KIND_CHARS_MAX), message: cut(result.rejection.message) };
+    }
+    const { reason } = this.signal as { reason: unknown };
+    return { kind: "aborted", message: cut(reason instanceof Error ? reason.message : String(reason)) };
+  }
+}
+
+function cut(text: string): string {
+  return text.slice(0, MESSAGE_CHARS_MAX);
+}
+
+function pickDefined<T extends object, K extends keyof T>(from: T, names: readonly K[]): { [P in K]?: NonNullable<T[P]> } {
+  const picked: { [P in K]?: NonNullable<T[P]> } = {};
+  for (const name of names) {
+    const value = from[name];
+    if (value !== undefined && value !== null) picked[name] = value;
+  }
+  return picked;
+}

@@ -1,0 +1,200 @@
+/**
+ * A session to one proxy: one peer connection with one data channel, made when first needed, kept warm between
+ * downloads, made again after it was lost. Knows no frames; the pool gives it the way to the engine.
+ */
+import { LIMITS } from "@tributary/protocol";
+import type { ProxyInfo } from "./api";
+import { messageOf } from "./errors";
+import type { Channel, Platform } from "./platform";
+import type { Timing } from "./timing";
+
+export type SessionState = "idle" | "connecting" | "open" | "closed";
+
+/** The proxy answered that it will not take a session: trying again at once is of no use. */
+class Refused extends Error {}
+
+export interface SessionHooks {
+  onMessage(session: Session, bytes: Uint8Array): void;
+  /** The session could not be made, or was lost while it was open. */
+  onFailed(session: Session, reason: string): void;
+}
+
+export class Session {
+  state: SessionState = "idle";
+  private channel: Channel | undefined;
+  private connecting: Promise<void> | undefined;
+  private attempt = new AbortController();
+  private users = 0;
+  private idleTimer: ReturnType<typeof setTimeout> | undefined;
+  private readonly lostHandlers = new Set<(reason: string) => void>();
+
+  constructor(
+    /** Names the session towards the engine. */
+    readonly key: number,
+    readonly proxy: ProxyInfo,
+    private readonly platform: Platform,
+    private readonly timing: Timing,
+    private readonly hooks: SessionHooks,
+  ) {}
+
+  /**
+   * Resolves when the channel is open; rejects with the reason after the last try. Each call is paired with one
+   * `release`, also when it rejects. `onLost` is called at most once, if the open channel is lost before the release.
+   */
+  async acquire(onLost: (reason: string) => void): Promise<void> {
+    this.users++;
+    clearTimeout(this.idleTimer);
+    this.lostHandlers.add(onLost);
+    if (this.channel) return;
+    this.connecting ??= this.connect().finally(() => (this.connecting = undefined));
+    await this.connecting;
+  }
+
+  release(onLost: (reason: string) => void): void {
+    this.lostHandlers.delete(onLost);
+    this.users--;
+    if (this.users === 0 && this.channel) this.idleTimer = setTimeout(() => this.close("idle"), this.timing.idleCloseMs);
+  }
+
+  /** Drops the bytes when the channel is not open: the protocol repeats what matters. */
+  send(bytes: Uint8Array): void {
+    this.channel?.send(bytes);
+  }
+
+  /** Closes the connection; whoever uses it is told that it is lost. A later `acquire` makes a new one. */
+  close(reason: string): void {
+    clearTimeout(this.idleTimer);
+    this.attempt.abort(new Error(reason));
+    this.channel?.close();
+    this.channel = undefined;
+    this.state = "closed";
+    this.tellLost(reason);
+  }
+
+  private async connect(): Promise<void> {
+    this.attempt = new AbortController();
+    const { signal } = this.attempt;
+    this.state = "connecting";
+    let error: unknown;
+    for (let tries = 0; tries < this.timing.connectTries && !signal.aborted; tries++) {
+      if (tries > 0) await pause(this.timing.connectBackoffMs * 2 ** (tries - 1), signal);
+      try {
+        this.channel = await this.tryOnce(signal);
+        this.state = "open";
+        return;
+      } catch (failure) {
+        error = failure;
+        if (failure instanceof Refused) break;
+      }
+    }
+    this.state = "closed";
+    const reason = messageOf(signal.aborted ? signal.reason : error);
+    if (!signal.aborted) this.hooks.onFailed(this, reason);
+    throw new Error(`No session to proxy ${this.proxy.name}: ${reason}`);
+  }
+
+  /** One peer connection from offer to open channel. */
+  private async tryOnce(signal: AbortSignal): Promise<Channel> {
+    const attempt = new AbortController();
+    const stop = (): void => attempt.abort(signal.reason);
+    const late = `no channel within ${this.timing.connectTimeoutMs} ms`;
+    const timer = setTimeout(() => attempt.abort(new Error(late)), this.timing.connectTimeoutMs);
+    signal.addEventListener("abort", stop);
+    try {
+      const channel: Channel = await this.platform.openChannel({
+        exchange: (offer) => this.exchange(offer, attempt.signal),
+        signal: attempt.signal,
+        onMessage: (bytes) => this.hooks.onMessage(this, bytes),
+        onClosed: (reason) => this.handleClosed(channel, reason),
+      });
+      if (!signal.aborted) return channel;
+      channel.close();
+      throw signal.reason;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  private async exchange(offerSdp: string, signal: AbortSignal): Promise<string> {
+    const response = await this.platform.fetch(`${this.proxy.url}/v1/sessions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ sdp: withMessageLimit(offerSdp) }),
+      credentials: "omit",
+      signal,
+    });
+    const answer = (await response.json().catch(() => ({}))) as { sdp?: unknown; error?: { message?: unknown } };
+    if (response.status === 201 && typeof answer.sdp === "string") return answer.sdp;
+    throw new Refused(`the proxy answered ${response.status} ${String(answer.error?.message ?? "")}`.trim());
+  }
+
+  private handleClosed(channel: Channel, reason: string): void {
+    if (this.channel !== channel) return;
+    this.channel = undefined;
+    this.state = "closed";
+    clearTimeout(this.idleTimer);
+    if (this.users > 0) this.hooks.onFailed(this, reason);
+    this.tellLost(reason);
+  }
+
+  private tellLost(reason: string): void {
+    const handlers = [...this.lostHandlers];
+    this.lostHandlers.clear();
+    for (const handler of handlers) handler(reason);
+  }
+}
+
+/** All sessions of a client, one a proxy. */
+export class SessionPool {
+  private readonly byKey = new Map<number, Session>();
+  private lastKey = 0;
+
+  constructor(
+    private readonly platform: Platform,
+    private readonly timing: Timing,
+    private readonly hooks: SessionHooks,
+  ) {}
+
+  /** The session to this proxy, made if there is none. */
+  of(proxy: ProxyInfo): Session {
+    for (const session of this.byKey.values()) {
+      if (session.proxy.id === proxy.id && session.proxy.url === proxy.url) return session;
+    }
+    const session = new Session(++this.lastKey, proxy, this.platform, this.timing, this.hooks);
+    this.byKey.set(session.key, session);
+    return session;
+  }
+
+  send(key: number, bytes: Uint8Array): void {
+    this.byKey.get(key)?.send(bytes);
+  }
+
+  stateOf(proxyId: string): SessionState | undefined {
+    let state: SessionState | undefined;
+    for (const session of this.byKey.values()) if (session.proxy.id === proxyId) state = session.state;
+    return state;
+  }
+
+  close(): void {
+    for (const session of this.byKey.values()) session.close("The client was closed.");
+    this.byKey.clear();
+  }
+}
+
+/** Our largest message bounds the sender's queue: what is queued when we have enough is sent in vain. */
+function withMessageLimit(sdp: string): string {
+  return sdp.replace(/a=max-message-size:\d+/, `a=max-message-size:${LIMITS.messageBytesMax}`);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+    signal.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * Where a download's bytes go, whatever the mode: cuts them into pieces, hashes them, counts them, queues them for
+ * the reader, and says when the reader is behind. Bytes must come in order.
+ */
+import { piecesOf } from "./pieces";
+import type { Hasher } from "./platform";
+import { QUEUED_BYTES_MAX } from "./timing";
+
+export interface SinkOptions {
+  hasher: Hasher;
+  onBytes(count: number): void;
+  /** The reader cancelled the stream. */
+  onCancel(reason: unknown): void;
+}
+
+export class BodySink {
+  readonly stream: ReadableStream<Uint8Array>;
+  deliveredBytes = 0;
+  private controller!: ReadableStreamDefaultController<Uint8Array>;
+  private ended = false;
+  private waiters: (() => void)[] = [];
+
+  constructor(private readonly options: SinkOptions) {
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => void (this.controller = controller),
+        pull: () => this.wake(),
+        cancel: (reason: unknown) => {
+          this.end();
+          options.onCancel(reason);
+        },
+      },
+      { highWaterMark: QUEUED_BYTES_MAX, size: (piece) => piece.byteLength },
+    );
+  }
+
+  /** True while more is queued than the reader should have waiting. */
+  get isFull(): boolean {
+    return !this.ended && (this.controller.desiredSize ?? 0) <= 0;
+  }
+
+  /** Takes ownership of `bytes`. Does nothing once the sink has ended. */
+  write(bytes: Uint8Array): void {
+    if (this.ended || bytes.length === 0) return;
+    this.options.hasher.update(bytes);
+    this.deliveredBytes += bytes.length;
+    this.options.onBytes(bytes.length);
+    for (const piece of piecesOf(bytes)) this.controller.enqueue(piece);
+  }
+
+  /** Resolves when the reader has room, or the sink has ended. */
+  async ready(): Promise<void> {
+    while (this.isFull) await new Promise<void>((resolve) => this.waiters.push(resolve));
+  }
+
+  close(): void {
+    if (this.ended) return;
+    this.end();
+    this.controller.close();
+  }
+
+  fail(error: Error): void {
+    if (this.ended) return;
+    this.end();
+    this.controller.error(error);
+  }
+
+  private end(): void {
+    this.ended = true;
+    this.wake();
+  }
+
+  private wake(): void {
+    const waiters = this.waiters;
+    this.waiters = [];
+    for (const waiter of waiters) waiter();
+  }
+}

@@ -1,0 +1,428 @@
+/**
+ * What the client's tests stand on: an origin with its moods, a proxy that speaks both protocols at its edge with the
+ * real Sender behind it, an Origo that lists and collects, and a platform that joins them in one process over links
+ * that lose packets. The engine runs without its worker.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { parseFrame, encodeFrame, Sender, xorshift128, type ChunkSource, type Codec, type RequestFrame } from "@tributary/protocol";
+import { Engine } from "../src/engine";
+import type { FromEngine, ToEngine } from "../src/messages";
+import type { ChannelOptions, Platform } from "../src/platform";
+
+export function bytesOf(count: number, seed = 1): Uint8Array {
+  const rng = xorshift128(seed);
+  return Uint8Array.from({ length: count }, () => rng() & 255);
+}
+
+export function sha256Of(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+export async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return Buffer.concat(pieces);
+    pieces.push(value);
+  }
+}
+
+abstract class HttpServer {
+  private readonly server: Server;
+  readonly requests: { method: string; path: string; range: string | undefined }[] = [];
+  url = "";
+
+  constructor() {
+    this.server = createServer((request, response) => {
+      this.requests.push({ method: request.method!, path: request.url!, range: request.headers.range });
+      response.on("error", () => undefined);
+      void this.handle(request, response);
+    });
+  }
+
+  protected abstract handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
+    this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}
+
+/** Serves `body` at any path; the path's words change how: no-range, no-length, short, status-404, stall, slow. */
+export class Origin extends HttpServer {
+  etag: string | undefined = '"one"';
+
+  constructor(public body: Uint8Array) {
+    super();
+  }
+
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url!;
+    const status = /status-(\d+)/.exec(path);
+    if (status) {
+      const text = Buffer.from(`status ${status[1]}`);
+      response.writeHead(Number(status[1]), { "content-type": "text/plain", "content-length": text.length }).end(text);
+      return;
+    }
+    if (path.includes("loop")) {
+      response.writeHead(302, { location: path }).end();
+      return;
+    }
+    const { start, end, partial } = this.partOf(request);
+    if (start > end && partial) {
+      response.writeHead(416, { "content-range": `bytes */${this.body.length}` }).end();
+      return;
+    }
+    const part = this.body.subarray(start, end + 1);
+    const headers: Record<string, string | number> = { "content-type": "video/mp4" };
+    if (this.etag) headers.etag = this.etag;
+    if (partial) headers["content-range"] = `bytes ${start}-${end}/${this.body.length}`;
+    if (!path.includes("no-length")) headers["content-length"] = part.length;
+    response.writeHead(partial ? 206 : 200, headers);
+    if (path.includes("stall")) response.write(part.subarray(0, Math.floor(part.length / 2)));
+    else if (path.includes("short")) response.write(part.subarray(0, Math.floor(part.length / 2)), () => response.destroy());
+    else response.end(part);
+  }
+
+  private partOf(request: IncomingMessage): { start: number; end: number; partial: boolean } {
+    const match = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "");
+    const last = this.body.length - 1;
+    if (!match || request.url!.includes("no-range")) return { start: 0, end: last, partial: false };
+    return { start: Number(match[1]), end: Math.min(match[2] ? Number(match[2]) : last, last), partial: true };
+  }
+}
+
+export class Origo extends HttpServer {
+  proxies: { id: string; name: string; url: string }[] = [];
+  readonly records: Record<string, unknown>[] = [];
+  readonly errors: { kind: string; message: string }[] = [];
+  status = 202;
+
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === "GET") {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ proxies: this.proxies }));
+      return;
+    }
+    const text = (await bodyOf(request)).toString();
+    const { records, errors } = JSON.parse(text) as { records?: []; errors?: [] };
+    if (this.status === 202) {
+      this.records.push(...(records ?? []));
+      this.errors.push(...(errors ?? []));
+    }
+    response.writeHead(this.status).end("{}");
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+interface Attached {
+  toClient(bytes: Uint8Array): void;
+  closed(reason: string): void;
+}
+
+export interface ProxyMoods {
+  /** Share of packets lost, each way. */
+  loss?: number;
+  seed?: number;
+  /** Bytes after which an HTTP answer breaks off and a session dies. */
+  dieAfterBytes?: number;
+  /** Takes a session and then says nothing. */
+  mute?: boolean;
+  /** Milliseconds between packets; 0 sends in bursts. */
+  packetEveryMs?: number;
+  /** Sessions refused before one is taken. */
+  refuseSessions?: number;
+  /** Flips a byte of each header it passes on: another etag. */
+  etag?: string;
+}
+
+/** A proxy at its edge: /v1/fetch and /v1/sessions as docs/protocol.md has them. */
+export class StandInProxy extends HttpServer {
+  readonly id = randomUUID();
+  sessionsMade = 0;
+  readonly open = new Map<string, StandInSession>();
+  readonly outcomes: (string | undefined)[] = [];
+
+  constructor(
+    readonly name: string,
+    readonly codec: Codec | undefined,
+    readonly moods: ProxyMoods = {},
+  ) {
+    super();
+  }
+
+  get info(): { id: string; name: string; url: string } {
+    return { id: this.id, name: this.name, url: this.url };
+  }
+
+  attach(sessionId: string, client: Attached): StandInSession {
+    const session = new StandInSession(this, client);
+    this.open.set(sessionId, session);
+    return session;
+  }
+
+  /** As when the process is killed. */
+  kill(): void {
+    for (const session of this.open.values()) session.die("killed");
+    this.open.clear();
+  }
+
+  override async stop(): Promise<void> {
+    for (const session of this.open.values()) session.close();
+    await super.stop();
+  }
+
+  protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url === "/v1/sessions") {
+      await bodyOf(request);
+      if (this.moods.refuseSessions && this.moods.refuseSessions-- > 0) {
+        response.destroy();
+        return;
+      }
+      this.sessionsMade++;
+      response.writeHead(201, { "content-type": "application/json" });
+      response.end(JSON.stringify({ sessionId: "s", sdp: `${this.id}/${this.sessionsMade}` }));
+      return;
+    }
+    const target = new URL(request.url!, this.url).searchParams.get("url")!;
+    await this.passOn(target, request.headers.range, response);
+  }
+
+  private async passOn(target: string, range: string | undefined, response: ServerResponse): Promise<void> {
+    if (this.moods.mute) return;
+    const answer = await fetch(target, { headers: range ? { range } : {} }).catch(() => undefined);
+    if (!answer) {
+      response.writeHead(502, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { kind: "originFailed", message: "no origin" } }));
+      return;
+    }
+    const headers = Object.fromEntries(answer.headers);
+    delete headers["transfer-encoding"];
+    delete headers["connection"];
+    delete headers["keep-alive"];
+    if (this.moods.etag) headers.etag = this.moods.etag;
+    response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
+    const body = Buffer.from(await answer.arrayBuffer());
+    const { dieAfterBytes, packetEveryMs } = this.moods;
+    if (dieAfterBytes !== undefined) response.write(body.subarray(0, dieAfterBytes), () => response.destroy());
+    else if (packetEveryMs) await trickle(response, body, packetEveryMs);
+    else response.end(body);
+  }
+}
+
+async function trickle(response: ServerResponse, body: Buffer, everyMs: number): Promise<void> {
+  for (let at = 0; at < body.length && !response.destroyed; at += 16_384) {
+    response.write(body.subarray(at, at + 16_384));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+  response.end();
+}
+
+class GrowingSource implements ChunkSource {
+  availableBytes: number;
+  constructor(private readonly bytes: Uint8Array) {
+    this.availableBytes = bytes.length;
+  }
+  get totalBytes(): number {
+    return this.bytes.length;
+  }
+  view(start: number, end: number): Uint8Array {
+    return this.bytes.subarray(start, end);
+  }
+}
+
+export class StandInSession {
+  private readonly senders = new Map<number, Sender>();
+  private readonly rng;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private ended = false;
+  private sentBytes = 0;
+
+  constructor(
+    private readonly proxy: StandInProxy,
+    private readonly client: Attached,
+  ) {
+    this.rng = xorshift128((proxy.moods.seed ?? 7) + proxy.sessionsMade);
+  }
+
+  fromClient(bytes: Uint8Array): void {
+    if (this.ended || this.proxy.moods.mute || this.isLost()) return;
+    const frame = parseFrame(bytes);
+    if (frame.type === "parseError" || !("requestId" in frame)) return;
+    const sender = this.senders.get(frame.requestId);
+    if (sender) sender.handleFrame(frame, performance.now());
+    else if (frame.type === "request") this.accept(frame);
+    else if (frame.type === "feedback" && frame.final) {
+      this.client.toClient(encodeFrame({ type: "end", requestId: frame.requestId, sentPackets: 0 }));
+    }
+    this.pump();
+  }
+
+  /** The connection breaks without a word to the sender's side. */
+  die(reason: string): void {
+    if (this.ended) return;
+    this.close();
+    this.client.closed(reason);
+  }
+
+  close(): void {
+    this.ended = true;
+    clearTimeout(this.timer);
+    for (const sender of this.senders.values()) sender.free();
+    this.senders.clear();
+  }
+
+  get openSenders(): number {
+    return this.senders.size;
+  }
+
+  private isLost(): boolean {
+    return this.rng() / 2 ** 32 < (this.proxy.moods.loss ?? 0);
+  }
+
+  private accept(request: RequestFrame): void {
+    const sender = new Sender({ request, codec: this.proxy.codec!, rng: this.rng, nowMs: performance.now() });
+    this.senders.set(request.requestId, sender);
+    void this.fetchFor(request, sender);
+  }
+
+  private async fetchFor({ url, range }: RequestFrame, sender: Sender): Promise<void> {
+    try {
+      const answer = await fetch(url, { headers: range ? { range: `bytes=${range.start}-${range.end}` } : {} });
+      const length = answer.headers.get("content-length");
+      const got = Number(length);
+      if (length === null) sender.handleFailure({ kind: "lengthUnknown", message: "no length" });
+      else if (got > 33_554_432) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got, limit: 33_554_432 });
+      else {
+        const body = new Uint8Array(await answer.arrayBuffer());
+        const headers = Object.fromEntries([...answer.headers].filter(([name]) => /^(etag|content-(type|range))$/.test(name)));
+        if (this.proxy.moods.etag) headers.etag = this.proxy.moods.etag;
+        sender.handlePlan({ status: answer.status, totalBytes: body.length, headers, serverFetchMs: 2 }, new GrowingSource(body));
+      }
+    } catch (error) {
+      sender.handleFailure({ kind: "originFailed", message: String(error) });
+    }
+    this.pump();
+  }
+
+  private pump(): void {
+    if (this.ended) return;
+    const { packetEveryMs = 0, dieAfterBytes = Infinity } = this.proxy.moods;
+    let budget = packetEveryMs > 0 ? 1 : 64;
+    for (const [requestId, sender] of this.senders) {
+      const nowMs = performance.now();
+      if ((sender.pollTimeout() ?? Infinity) <= nowMs) sender.handleTimeout(nowMs);
+      for (let bytes = sender.pollTransmit(nowMs); bytes; bytes = budget > 0 ? sender.pollTransmit(nowMs) : undefined) {
+        budget--;
+        this.sentBytes += bytes.length;
+        if (!this.isLost()) this.client.toClient(bytes);
+        if (budget <= 0) break;
+      }
+      if (!sender.finished) continue;
+      this.proxy.outcomes.push(sender.outcome);
+      sender.free();
+      this.senders.delete(requestId);
+    }
+    if (this.sentBytes >= dieAfterBytes) return this.die("died");
+    clearTimeout(this.timer);
+    if (this.senders.size > 0) this.timer = setTimeout(() => this.pump(), Math.max(1, packetEveryMs));
+  }
+}
+
+export interface Bench {
+  platform: Platform;
+  /** Channels that are open now. */
+  openChannels: Set<object>;
+  /** Engines that are alive, with what they have open. */
+  engines: Set<Engine>;
+  crashEngine(): void;
+}
+
+/** A platform on which `proxies` can be reached in this process. */
+export function createBench(proxies: StandInProxy[], codec: Codec | undefined): Bench {
+  const openChannels = new Set<object>();
+  const engines = new Set<Engine>();
+  let crash: ((reason: string) => void) | undefined;
+
+  const openChannel = async (options: ChannelOptions) => {
+    const answer = await options.exchange("v=0\r\na=max-message-size:262144\r\n");
+    const proxy = proxies.find(({ id }) => answer.startsWith(id))!;
+    const channel = {
+      send: (bytes: Uint8Array) => {
+        const copy = bytes.slice();
+        setImmediate(() => session.fromClient(copy));
+        return true;
+      },
+      close: () => {
+        openChannels.delete(channel);
+        session.close();
+      },
+    };
+    const session = proxy.attach(answer, {
+      toClient: (bytes) => setImmediate(() => openChannels.has(channel) && options.onMessage(bytes)),
+      closed: (reason) => {
+        if (openChannels.delete(channel)) options.onClosed(reason);
+      },
+    });
+    openChannels.add(channel);
+    return channel;
+  };
+
+  const spawnEngine = () => {
+    let alive = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let onMessage: (message: FromEngine) => void = () => undefined;
+    const engine = new Engine(codec!, (message) => setImmediate(() => alive && onMessage(message)));
+    engines.add(engine);
+    const arm = (): void => {
+      clearTimeout(timer);
+      const at = engine.pollTimeout();
+      if (at === undefined || !alive) return;
+      timer = setTimeout(() => {
+        engine.handleTimeout(performance.now());
+        arm();
+      }, Math.max(1, at - performance.now()));
+    };
+    return {
+      post: (message: ToEngine) => {
+        setImmediate(() => {
+          if (!alive || message.type === "init") return;
+          engine.handle(message, performance.now());
+          arm();
+        });
+      },
+      onMessage: (handler: (message: FromEngine) => void) => void (onMessage = handler),
+      onFailure: (handler: (reason: string) => void) => void (crash = handler),
+      terminate: () => {
+        alive = false;
+        clearTimeout(timer);
+        engines.delete(engine);
+      },
+    };
+  };
+
+  const platform: Platform = {
+    now: () => performance.now(),
+    epochMs: () => Date.now(),
+    randomUUID,
+    fetch: (input, init) => fetch(input, init),
+    defer: (task) => void setImmediate(task),
+    openChannel,
+    spawnEngine,
+    loadCodec: () => Promise.resolve(new ArrayBuffer(8)),
+  };
+  return { platform, openChannels, engines, crashEngine: () => crash?.("crashed by the test") };
+}

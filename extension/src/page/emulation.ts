@@ -1,0 +1,283 @@
+/**
+ * Emulation: one XMLHttpRequest under way through the transport; states, events and their order as in the XHR standard
+ * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). Where the transport sends the request back, the browser's own fetch
+ * delivers the same bytes into the same states.
+ */
+import type { ByteRange } from "../shared/messages";
+import { Exchange, type ExchangeHead } from "./exchange";
+import type { Link } from "./link";
+import { NativeAbortController, nativeClearTimeout, nativeFetch, nativeSetTimeout } from "./natives";
+
+const UNSENT = 0;
+const OPENED = 1;
+const HEADERS_RECEIVED = 2;
+const LOADING = 3;
+const DONE = 4;
+/** The standard's least time between two `progress` events. */
+const PROGRESS_MS = 50;
+/** A body whose length is known up to here is gathered in one buffer. */
+const PREALLOCATED_BYTES_MAX = 64 * 1024 * 1024;
+
+export class Emulation {
+  readonly #xhr: XMLHttpRequest;
+  readonly #link: Link;
+  readonly #request: { url: string; range: ByteRange | null };
+  #state = OPENED;
+  #sent = false;
+  #head: ExchangeHead | null = null;
+  #body = new Body(null);
+  #cached: { value: unknown } | null = null;
+  #source: { abort(): void } | null = null;
+  #timer: number | undefined;
+  #startedMs = 0;
+  #lastProgressMs = 0;
+
+  constructor(xhr: XMLHttpRequest, link: Link, request: { url: string; range: ByteRange | null }) {
+    this.#xhr = xhr;
+    this.#link = link;
+    this.#request = request;
+  }
+
+  get readyState(): number {
+    return this.#state;
+  }
+  get status(): number {
+    return this.#head?.status ?? 0;
+  }
+  get statusText(): string {
+    return this.#head?.statusText ?? "";
+  }
+  get responseURL(): string {
+    return this.#head?.url ?? "";
+  }
+  get responseText(): string {
+    return this.#head === null || this.#state < LOADING ? "" : this.#body.text(this.header("content-type"));
+  }
+
+  get response(): unknown {
+    const type = this.#xhr.responseType;
+    if (type === "" || type === "text") return this.responseText;
+    if (this.#state !== DONE || this.#head === null) return null;
+    this.#cached ??= { value: this.#body.as(type, this.header("content-type")) };
+    return this.#cached.value;
+  }
+
+  header(name: string): string | null {
+    const wanted = name.toLowerCase();
+    const values = (this.#head?.headers ?? []).filter(([known]) => known === wanted).map(([, value]) => value);
+    return values.length === 0 ? null : values.join(", ");
+  }
+
+  allHeaders(): string {
+    const names = [...new Set((this.#head?.headers ?? []).map(([name]) => name))].sort();
+    return names.map((name) => `${name}: ${this.header(name)}\r\n`).join("");
+  }
+
+  assertUnsent(what: string): void {
+    if (this.#sent || this.#state !== OPENED) throw invalidState(what, "The object's state must be OPENED.");
+  }
+
+  assertNotLoading(what: string): void {
+    if (this.#state >= LOADING) throw invalidState(what, "The object's state must not be LOADING or DONE.");
+  }
+
+  send(): void {
+    this.#sent = true;
+    this.#startedMs = performance.now();
+    this.#progress("loadstart", 0);
+    if (!this.#sent || this.#state !== OPENED) return;
+    this.setTimer();
+    void this.#link.ready().then((ready) => {
+      if (!this.#sent) return;
+      if (ready) this.#carry();
+      else void this.#fetchNatively();
+    });
+  }
+
+  /** `timeout` counts from `send`, also when it is set later; 0 means none. */
+  setTimer(): void {
+    nativeClearTimeout(this.#timer);
+    if (!this.#sent || this.#xhr.timeout === 0) return;
+    const leftMs = Math.max(0, this.#startedMs + this.#xhr.timeout - performance.now());
+    this.#timer = nativeSetTimeout(() => this.#endInError("timeout"), leftMs);
+  }
+
+  abort(): void {
+    const isUnderWay = this.#sent && this.#state < DONE;
+    if (isUnderWay) this.#endInError("abort");
+    if (this.#state === DONE) {
+      this.#state = UNSENT;
+      this.#clearResponse();
+    }
+  }
+
+  /** The object is opened anew: ends without a further event. */
+  forget(): void {
+    this.#stop();
+    this.#state = UNSENT;
+  }
+
+  #carry(): void {
+    const exchange = new Exchange(this.#link, nativeFetch, this.#request, {
+      native: () => void this.#fetchNatively(),
+      head: (head) => this.#handleHead(head),
+      bytes: (bytes) => {
+        this.#handleBytes(bytes);
+        exchange.credit();
+      },
+      end: () => this.#handleEnd(),
+      error: () => this.#endInError("error"),
+    });
+    this.#source = exchange;
+  }
+
+  async #fetchNatively(): Promise<void> {
+    const controller = new NativeAbortController();
+    this.#source = controller;
+    const { url, range } = this.#request;
+    const isCurrent = (): boolean => this.#source === controller;
+    try {
+      const headers: HeadersInit = range === null ? {} : { Range: `bytes=${range.start}-${range.end}` };
+      const response = await nativeFetch(url, { headers, signal: controller.signal });
+      if (!isCurrent()) return;
+      this.#handleHead(headOf(response));
+      const reader = response.body?.getReader();
+      for (let piece = await reader?.read(); isCurrent() && piece?.value !== undefined; piece = await reader?.read()) this.#handleBytes(piece.value);
+      if (!isCurrent()) return;
+      this.#link.noteDirect(this.#body.bytes);
+      this.#handleEnd();
+    } catch {
+      if (isCurrent()) this.#endInError("error");
+    }
+  }
+
+  #handleHead(head: ExchangeHead): void {
+    this.#head = head;
+    this.#body = new Body(head.totalBytes !== null && head.totalBytes <= PREALLOCATED_BYTES_MAX ? head.totalBytes : null);
+    this.#state = HEADERS_RECEIVED;
+    this.#changed();
+  }
+
+  #handleBytes(bytes: Uint8Array<ArrayBuffer>): void {
+    if (!this.#sent) return;
+    this.#body.push(bytes);
+    const nowMs = performance.now();
+    if (this.#state === LOADING && nowMs - this.#lastProgressMs < PROGRESS_MS) return;
+    this.#lastProgressMs = nowMs;
+    this.#state = LOADING;
+    this.#changed();
+    if (this.#sent) this.#progress("progress", this.#body.bytes);
+  }
+
+  #handleEnd(): void {
+    if (!this.#sent) return;
+    this.#progress("progress", this.#body.bytes);
+    if (!this.#sent) return;
+    this.#stop();
+    this.#state = DONE;
+    this.#changed();
+    if (this.#state !== DONE) return;
+    this.#progress("load", this.#body.bytes);
+    if (this.#state === DONE) this.#progress("loadend", this.#body.bytes);
+  }
+
+  #endInError(event: "error" | "abort" | "timeout"): void {
+    this.#stop();
+    this.#clearResponse();
+    this.#state = DONE;
+    this.#changed();
+    if (this.#state !== DONE) return;
+    this.#progress(event, 0);
+    if (this.#state === DONE) this.#progress("loadend", 0);
+  }
+
+  #stop(): void {
+    this.#sent = false;
+    nativeClearTimeout(this.#timer);
+    const source = this.#source;
+    this.#source = null;
+    source?.abort();
+  }
+
+  #clearResponse(): void {
+    this.#head = null;
+    this.#body = new Body(null);
+    this.#cached = null;
+  }
+
+  #changed(): void {
+    this.#xhr.dispatchEvent(new Event("readystatechange"));
+  }
+
+  #progress(type: string, loaded: number): void {
+    const total = loaded === 0 && this.#head === null ? 0 : (this.#head?.totalBytes ?? 0);
+    this.#xhr.dispatchEvent(new ProgressEvent(type, { lengthComputable: total > 0, loaded, total }));
+  }
+}
+
+/** The body as it grows, in one buffer when its length is known. */
+class Body {
+  #whole: Uint8Array<ArrayBuffer> | null;
+  #parts: Uint8Array<ArrayBuffer>[] = [];
+  bytes = 0;
+
+  constructor(totalBytes: number | null) {
+    this.#whole = totalBytes === null ? null : new Uint8Array(totalBytes);
+  }
+
+  push(bytes: Uint8Array<ArrayBuffer>): void {
+    if (this.#whole !== null && this.bytes + bytes.length <= this.#whole.length) this.#whole.set(bytes, this.bytes);
+    else this.#spill().push(bytes);
+    this.bytes += bytes.length;
+  }
+
+  /** Longer than announced: from here on in parts. */
+  #spill(): Uint8Array<ArrayBuffer>[] {
+    if (this.#whole !== null) this.#parts = [this.#whole.slice(0, this.bytes)];
+    this.#whole = null;
+    return this.#parts;
+  }
+
+  text(contentType: string | null): string {
+    const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? "")?.[1] ?? "utf-8";
+    const bytes = this.#gathered();
+    try {
+      return new TextDecoder(charset).decode(bytes);
+    } catch {
+      return new TextDecoder().decode(bytes);
+    }
+  }
+
+  as(type: XMLHttpRequestResponseType, contentType: string | null): unknown {
+    if (type === "arraybuffer") return this.#gathered().buffer;
+    if (type === "blob") return new Blob([this.#gathered()], { type: contentType ?? "text/xml" });
+    if (type !== "json") return null;
+    try {
+      return JSON.parse(new TextDecoder().decode(this.#gathered())) as unknown;
+    } catch {
+      return null;
+    }
+  }
+
+  #gathered(): Uint8Array<ArrayBuffer> {
+    if (this.#whole !== null) return this.bytes === this.#whole.length ? this.#whole : this.#whole.slice(0, this.bytes);
+    const gathered = new Uint8Array(this.bytes);
+    let at = 0;
+    for (const part of this.#parts) {
+      gathered.set(part, at);
+      at += part.length;
+    }
+    return gathered;
+  }
+}
+
+function headOf(response: Response): ExchangeHead {
+  const { status, statusText, type, url, redirected } = response;
+  const length = Number(response.headers.get("content-length") ?? NaN);
+  const isEncoded = response.headers.has("content-encoding");
+  return { status, statusText, headers: [...response.headers], responseType: type, url, redirected, totalBytes: Number.isNaN(length) || isEncoded ? null : length };
+}
+
+function invalidState(what: string, why: string): DOMException {
+  return new DOMException(`Failed to execute '${what}' on 'XMLHttpRequest': ${why}`, "InvalidStateError");
+}

@@ -1,0 +1,35 @@
+/**
+ * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
+ * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
+ */
+import { CONNECTED_EVENT, FRAME_MESSAGE, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shared/names";
+import { patchFetch } from "./fetch";
+import { Link } from "./link";
+import { nativeClearTimeout, nativeSetTimeout } from "./natives";
+import { patchXhr } from "./xhr";
+
+const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
+
+const link = new Link({
+  summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
+  connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
+  nowMs: () => performance.now(),
+  setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
+  clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
+});
+
+window.addEventListener("message", (event) => {
+  if (!EXTENSION_ORIGIN.test(event.origin)) return;
+  if (event.data === FRAME_MESSAGE) link.signOfLife();
+  else if (event.data === PORT_MESSAGE && event.ports[0] !== undefined) link.attach(event.ports[0]);
+  else return;
+  event.stopImmediatePropagation();
+}, true);
+
+document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
+
+// An opaque origin gets no port: nothing is patched there.
+if (window.origin !== "null") {
+  window.fetch = patchFetch(link);
+  patchXhr(link);
+}

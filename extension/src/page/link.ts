@@ -1,0 +1,186 @@
+/**
+ * Link: the page's way to the transport. It decides once per page whether there is one, carries exchanges over the
+ * port, and notices when the transport is gone (a closed offscreen document says nothing).
+ * Clock, timers and the call for a port are handed in, so it runs in a test. No timer runs while nothing is asked for.
+ */
+import type { ByteRange, ToPage, ToTransport } from "../shared/messages";
+
+/** From the first need to the first sign of the extension's frame, and from it to a working port. */
+export const SIGN_OF_LIFE_MS = 400;
+export const PORT_READY_MS = 1500;
+const TICK_MS = 500;
+/** Pings unanswered before the transport is taken for gone. */
+const MISSED_PINGS_MAX = 4;
+/** Lost transports after which the page stays native. */
+const LOSSES_MAX = 3;
+
+export type LinkState = "idle" | "connecting" | "ready" | "native" | "off";
+
+/** What an exchange hears. `lost`: the transport is gone; nothing more comes. */
+export interface LinkListener {
+  message(message: ToPage): void;
+  lost(): void;
+  /** Called every half second while the exchange runs. */
+  tick(nowMs: number): void;
+}
+
+/** One exchange's hold on the port. */
+export interface LinkCall {
+  credit(bytes: number): void;
+  /** Ends the exchange on both sides; nothing more is heard of it. */
+  abort(): void;
+}
+
+export interface PortLike {
+  postMessage(message: unknown, transfer?: Transferable[]): void;
+  onmessage: ((event: MessageEvent) => void) | null;
+  close(): void;
+}
+
+export interface LinkEnvironment {
+  /** Asks the content script for a port. */
+  summon(): void;
+  /** Tells the content script that the port works: its frame can go. */
+  connected(): void;
+  nowMs(): number;
+  setTimeout(callback: () => void, ms: number): unknown;
+  clearTimeout(timer: unknown): void;
+}
+
+export class Link {
+  #state: LinkState = "idle";
+  #port: PortLike | null = null;
+  #nextId = 1;
+  #losses = 0;
+  #missedPings = 0;
+  #deadline: unknown;
+  #ticker: unknown;
+  readonly #waiting: ((ready: boolean) => void)[] = [];
+  readonly #calls = new Map<number, LinkListener>();
+
+  constructor(readonly env: LinkEnvironment) {}
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  /** True when requests have to stay native, decided already. */
+  get isNative(): boolean {
+    return this.#state === "native" || this.#state === "off";
+  }
+
+  /** Media is about to be asked for: have a port made. */
+  warm(): void {
+    if (this.#state !== "idle") return;
+    this.#state = "connecting";
+    this.env.summon();
+  }
+
+  /** Resolves when the way is decided: true with a working port, false for native. */
+  ready(): Promise<boolean> {
+    if (this.#state === "ready") return Promise.resolve(true);
+    if (this.isNative) return Promise.resolve(false);
+    this.warm();
+    if (this.isNative) return Promise.resolve(false);
+    this.#deadline ??= this.env.setTimeout(() => this.#decide("native"), SIGN_OF_LIFE_MS);
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** The extension's frame has loaded; the port takes its time but comes. */
+  signOfLife(): void {
+    if (this.#state !== "connecting" || this.#deadline === undefined) return;
+    this.env.clearTimeout(this.#deadline);
+    this.#deadline = this.env.setTimeout(() => this.#decide("native"), PORT_READY_MS);
+  }
+
+  /** A port from the extension's frame. It counts once the transport says hello on it. */
+  attach(port: PortLike): void {
+    if (this.#state !== "connecting" || this.#port !== null) return port.close();
+    this.signOfLife();
+    this.#port = port;
+    port.onmessage = (event: MessageEvent) => this.#handle(event.data as ToPage);
+  }
+
+  /** The viewer turned the extension off (`on` false), or on again. */
+  switch(on: boolean): void {
+    if (!on) this.#decide("off");
+    else if (this.#state === "off") this.#state = "idle";
+  }
+
+  /** Starts an exchange. Only in state `ready`. */
+  call(url: string, range: ByteRange | null, listener: LinkListener): LinkCall {
+    const id = this.#nextId++;
+    this.#calls.set(id, listener);
+    this.#post({ type: "get", id, url, range });
+    this.#startTicking();
+    return {
+      credit: (bytes) => {
+        if (this.#calls.has(id)) this.#post({ type: "credit", id, bytes });
+      },
+      abort: () => {
+        if (this.#calls.delete(id)) this.#post({ type: "abort", id });
+      },
+    };
+  }
+
+  /** Tells the transport of bytes that the page fetched by itself. */
+  noteDirect(bytes: number): void {
+    if (this.#state === "ready") this.#post({ type: "direct", bytes });
+  }
+
+  #decide(state: "ready" | "native" | "off"): void {
+    this.#state = state;
+    this.env.clearTimeout(this.#deadline);
+    this.#deadline = undefined;
+    if (state === "ready") this.env.connected();
+    else this.#drop();
+    for (const resolve of this.#waiting.splice(0)) resolve(state === "ready");
+  }
+
+  #handle(message: ToPage): void {
+    this.#missedPings = 0;
+    if (message.type === "hello") {
+      if (this.#state === "connecting") this.#decide("ready");
+      return;
+    }
+    if (message.type === "pong") return;
+    const listener = this.#calls.get(message.id);
+    if (listener === undefined) return;
+    if (message.type === "native" || message.type === "end" || message.type === "failed") this.#calls.delete(message.id);
+    listener.message(message);
+  }
+
+  #startTicking(): void {
+    if (this.#ticker !== undefined) return;
+    this.#missedPings = 0;
+    this.#ticker = this.env.setTimeout(() => this.#tick(), TICK_MS);
+  }
+
+  #tick(): void {
+    this.#ticker = undefined;
+    if (this.#calls.size === 0 || this.#port === null) return;
+    if (++this.#missedPings > MISSED_PINGS_MAX) return this.#lose();
+    this.#post({ type: "ping", token: this.#missedPings });
+    this.#ticker = this.env.setTimeout(() => this.#tick(), TICK_MS);
+    for (const listener of [...this.#calls.values()]) listener.tick(this.env.nowMs());
+  }
+
+  /** The transport is gone: everything under way is told, and a later need may try again, a few times. */
+  #lose(): void {
+    this.#losses += 1;
+    this.#state = this.#losses < LOSSES_MAX ? "idle" : "native";
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.#port?.close();
+    this.#port = null;
+    const listeners = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const listener of listeners) listener.lost();
+  }
+
+  #post(message: ToTransport): void {
+    this.#port?.postMessage(message);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Rates: what the popup shows of two or more readings of the transport's cumulative figures. Pure.
+ */
+import type { LiveFigures, LiveProxy } from "../shared/runtime";
+
+/** Readings older than this don't count into a rate. */
+const SPAN_MS = 3000;
+
+export interface Stream extends LiveProxy {
+  /** Over the last seconds. */
+  bytesPerSec: number;
+  /** Part of what all proxies brought: over the last seconds, or over all time when nothing moves. 0..1. */
+  share: number;
+}
+
+export class Rates {
+  #readings: LiveFigures[] = [];
+
+  /** Takes a reading and returns each proxy's stream, most bytes first. A restart of the transport starts anew. */
+  add(figures: LiveFigures): { streams: Stream[]; bytesPerSec: number } {
+    const last = this.#readings.at(-1);
+    if (last !== undefined && totalOf(figures) < totalOf(last)) this.#readings = [];
+    this.#readings.push(figures);
+    while (this.#readings.length > 2 && figures.atMs - (this.#readings[1]?.atMs ?? 0) >= SPAN_MS) this.#readings.shift();
+    const first = this.#readings[0] ?? figures;
+    const seconds = Math.max(1, figures.atMs - first.atMs) / 1000;
+    const gained = figures.proxies.map((proxy) => proxy.bytes - (first.proxies.find(({ id }) => id === proxy.id)?.bytes ?? 0));
+    const gainedSum = gained.reduce((sum, bytes) => sum + bytes, 0);
+    const allSum = totalOf(figures);
+    const streams = figures.proxies.map((proxy, index): Stream => {
+      const bytes = gained[index] ?? 0;
+      const share = gainedSum > 0 ? bytes / gainedSum : allSum > 0 ? proxy.bytes / allSum : 0;
+      return { ...proxy, share, bytesPerSec: this.#readings.length > 1 ? bytes / seconds : 0 };
+    });
+    return { streams: streams.sort(byName), bytesPerSec: this.#readings.length > 1 ? gainedSum / seconds : 0 };
+  }
+}
+
+function totalOf(figures: LiveFigures): number {
+  return figures.proxies.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function byName(a: Stream, b: Stream): number {
+  return a.name.localeCompare(b.name) || a.id.localeCompare(b.id);
+}

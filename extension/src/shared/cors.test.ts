@@ -1,0 +1,43 @@
+import { exposeTo, passedStatusText } from "./cors";
+
+const media = new URL("https://media.example/a.mp4");
+const headers = { "content-type": "video/mp4", etag: '"1"', "set-cookie": "a=b", "content-range": "bytes 0-1/2" };
+
+describe("cors: what a page may read", () => {
+  test("the same origin reads all but cookies", () => {
+    expect(exposeTo("https://media.example", media, headers)).toEqual({
+      type: "basic", headers: [["content-type", "video/mp4"], ["etag", '"1"'], ["content-range", "bytes 0-1/2"]],
+    });
+  });
+
+  test.each(["*", "https://page.example", " * "])("another origin that is allowed by %j reads the safelisted headers", (allowed) => {
+    const exposure = exposeTo("https://page.example", media, { ...headers, "access-control-allow-origin": allowed });
+    expect(exposure).toEqual({ type: "cors", headers: [["content-type", "video/mp4"]] });
+  });
+
+  test.each([undefined, "", "null", "https://other.example", "https://page.example.evil", "http://page.example", "https://page.example, *"])(
+    "another origin that is not allowed (%j) reads nothing",
+    (allowed) => {
+      const given = allowed === undefined ? headers : { ...headers, "access-control-allow-origin": allowed };
+      expect(exposeTo("https://page.example", media, given)).toBeUndefined();
+    },
+  );
+
+  test("an opaque origin is not let in by null", () => {
+    expect(exposeTo("null", media, { "access-control-allow-origin": "null" })).toBeUndefined();
+  });
+
+  test("exposed headers are added, by name or all", () => {
+    const base = { ...headers, "access-control-allow-origin": "*" };
+    const named = exposeTo("https://page.example", media, { ...base, "access-control-expose-headers": "ETag, X" });
+    expect(named?.headers.map(([name]) => name)).toEqual(["content-type", "etag"]);
+    const all = exposeTo("https://page.example", media, { ...base, "access-control-expose-headers": "*" });
+    expect(all?.headers.map(([name]) => name)).not.toContain("set-cookie");
+    expect(all?.headers.map(([name]) => name)).toContain("content-range");
+  });
+
+  test("sign-in and server trouble are the page's own to hear", () => {
+    expect([200, 206, 404, 416].map(passedStatusText).every((text) => text !== undefined)).toBe(true);
+    expect([301, 401, 403, 429, 500, 502].map(passedStatusText)).toEqual(Array(6).fill(undefined));
+  });
+});

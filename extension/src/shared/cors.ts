@@ -1,0 +1,38 @@
+/**
+ * Cors: which answers, and which of their headers, a page of a given origin may read.
+ * It repeats the browser's rule for a request without credentials, so that a page reads through the transport only
+ * what it could have read without it. Pure.
+ */
+
+/** Response headers that any page may read (Fetch standard, CORS-safelisted response-header names). */
+const SAFELISTED = new Set(["cache-control", "content-language", "content-length", "content-type", "expires", "last-modified", "pragma"]);
+/** Headers that no page may read, and those that speak of the hop to the proxy and not of the origin's answer. */
+const HIDDEN = new Set(["set-cookie", "set-cookie2", "content-encoding", "transfer-encoding", "connection"]);
+
+export type Exposure = { type: "basic" | "cors"; headers: [string, string][] };
+
+/**
+ * What a page at `pageOrigin` may see of an answer from `url` with `headers` (lower-case names).
+ * `undefined`: it may not read the answer at all, and the browser has to say so itself.
+ */
+export function exposeTo(pageOrigin: string, url: URL, headers: Readonly<Record<string, string>>): Exposure | undefined {
+  const all = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), value]).filter(([name]) => !HIDDEN.has(name));
+  if (url.origin === pageOrigin) return { type: "basic", headers: all };
+  const allowed = headers["access-control-allow-origin"]?.trim();
+  if (allowed !== "*" && (allowed !== pageOrigin || pageOrigin === "null")) return undefined;
+  const exposed = new Set((headers["access-control-expose-headers"] ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const everything = exposed.has("*");
+  return { type: "cors", headers: all.filter(([name]) => everything || SAFELISTED.has(name) || exposed.has(name)) };
+}
+
+const PASSED_STATUSES: Readonly<Record<number, string>> = {
+  200: "OK", 206: "Partial Content", 404: "Not Found", 410: "Gone", 416: "Range Not Satisfiable",
+};
+
+/**
+ * The reason phrase of a status that is handed to the page as it is; `undefined` for one that the origin may give to a
+ * proxy and not to the viewer (sign-in, geography, rate, its own trouble): the page then asks for itself.
+ */
+export function passedStatusText(status: number): string | undefined {
+  return PASSED_STATUSES[status];
+}

@@ -1,0 +1,86 @@
+/**
+ * Messages: the closed union of what crosses the port between a page and the transport, and its parser.
+ * The page's end of the port can be taken by any script of the page, so the transport parses each message as hostile;
+ * nothing in it names an origin, a header other than the range, or a method. Pure.
+ */
+
+/** Bytes `start` to `end`, both inclusive, like HTTP. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** From the page. `id` is chosen by the page, unique on its port. */
+export type ToTransport =
+  | { type: "get"; id: number; url: string; range: ByteRange | null }
+  /** The page has taken `bytes` more of the body: so many more may be sent. */
+  | { type: "credit"; id: number; bytes: number }
+  | { type: "abort"; id: number }
+  | { type: "ping"; token: number }
+  /** The page fetched `bytes` by itself after the transport could not: for the popup's totals only. */
+  | { type: "direct"; bytes: number };
+
+/** To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. */
+export type ToPage =
+  | { type: "hello" }
+  | { type: "native"; id: number; reason: string }
+  | {
+      type: "head";
+      id: number;
+      status: number;
+      statusText: string;
+      /** Only the headers that the page may read, lower-case names. */
+      headers: [string, string][];
+      responseType: "basic" | "cors";
+      /** Bytes of the body, null when not known in advance. */
+      totalBytes: number | null;
+    }
+  | { type: "data"; id: number; buffer: ArrayBuffer }
+  | { type: "end"; id: number }
+  | { type: "failed"; id: number; reason: string }
+  | { type: "pong"; token: number };
+
+/** Body bytes that may be on their way to a page that has not taken them. */
+export const CREDIT_BYTES = 4 * 1024 * 1024;
+/** Largest piece of a body in one `data` message. */
+export const PIECE_BYTES_MAX = 64 * 1024;
+
+export type InvalidMessage = { type: "invalid"; what: string };
+
+/** Parses what a page sent. Never throws, whatever arrives; unknown fields are dropped. */
+export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
+  if (typeof data !== "object" || data === null) return invalid("not an object");
+  const { type, id, url, range, bytes, token } = data as Record<string, unknown>;
+  switch (type) {
+    case "ping":
+      return isCount(token) ? { type, token } : invalid("token");
+    case "direct":
+      return isCount(bytes) ? { type, bytes } : invalid("bytes");
+    case "abort":
+      return isCount(id) ? { type, id } : invalid("id");
+    case "credit":
+      return isCount(id) && isCount(bytes) ? { type, id, bytes } : invalid("id or bytes");
+    case "get":
+      return parseGet(id, url, range);
+    default:
+      return invalid("type");
+  }
+}
+
+function parseGet(id: unknown, url: unknown, range: unknown): ToTransport | InvalidMessage {
+  if (!isCount(id)) return invalid("id");
+  if (typeof url !== "string") return invalid("url");
+  if (range === null) return { type: "get", id, url, range };
+  if (typeof range !== "object" || range === undefined) return invalid("range");
+  const { start, end } = range as Record<string, unknown>;
+  if (!isCount(start) || !isCount(end) || end < start) return invalid("range");
+  return { type: "get", id, url, range: { start, end } };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function invalid(what: string): InvalidMessage {
+  return { type: "invalid", what };
+}

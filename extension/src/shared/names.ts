@@ -1,0 +1,19 @@
+/**
+ * Names: what the extension's contexts call each other by. Constants only.
+ */
+
+/** Events on `document` between the page script (MAIN world) and the content script (isolated world). */
+export const NEED_EVENT = "tributary-need";
+export const CONNECTED_EVENT = "tributary-connected";
+/** Its `detail` is a string: `off` (the viewer turned the extension off) or `on` (it was off and is on again). */
+export const SWITCH_EVENT = "tributary-switch";
+
+/** The frame's message to the page that carries the port. */
+export const PORT_MESSAGE = "tributary-port";
+/** The frame's first message: it has loaded, the port follows. */
+export const FRAME_MESSAGE = "tributary-frame";
+
+export const FRAME_PATH = "frame.html";
+export const TRANSPORT_PATH = "transport.html";
+/** Name of the runtime connection over which the transport sends the popup its live figures. */
+export const LIVE_CONNECTION = "live";

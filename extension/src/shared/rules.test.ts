@@ -1,0 +1,37 @@
+import { carriedHeaders, isManifestUrl, mediaUrl, parseRange } from "./rules";
+
+describe("rules: which addresses are media", () => {
+  test.each([
+    "http://a.example/seg-1.m4s", "https://a.example/v/init.MP4?token=1", "https://a.example/x.ts#t=1", "http://a.example:8080/a.cmfv",
+  ])("%s is media", (url) => expect(mediaUrl(url)?.href).toBeDefined());
+
+  test.each([
+    "https://a.example/master.m3u8", "https://a.example/x.mpd", "https://a.example/key.key", "https://a.example/sub.vtt", "https://a.example/mp4",
+    "https://a.example/x.mp4/list", "https://a.example/?file=x.mp4", "blob:https://a.example/x.mp4", "data:video/mp4,x.mp4", "file:///x.mp4",
+    "ftp://a.example/x.mp4", "https://user:secret@a.example/x.mp4", "nonsense", "x.mp4", `https://a.example/${"a".repeat(8200)}.mp4`,
+  ])("%s is not", (url) => expect(mediaUrl(url)).toBeNull());
+
+  test("a relative address is taken against the page's", () => {
+    expect(mediaUrl("../b.m4s", "https://a.example/x/y/page.html")?.href).toBe("https://a.example/x/b.m4s");
+  });
+
+  test("manifests announce media and are not media", () => {
+    expect(isManifestUrl("https://a.example/a.m3u8?x")).toBe(true);
+    expect(isManifestUrl("https://a.example/a.m4s")).toBe(false);
+  });
+});
+
+describe("rules: which headers can be carried", () => {
+  test.each([
+    ["bytes=0-0", { start: 0, end: 0 }], ["bytes=10-20", { start: 10, end: 20 }], [" bytes=1-2 ", { start: 1, end: 2 }],
+    ["bytes=5-", undefined], ["bytes=-5", undefined], ["bytes=20-10", undefined], ["bytes=0-1,4-5", undefined], ["items=0-1", undefined],
+    ["bytes=0x1-2", undefined], ["bytes=1-9999999999999999", undefined],
+  ])("range %s", (header, expected) => expect(parseRange(header)).toEqual(expected));
+
+  test("Range and Accept pass, anything else stays native", () => {
+    expect(carriedHeaders([["Range", "bytes=1-2"], ["ACCEPT", "*/*"]])).toEqual({ range: { start: 1, end: 2 } });
+    expect(carriedHeaders([])).toEqual({ range: null });
+    expect(carriedHeaders([["Authorization", "x"]])).toBeUndefined();
+    expect(carriedHeaders([["Range", "bytes=1-"]])).toBeUndefined();
+  });
+});

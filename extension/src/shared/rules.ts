@@ -1,0 +1,66 @@
+/**
+ * Rules: which requests of a page are media chunks that the proxies may carry.
+ * One table for the page script and for the transport, which checks again. Pure; it knows no browser.
+ * Not here: the CORS decision (cors.ts), and anything about the answer.
+ */
+import type { ByteRange } from "./messages";
+
+/** Extensions of media segments and files. Manifests, keys and subtitles are not in it and stay direct. */
+const MEDIA_EXTENSIONS = [
+  "m4s", "m4f", "mp4", "m4v", "m4a", "mp4a", "mp4v", "cmfv", "cmfa", "cmfm", "ts", "m2ts", "mts", "aac", "ac3", "ec3", "mp3",
+  "webm", "weba", "mkv", "ogv", "oga", "ogg", "opus", "flac", "mov", "dash",
+];
+const MEDIA_PATH = new RegExp(`\\.(?:${MEDIA_EXTENSIONS.join("|")})$`, "i");
+const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
+/** A URL longer than this stays direct; same figure as the protocol's limit. */
+export const URL_LENGTH_MAX = 8192;
+const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
+
+/** The parsed URL when it is http(s), without credentials, and its path ends in a media extension; otherwise null. */
+export function mediaUrl(url: string, base?: string): URL | null {
+  const parsed = parseHttpUrl(url, base);
+  return parsed !== null && MEDIA_PATH.test(parsed.pathname) ? parsed : null;
+}
+
+/** True for a manifest: it stays direct, but media is about to be asked for. */
+export function isManifestUrl(url: string, base?: string): boolean {
+  const parsed = parseHttpUrl(url, base);
+  return parsed !== null && MANIFEST_PATH.test(parsed.pathname);
+}
+
+function parseHttpUrl(url: string, base?: string): URL | null {
+  if (url.length > URL_LENGTH_MAX) return null;
+  let parsed: URL;
+  try {
+    parsed = new URL(url, base);
+  } catch {
+    return null;
+  }
+  const isHttp = parsed.protocol === "https:" || parsed.protocol === "http:";
+  return isHttp && parsed.username === "" && parsed.password === "" && parsed.href.length <= URL_LENGTH_MAX ? parsed : null;
+}
+
+/**
+ * A `Range` header as a closed range, both ends inclusive. `undefined` means that the header is not one that the
+ * proxies can carry (open end, suffix, several ranges, other unit, end before start): the request stays direct.
+ */
+export function parseRange(header: string): ByteRange | undefined {
+  const match = RANGE_HEADER.exec(header.trim());
+  if (match === null) return undefined;
+  const range = { start: Number(match[1]), end: Number(match[2]) };
+  return range.end >= range.start ? range : undefined;
+}
+
+/** What the request headers allow: `range` null when there is none, or `undefined` when the request must stay native. */
+export function carriedHeaders(headers: Iterable<readonly [string, string]>): { range: ByteRange | null } | undefined {
+  let range: ByteRange | null = null;
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase();
+    if (lower === "accept") continue;
+    if (lower !== "range") return undefined;
+    const parsed = parseRange(value);
+    if (parsed === undefined) return undefined;
+    range = parsed;
+  }
+  return { range };
+}

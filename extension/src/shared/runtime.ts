@@ -1,0 +1,43 @@
+/**
+ * Runtime: messages between the extension's own contexts (background, transport, popup). These are trusted senders:
+ * chrome.runtime delivers them from this extension only, and the listeners check that no tab's content script sent them.
+ */
+import type { Settings } from "./settings";
+
+/** The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. */
+export type ToBackground = { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
+export type ToTransportContext = { to: "transport"; type: "settings"; settings: Settings };
+export type SettingsAnswer = { settings: Settings; clientId: string };
+
+/** `proxies`: how many proxies carry bytes now (0 when nothing plays); `trouble`: videos play directly although on. */
+export type Badge = { proxies: number; trouble: boolean };
+
+export interface LiveProxy {
+  id: string;
+  name: string;
+  state: string;
+  bytes: number;
+  packets: number;
+  innovative: number;
+  duplicate: number;
+  rttMs: number | null;
+}
+
+/** Cumulative since the transport started; the popup makes rates of two of them. */
+export interface LiveFigures {
+  atMs: number;
+  origoUrl: string;
+  mode: string;
+  proxies: LiveProxy[];
+  /** Chunks asked for, being carried now, and carried to their end. */
+  downloads: number;
+  active: number;
+  deliveredBytes: number;
+  /** Chunks that the pages had to fetch, wholly or from the middle on, by themselves; and their bytes. */
+  fallbacks: number;
+  directBytes: number;
+  trouble: Trouble | null;
+}
+
+/** Why the last chunk went direct. `kind` is closed in words.ts; `detail` is for people. */
+export type Trouble = { kind: string; detail: string; atMs: number };

@@ -1,0 +1,59 @@
+/**
+ * Settings: what the viewer can set, its defaults, and the parser for what storage and the packaged defaults.json hold.
+ * Pure: reading and writing chrome.storage is the background's and the popup's business.
+ */
+
+export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"] as const;
+export type Mode = (typeof MODES)[number];
+export const CONNECTIONS_MAX = 16;
+
+export interface Settings {
+  enabled: boolean;
+  mode: Mode;
+  /** Proxies asked for each chunk, 1..16. */
+  connections: number;
+  /** Origin of the Origo server, without a slash at the end. */
+  origoUrl: string;
+  /** Send a record of each download (no query string, no address) to Origo. */
+  sendRecords: boolean;
+}
+
+export const BUILT_IN: Readonly<Settings> = {
+  enabled: true,
+  mode: "coded-mutp",
+  connections: 4,
+  origoUrl: "http://127.0.0.1:7600",
+  sendRecords: true,
+};
+export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
+
+/** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
+export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
+  const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
+  const { enabled, mode, connections, origoUrl, sendRecords } = values;
+  return {
+    enabled: typeof enabled === "boolean" ? enabled : defaults.enabled,
+    mode: MODES.find((known) => known === mode) ?? defaults.mode,
+    connections: parseConnections(connections) ?? defaults.connections,
+    origoUrl: parseOrigoUrl(origoUrl) ?? defaults.origoUrl,
+    sendRecords: typeof sendRecords === "boolean" ? sendRecords : defaults.sendRecords,
+  };
+}
+
+function parseConnections(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= CONNECTIONS_MAX ? value : undefined;
+}
+
+/** An http(s) URL without credentials, query or fragment; slashes at its end are cut. `undefined` when it is anything else. */
+export function parseOrigoUrl(value: unknown): string | undefined {
+  if (typeof value !== "string" || value.length > 2048) return undefined;
+  let url: URL;
+  try {
+    url = new URL(value.trim());
+  } catch {
+    return undefined;
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") return undefined;
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return undefined;
+  return (url.origin + url.pathname).replace(/\/+$/, "");
+}

@@ -1,0 +1,126 @@
+/**
+ * Transport (offscreen document): one ProxyClient for all pages. It takes pages' ports from the service worker, makes
+ * a session of each, and tells the popup what is under way.
+ */
+import { createBrowserClient } from "@tributary/client/browser";
+import { LIVE_CONNECTION } from "../shared/names";
+import type { LiveFigures, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
+import { BUILT_IN, type Settings } from "../shared/settings";
+import { Detours } from "./detours";
+import { PortSession, type SessionHost } from "./session";
+
+const LIVE_MS = 500;
+const PORTS_MAX = 256;
+
+type Client = ReturnType<typeof createBrowserClient>;
+
+const sessions = new Set<PortSession>();
+const detours = new Detours(() => Date.now());
+let settings: Settings = BUILT_IN;
+let clientId = "";
+let client: Client | null = null;
+let badgeShown = "";
+
+const host: SessionHost = {
+  settings: () => settings,
+  carrier: () => (client ??= makeClient()),
+  detours,
+  activeCount,
+  changed: () => drawBadge(),
+  nowMs: () => performance.now(),
+};
+
+function makeClient(): Client {
+  return createBrowserClient({
+    origoUrl: settings.origoUrl,
+    workerUrl: chrome.runtime.getURL("engine-worker.js"),
+    wasmUrl: chrome.runtime.getURL("codec.wasm"),
+    source: "extension",
+    clientId,
+    reportRecords: settings.sendRecords,
+  });
+}
+
+function activeCount(): number {
+  return [...sessions].reduce((sum, session) => sum + session.activeCount, 0);
+}
+
+/** The settings have to be known before the first request is judged. */
+const ready = askBackground().then((answer) => {
+  settings = answer.settings;
+  clientId = answer.clientId;
+});
+
+async function askBackground(): Promise<SettingsAnswer> {
+  const question: ToBackground = { to: "background", type: "settings" };
+  return chrome.runtime.sendMessage(question);
+}
+
+navigator.serviceWorker.addEventListener("message", (event) => {
+  const { type, pageOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown };
+  const port = event.ports[0];
+  if (type !== "port" || typeof pageOrigin !== "string" || port === undefined) return;
+  void ready.then(() => admit(port, pageOrigin));
+});
+navigator.serviceWorker.startMessages();
+
+function admit(port: MessagePort, pageOrigin: string): void {
+  const session = new PortSession(port, pageOrigin, host);
+  sessions.add(session);
+  port.addEventListener("close", () => retire(session));
+  const oldest = sessions.values().next();
+  if (sessions.size > PORTS_MAX && oldest.done === false) retire(oldest.value);
+}
+
+function retire(session: PortSession): void {
+  session.close();
+  sessions.delete(session);
+}
+
+chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
+  if (message.to !== "transport" || message.type !== "settings" || sender.tab !== undefined) return;
+  adopt(message.settings);
+});
+
+function adopt(next: Settings): void {
+  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords;
+  settings = next;
+  detours.reset();
+  if (!isOtherClient || client === null) return;
+  void client.close();
+  client = null;
+}
+
+chrome.runtime.onConnect.addListener((connection) => {
+  if (connection.name !== LIVE_CONNECTION) return;
+  const show = (): void => connection.postMessage(figures());
+  const timer = setInterval(show, LIVE_MS);
+  connection.onDisconnect.addListener(() => clearInterval(timer));
+  void ready.then(show);
+});
+
+function figures(): LiveFigures {
+  const live = client?.live;
+  return {
+    atMs: Date.now(),
+    origoUrl: settings.origoUrl,
+    mode: settings.mode,
+    proxies: live?.proxies ?? [],
+    downloads: live?.downloads ?? 0,
+    active: activeCount(),
+    deliveredBytes: (live?.deliveredBytes ?? 0) - (live?.directBytes ?? 0),
+    fallbacks: detours.fallbacks,
+    directBytes: detours.directBytes,
+    trouble: detours.trouble,
+  };
+}
+
+function drawBadge(): void {
+  const proxies = activeCount() === 0 ? 0 : (client?.live.proxies ?? []).filter(({ state }) => state === "open" || state === "http").length;
+  const badge = { proxies, trouble: detours.trouble !== null };
+  const drawn = JSON.stringify(badge);
+  if (drawn === badgeShown) return;
+  badgeShown = drawn;
+  const message: ToBackground = { to: "background", type: "badge", badge };
+  chrome.runtime.sendMessage(message).catch(() => undefined);
+}

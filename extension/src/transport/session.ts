@@ -1,0 +1,236 @@
+/**
+ * Session: one page's port at the transport. Every message on it is taken as hostile: it is parsed, the URL is put
+ * under the same rule as in the page, the number of exchanges is limited, and an answer is handed over only if the
+ * page's origin may read it. Whatever does not pass is answered `native`: the page then asks for itself.
+ * The proxies' client, the settings and the clock are handed in.
+ */
+import { exposeTo, passedStatusText } from "../shared/cors";
+import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage } from "../shared/messages";
+import { mediaUrl } from "../shared/rules";
+import type { Settings } from "../shared/settings";
+import type { Detours } from "./detours";
+
+export const EXCHANGES_PER_PORT_MAX = 16;
+export const EXCHANGES_MAX = 64;
+/** A port that has sent so many messages that do not parse is closed. */
+export const INVALID_MESSAGES_MAX = 100;
+
+export interface CarriedDownload {
+  head: Promise<{ status: number; headers: Record<string, string>; totalBytes: number | null }>;
+  body: ReadableStream<Uint8Array>;
+  abort(reason?: unknown): void;
+}
+
+export interface Carrier {
+  get(url: string, options: { mode: Settings["mode"]; connections: number; range?: ByteRange; allowFallback: false }): CarriedDownload;
+}
+
+export interface SessionPort {
+  postMessage(message: ToPage, transfer?: Transferable[]): void;
+  onmessage: ((event: MessageEvent) => void) | null;
+  close(): void;
+}
+
+/** What all sessions share. */
+export interface SessionHost {
+  settings(): Settings;
+  carrier(): Carrier;
+  detours: Detours;
+  /** Exchanges running on all ports. */
+  activeCount(): number;
+  changed(): void;
+  nowMs(): number;
+}
+
+interface Exchange {
+  download: CarriedDownload;
+  creditBytes: number;
+  /** Wakes the pump when credit comes or the exchange ends. */
+  wake: (() => void) | null;
+  over: boolean;
+}
+
+export class PortSession {
+  readonly #port: SessionPort;
+  readonly #pageOrigin: string;
+  readonly #host: SessionHost;
+  readonly #exchanges = new Map<number, Exchange>();
+  #invalidCount = 0;
+
+  constructor(port: SessionPort, pageOrigin: string, host: SessionHost) {
+    this.#port = port;
+    this.#pageOrigin = pageOrigin;
+    this.#host = host;
+    port.onmessage = (event) => this.#handle(event.data);
+    this.#post({ type: "hello" });
+  }
+
+  get activeCount(): number {
+    return this.#exchanges.size;
+  }
+
+  /** Ends everything on it. */
+  close(): void {
+    this.#port.onmessage = null;
+    this.#port.close();
+    for (const id of [...this.#exchanges.keys()]) this.#abort(id);
+  }
+
+  #handle(data: unknown): void {
+    const message = parseToTransport(data);
+    switch (message.type) {
+      case "ping":
+        return this.#post({ type: "pong", token: message.token });
+      case "direct":
+        this.#host.detours.noteDirect(message.bytes);
+        return;
+      case "abort":
+        return this.#abort(message.id);
+      case "credit":
+        return this.#credit(message.id, message.bytes);
+      case "get":
+        return this.#get(message.id, message.url, message.range);
+      case "invalid":
+        if (++this.#invalidCount >= INVALID_MESSAGES_MAX) this.close();
+    }
+  }
+
+  #get(id: number, url: string, range: ByteRange | null): void {
+    if (this.#exchanges.has(id)) return;
+    const target = mediaUrl(url);
+    if (target === null) return this.#goNative(id, "rule", "not a media address");
+    const { enabled, mode, connections } = this.#host.settings();
+    if (!enabled) return this.#post({ type: "native", id, reason: "off" });
+    if (mode === "direct") return this.#goNative(id, "direct-mode", "");
+    if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
+      return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
+    }
+    if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
+    let download: CarriedDownload;
+    try {
+      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), allowFallback: false });
+    } catch (error) {
+      return this.#goNative(id, kindOf(error), textOf(error));
+    }
+    this.#exchanges.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, over: false });
+    this.#host.changed();
+    void this.#carry(id, target);
+  }
+
+  async #carry(id: number, target: URL): Promise<void> {
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    let headSent = false;
+    try {
+      const head = await exchange.download.head;
+      const problem = this.#problemWith(head, target);
+      if (problem !== null) return this.#giveUp(id, exchange, problem.kind, problem.detail);
+      const reader = exchange.download.body.getReader();
+      let piece = await reader.read();
+      if (exchange.over) return;
+      this.#postHead(id, head, target);
+      headSent = true;
+      while (piece.value !== undefined && !exchange.over) {
+        await this.#sendBytes(id, exchange, piece.value);
+        piece = await reader.read();
+      }
+      if (!exchange.over) this.#complete(id, exchange, target);
+    } catch (error) {
+      if (!exchange.over) this.#fail(id, exchange, target, headSent, error);
+    }
+  }
+
+  /** Why this answer must not or should not be handed to the page; null when it may. */
+  #problemWith(head: { status: number; headers: Record<string, string> }, target: URL): { kind: string; detail: string } | null {
+    if (passedStatusText(head.status) === undefined) return { kind: "status", detail: `${target.host} answered ${head.status} through the proxies` };
+    if (exposeTo(this.#pageOrigin, target, head.headers) === undefined) return { kind: "cors", detail: `${target.host} does not share with ${this.#pageOrigin}` };
+    return null;
+  }
+
+  #postHead(id: number, head: { status: number; headers: Record<string, string>; totalBytes: number | null }, target: URL): void {
+    const withLength = head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
+    const exposure = exposeTo(this.#pageOrigin, target, withLength);
+    if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
+    const { status, totalBytes } = head;
+    this.#post({ type: "head", id, status, statusText: passedStatusText(status) ?? "", headers: exposure.headers, responseType: exposure.type, totalBytes });
+  }
+
+  /** In pieces of at most 64 KiB, as far as the page's credit goes; then waits for more of it. */
+  async #sendBytes(id: number, exchange: Exchange, bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      while (exchange.creditBytes <= 0 && !exchange.over) await new Promise<void>((resolve) => (exchange.wake = resolve));
+      if (exchange.over) return;
+      const piece = bytes.subarray(at, at + PIECE_BYTES_MAX);
+      const isWhole = piece.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
+      const buffer = (isWhole ? bytes.buffer : piece.slice().buffer) as ArrayBuffer;
+      at += piece.length;
+      exchange.creditBytes -= piece.length;
+      this.#post({ type: "data", id, buffer }, [buffer]);
+    }
+  }
+
+  #credit(id: number, bytes: number): void {
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    exchange.creditBytes = Math.min(CREDIT_BYTES, exchange.creditBytes + bytes);
+    wake(exchange);
+  }
+
+  #complete(id: number, exchange: Exchange, target: URL): void {
+    this.#end(id, exchange);
+    this.#host.detours.noteSuccess(target.host);
+    this.#post({ type: "end", id });
+  }
+
+  #fail(id: number, exchange: Exchange, target: URL, headSent: boolean, error: unknown): void {
+    this.#host.detours.noteFailure(target.host, this.#host.nowMs());
+    if (!headSent) return this.#giveUp(id, exchange, kindOf(error), textOf(error));
+    this.#end(id, exchange);
+    this.#host.detours.noteFallback(kindOf(error), textOf(error));
+    this.#post({ type: "failed", id, reason: textOf(error) });
+  }
+
+  #giveUp(id: number, exchange: Exchange, kind: string, detail: string): void {
+    this.#end(id, exchange);
+    exchange.download.body.cancel().catch(() => undefined);
+    exchange.download.abort("the page asks for itself");
+    this.#goNative(id, kind, detail);
+  }
+
+  #goNative(id: number, kind: string, detail: string): void {
+    this.#host.detours.noteFallback(kind, detail);
+    this.#post({ type: "native", id, reason: detail });
+  }
+
+  #abort(id: number): void {
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    this.#end(id, exchange);
+    exchange.download.abort("the page gave it up");
+  }
+
+  #end(id: number, exchange: Exchange): void {
+    exchange.over = true;
+    this.#exchanges.delete(id);
+    wake(exchange);
+    this.#host.changed();
+  }
+
+  #post(message: ToPage, transfer?: Transferable[]): void {
+    this.#port.postMessage(message, transfer ?? []);
+  }
+}
+
+function wake(exchange: Exchange): void {
+  exchange.wake?.();
+  exchange.wake = null;
+}
+
+function kindOf(error: unknown): string {
+  const { kind } = (error ?? {}) as { kind?: unknown };
+  return typeof kind === "string" ? kind : "failed";
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,18 @@
+/** Starts headless Chromium, with an unpacked extension or without one. */
+import puppeteer from "puppeteer-core";
+
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+  "--disable-sync", "--autoplay-policy=no-user-gesture-required",
+];
+
+export function launch(extensionDir) {
+  const executablePath = process.env.CHROMIUM_PATH ?? "/usr/lib/chromium/chromium";
+  return puppeteer.launch({ executablePath, headless: true, pipe: true, args: FLAGS, ...(extensionDir ? { enableExtensions: [extensionDir] } : {}) });
+}
+
+/** The id that the browser gave the extension, from its service worker's address. */
+export async function extensionId(browser) {
+  const target = await browser.waitForTarget((candidate) => candidate.type() === "service_worker" && candidate.url().startsWith("chrome-extension://"));
+  return new URL(target.url()).host;
+}

@@ -1,0 +1,72 @@
+/**
+ * The origin of the transparency test: media with every kind of answer, and a log that tells the page's own requests
+ * (they carry a referrer) from the transport's (they don't).
+ */
+import http from "node:http";
+
+export const MEDIA_BYTES = 3_000_000;
+export const media = Buffer.alloc(MEDIA_BYTES);
+for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
+  state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  media[at] = state >>> 24;
+}
+const TEXT = Buffer.from('{"text":"Grüße, 世界"}');
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Starts one origin; `log` gets { path, native, range, method }. */
+export async function startOrigin(port, log) {
+  const server = http.createServer((request, response) => {
+    answer(request, response, log).catch(() => response.destroy());
+  });
+  await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return server;
+}
+
+async function answer(request, response, log) {
+  const url = new URL(request.url, "http://origin");
+  const query = url.searchParams;
+  if (url.pathname === "/page.html") return page(response, query);
+  log.push({ path: url.pathname + url.search, native: request.headers.referer !== undefined, range: request.headers.range ?? null, method: request.method });
+  if (query.has("wait")) await pause(Number(query.get("wait")));
+  if (query.has("redirect")) return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query) }).end();
+  const status = Number(query.get("status") ?? 200);
+  const body = status !== 200 ? Buffer.from("no such thing") : url.pathname === "/text.mp4" ? TEXT : url.pathname === "/empty.mp4" ? Buffer.alloc(0) : media;
+  await send(request, response, query, status, body);
+}
+
+function page(response, query) {
+  const headers = { "content-type": "text/html; charset=utf-8" };
+  if (query.has("coep")) Object.assign(headers, { "cross-origin-embedder-policy": "require-corp", "cross-origin-opener-policy": "same-origin" });
+  if (query.has("csp")) headers["content-security-policy"] = "default-src 'self'; frame-src 'none'; require-trusted-types-for 'script'";
+  response.writeHead(200, headers).end("<!doctype html><title>page</title><body>page");
+}
+
+function corsHeaders(query) {
+  const headers = {};
+  if (query.has("acao")) headers["access-control-allow-origin"] = query.get("acao");
+  if (query.has("expose")) headers["access-control-expose-headers"] = query.get("expose");
+  return headers;
+}
+
+async function send(request, response, query, status, body) {
+  const headers = { "content-type": query.get("type") ?? "video/mp4", etag: '"v1"', "last-modified": "Sat, 01 Aug 2026 00:00:00 GMT", "accept-ranges": "bytes", "cache-control": "no-store", ...corsHeaders(query) };
+  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "");
+  let [start, end] = [0, body.length - 1];
+  if (range !== null && status === 200) {
+    [start, end] = [Number(range[1]), range[2] === "" ? end : Math.min(end, Number(range[2]))];
+    if (start >= body.length) return response.writeHead(416, { ...headers, "content-range": `bytes */${body.length}`, "content-length": 0 }).end();
+    headers["content-range"] = `bytes ${start}-${end}/${body.length}`;
+    status = 206;
+  }
+  if (range !== null && query.has("changing")) headers.etag = '"v2"';
+  const part = body.subarray(start, end + 1);
+  if (!query.has("nolength")) headers["content-length"] = part.length;
+  response.writeHead(status, headers);
+  if (request.method === "HEAD") return response.end();
+  const slow = Number(query.get("slow") ?? 0);
+  for (let at = 0; slow > 0 && at < part.length && !response.destroyed; at += 100_000) {
+    response.write(part.subarray(at, at + 100_000));
+    await pause(slow);
+  }
+  response.end(slow > 0 ? undefined : part);
+}

@@ -1,0 +1,203 @@
+/**
+ * Transparency: every scenario of scenarios.js runs in a browser without the extension and in one with it (stand-in
+ * client), and must give the same; then the failures that only the extension has, and that it did carry the bytes.
+ * Run: node extension/test-browser/transparency.mjs [part of a scenario's name]
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { extensionId, launch } from "./browser.mjs";
+import { MEDIA_BYTES, startOrigin } from "./server.mjs";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const root = path.resolve(here, "../..");
+const SCENARIO_MS = 15_000;
+const only = process.argv[2] ?? "";
+
+/** Scenarios whose every request stays native, and those of which a part does; all others must be carried. */
+const NATIVE = /refused|other origin|no-cors|credentials|same-origin mode|40[03]$|500|503|HEAD|POST|unusual|bad scheme|no server|aborted before|shape|open range|document|sync|at once|in loadstart/;
+
+const log = [];
+const servers = [await startOrigin(0, log), await startOrigin(0, log)];
+const [home, other] = servers.map((server) => `http://127.0.0.1:${server.address().port}`);
+const problems = [];
+
+execFileSync("npx", ["webpack", "--config", path.join(here, "webpack.config.js"), "--mode", "production"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+const plain = await launch();
+const extended = await launch(path.join(root, "extension/dist/transparency"));
+try {
+  await compareScenarios();
+  await check("failures of the transport are finished natively", transportFailures);
+  await check("a lost offscreen document is noticed and replaced", lostTransport);
+  await check("off and on again", offAndOn);
+  await check("pages with strict policies", strictPolicies);
+  await check("a hostile page gets nothing on its port", hostilePage);
+} finally {
+  await Promise.all([plain.close(), extended.close()]);
+  for (const server of servers) server.close();
+}
+console.log(problems.length === 0 ? "transparency: all the same" : `transparency: ${problems.length} differ: ${problems.join("; ")}`);
+process.exit(problems.length === 0 ? 0 : 1);
+
+async function check(name, action) {
+  if (only !== "" && !name.includes(only)) return;
+  const startedMs = Date.now();
+  try {
+    await action();
+    console.log(`ok   ${name} (${Date.now() - startedMs} ms)`);
+  } catch (error) {
+    problems.push(name);
+    console.log(`FAIL ${name}: ${error.message}`);
+  }
+}
+
+async function openPage(browser, query = "") {
+  const page = await browser.newPage();
+  await page.goto(`${home}/page.html${query}`);
+  return page;
+}
+
+async function compareScenarios() {
+  const script = fs.readFileSync(path.join(here, "scenarios.js"), "utf8");
+  const pages = await Promise.all([plain, extended].map((browser) => openPage(browser)));
+  for (const page of pages) await page.evaluate(script);
+  const names = await pages[0].evaluate((a, b) => Object.keys(window.scenarios(a, b)), home, other);
+  await pages[1].evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), `${home}/text.mp4`);
+  for (const name of names) {
+    await check(name, async () => {
+      const native = await runScenario(pages[0], name);
+      log.length = 0;
+      const patched = await runScenario(pages[1], name);
+      assert.deepEqual(patched, native);
+      const carried = log.filter((entry) => !entry.native).length;
+      if (!NATIVE.test(name)) assert.ok(carried > 0, `nothing was carried: ${JSON.stringify(log)}`);
+    });
+  }
+  await Promise.all(pages.map((page) => page.close()));
+}
+
+function runScenario(page, name) {
+  const late = new Promise((resolve) => setTimeout(() => resolve("not finished in time"), SCENARIO_MS));
+  const run = page.evaluate((a, b, wanted) => window.scenarios(a, b)[wanted](), home, other, name);
+  return Promise.race([run, late]);
+}
+
+/** In the page: fetches `url` by fetch and by XHR and returns how many bytes came, or the error's name. */
+async function both(page, url, headers = {}) {
+  return page.evaluate(async (address, given) => {
+    const byFetch = await fetch(address, { headers: given }).then((response) => response.arrayBuffer()).then((body) => body.byteLength, (error) => error.name);
+    const byXhr = await new Promise((resolve) => {
+      const request = new XMLHttpRequest();
+      request.open("GET", address);
+      request.responseType = "arraybuffer";
+      for (const [name, value] of Object.entries(given)) request.setRequestHeader(name, value);
+      request.onloadend = () => resolve(request.response?.byteLength ?? `error ${request.status}`);
+      request.send();
+    });
+    return [byFetch, byXhr];
+  }, url, headers);
+}
+
+async function transportFailures() {
+  const page = await openPage(extended);
+  for (const origin of [home, other]) {
+    const media = `${origin}/media.mp4?acao=*`;
+    assert.deepEqual(await both(page, `${media}&carry=dead`), [MEDIA_BYTES, MEDIA_BYTES], "no head");
+    log.length = 0;
+    assert.deepEqual(await both(page, `${media}&carry=dies:1000000`), [MEDIA_BYTES, MEDIA_BYTES], "dies in the middle");
+    assert.deepEqual(log.filter((entry) => entry.native).map((entry) => entry.range), ["bytes=1000000-", "bytes=1000000-"], "only the rest is fetched again");
+    await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), media);
+    log.length = 0;
+    assert.deepEqual(await both(page, `${media}&carry=dies:500`, { Range: "bytes=1000-2999" }), [2000, 2000], "a range that dies");
+    assert.deepEqual(log.filter((entry) => entry.native).map((entry) => entry.range), ["bytes=1500-2999", "bytes=1500-2999"]);
+    await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), media);
+  }
+  assert.deepEqual(await both(page, `${home}/media.mp4?carry=dies:70000&changing=1`), ["TypeError", "error 0"], "a changed file is an error");
+  await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), `${home}/media.mp4`);
+  assert.deepEqual(await both(page, `${home}/media.mp4?carry=hang`), [MEDIA_BYTES, MEDIA_BYTES], "no answer");
+  await page.close();
+}
+
+async function lostTransport() {
+  const page = await openPage(extended);
+  await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), `${home}/text.mp4`);
+  const running = page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()).then((body) => body.byteLength), `${home}/media.mp4?slow=100`);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const worker = await (await extended.waitForTarget((target) => target.type() === "service_worker")).worker();
+  await worker.evaluate(() => globalThis.chrome.offscreen.closeDocument());
+  assert.equal(await running, MEDIA_BYTES);
+  log.length = 0;
+  await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), `${home}/text.mp4`);
+  assert.equal(log.filter((entry) => !entry.native).length, 1, "the next request is carried again");
+  await page.close();
+}
+
+async function offAndOn() {
+  const popup = await extended.newPage();
+  await popup.goto(`chrome-extension://${await extensionId(extended)}/popup.html`);
+  await popup.waitForFunction(() => document.querySelectorAll("#modes input").length === 4);
+  const page = await openPage(extended);
+  const carriedBy = async () => {
+    log.length = 0;
+    await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()), `${home}/text.mp4`);
+    return log.some((entry) => !entry.native);
+  };
+  assert.equal(await carriedBy(), true);
+  await popup.click("#enabled");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal(await carriedBy(), false, "off");
+  await popup.click("#enabled");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal(await carriedBy(), true, "on again");
+  await Promise.all([page.close(), popup.close()]);
+}
+
+async function strictPolicies() {
+  for (const query of ["?csp=1", "?coep=1"]) {
+    const page = await openPage(extended, query);
+    log.length = 0;
+    const bytes = await page.evaluate((url) => fetch(url).then((response) => response.arrayBuffer()).then((body) => body.byteLength), `${home}/media.mp4`);
+    assert.equal(bytes, MEDIA_BYTES);
+    assert.ok(log.some((entry) => !entry.native), `${query} is carried`);
+    await page.close();
+  }
+}
+
+/** Takes a port as a script of the page could, and sends what it should not. */
+async function hostilePage() {
+  const page = await openPage(extended);
+  const id = await extensionId(extended);
+  const answers = await page.evaluate(async (extension, there, mine) => {
+    const port = await new Promise((resolve) => {
+      const { port: getter } = { port: Object.getOwnPropertyDescriptor(MessageEvent.prototype, "ports").get };
+      Object.defineProperty(MessageEvent.prototype, "ports", { get() { const ports = getter.call(this); if (ports[0]) resolve(ports[0]); return []; } });
+      const frame = document.createElement("iframe");
+      frame.src = `chrome-extension://${extension}/frame.html`;
+      document.body.append(frame);
+      document.dispatchEvent(new CustomEvent("tributary-need"));
+      fetch(`${mine}/media.mp4`).catch(() => undefined);
+    });
+    const heard = [];
+    port.onmessage = (event) => heard.push([event.data.type, event.data.id]);
+    const get = (number, url, range = null) => port.postMessage({ type: "get", id: number, url, range });
+    get(1, "file:///etc/passwd.mp4");
+    get(2, `${there}/media.mp4`);
+    get(3, `${there}/secret.json?acao=*`);
+    get(4, `${mine}/media.mp4`, { start: 5, end: 1 });
+    get(5, "chrome-extension://x/y.mp4");
+    for (let number = 100; number < 150; number++) get(number, `${mine}/media.mp4?wait=500`);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const nativeCount = heard.filter(([type, number]) => type === "native" && number >= 100).length;
+    for (let number = 0; number < 100_000; number++) port.postMessage({ type: "nonsense", number });
+    port.postMessage({ type: "ping", token: 1 });
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    return { heard: heard.filter(([, number]) => number < 100), nativeCount, pongs: heard.filter(([type]) => type === "pong").length };
+  }, id, other, home);
+  const first = (number) => answers.heard.find(([, known]) => known === number)?.[0];
+  assert.deepEqual([1, 2, 3, 4, 5].map(first), ["native", "native", "native", undefined, "native"], JSON.stringify(answers.heard));
+  assert.ok(answers.nativeCount >= 34, `of 50 requests at once at least 34 are sent back, got ${answers.nativeCount}`);
+  assert.equal(answers.pongs, 0, "a port with too much nonsense on it is closed");
+  await page.close();
+}

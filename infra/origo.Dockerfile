@@ -1,0 +1,42 @@
+# Tributary Origo. Build from the root of the repository: docker build -f infra/origo.Dockerfile .
+# The first stage is the same, line for line, in proxy.Dockerfile, so the two builds share it.
+FROM node:20-bookworm-slim AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends g++ make \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY package.json package-lock.json .npmrc tsconfig.base.json ./
+COPY client/package.json client/
+COPY extension/package.json extension/
+COPY lab/package.json lab/
+COPY native-codec/package.json native-codec/
+COPY origo/package.json origo/
+COPY protocol/package.json protocol/
+COPY proxy/package.json proxy/
+COPY test/package.json test/
+COPY wasm-codec/package.json wasm-codec/
+RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
+
+FROM build AS origo-build
+COPY origo origo
+RUN npx tsc -b origo && npx webpack --config origo/webpack.config.js
+RUN mkdir -p /out/origo && cp -r origo/package.json origo/dist /out/origo/
+
+# Production dependencies alone.
+FROM build AS origo-deps
+RUN npm ci --omit=dev -w @tributary/origo
+
+FROM node:20-bookworm-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=7600 DATA_DIR=/data
+WORKDIR /app
+COPY --from=origo-deps /app/package.json ./
+COPY --from=origo-deps /app/node_modules node_modules
+COPY --from=origo-build /out ./
+COPY infra/docker/secret.js infra/docker/healthcheck.js infra/
+RUN install -d -o node -g node -m 0700 /data /run/tributary
+USER node
+VOLUME /data
+EXPOSE 7600/tcp
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "infra/healthcheck.js"]
+ENTRYPOINT ["node", "--require", "./infra/secret.js", "origo/dist/main.js"]

@@ -1,0 +1,48 @@
+# Tributary proxy. Build from the root of the repository: docker build -f infra/proxy.Dockerfile .
+# The first stage is the same, line for line, in origo.Dockerfile, so the two builds share it.
+FROM node:20-bookworm-slim AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends g++ make \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY package.json package-lock.json .npmrc tsconfig.base.json ./
+COPY client/package.json client/
+COPY extension/package.json extension/
+COPY lab/package.json lab/
+COPY native-codec/package.json native-codec/
+COPY origo/package.json origo/
+COPY protocol/package.json protocol/
+COPY proxy/package.json proxy/
+COPY test/package.json test/
+COPY wasm-codec/package.json wasm-codec/
+RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
+
+FROM build AS proxy-build
+COPY protocol protocol
+COPY wasm-codec wasm-codec
+COPY native-codec native-codec
+COPY origo origo
+COPY proxy proxy
+RUN npx tsc -b proxy && node native-codec/build.mjs
+RUN for part in protocol wasm-codec native-codec origo proxy; do \
+      mkdir -p /out/$part && cp -r $part/package.json $part/dist /out/$part/; \
+    done \
+ && cp -r native-codec/build /out/native-codec/
+
+# Production dependencies alone. The proxy uses Origo's message types, not its database.
+FROM build AS proxy-deps
+RUN npm ci --omit=dev -w @tributary/proxy && rm -rf node_modules/@duckdb
+
+FROM node:20-bookworm-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610
+WORKDIR /app
+COPY --from=proxy-deps /app/package.json ./
+COPY --from=proxy-deps /app/node_modules node_modules
+COPY --from=proxy-build /out ./
+COPY infra/docker/secret.js infra/docker/healthcheck.js infra/
+RUN install -d -o node -g node -m 0700 /run/tributary
+USER node
+EXPOSE 7610/tcp 7610/udp
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "infra/healthcheck.js"]
+ENTRYPOINT ["node", "--require", "./infra/secret.js", "proxy/dist/main.js"]

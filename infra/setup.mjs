@@ -1,0 +1,186 @@
+/**
+ * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and, when
+ * asked for, Chromium and a C++ compiler. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
+ *
+ *   node infra/setup.mjs [--browser] [--compiler]
+ *
+ * One line a step with its seconds; a step that fails shows its command and its output. Exit status: 0, 1 failed, 2 bad option.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+const NODE_VERSION_MIN = [20, 19];
+const stampDir = path.join(root, "node_modules/.tributary-setup");
+
+/** A failure that a person is told about in one sentence or one command with its output. */
+export class SetupError extends Error {}
+
+/** Does everything that is not yet done; throws SetupError. */
+export async function setUp({ browser = false, compiler = false, print = console.log } = {}) {
+  checkNodeVersion();
+  const step = async (name, work) => {
+    const startedMs = Date.now();
+    const note = await work();
+    print(`set-up: ${name.padEnd(14)} ${note ?? "done"} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+  };
+  await step("dependencies", installDependencies);
+  if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", "g++", () => onPath("g++")));
+  await step("native addon", buildNativeAddon);
+  await step("TypeScript", compileTypeScript);
+  await step("extension", () => bundle("extension", "extension/webpack.config.js", "extension/dist/chromium/manifest.json"));
+  if (existsSync(path.join(root, "origo/dashboard/webpack.config.js"))) {
+    await step("dashboard", () => bundle("dashboard", "origo/dashboard/webpack.config.js", "origo/dashboard/dist/index.html"));
+  }
+  if (browser) await step("Chromium", () => ensureDebianTool("Chromium", "chromium", chromiumPath));
+}
+
+export function checkNodeVersion(version = process.versions.node) {
+  const [major, minor] = version.split(".").map(Number);
+  const [majorMin, minorMin] = NODE_VERSION_MIN;
+  if (major > majorMin || (major === majorMin && minor >= minorMin)) return;
+  throw new SetupError(`Tributary needs node ${majorMin}.${minorMin} or newer, this is node ${version}: install a newer one and try again`);
+}
+
+async function installDependencies() {
+  if (dependenciesCurrent()) return "unchanged";
+  const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
+  await run([...npm, "ci", "--no-audit", "--no-fund"]);
+  return "installed";
+}
+
+/** Does node_modules hold what package-lock.json names? npm keeps its own account of the tree in a hidden lock file. */
+function dependenciesCurrent() {
+  const hidden = path.join(root, "node_modules/.package-lock.json");
+  if (!existsSync(hidden)) return false;
+  const wanted = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")).packages;
+  const present = JSON.parse(readFileSync(hidden, "utf8")).packages;
+  return Object.entries(wanted).every(([place, entry]) => {
+    if (!place.includes("node_modules/")) return true;
+    const found = present[place];
+    if (!found || !existsSync(path.join(root, place))) return Boolean(entry.optional || entry.devOptional || entry.peer);
+    return found.version === entry.version && found.resolved === entry.resolved;
+  });
+}
+
+/** Not fatal: without the addon a proxy codes with the WebAssembly build. */
+async function buildNativeAddon() {
+  const inputs = ["native-codec", "package-lock.json"];
+  const stamp = stampOf("native-addon", inputs, process.versions.modules + process.arch);
+  if (stamp.current) return "unchanged";
+  try {
+    await run([process.execPath, "native-codec/build.mjs"]);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    return `WARNING: not built, the slower WebAssembly codec serves instead. ${error.message}\nset-up: native addon  `;
+  }
+  stamp.write();
+  return "built";
+}
+
+async function compileTypeScript() {
+  const projects = JSON.parse(readFileSync(path.join(root, "tsconfig.json"), "utf8")).references.map((reference) => reference.path);
+  const complete = projects.every((project) => existsSync(path.join(root, project, "dist")));
+  await run([process.execPath, "node_modules/typescript/bin/tsc", "-b", ...(complete ? [] : ["--force"])]);
+}
+
+async function bundle(name, config, output) {
+  const stamp = stampOf(name, ["extension", "origo", "client", "protocol", "wasm-codec", "package-lock.json", "tsconfig.base.json"]);
+  if (stamp.current && existsSync(path.join(root, output))) return "unchanged";
+  await run([process.execPath, "node_modules/webpack/bin/webpack.js", "--config", config]);
+  stamp.write();
+  return "bundled";
+}
+
+async function chromiumPath() {
+  const { findChromium } = await import(pathToFileURL(path.join(root, "lab/dist/chromium.js")).href);
+  return findChromium();
+}
+
+/** Finds a tool or, as root on a Debian, installs its package. */
+async function ensureDebianTool(what, packageName, find) {
+  const found = await find();
+  if (found) return found;
+  if (process.getuid?.() !== 0 || !onPath("apt-get")) {
+    throw new SetupError(`${what} is needed and was not found: install it (on Debian: sudo apt-get install ${packageName})`);
+  }
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  await run(["apt-get", "update", "-q"], env);
+  await run(["apt-get", "install", "-q", "-y", "--no-install-recommends", packageName], env);
+  const installed = await find();
+  if (!installed) throw new SetupError(`${what} was not found even after apt-get install ${packageName}`);
+  return `installed ${installed}`;
+}
+
+function onPath(name) {
+  const found = spawnSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" });
+  return found.status === 0 ? found.stdout.trim() : undefined;
+}
+
+/** Runs a command at the repository's root, output kept back; throws it with the command when it fails. */
+function run(command, env = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command[0], command.slice(1), { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const output = [];
+    child.stdout.on("data", (chunk) => output.push(chunk));
+    child.stderr.on("data", (chunk) => output.push(chunk));
+    child.once("error", (error) => reject(new SetupError(`cannot run ${command[0]}: ${error.message}`)));
+    child.once("close", (code, signal) => {
+      if (code === 0) return resolve();
+      const shown = command.map((word) => (word === process.execPath ? "node" : word)).join(" ");
+      reject(new SetupError(`this command failed (${signal ?? `exit status ${code}`}):\n  ${shown}\n${Buffer.concat(output).toString().trimEnd()}`));
+    });
+  });
+}
+
+/** A stamp is a digest of a step's inputs: file names and contents, results of builds left out. */
+function stampOf(name, inputs, extra = "") {
+  const hash = createHash("sha256").update(extra);
+  for (const input of inputs) addToHash(hash, path.join(root, input));
+  const digest = hash.digest("hex");
+  const file = path.join(stampDir, name);
+  return {
+    current: existsSync(file) && readFileSync(file, "utf8") === digest,
+    write() {
+      mkdirSync(stampDir, { recursive: true });
+      writeFileSync(file, digest);
+    },
+  };
+}
+
+function addToHash(hash, place) {
+  if (!existsSync(place)) return;
+  if (statSync(place).isDirectory()) {
+    for (const name of readdirSync(place).sort()) {
+      if (!["node_modules", "dist", "build", ".cache"].includes(name) && !name.endsWith(".tsbuildinfo") && !name.endsWith(".node")) addToHash(hash, path.join(place, name));
+    }
+    return;
+  }
+  hash.update(`${path.relative(root, place)}\0`).update(readFileSync(place));
+}
+
+/** Runs `main`, tells a person about SetupError in its own words, and sets the exit status. */
+export async function runMain(main) {
+  try {
+    process.exitCode = await main();
+  } catch (error) {
+    console.error(error instanceof SetupError ? error.message : error);
+    process.exitCode = 1;
+  }
+}
+
+async function main() {
+  const known = ["--browser", "--compiler"];
+  const unknown = process.argv.slice(2).find((option) => !known.includes(option));
+  if (unknown) {
+    console.error(`unknown option ${unknown}: node infra/setup.mjs takes ${known.join(" and ")}`);
+    return 2;
+  }
+  await setUp({ browser: process.argv.includes("--browser"), compiler: process.argv.includes("--compiler") });
+  return 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runMain(main);

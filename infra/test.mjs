@@ -1,0 +1,102 @@
+/**
+ * `npm test`: set-up (Chromium and a C++ compiler included), then every check in order, whatever the earlier ones said.
+ *
+ *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, cpp, e2e
+ *
+ * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { root, runMain, setUp } from "./setup.mjs";
+
+const bin = { eslint: "node_modules/eslint/bin/eslint.js", tsc: "node_modules/typescript/bin/tsc", jest: "node_modules/jest/bin/jest.js" };
+
+/** `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types. */
+const STEPS = [
+  { name: "lint", commands: [[bin.eslint, "."]], repeat: "npx eslint .", count: countOne },
+  { name: "types", commands: [[bin.tsc, "-b"], [bin.tsc, "-p", "tsconfig.test.json", "--noEmit"]], repeat: "npx tsc -b && npx tsc -p tsconfig.test.json --noEmit", count: countOne },
+  { name: "unit", commands: [[bin.jest]], repeat: "npx jest", count: countJest },
+  { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
+  { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
+];
+
+function countOne({ status }) {
+  return status === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+function countPrinted({ status, output }) {
+  const last = [...output.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1);
+  const counts = last ? { passed: Number(last[1]), failed: Number(last[2]) } : { passed: 0, failed: 0 };
+  return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+/** Jest's own numbers; a file that does not even load counts as one failure. */
+function countJest({ status, report }) {
+  if (!report) return { passed: 0, failed: 1 };
+  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
+  return { passed: report.numPassedTests, failed: status !== 0 && failed === 0 ? 1 : failed, skipped: report.numPendingTests };
+}
+
+function runNode(words) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, words, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    const output = [];
+    child.stdout.on("data", (chunk) => output.push(chunk));
+    child.stderr.on("data", (chunk) => output.push(chunk));
+    child.once("error", (error) => resolve({ status: 1, output: error.message }));
+    child.once("close", (status) => resolve({ status: status ?? 1, output: Buffer.concat(output).toString() }));
+  });
+}
+
+async function runStep(step) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "tributary-test-"));
+  const reportFile = path.join(folder, "report.json");
+  let [status, output, report] = [0, "", undefined];
+  for (const command of step.commands) {
+    const done = await runNode(step.count === countJest ? [...command, "--json", "--outputFile", reportFile] : command);
+    output += done.output;
+    status ||= done.status;
+  }
+  if (step.count === countJest) {
+    report = readReport(reportFile);
+    output = output.split("\n").filter((line) => !line.startsWith('{"num')).join("\n");
+  }
+  rmSync(folder, { recursive: true });
+  return { ...step.count({ status, output, report }), output };
+}
+
+function readReport(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+async function main() {
+  const [option, only, ...rest] = process.argv.slice(2);
+  const names = STEPS.map((step) => step.name);
+  if (rest.length > 0 || (option !== undefined && (option !== "--only" || !names.includes(only)))) {
+    console.error(`usage: npm test [-- --only STEP], STEP one of ${names.join(", ")}; got ${process.argv.slice(2).join(" ")}`);
+    return 2;
+  }
+  const steps = STEPS.filter((step) => only === undefined || step.name === only);
+  const has = (name) => steps.some((step) => step.name === name);
+  await setUp({ browser: has("e2e"), compiler: has("cpp") });
+  const sum = { passed: 0, failed: 0 };
+  for (const step of steps) {
+    const startedMs = Date.now();
+    const { passed, failed, skipped, output } = await runStep(step);
+    sum.passed += passed;
+    sum.failed += failed;
+    if (failed > 0) console.log(`\n${output.trimEnd()}\n\nto repeat: ${step.repeat}`);
+    console.log(`${step.name.padEnd(6)} ${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+  }
+  console.log(`${sum.passed} passed, ${sum.failed} failed`);
+  return sum.failed === 0 && sum.passed > 0 ? 0 : 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runMain(main);

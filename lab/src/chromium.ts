@@ -1,0 +1,29 @@
+/** Where Chromium is on this machine. Finds, never installs (infra/setup.mjs does). Imports nothing but node. */
+import { accessSync, constants } from "node:fs";
+import path from "node:path";
+
+const FIXED_PLACES = [
+  "/usr/lib/chromium/chromium",
+  "/usr/lib/chromium-browser/chromium-browser",
+  "/opt/google/chrome/chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+];
+const NAMES_ON_PATH = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+
+/** Path of the browser to use: the variable CHROMIUM first, then the usual places; undefined when there is none. */
+export function findChromium(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
+  if (env["CHROMIUM"]) return isExecutable(env["CHROMIUM"]) ? env["CHROMIUM"] : undefined;
+  const folders = (env["PATH"] ?? "").split(path.delimiter).filter(Boolean);
+  const onPath = NAMES_ON_PATH.flatMap((name) => folders.map((folder) => path.join(folder, name)));
+  return [...FIXED_PLACES, ...onPath].find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

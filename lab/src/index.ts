@@ -1,0 +1,10 @@
+/** Door of the lab: a local fleet, the sample origin, a browser with the extension, and the questions to ask afterwards. */
+export { openBrowser, samplePageState } from "./browser";
+export type { ExtensionDefaults, OpenBrowser, SamplePageState } from "./browser";
+export { findChromium } from "./chromium";
+export { repoRoot, startFleet } from "./fleet";
+export type { Fleet, FleetOptions } from "./fleet";
+export type { AccessLogEntry } from "./sample/accessLog";
+export { sizeBytes } from "./sample/bytes";
+export type { Service } from "./services";
+export { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";

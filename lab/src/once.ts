@@ -1,0 +1,109 @@
+/**
+ * `npm start -- --once`: plays the hls.js page for 15 s in coded mode in a headless Chromium with the extension, prints what
+ * Origo recorded, and judges it. The checks are independent of each other: the page's digests, the origin's log, Origo's records.
+ */
+import type { DownloadRecord } from "@tributary/origo/schema";
+import { openBrowser, samplePageState } from "./browser";
+import type { SamplePageState } from "./browser";
+import type { Fleet } from "./fleet";
+import type { AccessLogEntry } from "./sample/accessLog";
+import { formatTable, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
+import type { Totals } from "./verify";
+
+const MODE = "coded-mutp";
+const PLAY_SECONDS = 15;
+/** The rest is the page's start: the first segment has to arrive. */
+const ADVANCE_SECONDS_MIN = 10;
+const SEGMENTS_MIN = 8;
+const RECORDS_MS_MAX = 10_000;
+
+export interface Check {
+  name: string;
+  /** What is wrong; empty = passed. */
+  faults: string[];
+}
+
+export interface OnceOptions {
+  fleet: Fleet;
+  connections: number;
+  print: (line: string) => void;
+  /** Ends the play early. */
+  interrupted: Promise<void>;
+}
+
+/** Resolves to true when every check passed. */
+export async function runOnce(options: OnceOptions): Promise<boolean> {
+  const { fleet, connections, print } = options;
+  print(`once: playing ${fleet.sample.url}/hls.html for ${PLAY_SECONDS} s, mode ${MODE}, ${connections} connections`);
+  const startedMs = Date.now();
+  const page = await play(options);
+  const records = await recordsOf(fleet, startedMs, page);
+  const log = await getJson<AccessLogEntry[]>(`${fleet.sample.url}/__log?since=${startedMs}`);
+  const totals = totalsOf(records);
+  print(`\n${describeTotals(totals, page)}\n`);
+  const checks = judge(page, records, log);
+  for (const { name, faults } of checks) print(`${faults.length === 0 ? "ok    " : "FAILED"}  ${name}${faults.map((fault) => `\n        ${fault}`).join("")}`);
+  return checks.every((check) => check.faults.length === 0);
+}
+
+async function play({ fleet, connections, interrupted }: OnceOptions): Promise<SamplePageState> {
+  const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: MODE, connections } });
+  try {
+    const page = await open.browser.newPage();
+    await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
+    await Promise.race([interrupted, new Promise((resolve) => setTimeout(resolve, PLAY_SECONDS * 1000))]);
+    const state = await samplePageState(page);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return state;
+  } finally {
+    await open.close();
+  }
+}
+
+/** Origo's records of this page; waits until every segment that the page has is there, or for 10 s. */
+async function recordsOf(fleet: Fleet, sinceMs: number, page: SamplePageState): Promise<DownloadRecord[]> {
+  const deadlineMs = Date.now() + RECORDS_MS_MAX;
+  for (;;) {
+    const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=500`);
+    const mine = records.filter((record) => record.startedAtMs >= sinceMs && record.url.startsWith(fleet.sample.url));
+    const urls = new Set(mine.map((record) => record.url));
+    if (page.segments.every((segment) => urls.has(segment.url)) || Date.now() > deadlineMs) return mine;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+async function getJson<T>(url: string): Promise<T> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return (await response.json()) as T;
+}
+
+function describeTotals(totals: Totals, page: SamplePageState): string {
+  const number = (value: number): string => Math.round(value).toLocaleString("en-US");
+  const table = formatTable([
+    ["proxy", "bytes", "packets", "innovative", "duplicate"],
+    ...totals.proxies.map((proxy) => [proxy.name, number(proxy.bytes), number(proxy.packets), number(proxy.innovative), number(proxy.duplicate)]),
+  ]);
+  return [
+    table,
+    "",
+    `goodput             ${number(totals.goodputBytesPerSec)} bytes/s (mean of a download)`,
+    `throughput          ${number(totals.throughputBytesPerSec)} bytes/s`,
+    `normalized goodput  ${totals.normalizedGoodput.toFixed(3)}`,
+    `segments delivered  ${page.segments.length} (${number(page.segments.reduce((sum, segment) => sum + segment.bytes, 0))} bytes)`,
+    `fallbacks           ${totals.fallbacks}`,
+  ].join("\n");
+}
+
+export function judge(page: SamplePageState, records: readonly DownloadRecord[], log: readonly AccessLogEntry[]): Check[] {
+  const present = (faults: (string | undefined)[]): string[] => faults.filter((fault) => fault !== undefined);
+  const advanced = page.currentTime >= ADVANCE_SECONDS_MIN;
+  return [
+    { name: `the video advanced to ${page.currentTime.toFixed(1)} s`, faults: advanced ? [] : [`expected at least ${ADVANCE_SECONDS_MIN} s`] },
+    { name: "the player reported no error", faults: page.errors },
+    { name: `the player got ${page.segments.length} segments`, faults: page.segments.length >= SEGMENTS_MIN ? [] : [`expected at least ${SEGMENTS_MIN}`] },
+    { name: "every segment has the bytes of the origin's file", faults: present(page.segments.map((segment) => segmentMismatch(segment))) },
+    { name: "the browser fetched no media segment itself (origin's log)", faults: mediaFetchedByBrowser(log).map((entry) => `${entry.path}: ${entry.bytes} bytes, status ${entry.status}`) },
+    { name: `every segment came through the proxies in mode ${MODE} (Origo's records)`, faults: present(page.segments.map((segment) => notThroughProxies(segment, records, MODE))) },
+  ];
+}

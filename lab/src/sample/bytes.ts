@@ -1,0 +1,35 @@
+/**
+ * Deterministic test bytes: byte i of a file depends on i alone, so any range can be made and checked without the file.
+ * Not random and not compressible by accident: a shifted, dropped or repeated packet changes the digest.
+ */
+export function sizeBytes(start: number, endExclusive: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(Math.max(0, endExclusive - start));
+  for (let index = 0; index < bytes.length; index++) {
+    let mixed = Math.imul(start + index + 1, 0x9e3779b1);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b);
+    bytes[index] = mixed >>> 24;
+  }
+  return bytes;
+}
+
+/** Bytes start..endExclusive-1 in pieces of at most 64 KiB. */
+export function* sizeBytesPieces(start: number, endExclusive: number): Generator<Uint8Array<ArrayBuffer>> {
+  const pieceBytes = 65_536;
+  for (let at = start; at < endExclusive; at += pieceBytes) yield sizeBytes(at, Math.min(endExclusive, at + pieceBytes));
+}
+
+export type RangeOutcome = { kind: "whole" } | { kind: "range"; start: number; end: number } | { kind: "unsatisfiable" };
+
+/** One `Range` header against a file of `totalBytes`; `end` is inclusive. Several ranges or nonsense mean the whole file (RFC 9110 §14.2). */
+export function parseRange(header: string | undefined, totalBytes: number): RangeOutcome {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header?.replace(/\s/g, "") ?? "");
+  if (!match || (match[1] === "" && match[2] === "")) return { kind: "whole" };
+  if (match[1] === "") {
+    const lastBytes = Math.min(totalBytes, Number(match[2]));
+    return lastBytes === 0 ? { kind: "unsatisfiable" } : { kind: "range", start: totalBytes - lastBytes, end: totalBytes - 1 };
+  }
+  const start = Number(match[1]);
+  const end = match[2] === "" ? totalBytes - 1 : Math.min(Number(match[2]), totalBytes - 1);
+  if (match[2] !== "" && Number(match[2]) < start) return { kind: "whole" };
+  return start >= totalBytes ? { kind: "unsatisfiable" } : { kind: "range", start, end };
+}

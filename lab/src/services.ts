@@ -1,0 +1,130 @@
+/**
+ * Child processes of a local fleet: start one, wait for its ready line, stop it, say why it died.
+ * Every service prints one JSON line {"ready":true,"url":...} on stdout and ends on SIGTERM.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { createWriteStream } from "node:fs";
+
+const READY_MS_MAX = 30_000;
+/** A proxy drains for up to 5 s; after this it is killed. */
+const STOP_MS_MAX = 8_000;
+const TAIL_CHARACTERS = 2_000;
+
+export interface ServiceOptions {
+  name: string;
+  /** Absolute path of the script that node runs. */
+  script: string;
+  env: Record<string, string>;
+  /** Everything the process prints goes here. */
+  logFile: string;
+}
+
+export interface ServiceEnd {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface Service {
+  readonly name: string;
+  readonly url: string;
+  readonly pid: number;
+  /** Resolves when the process is gone, however it went. */
+  readonly ended: Promise<ServiceEnd>;
+  /** True once stop or kill was called: the end is no surprise. */
+  readonly stopping: boolean;
+  /** The last lines it printed. */
+  tail(): string;
+  /** SIGTERM, then SIGKILL when it does not end in time. */
+  stop(): Promise<void>;
+  /** SIGKILL, as a crash would. */
+  kill(): Promise<void>;
+}
+
+/** Starts a service and resolves when it is ready; rejects with its last lines when it ends first or takes too long. */
+export function startService(options: ServiceOptions): Promise<Service> {
+  const child = spawn(process.execPath, [options.script], { env: { ...process.env, ...options.env }, stdio: ["ignore", "pipe", "pipe"] });
+  const killWithParent = (): void => void child.kill("SIGKILL");
+  process.on("exit", killWithParent);
+  const ended = new Promise<ServiceEnd>((resolve) => {
+    child.once("error", () => resolve({ code: null, signal: null }));
+    child.once("close", (code, signal) => resolve({ code, signal }));
+  });
+  void ended.then(() => process.off("exit", killWithParent));
+  const output = collectOutput(child, options.logFile);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`${options.name} was not ready after ${READY_MS_MAX / 1000} s:\n${output.tail()}`));
+    }, READY_MS_MAX);
+    void output.ready.then((url) => {
+      clearTimeout(timer);
+      resolve(serviceOf(child, options.name, url, ended, output.tail));
+    });
+    void ended.then((end) => {
+      clearTimeout(timer);
+      reject(new Error(`${options.name} ended before it was ready (${describeEnd(end)}):\n${output.tail()}`));
+    });
+  });
+}
+
+export function describeEnd(end: ServiceEnd): string {
+  return end.signal ? `signal ${end.signal}` : `exit code ${end.code ?? "unknown"}`;
+}
+
+function collectOutput(child: ChildProcess, logFile: string): { ready: Promise<string>; tail: () => string } {
+  const log = createWriteStream(logFile, { flags: "a" });
+  let recent = "";
+  let unread = "";
+  const ready = new Promise<string>((resolve) => {
+    const take = (chunk: Buffer): void => {
+      log.write(chunk);
+      recent = (recent + chunk.toString()).slice(-TAIL_CHARACTERS);
+    };
+    child.stderr?.on("data", take);
+    child.stdout?.on("data", (chunk: Buffer) => {
+      take(chunk);
+      unread += chunk.toString();
+      for (let at = unread.indexOf("\n"); at >= 0; at = unread.indexOf("\n")) {
+        const url = readyUrl(unread.slice(0, at));
+        if (url) resolve(url);
+        unread = unread.slice(at + 1);
+      }
+    });
+    child.once("close", () => log.end());
+  });
+  return { ready, tail: () => recent.trimEnd() };
+}
+
+/** The URL in a ready line, or undefined for any other line. */
+export function readyUrl(line: string): string | undefined {
+  try {
+    const value = JSON.parse(line) as { ready?: unknown; url?: unknown } | null;
+    return value?.ready === true && typeof value.url === "string" ? value.url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function serviceOf(child: ChildProcess, name: string, url: string, ended: Promise<ServiceEnd>, tail: () => string): Service {
+  let stopping = false;
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    stopping = true;
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
+    await ended;
+    clearTimeout(timer);
+  };
+  return {
+    name,
+    url,
+    pid: child.pid ?? 0,
+    ended,
+    get stopping() {
+      return stopping;
+    },
+    tail,
+    stop: () => end("SIGTERM"),
+    kill: () => end("SIGKILL"),
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * `npm start`: a fleet on loopback for a person to try, until Ctrl-C; with --browser a Chromium window on it, with --once a
+ * headless run that judges itself. Options arrive parsed and checked from infra/start.mjs, which has done the set-up.
+ */
+import { builtExtensionDir, openBrowser, writeExtensionDefaults } from "./browser";
+import { startFleet } from "./fleet";
+import type { Fleet } from "./fleet";
+import { runOnce } from "./once";
+import { describeEnd } from "./services";
+import type { Service } from "./services";
+
+export interface StartOptions {
+  proxies: number;
+  /** Of each proxy; 0 = unlimited. */
+  rate: number;
+  allow: string[];
+  browser: boolean;
+  once: boolean;
+}
+
+const PLAYERS = { "hls.js": "/hls.html", "dash.js": "/dash.html", shaka: "/shaka.html", plain: "/plain.html" };
+/** Exit status of a run that a signal cut short (128 + SIGINT). */
+const INTERRUPTED = 130;
+const print = (line: string): void => console.log(line);
+
+/** Resolves to the exit status. */
+export async function start(options: StartOptions): Promise<number> {
+  if (options.browser && process.platform === "linux" && !process.env["DISPLAY"] && !process.env["WAYLAND_DISPLAY"]) {
+    console.error("--browser opens a window, and there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): run it on a desktop, or use --once, which needs none");
+    return 2;
+  }
+  const interrupt = untilSignal();
+  const onDeath = (service: Service): void => (interrupt.seen ? undefined : reportDeath(service));
+  let fleet: Fleet;
+  try {
+    fleet = await startFleet({ proxyCount: options.proxies, rateBytesPerSec: options.rate, allow: options.allow, onDeath });
+  } catch (error) {
+    if (interrupt.seen) return INTERRUPTED;
+    throw error;
+  }
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: Math.min(4, options.proxies) };
+    printAddresses(fleet);
+    if (options.once) {
+      const passed = await runOnce({ fleet, connections: defaults.connections, print, interrupted: interrupt.first });
+      return interrupt.seen ? INTERRUPTED : passed ? 0 : 1;
+    }
+    await writeExtensionDefaults(builtExtensionDir, defaults);
+    print(`\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ${builtExtensionDir}`);
+    const window = options.browser ? await openBrowser({ headless: false, defaults }) : undefined;
+    if (window) await (await window.browser.pages())[0]?.goto(`${fleet.sample.url}/hls.html`);
+    print("running; Ctrl-C stops everything");
+    await interrupt.first;
+    await window?.close();
+    return 0;
+  } finally {
+    await fleet.stop();
+    print("stopped");
+  }
+}
+
+function printAddresses(fleet: Fleet): void {
+  print(`origo: ${fleet.origo.url}`);
+  for (const proxy of fleet.proxies) print(`proxy ${proxy.name}: ${proxy.url}`);
+  for (const [name, page] of Object.entries(PLAYERS)) print(`player ${name}: ${fleet.sample.url}${page}`);
+}
+
+function reportDeath(service: Service): void {
+  void service.ended.then((end) => console.error(`${service.name} (process ${service.pid}) ended by itself: ${describeEnd(end)}; the others go on. Its last lines:\n${service.tail()}`));
+}
+
+interface Interrupt {
+  readonly first: Promise<void>;
+  readonly seen: boolean;
+}
+
+/** The first Ctrl-C, SIGTERM or SIGHUP; a second one ends the process at once, children included. */
+function untilSignal(): Interrupt {
+  let seen = false;
+  const first = new Promise<void>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        if (seen) process.exit(INTERRUPTED);
+        seen = true;
+        resolve();
+      });
+    }
+  });
+  return {
+    first,
+    get seen() {
+      return seen;
+    },
+  };
+}

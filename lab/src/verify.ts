@@ -1,0 +1,87 @@
+/**
+ * Questions a harness asks after a page has played: are these the file's bytes, who fetched what, what did Origo record?
+ * Reads files and data handed to it; talks to nobody.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { SamplePageState } from "./browser";
+import type { AccessLogEntry } from "./sample/accessLog";
+import { mediaDir } from "./sample/origin";
+
+export type PlayedSegment = SamplePageState["segments"][number];
+
+/** Why a segment is not what lies on disk, or undefined when every byte matches. */
+export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): string | undefined {
+  const { pathname } = new URL(segment.url);
+  const file = path.join(folder, decodeURIComponent(pathname).replace(/^\/media\//, ""));
+  if (!pathname.startsWith("/media/") || !existsSync(file)) return `${pathname}: no such file in the sample's media`;
+  const whole = readFileSync(file);
+  const expected = segment.end === undefined ? whole : whole.subarray(segment.start ?? 0, segment.end + 1);
+  if (segment.bytes !== expected.length) return `${pathname}: ${segment.bytes} bytes, the file has ${expected.length}`;
+  const sha256 = createHash("sha256").update(expected).digest("hex");
+  return sha256 === segment.sha256 ? undefined : `${pathname}: SHA-256 ${segment.sha256}, the file has ${sha256}`;
+}
+
+/** Requests for media files (not manifests or playlists) that a browser made itself. */
+export function mediaFetchedByBrowser(log: readonly AccessLogEntry[]): AccessLogEntry[] {
+  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent));
+}
+
+export interface ProxyTotals {
+  name: string;
+  bytes: number;
+  packets: number;
+  innovative: number;
+  duplicate: number;
+}
+
+export interface Totals {
+  proxies: ProxyTotals[];
+  downloads: number;
+  netBytes: number;
+  grossBytes: number;
+  /** Net and gross bytes over the sum of the downloads' durations: the mean speed of one download. */
+  goodputBytesPerSec: number;
+  throughputBytesPerSec: number;
+  normalizedGoodput: number;
+  fallbacks: number;
+}
+
+export function totalsOf(records: readonly DownloadRecord[]): Totals {
+  const proxies = new Map<string, ProxyTotals>();
+  for (const used of records.flatMap((record) => record.proxies)) {
+    const name = used.name ?? used.id;
+    const sum = proxies.get(name) ?? { name, bytes: 0, packets: 0, innovative: 0, duplicate: 0 };
+    for (const key of ["bytes", "packets", "innovative", "duplicate"] as const) sum[key] += used[key];
+    proxies.set(name, sum);
+  }
+  const sumOf = (value: (record: DownloadRecord) => number): number => records.reduce((sum, record) => sum + value(record), 0);
+  const seconds = sumOf((record) => record.durationMs) / 1000;
+  const [netBytes, grossBytes] = [sumOf((record) => record.netBytes), sumOf((record) => record.grossBytes)];
+  return {
+    proxies: [...proxies.values()].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true })),
+    downloads: records.length,
+    netBytes,
+    grossBytes,
+    goodputBytesPerSec: seconds > 0 ? netBytes / seconds : 0,
+    throughputBytesPerSec: seconds > 0 ? grossBytes / seconds : 0,
+    normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
+    fallbacks: records.filter((record) => record.fallback !== null).length,
+  };
+}
+
+/** Why a segment did not come complete through the proxies in `mode`, judged by Origo's records; undefined when it did. */
+export function notThroughProxies(segment: PlayedSegment, records: readonly DownloadRecord[], mode: string): string | undefined {
+  const ofUrl = records.filter((record) => record.url === segment.url && record.range?.start === segment.start && record.range?.end === segment.end);
+  if (ofUrl.length === 0) return `${segment.url}: Origo has no record of it`;
+  const good = ofUrl.some((record) => record.outcome === "complete" && record.mode === mode && record.fallback === null && record.sha256 === segment.sha256);
+  return good ? undefined : `${segment.url}: ${ofUrl.map((record) => `${record.mode} ${record.outcome}${record.fallback ? `, fallback: ${record.fallback.reason}` : ""}`).join("; ")}`;
+}
+
+/** Plain text table: first column to the left, the others to the right. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  return rows.map((row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join("  ")).join("\n");
+}

@@ -1,0 +1,36 @@
+/** Coding coefficients from a seed: docs/protocol.md §5.3. SplitMix64 is from Steele, Lea and Flood, OOPSLA 2014. */
+#include "tributary/codec.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint64_t kGamma = 0x9E3779B97F4A7C15;
+
+/** The multiplications keep the stream from being linear over GF(2), where vectors would be dependent too often. */
+uint64_t mixed(uint64_t state) {
+  state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9;
+  state = (state ^ (state >> 27)) * 0x94D049BB133111EB;
+  return state ^ (state >> 31);
+}
+
+/** Fills `out` from the stream at `state`, which moves on by whole words. True when a byte is not zero. */
+bool fill(uint64_t& state, Bytes out) {
+  uint8_t seen = 0;
+  uint64_t word = 0;
+  for (size_t i = 0; i < out.size(); i++) {
+    word = i % 8 == 0 ? mixed(state += kGamma) : word >> 8;
+    out[i] = static_cast<uint8_t>(word);
+    seen |= out[i];
+  }
+  return seen != 0;
+}
+
+}  // namespace
+
+void coefficientsOf(uint32_t seed, Bytes out) {
+  uint64_t state = seed;
+  while (!out.empty() && !fill(state, out)) {
+  }
+}
+
+}  // namespace tributary

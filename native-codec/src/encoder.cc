@@ -1,0 +1,69 @@
+/** Encoder: source rows in, coded symbols out, several to a pass over the sources. */
+#include <cstring>
+
+#include "checks.h"
+#include "engine.h"
+#include "tributary/codec.h"
+
+namespace tributary {
+namespace {
+
+/** Coded symbols to one pass: a multiple of every engine's outputs, small enough for its vectors on the stack. */
+constexpr size_t kSeedsPerPass = 16;
+
+}  // namespace
+
+Status Encoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes) {
+  TRIBUTARY_TRY(checkShape(symbolCount, symbolBytes));
+  engine_ = &engine;
+  symbolCount_ = symbolCount;
+  symbolBytes_ = symbolBytes;
+  return sources_.allocate(symbolCount, symbolBytes);
+}
+
+Status Encoder::setSymbols(uint32_t firstIndex, ConstBytes bytes) {
+  TRIBUTARY_TRY(checkRange("firstIndex", firstIndex, 0, symbolCount_ - 1));
+  const uint64_t room = uint64_t{symbolCount_ - firstIndex} * symbolBytes_;
+  TRIBUTARY_TRY(checkRange("bytes", bytes.size(), 1, room));
+  size_t row = firstIndex;
+  for (; bytes.size() >= symbolBytes_; bytes = bytes.subspan(symbolBytes_)) {
+    memcpy(sources_.row(row++), bytes.data(), symbolBytes_);
+  }
+  if (!bytes.empty()) {
+    memcpy(sources_.row(row), bytes.data(), bytes.size());
+    memset(sources_.row(row) + bytes.size(), 0, symbolBytes_ - bytes.size());
+  }
+  return {};
+}
+
+Status Encoder::encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const {
+  TRIBUTARY_TRY(checkRange("seeds", seeds.size(), 1, UINT32_MAX));
+  TRIBUTARY_TRY(checkExact("out", out.size(), uint64_t{seeds.size()} * symbolBytes_));
+  uint8_t coefficients[kSeedsPerPass * kSymbolCountMax];
+  for (size_t first = 0; first < seeds.size(); first += kSeedsPerPass) {
+    const size_t count = seeds.size() - first < kSeedsPerPass ? seeds.size() - first : kSeedsPerPass;
+    for (size_t i = 0; i < count; i++) {
+      coefficientsOf(seeds[first + i], {coefficients + i * symbolCount_, symbolCount_});
+    }
+    encode(coefficients, count, out.data() + first * symbolBytes_);
+  }
+  return {};
+}
+
+Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
+  TRIBUTARY_TRY(checkExact("coefficients", coefficients.size(), symbolCount_));
+  TRIBUTARY_TRY(checkExact("out", out.size(), symbolBytes_));
+  encode(coefficients.data(), 1, out.data());
+  return {};
+}
+
+/** At most kSeedsPerPass outputs, one after another. */
+void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const {
+  const uint8_t* sources[kSymbolCountMax];
+  for (size_t s = 0; s < symbolCount_; s++) sources[s] = sources_.row(s);
+  uint8_t* outputs[kSeedsPerPass];
+  for (size_t o = 0; o < outputCount; o++) outputs[o] = out + o * symbolBytes_;
+  engine_->multiply({outputs, outputCount, sources, symbolCount_, coefficients, symbolCount_, symbolBytes_, false});
+}
+
+}  // namespace tributary

@@ -1,0 +1,136 @@
+/**
+ * The product, register-blocked, for any vector unit. An engine file describes its unit by a struct V in an unnamed
+ * namespace (so that each instantiation stays inside that file, under that file's compiler flags):
+ *
+ *   Vector, kWidth             a register and its bytes
+ *   zero, load, store          whole vectors, at any alignment
+ *   loadPart, storePart        the first `bytes` < kWidth bytes, touching no others
+ *   Split, split(Vector)       a source vector, prepared once for all outputs
+ *   Factor, factor(uint8_t)    a coefficient, prepared once for all vectors of a block
+ *   multiplyAdd(sum, f, x)     sum + f * x
+ *   multiplyAdd2(sum, f, x, g, y)   sum + f * x + g * y
+ *   kSourcesPerStep            1 or 2: which of these two the inner loop uses
+ *   kOutputs                   most outputs of a block
+ *   kVectors[outputs]          vectors of a block, for 1..kOutputs outputs
+ *
+ * A block keeps outputs x vectors sums in registers while it passes over all sources once. Blocks walk the columns in
+ * strips, all outputs of a strip before the next strip, so that the sources of a strip stay in the nearest cache.
+ */
+#ifndef TRIBUTARY_ENGINE_BLOCK_H_
+#define TRIBUTARY_ENGINE_BLOCK_H_
+
+#include "engine.h"
+
+#if defined(__GNUC__)
+#define TRIBUTARY_INLINE inline __attribute__((always_inline))
+#else
+#define TRIBUTARY_INLINE inline
+#endif
+
+namespace tributary {
+
+/** Bytes of a strip: a multiple of every block's width. */
+inline constexpr size_t kStripBytes = 512;
+
+template <class V, int kOutputs, int kVectors>
+struct ProductBlock {
+  static constexpr size_t kBytes = kVectors * V::kWidth;
+  static_assert(kStripBytes % kBytes == 0);
+
+  typename V::Vector sums[kOutputs][kVectors];
+
+  static TRIBUTARY_INLINE void splitSource(typename V::Split (&parts)[kVectors], const uint8_t* source) {
+    for (int v = 0; v < kVectors; v++) parts[v] = V::split(V::load(source + v * V::kWidth));
+  }
+
+  TRIBUTARY_INLINE void addSource(const Product& product, const uint8_t* coefficients, size_t s, size_t offset) {
+    typename V::Split parts[kVectors];
+    splitSource(parts, product.sources[s] + offset);
+    for (int o = 0; o < kOutputs; o++) {
+      const typename V::Factor factor = V::factor(coefficients[o * product.coefficientStride + s]);
+      for (int v = 0; v < kVectors; v++) sums[o][v] = V::multiplyAdd(sums[o][v], factor, parts[v]);
+    }
+  }
+
+  TRIBUTARY_INLINE void addSourcePair(const Product& product, const uint8_t* coefficients, size_t s, size_t offset) {
+    typename V::Split first[kVectors];
+    typename V::Split second[kVectors];
+    splitSource(first, product.sources[s] + offset);
+    splitSource(second, product.sources[s + 1] + offset);
+    for (int o = 0; o < kOutputs; o++) {
+      const uint8_t* of = coefficients + o * product.coefficientStride + s;
+      const typename V::Factor f = V::factor(of[0]);
+      const typename V::Factor g = V::factor(of[1]);
+      for (int v = 0; v < kVectors; v++) sums[o][v] = V::multiplyAdd2(sums[o][v], f, first[v], g, second[v]);
+    }
+  }
+
+  TRIBUTARY_INLINE void sum(const Product& product, const uint8_t* coefficients, size_t offset) {
+    for (int o = 0; o < kOutputs; o++) {
+      for (int v = 0; v < kVectors; v++) sums[o][v] = V::zero();
+    }
+    size_t s = 0;
+    if constexpr (V::kSourcesPerStep == 2) {
+      for (; s + 2 <= product.sourceCount; s += 2) addSourcePair(product, coefficients, s, offset);
+    }
+    for (; s < product.sourceCount; s++) addSource(product, coefficients, s, offset);
+  }
+
+  /** Writes the sums, of each output `bytes` bytes (at most kBytes). */
+  TRIBUTARY_INLINE void write(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
+    for (int o = 0; o < kOutputs; o++) {
+      uint8_t* output = product.outputs[firstOutput + o] + offset;
+      for (int v = 0; v < kVectors; v++) {
+        writeVector(product, output + v * V::kWidth, sums[o][v], bytes - v * V::kWidth);
+      }
+    }
+  }
+
+  static TRIBUTARY_INLINE void writeVector(const Product& product, uint8_t* output, typename V::Vector sum,
+                                           size_t bytes) {
+    if (bytes >= V::kWidth) {
+      V::store(output, product.accumulate ? V::add(sum, V::load(output)) : sum);
+    } else {
+      V::storePart(output, product.accumulate ? V::add(sum, V::loadPart(output, bytes)) : sum, bytes);
+    }
+  }
+};
+
+/** Outputs firstOutput .. firstOutput + kOutputs - 1, bytes from `offset` to `end`. */
+template <class V, int kOutputs>
+void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, size_t end) {
+  const uint8_t* coefficients = product.coefficients + firstOutput * product.coefficientStride;
+  using Wide = ProductBlock<V, kOutputs, V::kVectors[kOutputs]>;
+  for (; offset + Wide::kBytes <= end; offset += Wide::kBytes) {
+    Wide block;
+    block.sum(product, coefficients, offset);
+    block.write(product, firstOutput, offset, Wide::kBytes);
+  }
+  using Narrow = ProductBlock<V, kOutputs, 1>;
+  for (; offset < end; offset += Narrow::kBytes) {
+    Narrow block;
+    block.sum(product, coefficients, offset);
+    block.write(product, firstOutput, offset, end - offset);
+  }
+}
+
+/** As many outputs as a block takes, then what is left over with the smaller block that fits. */
+template <class V, int kOutputs>
+void multiplyStrip(const Product& product, size_t firstOutput, size_t offset, size_t end) {
+  for (; firstOutput + kOutputs <= product.outputCount; firstOutput += kOutputs) {
+    multiplyOutputs<V, kOutputs>(product, firstOutput, offset, end);
+  }
+  if constexpr (kOutputs > 1) multiplyStrip<V, kOutputs - 1>(product, firstOutput, offset, end);
+}
+
+template <class V>
+void multiplyBlocked(const Product& product) {
+  for (size_t offset = 0; offset < product.bytes; offset += kStripBytes) {
+    const size_t end = offset + kStripBytes < product.bytes ? offset + kStripBytes : product.bytes;
+    multiplyStrip<V, V::kOutputs>(product, 0, offset, end);
+  }
+}
+
+}  // namespace tributary
+
+#endif  // TRIBUTARY_ENGINE_BLOCK_H_

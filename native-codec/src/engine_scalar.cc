@@ -1,0 +1,70 @@
+/**
+ * Portable engine without tables: eight bytes to a 64-bit word. A coefficient is a polynomial with eight binary
+ * digits, so the sum over sources splits into eight sums of plain XORs, one for each digit, put together at the end
+ * by Horner's rule: seven doublings a word, however many sources there are. Compilers vectorize it where they can.
+ */
+#include <cstring>
+
+#include "engine.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kWords = 4;
+constexpr size_t kBlockBytes = kWords * sizeof(uint64_t);
+constexpr uint64_t kOnes = 0x0101010101010101;
+
+bool isSupported() { return true; }
+
+/** Each of the eight bytes times 2. */
+inline uint64_t doubled(uint64_t bytes) {
+  const uint64_t carries = (bytes >> 7) & kOnes;
+  return ((bytes << 1) & (0xFE * kOnes)) ^ (carries * 0x1D);
+}
+
+struct Block {
+  uint64_t words[kWords];
+};
+
+Block productBlock(const Product& product, const uint8_t* coefficients, size_t offset) {
+  Block digits[8] = {};
+  for (size_t s = 0; s < product.sourceCount; s++) {
+    Block source;
+    memcpy(source.words, product.sources[s] + offset, kBlockBytes);
+    for (unsigned d = 0; d < 8; d++) {
+      const uint64_t mask = 0 - static_cast<uint64_t>((coefficients[s] >> d) & 1);
+      for (size_t w = 0; w < kWords; w++) digits[d].words[w] ^= source.words[w] & mask;
+    }
+  }
+  Block sum = digits[7];
+  for (unsigned d = 7; d-- > 0;) {
+    for (size_t w = 0; w < kWords; w++) sum.words[w] = doubled(sum.words[w]) ^ digits[d].words[w];
+  }
+  return sum;
+}
+
+void writeBlock(const Product& product, uint8_t* output, Block sum, size_t bytes) {
+  if (product.accumulate) {
+    Block held = {};
+    memcpy(held.words, output, bytes);
+    for (size_t w = 0; w < kWords; w++) sum.words[w] ^= held.words[w];
+  }
+  memcpy(output, sum.words, bytes);
+}
+
+void multiply(const Product& product) {
+  for (size_t o = 0; o < product.outputCount; o++) {
+    const uint8_t* coefficients = product.coefficients + o * product.coefficientStride;
+    for (size_t offset = 0; offset < product.bytes; offset += kBlockBytes) {
+      const size_t left = product.bytes - offset;
+      const Block sum = productBlock(product, coefficients, offset);
+      writeBlock(product, product.outputs[o] + offset, sum, left < kBlockBytes ? left : kBlockBytes);
+    }
+  }
+}
+
+}  // namespace
+
+extern const Engine kEngineScalar = {"scalar", isSupported, multiply};
+
+}  // namespace tributary

@@ -1,0 +1,51 @@
+/** Which engines this build has, and which of them this processor runs. */
+#include "engine.h"
+#include "tributary/codec.h"
+
+namespace tributary {
+namespace {
+
+/** Fastest first. TRIBUTARY_HAS_GFNI512: set by a build whose compiler takes engine_gfni.cc. */
+const Engine* const kBuilt[] = {
+#if defined(__wasm_simd128__)
+    &kEngineSimd128,
+#endif
+#if defined(TRIBUTARY_HAS_GFNI512)
+    &kEngineGfni512,
+#endif
+#if defined(__x86_64__)
+    &kEngineAvx2,
+    &kEngineSsse3,
+#endif
+    &kEngineScalar,
+    &kEngineReference,
+};
+
+struct Available {
+  const Engine* engines[sizeof(kBuilt) / sizeof(kBuilt[0])];
+  size_t count = 0;
+
+  Available() {
+    for (const Engine* engine : kBuilt) {
+      if (engine->isSupported()) engines[count++] = engine;
+    }
+  }
+};
+
+}  // namespace
+
+const char* engineName(const Engine& engine) { return engine.name; }
+
+std::span<const Engine* const> availableEngines() {
+  static const Available available;
+  return {available.engines, available.count};
+}
+
+const Engine* findEngine(std::string_view name) {
+  for (const Engine* engine : availableEngines()) {
+    if (name == engine->name) return engine;
+  }
+  return nullptr;
+}
+
+}  // namespace tributary

@@ -1,0 +1,47 @@
+/**
+ * GF(2^8) with polynomial 0x11D: the arithmetic at compile time, and the tables made with it.
+ * Everything here is constexpr or defined in gf256.cc, so that a file compiled for a newer instruction set
+ * shares no inline function with the rest.
+ */
+#ifndef TRIBUTARY_GF256_H_
+#define TRIBUTARY_GF256_H_
+
+#include <cstdint>
+
+namespace tributary::gf256 {
+
+inline constexpr unsigned kPolynomial = 0x11D;
+
+/** The product of two field elements by shift and add. */
+constexpr uint8_t multiply(uint8_t a, uint8_t b) {
+  unsigned product = 0;
+  for (unsigned shifted = a, bits = b; bits != 0; bits >>= 1) {
+    if (bits & 1) product ^= shifted;
+    shifted <<= 1;
+    if (shifted & 0x100) shifted ^= kPolynomial;
+  }
+  return static_cast<uint8_t>(product);
+}
+
+/** What a nibble contributes to the product with one factor: factor x i, and factor x 16i. */
+struct NibbleTable {
+  alignas(32) uint8_t low[16];
+  uint8_t high[16];
+};
+
+struct NibbleTables {
+  NibbleTable of[256];
+};
+
+struct Inverses {
+  uint8_t of[256];
+};
+
+extern const NibbleTables kNibbleTables;
+
+/** Multiplicative inverses; the entry of 0 is 0. */
+extern const Inverses kInverses;
+
+}  // namespace tributary::gf256
+
+#endif  // TRIBUTARY_GF256_H_

@@ -1,0 +1,54 @@
+/** Format and accounts: the page's numbers at their edges, and sums that close or say by how much they do not. */
+import { accountsOf, failureOf, gapPackets, speedWithoutServer, summaryOf } from "./accounts";
+import { bytes, clock, count, leaf, rate, seconds, span } from "./format";
+import { bareRecordOf, recordOf } from "../../test/samples";
+
+test("bytes change unit at a thousand, never showing 1000 of one", () => {
+  expect([0, 999, 1000, 999_499, 999_500, 1_620_000, 99_949_999, 999_600_000_000].map(bytes))
+    .toEqual(["0 B", "999 B", "1.00 kB", "999 kB", "1.00 MB", "1.62 MB", "99.9 MB", "1.00 TB"]);
+});
+
+test("counts, rates, durations and spans read as the page writes them", () => {
+  expect([0, 999, 1000, 1_234_567].map(count)).toEqual(["0", "999", "1,000", "1,234,567"]);
+  expect([null, 0, 1_890_000].map(rate)).toEqual(["–", "0.00 MB/s", "1.89 MB/s"]);
+  expect([undefined, 0, 271.4].map(seconds)).toEqual(["–", "0.000 s", "0.271 s"]);
+  expect([59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(span)).toEqual(["59 s", "1 min 0 s", "59 min 59 s", "1 h 00 min", "1 d 1 h"]);
+});
+
+test("a time of another day carries its date", () => {
+  const noon = new Date(2026, 10, 21, 12, 3, 4).getTime();
+  expect([clock(noon, noon + 1000), clock(noon, noon + 86_400_000)]).toEqual(["12:03:04", "2026-11-21 12:03:04"]);
+});
+
+test("a URL is named by its last part, whatever is in it", () => {
+  expect(["http://h.example/", "http://h.example/a/b%20c.mp4", "http://h.example/%ff/"].map(leaf)).toEqual(["h.example", "b c.mp4", "%ff"]);
+});
+
+test("a record's packets and bytes close, and a gap is named", () => {
+  const record = recordOf();
+  const accounts = accountsOf(record);
+  expect(accounts.total).toEqual({ bytes: 112_716, packets: 101, innovative: 91, duplicate: 5, late: 4, rejected: 1, lost: 2 });
+  expect([gapPackets(accounts.total), accounts.directBytes, accounts.gapBytes]).toEqual([0, 0, 0]);
+  expect(accountsOf(recordOf({ grossBytes: 112_717 })).gapBytes).toBe(1);
+  expect(accountsOf(recordOf({ fallback: { reason: "x", bytes: 1 } })).gapBytes).toBe(-1);
+  expect(accountsOf(bareRecordOf())).toMatchObject({ directBytes: 112_716, gapBytes: 0 });
+});
+
+test("speed without server time is unknown when no other time is left", () => {
+  expect(speedWithoutServer(recordOf({ netBytes: 1000, durationMs: 300, serverFetchMs: 100 }))).toBe(5000);
+  expect(speedWithoutServer(recordOf({ durationMs: 300, serverFetchMs: 300 }))).toBeNull();
+});
+
+test("what failed: the download, else the proxies, else nothing", () => {
+  expect(failureOf(recordOf())).toBe("originFailed");
+  expect(failureOf(recordOf({ outcome: "complete" }))).toBe("1 of 2 proxies");
+  expect(failureOf(recordOf({ outcome: "aborted" }))).toBe("aborted");
+  expect(failureOf(bareRecordOf())).toBeUndefined();
+});
+
+test("the summary's normalized goodput is net over gross of all together", () => {
+  expect(summaryOf([]).normalizedGoodput).toBeNull();
+  const two = summaryOf([recordOf({ netBytes: 1, grossBytes: 2 }), bareRecordOf()]);
+  expect(two).toMatchObject({ downloads: 2, complete: 1, fallbacks: 1, netBytes: 100_001 });
+  expect(two.normalizedGoodput).toBeCloseTo(100_001 / 112_718, 12);
+});

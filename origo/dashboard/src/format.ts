@@ -1,0 +1,65 @@
+/**
+ * Format: numbers as the page writes them. Pure. One MB is 1,000,000 bytes, as in the paper's tables.
+ */
+export const NONE = "–";
+
+export function count(value: number): string {
+  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** Three significant digits or so: `812 B`, `4.10 kB`, `1.62 MB`, `12.4 GB`. */
+export function bytes(value: number): string {
+  if (value < 1000) return `${Math.round(value)} B`;
+  const units = ["kB", "MB", "GB", "TB", "PB"];
+  let scaled = value / 1000;
+  let unit = 0;
+  while (scaled >= 999.5 && unit < units.length - 1) {
+    scaled /= 1000;
+    unit++;
+  }
+  return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${units[unit] ?? ""}`;
+}
+
+/** Always in MB/s, so that rows compare at a glance. */
+export function rate(bytesPerSec: number | null | undefined): string {
+  return bytesPerSec === null || bytesPerSec === undefined || !Number.isFinite(bytesPerSec) ? NONE : `${(bytesPerSec / 1e6).toFixed(2)} MB/s`;
+}
+
+/** `0.271 s`, three decimals like the paper's list. */
+export function seconds(ms: number | null | undefined): string {
+  return ms === null || ms === undefined ? NONE : `${(ms / 1000).toFixed(3)} s`;
+}
+
+export function ratio(value: number): string {
+  return value.toFixed(3);
+}
+
+/** `45 s`, `3 min 20 s`, `5 h 02 min`, `3 d 4 h`. */
+export function span(ms: number): string {
+  const s = Math.floor(ms / 1000);
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, "0")} min`;
+  return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
+}
+
+/** Local time of day; the date goes before it when it is not the day of `nowMs`. */
+export function clock(epochMs: number, nowMs: number): string {
+  const at = new Date(epochMs);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  if (at.toDateString() === new Date(nowMs).toDateString()) return time;
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${time}`;
+}
+
+/** The last part of a URL's path, decoded where it can be; the host when the path is empty. */
+export function leaf(url: string): string {
+  const { host, pathname } = new URL(url);
+  const last = pathname.split("/").filter((part) => part !== "").pop();
+  if (last === undefined) return host;
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}

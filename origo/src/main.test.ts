@@ -1,0 +1,98 @@
+/** Origo as a real child process: environment, ready line, signals, and what survives kill -9. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { recordOf } from "../test/samples";
+import type { RecordsResponse } from "./schema";
+
+jest.setTimeout(30_000);
+
+let folder: string;
+let children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "origo-main-"));
+});
+afterEach(async () => {
+  for (const child of children) if (child.exitCode === null) child.kill("SIGKILL");
+  children = [];
+  await rm(folder, { recursive: true, force: true });
+});
+
+function run(environment: Record<string, string>): ChildProcess {
+  const child = spawn(process.execPath, [join(__dirname, "../test/run-main.js")], {
+    env: { PATH: process.env["PATH"] ?? "", ...environment }, stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.push(child);
+  return child;
+}
+
+async function ready(): Promise<{ child: ChildProcess; url: string }> {
+  const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder });
+  if (child.stdout === null) throw new Error("no stdout");
+  const [line] = await once(createInterface(child.stdout), "line") as [string];
+  const message = JSON.parse(line) as { ready: boolean; url: string };
+  expect(message).toEqual({ ready: true, url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string });
+  return { child, url: message.url };
+}
+
+async function failed(environment: Record<string, string>): Promise<{ code: number; text: string }> {
+  const child = run(environment);
+  let text = "";
+  child.stderr?.on("data", (data: Buffer) => (text += data.toString()));
+  const [code] = await once(child, "close") as [number];
+  return { code, text };
+}
+
+describe("the Origo process", () => {
+  test("keeps every acknowledged record, and no half of another, when killed with SIGKILL in mid-intake", async () => {
+    const { child, url } = await ready();
+    const acknowledged: string[] = [];
+    const send = async (): Promise<void> => {
+      for (;;) {
+        const records = [recordOf(), recordOf(), recordOf()];
+        const response = await fetch(`${url}/v1/records`, {
+          method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records }),
+        });
+        if (response.status !== 202) throw new Error(`got ${response.status}`);
+        acknowledged.push(...records.map((record) => record.id));
+        if (acknowledged.length > 150 && child.exitCode === null) child.kill("SIGKILL");
+      }
+    };
+    await Promise.allSettled([send(), send(), send()]);
+    if (child.signalCode === null) await once(child, "exit");
+    expect(child.signalCode).toBe("SIGKILL");
+
+    const again = await ready();
+    const stored = await (await fetch(`${again.url}/v1/records?limit=500`)).json() as RecordsResponse;
+    const ids = new Set(stored.records.map((record) => record.id));
+    expect(acknowledged.length).toBeGreaterThan(150);
+    expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
+    expect(stored.records.length % 3).toBe(0);
+    expect(stored.records.every((record) => record.proxies.length === 2)).toBe(true);
+  });
+
+  test.each(["SIGTERM", "SIGINT"] as const)("ends with 0 on %s", async (signal) => {
+    const { child } = await ready();
+    child.kill(signal);
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  test.each([
+    ["no secret", { DATA_DIR: "x" }, "ORIGO_SECRET is missing"],
+    ["an empty secret", { DATA_DIR: "x", ORIGO_SECRET: "" }, "ORIGO_SECRET must not be empty"],
+    ["no folder", { ORIGO_SECRET: "secret" }, "DATA_DIR is missing"],
+    ["a port out of range", { DATA_DIR: "x", ORIGO_SECRET: "secret", PORT: "65536" }, "PORT must be a port"],
+  ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
+    expect(await failed(environment as Record<string, string>)).toEqual({ code: 2, text: expect.stringContaining(text) as string });
+  });
+
+  test("a folder that another Origo holds is an error that says so", async () => {
+    await ready();
+    const { code, text } = await failed({ ORIGO_SECRET: "secret", DATA_DIR: folder });
+    expect([code, text]).toEqual([1, expect.stringContaining("lock")]);
+  });
+});

@@ -1,0 +1,69 @@
+/**
+ * Proxy link: the socket.io namespace "/proxies", over which proxies register and send heartbeats.
+ * A proxy proves that it belongs by the secret in its handshake; every other namespace is refused.
+ * What a heartbeat means is the registry's business, not this file's.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Server as HttpServer } from "node:http";
+import { Server, type Socket } from "socket.io";
+import type { Registry } from "./registry";
+import { faultOf, ProxyHello, ProxyStatus, type ApiError, type ProxyAck } from "./schema";
+
+/** A hello or status is far smaller; a larger message closes the connection. */
+const MESSAGE_BYTES_MAX = 16_384;
+
+export interface ProxyLinkOptions {
+  registry: Registry;
+  secret: string;
+  nowMs: () => number;
+}
+
+/** Attaches to `http`; closing the returned server closes `http` too. */
+export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Server {
+  const io = new Server(http, {
+    serveClient: false, maxHttpBufferSize: MESSAGE_BYTES_MAX, pingInterval: 5000, pingTimeout: 5000, connectTimeout: 10_000,
+  });
+  io.use((_socket, next) => next(refusal({ kind: "unknownNamespace", message: "proxies connect to the namespace /proxies" })));
+  const proxies = io.of("/proxies");
+  proxies.use((socket, next) => next(admit(socket, options.secret)));
+  proxies.on("connection", (socket) => serve(socket, options));
+  return io;
+}
+
+function admit(socket: Socket, secret: string): Error | undefined {
+  const got: unknown = (socket.handshake.auth as Record<string, unknown>)["secret"];
+  if (typeof got !== "string" || got === "") {
+    return refusal({ kind: "secretMissing", message: "no secret was sent: start the proxy with the ORIGO_SECRET of this Origo" });
+  }
+  if (!sameSecret(got, secret)) {
+    return refusal({ kind: "wrongSecret", message: "wrong secret: start the proxy with the ORIGO_SECRET of this Origo" });
+  }
+  return undefined;
+}
+
+/** Compares digests, so that neither content nor length shows in the time it takes. */
+export function sameSecret(got: string, expected: string): boolean {
+  const digest = (value: string): Buffer => createHash("sha256").update(value).digest();
+  return timingSafeEqual(digest(got), digest(expected));
+}
+
+/** The proxy gets `connect_error` with this message, and the error as `data`. */
+function refusal(error: ApiError): Error {
+  return Object.assign(new Error(error.message), { data: error });
+}
+
+function serve(socket: Socket, { registry, nowMs }: ProxyLinkOptions): void {
+  socket.on("hello", (message: unknown, ack: unknown) => {
+    const hello = ProxyHello.safeParse(message);
+    answer(ack, hello.success ? registry.handleHello(socket.id, hello.data, nowMs()) : { error: faultOf(hello.error) });
+  });
+  socket.on("status", (message: unknown, ack: unknown) => {
+    const status = ProxyStatus.safeParse(message);
+    answer(ack, status.success ? registry.handleStatus(socket.id, status.data, nowMs()) : { error: faultOf(status.error) });
+  });
+  socket.on("disconnect", () => registry.handleClosed(socket.id));
+}
+
+function answer(ack: unknown, result: ProxyAck): void {
+  if (typeof ack === "function") ack(result);
+}

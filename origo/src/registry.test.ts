@@ -1,0 +1,127 @@
+/** Registry: who is live, what ids they keep, and how they are chosen. */
+import { Registry, PROXY_COUNT_MAX, proxyIdOf } from "./registry";
+import { ProxyHello } from "./schema";
+import { helloOf, statusOf } from "../test/samples";
+
+const T0 = 1_790_000_000_000;
+
+/** A u32 generator, seeded. */
+function rngOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state ^ (state >>> 16)) >>> 0;
+  };
+}
+
+function fleetOf(count: number): Registry {
+  const registry = new Registry();
+  for (let index = 0; index < count; index++) {
+    registry.handleHello(`c${index}`, helloOf({ name: `proxy-${index}`, url: `http://127.0.0.1:${7611 + index}` }), T0);
+  }
+  return registry;
+}
+
+describe("registry", () => {
+  test("a proxy is live just before its second missed heartbeat and gone at it", () => {
+    const registry = fleetOf(1);
+    expect(registry.fleet(T0 + 3999)).toHaveLength(1);
+    expect(registry.fleet(T0 + 4000)).toHaveLength(0);
+    expect(registry.pick(4, new Set(), rngOf(1), T0 + 3999)).toHaveLength(1);
+    expect(registry.pick(4, new Set(), rngOf(1), T0 + 4000)).toHaveLength(0);
+  });
+
+  test("a heartbeat starts the silence anew, also after the proxy counted as gone", () => {
+    const registry = fleetOf(1);
+    registry.handleStatus("c0", statusOf(), T0 + 2000);
+    expect(registry.fleet(T0 + 5999)).toHaveLength(1);
+    expect(registry.fleet(T0 + 6000)).toHaveLength(0);
+    registry.handleStatus("c0", statusOf({ uptimeMs: 9000 }), T0 + 7000);
+    expect(registry.fleet(T0 + 7000)).toHaveLength(1);
+  });
+
+  test("a closed connection removes its proxy at once", () => {
+    const registry = fleetOf(2);
+    registry.handleClosed("c0");
+    expect(registry.fleet(T0).map((proxy) => proxy.name)).toEqual(["proxy-1"]);
+  });
+
+  test("two proxies of the same name at different addresses get distinct ids", () => {
+    const registry = new Registry();
+    const first = registry.handleHello("a", helloOf(), T0);
+    const second = registry.handleHello("b", helloOf({ url: "http://127.0.0.1:7612" }), T0);
+    expect(first).not.toEqual(second);
+    expect(registry.fleet(T0)).toHaveLength(2);
+  });
+
+  test("a reconnect with the same name and address keeps the id, and the older connection can no longer touch it", () => {
+    const registry = new Registry();
+    const first = registry.handleHello("old", helloOf(), T0);
+    expect(registry.handleHello("new", helloOf(), T0 + 1000)).toEqual(first);
+    registry.handleClosed("old");
+    expect(registry.handleStatus("old", statusOf(), T0 + 1000)).toMatchObject({ error: { kind: "helloMissing" } });
+    expect(registry.fleet(T0 + 1000)).toHaveLength(1);
+  });
+
+  test("the id does not depend on this run of Origo", () => {
+    expect(proxyIdOf({ name: "proxy-1", url: "http://127.0.0.1:7611" })).toBe(proxyIdOf(helloOf()));
+    expect(proxyIdOf({ name: "a", url: "bc" })).not.toBe(proxyIdOf({ name: "ab", url: "c" }));
+  });
+
+  test("a second hello on one connection replaces the first", () => {
+    const registry = fleetOf(1);
+    registry.handleHello("c0", helloOf({ name: "renamed" }), T0);
+    expect(registry.fleet(T0).map((proxy) => proxy.name)).toEqual(["renamed"]);
+  });
+
+  test("a status before hello is an error for its sender", () => {
+    expect(new Registry().handleStatus("c0", statusOf(), T0)).toMatchObject({ error: { kind: "helloMissing" } });
+  });
+
+  test("it takes the largest number of proxies and refuses one more, but not a reconnect", () => {
+    const registry = fleetOf(PROXY_COUNT_MAX);
+    expect(registry.fleet(T0)).toHaveLength(PROXY_COUNT_MAX);
+    const refused = registry.handleHello("more", helloOf({ name: "one-more" }), T0);
+    expect(refused).toMatchObject({ error: { kind: "tooManyProxies", got: PROXY_COUNT_MAX + 1, limit: PROXY_COUNT_MAX } });
+    expect(registry.handleHello("again", helloOf({ name: "proxy-0", url: "http://127.0.0.1:7611" }), T0)).toHaveProperty("id");
+  });
+
+  test("rates come from counter differences over the proxy's own clock, and are unknown across a restart", () => {
+    const registry = fleetOf(1);
+    const rates = (): unknown[] => registry.fleet(T0).map((proxy) => [proxy.sentBytesPerSec, proxy.originBytesPerSec]);
+    registry.handleStatus("c0", statusOf({ sentBytes: 1000, originBytes: 0, uptimeMs: 2000 }), T0);
+    expect(rates()).toEqual([[null, null]]);
+    registry.handleStatus("c0", statusOf({ sentBytes: 2_001_000, originBytes: 500_000, uptimeMs: 4000 }), T0);
+    expect(rates()).toEqual([[1_000_000, 250_000]]);
+    registry.handleStatus("c0", statusOf({ sentBytes: 5, originBytes: 5, uptimeMs: 10 }), T0);
+    expect(rates()).toEqual([[null, null]]);
+  });
+
+  test("a choice has no repeats, leaves out the excluded, and holds fewer when fewer are live", () => {
+    const registry = fleetOf(6);
+    for (let seed = 0; seed < 200; seed++) {
+      const excluded = new Set([registry.fleet(T0)[seed % 6]?.id ?? ""]);
+      const picked = registry.pick(4, excluded, rngOf(seed), T0).map((proxy) => proxy.id);
+      expect(new Set(picked).size).toBe(4);
+      expect(picked.some((id) => excluded.has(id))).toBe(false);
+    }
+    expect(registry.pick(7, new Set(), rngOf(1), T0)).toHaveLength(6);
+    expect(registry.pick(6, new Set(), () => 0xffffffff, T0)).toHaveLength(6);
+  });
+
+  test("each proxy is chosen about equally often (6 proxies, 2 at a time, 6,000 times)", () => {
+    const registry = fleetOf(6);
+    const rng = rngOf(7);
+    const times = new Map<string, number>();
+    for (let round = 0; round < 6000; round++) {
+      for (const { name } of registry.pick(2, new Set(), rng, T0)) times.set(name, (times.get(name) ?? 0) + 1);
+    }
+    for (const count of times.values()) expect(Math.abs(count - 2000)).toBeLessThan(200);
+    expect(times.size).toBe(6);
+  });
+
+  test("the list names id, name and url and nothing else", () => {
+    expect(Object.keys(fleetOf(1).pick(1, new Set(), rngOf(1), T0)[0] ?? {})).toEqual(["id", "name", "url"]);
+    expect(ProxyHello.safeParse(helloOf()).success).toBe(true);
+  });
+});

@@ -1,0 +1,240 @@
+/**
+ * Every message that Origo takes or gives, one zod schema each; the TypeScript type is inferred from it.
+ * Imports nothing but zod, so that proxies and clients (a browser bundle too, by `import type`) can share it.
+ * Objects are strict: an unknown field is refused. Strings and arrays are limited, numbers finite and non-negative.
+ * Not here: what is done with a message (registry.ts, store.ts) and how it travels (app.ts, proxy-link.ts).
+ */
+import { z } from "zod";
+
+/** Largest lengths: strings in UTF-16 code units, arrays in items. Cut a long error message before sending it. */
+export const SCHEMA_LIMITS = {
+  nameChars: 64,
+  idChars: 64,
+  kindChars: 64,
+  messageChars: 2000,
+  commentChars: 1000,
+  proxyUrlChars: 2048,
+  urlChars: 8192,
+  proxiesPerRecord: 64,
+  connections: 64,
+  recordsPerRequest: 256,
+  errorsPerRequest: 256,
+  proxiesPerList: 32,
+  excludedPerList: 64,
+  recordsPerPage: 500,
+  recordsPerPageDefault: 100,
+} as const;
+
+/** A proxy reports its status this often; one that misses two reports in a row is gone. */
+export const HEARTBEAT_MS = 2000;
+
+/** Latest instant that a JavaScript Date can hold. */
+const EPOCH_MS_MAX = 8.64e15;
+
+const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const count = finite.int();
+const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
+const text = (charsMax: number) => z.string().max(charsMax);
+/** Any version; in lower case from here on, so that one id has one spelling. */
+const uuid = z.string().uuid().toLowerCase();
+const label = (charsMax: number) => z.string().min(1).max(charsMax);
+
+/** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
+function urlFault(value: string): string | undefined {
+  if (!URL.canParse(value)) return "must be an absolute URL";
+  const url = new URL(value);
+  if (url.protocol !== "http:" && url.protocol !== "https:") return `must be http or https, got ${url.protocol.slice(0, -1)}`;
+  if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
+  if (value.includes("?")) return "must not hold a query string: send the URL up to its '?'";
+  if (value.includes("#")) return "must not hold a fragment: send the URL up to its '#'";
+  return undefined;
+}
+
+const plainUrl = (charsMax: number) => z.string().max(charsMax).superRefine((value, context) => {
+  const fault = urlFault(value);
+  if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
+});
+
+/** What a proxy says of itself when it connects. `rateBytesPerSec` 0 means unlimited. */
+export const ProxyHello = z.object({
+  name: label(SCHEMA_LIMITS.nameChars),
+  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
+  version: label(64),
+  engine: label(64),
+  udpPort: count.max(65_535),
+  rateBytesPerSec: finite,
+  startedAtMs: epochMs,
+}).strict();
+export type ProxyHello = z.infer<typeof ProxyHello>;
+
+/** A proxy's report, every `HEARTBEAT_MS`. All but sessions, activeRequests and cacheBytes count up from its start. */
+export const ProxyStatus = z.object({
+  sessions: count,
+  activeRequests: count,
+  sentBytes: count,
+  sentPackets: count,
+  originBytes: count,
+  cacheBytes: count,
+  cacheHits: count,
+  errors: count,
+  uptimeMs: finite,
+}).strict();
+export type ProxyStatus = z.infer<typeof ProxyStatus>;
+
+/** Answer to "hello" and "status" over socket.io. */
+export type ProxyAck = { id: string } | { error: ApiError };
+
+export const Mode = z.enum(["direct", "parallel-http", "uncoded-mutp", "coded-mutp"]);
+export type Mode = z.infer<typeof Mode>;
+
+/** One proxy's part in a download. Each packet is counted once: packets = innovative + duplicate + late + rejected. */
+export const RecordProxy = z.object({
+  id: label(SCHEMA_LIMITS.idChars),
+  name: label(SCHEMA_LIMITS.nameChars).optional(),
+  bytes: count,
+  packets: count,
+  innovative: count,
+  duplicate: count,
+  late: count,
+  rejected: count,
+  lost: count,
+  rttMs: finite.nullable(),
+  state: z.enum(["used", "failed"]),
+  error: text(SCHEMA_LIMITS.messageChars).optional(),
+}).strict().superRefine((proxy, context) => {
+  const sum = proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected;
+  if (sum !== proxy.packets) {
+    const message = `must equal innovative + duplicate + late + rejected, got ${proxy.packets}, the sum is ${sum}`;
+    context.addIssue({ code: z.ZodIssueCode.custom, path: ["packets"], message });
+  }
+});
+export type RecordProxy = z.infer<typeof RecordProxy>;
+
+/** Both ends inclusive, like HTTP. */
+const ByteRange = z.object({ start: count, end: count }).strict()
+  .refine((range) => range.start <= range.end, { message: "start must not be after end", path: ["start"] });
+
+/** One download as its client saw it. The URL carries no query string and no fragment; `status` is 0 when none was received. */
+export const DownloadRecord = z.object({
+  id: uuid,
+  clientId: uuid,
+  startedAtMs: epochMs,
+  source: z.enum(["extension", "cli", "library"]),
+  url: plainUrl(SCHEMA_LIMITS.urlChars),
+  range: ByteRange.optional(),
+  mode: Mode,
+  connections: count.max(SCHEMA_LIMITS.connections),
+  status: count.max(599),
+  netBytes: count,
+  grossBytes: count,
+  durationMs: finite,
+  firstByteMs: finite,
+  firstPacketMs: finite.optional(),
+  serverFetchMs: finite,
+  throughputBytesPerSec: finite,
+  goodputBytesPerSec: finite,
+  normalizedGoodput: finite,
+  outcome: z.enum(["complete", "failed", "aborted"]),
+  error: z.object({ kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) }).strict().optional(),
+  fallback: z.object({ reason: text(SCHEMA_LIMITS.messageChars), bytes: count }).strict().nullable(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits").nullable(),
+  generationSize: count.min(1).max(256).optional(),
+  windowPackets: count.min(1).max(65_536).optional(),
+  symbolBytes: count.min(1).max(65_536).optional(),
+  comment: text(SCHEMA_LIMITS.commentChars).optional(),
+  proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
+}).strict();
+export type DownloadRecord = z.infer<typeof DownloadRecord>;
+
+/** Something that went wrong outside a download, or beside one. */
+export const ErrorReport = z.object({
+  id: uuid,
+  clientId: uuid.optional(),
+  atMs: epochMs,
+  source: z.enum(["extension", "cli", "library", "proxy"]),
+  kind: label(SCHEMA_LIMITS.kindChars),
+  message: text(SCHEMA_LIMITS.messageChars),
+  url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
+}).strict();
+export type ErrorReport = z.infer<typeof ErrorReport>;
+
+/** Body of POST /v1/records. */
+export const RecordsRequest = z.object({ records: z.array(DownloadRecord).min(1).max(SCHEMA_LIMITS.recordsPerRequest) }).strict();
+export type RecordsRequest = z.infer<typeof RecordsRequest>;
+
+/** Body of POST /v1/errors. */
+export const ErrorsRequest = z.object({ errors: z.array(ErrorReport).min(1).max(SCHEMA_LIMITS.errorsPerRequest) }).strict();
+export type ErrorsRequest = z.infer<typeof ErrorsRequest>;
+
+/** Answer of both POSTs (202): what was stored now, and what had been stored before. */
+export const IntakeResponse = z.object({ accepted: count, duplicate: count }).strict();
+export type IntakeResponse = z.infer<typeof IntakeResponse>;
+
+/** A proxy as a client sees it. */
+export const ListedProxy = z.object({
+  id: label(SCHEMA_LIMITS.idChars),
+  name: label(SCHEMA_LIMITS.nameChars),
+  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
+}).strict();
+export type ListedProxy = z.infer<typeof ListedProxy>;
+
+/** Answer of GET /v1/proxies. */
+export const ProxiesResponse = z.object({ proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList) }).strict();
+export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
+
+/**
+ * A live proxy as the dashboard sees it. `status` is null until its first report; the rates, in bytes a second between
+ * its last two reports, are null until its second one.
+ */
+export const FleetProxy = ProxyHello.extend({
+  id: label(SCHEMA_LIMITS.idChars),
+  connectedAtMs: epochMs,
+  lastSeenMs: epochMs,
+  status: ProxyStatus.nullable(),
+  sentBytesPerSec: finite.nullable(),
+  originBytesPerSec: finite.nullable(),
+});
+export type FleetProxy = z.infer<typeof FleetProxy>;
+
+/** Answer of GET /v1/fleet; `nowMs` is Origo's clock, to read `lastSeenMs` against. */
+export const FleetResponse = z.object({ nowMs: epochMs, proxies: z.array(FleetProxy) }).strict();
+export type FleetResponse = z.infer<typeof FleetResponse>;
+
+/** Answer of GET /v1/records, newest first. `next` is the `before` of the next page, null on the last one. */
+export const RecordsResponse = z.object({
+  records: z.array(DownloadRecord).max(SCHEMA_LIMITS.recordsPerPage),
+  next: uuid.nullable(),
+}).strict();
+export type RecordsResponse = z.infer<typeof RecordsResponse>;
+
+/** Answer of GET /v1/errors, newest first; pages like RecordsResponse. */
+export const ErrorsResponse = z.object({
+  errors: z.array(ErrorReport).max(SCHEMA_LIMITS.recordsPerPage),
+  next: uuid.nullable(),
+}).strict();
+export type ErrorsResponse = z.infer<typeof ErrorsResponse>;
+
+/** What is wrong with a request. `field` is the path to it, e.g. `records[0].url`; got and limit are numbers where there are any. */
+export const ApiError = z.object({
+  kind: z.string(),
+  message: z.string(),
+  field: z.string().optional(),
+  got: z.number().optional(),
+  limit: z.number().optional(),
+}).strict();
+export type ApiError = z.infer<typeof ApiError>;
+
+/** Body of every answer that is not a success. */
+export const ErrorResponse = z.object({ error: ApiError }).strict();
+export type ErrorResponse = z.infer<typeof ErrorResponse>;
+
+/** The first fault that a schema found, as what is told to the sender: the field by path, and what it must be. */
+export function faultOf(error: z.ZodError): ApiError {
+  const issue = error.issues[0];
+  if (issue === undefined) return { kind: "badField", message: "refused" };
+  const path = issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0] ?? ""] : issue.path;
+  const field = path.map((part, index) => (typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`)).join("");
+  const more = error.issues.length > 1 ? ` (and ${error.issues.length - 1} more)` : "";
+  const message = issue.code === "unrecognized_keys" ? "unknown field" : issue.message;
+  return { kind: "badField", message: `${field === "" ? "body" : field}: ${message}${more}`, ...(field === "" ? {} : { field }) };
+}

@@ -1,0 +1,163 @@
+/** `npm run -s tributary -- get` against a real fleet: every mode, the smallest files, and everything that can go wrong. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { sizeBytes, startFleet } from "@tributary/lab";
+import type { Fleet } from "@tributary/lab";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import { cli, getJson } from "./support";
+
+const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"];
+const THROUGH_PROXIES = MODES.slice(1);
+const sha256 = (data: Uint8Array): string => createHash("sha256").update(data).digest("hex");
+
+let fleet: Fleet;
+let folder: string;
+beforeAll(async () => {
+  fleet = await startFleet({ proxyCount: 4, ports: "any" });
+  folder = mkdtempSync(path.join(os.tmpdir(), "tributary-cli-"));
+});
+afterAll(async () => {
+  await fleet.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Got {
+  status: number;
+  record: DownloadRecord;
+  file: Buffer;
+  stderr: string;
+}
+
+/** One `get` to a file with --json. */
+async function get(url: string, ...words: string[]): Promise<Got> {
+  const output = path.join(folder, "output");
+  rmSync(output, { force: true });
+  const run = await cli("get", url, "--origo", fleet.origo.url, "--json", "--output", output, ...words);
+  let record: DownloadRecord;
+  try {
+    record = JSON.parse(run.stdout.toString()) as DownloadRecord;
+  } catch {
+    throw new Error(`no JSON on stdout (exit status ${run.status}): ${run.stdout.toString()}\n${run.stderr}`);
+  }
+  let file = Buffer.alloc(0);
+  try {
+    file = readFileSync(output);
+  } catch {
+    // No file: nothing was downloaded.
+  }
+  return { status: run.status, record, file, stderr: run.stderr };
+}
+
+const sample = (pathname: string): string => `${fleet.sample.url}${pathname}`;
+
+describe.each(MODES)("mode %s", (mode) => {
+  test.each([5_000_000, 1, 0])("a file of %i bytes", async (bytes) => {
+    const { status, record, file } = await get(sample(`/__size/${bytes}`), "--mode", mode, "--connections", "4");
+    const expected = sizeBytes(0, bytes);
+    expect({ status, outcome: record.outcome, mode: record.mode, fallback: record.fallback, http: record.status }).toEqual({ status: 0, outcome: "complete", mode, fallback: null, http: 200 });
+    expect(record.netBytes).toBe(bytes);
+    expect(record.sha256).toBe(sha256(expected));
+    expect(sha256(file)).toBe(sha256(expected));
+    for (const proxy of record.proxies) expect(proxy.packets).toBe(proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected);
+    if (mode !== "direct" && bytes > 1000) expect(record.proxies.filter((proxy) => proxy.bytes > 0)).toHaveLength(4);
+  });
+
+  test("a range in the middle", async () => {
+    const { status, record, file } = await get(sample("/__size/5000000"), "--mode", mode, "--range", "1000000-1999999");
+    expect({ status, http: record.status, bytes: record.netBytes }).toEqual({ status: 0, http: 206, bytes: 1_000_000 });
+    expect(sha256(file)).toBe(sha256(sizeBytes(1_000_000, 2_000_000)));
+  });
+
+  test("404 and 416 arrive as they are, as a failure of the origin and not of the proxies", async () => {
+    const missing = await get(sample("/__status/404"), "--mode", mode);
+    expect(missing.record.status).toBe(404);
+    expect(missing.status).not.toBe(0);
+    const beyond = await get(sample("/__size/10"), "--mode", mode, "--range", "10-19");
+    expect(beyond.record.status).toBe(416);
+    expect(beyond.status).not.toBe(0);
+  });
+
+  test("a redirect loop ends with an error", async () => {
+    const { status, record } = await get(sample("/__loop"), "--mode", mode);
+    expect(status).not.toBe(0);
+    expect(record.outcome).toBe("failed");
+    expect(record.error?.message).toBeTruthy();
+  });
+
+  test("a body that ends early is a failure, never a short success", async () => {
+    const { status, record } = await get(sample("/__short/400000"), "--mode", mode);
+    expect(status).not.toBe(0);
+    expect(record.outcome).toBe("failed");
+    expect(record.sha256).toBeNull();
+  });
+
+  test("a body of unknown length arrives whole", async () => {
+    const { status, record } = await get(sample("/__chunked/300000"), "--mode", mode);
+    expect(status).toBe(0);
+    expect(record.sha256).toBe(sha256(sizeBytes(0, 300_000)));
+  });
+});
+
+test("the record that the CLI prints is the one that Origo keeps", async () => {
+  const { record } = await get(sample("/__size/100000"), "--mode", "coded-mutp");
+  const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=50`);
+  expect(records.find((kept) => kept.id === record.id)).toMatchObject({ netBytes: record.netBytes, sha256: record.sha256, mode: record.mode });
+});
+
+test.each([
+  ["an unknown mode", ["get", "http://127.0.0.1/", "--mode", "warp"], /warp.*(direct|allowed|one of)/s],
+  ["an unknown option", ["get", "http://127.0.0.1/", "--bogus"], /--bogus/],
+  ["an unknown command", ["fetch", "http://127.0.0.1/"], /fetch/],
+  ["a malformed URL", ["get", "not a url"], /not a url/],
+  ["a URL that is not http", ["get", "ftp://example.org/a.mp4"], /ftp/],
+  ["a range backwards", ["get", "http://127.0.0.1/", "--range", "9-3"], /9-3/],
+  ["no URL", ["get"], /URL/i],
+])("%s: a sentence and exit status 2", async (_name, words, sentence) => {
+  const run = await cli(...words);
+  expect(run.status).toBe(2);
+  expect(run.stderr).toMatch(sentence);
+});
+
+describe("refused addresses", () => {
+  let other: Fleet;
+  beforeAll(async () => {
+    other = await startFleet({ proxyCount: 2, ports: "any", allowSample: false });
+  });
+  afterAll(() => other.stop());
+
+  test.each(["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])("a proxy refuses http://%s", async (host) => {
+    const target = `http://${host}:${new URL(other.sample.url).port}/__size/10`;
+    const response = await fetch(`${other.proxies[0]?.url}/v1/fetch?url=${encodeURIComponent(target)}`);
+    expect(response.status).toBe(403);
+    expect(((await response.json()) as { error: { kind: string } }).error.kind).toBe("egressRefused");
+  });
+
+  test.each(THROUGH_PROXIES)("mode %s: the CLI says why and downloads directly", async (mode) => {
+    const { status, record } = await get(`${other.sample.url}/__size/50000`, "--mode", mode, "--origo", other.origo.url);
+    expect(status).toBe(0);
+    expect(record.fallback?.bytes).toBe(50_000);
+    expect(record.fallback?.reason).toMatch(/refused|egress/i);
+    expect(record.sha256).toBe(sha256(sizeBytes(0, 50_000)));
+  });
+});
+
+describe("a fleet without proxies, and no fleet", () => {
+  test("Origo knows no proxy: direct, and it says so", async () => {
+    const empty = await startFleet({ proxyCount: 0, ports: "any" });
+    try {
+      const { status, record } = await get(sample("/__size/50000"), "--mode", "coded-mutp", "--origo", empty.origo.url);
+      expect({ status, bytes: record.fallback?.bytes, sha256: record.sha256 }).toEqual({ status: 0, bytes: 50_000, sha256: sha256(sizeBytes(0, 50_000)) });
+      expect(record.fallback?.reason).toMatch(/prox/i);
+    } finally {
+      await empty.stop();
+    }
+  });
+
+  test("Origo is dead: direct, and it says so", async () => {
+    const { status, record } = await get(sample("/__size/50000"), "--mode", "coded-mutp", "--origo", "http://127.0.0.1:9");
+    expect({ status, bytes: record.fallback?.bytes, sha256: record.sha256 }).toEqual({ status: 0, bytes: 50_000, sha256: sha256(sizeBytes(0, 50_000)) });
+    expect(record.fallback?.reason).toMatch(/origo/i);
+  });
+});

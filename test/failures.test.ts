@@ -1,0 +1,57 @@
+/** What a viewer sees when parts die: playback goes on. */
+import { segmentMismatch, startFleet } from "@tributary/lab";
+import type { Fleet } from "@tributary/lab";
+import { accessLog, playPage, recordsFor } from "./support";
+
+const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
+
+test("one proxy of four is killed in the middle: playback goes on with the other three, every byte right", async () => {
+  const fleet: Fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
+    let killedMs = Infinity;
+    const kill = async (): Promise<void> => {
+      await fleet.proxies[1]?.kill();
+      killedMs = Date.now();
+    };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 3, act: kill } });
+    expect(state.errors).toEqual([]);
+    expect(state.ended).toBe(true);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
+    const later = records.filter((record) => record.startedAtMs >= killedMs);
+    expect(later.length).toBeGreaterThan(3);
+    expect(later.filter((record) => record.outcome === "complete" && record.fallback !== null)).toEqual([]);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("Origo is dead from the start: the page plays directly", async () => {
+  const fleet = await startFleet({ proxyCount: 1, ports: "any" });
+  try {
+    await fleet.origo.kill();
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 6, secondsMax: 40 });
+    expect(state.errors).toEqual([]);
+    expect(state.currentTime).toBeGreaterThanOrEqual(6);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    const media = (await accessLog(fleet, startedMs)).filter((entry) => entry.path.endsWith(".m4s"));
+    expect(media.filter((entry) => !/mozilla/i.test(entry.userAgent))).toEqual([]);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("all proxies are killed in the middle: the page plays on directly", async () => {
+  const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 2 };
+    const act = async (): Promise<void> => void (await Promise.all(fleet.proxies.map((proxy) => proxy.kill())));
+    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
+    expect(state.ended).toBe(true);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+  } finally {
+    await fleet.stop();
+  }
+});

@@ -1,0 +1,59 @@
+/** The sample's player pages in a real Chromium with the extension, four proxies, every mode; every byte compared with the files. */
+import { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, startFleet } from "@tributary/lab";
+import type { Fleet } from "@tributary/lab";
+import { accessLog, playPage, recordsFor } from "./support";
+
+const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet({ proxyCount: 4, ports: "any" });
+});
+afterAll(() => fleet.stop());
+
+describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
+  test("plays to its end in coded-mutp, every segment through the proxies and byte for byte right", async () => {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/${name}.html`, defaults, playbackRate: 2 });
+    expect(state.errors).toEqual([]);
+    expect(state.ended).toBe(true);
+    expect(state.segments.length).toBeGreaterThanOrEqual(26);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
+    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
+    expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded-mutp")))).toEqual([]);
+    expect(new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.bytes > 0).map((proxy) => proxy.name))).size).toBe(4);
+  });
+});
+
+test("plain page plays to its end", async () => {
+  const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
+  const { state } = await playPage({ url: `${fleet.sample.url}/plain.html`, defaults, playbackRate: 3 });
+  expect(state.errors).toEqual([]);
+  expect(state.ended).toBe(true);
+  expect(state.currentTime).toBeCloseTo(24, 0);
+});
+
+describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
+  test("hls page: every segment through the proxies and byte for byte right", async () => {
+    const defaults = { origoUrl: fleet.origo.url, mode, connections: 4 };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10 });
+    expect(state.errors).toEqual([]);
+    expect(state.currentTime).toBeGreaterThanOrEqual(10);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
+    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
+    expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, mode)))).toEqual([]);
+  });
+});
+
+test("mode direct: the hls page plays, nothing goes through a proxy", async () => {
+  const defaults = { origoUrl: fleet.origo.url, mode: "direct", connections: 4 };
+  const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 6 });
+  expect(state.errors).toEqual([]);
+  expect(state.currentTime).toBeGreaterThanOrEqual(6);
+  expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+  const media = (await accessLog(fleet, startedMs)).filter((entry) => entry.path.endsWith(".m4s"));
+  expect(media.length).toBeGreaterThan(0);
+  expect(media.filter((entry) => !/mozilla/i.test(entry.userAgent))).toEqual([]);
+});

@@ -1,0 +1,119 @@
+/**
+ * What the end-to-end tests share: playing a page to a point, reading Origo and the origin's log, running the CLI.
+ * Everything is the real thing, seen from outside: processes, HTTP, a browser.
+ */
+import { execFile, spawn } from "node:child_process";
+import path from "node:path";
+import { openBrowser, repoRoot, samplePageState } from "@tributary/lab";
+import type { AccessLogEntry, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Page } from "puppeteer-core";
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export async function getJson<T>(url: string): Promise<T> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> => getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
+
+/** Origo's records since `sinceMs`, once there is one for each of `urls` (or after 10 s, whatever there is). */
+export async function recordsFor(fleet: Fleet, sinceMs: number, urls: readonly string[]): Promise<DownloadRecord[]> {
+  for (const deadlineMs = Date.now() + 10_000; ; await sleep(200)) {
+    const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=500`);
+    const recent = records.filter((record) => record.startedAtMs >= sinceMs);
+    const seen = new Set(recent.map((record) => record.url));
+    if (urls.every((url) => seen.has(url)) || Date.now() > deadlineMs) return recent;
+  }
+}
+
+export interface Played {
+  state: SamplePageState;
+  startedMs: number;
+}
+
+export interface PlayOptions {
+  url: string;
+  defaults: ExtensionDefaults;
+  /** 1 = as a viewer would; more saves time. */
+  playbackRate?: number;
+  /** Play to this second instead of the end. */
+  untilSecond?: number;
+  secondsMax?: number;
+  /** Called once when the playhead has passed `atSecond`. */
+  during?: { atSecond: number; act: () => Promise<void> };
+}
+
+/** Plays a sample page in a fresh browser with the extension, to its end or a given second, or for secondsMax. */
+export async function playPage(options: PlayOptions): Promise<Played> {
+  const startedMs = Date.now();
+  const open = await openBrowser({ headless: true, defaults: options.defaults });
+  try {
+    const page = await open.browser.newPage();
+    await page.goto(options.url, { waitUntil: "domcontentloaded" });
+    const state = await playOn(page, options, startedMs + 1000 * (options.secondsMax ?? 90));
+    await sleep(500);
+    return { state, startedMs };
+  } finally {
+    await open.close();
+  }
+}
+
+async function playOn(page: Page, options: PlayOptions, deadlineMs: number): Promise<SamplePageState> {
+  await page.evaluate(`document.querySelector("video").defaultPlaybackRate = document.querySelector("video").playbackRate = ${options.playbackRate ?? 1}`);
+  let pending = options.during;
+  for (;;) {
+    const state = await samplePageState(page);
+    if (pending && state.currentTime >= pending.atSecond) {
+      const { act } = pending;
+      pending = undefined;
+      await act();
+    }
+    if (state.ended || state.currentTime >= (options.untilSecond ?? Infinity) || Date.now() > deadlineMs) return state;
+    await sleep(100);
+  }
+}
+
+export interface CliRun {
+  status: number;
+  stdout: Buffer;
+  stderr: string;
+}
+
+/** `npm run -s tributary -- WORDS`, from the repository's root. */
+export function cli(...words: string[]): Promise<CliRun> {
+  return new Promise((resolve) => {
+    const command = ["run", "-s", "tributary", "--", ...words];
+    execFile("npm", command, { cwd: repoRoot, encoding: "buffer", maxBuffer: 64 << 20, timeout: 60_000 }, (error, stdout, stderr) => {
+      resolve({ status: error ? (typeof error.code === "number" ? error.code : 1) : 0, stdout, stderr: stderr.toString() });
+    });
+  });
+}
+
+export interface RunningScript {
+  /** Everything printed so far. */
+  output(): string;
+  /** Resolves with the matching line. */
+  line(pattern: RegExp): Promise<string>;
+  signal(name: NodeJS.Signals): void;
+  readonly pid: number;
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts `node SCRIPT WORDS` without waiting for its end. */
+export function startScript(script: string, ...words: string[]): RunningScript {
+  const child = spawn(process.execPath, [path.join(repoRoot, script), ...words], { cwd: repoRoot, stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const line = async (pattern: RegExp): Promise<string> => {
+    for (const deadlineMs = Date.now() + 120_000; ; await sleep(50)) {
+      const found = text.split("\n").find((each) => pattern.test(each));
+      if (found !== undefined) return found;
+      if (Date.now() > deadlineMs || child.exitCode !== null) throw new Error(`${script} printed no line like ${pattern}:\n${text}`);
+    }
+  };
+  return { output: () => text, line, signal: (name) => void child.kill(name), pid: child.pid ?? 0, ended };
+}
