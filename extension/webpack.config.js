@@ -31,7 +31,7 @@ function manifest(template) {
 const typescript = {
   transpileOnly: true,
   configFile: path.join(here, "tsconfig.json"),
-  compilerOptions: { module: "esnext", sourceMap: false, declaration: false, composite: false },
+  compilerOptions: { module: "esnext", rootDir: root, sourceMap: false, declaration: false, composite: false },
 };
 
 module.exports = (_env, argv) => ({

@@ -312,9 +312,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, async () => {
     if (undoing) return;
     console.log(`${signal}: taking everything down`);
-    const done = tearDown();
     stopRunning();
-    await done;
+    await tearDown();
     process.exit(128 + 2);
   });
 }

@@ -27,7 +27,8 @@ RUN npx tsc -b proxy && node native-codec/build.mjs
 RUN for part in protocol wasm-codec native-codec origo proxy; do \
       mkdir -p /out/$part && cp -r $part/package.json $part/dist /out/$part/; \
     done \
- && cp -r native-codec/build /out/native-codec/
+ && cp -r wasm-codec/module /out/wasm-codec/ \
+ && install -D -t /out/native-codec/build native-codec/build/codec.node
 
 # Production dependencies alone. The proxy uses Origo's message types, not its database.
 FROM build AS proxy-deps

@@ -19,7 +19,7 @@ beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), "tributary-cli-"));
 });
 afterAll(async () => {
-  await fleet.stop();
+  await fleet?.stop();
   rmSync(folder, { recursive: true });
 });
 
@@ -125,7 +125,7 @@ describe("refused addresses", () => {
   beforeAll(async () => {
     other = await startFleet({ proxyCount: 2, ports: "any", allowSample: false });
   });
-  afterAll(() => other.stop());
+  afterAll(() => other?.stop());
 
   test.each(["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])("a proxy refuses http://%s", async (host) => {
     const target = `http://${host}:${new URL(other.sample.url).port}/__size/10`;

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import type { ByteRange } from "@tributary/protocol";
 import type { GetOptions, Mode } from "./api";
 import { MODES } from "./api";
-import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./timing";
+import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
 
 export const ORIGO_URL_DEFAULT = "http://127.0.0.1:7600";
 

@@ -7,7 +7,7 @@ export function formatBytes(count: number): string {
   let value = count;
   let unit = 0;
   for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
-  return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
+  return `${unit === 0 ? Math.round(value) : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
 }
 
 export interface Progress {

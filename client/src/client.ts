@@ -18,7 +18,7 @@ import { Run, type ModeResult } from "./run";
 import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
-import { REQUESTS_OPEN_MAX, TIMING_DEFAULT, type Timing } from "./timing";
+import { REQUESTS_OPEN_MAX, SETTINGS_DEFAULT, type Settings } from "./settings";
 
 export interface ProxyClientOptions {
   /** Where Origo is, e.g. `http://127.0.0.1:7600`. */
@@ -29,7 +29,7 @@ export interface ProxyClientOptions {
   clientId?: string;
   /** Send a record of each download to Origo; default true. */
   reportRecords?: boolean;
-  timing?: Partial<Timing>;
+  settings?: Partial<Settings>;
 }
 
 const REPORT_CLOSE_MS = 1500;
@@ -41,7 +41,7 @@ export class ProxyClient {
   private readonly source: Source;
   private readonly clientId: string;
   private readonly reportRecords: boolean;
-  private readonly timing: Timing;
+  private readonly settings: Settings;
   private readonly directory: Directory;
   private readonly reporter: Reporter;
   private readonly engine: EngineLink;
@@ -57,11 +57,11 @@ export class ProxyClient {
     this.source = options.source;
     this.clientId = options.clientId ?? options.platform.randomUUID();
     this.reportRecords = options.reportRecords ?? true;
-    this.timing = { ...TIMING_DEFAULT, ...options.timing };
-    this.directory = new Directory(origoUrl, this.platform, this.timing);
+    this.settings = { ...SETTINGS_DEFAULT, ...options.settings };
+    this.directory = new Directory(origoUrl, this.platform, this.settings);
     this.reporter = new Reporter(origoUrl, this.platform);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
-    this.sessions = new SessionPool(this.platform, this.timing, {
+    this.sessions = new SessionPool(this.platform, this.settings, {
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
       onFailed: ({ proxy }, reason) => this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason }),
     });
@@ -71,9 +71,9 @@ export class ProxyClient {
   get(url: string, options: GetOptions = {}): Download {
     const request = parseRequest(url, options);
     if (this.closed) throw new RequestError("client", "closed", "a client that is not closed");
-    const { platform, timing, board } = this;
+    const { platform, settings, board } = this;
     const hasher = platform.createHasher?.() ?? this.engine.createHasher();
-    const run = new Run({ request, platform, timing, hasher, board });
+    const run = new Run({ request, platform, settings, hasher, board });
     const { signal } = options;
     const onAbort = (): void => run.abort(signal?.reason);
     if (signal?.aborted) onAbort();

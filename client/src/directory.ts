@@ -5,7 +5,7 @@
 import type { ProxyInfo } from "./api";
 import { messageOf } from "./errors";
 import type { Platform } from "./platform";
-import { CONNECTIONS_MAX, type Timing } from "./timing";
+import { CONNECTIONS_MAX, type Settings } from "./settings";
 
 export type Picked = { proxies: ProxyInfo[] } | { reason: string };
 
@@ -19,13 +19,13 @@ export class Directory {
   constructor(
     private readonly origoUrl: string,
     private readonly platform: Platform,
-    private readonly timing: Timing,
+    private readonly settings: Settings,
   ) {}
 
   /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only when it has none. */
   async pick(count: number): Promise<Picked> {
     const isReady = this.fill(count).length > 0;
-    if (!isReady || this.platform.now() - this.listedMs > this.timing.directoryAgeMs) {
+    if (!isReady || this.platform.now() - this.listedMs > this.settings.directoryAgeMs) {
       const refreshed = this.refresh();
       const problem = isReady ? undefined : await refreshed;
       if (problem) return { reason: problem };
@@ -36,7 +36,7 @@ export class Directory {
 
   /** This proxy failed: others come first for a while. */
   penalise(id: string): void {
-    this.penaltyUntilMs.set(id, this.platform.now() + this.timing.proxyPenaltyMs);
+    this.penaltyUntilMs.set(id, this.platform.now() + this.settings.proxyPenaltyMs);
     this.chosen = this.chosen.filter((proxy) => proxy.id !== id);
   }
 
@@ -53,7 +53,7 @@ export class Directory {
   private async ask(): Promise<string | undefined> {
     try {
       const response = await this.platform.fetch(`${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}`, {
-        signal: AbortSignal.timeout(this.timing.directoryTimeoutMs),
+        signal: AbortSignal.timeout(this.settings.directoryTimeoutMs),
         cache: "no-store",
         credentials: "omit",
       });

@@ -4,6 +4,6 @@ export { ProxyClient, type ProxyClientOptions } from "./client";
 export { DownloadError, RequestError } from "./errors";
 export type { FromEngine, ToEngine } from "./messages";
 export type { Channel, ChannelOptions, EngineWorker, Hasher, Platform } from "./platform";
-export { TIMING_DEFAULT, type Timing } from "./timing";
+export { SETTINGS_DEFAULT, type Settings } from "./settings";
 export type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
 export type { ByteRange } from "@tributary/protocol";

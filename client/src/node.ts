@@ -6,6 +6,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
+import { chooseWasmModule } from "@tributary/wasm-codec";
+import { wasmModulePath } from "@tributary/wasm-codec/node";
 import { PeerConnection, type DataChannel } from "node-datachannel";
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
@@ -38,8 +40,7 @@ export function nodePlatform(): Platform {
 }
 
 async function loadCodec(): Promise<ArrayBuffer> {
-  const file = path.join(path.dirname(require.resolve("@tributary/wasm-codec")), "..", "module", "codec.wasm");
-  return new Uint8Array(await readFile(file)).buffer;
+  return new Uint8Array(await readFile(wasmModulePath(chooseWasmModule()))).buffer;
 }
 
 function createHasher(): Hasher {

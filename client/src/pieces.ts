@@ -1,5 +1,5 @@
 /** Bytes cut for delivery. */
-import { PIECE_BYTES_MAX } from "./timing";
+import { PIECE_BYTES_MAX } from "./settings";
 
 /** Pieces of at most PIECE_BYTES_MAX, each with a buffer of its own, so that each can be transferred. */
 export function piecesOf(bytes: Uint8Array): Uint8Array[] {

@@ -3,7 +3,7 @@ import { LIMITS, type ByteRange } from "@tributary/protocol";
 import { MODES, type GetOptions, type Mode } from "./api";
 import { RequestError } from "./errors";
 import type { StartOptions } from "./messages";
-import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./timing";
+import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
 
 export interface Request {
   /** Absolute, http or https, without fragment. */

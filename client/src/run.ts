@@ -10,7 +10,7 @@ import type { Hasher, Platform } from "./platform";
 import { plainUrl, type Request } from "./request";
 import { BodySink } from "./sink";
 import { Tally, type LiveBoard } from "./tally";
-import type { Timing } from "./timing";
+import type { Settings } from "./settings";
 
 /** How a mode ended. */
 export type ModeResult = { kind: "complete" } | { kind: "failed"; rejection: Rejection } | { kind: "aborted" };
@@ -18,7 +18,7 @@ export type ModeResult = { kind: "complete" } | { kind: "failed"; rejection: Rej
 export interface RunOptions {
   request: Request;
   platform: Platform;
-  timing: Timing;
+  settings: Settings;
   hasher: Hasher;
   board: LiveBoard;
 }
@@ -30,7 +30,7 @@ export class Run {
   readonly id: string;
   readonly request: Request;
   readonly platform: Platform;
-  readonly timing: Timing;
+  readonly settings: Settings;
   readonly sink: BodySink;
   readonly headPromise: Promise<DownloadHead>;
   head: DownloadHead | undefined;
@@ -56,7 +56,7 @@ export class Run {
     this.id = platform.randomUUID();
     this.request = options.request;
     this.platform = platform;
-    this.timing = options.timing;
+    this.settings = options.settings;
     this.hasher = hasher;
     this.board = board;
     this.startMs = platform.now();
@@ -69,6 +69,7 @@ export class Run {
     this.headPromise.catch(() => undefined);
     this.sink = new BodySink({
       hasher,
+      queuedBytesMax: this.settings.queuedBytesMax,
       onBytes: (count) => {
         this.firstByteMs ??= this.elapsedMs();
         board.deliveredBytes += count;
@@ -163,7 +164,7 @@ export class Run {
 
   private async closed(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timing.closeWaitMs)));
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.settings.closeWaitMs)));
     await Promise.race([Promise.all(this.closing), late]);
     clearTimeout(timer);
   }

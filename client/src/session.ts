@@ -6,7 +6,7 @@ import { LIMITS } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { messageOf } from "./errors";
 import type { Channel, Platform } from "./platform";
-import type { Timing } from "./timing";
+import type { Settings } from "./settings";
 
 export type SessionState = "idle" | "connecting" | "open" | "closed";
 
@@ -33,7 +33,7 @@ export class Session {
     readonly key: number,
     readonly proxy: ProxyInfo,
     private readonly platform: Platform,
-    private readonly timing: Timing,
+    private readonly settings: Settings,
     private readonly hooks: SessionHooks,
   ) {}
 
@@ -53,7 +53,7 @@ export class Session {
   release(onLost: (reason: string) => void): void {
     this.lostHandlers.delete(onLost);
     this.users--;
-    if (this.users === 0 && this.channel) this.idleTimer = setTimeout(() => this.close("idle"), this.timing.idleCloseMs);
+    if (this.users === 0 && this.channel) this.idleTimer = setTimeout(() => this.close("idle"), this.settings.idleCloseMs);
   }
 
   /** Drops the bytes when the channel is not open: the protocol repeats what matters. */
@@ -76,8 +76,8 @@ export class Session {
     const { signal } = this.attempt;
     this.state = "connecting";
     let error: unknown;
-    for (let tries = 0; tries < this.timing.connectTries && !signal.aborted; tries++) {
-      if (tries > 0) await pause(this.timing.connectBackoffMs * 2 ** (tries - 1), signal);
+    for (let tries = 0; tries < this.settings.connectTries && !signal.aborted; tries++) {
+      if (tries > 0) await pause(this.settings.connectBackoffMs * 2 ** (tries - 1), signal);
       try {
         this.channel = await this.tryOnce(signal);
         this.state = "open";
@@ -97,8 +97,8 @@ export class Session {
   private async tryOnce(signal: AbortSignal): Promise<Channel> {
     const attempt = new AbortController();
     const stop = (): void => attempt.abort(signal.reason);
-    const late = `no channel within ${this.timing.connectTimeoutMs} ms`;
-    const timer = setTimeout(() => attempt.abort(new Error(late)), this.timing.connectTimeoutMs);
+    const late = `no channel within ${this.settings.connectTimeoutMs} ms`;
+    const timer = setTimeout(() => attempt.abort(new Error(late)), this.settings.connectTimeoutMs);
     signal.addEventListener("abort", stop);
     try {
       const channel: Channel = await this.platform.openChannel({
@@ -152,7 +152,7 @@ export class SessionPool {
 
   constructor(
     private readonly platform: Platform,
-    private readonly timing: Timing,
+    private readonly settings: Settings,
     private readonly hooks: SessionHooks,
   ) {}
 
@@ -161,7 +161,7 @@ export class SessionPool {
     for (const session of this.byKey.values()) {
       if (session.proxy.id === proxy.id && session.proxy.url === proxy.url) return session;
     }
-    const session = new Session(++this.lastKey, proxy, this.platform, this.timing, this.hooks);
+    const session = new Session(++this.lastKey, proxy, this.platform, this.settings, this.hooks);
     this.byKey.set(session.key, session);
     return session;
   }

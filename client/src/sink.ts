@@ -4,10 +4,10 @@
  */
 import { piecesOf } from "./pieces";
 import type { Hasher } from "./platform";
-import { QUEUED_BYTES_MAX } from "./timing";
 
 export interface SinkOptions {
   hasher: Hasher;
+  queuedBytesMax: number;
   onBytes(count: number): void;
   /** The reader cancelled the stream. */
   onCancel(reason: unknown): void;
@@ -30,7 +30,7 @@ export class BodySink {
           options.onCancel(reason);
         },
       },
-      { highWaterMark: QUEUED_BYTES_MAX, size: (piece) => piece.byteLength },
+      { highWaterMark: options.queuedBytesMax, size: (piece) => piece.byteLength },
     );
   }
 

@@ -42,7 +42,10 @@ export class Tally {
     return this.proxies.reduce((sum, proxy) => sum + proxy.bytes, this.directBytes);
   }
 
-  /** The counts of one request so far; cumulative, so each call replaces what the one before said. */
+  /**
+   * The counts of one request so far; cumulative, so each call replaces what the one before said. A proxy that only
+   * found the chunk too large has not failed: the request is cut and comes again.
+   */
   addReceiver(requestId: number, stats: ReceiverStats): void {
     const before = this.last.get(requestId);
     this.last.set(requestId, stats);
@@ -55,7 +58,7 @@ export class Tally {
         proxy[field] += gained[field];
       }
       proxy.rttMs = now.rttMs ?? proxy.rttMs;
-      if (now.state === "failed") this.fail(index, now.error ?? "failed");
+      if (now.state === "failed" && !now.error?.startsWith("chunkTooLarge")) this.fail(index, now.error ?? "failed");
       this.onProxy(this.infos[index]!, gained, now.rttMs);
     });
   }

@@ -26,20 +26,20 @@ export function serveEngine(port: Port): (message: ToEngine) => void {
     current.handle(message, performance.now());
     arm(current);
   };
-  const initialise = async (wasm: ArrayBuffer): Promise<void> => {
+  const initialise = (wasm: ArrayBuffer): void => {
     try {
-      const codec = await instantiateCodec(new Uint8Array(wasm));
+      const codec = instantiateCodec(wasm);
       const made = new Engine(codec, port.post);
       port.post({ type: "inited", engine: codec.engine }, []);
-      for (const message of waiting.splice(0)) handle(made, message);
       engine = made;
+      for (const message of waiting.splice(0)) handle(made, message);
     } catch (error) {
       port.post({ type: "initFailed", message: error instanceof Error ? error.message : String(error) }, []);
     }
   };
 
   return (message) => {
-    if (message.type === "init") void initialise(message.wasm);
+    if (message.type === "init") initialise(message.wasm);
     else if (engine) handle(engine, message);
     else waiting.push(message);
   };

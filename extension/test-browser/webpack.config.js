@@ -4,7 +4,7 @@ const base = require("../webpack.config.js");
 
 module.exports = (env, argv) => {
   const config = base(env, argv);
-  const { ["engine-worker"]: _worker, ...entry } = config.entry;
+  const entry = Object.fromEntries(Object.entries(config.entry).filter(([name]) => name !== "engine-worker"));
   const alias = { ...config.resolve.alias, "@tributary/client/browser$": path.join(__dirname, "standin-client.mjs") };
   return { ...config, entry, resolve: { ...config.resolve, alias }, output: { ...config.output, path: path.join(__dirname, "..", "dist", "transparency") } };
 };

@@ -5,11 +5,16 @@
 namespace tributary {
 namespace {
 
-/** Fastest first. TRIBUTARY_HAS_GFNI512: set by a build whose compiler takes engine_gfni.cc. */
+/**
+ * Fastest first. A WebAssembly module is made for one engine; its host chooses the module.
+ * TRIBUTARY_HAS_GFNI512: set by a build whose compiler takes engine_gfni.cc.
+ */
 const Engine* const kBuilt[] = {
 #if defined(__wasm_simd128__)
     &kEngineSimd128,
-#endif
+#elif defined(__wasm__)
+    &kEngineScalar,
+#else
 #if defined(TRIBUTARY_HAS_GFNI512)
     &kEngineGfni512,
 #endif
@@ -19,6 +24,7 @@ const Engine* const kBuilt[] = {
 #endif
     &kEngineScalar,
     &kEngineReference,
+#endif
 };
 
 struct Available {

@@ -1,6 +1,4 @@
-/** Recoder: keeps innovative symbols as they came, with their vectors, and combines both alike. */
-#include <cstring>
-
+/** Recoder: combines the symbols that the collector keeps, vectors and payloads alike. */
 #include "checks.h"
 #include "engine.h"
 #include "tributary/codec.h"
@@ -8,45 +6,7 @@
 namespace tributary {
 
 Status Recoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes) {
-  TRIBUTARY_TRY(checkShape(symbolCount, symbolBytes));
-  engine_ = &engine;
-  symbolCount_ = symbolCount;
-  symbolBytes_ = symbolBytes;
-  TRIBUTARY_TRY(elimination_.initialize(engine, symbolCount, false));
-  TRIBUTARY_TRY(vectors_.allocate(symbolCount, symbolCount));
-  return payloads_.allocate(symbolCount, symbolBytes);
-}
-
-Status Recoder::addSystematic(uint32_t index, ConstBytes payload, bool& innovative) {
-  TRIBUTARY_TRY(checkRange("index", index, 0, symbolCount_ - 1));
-  TRIBUTARY_TRY(checkExact("payload", payload.size(), symbolBytes_));
-  uint8_t coefficients[kSymbolCountMax] = {};
-  coefficients[index] = 1;
-  innovative = add(coefficients, payload.data());
-  return {};
-}
-
-Status Recoder::addSeeded(uint32_t seed, ConstBytes payload, bool& innovative) {
-  TRIBUTARY_TRY(checkExact("payload", payload.size(), symbolBytes_));
-  uint8_t coefficients[kSymbolCountMax];
-  coefficientsOf(seed, {coefficients, symbolCount_});
-  innovative = add(coefficients, payload.data());
-  return {};
-}
-
-Status Recoder::addVector(ConstBytes coefficients, ConstBytes payload, bool& innovative) {
-  TRIBUTARY_TRY(checkExact("coefficients", coefficients.size(), symbolCount_));
-  TRIBUTARY_TRY(checkExact("payload", payload.size(), symbolBytes_));
-  innovative = add(coefficients.data(), payload.data());
-  return {};
-}
-
-bool Recoder::add(const uint8_t* coefficients, const uint8_t* payload) {
-  if (!elimination_.add(coefficients)) return false;
-  const size_t row = elimination_.rank() - 1;
-  memcpy(vectors_.row(row), coefficients, symbolCount_);
-  memcpy(payloads_.row(row), payload, symbolBytes_);
-  return true;
+  return Collector::initialize(engine, symbolCount, symbolBytes, Keeps::kVectors);
 }
 
 Status Recoder::recode(uint32_t seed, Bytes outCoefficients, Bytes outPayload) const {

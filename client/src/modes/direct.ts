@@ -61,7 +61,7 @@ function restOfError(head: DownloadHead, now: DownloadHead, offset: number): Par
 
 async function readOrigin(run: Run, range: Parameters<typeof headersFor>[0], accept: Accept): Promise<ModeResult> {
   const { controller, unlink } = linkedAbort(run.signal);
-  const silenceMs = run.timing.directSilenceMs;
+  const silenceMs = run.settings.directSilenceMs;
   const watch = new StallWatch(silenceMs, silenceMs, (ms) => {
     controller.abort(new DownloadError("originSilent", `The origin sent nothing for ${ms} ms.`));
   });

@@ -2,7 +2,7 @@
  * Modes `uncoded-mutp` and `coded-mutp`: chunks over the sessions, decoded by the engine. A request longer than one
  * chunk is cut into ranges; they are fetched two at a time and handed on in order.
  */
-import { LIMITS, type ByteRange, type MutpMode, type ReceiverStats, type Rejection, type ResponseHead } from "@tributary/protocol";
+import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { DownloadHead, ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
@@ -10,7 +10,7 @@ import type { ModeResult, Run } from "../run";
 import type { SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { CUT_BYTES, CUTS_IN_FLIGHT } from "../timing";
+import { CUTS_IN_FLIGHT } from "../settings";
 import { parseContentRange, validatorDifference } from "./http";
 import type { ProxyFailure } from "./parallel-http";
 
@@ -53,7 +53,7 @@ class Transfer {
     private readonly proxies: readonly ProxyInfo[],
     private readonly services: MutpServices,
   ) {
-    const { firstByteMs, stallMs } = download.timing;
+    const { firstByteMs, stallMs } = download.settings;
     this.watch = new StallWatch(firstByteMs, stallMs, (ms) => {
       this.stalled = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
       this.stop();
@@ -63,7 +63,7 @@ class Transfer {
 
   async execute(): Promise<ModeResult> {
     const { range } = this.download.request;
-    if (range && range.end - range.start + 1 > LIMITS.chunkBytesMax) return this.runCut(range, 206);
+    if (range && range.end - range.start + 1 > this.download.settings.chunkBytesMax) return this.runCut(range, 206);
     const chunk = this.start(range);
     this.takeTurn(chunk);
     const result = await chunk.result;
@@ -84,16 +84,17 @@ class Transfer {
     if (!this.stopped) this.watch.progress();
   }
 
-  /** The bytes of `whole` as ranges of CUT_BYTES; `status` is what the caller is told. */
+  /** The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told. */
   private async runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
+    const { cutBytes } = this.download.settings;
     const inFlight: Chunk[] = [];
     let next = whole.start;
     let end = whole.end;
     let first: DownloadHead | undefined;
     while (!this.stopped && (next <= end || inFlight.length > 0)) {
       while (next <= end && inFlight.length < (first ? CUTS_IN_FLIGHT : 1) && !this.download.sink.isFull) {
-        inFlight.push(this.start({ start: next, end: Math.min(next + CUT_BYTES - 1, end) }));
-        next += CUT_BYTES;
+        inFlight.push(this.start({ start: next, end: Math.min(next + cutBytes - 1, end) }));
+        next += cutBytes;
       }
       const chunk = inFlight[0];
       if (!chunk) {

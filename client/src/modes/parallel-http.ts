@@ -18,7 +18,7 @@ export interface ProxyFailure {
 export async function parallelHttp(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
   const { controller, unlink } = linkedAbort(run.signal);
   let stalled: Rejection | undefined;
-  const watch = new StallWatch(run.timing.firstByteMs, run.timing.stallMs, (ms) => {
+  const watch = new StallWatch(run.settings.firstByteMs, run.settings.stallMs, (ms) => {
     stalled = { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` };
     controller.abort();
   });
@@ -76,7 +76,7 @@ async function runLane(run: Run, proxy: ProxyInfo, index: number, signal: AbortS
 
 /** The origin's head as the proxy passes it on; the first one is the one that the others must agree with. */
 async function originHead(run: Run, response: Response): Promise<DownloadHead> {
-  const serverFetchMs = originTime(response.headers.get("server-timing"));
+  const serverFetchMs = originTime(response.headers.get("server-settings"));
   if (serverFetchMs === undefined && response.status >= 400) throw await proxyError(response);
   const head = headOf(response);
   const allowOrigin = head.headers["x-origin-access-control-allow-origin"];
@@ -89,7 +89,7 @@ async function originHead(run: Run, response: Response): Promise<DownloadHead> {
   return head;
 }
 
-/** `origin;dur=12.3` of a Server-Timing header: only answers that come from the origin carry it. */
+/** `origin;dur=12.3` of a Server-Settings header: only answers that come from the origin carry it. */
 function originTime(value: string | null): number | undefined {
   const match = /(?:^|,)\s*origin\s*;\s*dur=([\d.]+)/.exec(value ?? "");
   return match ? Number(match[1]) : undefined;

@@ -171,7 +171,7 @@ export class Emulation {
 
   #handleEnd(): void {
     if (!this.#sent) return;
-    this.#progress("progress", this.#body.bytes);
+    if (this.#body.bytes > 0) this.#progress("progress", this.#body.bytes);
     if (!this.#sent) return;
     this.#stop();
     this.#state = DONE;

@@ -3,7 +3,7 @@
  * addresses, errors) are set as text nodes. Also works as a page in a tab.
  */
 import { LIVE_CONNECTION } from "../shared/names";
-import type { LiveFigures, SettingsAnswer, ToBackground } from "../shared/runtime";
+import { isCarrying, type LiveFigures, type SettingsAnswer, type ToBackground } from "../shared/runtime";
 import { MODES, parseOrigoUrl, parseSettings, type Settings } from "../shared/settings";
 import { Rates, type Stream } from "./rates";
 import { MODE_WORDS, bytesText, percentText, rateText, stateWord, statusSentence, troubleSentence } from "./words";
@@ -40,7 +40,6 @@ function makeModes(): void {
     input.name = "mode";
     input.value = mode;
     input.addEventListener("change", () => save({ mode }));
-    label.title = MODE_WORDS[mode].long;
     label.append(input, MODE_WORDS[mode].short);
     element("modes").append(label);
   }
@@ -49,6 +48,7 @@ function makeModes(): void {
 function showSettings(): void {
   enabled.setAttribute("aria-checked", String(settings.enabled));
   for (const input of document.querySelectorAll<HTMLInputElement>("#modes input")) input.checked = input.value === settings.mode;
+  element("mode-meaning").textContent = MODE_WORDS[settings.mode].meaning;
   connections.value = String(settings.connections);
   element("connections-shown").textContent = String(settings.connections);
   if (document.activeElement !== origo) origo.value = settings.origoUrl;
@@ -97,15 +97,15 @@ function fillRow(row: HTMLElement, stream: Stream): void {
     const target = row.querySelector(selector);
     if (target !== null && target.textContent !== text) target.textContent = text;
   };
-  const isGood = stream.state === "open" || stream.state === "http";
+  const isGood = isCarrying(stream.state);
   row.className = `stream ${isGood ? "good" : stream.state === "closed" || stream.state === "failed" ? "bad" : ""}`;
   set(".label", stream.name || stream.id);
   set(".state", stateWord(stream.state));
   set(".figure", stream.bytesPerSec > 0 ? `${rateText(stream.bytesPerSec)} · ${percentText(stream.share)}` : percentText(stream.share));
   const bar = row.querySelector<HTMLElement>(".bar span");
   if (bar !== null) bar.style.width = `${(stream.share * 100).toFixed(1)}%`;
-  const duplicates = stream.packets > 0 ? `, ${percentText(stream.innovative / stream.packets)} of ${stream.packets} packets new` : "";
-  set(".counts", `${bytesText(stream.bytes)}${duplicates}`);
+  const useful = stream.packets > 0 ? `, ${percentText(stream.innovative / stream.packets)} of ${stream.packets.toLocaleString("en")} packets new` : "";
+  set(".counts", `${bytesText(stream.bytes)}${useful}`);
   set(".rtt", stream.rttMs === null ? "" : `${Math.round(stream.rttMs)} ms`);
 }
 

@@ -1,14 +1,14 @@
 /**
  * Words: what the popup says, in plain sentences. Pure; the only place with text for the viewer besides popup.html.
  */
-import type { LiveFigures, Trouble } from "../shared/runtime";
+import { isCarrying, type LiveFigures, type Trouble } from "../shared/runtime";
 import type { Mode, Settings } from "../shared/settings";
 
-export const MODE_WORDS: Readonly<Record<Mode, { short: string; long: string }>> = {
-  direct: { short: "Direct", long: "From the site itself, without proxies" },
-  "parallel-http": { short: "HTTP", long: "Parallel HTTP: whole chunks from the fastest proxy" },
-  "uncoded-mutp": { short: "Uncoded", long: "Uncoded MUTP: parts of each chunk from every proxy" },
-  "coded-mutp": { short: "Coded", long: "Coded MUTP: network-coded packets from every proxy, any of them counts" },
+export const MODE_WORDS: Readonly<Record<Mode, { short: string; meaning: string }>> = {
+  direct: { short: "Direct", meaning: "Everything comes from the site itself, without proxies." },
+  "parallel-http": { short: "HTTP", meaning: "Parallel HTTP: every proxy sends the segment, the first bytes to come are used." },
+  "uncoded-mutp": { short: "Uncoded", meaning: "Uncoded MUTP: every proxy sends packets of the segment, chosen by chance." },
+  "coded-mutp": { short: "Coded", meaning: "Coded MUTP: every proxy sends network-coded packets; any of them counts." },
 };
 
 /** The line under the name. */
@@ -17,7 +17,7 @@ export function statusSentence(settings: Settings, figures: LiveFigures | null, 
   if (settings.mode === "direct") return "Mode is direct: no video goes through proxies.";
   if (figures === null) return "Ready. No video has played yet.";
   if (figures.trouble !== null) return "On, but videos play directly.";
-  const used = figures.proxies.filter(({ state }) => state === "open" || state === "http").length;
+  const used = figures.proxies.filter(({ state }) => isCarrying(state)).length;
   if (figures.active > 0 || bytesPerSec > 0) return `Bringing video through ${count(used, "proxy", "proxies")}.`;
   return used > 0 ? `Ready, connected to ${count(used, "proxy", "proxies")}.` : "Ready.";
 }
@@ -30,10 +30,8 @@ export function troubleSentence(settings: Settings, trouble: Trouble | null): st
 
 function causeOf({ kind, detail }: Trouble, settings: Settings): string {
   switch (kind) {
-    case "origoUnreachable":
-      return `No proxies: Origo at ${settings.origoUrl} does not answer.`;
     case "noProxies":
-      return `No proxies: Origo at ${settings.origoUrl} knows none that works.`;
+      return detail.includes("cannot be reached") ? `No proxies: Origo at ${settings.origoUrl} does not answer.` : `No proxies: ${detail.replace(/\.$/, "")}.`;
     case "egressRefused":
       return "The proxies are not allowed to fetch from this site.";
     case "cors":

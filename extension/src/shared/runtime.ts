@@ -23,6 +23,11 @@ export interface LiveProxy {
   rttMs: number | null;
 }
 
+/** Whether a proxy in this state is one that bytes come from. */
+export function isCarrying(state: string): boolean {
+  return state === "open" || state === "http";
+}
+
 /** Cumulative since the transport started; the popup makes rates of two of them. */
 export interface LiveFigures {
   atMs: number;

@@ -4,8 +4,9 @@
  */
 import type { Trouble } from "../shared/runtime";
 
-/** So many failures of a host in a row, and it goes direct for so long. */
+/** So many failures of a host in a row, and it goes direct for so long. Failures close together are one. */
 export const FAILURES_MAX = 3;
+export const FAILURE_APART_MS = 2000;
 export const REST_MS = 30_000;
 const HOSTS_MAX = 256;
 /** Most bytes that one note of a page can add; the pages' notes are claims, kept for the popup only. */
@@ -14,8 +15,14 @@ const NOTE_BYTES_MAX = 2 ** 32;
 /** Kinds that are no trouble: what is asked for does not belong to the proxies, or the viewer wants it so. */
 const HARMLESS = new Set(["direct-mode", "rule", "off"]);
 
+interface Failures {
+  count: number;
+  lastMs: number;
+  restUntilMs: number;
+}
+
 export class Detours {
-  readonly #hosts = new Map<string, { failures: number; restUntilMs: number }>();
+  readonly #hosts = new Map<string, Failures>();
   #trouble: Trouble | null = null;
   fallbacks = 0;
   directBytes = 0;
@@ -39,9 +46,11 @@ export class Detours {
   }
 
   noteFailure(host: string, nowMs: number): void {
-    const known = this.#hosts.get(host) ?? { failures: 0, restUntilMs: 0 };
-    known.failures += 1;
-    if (known.failures >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
+    const known = this.#hosts.get(host) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0 };
+    if (nowMs - known.lastMs < FAILURE_APART_MS) return;
+    known.count += 1;
+    known.lastMs = nowMs;
+    if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
     this.#hosts.delete(host);
     this.#hosts.set(host, known);
     const oldest = this.#hosts.keys().next();

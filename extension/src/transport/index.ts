@@ -4,7 +4,7 @@
  */
 import { createBrowserClient } from "@tributary/client/browser";
 import { LIVE_CONNECTION } from "../shared/names";
-import type { LiveFigures, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
+import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
 import { PortSession, type SessionHost } from "./session";
@@ -99,16 +99,20 @@ chrome.runtime.onConnect.addListener((connection) => {
   void ready.then(show);
 });
 
+function proxiesShown(): LiveProxy[] {
+  return (client?.live.proxies ?? []).map(({ id, name, state, bytes, packets, innovative, duplicate, rttMs }) => ({ id, name, state, bytes, packets, innovative, duplicate, rttMs }));
+}
+
 function figures(): LiveFigures {
   const live = client?.live;
   return {
     atMs: Date.now(),
     origoUrl: settings.origoUrl,
     mode: settings.mode,
-    proxies: live?.proxies ?? [],
+    proxies: proxiesShown(),
     downloads: live?.downloads ?? 0,
     active: activeCount(),
-    deliveredBytes: (live?.deliveredBytes ?? 0) - (live?.directBytes ?? 0),
+    deliveredBytes: live?.deliveredBytes ?? 0,
     fallbacks: detours.fallbacks,
     directBytes: detours.directBytes,
     trouble: detours.trouble,
@@ -116,7 +120,7 @@ function figures(): LiveFigures {
 }
 
 function drawBadge(): void {
-  const proxies = activeCount() === 0 ? 0 : (client?.live.proxies ?? []).filter(({ state }) => state === "open" || state === "http").length;
+  const proxies = activeCount() === 0 ? 0 : proxiesShown().filter(({ state }) => isCarrying(state)).length;
   const badge = { proxies, trouble: detours.trouble !== null };
   const drawn = JSON.stringify(badge);
   if (drawn === badgeShown) return;

@@ -109,6 +109,39 @@ class Elimination {
   uint16_t rowOfColumn_[kSymbolCountMax] = {};
 };
 
+/**
+ * What Decoder and Recoder have in common: they take symbols in, keep the payloads of those that raise the rank, in the
+ * order they came, and count degrees of freedom.
+ */
+class Collector {
+ public:
+  /** Each sets `innovative` to whether the symbol raised the rank. `payload` has symbolBytes bytes. */
+  Status addSystematic(uint32_t index, ConstBytes payload, bool& innovative);
+  Status addSeeded(uint32_t seed, ConstBytes payload, bool& innovative);
+  Status addVector(ConstBytes coefficients, ConstBytes payload, bool& innovative);
+  uint32_t rank() const { return static_cast<uint32_t>(elimination_.rank()); }
+  uint32_t symbolCount() const { return symbolCount_; }
+  uint32_t symbolBytes() const { return symbolBytes_; }
+
+ protected:
+  /** What is kept for each symbol besides its payload: how to solve for the sources, or its vector as it came. */
+  enum class Keeps { kTransform, kVectors };
+  Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes, Keeps keeps);
+
+  const Engine* engine_ = nullptr;
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
+  Elimination elimination_;
+  Rows payloads_;
+  /** With Keeps::kVectors: beside each payload its coefficients. */
+  Rows vectors_;
+
+ private:
+  bool add(const uint8_t* coefficients, const uint8_t* payload);
+
+  Keeps keeps_ = Keeps::kTransform;
+};
+
 }  // namespace detail
 
 /** Makes coded symbols of a generation it holds. Unset source symbols are zero. */
@@ -139,63 +172,31 @@ class Encoder {
  * the rank and the determined symbols are always known. `read` multiplies: its cost is `rank` multiply-adds a byte for
  * a symbol that did not come as it is, and a copy for one that did; reading a symbol again costs the same again.
  */
-class Decoder {
+class Decoder : public detail::Collector {
  public:
   /** Called once, before all else. */
   Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
-  /** Each sets `innovative` to whether the symbol raised the rank. `payload` has symbolBytes bytes. */
-  Status addSystematic(uint32_t index, ConstBytes payload, bool& innovative);
-  Status addSeeded(uint32_t seed, ConstBytes payload, bool& innovative);
-  Status addVector(ConstBytes coefficients, ConstBytes payload, bool& innovative);
   /** Sets `decoded` to whether source symbol `index` is determined. */
   Status isDecoded(uint32_t index, bool& decoded) const;
   /** Source symbols `firstIndex` .. `firstIndex + count - 1` into `out`; misuse when one is not determined. */
   Status read(uint32_t firstIndex, uint32_t count, Bytes out) const;
-  uint32_t rank() const { return static_cast<uint32_t>(elimination_.rank()); }
-  uint32_t symbolCount() const { return symbolCount_; }
-  uint32_t symbolBytes() const { return symbolBytes_; }
 
  private:
-  bool add(const uint8_t* coefficients, const uint8_t* payload);
-  void solve(const uint16_t* symbols, size_t symbolCount, uint32_t firstIndex, uint8_t* out) const;
-
-  const Engine* engine_ = nullptr;
-  uint32_t symbolCount_ = 0;
-  uint32_t symbolBytes_ = 0;
-  detail::Elimination elimination_;
-  detail::Rows payloads_;
-  /** For a source symbol that came as it is: one more than its row among the payloads; else 0. */
-  uint16_t copyOf_[kSymbolCountMax] = {};
+  const uint8_t* payloadOf(uint32_t index) const;
+  void solve(const uint16_t* symbols, size_t count, uint32_t firstIndex, uint8_t* out) const;
 };
 
 /** Makes fresh coded symbols from received ones, their coefficient vectors expressed on the source symbols. */
-class Recoder {
+class Recoder : public detail::Collector {
  public:
   /** Called once, before all else. */
   Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
-  /** Each sets `innovative` to whether the symbol raised the rank; only such symbols are held. */
-  Status addSystematic(uint32_t index, ConstBytes payload, bool& innovative);
-  Status addSeeded(uint32_t seed, ConstBytes payload, bool& innovative);
-  Status addVector(ConstBytes coefficients, ConstBytes payload, bool& innovative);
   /**
    * Combines the held symbols, in the order they came, with the `rank()` multipliers that `seed` stands for:
    * the vector in `outCoefficients` (symbolCount bytes), the payload in `outPayload` (symbolBytes bytes).
    * Misuse at rank 0.
    */
   Status recode(uint32_t seed, Bytes outCoefficients, Bytes outPayload) const;
-  uint32_t rank() const { return static_cast<uint32_t>(elimination_.rank()); }
-  uint32_t symbolCount() const { return symbolCount_; }
-  uint32_t symbolBytes() const { return symbolBytes_; }
-
- private:
-  bool add(const uint8_t* coefficients, const uint8_t* payload);
-
-  const Engine* engine_ = nullptr;
-  uint32_t symbolCount_ = 0;
-  uint32_t symbolBytes_ = 0;
-  detail::Elimination elimination_;
-  detail::Rows vectors_;
-  detail::Rows payloads_;
 };
 
 }  // namespace tributary

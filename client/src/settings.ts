@@ -1,5 +1,8 @@
-/** Every time and size that the client goes by, with its reason. Milliseconds and bytes. */
-export interface Timing {
+/** Every time and size that the client goes by, with its reason. */
+import { LIMITS } from "@tributary/protocol";
+
+/** Milliseconds and bytes. A client may be given others; the defaults are meant to be left alone. */
+export interface Settings {
   /** One try to reach a proxy: some connects take a second, none that works takes five. */
   connectTimeoutMs: number;
   connectTries: number;
@@ -19,9 +22,15 @@ export interface Timing {
   directoryAgeMs: number;
   /** A proxy that failed is left alone for this long. */
   proxyPenaltyMs: number;
+  /** Longest request that is asked for in one piece: the protocol's limit. */
+  chunkBytesMax: number;
+  /** A longer one is cut into ranges of this size. */
+  cutBytes: number;
+  /** Delivered bytes that may wait for the reader before no further ones are asked for. */
+  queuedBytesMax: number;
 }
 
-export const TIMING_DEFAULT: Timing = {
+export const SETTINGS_DEFAULT: Settings = {
   connectTimeoutMs: 5000,
   connectTries: 3,
   connectBackoffMs: 150,
@@ -33,14 +42,14 @@ export const TIMING_DEFAULT: Timing = {
   directoryTimeoutMs: 2000,
   directoryAgeMs: 10_000,
   proxyPenaltyMs: 10_000,
+  chunkBytesMax: LIMITS.chunkBytesMax,
+  cutBytes: 8 * 1024 * 1024,
+  queuedBytesMax: 8 * 1024 * 1024,
 };
 
 /** Largest piece handed to the body stream: small enough to flow, large enough to be cheap to transfer. */
 export const PIECE_BYTES_MAX = 65_536;
-/** Delivered bytes that may wait for the reader before no further ones are asked for. */
-export const QUEUED_BYTES_MAX = 8 * 1024 * 1024;
-/** A request longer than one chunk is cut into ranges of this size, so many of them in flight. */
-export const CUT_BYTES = 8 * 1024 * 1024;
+/** Ranges of a cut request in flight: the second one keeps the proxies busy while the first one ends. */
 export const CUTS_IN_FLIGHT = 2;
 /** Requests of one client that are open at the proxies at once; protocol limit: 16 a session. */
 export const REQUESTS_OPEN_MAX = 12;

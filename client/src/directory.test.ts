@@ -1,0 +1,90 @@
+import type { ProxyInfo } from "./api";
+import { Directory } from "./directory";
+import type { Platform } from "./platform";
+import { SETTINGS_DEFAULT } from "./settings";
+
+function build(names: string[]) {
+  const state = { names, nowMs: 0, asked: 0, dead: false };
+  const platform = {
+    now: () => state.nowMs,
+    fetch: () => {
+      state.asked++;
+      if (state.dead) return Promise.reject(new TypeError("fetch failed"));
+      return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}` })) }));
+    },
+  } as unknown as Platform;
+  const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT);
+  const pick = async (count: number): Promise<string> => {
+    const picked = await directory.pick(count);
+    return "reason" in picked ? picked.reason : picked.proxies.map(({ id }) => id).join("");
+  };
+  return { state, directory, pick };
+}
+
+describe("directory", () => {
+  test("directory: asks once in ten seconds, and then without making anyone wait", async () => {
+    const { state, pick } = build(["a", "b", "c"]);
+    expect(await pick(2)).toBe("ab");
+    state.nowMs = 10_000;
+    expect(await pick(2)).toBe("ab");
+    expect(state.asked).toBe(1);
+    state.nowMs = 10_001;
+    expect(await pick(2)).toBe("ab");
+    expect(state.asked).toBe(2);
+  });
+
+  test("directory: keeps to the same proxies when the list's order changes", async () => {
+    const { state, pick } = build(["a", "b", "c"]);
+    await pick(2);
+    state.names = ["c", "b", "a"];
+    state.nowMs = 10_001;
+    await pick(2);
+    expect(await pick(2)).toBe("ab");
+    expect(await pick(3)).toBe("abc");
+  });
+
+  test("directory: replaces one that failed, and takes it again after its penalty", async () => {
+    const { state, directory, pick } = build(["a", "b", "c"]);
+    await pick(2);
+    directory.penalise("a");
+    expect(await pick(2)).toBe("bc");
+    expect(await pick(3)).toBe("bc");
+    state.nowMs = 10_000;
+    expect(await pick(3)).toBe("bca");
+  });
+
+  test("directory: lets go of one that Origo no longer lists", async () => {
+    const { state, directory, pick } = build(["a", "b", "c"]);
+    await pick(2);
+    state.names = ["b", "c"];
+    await directory.refresh();
+    expect(await pick(2)).toBe("bc");
+  });
+
+  test("directory: goes on with the proxies it knows when Origo dies", async () => {
+    const { state, pick } = build(["a", "b"]);
+    await pick(2);
+    state.dead = true;
+    state.nowMs = 60_000;
+    expect(await pick(2)).toBe("ab");
+  });
+
+  test("directory: says why there is none", async () => {
+    const { state, pick } = build([]);
+    expect(await pick(2)).toBe("Origo knows no live proxy that works");
+    state.names = ["a"];
+    expect(await pick(2)).toBe("a");
+    const dead = build([]);
+    dead.state.dead = true;
+    expect(await dead.pick(1)).toBe("Origo at http://origo cannot be reached: fetch failed");
+  });
+
+  test("directory: ignores entries that are no proxies", async () => {
+    const { directory, pick } = build(["a"]);
+    const platform = { now: () => 0, fetch: () => Promise.resolve(Response.json({ proxies: [null, 3, { id: "x" }, { id: "y", name: "y", url: "ftp://y" }] })) };
+    const odd = new Directory("http://origo", platform as unknown as Platform, SETTINGS_DEFAULT);
+    expect(await odd.pick(1)).toHaveProperty("reason");
+    expect(await pick(1)).toBe("a");
+    expect(directory.list).toHaveLength(1);
+  });
+});

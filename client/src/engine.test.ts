@@ -1,0 +1,155 @@
+import { encodeFrame, LIMITS, parseFrame, type Frame } from "@tributary/protocol";
+import { testCodec } from "../test/codec";
+import { bytesOf, sha256Of } from "../test/support";
+import { Engine } from "./engine";
+import { FramePacker, unpack, type FromEngine, type PackedFrames, type StartOptions } from "./messages";
+
+const OPTIONS: StartOptions = { url: "http://o/file", mode: "uncoded-mutp", symbolBytes: 100, generationSize: 4 };
+
+function packed(...frames: (Frame | Uint8Array)[]): PackedFrames {
+  const packer = new FramePacker();
+  for (const frame of frames) packer.push(frame instanceof Uint8Array ? frame : encodeFrame(frame));
+  return packer.take()!;
+}
+
+function plan(requestId: number, totalBytes: number): Frame {
+  return { type: "plan", requestId, head: { status: 200, totalBytes, headers: {}, serverFetchMs: 1 } };
+}
+
+function symbol(requestId: number, index: number, body: Uint8Array): Frame {
+  const payload = new Uint8Array(100);
+  payload.set(body.subarray(index * 100, index * 100 + 100));
+  const coding = { kind: "systematic", symbolIndex: index % 4 } as const;
+  return { type: "data", requestId, sequence: index, generationIndex: Math.floor(index / 4), coding, payload };
+}
+
+async function build() {
+  const posted: FromEngine[] = [];
+  const transfers: ArrayBuffer[][] = [];
+  const engine = new Engine(await testCodec(), (message, transfer) => {
+    posted.push(message);
+    transfers.push(transfer);
+  });
+  const sent = (): [number, Frame["type"] | "parseError"][] =>
+    posted.flatMap((message) =>
+      message.type === "send" ? [...unpack(message.frames)].map((bytes) => [message.session, parseFrame(bytes).type] as [number, Frame["type"]]) : [],
+    );
+  const take = <T extends FromEngine["type"]>(type: T) => posted.filter((message) => message.type === type) as Extract<FromEngine, { type: T }>[];
+  return { engine, posted, transfers, sent, take };
+}
+
+describe("engine", () => {
+  test("engine: asks each ready session, hands bytes on in order, ends with feedback and closes", async () => {
+    const { engine, sent, take, transfers, posted } = await build();
+    const body = bytesOf(1000);
+    engine.handle({ type: "start", requestId: 7, sessions: [3, 4], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 1);
+    engine.handle({ type: "ready", requestId: 7, proxyIndex: 1 }, 1);
+    expect(sent()).toEqual([[3, "request"], [4, "request"]]);
+    engine.handle({ type: "frames", session: 3, frames: packed(plan(7, 1000), ...[5, 4, 6, 7].map((i) => symbol(7, i, body))) }, 2);
+    expect(take("head")).toMatchObject([{ head: { status: 200, totalBytes: 1000 } }]);
+    expect(take("bytes")).toHaveLength(0);
+    engine.handle({ type: "frames", session: 4, frames: packed(plan(7, 1000), ...[0, 1, 2, 3, 8, 9].map((i) => symbol(7, i, body))) }, 3);
+    const bytes = take("bytes").map((message) => message.bytes);
+    expect(Buffer.compare(Buffer.concat(bytes), body)).toBe(0);
+    for (const [index, message] of posted.entries()) {
+      if (message.type === "bytes") expect(transfers[index]).toEqual([message.bytes.buffer]);
+    }
+    expect(take("complete")).toHaveLength(1);
+    expect(take("closed")).toHaveLength(0);
+    engine.handle({ type: "frames", session: 3, frames: packed({ type: "end", requestId: 7, sentPackets: 4 }) }, 4);
+    engine.handle({ type: "frames", session: 4, frames: packed({ type: "end", requestId: 7, sentPackets: 6 }) }, 4);
+    expect(take("closed")).toMatchObject([{ stats: { deliveredBytes: 1000, rank: 10, proxies: [{ packets: 4, innovative: 4 }, { packets: 6, innovative: 6 }] } }]);
+    expect(engine.openCount).toBe(0);
+    expect(engine.pollTimeout()).toBeUndefined();
+  });
+
+  test("engine: closes by itself when no proxy answers its final feedback", async () => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    engine.handle({ type: "abort", requestId: 1 }, 10);
+    for (let at = engine.pollTimeout(), steps = 0; at !== undefined; at = engine.pollTimeout()) {
+      expect(++steps).toBeLessThan(50);
+      engine.handleTimeout(at);
+    }
+    expect(take("closed")).toHaveLength(1);
+    expect(take("failed")).toHaveLength(0);
+    expect(engine.openCount).toBe(0);
+  });
+
+  test("engine: counts what it cannot read as rejected and goes on", async () => {
+    const { engine, take } = await build();
+    const body = bytesOf(100);
+    engine.handle({ type: "start", requestId: 1, sessions: [5], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    const garbage = [new Uint8Array(0), new Uint8Array(1), bytesOf(30), bytesOf(LIMITS.messageBytesMax + 1), encodeFrame(symbol(1, 0, body)).subarray(0, 40)];
+    engine.handle({ type: "frames", session: 5, frames: packed(plan(1, 100), ...garbage, symbol(1, 0, body), symbol(99, 0, body)) }, 1);
+    engine.handle({ type: "frames", session: 5, frames: packed({ type: "end", requestId: 1, sentPackets: 1 }) }, 2);
+    expect(take("complete")).toHaveLength(1);
+    expect(take("closed")[0]!.stats.proxies[0]).toMatchObject({ packets: 6, innovative: 1, rejected: 5 });
+  });
+
+  test("engine: frames of a session that takes no part in a request do not reach it", async () => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [5], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    engine.handle({ type: "frames", session: 6, frames: packed(plan(1, 100), symbol(1, 0, bytesOf(100))) }, 1);
+    expect(take("head")).toHaveLength(0);
+    expect(take("bytes")).toHaveLength(0);
+  });
+
+  test("engine: answers a ping on its session", async () => {
+    const { engine, sent } = await build();
+    engine.handle({ type: "frames", session: 2, frames: packed({ type: "ping", token: 9 }) }, 0);
+    expect(sent()).toEqual([[2, "pong"]]);
+  });
+
+  test("engine: the first proxy that says the chunk is too large decides", async () => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    const rejection = { kind: "chunkTooLarge", message: "too large", got: 5e7, limit: LIMITS.chunkBytesMax };
+    engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
+    expect(take("failed")).toEqual([{ type: "failed", requestId: 1, rejection }]);
+  });
+
+  test("engine: fails when every proxy is lost, with the last reason", async () => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
+    engine.handle({ type: "lost", requestId: 1, proxyIndex: 0, reason: "one" }, 1);
+    expect(take("failed")).toHaveLength(0);
+    engine.handle({ type: "lost", requestId: 1, proxyIndex: 1, reason: "two" }, 2);
+    expect(take("failed")).toMatchObject([{ rejection: { kind: "proxyLost", message: "two" } }]);
+    expect(take("closed")).toHaveLength(1);
+  });
+
+  test("engine: a request with values over the limits fails alone", async () => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [1], options: { ...OPTIONS, symbolBytes: 9999 } }, 0);
+    expect(take("failed")).toMatchObject([{ requestId: 1, rejection: { kind: "requestInvalid" } }]);
+    expect(take("closed")).toHaveLength(1);
+    expect(engine.openCount).toBe(0);
+  });
+
+  test("engine: tells counts at most every 100 ms while packets come", async () => {
+    const { engine, take } = await build();
+    const body = bytesOf(40_000);
+    engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    engine.handle({ type: "frames", session: 1, frames: packed(plan(1, 40_000)) }, 1);
+    for (let i = 0; i < 300; i++) engine.handle({ type: "frames", session: 1, frames: packed(symbol(1, i, body)) }, 2 + i);
+    expect(take("stats").length).toBeGreaterThanOrEqual(2);
+    expect(take("stats").length).toBeLessThanOrEqual(3);
+  });
+
+  test("engine: hashes what it is given, several at once", async () => {
+    const { engine, take } = await build();
+    const [a, b] = [bytesOf(5000, 1), bytesOf(7000, 2)];
+    engine.handle({ type: "hash", hashId: 1, bytes: a.subarray(0, 3000) }, 0);
+    engine.handle({ type: "hash", hashId: 2, bytes: b }, 0);
+    engine.handle({ type: "hash", hashId: 1, bytes: a.subarray(3000) }, 0);
+    for (const hashId of [1, 2, 3]) engine.handle({ type: "digest", hashId }, 0);
+    expect(take("digested").map(({ hex }) => hex)).toEqual([sha256Of(a), sha256Of(b), sha256Of(new Uint8Array(0))]);
+  });
+});

@@ -1,0 +1,79 @@
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Platform } from "./platform";
+import { Reporter } from "./reporter";
+
+function build() {
+  const state = { status: 202, bad: "", requests: 0, stored: [] as string[] };
+  const platform = {
+    fetch: (_: string, init: RequestInit) => {
+      state.requests++;
+      if (state.status === 0) return Promise.reject(new TypeError("fetch failed"));
+      const ids = (JSON.parse(init.body as string) as { records: { id: string }[] }).records.map(({ id }) => id);
+      if (ids.includes(state.bad)) return Promise.resolve(new Response("{}", { status: 400 }));
+      if (state.status === 202) state.stored.push(...ids);
+      return Promise.resolve(new Response("{}", { status: state.status }));
+    },
+  } as unknown as Platform;
+  return { state, reporter: new Reporter("http://origo", platform) };
+}
+
+const record = (id: string): DownloadRecord => ({ id }) as DownloadRecord;
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+describe("reporter", () => {
+  test("reporter: sends what comes together as one batch", async () => {
+    const { state, reporter } = build();
+    for (const id of ["a", "b", "c"]) reporter.record(record(id));
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(state).toMatchObject({ requests: 1, stored: ["a", "b", "c"] });
+    expect(reporter.waiting).toBe(0);
+  });
+
+  test("reporter: keeps records while Origo is away and sends them when it is back", async () => {
+    const { state, reporter } = build();
+    state.status = 0;
+    reporter.record(record("a"));
+    await jest.advanceTimersByTimeAsync(20_000);
+    expect(state.requests).toBeLessThan(8);
+    state.status = 202;
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(state.stored).toEqual(["a"]);
+    await reporter.close(100);
+  });
+
+  test("reporter: keeps 1000 records and drops the oldest beyond", async () => {
+    const { state, reporter } = build();
+    state.status = 503;
+    for (let i = 0; i < 1001; i++) reporter.record(record(`r${i}`));
+    expect(reporter).toMatchObject({ waiting: 1000, dropped: 1 });
+    state.status = 202;
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(state.stored).toHaveLength(1000);
+    expect(state.stored[0]).toBe("r1");
+  });
+
+  test("reporter: drops only the record that Origo refuses", async () => {
+    const { state, reporter } = build();
+    state.bad = "b";
+    for (const id of ["a", "b", "c"]) reporter.record(record(id));
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(state.stored).toEqual(["a", "c"]);
+    expect(reporter).toMatchObject({ waiting: 0, dropped: 1 });
+  });
+
+  test("reporter: close sends what waits once more, and then keeps nothing", async () => {
+    const { state, reporter } = build();
+    reporter.record(record("a"));
+    await reporter.close(100);
+    expect(state.stored).toEqual(["a"]);
+    const gone = build();
+    gone.state.status = 0;
+    gone.reporter.record(record("a"));
+    await gone.reporter.close(100);
+    expect(gone.reporter.waiting).toBe(0);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(gone.state.requests).toBe(1);
+  });
+});

@@ -1,0 +1,149 @@
+import type { Channel, ChannelOptions, Platform } from "./platform";
+import { SessionPool, type Session } from "./session";
+import { SETTINGS_DEFAULT } from "./settings";
+
+const PROXY = { id: "a", name: "one", url: "http://proxy" };
+
+interface Try {
+  options: ChannelOptions;
+  open(): void;
+  fail(error: Error): void;
+  closed: boolean;
+}
+
+function build(answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 })) {
+  const tries: Try[] = [];
+  const failures: string[] = [];
+  const messages: Uint8Array[] = [];
+  const posted: { url: string; body: string }[] = [];
+  const platform = {
+    openChannel: (options: ChannelOptions) =>
+      new Promise<Channel>((resolve, reject) => {
+        const channel = { send: () => true, close: () => void (attempt.closed = true) };
+        const attempt: Try = { options, closed: false, open: () => resolve(channel), fail: reject };
+        options.signal.addEventListener("abort", () => reject(options.signal.reason as Error));
+        tries.push(attempt);
+      }),
+    fetch: (url: string, init: RequestInit) => {
+      posted.push({ url, body: init.body as string });
+      return Promise.resolve(answer());
+    },
+  } as unknown as Platform;
+  const pool = new SessionPool(platform, SETTINGS_DEFAULT, {
+    onMessage: (_, bytes) => messages.push(bytes),
+    onFailed: (_, reason) => failures.push(reason),
+  });
+  return { pool, session: pool.of(PROXY), tries, failures, messages, posted };
+}
+
+const settle = (): Promise<void> => jest.advanceTimersByTimeAsync(0).then(() => undefined);
+const ignore = (): void => undefined;
+
+async function opened(session: Session, tries: Try[], onLost: (reason: string) => void = ignore): Promise<void> {
+  const acquired = session.acquire(onLost);
+  await settle();
+  tries.at(-1)!.open();
+  await acquired;
+}
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => {
+  expect(jest.getTimerCount()).toBe(0);
+  jest.useRealTimers();
+});
+
+describe("session", () => {
+  test("session: one connection serves all who ask at once, and stays for those who come later", async () => {
+    const { session, tries } = build();
+    const both = Promise.all([session.acquire(ignore), session.acquire(ignore)]);
+    await settle();
+    tries[0]!.open();
+    await both;
+    session.release(ignore);
+    session.release(ignore);
+    await session.acquire(ignore);
+    expect(tries).toHaveLength(1);
+    expect(session.state).toBe("open");
+    session.close("done");
+  });
+
+  test("session: offers to the proxy with our message limit, and takes its answer", async () => {
+    const { session, tries, posted } = build();
+    await opened(session, tries);
+    const answer = await tries[0]!.options.exchange("v=0\r\na=max-message-size:262144\r\n");
+    expect(answer).toBe("answer");
+    expect(posted).toEqual([{ url: "http://proxy/v1/sessions", body: JSON.stringify({ sdp: "v=0\r\na=max-message-size:16384\r\n" }) }]);
+    session.close("done");
+  });
+
+  test("session: closes after 55 s without use, not while it is used", async () => {
+    const { session, tries } = build();
+    await opened(session, tries);
+    await jest.advanceTimersByTimeAsync(200_000);
+    expect(session.state).toBe("open");
+    session.release(ignore);
+    await jest.advanceTimersByTimeAsync(54_999);
+    expect(session.state).toBe("open");
+    await jest.advanceTimersByTimeAsync(1);
+    expect(session.state).toBe("closed");
+    expect(tries[0]!.closed).toBe(true);
+  });
+
+  test("session: gives a try up after 5 s and tries three times, each with a new connection", async () => {
+    const { session, tries, failures } = build();
+    const acquired = session.acquire(ignore).catch((error: Error) => error.message);
+    await jest.advanceTimersByTimeAsync(4999);
+    expect(tries).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(5000 * 3 + 1000);
+    expect(await acquired).toBe("No session to proxy one: no channel within 5000 ms");
+    expect(tries).toHaveLength(3);
+    expect(failures).toEqual(["no channel within 5000 ms"]);
+    session.release(ignore);
+  });
+
+  test("session: an answer that fails now and then is made good by the second try", async () => {
+    const { session, tries } = build();
+    const acquired = session.acquire(ignore);
+    await settle();
+    tries[0]!.fail(new Error("the answer was not taken"));
+    await jest.advanceTimersByTimeAsync(150);
+    tries[1]!.open();
+    await acquired;
+    expect(session.state).toBe("open");
+    session.close("done");
+  });
+
+  test("session: does not insist when the proxy refuses", async () => {
+    const { session, tries, failures } = build(() => Response.json({ error: { kind: "draining", message: "going down" } }, { status: 503 }));
+    const acquired = session.acquire(ignore).catch((error: Error) => error.message);
+    await settle();
+    await tries[0]!.options.exchange("offer").catch(tries[0]!.fail);
+    expect(await acquired).toMatch(/the proxy answered 503 going down/);
+    expect(failures).toHaveLength(1);
+  });
+
+  test("session: whoever uses it is told once that it is lost; the next one gets a new connection", async () => {
+    const { session, tries, failures } = build();
+    const lost: string[] = [];
+    const onLost = (reason: string): void => void lost.push(reason);
+    await opened(session, tries, onLost);
+    tries[0]!.options.onClosed("gone");
+    tries[0]!.options.onClosed("gone twice");
+    session.release(onLost);
+    expect(lost).toEqual(["gone"]);
+    expect(failures).toEqual(["gone"]);
+    await opened(session, tries);
+    expect(tries).toHaveLength(2);
+    expect(session.state).toBe("open");
+    session.close("done");
+  });
+
+  test("session: closing while it connects leaves nothing open", async () => {
+    const { session, tries, pool } = build();
+    const acquired = session.acquire(ignore).catch((error: Error) => error.message);
+    await settle();
+    pool.close();
+    expect(await acquired).toMatch(/The client was closed/);
+    expect(tries).toHaveLength(1);
+  });
+});

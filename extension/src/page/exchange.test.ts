@@ -1,0 +1,147 @@
+import type { ByteRange, ToPage } from "../shared/messages";
+import { Exchange, FIRST_BYTE_MS, STALL_MS, type ExchangeEvents } from "./exchange";
+import type { Link, LinkListener } from "./link";
+
+const MEDIA = "https://media.example/a.mp4";
+const HEAD: ToPage = { type: "head", id: 1, status: 200, statusText: "OK", headers: [["etag", '"v1"']], responseType: "cors", totalBytes: 1000 };
+const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
+
+interface Native {
+  status?: number;
+  headers?: Record<string, string>;
+  bytes?: Uint8Array<ArrayBuffer>;
+}
+
+function make(native: Native | Error = {}, range: ByteRange | null = null) {
+  let listener: LinkListener | undefined;
+  const seen = { events: [] as string[], bytes: [] as number[], credit: 0, aborts: 0, direct: 0, ranges: [] as (string | null)[] };
+  const clock = { nowMs: 0 };
+  const link = {
+    env: { nowMs: () => clock.nowMs },
+    noteDirect: (bytes: number) => (seen.direct += bytes),
+    call: (_url: string, _range: unknown, given: LinkListener) => {
+      listener = given;
+      return { credit: (bytes: number) => (seen.credit += bytes), abort: () => seen.aborts++ };
+    },
+  } as unknown as Link;
+  const nativeFetch = (async (_url: string, init: RequestInit) => {
+    seen.ranges.push(new Headers(init.headers).get("range"));
+    if (native instanceof Error) throw native;
+    const headers = { etag: '"v1"', ...native.headers };
+    return new Response(native.bytes ?? WHOLE.slice(400), { status: native.status ?? 206, headers });
+  }) as typeof fetch;
+  const events: ExchangeEvents = {
+    native: () => seen.events.push("native"),
+    head: () => seen.events.push("head"),
+    bytes: (bytes) => seen.bytes.push(...bytes),
+    end: () => seen.events.push("end"),
+    error: () => seen.events.push("error"),
+  };
+  const exchange = new Exchange(link, nativeFetch, { url: MEDIA, range }, events);
+  const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
+  const data = (start: number, end: number): ToPage => ({ type: "data", id: 1, buffer: WHOLE.slice(start, end).buffer });
+  return { exchange, seen, clock, receive, data, lose: () => listener?.lost(), tick: () => listener?.tick(clock.nowMs) };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+
+describe("exchange: carried by the transport", () => {
+  test("head, bytes and end are handed on, and credit is given for what was taken", () => {
+    const { exchange, seen, receive, data } = make();
+    receive(HEAD, data(0, 600));
+    exchange.credit();
+    receive(data(600, 1000), { type: "end", id: 1 });
+    exchange.credit();
+    expect([seen.events, seen.bytes, seen.credit]).toEqual([["head", "end"], [...WHOLE], 600]);
+  });
+
+  test("sent back before the head it is the caller's own", () => {
+    const { seen, receive } = make();
+    receive({ type: "native", id: 1, reason: "cors" });
+    expect([seen.events, seen.ranges]).toEqual([["native"], []]);
+  });
+
+  test("aborted it hears nothing more", () => {
+    const { exchange, seen, receive, data, lose } = make();
+    receive(HEAD);
+    exchange.abort();
+    receive(data(0, 10));
+    lose();
+    expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], 1]);
+  });
+
+  test("without a first byte for too long it is the caller's own", () => {
+    const { seen, clock, tick } = make();
+    clock.nowMs = FIRST_BYTE_MS;
+    tick();
+    expect(seen.events).toEqual([]);
+    clock.nowMs += 1;
+    tick();
+    expect([seen.events, seen.aborts]).toEqual([["native"], 1]);
+  });
+
+  test("a page that does not read is no stall", async () => {
+    const { seen, clock, receive, data, tick } = make();
+    receive(HEAD, data(0, 400));
+    clock.nowMs = 10 * STALL_MS;
+    tick();
+    await settle();
+    expect([seen.events, seen.ranges]).toEqual([["head"], []]);
+  });
+});
+
+describe("exchange: finished natively", () => {
+  const failures: [string, (made: ReturnType<typeof make>) => void][] = [
+    ["the transport fails", ({ receive }) => receive({ type: "failed", id: 1, reason: "gone" })],
+    ["the transport is lost", ({ lose }) => lose()],
+    ["the body ends early", ({ receive }) => receive({ type: "end", id: 1 })],
+    ["the body stalls", ({ exchange, clock, tick }) => {
+      exchange.credit();
+      clock.nowMs = STALL_MS + 1;
+      tick();
+    }],
+  ];
+
+  test.each(failures)("from the delivered offset when %s", async (_name, fail) => {
+    const made = make();
+    made.receive(HEAD, made.data(0, 400));
+    fail(made);
+    await settle();
+    expect([made.seen.events, made.seen.bytes, made.seen.ranges, made.seen.direct]).toEqual([["head", "end"], [...WHOLE], ["bytes=400-"], 600]);
+  });
+
+  test("within the range that was asked for", async () => {
+    const { seen, receive, data } = make({}, { start: 5000, end: 5999 });
+    receive({ ...HEAD, status: 206 }, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    await settle();
+    expect([seen.events, seen.ranges]).toEqual([["head", "end"], ["bytes=5400-5999"]]);
+  });
+
+  test("an origin without ranges sends all, and what was delivered is skipped", async () => {
+    const { seen, receive, data } = make({ status: 200, bytes: WHOLE, headers: { "content-length": "1000" } });
+    receive(HEAD, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    await settle();
+    expect([seen.events, seen.bytes]).toEqual([["head", "end"], [...WHOLE]]);
+  });
+
+  test.each<[string, Native | Error]>([
+    ["the file has changed", { headers: { etag: '"v2"' } }],
+    ["the length has changed", { headers: { "content-length": "599" } }],
+    ["the rest is short", { bytes: WHOLE.slice(400, 900) }],
+    ["the origin says 404", { status: 404 }],
+    ["the network is down", new TypeError("Failed to fetch")],
+  ])("is an error when %s", async (_name, native) => {
+    const { seen, receive, data } = make(native);
+    receive(HEAD, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    await settle();
+    expect(seen.events).toEqual(["head", "error"]);
+  });
+
+  test("nothing is fetched when all was delivered", async () => {
+    const { seen, receive, data, lose } = make();
+    receive(HEAD, data(0, 1000));
+    lose();
+    await settle();
+    expect([seen.events, seen.ranges]).toEqual([["head", "end"], []]);
+  });
+});

@@ -1,0 +1,195 @@
+import type { ToPage, ToTransport } from "../shared/messages";
+import { Link, PORT_READY_MS, SIGN_OF_LIFE_MS, type LinkListener, type PortLike } from "./link";
+
+/** A clock whose timers run when it is moved on. */
+class Clock {
+  nowMs = 0;
+  #timers: { atMs: number; callback: () => void }[] = [];
+  set = (callback: () => void, ms: number): unknown => {
+    const timer = { atMs: this.nowMs + ms, callback };
+    this.#timers.push(timer);
+    return timer;
+  };
+  clear = (timer: unknown): void => {
+    this.#timers = this.#timers.filter((known) => known !== timer);
+  };
+  get timerCount(): number {
+    return this.#timers.length;
+  }
+  advance(ms: number): void {
+    const untilMs = this.nowMs + ms;
+    for (;;) {
+      const next = this.#timers.filter(({ atMs }) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined) break;
+      this.clear(next);
+      this.nowMs = next.atMs;
+      next.callback();
+    }
+    this.nowMs = untilMs;
+  }
+}
+
+class Port implements PortLike {
+  sent: ToTransport[] = [];
+  closed = false;
+  onmessage: ((event: MessageEvent) => void) | null = null;
+  postMessage(message: ToTransport): void {
+    this.sent.push(message);
+  }
+  close(): void {
+    this.closed = true;
+  }
+  receive(message: ToPage): void {
+    this.onmessage?.({ data: message } as MessageEvent);
+  }
+}
+
+function make() {
+  const clock = new Clock();
+  const calls = { summon: 0, connected: 0 };
+  const link = new Link({
+    summon: () => void calls.summon++,
+    connected: () => void calls.connected++,
+    nowMs: () => clock.nowMs,
+    setTimeout: clock.set,
+    clearTimeout: clock.clear,
+  });
+  return { clock, calls, link };
+}
+
+async function makeReady() {
+  const made = make();
+  const ready = made.link.ready();
+  const port = new Port();
+  made.link.attach(port);
+  port.receive({ type: "hello" });
+  expect(await ready).toBe(true);
+  return { ...made, port };
+}
+
+function listener(): LinkListener & { heard: string[] } {
+  const heard: string[] = [];
+  return { heard, message: ({ type }) => heard.push(type), lost: () => heard.push("lost"), tick: () => undefined };
+}
+
+describe("link: the way is decided once", () => {
+  test("a port that says hello makes it ready", async () => {
+    const { link, calls } = await makeReady();
+    expect([link.state, calls.summon, calls.connected]).toEqual(["ready", 1, 1]);
+    expect(await link.ready()).toBe(true);
+  });
+
+  test("without a sign of life the page stays native", async () => {
+    const { link, clock, calls } = make();
+    const ready = link.ready();
+    clock.advance(SIGN_OF_LIFE_MS);
+    expect(await ready).toBe(false);
+    link.attach(new Port());
+    expect([link.state, await link.ready(), calls.summon]).toEqual(["native", false, 1]);
+  });
+
+  test("a frame that shows a sign of life gets more time, but not for ever", async () => {
+    const { link, clock } = make();
+    const ready = link.ready();
+    clock.advance(SIGN_OF_LIFE_MS - 1);
+    link.signOfLife();
+    clock.advance(PORT_READY_MS - 1);
+    expect(link.state).toBe("connecting");
+    clock.advance(1);
+    expect(await ready).toBe(false);
+  });
+
+  test("warming up sets no deadline, the first need does", () => {
+    const { link, clock } = make();
+    link.warm();
+    clock.advance(10_000);
+    expect(link.state).toBe("connecting");
+    void link.ready();
+    clock.advance(SIGN_OF_LIFE_MS);
+    expect(link.state).toBe("native");
+  });
+
+  test("a second port is closed at once", async () => {
+    const { link, port } = await makeReady();
+    const second = new Port();
+    link.attach(second);
+    expect([second.closed, port.closed]).toEqual([true, false]);
+  });
+
+  test("switched off and on again it starts anew", async () => {
+    const { link, port } = await makeReady();
+    link.switch(false);
+    expect([link.isNative, port.closed]).toEqual([true, true]);
+    link.switch(true);
+    expect(link.state).toBe("idle");
+  });
+});
+
+describe("link: calls and their end", () => {
+  test("messages reach the call with their id only", async () => {
+    const { link, port } = await makeReady();
+    const [one, two] = [listener(), listener()];
+    link.call("http://a.example/1.mp4", null, one);
+    link.call("http://a.example/2.mp4", { start: 0, end: 9 }, two);
+    port.receive({ type: "end", id: 2 });
+    port.receive({ type: "data", id: 1, buffer: new ArrayBuffer(1) });
+    port.receive({ type: "data", id: 7, buffer: new ArrayBuffer(1) });
+    expect([one.heard, two.heard]).toEqual([["data"], ["end"]]);
+  });
+
+  test("an aborted call tells the transport once and hears nothing more", async () => {
+    const { link, port } = await makeReady();
+    const one = listener();
+    const call = link.call("http://a.example/1.mp4", null, one);
+    call.abort();
+    call.abort();
+    call.credit(5);
+    port.receive({ type: "end", id: 1 });
+    expect(port.sent.map(({ type }) => type)).toEqual(["get", "abort"]);
+    expect(one.heard).toEqual([]);
+  });
+
+  test("a transport that answers no ping is lost, and its calls are told", async () => {
+    const { link, clock, port } = await makeReady();
+    const one = listener();
+    link.call("http://a.example/1.mp4", null, one);
+    clock.advance(2000);
+    expect(one.heard).toEqual([]);
+    clock.advance(500);
+    expect([one.heard, port.closed, link.state]).toEqual([["lost"], true, "idle"]);
+  });
+
+  test("any message keeps it alive", async () => {
+    const { link, clock, port } = await makeReady();
+    const one = listener();
+    link.call("http://a.example/1.mp4", null, one);
+    for (let second = 0; second < 20; second++) {
+      clock.advance(1000);
+      port.receive({ type: "pong", token: 1 });
+    }
+    expect(one.heard).toEqual([]);
+  });
+
+  test("after three losses the page stays native", async () => {
+    const { link, clock } = make();
+    for (let loss = 1; loss <= 3; loss++) {
+      const ready = link.ready();
+      const port = new Port();
+      link.attach(port);
+      port.receive({ type: "hello" });
+      expect(await ready).toBe(true);
+      link.call("http://a.example/1.mp4", null, listener());
+      clock.advance(3000);
+    }
+    expect(link.state).toBe("native");
+  });
+
+  test("no timer runs while nothing is asked for", async () => {
+    const { link, clock, port } = await makeReady();
+    expect(clock.timerCount).toBe(0);
+    link.call("http://a.example/1.mp4", null, listener());
+    port.receive({ type: "end", id: 1 });
+    clock.advance(1000);
+    expect(clock.timerCount).toBe(0);
+  });
+});

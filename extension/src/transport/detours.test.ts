@@ -1,0 +1,56 @@
+import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS } from "./detours";
+
+const make = (): Detours => new Detours(() => 1_000_000);
+
+describe("detours: a site that fails again and again rests from the proxies", () => {
+  test("not before the third failure in a row, and only for a while", () => {
+    const detours = make();
+    let nowMs = 0;
+    for (let failure = 1; failure <= FAILURES_MAX; failure++) {
+      expect(detours.isDirect("a.example", nowMs)).toBe(false);
+      nowMs += FAILURE_APART_MS;
+      detours.noteFailure("a.example", nowMs);
+    }
+    expect(detours.isDirect("a.example", nowMs + REST_MS - 1)).toBe(true);
+    expect(detours.isDirect("b.example", nowMs)).toBe(false);
+    expect(detours.isDirect("a.example", nowMs + REST_MS)).toBe(false);
+  });
+
+  test("failures close together count once", () => {
+    const detours = make();
+    for (let failure = 0; failure < 10; failure++) detours.noteFailure("a.example", failure);
+    expect(detours.isDirect("a.example", 100)).toBe(false);
+  });
+
+  test("a success in between starts the count anew", () => {
+    const detours = make();
+    for (let failure = 1; failure <= 2 * FAILURES_MAX; failure++) {
+      detours.noteFailure("a.example", failure * FAILURE_APART_MS);
+      if (failure % 2 === 0) detours.noteSuccess("a.example");
+    }
+    expect(detours.isDirect("a.example", 100_000)).toBe(false);
+  });
+});
+
+describe("detours: what the popup shows", () => {
+  test("a fallback counts and tells why, until something comes through again", () => {
+    const detours = make();
+    detours.noteFallback("noProxies", "none");
+    expect([detours.fallbacks, detours.trouble?.kind]).toEqual([1, "noProxies"]);
+    detours.noteSuccess("a.example");
+    expect([detours.fallbacks, detours.trouble]).toEqual([1, null]);
+  });
+
+  test("what does not belong to the proxies is no fallback", () => {
+    const detours = make();
+    detours.noteFallback("rule", "");
+    detours.noteFallback("direct-mode", "");
+    expect([detours.fallbacks, detours.trouble]).toEqual([0, null]);
+  });
+
+  test("a page's claim of bytes is bounded", () => {
+    const detours = make();
+    detours.noteDirect(Number.MAX_SAFE_INTEGER);
+    expect(detours.directBytes).toBe(2 ** 32);
+  });
+});

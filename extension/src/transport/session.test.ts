@@ -1,0 +1,178 @@
+import type { ToPage } from "../shared/messages";
+import { CREDIT_BYTES } from "../shared/messages";
+import { BUILT_IN, type Settings } from "../shared/settings";
+import { Detours } from "./detours";
+import { EXCHANGES_PER_PORT_MAX, INVALID_MESSAGES_MAX, PortSession, type CarriedDownload, type Carrier, type SessionPort } from "./session";
+
+const PAGE = "https://page.example";
+const OPEN = { "content-type": "video/mp4", "access-control-allow-origin": "*" };
+
+class Port implements SessionPort {
+  heard: ToPage[] = [];
+  closed = false;
+  onmessage: ((event: MessageEvent) => void) | null = null;
+  postMessage(message: ToPage): void {
+    this.heard.push(message);
+  }
+  close(): void {
+    this.closed = true;
+  }
+  send(data: unknown): void {
+    this.onmessage?.({ data } as MessageEvent);
+  }
+  types(): string[] {
+    return this.heard.slice(1).map(({ type }) => type);
+  }
+}
+
+interface Given {
+  status?: number;
+  headers?: Record<string, string>;
+  bytes?: number;
+  headError?: Error;
+  bodyError?: Error;
+}
+
+function download({ status = 200, headers = OPEN, bytes = 10, headError, bodyError }: Given, aborted: unknown[]): CarriedDownload {
+  const head = headError ? Promise.reject(headError) : Promise.resolve({ status, headers, totalBytes: bytes });
+  head.catch(() => undefined);
+  let left = bytes;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = Math.min(left, 100_000);
+      left -= piece;
+      if (piece > 0) controller.enqueue(new Uint8Array(piece));
+      else if (bodyError) controller.error(bodyError);
+      else controller.close();
+    },
+  }, { highWaterMark: 0 });
+  return { head, body, abort: (reason) => aborted.push(reason) };
+}
+
+function make(given: Given = {}, settings: Partial<Settings> = {}) {
+  const port = new Port();
+  const asked: { url: string; options: Parameters<Carrier["get"]>[1] }[] = [];
+  const aborted: unknown[] = [];
+  const detours = new Detours(() => 0);
+  const session: PortSession = new PortSession(port, PAGE, {
+    settings: () => ({ ...BUILT_IN, ...settings }),
+    carrier: () => ({
+      get: (url, options) => {
+        asked.push({ url, options });
+        return download(given, aborted);
+      },
+    }),
+    detours,
+    activeCount: () => session.activeCount,
+    changed: () => undefined,
+    nowMs: () => 0,
+  });
+  return { port, asked, aborted, detours, session };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({ type: "get", id, url, range });
+
+describe("session: a request that may be carried", () => {
+  test("is answered with head, data in pieces of at most 64 KiB, and end", async () => {
+    const { port, asked } = make({ bytes: 150_000 });
+    port.send(get(7, "https://media.example/a.mp4?x", { start: 5, end: 150_004 }));
+    await settle();
+    expect(asked[0]).toEqual({ url: "https://media.example/a.mp4?x", options: { mode: "coded-mutp", connections: 4, range: { start: 5, end: 150_004 }, allowFallback: false } });
+    expect(port.heard[0]).toEqual({ type: "hello" });
+    expect(port.heard[1]).toEqual({
+      type: "head", id: 7, status: 200, statusText: "OK", responseType: "cors", totalBytes: 150_000, headers: [["content-type", "video/mp4"], ["content-length", "150000"]],
+    });
+    const sizes = port.heard.flatMap((message) => (message.type === "data" ? [message.buffer.byteLength] : []));
+    expect([Math.max(...sizes), sizes.reduce((sum, size) => sum + size, 0)]).toEqual([65_536, 150_000]);
+    expect(port.types().at(-1)).toBe("end");
+  });
+
+  test("an empty body has a head and an end", async () => {
+    const { port } = make({ bytes: 0 });
+    port.send(get());
+    await settle();
+    expect(port.types()).toEqual(["head", "end"]);
+  });
+
+  test("stops at the page's credit and goes on with more", async () => {
+    const { port } = make({ bytes: CREDIT_BYTES + 500_000 });
+    const sent = (): number => port.heard.reduce((sum, message) => sum + (message.type === "data" ? message.buffer.byteLength : 0), 0);
+    port.send(get());
+    await settle();
+    expect(sent()).toBeGreaterThanOrEqual(CREDIT_BYTES);
+    expect(sent()).toBeLessThan(CREDIT_BYTES + 65_536);
+    port.send({ type: "credit", id: 1, bytes: CREDIT_BYTES });
+    await settle();
+    expect([sent(), port.types().at(-1)]).toEqual([CREDIT_BYTES + 500_000, "end"]);
+  });
+
+  test("an abort ends the download, also while it waits for credit", async () => {
+    const { port, aborted, session } = make({ bytes: 2 * CREDIT_BYTES });
+    port.send(get());
+    await settle();
+    port.send({ type: "abort", id: 1 });
+    await settle();
+    expect([aborted.length, session.activeCount, port.types().at(-1)]).toEqual([1, 0, "data"]);
+  });
+
+  test("a failure in the middle says so, one before the head sends it back", async () => {
+    const broken = make({ bytes: 100, bodyError: new Error("gone") });
+    broken.port.send(get());
+    const dead = make({ headError: new Error("no proxy") });
+    dead.port.send(get());
+    await settle();
+    expect([broken.port.types(), dead.port.types()]).toEqual([["head", "data", "failed"], ["native"]]);
+    expect([broken.detours.fallbacks, dead.detours.fallbacks]).toEqual([1, 1]);
+  });
+});
+
+describe("session: a request that may not", () => {
+  test.each([
+    ["file:///etc/passwd.mp4"], ["chrome-extension://x/y.mp4"], ["https://media.example/a.json"], ["https://u:p@media.example/a.mp4"], ["nonsense"],
+  ])("%s is sent back and nothing is asked for", async (url) => {
+    const { port, asked } = make();
+    port.send(get(1, url));
+    await settle();
+    expect([port.types(), asked.length]).toEqual([["native"], 0]);
+  });
+
+  test.each([[{}], [{ "access-control-allow-origin": "https://other.example" }], [{ "access-control-allow-origin": "null" }]])(
+    "an answer with %j is not shown to another origin",
+    async (headers) => {
+      const { port, aborted } = make({ headers });
+      port.send(get());
+      await settle();
+      expect([port.types(), aborted.length]).toEqual([["native"], 1]);
+    },
+  );
+
+  test.each([401, 403, 429, 500, 302])("status %d is the page's own to hear", async (status) => {
+    const { port } = make({ status });
+    port.send(get());
+    await settle();
+    expect(port.types()).toEqual(["native"]);
+  });
+
+  test.each([[{ enabled: false }], [{ mode: "direct" as const }]])("%j sends everything back", async (settings) => {
+    const { port, asked, detours } = make({}, settings);
+    port.send(get());
+    await settle();
+    expect([port.types(), asked.length, detours.trouble]).toEqual([["native"], 0, null]);
+  });
+
+  test(`${EXCHANGES_PER_PORT_MAX} at once are carried, one more is not`, async () => {
+    const { port, asked } = make({ bytes: 2 * CREDIT_BYTES });
+    for (let id = 0; id <= EXCHANGES_PER_PORT_MAX; id++) port.send(get(id));
+    await settle();
+    expect([asked.length, port.types().filter((type) => type === "native").length]).toEqual([EXCHANGES_PER_PORT_MAX, 1]);
+  });
+
+  test(`${INVALID_MESSAGES_MAX - 1} messages that make no sense are dropped, with one more the port is closed`, () => {
+    const { port } = make();
+    for (let count = 1; count < INVALID_MESSAGES_MAX; count++) port.send({ type: "settings", origoUrl: "https://evil.example" });
+    expect(port.closed).toBe(false);
+    port.send(null);
+    expect([port.closed, port.onmessage]).toEqual([true, null]);
+  });
+});

@@ -1,0 +1,271 @@
+/**
+ * Chunks: shared fetches and their cache. All who ask for the same URL and range read one buffer while it fills; what
+ * the origin allows to keep stays for a short while, least recently used out first. Memory is bounded: `cacheBytes`
+ * for what is kept, `pinnedBytesMax` for what is being read. A fetch ends when its last reader leaves.
+ * Not here: what may be fetched (egress/), how bytes go out (session.ts, delivery.ts).
+ */
+import { LIMITS, type ChunkSource, type Rejection, type ResponseHead } from "@tributary/protocol";
+import { keepMsOf } from "./cache-control";
+import { EgressError, egressError } from "./egress/error";
+import type { Egress, OriginResponse } from "./egress/fetch";
+import { rangeHeader, type RangeRequest } from "./egress/range";
+
+/** How a reader hears of its chunk. Never called before `open` returned, nor after the lease was closed. */
+export interface ChunkListener {
+  onHead(head: ResponseHead, source: ChunkSource): void;
+  /** More bytes can be viewed, or the last ones. */
+  onGrowth(): void;
+  /** Before or after the head; the last call. */
+  onFailure(rejection: Rejection): void;
+  /**
+   * The body is too long to be shared, or of unknown length: `response` is this reader's alone now, to read or to
+   * cancel. The last call. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
+   */
+  onUnshareable?(head: Omit<ResponseHead, "totalBytes">, response: OriginResponse): void;
+}
+
+/** A reader's hold on a chunk. Close it once; then nothing is told any more. */
+export interface Lease {
+  close(): void;
+}
+
+export interface ChunkStats {
+  /** Body bytes received from origins. */
+  originBytes: number;
+  /** Requests answered without a fetch of their own. */
+  cacheHits: number;
+  cacheBytes: number;
+}
+
+export interface ChunkStoreOptions {
+  egress: Pick<Egress, "fetch" | "vet">;
+  cacheBytes: number;
+  pinnedBytesMax?: number;
+  nowMs?: () => number;
+}
+
+/** Of the origin's headers, what a client is told. */
+const HEADER_NAMES = [
+  "content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control", "access-control-allow-origin",
+];
+const PINNED_BYTES_MAX = 256 * 1024 * 1024;
+
+interface Chunk {
+  readonly key: string;
+  readonly readers: Set<Reader>;
+  readonly cancel: AbortController;
+  head: ResponseHead | undefined;
+  body: GrowingBody | undefined;
+  /** From its last byte on; 0 = share while it is being fetched, then forget. */
+  keepMs: number;
+  /** Defined once complete. */
+  expiresMs: number | undefined;
+}
+
+interface Reader {
+  readonly chunk: Chunk;
+  readonly listener: ChunkListener;
+  told: boolean;
+}
+
+export class ChunkStore {
+  /** By key, least recently used first. */
+  private readonly chunks = new Map<string, Chunk>();
+  private readonly counts = { originBytes: 0, cacheHits: 0 };
+  private pinnedBytes = 0;
+  private keptBytes = 0;
+  private readonly pinnedBytesMax: number;
+  private readonly nowMs: () => number;
+
+  constructor(private readonly options: ChunkStoreOptions) {
+    this.pinnedBytesMax = options.pinnedBytesMax ?? PINNED_BYTES_MAX;
+    this.nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  get stats(): ChunkStats {
+    return { ...this.counts, cacheBytes: this.keptBytes };
+  }
+
+  /** Joins the chunk or starts its fetch. Throws an `EgressError` when the policy refuses the URL. */
+  open(url: string, range: RangeRequest | undefined, listener: ChunkListener): Lease {
+    const key = `${range ? rangeHeader(range) : ""} ${this.options.egress.vet(url).href}`;
+    const known = this.find(key);
+    const chunk = known ?? newChunk(key);
+    const reader: Reader = { chunk, listener, told: false };
+    if (known) this.counts.cacheHits++;
+    this.join(reader);
+    if (!known) {
+      this.chunks.set(key, chunk);
+      void this.fill(chunk, url, range);
+    } else if (chunk.body) setImmediate(() => this.tell(reader, { ...chunk.head!, serverFetchMs: 0 }));
+    return { close: () => this.leave(reader) };
+  }
+
+  /** Ends all fetches; readers are told. */
+  close(): void {
+    for (const chunk of [...this.chunks.values()]) chunk.cancel.abort();
+  }
+
+  private find(key: string): Chunk | undefined {
+    const chunk = this.chunks.get(key);
+    if (!chunk) return undefined;
+    if (chunk.expiresMs !== undefined && chunk.expiresMs <= this.nowMs()) {
+      this.forget(chunk);
+      return undefined;
+    }
+    this.chunks.delete(key);
+    this.chunks.set(key, chunk);
+    return chunk;
+  }
+
+  private join(reader: Reader): void {
+    const { chunk } = reader;
+    if (chunk.readers.size === 0 && chunk.body) this.pinnedBytes += chunk.body.totalBytes;
+    chunk.readers.add(reader);
+  }
+
+  private leave(reader: Reader): void {
+    const { chunk } = reader;
+    if (!chunk.readers.delete(reader) || chunk.readers.size > 0) return;
+    if (chunk.body) this.pinnedBytes -= chunk.body.totalBytes;
+    if (chunk.expiresMs !== undefined) return;
+    this.forget(chunk);
+    chunk.cancel.abort();
+  }
+
+  private tell(reader: Reader, head: ResponseHead): void {
+    if (reader.told || !reader.chunk.readers.has(reader)) return;
+    reader.told = true;
+    reader.listener.onHead(head, reader.chunk.body!);
+    if (reader.chunk.readers.has(reader)) reader.listener.onGrowth();
+  }
+
+  private async fill(chunk: Chunk, url: string, range: RangeRequest | undefined): Promise<void> {
+    try {
+      const response = await this.options.egress.fetch(url, range, chunk.cancel.signal);
+      if (chunk.readers.size === 0) return response.cancel();
+      const head = headOf(response);
+      const unshareable = unshareableReason(response);
+      if (unshareable) return this.handOver(chunk, head, response, unshareable);
+      if (!this.makeRoom(chunk, { ...head, totalBytes: response.totalBytes! })) return response.cancel();
+      chunk.keepMs = keepMsOf(response.status, response.headers);
+      for await (const bytes of response.body) this.grow(chunk, bytes);
+      this.complete(chunk);
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      this.fail(chunk, error.rejection);
+    }
+  }
+
+  /** Allocates the body and tells the readers the head; false when there is no memory left for it. */
+  private makeRoom(chunk: Chunk, head: ResponseHead): boolean {
+    const wanted = this.pinnedBytes + head.totalBytes;
+    if (wanted > this.pinnedBytesMax) {
+      const message = `The proxy is busy with other chunks: they would fill ${wanted} bytes, limit ${this.pinnedBytesMax}. Try again.`;
+      this.fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.pinnedBytesMax });
+      return false;
+    }
+    chunk.head = head;
+    chunk.body = new GrowingBody(head.totalBytes);
+    this.pinnedBytes += head.totalBytes;
+    for (const reader of [...chunk.readers]) this.tell(reader, head);
+    return true;
+  }
+
+  private grow(chunk: Chunk, bytes: Uint8Array): void {
+    this.counts.originBytes += bytes.length;
+    chunk.body!.append(bytes);
+    for (const reader of [...chunk.readers]) if (chunk.readers.has(reader) && reader.told) reader.listener.onGrowth();
+  }
+
+  private complete(chunk: Chunk): void {
+    const bytes = chunk.body!.totalBytes;
+    if (this.chunks.get(chunk.key) !== chunk) return;
+    if (chunk.keepMs <= 0 || bytes > this.options.cacheBytes) {
+      this.chunks.delete(chunk.key);
+    } else {
+      chunk.expiresMs = this.nowMs() + chunk.keepMs;
+      this.keptBytes += bytes;
+      this.evict();
+    }
+  }
+
+  private evict(): void {
+    for (const chunk of this.chunks.values()) {
+      if (this.keptBytes <= this.options.cacheBytes) return;
+      if (chunk.expiresMs !== undefined) this.forget(chunk);
+    }
+  }
+
+  /** Nobody finds it from here on; who reads it goes on. */
+  private forget(chunk: Chunk): void {
+    if (this.chunks.get(chunk.key) !== chunk) return;
+    this.chunks.delete(chunk.key);
+    if (chunk.expiresMs !== undefined) this.keptBytes -= chunk.body!.totalBytes;
+  }
+
+  private fail(chunk: Chunk, rejection: Rejection): void {
+    this.forget(chunk);
+    for (const reader of [...chunk.readers]) {
+      if (!chunk.readers.has(reader)) continue;
+      this.leave(reader);
+      reader.listener.onFailure(rejection);
+    }
+  }
+
+  /** To the first reader that can stream it; the others would each need the body from its start. */
+  private handOver(chunk: Chunk, head: Omit<ResponseHead, "totalBytes">, response: OriginResponse, reason: Rejection): void {
+    const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
+    if (taker) chunk.readers.delete(taker);
+    this.fail(chunk, reason);
+    if (!taker) return response.cancel();
+    taker.listener.onUnshareable!(head, { ...response, body: this.counted(response.body) });
+  }
+
+  private async *counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const bytes of body) {
+      this.counts.originBytes += bytes.length;
+      yield bytes;
+    }
+  }
+}
+
+/** One buffer of the announced length that fills from its start. */
+class GrowingBody implements ChunkSource {
+  private readonly buffer: Uint8Array;
+  availableBytes = 0;
+
+  constructor(readonly totalBytes: number) {
+    this.buffer = Buffer.allocUnsafeSlow(totalBytes);
+  }
+  view(start: number, end: number): Uint8Array {
+    if (start < 0 || end > this.availableBytes || start > end) {
+      throw new RangeError(`view: got ${start}..${end}, available ${this.availableBytes}`);
+    }
+    return this.buffer.subarray(start, end);
+  }
+  append(bytes: Uint8Array): void {
+    this.buffer.set(bytes, this.availableBytes);
+    this.availableBytes += bytes.length;
+  }
+}
+
+function newChunk(key: string): Chunk {
+  return { key, readers: new Set(), cancel: new AbortController(), head: undefined, body: undefined, keepMs: 0, expiresMs: undefined };
+}
+
+function headOf({ status, headers, serverFetchMs }: OriginResponse): Omit<ResponseHead, "totalBytes"> {
+  const told: Record<string, string> = {};
+  for (const name of HEADER_NAMES) {
+    const value = headers[name];
+    if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) told[name] = value;
+  }
+  return { status, headers: told, serverFetchMs };
+}
+
+function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefined {
+  const limit = LIMITS.chunkBytesMax;
+  if (totalBytes === undefined) return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
+  if (totalBytes <= limit) return undefined;
+  return { kind: "chunkTooLarge", message: `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`, got: totalBytes, limit };
+}

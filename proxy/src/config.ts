@@ -1,0 +1,86 @@
+/** The environment of a proxy, parsed once by one schema. Every error names the variable, the value and what is allowed. */
+import { hostname } from "node:os";
+import { isIP } from "node:net";
+import { z } from "zod";
+import { parseHostRule, type HostRule } from "./egress/policy";
+
+export interface PublishedRange {
+  host: string;
+  first: number;
+  last: number;
+}
+
+const PORTS_PROBED_MAX = 1024;
+
+const integer = (max: number) =>
+  z.string().regex(/^\d{1,15}$/, `must be a whole number from 0 to ${max}`).transform(Number).refine((value) => value <= max, `must be a whole number from 0 to ${max}`);
+
+const text = (max: number) => z.string().min(1).max(max, `must be 1 to ${max} characters`);
+
+const address = z.string().refine((value) => isIP(value) !== 0, "must be an IP address");
+
+const httpUrl = z.string().transform((value, context) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const plain = url && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "" && url.hash === "";
+  if (plain) return value.replace(/\/+$/, "");
+  context.addIssue({ code: z.ZodIssueCode.custom, message: "must be an http or https URL without user name, query and fragment" });
+  return z.NEVER;
+});
+
+const hostRules = (anyAllowed: boolean) =>
+  z.string().transform((value, context) => {
+    const rules: HostRule[] = [];
+    for (const item of value.split(",").map((part) => part.trim()).filter((part) => part !== "")) {
+      const rule = parseHostRule(item);
+      if (rule && (anyAllowed || rule.host !== "*")) rules.push(rule);
+      else context.addIssue({ code: z.ZodIssueCode.custom, message: `must be a comma-separated list of HOST or HOST:PORT${anyAllowed ? ", or *" : ""}; ${JSON.stringify(item)} is not` });
+    }
+    return rules;
+  });
+
+const published = z.string().transform((value, context): PublishedRange => {
+  const match = /^([^:\s]+):(\d{1,5})(?:-(\d{1,5}))?$/.exec(value);
+  const [first, last] = [Number(match?.[2]), Number(match?.[3] ?? match?.[2])];
+  if (match && first >= 1 && last <= 65_535 && first <= last && last - first < PORTS_PROBED_MAX) return { host: match[1]!, first, last };
+  context.addIssue({ code: z.ZodIssueCode.custom, message: `must be HOST:FIRST-LAST, at most ${PORTS_PROBED_MAX} ports from 1 to 65535` });
+  return z.NEVER;
+});
+
+const Environment = z.object({
+  HOST: z.string().transform((value) => (value === "localhost" ? "127.0.0.1" : value)).pipe(address).default("127.0.0.1"),
+  PORT: integer(65_535).default("0"),
+  UDP_PORT: integer(65_535).default("0"),
+  PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
+  ORIGO_URL: httpUrl.optional(),
+  ORIGO_SECRET: z.string().min(1).optional(),
+  PUBLIC_URL: httpUrl.optional(),
+  PUBLIC_ADDRESS: address.optional(),
+  PUBLIC_UDP_PORT: integer(65_535).refine((value) => value > 0, "must be a whole number from 1 to 65535").optional(),
+  PROBE_PUBLISHED: published.optional(),
+  ALLOW_HOSTS: hostRules(true).default(""),
+  ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),
+  RATE_BYTES_PER_SEC: integer(Number.MAX_SAFE_INTEGER).default("0"),
+  CACHE_BYTES: integer(Number.MAX_SAFE_INTEGER).default(String(256 * 1024 * 1024)),
+  MAX_SESSIONS: integer(100_000).default("256"),
+}).refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
+  path: ["ORIGO_SECRET"], message: "must be set when ORIGO_URL is: the secret of that Origo",
+});
+
+export type ProxyConfig = z.infer<typeof Environment>;
+
+const SECRETS = new Set(["ORIGO_SECRET"]);
+
+/** Variables that are empty count as not set. Returns the faults, one line each, when there are any. */
+export function parseConfig(env: Record<string, string | undefined>): { config: ProxyConfig } | { faults: string[] } {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
+  const parsed = Environment.safeParse(set);
+  if (parsed.success) return { config: parsed.data };
+  return {
+    faults: parsed.error.issues.map(({ path, message }) => {
+      const name = String(path[0]);
+      const value = set[name];
+      const shown = value === undefined ? "not set" : SECRETS.has(name) ? "(hidden)" : JSON.stringify(value);
+      return `${name}: ${message}; got ${shown}`;
+    }),
+  };
+}

@@ -1,0 +1,142 @@
+/**
+ * Delivery: one response of GET /v1/fetch. Streams a shared chunk while it fills, or a body that cannot be shared
+ * straight from the origin, at the pace of the shaper and of the client. A failure after the head resets the
+ * connection, so that a client never takes a part for the whole.
+ */
+import type { Response } from "express";
+import type { ChunkSource, Rejection, ResponseHead } from "@tributary/protocol";
+import type { ChunkStore, Lease } from "./chunks";
+import { EgressError } from "./egress/error";
+import type { OriginResponse } from "./egress/fetch";
+import type { RangeRequest } from "./egress/range";
+import type { Feeder, Shaper } from "./shaper";
+
+export interface DeliveryOptions {
+  response: Response;
+  url: string;
+  range: RangeRequest | undefined;
+  chunks: Pick<ChunkStore, "open">;
+  shaper: Shaper;
+  /** Called once, when nothing is held any more; with the rejection if it failed. */
+  onEnded: (failure: Rejection | undefined) => void;
+  /** Answers with an error, the head not being sent yet. */
+  refuse: (rejection: Rejection) => void;
+}
+
+const PASSED_ON = ["content-type", "content-range", "etag", "last-modified", "accept-ranges"];
+
+export class Delivery implements Feeder {
+  private lease: Lease | undefined;
+  private source: ChunkSource | undefined;
+  private sentBytes = 0;
+  /** Of an unshareable body: the piece being sent, and who waits for its end. */
+  private piece: Uint8Array | undefined;
+  private onPieceSent: (() => void) | undefined;
+  private waitsForClient = false;
+  private ended = false;
+
+  constructor(private readonly options: DeliveryOptions) {
+    const { response, chunks, url, range, shaper } = options;
+    response.once("close", () => this.end(undefined));
+    try {
+      this.lease = chunks.open(url, range, {
+        onHead: (head, source) => this.start(head, source),
+        onGrowth: () => shaper.wake(this),
+        onFailure: (rejection) => this.fail(rejection),
+        onUnshareable: (head, origin) => void this.stream(head, origin),
+      });
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      this.fail(error.rejection);
+    }
+  }
+
+  feed(budgetBytes: number): number {
+    if (this.ended || this.waitsForClient) return 0;
+    const bytes = this.take(budgetBytes);
+    if (bytes.length > 0) this.write(bytes);
+    if (this.source && this.sentBytes === this.source.totalBytes) this.finish();
+    return bytes.length;
+  }
+
+  private take(budgetBytes: number): Uint8Array {
+    if (this.source) {
+      const end = Math.min(this.source.availableBytes, this.sentBytes + budgetBytes);
+      return this.source.view(this.sentBytes, end);
+    }
+    const bytes = this.piece?.subarray(0, budgetBytes) ?? new Uint8Array(0);
+    this.piece = this.piece?.subarray(bytes.length);
+    if (this.piece?.length === 0) {
+      this.piece = undefined;
+      this.onPieceSent?.();
+    }
+    return bytes;
+  }
+
+  private write(bytes: Uint8Array): void {
+    const { response, shaper } = this.options;
+    this.sentBytes += bytes.length;
+    if (response.write(bytes)) return;
+    this.waitsForClient = true;
+    response.once("drain", () => {
+      this.waitsForClient = false;
+      shaper.wake(this);
+    });
+  }
+
+  private start(head: ResponseHead, source: ChunkSource): void {
+    this.source = source;
+    this.writeHead(head, source.totalBytes);
+    if (source.totalBytes === 0) this.finish();
+  }
+
+  private writeHead({ status, headers, serverFetchMs }: Omit<ResponseHead, "totalBytes">, totalBytes: number | undefined): void {
+    const { response } = this.options;
+    response.status(status);
+    for (const name of PASSED_ON) if (headers[name] !== undefined) response.setHeader(name, headers[name]);
+    const allowed = headers["access-control-allow-origin"];
+    if (allowed !== undefined) response.setHeader("X-Origin-Access-Control-Allow-Origin", allowed);
+    if (totalBytes !== undefined && status !== 204 && status !== 304) response.setHeader("Content-Length", totalBytes);
+    response.setHeader("Server-Timing", `origin;dur=${serverFetchMs.toFixed(1)}`);
+    response.flushHeaders();
+  }
+
+  private async stream(head: Omit<ResponseHead, "totalBytes">, origin: OriginResponse): Promise<void> {
+    try {
+      this.writeHead(head, origin.totalBytes);
+      for await (const piece of origin.body) {
+        if (this.ended) return;
+        this.piece = piece;
+        this.options.shaper.wake(this);
+        await new Promise<void>((resolve) => (this.onPieceSent = resolve));
+      }
+      this.finish();
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      this.fail(error.rejection);
+    }
+  }
+
+  private finish(): void {
+    if (this.ended) return;
+    this.options.response.end();
+    this.end(undefined);
+  }
+
+  private fail(rejection: Rejection): void {
+    if (this.ended) return;
+    const { response, refuse } = this.options;
+    if (response.headersSent) response.destroy();
+    else refuse(rejection);
+    this.end(rejection);
+  }
+
+  private end(failure: Rejection | undefined): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.lease?.close();
+    this.options.shaper.remove(this);
+    this.onPieceSent?.();
+    this.options.onEnded(failure);
+  }
+}

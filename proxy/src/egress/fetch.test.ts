@@ -1,0 +1,212 @@
+import http from "node:http";
+import net, { type AddressInfo } from "node:net";
+import { EgressError } from "./error";
+import { Egress, type EgressOptions, type OriginResponse } from "./fetch";
+import { parseHostRule } from "./policy";
+import type { RangeRequest } from "./range";
+
+const RESOURCE = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251));
+const closers: (() => void)[] = [];
+let hits: { url: string; headers: http.IncomingHttpHeaders }[] = [];
+let base: string;
+let port: number;
+
+/** An origin with one path for each way to behave. */
+const server = http.createServer((request, response) => {
+  const url = request.url!;
+  hits.push({ url, headers: request.headers });
+  const redirect = (location: string, status = 302): void => void response.writeHead(status, { location }).end();
+  if (url === "/ok") response.writeHead(200, { "content-length": RESOURCE.length, etag: '"1"' }).end(RESOURCE);
+  else if (url === "/range") {
+    const [, first, last] = /bytes=(\d+)-(\d+)/.exec(request.headers.range!)!.map(Number) as [number, number, number];
+    const end = Math.min(last, RESOURCE.length - 1);
+    response.writeHead(206, { "content-range": `bytes ${first}-${end}/${RESOURCE.length}` }).end(RESOURCE.subarray(first, end + 1));
+  } else if (url === "/wrong-range") response.writeHead(206, { "content-range": "bytes 1-10/5000" }).end(RESOURCE.subarray(1, 11));
+  else if (url === "/no-content-range") response.writeHead(206).end("x");
+  else if (url === "/416") response.writeHead(416, { "content-range": "bytes */5000", "content-length": 3 }).end("no!");
+  else if (url === "/chunked") response.writeHead(200).write("ab", () => response.end("c"));
+  else if (url === "/short") response.writeHead(200, { "content-length": 5000 }).write(RESOURCE.subarray(0, 100), () => response.destroy());
+  else if (url === "/broken-chunked") response.writeHead(200).write("ab", () => response.destroy());
+  else if (url === "/hang") return;
+  else if (url === "/stall") response.writeHead(200, { "content-length": 5000 }).write("a");
+  else if (url === "/endless") drip(response);
+  else if (url === "/huge-header") response.writeHead(200, { "x-long": "a".repeat(20_000) }).end();
+  else if (url === "/gzip") response.writeHead(200, { "content-encoding": "gzip" }).end("abc");
+  else if (url === "/204") response.writeHead(204).end();
+  else if (url === "/empty") response.writeHead(200, { "content-length": 0 }).end();
+  else if (url === "/loop") redirect("/loop");
+  else if (url === "/loop-a") redirect("/loop-b");
+  else if (url === "/loop-b") redirect("/loop-a");
+  else if (url.startsWith("/hops/")) redirect(url === "/hops/1" ? "/ok" : `/hops/${Number(url.slice(6)) - 1}`, 307);
+  else if (url === "/to-private") redirect("http://10.0.0.1/");
+  else if (url === "/to-other-port") redirect("http://127.0.0.1:1/");
+  else if (url === "/to-file") redirect("file:///etc/passwd");
+  else if (url === "/to-nowhere") redirect("http://[");
+  else response.writeHead(404, { "content-length": 9 }).end("not found");
+});
+
+function drip(response: http.ServerResponse): void {
+  response.writeHead(200);
+  const timer = setInterval(() => response.write(Buffer.alloc(1000)), 5);
+  response.on("close", () => clearInterval(timer));
+}
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  port = (server.address() as AddressInfo).port;
+  base = `http://127.0.0.1:${port}`;
+});
+beforeEach(() => {
+  hits = [];
+});
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function egress(options: Partial<EgressOptions> = {}, allowPrivate = `127.0.0.1:${port}`): Egress {
+  const policy = { allow: [{ host: "*" }], allowPrivate: allowPrivate.split(",").map((rule) => parseHostRule(rule)!), ownAddresses: new Set<string>() };
+  const made = new Egress({ policy, times: { headMs: 400, stallMs: 300, totalMs: 700 }, ...options });
+  closers.push(() => made.close());
+  return made;
+}
+
+const get = (path: string, range?: RangeRequest, from = egress()) => from.fetch(base + path, range, new AbortController().signal);
+
+async function bytesOf(response: OriginResponse): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of response.body) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** The kind of rejection that a promise ends with. */
+async function failure(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(() => undefined, (reason: unknown) => reason);
+  return error instanceof EgressError ? error.rejection.kind : `no EgressError: ${String(error)}`;
+}
+
+test("fetch: a body with its length, asked for without coding and under our own name", async () => {
+  const response = await get("/ok");
+  expect(response).toMatchObject({ status: 200, totalBytes: 5000, headers: { etag: '"1"' } });
+  expect(response.serverFetchMs).toBeGreaterThan(0);
+  expect(await bytesOf(response)).toEqual(RESOURCE);
+  expect(hits[0]!.headers).toMatchObject({ host: `127.0.0.1:${port}`, "user-agent": "tributary-proxy/0.1", "accept-encoding": "identity" });
+  expect(hits[0]!.headers.range).toBeUndefined();
+});
+
+test("fetch: a range, cut at the end of the resource, has the length that Content-Range gives", async () => {
+  const response = await get("/range", { start: 4990, end: 5100 });
+  expect(response).toMatchObject({ status: 206, totalBytes: 10 });
+  expect(await bytesOf(response)).toEqual(RESOURCE.subarray(4990));
+});
+
+test.each([["/404", 404, 9], ["/416", 416, 3], ["/204", 204, 0], ["/empty", 200, 0]])("fetch: %s is a response with status %i", async (path, status, totalBytes) => {
+  const response = await get(path);
+  expect(response).toMatchObject({ status, totalBytes });
+  expect(await bytesOf(response)).toHaveLength(totalBytes);
+});
+
+test("fetch: a chunked body has no length and arrives whole", async () => {
+  const response = await get("/chunked");
+  expect(response.totalBytes).toBeUndefined();
+  expect(String(await bytesOf(response))).toBe("abc");
+});
+
+test.each([
+  ["/wrong-range", "rangeMismatch"],
+  ["/no-content-range", "rangeMismatch"],
+  ["/hang", "originTimeout"],
+  ["/huge-header", "originUnreachable"],
+  ["/gzip", "contentEncoded"],
+  ["/loop", "redirectLoop"],
+  ["/loop-a", "redirectLoop"],
+  ["/hops/4", "tooManyRedirects"],
+  ["/to-private", "egressRefused"],
+  ["/to-other-port", "egressRefused"],
+  ["/to-file", "badUrl"],
+  ["/to-nowhere", "badRedirect"],
+])("fetch: %s is refused as %s", async (path, kind) => {
+  expect(await failure(get(path, { start: 0, end: 9 }))).toBe(kind);
+});
+
+test("fetch: three redirects are followed", async () => {
+  expect((await get("/hops/3")).status).toBe(200);
+  expect(hits).toHaveLength(4);
+});
+
+test.each([["/short", "shortBody"], ["/broken-chunked", "shortBody"], ["/stall", "originStalled"], ["/endless", "originStalled"]])(
+  "fetch: the body of %s ends with %s",
+  async (path, kind) => expect(await failure(get(path).then(bytesOf))).toBe(kind),
+);
+
+test("fetch: a short body's error tells what came and what was announced", async () => {
+  await expect(get("/short").then(bytesOf)).rejects.toMatchObject({ rejection: { got: 100, limit: 5000 } });
+});
+
+test("fetch: an origin that is not there, a name that is not", async () => {
+  const closed = await freePort();
+  expect(await failure(egress({}, `127.0.0.1:${closed}`).fetch(`http://127.0.0.1:${closed}/`, undefined, new AbortController().signal))).toBe("originUnreachable");
+  const nowhere = egress({ resolve: async () => [] });
+  expect(await failure(nowhere.fetch("http://nowhere.test/", undefined, new AbortController().signal))).toBe("dnsFailed");
+});
+
+test("fetch: the vetted address is dialled under the name of the URL", async () => {
+  const pinned = egress({ resolve: async () => ["127.0.0.1"] }, `video.test:${port}`);
+  expect((await pinned.fetch(`http://video.test:${port}/ok`, undefined, new AbortController().signal)).status).toBe(200);
+  expect(hits[0]!.headers.host).toBe(`video.test:${port}`);
+});
+
+test("fetch: a name with one private address among its answers is refused without a connection", async () => {
+  const mixed = egress({ resolve: async () => ["93.184.216.34", "127.0.0.1"] });
+  expect(await failure(mixed.fetch("http://rebind.test/ok", undefined, new AbortController().signal))).toBe("egressRefused");
+  expect(hits).toHaveLength(0);
+});
+
+test("fetch: a connection is used again, and replaced when the origin has closed it meanwhile", async () => {
+  let connections = 0;
+  const sockets: net.Socket[] = [];
+  const origin = http.createServer((_request, response) => void response.writeHead(200, { "content-length": 2 }).end("ok"));
+  origin.on("connection", (socket) => {
+    connections++;
+    sockets.push(socket);
+  });
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  const at = (origin.address() as AddressInfo).port;
+  const from = egress({}, `127.0.0.1:${at}`);
+  const once = async () => String(await bytesOf(await from.fetch(`http://127.0.0.1:${at}/`, undefined, new AbortController().signal)));
+  expect(await once()).toBe("ok");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(await once()).toBe("ok");
+  expect(connections).toBe(1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const socket of sockets) socket.destroy();
+  expect(await once()).toBe("ok");
+  expect(connections).toBe(2);
+  origin.closeAllConnections();
+  origin.close();
+});
+
+test("fetch: giving up before the head and in the body closes the origin's connection", async () => {
+  const early = new AbortController();
+  const waiting = failure(egress().fetch(`${base}/hang`, undefined, early.signal));
+  setTimeout(() => early.abort(), 30);
+  expect(await waiting).toBe("aborted");
+  const later = new AbortController();
+  const response = await egress().fetch(`${base}/endless`, undefined, later.signal);
+  setTimeout(() => later.abort(), 30);
+  expect(await failure(bytesOf(response))).toBe("aborted");
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const open = await new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+  expect(open).toBe(0);
+});
+
+async function freePort(): Promise<number> {
+  const probe = net.createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port: free } = probe.address() as AddressInfo;
+  await new Promise<void>((resolve) => probe.close(() => resolve()));
+  return free;
+}

@@ -1,0 +1,271 @@
+/**
+ * The only way out of a proxy: one GET of a vetted URL. Follows at most three redirects, each vetted again; sends no
+ * header of the client but a range; limits sizes and times; a body that does not have its announced length is an
+ * error. Not here: what may be fetched (policy.ts), sharing and keeping (../chunks.ts).
+ */
+import { lookup } from "node:dns/promises";
+import http from "node:http";
+import https from "node:https";
+import { isIP } from "node:net";
+import type tls from "node:tls";
+import { VettedAgents, type VettedRequestOptions } from "./dial";
+import { EgressError, egressError } from "./error";
+import { hostOf, portOf, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
+import type { RangeRequest } from "./range";
+import { checkContentRange, rangeHeader } from "./range";
+
+export interface EgressTimes {
+  /** From the request to the origin's head, redirects included. */
+  headMs: number;
+  /** Between two pieces of the body, while it is being read. */
+  stallMs: number;
+  /** From the head to the end of the body. */
+  totalMs: number;
+}
+
+export const EGRESS_TIMES: EgressTimes = { headMs: 10_000, stallMs: 15_000, totalMs: 900_000 };
+
+const REDIRECTS_MAX = 3;
+const HEADER_BYTES_MAX = 16_384;
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+const USER_AGENT = "tributary-proxy/0.1";
+
+export interface OriginResponse {
+  status: number;
+  /** Names in lower case; a header sent several times is joined with commas. */
+  headers: Record<string, string>;
+  /** Length of this body; undefined when the origin does not tell. */
+  totalBytes: number | undefined;
+  /** From the start of the fetch to the head, in ms. */
+  serverFetchMs: number;
+  /** Ends after exactly `totalBytes`, or throws an `EgressError`. Leaving it early cancels the fetch. */
+  body: AsyncIterable<Uint8Array>;
+  /** For when the body is not wanted at all. */
+  cancel(): void;
+}
+
+export interface EgressOptions {
+  policy: EgressPolicy;
+  times?: Partial<EgressTimes>;
+  /** All addresses of a host. Default: the system's resolver. */
+  resolve?: (host: string) => Promise<string[]>;
+  tls?: tls.SecureContextOptions;
+}
+
+export class Egress {
+  private readonly policy: EgressPolicy;
+  private readonly times: EgressTimes;
+  private readonly resolve: (host: string) => Promise<string[]>;
+  private readonly agents: VettedAgents;
+
+  constructor(options: EgressOptions) {
+    this.policy = options.policy;
+    this.times = { ...EGRESS_TIMES, ...options.times };
+    this.resolve = options.resolve ?? resolveAll;
+    this.agents = new VettedAgents(options.tls);
+  }
+
+  /** The URL as it would be fetched. Throws an `EgressError` when this proxy may not fetch it. */
+  vet(text: string): URL {
+    const url = vetUrl(text, this.policy);
+    if (!(url instanceof URL)) throw new EgressError(url);
+    return url;
+  }
+
+  /** Resolves with the head of the last response; throws an `EgressError`. `signal` ends the body, too. */
+  async fetch(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<OriginResponse> {
+    const startMs = performance.now();
+    const cancel = new AbortController();
+    const stop = (): void => cancel.abort(egressError("aborted", "The request was given up."));
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    const tooLate = egressError("originTimeout", `The origin did not answer within ${this.times.headMs} ms.`, { limit: this.times.headMs });
+    const timer = setTimeout(() => cancel.abort(tooLate), this.times.headMs);
+    const done = (): void => signal.removeEventListener("abort", stop);
+    try {
+      const message = await this.follow(text, range, cancel.signal);
+      message.once("close", done);
+      return this.describe(message, range, performance.now() - startMs, cancel);
+    } catch (error) {
+      done();
+      throw toEgressError(cancel.signal.aborted ? cancel.signal.reason : error, "originUnreachable", "The origin could not be reached");
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  close(): void {
+    this.agents.destroy();
+  }
+
+  private async follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<http.IncomingMessage> {
+    const seen = new Set<string>();
+    for (let url = this.vet(text); ; ) {
+      if (seen.has(url.href)) throw egressError("redirectLoop", "The origin redirects in a loop.", { got: seen.size, limit: REDIRECTS_MAX });
+      if (seen.size > REDIRECTS_MAX) {
+        throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, { got: seen.size, limit: REDIRECTS_MAX });
+      }
+      seen.add(url.href);
+      const message = await this.get(url, await this.addressesOf(url, signal), range, signal);
+      const location = message.headers.location;
+      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return message;
+      message.destroy();
+      if (!URL.canParse(location, url.href)) throw egressError("badRedirect", "The origin redirects to what is not a URL.");
+      url = this.vet(new URL(location, url.href).href);
+    }
+  }
+
+  /** Vetted addresses of the URL's host: none of its answers is one that must not be dialled. */
+  private async addressesOf(url: URL, signal: AbortSignal): Promise<string[]> {
+    const host = hostOf(url);
+    const addresses = isIP(host) === 0 ? await abortable(this.lookUp(host), signal) : [host];
+    const refused = vetAddresses(url, addresses, this.policy);
+    if (refused) throw new EgressError(refused);
+    return addresses;
+  }
+
+  private async lookUp(host: string): Promise<string[]> {
+    const addresses = await this.resolve(host).catch(() => []);
+    if (addresses.length === 0) throw egressError("dnsFailed", `The name ${host} could not be resolved.`);
+    return addresses;
+  }
+
+  /** A connection kept alive may be closed by the origin just as it is used again: then once more on a fresh one. */
+  private async get(url: URL, addresses: string[], range: RangeRequest | undefined, signal: AbortSignal): Promise<http.IncomingMessage> {
+    const first = this.send(url, addresses, range, signal);
+    try {
+      return await first.response;
+    } catch (error) {
+      if (!first.request.reusedSocket || signal.aborted) throw error;
+      return await this.send(url, addresses, range, signal).response;
+    }
+  }
+
+  private send(url: URL, vettedAddresses: string[], range: RangeRequest | undefined, signal: AbortSignal) {
+    const options: VettedRequestOptions = {
+      method: "GET",
+      hostname: hostOf(url),
+      port: portOf(url),
+      path: url.pathname + url.search,
+      headers: { host: url.host, "user-agent": USER_AGENT, accept: "*/*", "accept-encoding": "identity", ...(range ? { range: rangeHeader(range) } : {}) },
+      agent: this.agents.of(url.protocol),
+      maxHeaderSize: HEADER_BYTES_MAX,
+      signal,
+      vettedAddresses,
+    };
+    const request = (url.protocol === "https:" ? https : http).request(options);
+    const response = new Promise<http.IncomingMessage>((resolve, reject) => {
+      request.once("response", resolve);
+      request.on("error", reject);
+      request.once("upgrade", (_message, socket) => {
+        socket.destroy();
+        reject(egressError("originFailed", "The origin changed the protocol."));
+      });
+    });
+    request.end();
+    return { request, response };
+  }
+
+  private describe(message: http.IncomingMessage, range: RangeRequest | undefined, serverFetchMs: number, cancel: AbortController): OriginResponse {
+    const headers = flatten(message.headers);
+    const status = message.statusCode!;
+    message.on("error", () => undefined);
+    try {
+      const totalBytes = lengthOf(status, headers, range);
+      const encoding = headers["content-encoding"] ?? "identity";
+      if (encoding.toLowerCase() !== "identity") {
+        throw egressError("contentEncoded", `The origin sent ${encoding} although identity was asked for.`);
+      }
+      const quit = (): void => {
+        message.destroy();
+      };
+      return { status, headers, totalBytes, serverFetchMs, body: readBody(message, totalBytes, this.times, cancel.signal), cancel: quit };
+    } catch (error) {
+      message.destroy();
+      throw error;
+    }
+  }
+}
+
+/** The body's length by Content-Length or, failing that, by Content-Range. */
+function lengthOf(status: number, headers: Record<string, string>, range: RangeRequest | undefined): number | undefined {
+  if (status === 204 || status === 304) return 0;
+  const announced = headers["content-length"] === undefined ? undefined : Number(headers["content-length"]);
+  if (announced !== undefined && !Number.isSafeInteger(announced)) throw egressError("badLength", "The origin's Content-Length is not a number.");
+  return status === 206 ? checkContentRange(headers["content-range"], range, announced) : announced;
+}
+
+async function* readBody(
+  message: http.IncomingMessage, totalBytes: number | undefined, times: EgressTimes, signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const endMs = performance.now() + times.totalMs;
+  const pieces = message[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let receivedBytes = 0;
+  try {
+    for (;;) {
+      const next = await within(pieces.next(), Math.min(times.stallMs, endMs - performance.now()));
+      if (next.done) break;
+      receivedBytes += next.value.length;
+      if (totalBytes !== undefined && receivedBytes > totalBytes) throw wrongLength("bodyTooLong", "more", receivedBytes, totalBytes);
+      yield next.value;
+    }
+    if (totalBytes !== undefined && receivedBytes < totalBytes) throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (totalBytes !== undefined && !(error instanceof EgressError)) throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
+    throw toEgressError(error, "shortBody", "The origin's body broke off");
+  } finally {
+    message.destroy();
+  }
+}
+
+function wrongLength(kind: string, word: string, got: number, limit: number): EgressError {
+  return egressError(kind, `The origin sent ${word} bytes than it announced: got ${got}, announced ${limit}.`, { got, limit });
+}
+
+/** Rejects with `originStalled` after `ms`; what then becomes of the promise no longer matters. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(egressError("originStalled", "The origin stopped sending, or took too long in all.")), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+    promise.catch(() => undefined);
+  }
+}
+
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+async function resolveAll(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return flat;
+}
+
+/** Node's error codes say enough; its messages can hold addresses. */
+function toEgressError(error: unknown, kind: string, text: string): EgressError {
+  if (error instanceof EgressError) return error;
+  const code = (error as NodeJS.ErrnoException).code;
+  return egressError(kind, code === undefined ? `${text}.` : `${text} (${code}).`);
+}

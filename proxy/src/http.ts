@@ -1,0 +1,119 @@
+/**
+ * The HTTP endpoint: health, signalling for WebRTC, and Parallel HTTP. Translates between HTTP and the parts behind it;
+ * decides nothing of its own but status codes. Errors: JSON `{"error": {"kind", "message", "got"?, "limit"?}}`.
+ */
+import express, { type ErrorRequestHandler, type Express, type Response } from "express";
+import type { Rejection } from "@tributary/protocol";
+import { z } from "zod";
+import type { ChunkStore } from "./chunks";
+import { Delivery } from "./delivery";
+import { parseRangeHeader, type RangeRequest } from "./egress/range";
+import { hostForLog, type Log } from "./log";
+import type { Shaper } from "./shaper";
+
+export interface HttpOptions {
+  health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
+  /** Answered to GET /v1/whoami: how a proxy recognises itself behind published ports. */
+  nonce: string;
+  chunks: Pick<ChunkStore, "open">;
+  shaper: Shaper;
+  log: Log;
+  /** Makes a session of an SDP offer. */
+  openSession: (offer: string) => Promise<{ sessionId: string; sdp: string } | Rejection>;
+  /** Counts deliveries under way, for draining; and failures. */
+  onDelivery: (change: 1 | -1, failure?: Rejection) => void;
+}
+
+const OFFER_BYTES_MAX = 32 * 1024;
+const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX) }).strict();
+
+const EXPOSED = [
+  "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing", "X-Origin-Access-Control-Allow-Origin",
+].join(", ");
+
+/** Rejections that are not the origin's fault (502). */
+const STATUS_OF: Record<string, number> = {
+  badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, egressRefused: 403, notFound: 404, methodNotAllowed: 405,
+  requestTooLarge: 413, draining: 503, starting: 503, proxyBusy: 503, tooManySessions: 503,
+};
+
+export function makeApp(options: HttpOptions): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.set("query parser", "simple");
+  app.use((_request, response, next) => {
+    response.set({ "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
+    next();
+  });
+  app.options("/{*path}", (_request, response) => {
+    const allowed = { "Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "Content-Type, Range", "Access-Control-Max-Age": "86400" };
+    response.set(allowed).status(204).end();
+  });
+  app.head("/{*path}", (_request, response) => refuse(response, { kind: "methodNotAllowed", message: "Use GET." }));
+  app.get("/healthz", (_request, response) => {
+    const health = options.health();
+    response.status(health.status === "ok" ? 200 : 503).json(health);
+  });
+  app.get("/v1/whoami", (_request, response) => {
+    response.type("text/plain").send(options.nonce);
+  });
+  app.get("/v1/fetch", (request, response) => fetchThrough(options, request.query["url"], request.headers.range, response));
+  app.post("/v1/sessions", express.json({ limit: OFFER_BYTES_MAX + 1024 }), async (request, response) => {
+    await openSession(options, request.body, response);
+  });
+  app.use((request, response) => refuse(response, { kind: "notFound", message: `There is no ${request.method} ${request.path} here.` }));
+  app.use(failed(options.log));
+  return app;
+}
+
+function fetchThrough(options: HttpOptions, url: unknown, rangeText: string | undefined, response: Response): void {
+  const { status } = options.health();
+  if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
+  if (typeof url !== "string" || url === "") return refuse(response, { kind: "badUrl", message: "Give one url parameter: /v1/fetch?url=URL." });
+  let range: RangeRequest | undefined;
+  if (rangeText !== undefined) {
+    range = parseRangeHeader(rangeText);
+    if (!range) return refuse(response, { kind: "badRange", message: "The Range header must hold one byte range: bytes=FIRST-LAST." });
+  }
+  response.set({ "Access-Control-Expose-Headers": EXPOSED, "Timing-Allow-Origin": "*", "Content-Security-Policy": "sandbox; default-src 'none'" });
+  options.onDelivery(1);
+  const onEnded = (failure: Rejection | undefined): void => {
+    if (failure) options.log(failure.kind, { host: hostForLog(url) });
+    options.onDelivery(-1, failure);
+  };
+  new Delivery({ response, url, range, chunks: options.chunks, shaper: options.shaper, onEnded, refuse: (rejection) => refuse(response, rejection) });
+}
+
+async function openSession(options: HttpOptions, body: unknown, response: Response): Promise<void> {
+  const { status } = options.health();
+  if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
+  const parsed = SessionRequest.safeParse(body);
+  if (!parsed.success) {
+    const message = `The body must be JSON {"sdp": OFFER}, the offer of 1 to ${OFFER_BYTES_MAX} characters.`;
+    return refuse(response, { kind: "badRequest", message });
+  }
+  const answer = await options.openSession(parsed.data.sdp);
+  if ("kind" in answer) refuse(response, answer);
+  else response.status(201).json(answer);
+}
+
+function refuse(response: Response, rejection: Rejection): void {
+  response.removeHeader("Content-Security-Policy");
+  response.status(STATUS_OF[rejection.kind] ?? 502).json({ error: rejection });
+}
+
+/** What express itself finds wrong with a request, and what nobody expected. */
+function failed(log: Log): ErrorRequestHandler {
+  return (error: { status?: number; type?: string; message?: string; limit?: number; length?: number }, _request, response, _next) => {
+    if (response.headersSent) return void response.destroy();
+    if (error.type === "entity.too.large") {
+      return refuse(response, { kind: "requestTooLarge", message: "The body is too large.", got: error.length ?? 0, limit: error.limit ?? 0 });
+    }
+    if (error.status !== undefined && error.status >= 400 && error.status < 500) {
+      return refuse(response, { kind: "badRequest", message: "The request could not be read." });
+    }
+    log("internalError", { message: error.message });
+    response.status(500).json({ error: { kind: "internalError", message: "The proxy failed; its log says why." } });
+  };
+}

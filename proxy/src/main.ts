@@ -1,0 +1,41 @@
+/** A proxy as a process. stdout: one JSON line when ready; stderr: the log, and what is wrong with the environment. */
+import { loadCodec } from "@tributary/native-codec";
+import { parseConfig } from "./config";
+import { jsonLog } from "./log";
+import { Proxy } from "./proxy";
+
+const DRAIN_MS_MAX = 5000;
+
+async function main(): Promise<void> {
+  const parsed = parseConfig(process.env);
+  if ("faults" in parsed) {
+    for (const fault of parsed.faults) process.stderr.write(`${fault}\n`);
+    process.exit(2);
+  }
+  const { config } = parsed;
+  const log = jsonLog(config.PROXY_NAME, (line) => process.stderr.write(line));
+  const proxy = new Proxy(config, loadCodec((reason) => log("codecFallback", { reason })), log);
+  stopOnSignals(proxy, log);
+  try {
+    await proxy.start();
+  } catch (error) {
+    process.stderr.write(`The proxy could not start: ${(error as Error).message}\n`);
+    process.exit(1);
+  }
+  process.stdout.write(`${JSON.stringify({ ready: true, name: config.PROXY_NAME, url: proxy.url, udpPort: proxy.udpPort })}\n`);
+}
+
+/** The first signal drains, a second one does not wait. WebRTC threads are left to process.exit. */
+function stopOnSignals(proxy: Proxy, log: ReturnType<typeof jsonLog>): void {
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(0);
+    stopping = true;
+    log("stopping", { signal });
+    void proxy.close(DRAIN_MS_MAX).finally(() => process.exit(0));
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+}
+
+void main();

@@ -1,0 +1,82 @@
+/**
+ * Link to Origo: registers this proxy and reports its status for as long as it runs. Connects again for ever, with
+ * growing pauses; a proxy serves its clients just as well while Origo is away.
+ */
+import { HEARTBEAT_MS, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/origo/schema";
+import { io, type Socket } from "socket.io-client";
+import type { Log } from "./log";
+
+export interface OrigoLinkOptions {
+  origoUrl: string;
+  secret: string;
+  hello: ProxyHello;
+  status: () => ProxyStatus;
+  log: Log;
+}
+
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 5000;
+const ACK_MS_MAX = 5000;
+
+export class OrigoLink {
+  private readonly socket: Socket;
+  private heartbeat: NodeJS.Timeout | undefined;
+  private retry: NodeJS.Timeout | undefined;
+  private retryMs = RETRY_MS_MIN;
+  private reported = "";
+
+  constructor(private readonly options: OrigoLinkOptions) {
+    this.socket = io(`${options.origoUrl}/proxies`, {
+      auth: { secret: options.secret }, transports: ["websocket"], reconnection: false, forceNew: true, timeout: 5000,
+    });
+    this.socket.on("connect", () => this.register());
+    this.socket.on("connect_error", (error) => this.connectLater("origoUnreachable", error.message));
+    this.socket.on("disconnect", (reason) => this.connectLater("origoLost", reason));
+  }
+
+  close(): void {
+    clearInterval(this.heartbeat);
+    clearTimeout(this.retry);
+    this.socket.removeAllListeners();
+    this.socket.disconnect();
+  }
+
+  private register(): void {
+    this.socket.timeout(ACK_MS_MAX).emit("hello", this.options.hello, (late: Error | null, answer: ProxyAck) => {
+      if (late || "error" in answer) {
+        const reason = late ? "no answer to hello" : "error" in answer ? answer.error.message : "";
+        this.socket.disconnect();
+        return this.connectLater("origoRefused", reason);
+      }
+      this.retryMs = RETRY_MS_MIN;
+      this.report("registered", { id: answer.id });
+      clearInterval(this.heartbeat);
+      this.heartbeat = setInterval(() => this.beat(), HEARTBEAT_MS);
+      this.beat();
+    });
+  }
+
+  /** An Origo that no longer knows this proxy says so: then register again. */
+  private beat(): void {
+    this.socket.timeout(ACK_MS_MAX).emit("status", this.options.status(), (late: Error | null, answer: ProxyAck) => {
+      if (late || !this.socket.connected || !("error" in answer)) return;
+      this.report("statusRefused", { reason: answer.error.message });
+      this.register();
+    });
+  }
+
+  private connectLater(event: string, reason: string): void {
+    clearInterval(this.heartbeat);
+    clearTimeout(this.retry);
+    this.report(event, { reason });
+    this.retry = setTimeout(() => this.socket.connect(), this.retryMs);
+    this.retryMs = Math.min(this.retryMs * 2, RETRY_MS_MAX);
+  }
+
+  /** Once for each change, not once for each try. */
+  private report(event: string, fields: Record<string, string>): void {
+    const line = `${event} ${JSON.stringify(fields)}`;
+    if (line !== this.reported) this.options.log(event, fields);
+    this.reported = line;
+  }
+}

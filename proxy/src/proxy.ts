@@ -1,0 +1,179 @@
+/**
+ * Proxy: one running proxy, all its parts joined: egress, chunks, shaper, HTTP endpoint, WebRTC sessions, link to
+ * Origo. Reads no environment and ends no process: main.ts does.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import { isIP, type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
+import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
+import { ChunkStore } from "./chunks";
+import type { ProxyConfig } from "./config";
+import { newCounters } from "./counters";
+import { canonicalAddress } from "./egress/classify";
+import { Egress } from "./egress/fetch";
+import type { EgressPolicy } from "./egress/policy";
+import { makeApp } from "./http";
+import type { Log } from "./log";
+import { OrigoLink } from "./origo-link";
+import { findPublished } from "./published";
+import { OfferError, pickUdpPort, Rtc } from "./rtc";
+import { Session, type Channel } from "./session";
+import { Shaper } from "./shaper";
+
+export const PROXY_VERSION = "0.1.0";
+
+const DRAIN_POLL_MS = 25;
+
+export class Proxy {
+  private readonly startedMs = performance.now();
+  private readonly startedAtMs = Date.now();
+  private readonly counters = newCounters();
+  private readonly sessions = new Map<string, Session>();
+  private readonly egress: Egress;
+  private readonly chunks: ChunkStore;
+  private readonly shaper: Shaper;
+  private readonly nonce = randomUUID();
+  private readonly http: Server;
+  private rtc: Rtc | undefined;
+  private link: OrigoLink | undefined;
+  private deliveries = 0;
+  private status: "starting" | "ok" | "draining" = "starting";
+  /** As told to Origo. Both are known once `start` has resolved. */
+  url = "";
+  udpPort = 0;
+
+  constructor(private readonly config: ProxyConfig, private readonly codec: Codec, private readonly log: Log) {
+    this.egress = new Egress({ policy: policyOf(config) });
+    this.chunks = new ChunkStore({ egress: this.egress, cacheBytes: config.CACHE_BYTES });
+    this.shaper = new Shaper(config.RATE_BYTES_PER_SEC);
+    const app = makeApp({
+      health: () => ({ status: this.status, name: config.PROXY_NAME, engine: codec.engine, sessions: this.sessions.size }),
+      nonce: this.nonce,
+      chunks: this.chunks,
+      shaper: this.shaper,
+      log,
+      openSession: (offer) => this.openSession(offer),
+      onDelivery: (change, failure) => this.countDelivery(change, failure),
+    });
+    this.http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+  }
+
+  /** Rejects when a port is taken or the published ports cannot be found; the process should end then. */
+  async start(): Promise<void> {
+    const { config } = this;
+    await listen(this.http, config.PORT, config.HOST);
+    const { port } = this.http.address() as AddressInfo;
+    this.udpPort = await pickUdpPort(config.UDP_PORT, config.HOST);
+    const found = config.PROBE_PUBLISHED
+      ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.nonce, host: config.HOST, udpPort: this.udpPort })
+      : undefined;
+    const publicAddress = config.PUBLIC_ADDRESS ?? found?.address;
+    const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPort;
+    this.url = config.PUBLIC_URL ?? `http://${urlHost(publicAddress ?? reachable(config.HOST))}:${found?.tcpPort ?? port}`;
+    this.rtc = new Rtc({ host: config.HOST, udpPort: this.udpPort, publicAddress, publicUdpPort }, (message) => this.log("rtcError", { message }));
+    this.status = "ok";
+    if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, publicUdpPort ?? this.udpPort);
+  }
+
+  /** Takes nothing new, lets what is under way finish for up to `drainMs`, then ends it. */
+  async close(drainMs: number): Promise<void> {
+    this.status = "draining";
+    this.link?.close();
+    for (const session of this.sessions.values()) session.drain();
+    const endMs = performance.now() + drainMs;
+    while (this.activeRequests() > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    for (const session of [...this.sessions.values()]) session.close("the proxy stops");
+    this.rtc?.close();
+    this.chunks.close();
+    this.egress.close();
+    this.http.closeAllConnections();
+    await new Promise<void>((resolve) => this.http.close(() => resolve()));
+  }
+
+  private activeRequests(): number {
+    let count = this.deliveries;
+    for (const session of this.sessions.values()) count += session.activeRequests;
+    return count;
+  }
+
+  private countDelivery(change: 1 | -1, failure: Rejection | undefined): void {
+    this.deliveries += change;
+    if (failure) this.counters.errors++;
+  }
+
+  private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
+    const limit = this.config.MAX_SESSIONS;
+    const got = this.rtc!.connectionCount + 1;
+    if (got > limit) return { kind: "tooManySessions", message: `This proxy has no free session: got ${got}, limit ${limit}.`, got, limit };
+    const sessionId = randomUUID();
+    const onGone = (reason: string): void => this.sessions.get(sessionId)?.handleClosed(reason);
+    try {
+      const sdp = await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel), onGone);
+      return { sessionId, sdp };
+    } catch (error) {
+      if (!(error instanceof OfferError)) throw error;
+      return { kind: "badOffer", message: error.message };
+    }
+  }
+
+  private makeSession(id: string, channel: Channel): Session {
+    const { codec, chunks, shaper, counters, log } = this;
+    const rng = xorshift128(randomBytes(4).readUInt32LE());
+    const session = new Session({ id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id) });
+    this.sessions.set(id, session);
+    log("sessionOpened", { session: id, sessions: this.sessions.size });
+    return session;
+  }
+
+  private register(origoUrl: string, udpPort: number): OrigoLink {
+    const { config, codec, log } = this;
+    const hello = {
+      name: config.PROXY_NAME, url: this.url, version: PROXY_VERSION, engine: codec.engine, udpPort,
+      rateBytesPerSec: config.RATE_BYTES_PER_SEC, startedAtMs: this.startedAtMs,
+    };
+    return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), log });
+  }
+
+  private report() {
+    const { originBytes, cacheHits, cacheBytes } = this.chunks.stats;
+    return {
+      sessions: this.sessions.size,
+      activeRequests: this.activeRequests(),
+      sentBytes: this.shaper.sentBytes,
+      sentPackets: this.counters.sentPackets,
+      originBytes,
+      cacheBytes,
+      cacheHits,
+      errors: this.counters.errors,
+      uptimeMs: performance.now() - this.startedMs,
+    };
+  }
+}
+
+function policyOf(config: ProxyConfig): EgressPolicy {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []).map(({ address }) => address);
+  if (config.PUBLIC_ADDRESS !== undefined) addresses.push(config.PUBLIC_ADDRESS);
+  const ownAddresses = new Set(addresses.map((address) => canonicalAddress(address) ?? address));
+  return { allow: config.ALLOW_HOSTS, allowPrivate: config.ALLOW_PRIVATE_HOSTS, ownAddresses };
+}
+
+/** Where a server that listens on all addresses is surely reached: on this machine. */
+function reachable(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  return host === "::" ? "::1" : host;
+}
+
+function urlHost(address: string): string {
+  return isIP(address) === 6 ? `[${address}]` : address;
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}

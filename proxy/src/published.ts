@@ -1,0 +1,119 @@
+/**
+ * Published ports: a proxy in a container does not know under which ports of the host it is reachable, so it looks for
+ * itself: it tries each port of a range until its own answer comes back, over HTTP for TCP, with datagrams for UDP.
+ * The UDP port must still be free: it is bound here and freed again before WebRTC takes it.
+ */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import dgram from "node:dgram";
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import type { PublishedRange } from "./config";
+
+export interface PublishedPorts {
+  /** IP address of the probed host. */
+  address: string;
+  tcpPort: number;
+  udpPort: number;
+}
+
+export interface ProbeOptions {
+  range: PublishedRange;
+  /** What this proxy's own GET /v1/whoami answers. */
+  nonce: string;
+  host: string;
+  udpPort: number;
+  tries?: number;
+  waitMs?: number;
+}
+
+const TRIES = 5;
+const WAIT_MS = 1500;
+const NONCE_BYTES = 16;
+
+/** Rejects with what to check when the ports are not found after some tries. */
+export async function findPublished(options: ProbeOptions): Promise<PublishedPorts> {
+  const { range, tries = TRIES, waitMs = WAIT_MS } = options;
+  let tcpPort: number | undefined;
+  let udpPort: number | undefined;
+  let address: string | undefined;
+  for (let attempt = 0; attempt < tries; attempt++) {
+    address ??= await resolveHost(range.host);
+    if (address !== undefined) {
+      tcpPort ??= await findTcp(address, options, waitMs);
+      udpPort ??= await findUdp(address, options, waitMs);
+      if (tcpPort !== undefined && udpPort !== undefined) return { address, tcpPort, udpPort };
+    }
+    if (attempt + 1 < tries) await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+  throw new Error(notFound(range, address, tcpPort));
+}
+
+function notFound({ host, first, last }: PublishedRange, address: string | undefined, tcpPort: number | undefined): string {
+  if (address === undefined) return `PROBE_PUBLISHED: the name ${host} does not resolve`;
+  const kind = tcpPort === undefined ? "TCP" : "UDP";
+  return `PROBE_PUBLISHED: no ${kind} port of ${host}:${first}-${last} leads back to this proxy. Is the range published, and may this container reach the host's ports?`;
+}
+
+async function resolveHost(host: string): Promise<string | undefined> {
+  if (isIP(host) !== 0) return host;
+  return await lookup(host, { family: 4 }).then(({ address }) => address, () => undefined);
+}
+
+async function findTcp(address: string, { range, nonce }: ProbeOptions, waitMs: number): Promise<number | undefined> {
+  const found = await Promise.all(portsOf(range).map(async (port) => ((await isMine(address, port, nonce, waitMs)) ? port : undefined)));
+  return found.find((port) => port !== undefined);
+}
+
+async function isMine(address: string, port: number, nonce: string, waitMs: number): Promise<boolean> {
+  try {
+    const host = isIP(address) === 6 ? `[${address}]` : address;
+    const response = await fetch(`http://${host}:${port}/v1/whoami`, { signal: AbortSignal.timeout(waitMs), redirect: "error" });
+    if (response.status === 200) return (await response.text()) === nonce;
+    await response.body?.cancel();
+  } catch {
+    // Nobody there, or somebody who speaks no HTTP: not this proxy either way.
+  }
+  return false;
+}
+
+/** Each datagram carries a nonce and the port it was sent to: the first that arrives names the published port. */
+async function findUdp(address: string, { range, host, udpPort }: ProbeOptions, waitMs: number): Promise<number | undefined> {
+  const nonce = randomBytes(NONCE_BYTES);
+  const receiver = await boundSocket(host, udpPort);
+  const sender = dgram.createSocket(isIP(address) === 6 ? "udp6" : "udp4");
+  sender.on("error", () => undefined);
+  try {
+    const arrived = new Promise<number>((resolve) => {
+      receiver.on("message", (message) => {
+        const mine = message.length === NONCE_BYTES + 2 && timingSafeEqual(message.subarray(0, NONCE_BYTES), nonce);
+        if (mine) resolve(message.readUInt16BE(NONCE_BYTES));
+      });
+    });
+    for (const port of portsOf(range)) {
+      const message = Buffer.concat([nonce, Buffer.from([port >> 8, port & 0xff])]);
+      sender.send(message, port, address, () => undefined);
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), waitMs)));
+    return await Promise.race([arrived, late]).finally(() => clearTimeout(timer));
+  } finally {
+    sender.close();
+    await new Promise<void>((resolve) => receiver.close(() => resolve()));
+  }
+}
+
+function boundSocket(host: string, port: number): Promise<dgram.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = dgram.createSocket(isIP(host) === 6 ? "udp6" : "udp4");
+    socket.once("error", reject);
+    socket.bind(port, host, () => {
+      socket.off("error", reject);
+      socket.on("error", () => undefined);
+      resolve(socket);
+    });
+  });
+}
+
+function portsOf({ first, last }: PublishedRange): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}

@@ -1,0 +1,173 @@
+/**
+ * WebRTC edge: sessions over node-datachannel, all on one UDP port. The client offers and makes the data channel; the
+ * proxy answers once, with all its candidates. Knows no frames: that is session.ts.
+ */
+import dgram from "node:dgram";
+import { isIP } from "node:net";
+import { LIMITS } from "@tributary/protocol";
+import { IceUdpMuxListener, initLogger, PeerConnection, setSctpSettings, type DataChannel } from "node-datachannel";
+import { tameOffer, withCandidate } from "./sdp";
+import { WRITABLE_BYTES, type Channel } from "./session";
+
+export interface RtcOptions {
+  /** Where to listen: an IP address. */
+  host: string;
+  /** A port that was free a moment ago. */
+  udpPort: number;
+  /** An address and port told to clients in addition to those of this machine. */
+  publicAddress: string | undefined;
+  publicUdpPort: number | undefined;
+}
+
+/** What a session gives back to its transport: where messages and reports go. */
+export interface ChannelHandlers {
+  handleMessage(bytes: Uint8Array): void;
+  handleWritable(): void;
+}
+
+/** The offer was not one this proxy can answer. */
+export class OfferError extends Error {}
+
+/** IPv6's least MTU: a message of 1,156 bytes is then one SCTP DATA chunk in one packet on any path. */
+const MTU_BYTES = 1280;
+/**
+ * Bounds what is in flight, and with it what is sent in vain after the client has enough; at 50 ms round trip it is
+ * still worth 2.6 MB/s per proxy. It holds only with a message limit as small (the library takes the larger of the two).
+ */
+const SEND_BUFFER_BYTES = 128 * 1024;
+const RECEIVE_BUFFER_BYTES = 256 * 1024;
+const GATHER_MS_MAX = 2000;
+const OPEN_MS_MAX = 15_000;
+
+let librarySet = false;
+
+/** Settings of the library as a whole: they count only before its first connection. */
+function setLibrary(onWarning: (message: string) => void): void {
+  if (librarySet) return;
+  librarySet = true;
+  setSctpSettings({ sendBufferSize: SEND_BUFFER_BYTES, recvBufferSize: RECEIVE_BUFFER_BYTES, initialCongestionWindow: 10, delayedSackTime: 20 });
+  initLogger("Error", (_level, message) => onWarning(message));
+}
+
+/** A UDP port that is free now; `port` itself unless it is 0. Rejects when it is taken. */
+export function pickUdpPort(port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = dgram.createSocket(isIP(host) === 6 ? "udp6" : "udp4");
+    socket.once("error", (error) => {
+      socket.close();
+      reject(error);
+    });
+    socket.bind(port, host, () => {
+      const bound = socket.address().port;
+      socket.close(() => resolve(bound));
+    });
+  });
+}
+
+export class Rtc {
+  private readonly listener: IceUdpMuxListener;
+  private readonly bindAddress: string | undefined;
+  private readonly connections = new Set<PeerConnection>();
+
+  /** Throws when the UDP port is taken. Holds it until `close`. */
+  constructor(private readonly options: RtcOptions, onWarning: (message: string) => void) {
+    setLibrary(onWarning);
+    this.bindAddress = options.host === "::" ? undefined : options.host;
+    this.listener = new IceUdpMuxListener(options.udpPort, this.bindAddress);
+  }
+
+  get connectionCount(): number {
+    return this.connections.size;
+  }
+
+  /**
+   * Answers `offer`; rejects with an `OfferError`. `onChannel` is called when the client's channel opens, `onGone` once,
+   * when the connection is over or nothing came of it; then nothing of it is left.
+   */
+  async accept(id: string, offer: string, onChannel: (channel: Channel) => ChannelHandlers, onGone: (reason: string) => void): Promise<string> {
+    const connection = new PeerConnection(id, {
+      iceServers: [],
+      enableIceUdpMux: true,
+      portRangeBegin: this.options.udpPort,
+      portRangeEnd: this.options.udpPort,
+      mtu: MTU_BYTES,
+      maxMessageSize: LIMITS.messageBytesMax,
+      ...(this.bindAddress === undefined ? {} : { bindAddress: this.bindAddress }),
+    });
+    this.connections.add(connection);
+    let gone = false;
+    const leave = (reason: string): void => {
+      if (gone) return;
+      gone = true;
+      clearTimeout(opening);
+      this.connections.delete(connection);
+      setImmediate(() => connection.close());
+      onGone(reason);
+    };
+    const opening = setTimeout(() => leave("no channel was opened in time"), OPEN_MS_MAX);
+    connection.onStateChange((state) => {
+      if (state === "closed" || state === "failed") leave(`connection ${state}`);
+    });
+    let served = false;
+    connection.onDataChannel((dataChannel) => {
+      if (served || gone) return dataChannel.close();
+      served = true;
+      clearTimeout(opening);
+      serve(dataChannel, onChannel, leave);
+    });
+    try {
+      return this.withPublicCandidate(await answerTo(connection, offer));
+    } catch (error) {
+      leave("offer refused");
+      throw error;
+    }
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.close();
+    this.connections.clear();
+    this.listener.stop();
+  }
+
+  private withPublicCandidate(answer: string): string {
+    const { publicAddress, publicUdpPort, udpPort } = this.options;
+    return publicAddress === undefined ? answer : withCandidate(answer, publicAddress, publicUdpPort ?? udpPort);
+  }
+}
+
+function answerTo(connection: PeerConnection, offer: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new OfferError("The answer could not be made in time.")), GATHER_MS_MAX);
+    connection.onGatheringStateChange((state) => {
+      const answer = state === "complete" ? connection.localDescription()?.sdp : undefined;
+      if (answer === undefined) return;
+      clearTimeout(late);
+      resolve(answer);
+    });
+    try {
+      connection.setRemoteDescription(tameOffer(offer), "offer");
+    } catch {
+      clearTimeout(late);
+      reject(new OfferError("The offer is not an SDP with one data channel section that this proxy can answer."));
+    }
+  });
+}
+
+function serve(dataChannel: DataChannel, onChannel: (channel: Channel) => ChannelHandlers, leave: (reason: string) => void): void {
+  const handlers = onChannel({
+    send: (bytes) => dataChannel.isOpen() && dataChannel.sendMessageBinary(bytes),
+    get bufferedAmount() {
+      return dataChannel.isOpen() ? dataChannel.bufferedAmount() : 0;
+    },
+    close: () => leave("closed by the proxy"),
+  });
+  dataChannel.setBufferedAmountLowThreshold(WRITABLE_BYTES);
+  dataChannel.onBufferedAmountLow(() => handlers.handleWritable());
+  dataChannel.onMessage((message) => handlers.handleMessage(bytesOf(message)));
+  dataChannel.onClosed(() => leave("channel closed"));
+}
+
+function bytesOf(message: string | Buffer | ArrayBuffer): Uint8Array {
+  if (typeof message === "string") return Buffer.from(message);
+  return message instanceof ArrayBuffer ? new Uint8Array(message) : message;
+}

@@ -1,0 +1,257 @@
+/**
+ * Session: one client's frames, over whatever carries messages. Makes a `Sender` for each request, lets them take
+ * turns, sends while the channel's queue is short and the shaper permits, and keeps their timers. Knows no transport:
+ * that hands in messages and reports (handle*), and is a `Channel` to send on. Rules: docs/protocol.md §2 to §5.
+ */
+import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender, type Codec, type Frame, type Rejection, type RequestFrame, type Rng } from "@tributary/protocol";
+import type { ChunkStore, Lease } from "./chunks";
+import type { Counters } from "./counters";
+import { EgressError } from "./egress/error";
+import { hostForLog, type Log } from "./log";
+import type { Feeder, Shaper } from "./shaper";
+
+/** An unreliable, unordered path for messages to one client. */
+export interface Channel {
+  /** False when the message was not taken; it is then lost, which the protocol survives. */
+  send(bytes: Uint8Array): boolean;
+  /** Bytes taken and not yet given to the network. When it falls below `WRITABLE_BYTES`, `handleWritable` is due. */
+  readonly bufferedAmount: number;
+  close(): void;
+}
+
+export interface SessionOptions {
+  id: string;
+  channel: Channel;
+  codec: Codec;
+  rng: Rng;
+  chunks: Pick<ChunkStore, "open">;
+  shaper: Shaper;
+  counters: Counters;
+  log: Log;
+  /** The session is over: forget it. Called once. */
+  onClosed: () => void;
+  idleMs?: number;
+}
+
+/** Data waits in its sender, where it can still change, rather than in a queue. */
+const QUEUE_BYTES_MAX = 64 * 1024;
+export const WRITABLE_BYTES = 32 * 1024;
+/** Short answers go out of turn, up to this queue length; a client that asks more without reading gets none. */
+const ANSWER_QUEUE_BYTES_MAX = 1024 * 1024;
+/** Looked at again after this, should the channel's own report get lost. */
+const BLOCKED_MS = 50;
+const IDLE_MS = 60_000;
+/** Ended requests are remembered for their late repeats. */
+const ENDED_REQUESTS_MAX = 64;
+
+interface Active {
+  readonly sender: Sender;
+  lease: Lease | undefined;
+}
+
+export class Session implements Feeder {
+  readonly id: string;
+  private readonly active = new Map<number, Active>();
+  /** In order of their turns. */
+  private readonly turns: Active[] = [];
+  /** Request id to packets sent, oldest first. */
+  private readonly ended = new Map<number, number>();
+  private timer: NodeJS.Timeout | undefined;
+  private timerDueMs = Infinity;
+  private blocked = false;
+  private closed = false;
+  private draining = false;
+  private lastFrameMs = performance.now();
+  private readonly idleMs: number;
+
+  constructor(private readonly options: SessionOptions) {
+    this.id = options.id;
+    this.idleMs = options.idleMs ?? IDLE_MS;
+    this.arm();
+  }
+
+  get activeRequests(): number {
+    return this.active.size;
+  }
+
+  handleMessage(bytes: Uint8Array): void {
+    if (this.closed) return;
+    const nowMs = (this.lastFrameMs = performance.now());
+    const frame = parseFrame(bytes);
+    if (frame.type === "parseError") {
+      this.options.counters.rejectedFrames++;
+      const requestId = frame.requestId ?? requestIdOf(bytes);
+      if (requestId !== undefined) this.reject(requestId, frame.rejection);
+    } else this.handleFrame(frame, nowMs);
+    this.arm();
+  }
+
+  /** The channel's queue has become short. */
+  handleWritable(): void {
+    if (this.closed || !this.blocked) return;
+    this.blocked = false;
+    this.options.shaper.wake(this);
+  }
+
+  /** The channel is gone. */
+  handleClosed(reason: string): void {
+    if (this.closed) return;
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.options.shaper.remove(this);
+    for (const entry of [...this.active.values()]) this.end(entry, "sessionClosed");
+    this.options.log("sessionClosed", { session: this.id, reason });
+    this.options.onClosed();
+  }
+
+  /** Takes no new requests from here on. */
+  drain(): void {
+    this.draining = true;
+  }
+
+  close(reason: string): void {
+    if (this.closed) return;
+    this.handleClosed(reason);
+    this.options.channel.close();
+  }
+
+  feed(budgetBytes: number, nowMs: number): number {
+    let sentBytes = 0;
+    while (!this.closed && sentBytes < budgetBytes) {
+      if (this.options.channel.bufferedAmount >= QUEUE_BYTES_MAX) {
+        this.blocked = true;
+        break;
+      }
+      const bytes = this.nextMessage(nowMs);
+      if (!bytes) break;
+      this.options.channel.send(bytes);
+      this.options.counters.sentPackets++;
+      sentBytes += bytes.length;
+    }
+    if (!this.closed) this.arm();
+    return sentBytes;
+  }
+
+  private handleFrame(frame: Frame, nowMs: number): void {
+    const entry = "requestId" in frame ? this.active.get(frame.requestId) : undefined;
+    if (frame.type === "ping") this.answer({ type: "pong", token: frame.token });
+    else if (frame.type === "pong") return;
+    else if (frame.type !== "request" && frame.type !== "feedback") this.options.counters.rejectedFrames++;
+    else if (entry) {
+      entry.sender.handleFrame(frame, nowMs);
+      this.settle(entry);
+      this.options.shaper.wake(this);
+    } else if (frame.type === "request") this.handleRequest(frame, nowMs);
+    else if (frame.final) this.answerEnd(frame.requestId);
+  }
+
+  private handleRequest(request: RequestFrame, nowMs: number): void {
+    const { requestId } = request;
+    if (this.ended.has(requestId)) return this.answerEnd(requestId);
+    if (this.draining) return this.reject(requestId, { kind: "draining", message: "This proxy is shutting down." });
+    const limit = LIMITS.requestsPerSessionMax;
+    if (this.active.size >= limit) {
+      const message = `Too many requests at once in this session: got ${this.active.size + 1}, limit ${limit}.`;
+      return this.reject(requestId, { kind: "tooManyRequests", message, got: this.active.size + 1, limit });
+    }
+    const { codec, rng } = this.options;
+    const entry: Active = { sender: new Sender({ request, codec, rng, nowMs }), lease: undefined };
+    this.active.set(requestId, entry);
+    this.turns.push(entry);
+    this.fetchChunk(entry, request);
+    this.options.shaper.wake(this);
+  }
+
+  private fetchChunk(entry: Active, { url, range }: RequestFrame): void {
+    const fail = (rejection: Rejection): void => {
+      this.options.counters.errors++;
+      this.options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
+      entry.sender.handleFailure(rejection);
+      this.options.shaper.wake(this);
+    };
+    try {
+      entry.lease = this.options.chunks.open(url, range, {
+        onHead: (head, source) => {
+          entry.sender.handlePlan(head, source);
+          this.options.shaper.wake(this);
+        },
+        onGrowth: () => this.options.shaper.wake(this),
+        onFailure: fail,
+      });
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      fail(error.rejection);
+    }
+  }
+
+  /** The next message of the sender whose turn it is; senders with nothing to send are passed over. */
+  private nextMessage(nowMs: number): Uint8Array | undefined {
+    for (let tried = this.turns.length; tried > 0; tried--) {
+      const entry = this.turns.shift()!;
+      this.turns.push(entry);
+      const bytes = entry.sender.pollTransmit(nowMs);
+      this.settle(entry);
+      if (bytes) return bytes;
+    }
+    return undefined;
+  }
+
+  private settle(entry: Active): void {
+    if (entry.sender.finished) this.end(entry, entry.sender.outcome!);
+  }
+
+  private end(entry: Active, outcome: string): void {
+    const { sender } = entry;
+    if (this.active.get(sender.requestId) !== entry) return;
+    this.active.delete(sender.requestId);
+    this.turns.splice(this.turns.indexOf(entry), 1);
+    entry.lease?.close();
+    sender.free();
+    this.ended.set(sender.requestId, sender.stats.sentPackets);
+    if (this.ended.size > ENDED_REQUESTS_MAX) this.ended.delete(this.ended.keys().next().value!);
+    this.options.log("requestEnded", { session: this.id, request: sender.requestId, outcome, ...sender.stats });
+  }
+
+  private answerEnd(requestId: number): void {
+    this.answer({ type: "end", requestId, sentPackets: this.ended.get(requestId) ?? 0 });
+  }
+
+  private reject(requestId: number, rejection: Rejection): void {
+    this.options.counters.errors++;
+    this.answer({ type: "reject", requestId, rejection });
+  }
+
+  private answer(frame: Frame): void {
+    const { channel, counters, shaper } = this.options;
+    if (channel.bufferedAmount >= ANSWER_QUEUE_BYTES_MAX) return;
+    const bytes = encodeFrame(frame);
+    channel.send(bytes);
+    counters.sentPackets++;
+    shaper.debit(bytes.length);
+  }
+
+  /** Sets the timer to the earliest thing due: a sender's timeout, the look at a full channel, the idle limit. */
+  private arm(): void {
+    let dueMs = this.active.size === 0 ? this.lastFrameMs + this.idleMs : Infinity;
+    for (const { sender } of this.turns) dueMs = Math.min(dueMs, sender.pollTimeout() ?? Infinity);
+    if (this.blocked) dueMs = Math.min(dueMs, performance.now() + BLOCKED_MS);
+    if (dueMs >= this.timerDueMs || this.closed) return;
+    clearTimeout(this.timer);
+    this.timerDueMs = dueMs;
+    this.timer = setTimeout(() => this.handleTimer(), Math.max(1, Math.ceil(dueMs - performance.now())));
+  }
+
+  private handleTimer(): void {
+    this.timerDueMs = Infinity;
+    const nowMs = performance.now();
+    for (const entry of [...this.turns]) {
+      if (nowMs < (entry.sender.pollTimeout() ?? Infinity)) continue;
+      entry.sender.handleTimeout(nowMs);
+      this.settle(entry);
+    }
+    if (this.active.size === 0 && nowMs - this.lastFrameMs >= this.idleMs) return this.close("idle");
+    this.blocked = false;
+    if (this.active.size > 0) this.options.shaper.wake(this);
+    this.arm();
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Shaper: whose turn it is to send, and when. All that a proxy sends to clients, over WebRTC and over HTTP, goes
+ * through one: one token bucket for the whole proxy, turns of about equal size in rotation, and the event loop free
+ * between batches. Counts payload bytes; what lower layers add is not in the rate.
+ */
+import { Pacer } from "@tributary/protocol";
+
+export interface Feeder {
+  /**
+   * Sends about `budgetBytes` and returns what it sent. 0 = nothing can be sent now: the feeder is left out until it
+   * calls `Shaper.wake` again.
+   */
+  feed(budgetBytes: number, nowMs: number): number;
+}
+
+/** Four data frames: small enough to mix feeders well, large enough to be cheap. */
+const TURN_BYTES = 4 * 1156;
+const TURN_BYTES_UNLIMITED = 64 * 1024;
+const BURST_BYTES_MIN = 16 * 1024;
+/** A timer can be this late without costing rate. */
+const BURST_MS = 10;
+const BATCH_MS = 4;
+
+export class Shaper {
+  sentBytes = 0;
+  private readonly pacer: Pacer;
+  private readonly turnBytes: number;
+  /** In order of their turns. */
+  private readonly ready = new Set<Feeder>();
+  private scheduled = false;
+  private timer: NodeJS.Timeout | undefined;
+
+  /** `bytesPerSec` 0 = unlimited. */
+  constructor(bytesPerSec: number, private readonly nowMs: () => number = () => performance.now()) {
+    const burstBytes = Math.max(BURST_BYTES_MIN, (bytesPerSec * BURST_MS) / 1000);
+    this.pacer = new Pacer(bytesPerSec, burstBytes, nowMs());
+    this.turnBytes = bytesPerSec === 0 ? TURN_BYTES_UNLIMITED : TURN_BYTES;
+  }
+
+  /** The feeder may have something to send. */
+  wake(feeder: Feeder): void {
+    this.ready.add(feeder);
+    this.schedule();
+  }
+
+  remove(feeder: Feeder): void {
+    this.ready.delete(feeder);
+  }
+
+  /** For what was sent out of turn (short answers): it is owed to the bucket. */
+  debit(bytes: number): void {
+    this.sentBytes += bytes;
+    this.pacer.take(bytes, this.nowMs());
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.timer) return;
+    this.scheduled = true;
+    setImmediate(() => this.run());
+  }
+
+  private run(): void {
+    this.scheduled = false;
+    const endMs = this.nowMs() + BATCH_MS;
+    for (const feeder of this.ready) {
+      const nowMs = this.nowMs();
+      if (nowMs >= endMs) break;
+      if (!this.pacer.canSend(this.turnBytes, nowMs)) {
+        this.sleep(this.pacer.nextMs(this.turnBytes, nowMs) - nowMs);
+        return;
+      }
+      this.ready.delete(feeder);
+      const sent = feeder.feed(this.turnBytes, nowMs);
+      if (sent === 0) continue;
+      this.debit(sent);
+      this.ready.add(feeder);
+    }
+    if (this.ready.size > 0) this.schedule();
+  }
+
+  private sleep(ms: number): void {
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.run();
+    }, Math.max(1, Math.ceil(ms)));
+  }
+}
