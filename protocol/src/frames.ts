@@ -40,10 +40,9 @@ export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): nu
 
 // ---- reading -------------------------------------------------------------------------------------
 
-class Malformed extends Error {
-  constructor(readonly rejection: Rejection) {
-    super(rejection.message);
-  }
+/** Thrown within this file only. Not an Error: a flood of garbage must not pay for stack traces. */
+class Malformed {
+  constructor(readonly rejection: Rejection) {}
 }
 
 function refuse(kind: string, text: string, got: number, limit: number): never {

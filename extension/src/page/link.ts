@@ -5,9 +5,12 @@
  */
 import type { ByteRange, ToPage, ToTransport } from "../shared/messages";
 
-/** From the first need to the first sign of the extension's frame, and from it to a working port. */
-export const SIGN_OF_LIFE_MS = 400;
-export const PORT_READY_MS = 1500;
+/**
+ * From the first need to the first sign of the extension's frame, and from it to a working port: 0.1-0.35 s together on
+ * an idle machine. It is waited for once per page, and a manifest that came before has started it already.
+ */
+export const SIGN_OF_LIFE_MS = 1000;
+export const PORT_READY_MS = 2000;
 const TICK_MS = 500;
 /** Pings unanswered before the transport is taken for gone. */
 const MISSED_PINGS_MAX = 4;

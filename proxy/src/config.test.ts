@@ -1,0 +1,52 @@
+import { parseConfig } from "./config";
+
+const faultsOf = (env: Record<string, string>) => {
+  const parsed = parseConfig(env);
+  return "faults" in parsed ? parsed.faults : [];
+};
+
+test("config: the defaults listen on loopback, allow nothing and limit no rate", () => {
+  const parsed = parseConfig({ PATH: "/bin", ALLOW_HOSTS: "" });
+  expect(parsed).toMatchObject({
+    config: { HOST: "127.0.0.1", PORT: 0, UDP_PORT: 0, ALLOW_HOSTS: [], ALLOW_PRIVATE_HOSTS: [], RATE_BYTES_PER_SEC: 0, CACHE_BYTES: 268_435_456 },
+  });
+});
+
+test("config: every variable is read", () => {
+  const parsed = parseConfig({
+    HOST: "localhost", PORT: "7050", UDP_PORT: "7051", PROXY_NAME: "p", ORIGO_URL: "http://o:1/", ORIGO_SECRET: "s", PUBLIC_URL: "https://p.example/",
+    PUBLIC_ADDRESS: "1.1.1.1", PUBLIC_UDP_PORT: "1", PROBE_PUBLISHED: "host.docker.internal:7611-7642", ALLOW_HOSTS: "*, a.example:81",
+    ALLOW_PRIVATE_HOSTS: "127.0.0.1:7680", RATE_BYTES_PER_SEC: "896000", CACHE_BYTES: "0", MAX_SESSIONS: "3",
+  });
+  expect(parsed).toEqual({
+    config: {
+      HOST: "127.0.0.1", PORT: 7050, UDP_PORT: 7051, PROXY_NAME: "p", ORIGO_URL: "http://o:1", ORIGO_SECRET: "s", PUBLIC_URL: "https://p.example",
+      PUBLIC_ADDRESS: "1.1.1.1", PUBLIC_UDP_PORT: 1, PROBE_PUBLISHED: { host: "host.docker.internal", first: 7611, last: 7642 },
+      ALLOW_HOSTS: [{ host: "*" }, { host: "a.example", port: 81 }], ALLOW_PRIVATE_HOSTS: [{ host: "127.0.0.1", port: 7680 }],
+      RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 0, MAX_SESSIONS: 3,
+    },
+  });
+});
+
+test.each([
+  [{ PORT: "65536" }, /^PORT: must be a whole number from 0 to 65535; got "65536"$/],
+  [{ PORT: "-1" }, /^PORT: /],
+  [{ UDP_PORT: "x" }, /^UDP_PORT: .*got "x"$/],
+  [{ HOST: "example.com" }, /^HOST: must be an IP address; got "example.com"$/],
+  [{ ORIGO_URL: "ftp://o", ORIGO_SECRET: "s" }, /^ORIGO_URL: must be an http or https URL/],
+  [{ ORIGO_URL: "http://o" }, /^ORIGO_SECRET: must be set when ORIGO_URL is.*got not set$/],
+  [{ PUBLIC_ADDRESS: "me" }, /^PUBLIC_ADDRESS: must be an IP address/],
+  [{ PUBLIC_UDP_PORT: "0" }, /^PUBLIC_UDP_PORT: must be a whole number from 1/],
+  [{ PROBE_PUBLISHED: "h:2-1" }, /^PROBE_PUBLISHED: must be HOST:FIRST-LAST/],
+  [{ PROBE_PUBLISHED: "h:1-1025" }, /^PROBE_PUBLISHED: /],
+  [{ ALLOW_HOSTS: "a,http://b" }, /^ALLOW_HOSTS: .*"http:\/\/b" is not; got "a,http:\/\/b"$/],
+  [{ ALLOW_PRIVATE_HOSTS: "*" }, /^ALLOW_PRIVATE_HOSTS: /],
+  [{ RATE_BYTES_PER_SEC: "1e6" }, /^RATE_BYTES_PER_SEC: /],
+  [{ PROXY_NAME: "x".repeat(65) }, /^PROXY_NAME: must be 1 to 64 characters/],
+])("config: %j is refused by name, value and what is allowed", (env, expected) => {
+  expect(faultsOf(env as Record<string, string>)).toEqual([expect.stringMatching(expected)]);
+});
+
+test("config: several faults are told at once", () => {
+  expect(faultsOf({ PORT: "a", UDP_PORT: "b" })).toHaveLength(2);
+});

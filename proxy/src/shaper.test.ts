@@ -1,0 +1,53 @@
+import { Shaper, type Feeder } from "./shaper";
+
+class Source implements Feeder {
+  sentBytes = 0;
+  constructor(private leftBytes: number) {}
+  feed(budgetBytes: number): number {
+    const bytes = Math.min(budgetBytes, this.leftBytes);
+    this.leftBytes -= bytes;
+    this.sentBytes += bytes;
+    return bytes;
+  }
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("shaper: two feeders share the rate evenly and stay within it (1 MB/s, 400 ms)", async () => {
+  const shaper = new Shaper(1_000_000);
+  const feeders = [new Source(1e9), new Source(1e9)];
+  for (const feeder of feeders) shaper.wake(feeder);
+  await pause(400);
+  const [first, second] = feeders.map((feeder) => feeder.sentBytes) as [number, number];
+  for (const feeder of feeders) shaper.remove(feeder);
+  expect(first + second).toBeLessThan(400_000 * 1.5 + 16_384 + 4624);
+  expect(first + second).toBeGreaterThan(400_000 * 0.7);
+  expect(Math.abs(first - second)).toBeLessThanOrEqual(4624);
+  expect(shaper.sentBytes).toBe(first + second);
+});
+
+test("shaper: a feeder with nothing to send is left out until it wakes the shaper", async () => {
+  const shaper = new Shaper(0);
+  let asked = 0;
+  const idle: Feeder = { feed: () => (asked++, 0) };
+  shaper.wake(idle);
+  await pause(20);
+  expect(asked).toBe(1);
+  shaper.wake(idle);
+  await pause(20);
+  expect(asked).toBe(2);
+});
+
+test("shaper: without a limit, the event loop still gets its turns", async () => {
+  const shaper = new Shaper(0);
+  const endless = new Source(Infinity);
+  shaper.wake(endless);
+  const startMs = performance.now();
+  await pause(10);
+  expect(performance.now() - startMs).toBeLessThan(100);
+  shaper.remove(endless);
+  await pause(5);
+  const { sentBytes } = endless;
+  await pause(20);
+  expect(endless.sentBytes).toBe(sentBytes);
+});
