@@ -19,7 +19,7 @@ const TOOLCHAIN_VERSION = "22.0.0-git20542-10";
 
 const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "rows"];
 const FLAGS = [
-  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles", "-std=c++20", "-O3", "-flto",
+  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles", "-std=c++20", "-O3",
   "-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument",
   "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
   "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--gc-sections", "-Wl,-z,stack-size=65536", "-Wl,--stack-first",
@@ -45,21 +45,27 @@ async function loadToolchain() {
   return import(pathToFileURL(join(entry, "gen", "bundle.js")).href);
 }
 
+/** One text that includes all sources: headers are read once and everything can be inlined, in a third of the time. */
+function unityOf(engines) {
+  const core = [...CORE_SOURCES, ...engines].map((name) => `#include "core/src/${name}.cc"\n`);
+  return [...core, '#include "binding.cc"\n'].join("");
+}
+
 /** The file tree the compiler sees: relative names only, so that no path of this machine reaches the module. */
-function sourceTree() {
+function sourceTree(module) {
   const texts = (dir, pattern) =>
     Object.fromEntries(readdirSync(dir).filter((name) => pattern.test(name)).map((name) => [name, readFileSync(join(dir, name), "utf8")]));
   return {
     core: { include: { tributary: texts(join(CORE_DIR, "include", "tributary"), /\.h$/) }, src: texts(join(CORE_DIR, "src"), /\.(h|cc)$/) },
     "binding.cc": readFileSync(join(PACKAGE_DIR, "src", "binding.cc"), "utf8"),
+    "codec.cc": unityOf(module.engines),
   };
 }
 
 async function compile(toolchain, module) {
-  const sources = [...CORE_SOURCES, ...module.engines].map((name) => `core/src/${name}.cc`);
-  const command = ["clang++", ...FLAGS, ...module.flags, ...sources, "binding.cc", "-o", module.file];
+  const command = ["clang++", ...FLAGS, ...module.flags, "codec.cc", "-o", module.file];
   try {
-    const output = await toolchain.runClang(command, sourceTree(), { fetchProgress: () => {} });
+    const output = await toolchain.runClang(command, sourceTree(module), { fetchProgress: () => {} });
     return output[module.file];
   } catch (error) {
     // The toolchain's own error carries the whole file tree; what the compiler had to say stands above already.

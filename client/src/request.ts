@@ -60,7 +60,7 @@ function parseRange(range: ByteRange | undefined): ByteRange | undefined {
   if (range === undefined) return undefined;
   const { start, end } = range;
   const valid = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end <= OFFSET_MAX;
-  if (!valid) throw new RequestError("range", range, `whole numbers 0 <= start <= end <= ${OFFSET_MAX}`);
+  if (!valid) throw new RequestError("range", `${start}-${end}`, `whole numbers 0 <= start <= end <= ${OFFSET_MAX}`);
   return { start, end };
 }
 

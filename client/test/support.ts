@@ -218,7 +218,7 @@ export class StandInProxy extends HttpServer {
     delete headers["connection"];
     delete headers["keep-alive"];
     if (this.moods.etag) headers.etag = this.moods.etag;
-    response.writeHead(answer.status, { ...headers, "server-settings": "origin;dur=1.5" });
+    response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
     const body = await answer.arrayBuffer().then(Buffer.from, () => undefined);
     if (!body) {
       response.destroy();

@@ -7,7 +7,7 @@ const FLAGS = [
 ];
 
 export function launch(extensionDir) {
-  const executablePath = process.env.CHROMIUM_PATH ?? "/usr/lib/chromium/chromium";
+  const executablePath = process.env.CHROMIUM ?? "/usr/lib/chromium/chromium";
   return puppeteer.launch({ executablePath, headless: true, pipe: true, args: FLAGS, ...(extensionDir ? { enableExtensions: [extensionDir] } : {}) });
 }
 

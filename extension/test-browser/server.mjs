@@ -26,9 +26,9 @@ export async function startOrigin(port, log) {
 async function answer(request, response, log) {
   const url = new URL(request.url, "http://origin");
   const query = url.searchParams;
-  const isTransport = request.headers.origin?.startsWith("chrome-extension://") ?? false;
+  const isTransport = request.headers.referer === undefined;
   if (url.pathname === "/page.html") return page(response, query);
-  log.push({ path: url.pathname + url.search, native: request.headers.referer !== undefined, range: request.headers.range ?? null, method: request.method });
+  log.push({ path: url.pathname + url.search, native: !isTransport, range: request.headers.range ?? null, method: request.method });
   if (query.has("wait")) await pause(Number(query.get("wait")));
   if (query.has("redirect")) return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query, isTransport) }).end();
   const status = Number(query.get("status") ?? 200);

@@ -29,7 +29,7 @@ export interface OpenBrowser {
 }
 
 /** Opens Chromium; without `defaults` it opens without the extension. Throws a sentence when there is no Chromium. */
-export async function openBrowser(options: { defaults?: ExtensionDefaults; headless: boolean }): Promise<OpenBrowser> {
+export async function openBrowser(options: { defaults?: ExtensionDefaults; headless: boolean; flags?: readonly string[] }): Promise<OpenBrowser> {
   const executablePath = findChromium();
   if (!executablePath) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));
@@ -48,7 +48,7 @@ export async function openBrowser(options: { defaults?: ExtensionDefaults; headl
     userDataDir: path.join(folder, "profile"),
     ...(options.defaults ? { enableExtensions: [extensionDir] } : {}),
     ...(options.headless ? {} : { defaultViewport: null }),
-    args: browserFlags(),
+    args: [...browserFlags(), ...(options.flags ?? [])],
   });
   const close = async (): Promise<void> => {
     await browser.close().catch(() => undefined);

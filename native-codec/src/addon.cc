@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tributary/codec.h"
@@ -94,11 +95,12 @@ class Wrap : public Napi::ObjectWrap<Self> {
     if (engineIndex >= engines.size()) {
       fail(info.Env(), "engineIndex", engineIndex, static_cast<double>(engines.size() - 1));
     }
-    const uint32_t symbolCount = u32Argument(info, 1, "symbolCount");
-    const uint32_t symbolBytes = u32Argument(info, 2, "symbolBytes");
-    coder_.reset(new (std::nothrow) Coder);
-    if (coder_ == nullptr) failOutOfMemory(info.Env(), sizeof(Coder));
-    check(info.Env(), coder_->initialize(*engines[engineIndex], symbolCount, symbolBytes));
+    symbolCount_ = u32Argument(info, 1, "symbolCount");
+    symbolBytes_ = u32Argument(info, 2, "symbolBytes");
+    std::unique_ptr<Coder> coder(new (std::nothrow) Coder);
+    if (coder == nullptr) failOutOfMemory(info.Env(), sizeof(Coder));
+    check(info.Env(), coder->initialize(*engines[engineIndex], symbolCount_, symbolBytes_));
+    coder_ = std::move(coder);
     adjustExternalMemory(info.Env(), 1);
   }
 
@@ -111,8 +113,8 @@ class Wrap : public Napi::ObjectWrap<Self> {
   }
 
   void free(const Napi::CallbackInfo& info) { release(info.Env()); }
-  Napi::Value symbolCount(const Napi::CallbackInfo& info) { return number(info, coder(info).symbolCount()); }
-  Napi::Value symbolBytes(const Napi::CallbackInfo& info) { return number(info, coder(info).symbolBytes()); }
+  Napi::Value symbolCount(const Napi::CallbackInfo& info) { return number(info, symbolCount_); }
+  Napi::Value symbolBytes(const Napi::CallbackInfo& info) { return number(info, symbolBytes_); }
 
   static Napi::Value number(const Napi::CallbackInfo& info, uint32_t value) {
     return Napi::Number::New(info.Env(), value);
@@ -126,9 +128,11 @@ class Wrap : public Napi::ObjectWrap<Self> {
   }
 
   void adjustExternalMemory(Napi::Env env, int sign) {
-    Napi::MemoryManagement::AdjustExternalMemory(env, sign * heldBytes(coder_->symbolCount(), coder_->symbolBytes()));
+    Napi::MemoryManagement::AdjustExternalMemory(env, sign * heldBytes(symbolCount_, symbolBytes_));
   }
 
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
   std::unique_ptr<Coder> coder_;
 };
 

@@ -9,7 +9,7 @@ class FakeOrigin {
   fetches: FakeFetch[] = [];
   vet = (url: string): URL => {
     if (url.includes("refused")) throw egressError("egressRefused", "no");
-    return new URL(url);
+    return new URL(url.replace(/#.*/, ""));
   };
   fetch = (_url: string, _range: unknown, signal: AbortSignal): Promise<OriginResponse> =>
     new Promise((resolve, reject) => {
@@ -241,7 +241,7 @@ test("chunks: an unshareable body goes to the one reader that can stream it, the
   const streamed: string[] = [];
   store.open(URL_A, undefined, {
     ...new Reader(),
-    onUnshareable: (head, response) => void (async () => {
+    onUnshareable: (head, response) => void (async (): Promise<void> => {
       for await (const piece of response.body) streamed.push(`${head.status} ${String(piece)}`);
     })(),
   });

@@ -204,20 +204,19 @@ export class ChunkStore {
     if (chunk.expiresMs !== undefined) this.keptBytes -= chunk.body!.totalBytes;
   }
 
-  private fail(chunk: Chunk, rejection: Rejection): void {
+  private fail(chunk: Chunk, rejection: Rejection, except?: Reader): void {
     this.forget(chunk);
     for (const reader of [...chunk.readers]) {
-      if (!chunk.readers.has(reader)) continue;
+      if (reader === except || !chunk.readers.has(reader)) continue;
       this.leave(reader);
       reader.listener.onFailure(rejection);
     }
   }
 
-  /** To the first reader that can stream it; the others would each need the body from its start. */
+  /** To the first reader that can stream it, whose lease now ends it; the others would need the body from its start. */
   private handOver(chunk: Chunk, head: Omit<ResponseHead, "totalBytes">, response: OriginResponse, reason: Rejection): void {
     const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
-    if (taker) chunk.readers.delete(taker);
-    this.fail(chunk, reason);
+    this.fail(chunk, reason, taker);
     if (!taker) return response.cancel();
     taker.listener.onUnshareable!(head, { ...response, body: this.counted(response.body) });
   }

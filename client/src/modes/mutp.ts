@@ -230,11 +230,15 @@ class Transfer {
     });
   }
 
-  /** A proxy that went silent is cut off, so that the next download makes a new session or takes another proxy. */
+  /**
+   * A proxy that went silent is cut off, so that the next download makes a new session or takes another proxy. One that
+   * found the chunk too large has not failed.
+   */
   private suspect(index: number, error: string): void {
     this.suspects.add(index);
     const proxy = this.proxies[index]!;
     const [kind = "proxyFailed"] = error.split(":", 1);
+    if (kind === "chunkTooLarge") return;
     if (kind === "proxySilent") this.services.sessions.of(proxy).close(error);
     this.services.onProxyFailed(proxy, { kind, message: error.slice(kind.length + 1).trim() });
   }

@@ -10,6 +10,7 @@ import { StallWatch } from "../stall";
 import { differenceOf, headersFor, headOf, linkedAbort } from "./http";
 
 const ERROR_BODY_CHARS_MAX = 4096;
+const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges"];
 
 export interface ProxyFailure {
   (proxy: ProxyInfo, rejection: Rejection): void;
@@ -76,20 +77,24 @@ async function runLane(run: Run, proxy: ProxyInfo, index: number, signal: AbortS
 
 /** The origin's head as the proxy passes it on; the first one is the one that the others must agree with. */
 async function originHead(run: Run, response: Response): Promise<DownloadHead> {
-  const serverFetchMs = originTime(response.headers.get("server-settings"));
+  const serverFetchMs = originTime(response.headers.get("server-timing"));
   if (serverFetchMs === undefined && response.status >= 400) throw await proxyError(response);
-  const head = headOf(response);
-  const allowOrigin = head.headers["x-origin-access-control-allow-origin"];
-  if (allowOrigin === undefined) delete head.headers["access-control-allow-origin"];
-  else head.headers["access-control-allow-origin"] = allowOrigin;
-  delete head.headers["x-origin-access-control-allow-origin"];
+  const { headers, ...rest } = headOf(response);
+  const head = { ...rest, headers: originHeaders(headers) };
   const difference = run.head ? differenceOf(run.head, head) : undefined;
   if (difference) throw new DownloadError("planMismatch", difference);
   run.setHead(head, serverFetchMs ?? 0);
   return head;
 }
 
-/** `origin;dur=12.3` of a Server-Settings header: only answers that come from the origin carry it. */
+/** The headers that are the origin's; what the proxy says for itself stays out. */
+function originHeaders(headers: Record<string, string>): Record<string, string> {
+  const kept = Object.fromEntries(PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+  const allowOrigin = headers["x-origin-access-control-allow-origin"];
+  return allowOrigin === undefined ? kept : { ...kept, "access-control-allow-origin": allowOrigin };
+}
+
+/** `origin;dur=12.3` of a Server-Timing header: only answers that come from the origin carry it. */
 function originTime(value: string | null): number | undefined {
   const match = /(?:^|,)\s*origin\s*;\s*dur=([\d.]+)/.exec(value ?? "");
   return match ? Number(match[1]) : undefined;

@@ -8,6 +8,8 @@ import { MODES, parseOrigoUrl, parseSettings, type Settings } from "../shared/se
 import { Rates, type Stream } from "./rates";
 import { MODE_WORDS, bytesText, percentText, rateText, stateWord, statusSentence, troubleSentence } from "./words";
 
+const LISTEN_AGAIN_MS = 1000;
+
 const rates = new Rates();
 let settings: Settings = parseSettings(null);
 let figures: LiveFigures | null = null;
@@ -56,7 +58,7 @@ function showSettings(): void {
 }
 
 function showFigures(): void {
-  element("status").textContent = statusSentence(settings, figures, bytesPerSec);
+  element("status").textContent = statusSentence(settings, figures, streams.filter((stream) => stream.bytesPerSec > 0).length);
   const trouble = troubleSentence(settings, figures?.trouble ?? null);
   element("trouble").hidden = trouble === null;
   if (element("trouble").textContent !== (trouble ?? "")) element("trouble").textContent = trouble ?? "";
@@ -97,7 +99,7 @@ function fillRow(row: HTMLElement, stream: Stream): void {
     const target = row.querySelector(selector);
     if (target !== null && target.textContent !== text) target.textContent = text;
   };
-  const isGood = isCarrying(stream.state);
+  const isGood = isCarrying(stream.state) || stream.bytesPerSec > 0;
   row.className = `stream ${isGood ? "good" : stream.state === "closed" || stream.state === "failed" ? "bad" : ""}`;
   set(".label", stream.name || stream.id);
   set(".state", stateWord(stream.state));
@@ -116,7 +118,11 @@ function listen(): void {
     ({ streams, bytesPerSec } = rates.add(reading));
     showFigures();
   });
-  connection.onDisconnect.addListener(() => setTimeout(listen, 2000));
+  connection.onDisconnect.addListener(() => {
+    // Reading the error says that it is expected: no page has needed the transport yet.
+    void chrome.runtime.lastError;
+    setTimeout(listen, LISTEN_AGAIN_MS);
+  });
 }
 
 function changeOrigo(): void {

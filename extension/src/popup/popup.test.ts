@@ -54,6 +54,7 @@ describe("popup: words", () => {
     expect(statusSentence({ ...BUILT_IN, enabled: false }, null, 0)).toMatch(/^Off/);
     expect(statusSentence(BUILT_IN, null, 0)).toMatch(/^Ready/);
     expect(statusSentence(BUILT_IN, figures(0, [1], { active: 1 }), 0)).toBe("Bringing video through 1 proxy.");
+    expect(statusSentence(BUILT_IN, figures(0, [1, 1]), 2)).toBe("Bringing video through 2 proxies.");
     expect(statusSentence(BUILT_IN, figures(0, [1, 1]), 0)).toBe("Ready, connected to 2 proxies.");
   });
 });

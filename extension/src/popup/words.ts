@@ -11,14 +11,14 @@ export const MODE_WORDS: Readonly<Record<Mode, { short: string; meaning: string 
   "coded-mutp": { short: "Coded", meaning: "Coded MUTP: every proxy sends network-coded packets; any of them counts." },
 };
 
-/** The line under the name. */
-export function statusSentence(settings: Settings, figures: LiveFigures | null, bytesPerSec: number): string {
+/** The line under the name. `flowing`: proxies from which bytes came in the last seconds. */
+export function statusSentence(settings: Settings, figures: LiveFigures | null, flowing: number): string {
   if (!settings.enabled) return "Off. Videos play as they would without it.";
   if (settings.mode === "direct") return "Mode is direct: no video goes through proxies.";
   if (figures === null) return "Ready. No video has played yet.";
   if (figures.trouble !== null) return "On, but videos play directly.";
   const used = figures.proxies.filter(({ state }) => isCarrying(state)).length;
-  if (figures.active > 0 || bytesPerSec > 0) return `Bringing video through ${count(used, "proxy", "proxies")}.`;
+  if (figures.active > 0 || flowing > 0) return `Bringing video through ${count(Math.max(flowing, used), "proxy", "proxies")}.`;
   return used > 0 ? `Ready, connected to ${count(used, "proxy", "proxies")}.` : "Ready.";
 }
 

@@ -11,6 +11,8 @@ import { PortSession, type SessionHost } from "./session";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
+/** The badge goes so long after the last chunk: players pause between chunks. */
+const BADGE_LINGER_MS = 8000;
 
 type Client = ReturnType<typeof createBrowserClient>;
 
@@ -20,13 +22,14 @@ let settings: Settings = BUILT_IN;
 let clientId = "";
 let client: Client | null = null;
 let badgeShown = "";
+let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
 const host: SessionHost = {
   settings: () => settings,
   carrier: () => (client ??= makeClient()),
   detours,
   activeCount,
-  changed: () => drawBadge(),
+  changed: showActivity,
   nowMs: () => performance.now(),
 };
 
@@ -119,8 +122,14 @@ function figures(): LiveFigures {
   };
 }
 
-function drawBadge(): void {
-  const proxies = activeCount() === 0 ? 0 : proxiesShown().filter(({ state }) => isCarrying(state)).length;
+function showActivity(): void {
+  clearTimeout(badgeTimer);
+  badgeTimer = activeCount() === 0 ? setTimeout(() => drawBadge(0), BADGE_LINGER_MS) : undefined;
+  const proxies = proxiesShown();
+  drawBadge(proxies.filter(({ state }) => isCarrying(state)).length || proxies.length);
+}
+
+function drawBadge(proxies: number): void {
   const badge = { proxies, trouble: detours.trouble !== null };
   const drawn = JSON.stringify(badge);
   if (drawn === badgeShown) return;

@@ -1,0 +1,317 @@
+/**
+ * `npm run test:compose`: proves infra/compose.yaml from a bare Debian machine, as root. It fetches a container engine,
+ * makes stand-ins for the base images, brings the fleet up, and plays the sample's hls.js page in Chromium inside a
+ * network namespace that reaches the published ports and nothing else. Then it kills a proxy, looks at it come back, and
+ * takes everything down. Not a test of the official base images, and not of the codec or the player pages themselves.
+ * Pieces: infra/docker/. What it leaves behind: installed Debian packages, and .cache/compose-test (safe to delete).
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { makeBaseImages } from "./docker/base-image.mjs";
+import { fetchEngine, removeEngineFiles, startEngine, stopEngineByPidFile } from "./docker/engine.mjs";
+import { allowOnly, createNetwork, describeNetwork, inside, removeNetwork } from "./docker/network.mjs";
+import { run, sleep, Steps, stopRunning, TestFailure, waitFor } from "./docker/run.mjs";
+
+const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+const CACHE = path.join(ROOT, ".cache/compose-test");
+const WORK_ROOT = "/var/lib/tributary-test";
+const COMPOSE = ["compose", "-f", path.join(ROOT, "infra/compose.yaml")];
+const PROXY_COUNT = 4;
+const ORIGO_PORT = 7600;
+const PROXY_PORTS = { first: 7611, last: 7642 };
+const SAMPLE_PORT = 7680;
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/lib/chromium/chromium";
+const MODE = "coded-mutp";
+/** Program that must be there, and the Debian package that brings it. */
+const NEEDED = [["ip", "iproute2"], ["iptables", "iptables"], ["nsenter", "util-linux"], ["wget", "wget"], ["tar", "tar"], ["gpgv", "gpgv"], ["xz", "xz-utils"]];
+
+const steps = new Steps();
+const undo = [];
+let undoing;
+
+/** Runs the undo list once, last entry first; a failing entry is told and does not stop the others. */
+function tearDown() {
+  undoing ??= (async () => {
+    for (const action of undo.reverse()) {
+      await action().catch((error) => console.error(`clean-up: ${error.message}`));
+    }
+  })();
+  return undoing;
+}
+
+async function main() {
+  const network = describeNetwork("dev", 250);
+  const work = "/work/scratch/docker/vw"; await mkdir(work, { recursive: true });
+  const engine = { env: process.env };
+  const fleet = makeFleet(engine, network);
+  const sampleUrl = await steps.step("sample origin", () => startSample(network));
+
+  await steps.step("Origo lists each proxy under the port that it was published on", fleet.expectRegistered);
+  await steps.step("the viewer reaches the published ports and nothing else", () => checkFilter(fleet, network, sampleUrl));
+  const play = { fleet, network, work, sampleUrl };
+  await steps.step("a page plays; every segment came through the proxies and has the origin's bytes", () => playPage(play, 10, async () => {}));
+  await steps.step("one proxy is killed (-9) while a page plays: playback goes on", () => playPage(play, 10, fleet.killOne));
+  await steps.step("the killed proxy is back under a published port", fleet.expectRevived);
+  await steps.step("a page plays through the fleet with the revived proxy in it", () => playPage(play, 10, async () => {}, PROXY_COUNT));
+  await steps.step("Origo keeps its records over a restart", fleet.restartOrigo);
+}
+function refuseWhereItCannotRun() {
+  const problem = process.platform !== "linux" ? `this is ${process.platform}`
+    : process.getuid() !== 0 ? "you are not root"
+    : !existsSync("/usr/bin/apt-get") ? "there is no apt-get" : undefined;
+  if (problem) throw new TestFailure(`npm run test:compose needs root on a Debian machine with apt (it makes network namespaces and starts a container engine); ${problem}.`);
+}
+
+async function installNeeded() {
+  const missing = [];
+  for (const [program, name] of NEEDED) if ((await run("which", [program], { allowFailure: true })).code !== 0) missing.push(name);
+  if (!existsSync(CHROMIUM)) missing.push("chromium");
+  if ((await run("ldconfig", ["-p"])).stdout.includes("libdevmapper.so") === false) missing.push("libdevmapper1.02.1");
+  if (!existsSync("/usr/share/keyrings/debian-archive-keyring.gpg")) missing.push("debian-archive-keyring");
+  if (missing.length === 0) return "all there";
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  await run("apt-get", ["update"], { timeoutMs: 300_000 });
+  await run("apt-get", ["install", "-y", "--no-install-recommends", ...missing], { env, timeoutMs: 900_000 });
+  return `installed ${missing.join(", ")}`;
+}
+
+async function makeNetwork(network, work) {
+  await mkdir(work, { recursive: true, mode: 0o700 });
+  undo.push(() => rm(work, { recursive: true, force: true }));
+  let forwardBefore;
+  undo.push(() => removeNetwork(network, forwardBefore));
+  forwardBefore = await createNetwork(network);
+  await writeFile(path.join(work, "owner.json"), JSON.stringify({ pid: process.pid, network, forwardBefore }));
+  const proxyPorts = `${PROXY_PORTS.first}:${PROXY_PORTS.last}`;
+  await allowOnly(network, { tcp: [String(ORIGO_PORT), proxyPorts, String(SAMPLE_PORT)], udp: [proxyPorts] });
+}
+
+async function makeEngine(tools, network, work) {
+  const folder = path.join(work, "engine");
+  undo.push(() => removeEngineFiles(folder));
+  await mkdir(folder, { recursive: true });
+  const engine = await startEngine(tools, network, folder);
+  undo.push(engine.stop);
+  return engine;
+}
+
+/** What was left by a run that was itself killed: its owner is gone, so its engine, namespaces and files go too. */
+async function clearDeadRuns() {
+  for (const name of existsSync(WORK_ROOT) ? await readdir(WORK_ROOT) : []) {
+    const work = path.join(WORK_ROOT, name);
+    const owner = await readFile(path.join(work, "owner.json"), "utf8").then(JSON.parse, () => undefined);
+    if (!owner || existsSync(`/proc/${owner.pid}`)) continue;
+    await stopEngineByPidFile(path.join(work, "engine"));
+    await removeNetwork(owner.network, owner.forwardBefore);
+    await removeEngineFiles(work);
+    console.log(`removed what a killed run had left (${name})`);
+  }
+}
+
+/** The fleet under test and the questions that are asked of it. */
+function makeFleet(engine, network) {
+  const origoUrl = `http://${network.uplinkAddress}:${ORIGO_PORT}`;
+  const env = { ...engine.env, PUBLIC_ADDRESS: network.serverAddress, ALLOW_HOSTS: network.serverAddress, ALLOW_PRIVATE_HOSTS: `${network.serverAddress}:${SAMPLE_PORT}` };
+  const docker = (...args) => run("docker", args, { env, cwd: ROOT, timeoutMs: 1_200_000 });
+  const getJson = async (pathname) => (await fetch(origoUrl + pathname, { signal: AbortSignal.timeout(5000) })).json();
+  const proxies = async () => {
+    const ids = (await docker(...COMPOSE, "ps", "-q", "proxy")).stdout.split("\n").filter(Boolean);
+    return ids.length === 0 ? [] : JSON.parse((await docker("inspect", ...ids)).stdout);
+  };
+  const publishedPort = (container) => container.NetworkSettings.Ports["7610/tcp"]?.[0]?.HostPort;
+  const registeredAsPublished = async () => {
+    const containers = await proxies();
+    const published = containers.map((container) => `http://${network.serverAddress}:${publishedPort(container)}`).sort();
+    const listed = (await getJson("/v1/proxies?count=32")).proxies.map((proxy) => proxy.url).sort();
+    if (published.length !== PROXY_COUNT || published.join() !== listed.join()) throw new Error(`published ${published}; listed ${listed}`);
+    return listed.map((url) => new URL(url).port).join(" ");
+  };
+  let killed;
+  return {
+    origoUrl, proxies, getJson, publicOrigoUrl: `http://${network.serverAddress}:${ORIGO_PORT}`,
+    up: async () => {
+      undo.push(async () => void (await run("docker", [...COMPOSE, "down", "-v", "-t", "5"], { env, allowFailure: true, timeoutMs: 60_000 })));
+      try {
+        await docker(...COMPOSE, "up", "-d", "--build", "--scale", `proxy=${PROXY_COUNT}`, "--wait", "--quiet-pull");
+      } catch (error) {
+        const logs = await run("docker", [...COMPOSE, "logs", "--tail", "20"], { env, allowFailure: true });
+        throw new TestFailure(`${error.message}\nlast lines of the containers:\n${logs.stdout}`);
+      }
+    },
+    expectRegistered: () => waitFor("every proxy at Origo under its published port", registeredAsPublished, 20_000),
+    killOne: async () => {
+      killed = (await proxies())[0];
+      process.kill(killed.State.Pid, "SIGKILL");
+    },
+    expectRevived: async () => {
+      await waitFor("the container to be restarted", async () => {
+        const now = (await proxies()).find((container) => container.Id === killed.Id);
+        return now.State.Running && now.State.Pid !== killed.State.Pid && now.State.Health.Status === "healthy";
+      });
+      const ports = await waitFor("the proxy to register again", registeredAsPublished, 20_000);
+      const now = (await proxies()).find((container) => container.Id === killed.Id);
+      return `port ${publishedPort(killed)} before, ${publishedPort(now)} now; fleet ${ports}`;
+    },
+    restartOrigo: async () => {
+      const before = (await getJson("/v1/records?limit=500")).records.length;
+      await docker(...COMPOSE, "restart", "origo");
+      await waitFor("Origo to answer with its records", async () => (await getJson("/v1/records?limit=500")).records.length >= before);
+      await waitFor("the proxies to register again", registeredAsPublished, 30_000);
+      return `${before} records`;
+    },
+    down: async () => {
+      await docker(...COMPOSE, "down", "-v");
+      const left = [];
+      for (const [kind, ...args] of [["container", "-a"], ["network", "--filter", "type=custom"], ["volume"]]) {
+        const names = (await docker(kind, "ls", "-q", ...args)).stdout.trim();
+        if (names) left.push(`${kind}: ${names}`);
+      }
+      if (left.length > 0) throw new TestFailure(`left behind: ${left.join("; ")}`);
+    },
+  };
+}
+
+/** The sample origin runs beside the containers, on the server's own address, as an origin on the same machine would. */
+async function startSample(network) {
+  const env = { ...process.env, HOST: "0.0.0.0", PORT: String(SAMPLE_PORT) };
+  const [program, args] = inside(network.server, process.execPath, path.join(ROOT, "lab/dist/sample/main.js"));
+  const child = spawn(program, args, { env, stdio: ["ignore", "ignore", "inherit"] });
+  undo.push(async () => void child.kill("SIGTERM"));
+  await waitFor("the sample origin to answer", () => fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/`, { signal: AbortSignal.timeout(1000) }), 20_000);
+  return `http://${network.serverAddress}:${SAMPLE_PORT}`;
+}
+
+/** Connects from the viewer: open doors must open, and doors that exist but are not published must stay shut. */
+async function checkFilter(fleet, network, sampleUrl) {
+  const container = Object.values((await fleet.proxies())[0].NetworkSettings.Networks)[0];
+  const listed = (await fleet.getJson("/v1/proxies?count=32")).proxies.map((proxy) => new URL(proxy.url).host);
+  const open = [new URL(sampleUrl).host, new URL(fleet.publicOrigoUrl).host, ...listed];
+  const shut = [`${container.IPAddress}:7610`, `${container.Gateway}:${ORIGO_PORT}`, `${network.uplinkAddress}:${ORIGO_PORT}`, `${network.hostAddress}:${ORIGO_PORT}`];
+  const script = `const net = require("node:net");
+    const opens = (door) => new Promise((resolve) => {
+      const [host, port] = door.split(":");
+      const socket = net.connect({ host, port: Number(port), timeout: 1500 }, () => resolve(true));
+      for (const event of ["error", "timeout"]) socket.on(event, () => resolve(false));
+    });
+    Promise.all(process.argv.slice(1).map(opens)).then((answers) => { console.log(JSON.stringify(answers)); process.exit(0); });`;
+  const { stdout } = await run(...inside(network.viewer, process.execPath, "-e", script, ...open, ...shut));
+  const answers = JSON.parse(stdout);
+  const wrong = [...open, ...shut].filter((_, index) => answers[index] !== index < open.length);
+  if (wrong.length > 0) throw new TestFailure(`wrong for ${wrong.join(", ")} (should be open: ${open.join(", ")}; shut: ${shut.join(", ")})`);
+  return `${open.length} open, ${shut.length} shut`;
+}
+
+/**
+ * Plays hls.html in a fresh Chromium in the viewer's namespace until `seconds` of video have passed, with `meanwhile`
+ * after the first third; then checks every segment against the file on disk, Origo's records and the origin's log.
+ */
+async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile, proxiesExpected = 2) {
+  const lab = createRequire(path.join(ROOT, "lab/package.json"));
+  const { samplePageState, segmentMismatch, notThroughProxies, mediaFetchedByBrowser } = lab("./dist/index.js");
+  const sinceMs = Date.now();
+  const { browser, close } = await openViewer(lab("puppeteer-core"), network, work, { origoUrl: fleet.publicOrigoUrl, sampleUrl });
+  let state;
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${sampleUrl}/hls.html`, { waitUntil: "domcontentloaded", timeout: 30_000 });
+    const playedTo = (time) => waitFor(`the video to reach ${time} s`, async () => {
+      state = await samplePageState(page);
+      if (state.currentTime < time) throw new Error(`at ${state.currentTime} s; segments ${state.segments.length}; errors: ${state.errors.join("; ") || "none"}`);
+      return true;
+    }, 45_000, 200);
+    await playedTo(seconds / 3);
+    await meanwhile();
+    await playedTo(seconds);
+  } finally {
+    await close();
+  }
+  const records = await recordsSince(fleet, sinceMs, state.segments);
+  const log = await (await fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/__log?since=${sinceMs}`)).json();
+  const problems = [
+    ...state.segments.map((segment) => segmentMismatch(segment)),
+    ...state.segments.map((segment) => notThroughProxies(segment, records, MODE)),
+    ...mediaFetchedByBrowser(log).map((entry) => `fetched by the browser itself: ${entry.path}`),
+  ].filter(Boolean);
+  if (problems.length > 0) throw new TestFailure(problems.join("\n"));
+  const used = new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.packets > 0).map((proxy) => proxy.id)));
+  if (used.size < proxiesExpected) throw new TestFailure(`packets came from ${used.size} proxies, expected at least ${proxiesExpected}`);
+  const megabytes = state.segments.reduce((sum, segment) => sum + segment.bytes, 0) / 1e6;
+  return `${state.segments.length} segments, ${megabytes.toFixed(1)} MB, ${used.size} proxies, video at ${state.currentTime.toFixed(1)} s`;
+}
+
+/** Records of this play; they arrive a little after the segments, so it waits until each segment has one. */
+async function recordsSince(fleet, sinceMs, segments) {
+  let records = [];
+  const complete = async () => {
+    records = (await fleet.getJson("/v1/records?limit=500")).records.filter((record) => record.startedAtMs >= sinceMs);
+    return segments.every((segment) => records.some((record) => record.url === segment.url));
+  };
+  await waitFor("Origo's records of all segments", complete, 10_000).catch(() => undefined);
+  return records;
+}
+
+/**
+ * Chromium with the extension, started through a small script that first enters the viewer's namespace. The sample's
+ * pages digest what they get with crypto.subtle, which Chromium gives to secure origins only: one flag names this one.
+ */
+async function openViewer(puppeteer, network, work, { origoUrl, sampleUrl }) {
+  const folder = path.join(work, "viewer");
+  const extension = path.join(folder, "extension");
+  await rm(folder, { recursive: true, force: true });
+  await cp(path.join(ROOT, "extension/dist/chromium"), extension, { recursive: true });
+  await writeFile(path.join(extension, "defaults.json"), JSON.stringify({ origoUrl, mode: MODE, connections: PROXY_COUNT }));
+  const [program, args] = inside(network.viewer, CHROMIUM);
+  const script = path.join(folder, "chromium.sh");
+  await writeFile(script, `#!/bin/sh\nexec ${program} ${args.join(" ")} "$@"\n`);
+  await chmod(script, 0o755);
+  const browser = await (puppeteer.default ?? puppeteer).launch({
+    executablePath: script, headless: true, pipe: true, userDataDir: path.join(folder, "profile"), enableExtensions: [extension],
+    handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+      "--disable-sync", "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required", `--unsafely-treat-insecure-origin-as-secure=${sampleUrl}`],
+  });
+  return { browser, close: () => browser.close().catch(() => undefined) };
+}
+
+async function expectNothingLeft(network, work) {
+  const left = [];
+  const namespaces = (await run("ip", ["netns", "list"])).stdout;
+  for (const name of [network.server, network.viewer]) if (namespaces.includes(name)) left.push(`namespace ${name}`);
+  if ((await readFile("/proc/mounts", "utf8")).includes(work)) left.push("a mount");
+  if ((await run("ip", ["-br", "link"])).stdout.includes(network.uplink)) left.push(`link ${network.uplink}`);
+  if ((await run("iptables-save", [])).stdout.includes(network.uplink)) left.push("a firewall rule");
+  if (existsSync(work)) left.push(work);
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (command.includes(work)) left.push(`process ${pid} ${command.split("\0")[0]}`);
+  }
+  if (left.length > 0) throw new TestFailure(`left behind: ${left.join(", ")}`);
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, async () => {
+    if (undoing) return;
+    console.log(`${signal}: taking everything down`);
+    stopRunning();
+    await tearDown();
+    process.exit(128 + 2);
+  });
+}
+
+const startedMs = Date.now();
+try {
+  await main();
+} catch (error) {
+  if (undoing) await sleep(60_000);
+  if (steps.failed === 0) steps.failed = 1;
+  console.error(error instanceof TestFailure ? error.message : error);
+  console.error("Again: npm run test:compose");
+}
+await tearDown();
+console.log(`test:compose took ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+console.log(`${steps.passed} passed, ${steps.failed} failed`);
+process.exit(steps.failed === 0 ? 0 : 1);

@@ -1,0 +1,219 @@
+/** The HTTP endpoint with the real egress, chunks and shaper behind it, asked over real sockets. */
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Rejection } from "@tributary/protocol";
+import { ChunkStore } from "./chunks";
+import { Egress } from "./egress/fetch";
+import { makeApp, type HttpOptions } from "./http";
+import { Shaper } from "./shaper";
+
+const RESOURCE = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7) % 251));
+let fetches: string[] = [];
+let closedEarly = 0;
+
+const origin = http.createServer((request, response) => {
+  fetches.push(request.url!);
+  response.on("close", () => void (response.writableFinished || closedEarly++));
+  const range = /bytes=(\d+)-(\d+)/.exec(request.headers.range ?? "");
+  const common = { "content-type": "video/mp4", etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT", "access-control-allow-origin": "http://page.test", "set-cookie": "a=b" };
+  if (request.url === "/404") response.writeHead(404, { "content-length": 4 }).end("gone");
+  else if (request.url === "/short") response.writeHead(200, { "content-length": 1000 }).write("abc", () => response.destroy());
+  else if (request.url === "/chunked") response.writeHead(200, common).write(RESOURCE, () => response.end("end"));
+  else if (request.url === "/endless") {
+    const timer = setInterval(() => response.write(Buffer.alloc(10_000)), 2);
+    response.on("close", () => clearInterval(timer));
+  } else if (request.url === "/slow") {
+    response.writeHead(200, { "content-length": 2000 }).write(Buffer.alloc(1000));
+    setTimeout(() => response.end(Buffer.alloc(1000)), 300);
+  } else if (range) {
+    const [start, end] = [Number(range[1]), Math.min(Number(range[2]), RESOURCE.length - 1)];
+    response.writeHead(206, { ...common, "content-length": end - start + 1, "content-range": `bytes ${start}-${end}/${RESOURCE.length}` });
+    response.end(RESOURCE.subarray(start, end + 1));
+  } else response.writeHead(200, { ...common, "content-length": RESOURCE.length }).end(RESOURCE);
+});
+
+let originUrl: string;
+let proxyUrl: string;
+let proxy: http.Server;
+let egress: Egress;
+let status: "starting" | "ok" | "draining" = "ok";
+let deliveries = 0;
+const failures: Rejection[] = [];
+const logged: string[] = [];
+
+const listening = (server: http.Server) =>
+  new Promise<string>((resolve) => server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)));
+
+beforeAll(async () => {
+  originUrl = await listening(origin);
+  const port = Number(new URL(originUrl).port);
+  egress = new Egress({ policy: { allow: [{ host: "*" }], allowPrivate: [{ host: "127.0.0.1", port }], ownAddresses: new Set() } });
+  const options: HttpOptions = {
+    health: () => ({ status, name: "p", engine: "e", sessions: 0 }),
+    nonce: "nonce",
+    chunks: new ChunkStore({ egress, cacheBytes: 10_000_000 }),
+    shaper: new Shaper(0),
+    log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`),
+    openSession: async (offer) => (offer === "good" ? { sessionId: "1", sdp: "answer" } : { kind: "badOffer", message: "bad" }),
+    onDelivery: (change, failure) => {
+      deliveries += change;
+      if (failure) failures.push(failure);
+    },
+  };
+  proxy = http.createServer(makeApp(options));
+  proxyUrl = await listening(proxy);
+});
+beforeEach(() => {
+  fetches = [];
+  closedEarly = 0;
+  status = "ok";
+});
+afterAll(() => {
+  egress.close();
+  for (const server of [origin, proxy]) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+const through = (url: string, headers: Record<string, string> = {}, signal?: AbortSignal) =>
+  fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(url)}`, { headers, ...(signal ? { signal } : {}) });
+
+async function errorOf(response: Response): Promise<[status: number, kind: string]> {
+  const body = (await response.json()) as { error: Rejection };
+  expect(response.headers.get("access-control-allow-origin")).toBe("*");
+  return [response.status, body.error.kind];
+}
+
+const isWhole = async (response: Response) => Buffer.from(await response.arrayBuffer()).equals(RESOURCE);
+
+const until = async (condition: () => boolean) => {
+  for (let tries = 0; tries < 200 && !condition(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(condition()).toBe(true);
+};
+
+test("http: a whole resource with the origin's headers, and nothing else of them", async () => {
+  const response = await through(`${originUrl}/video`);
+  expect(response.status).toBe(200);
+  expect(await isWhole(response)).toBe(true);
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    "content-type": "video/mp4", "content-length": "300000", etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
+    "access-control-allow-origin": "*", "x-origin-access-control-allow-origin": "http://page.test", "timing-allow-origin": "*",
+    "access-control-expose-headers": expect.stringContaining("X-Origin-Access-Control-Allow-Origin"),
+  });
+  expect(response.headers.get("set-cookie")).toBeNull();
+  expect(response.headers.get("server-timing")).toMatch(/^origin;dur=\d+\.\d$/);
+});
+
+test("http: the second time it comes from memory, and says so", async () => {
+  await (await through(`${originUrl}/again`)).arrayBuffer();
+  const response = await through(`${originUrl}/again`);
+  expect(await isWhole(response)).toBe(true);
+  expect(response.headers.get("server-timing")).toBe("origin;dur=0.0");
+  expect(fetches).toEqual(["/again"]);
+});
+
+test("http: a range is passed on and answered with 206", async () => {
+  const response = await through(`${originUrl}/video`, { range: "bytes=100-199" });
+  expect([response.status, response.headers.get("content-range"), response.headers.get("content-length")]).toEqual([206, "bytes 100-199/300000", "100"]);
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(RESOURCE.subarray(100, 200));
+});
+
+test("http: ten at once cost the origin one fetch", async () => {
+  const responses = await Promise.all(Array.from({ length: 10 }, () => through(`${originUrl}/shared`)));
+  for (const response of responses) expect(await isWhole(response)).toBe(true);
+  expect(fetches).toEqual(["/shared"]);
+});
+
+test("http: the origin's 404 is passed on with its body", async () => {
+  const response = await through(`${originUrl}/404`);
+  expect([response.status, await response.text()]).toEqual([404, "gone"]);
+});
+
+test("http: a body of unknown length is streamed", async () => {
+  const response = await through(`${originUrl}/chunked`);
+  expect(response.headers.get("content-length")).toBeNull();
+  expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat([RESOURCE, Buffer.from("end")]))).toBe(true);
+});
+
+test("http: bytes are passed on as they arrive", async () => {
+  const response = await through(`${originUrl}/slow`);
+  const startMs = performance.now();
+  const reader = response.body!.getReader();
+  expect((await reader.read()).value).toHaveLength(1000);
+  expect(performance.now() - startMs).toBeLessThan(200);
+  expect((await reader.read()).value).toHaveLength(1000);
+});
+
+test("http: a short body resets the connection instead of ending well", async () => {
+  const response = await through(`${originUrl}/short`);
+  await expect(response.arrayBuffer()).rejects.toThrow();
+  await until(() => failures.at(-1)?.kind === "shortBody");
+});
+
+test("http: when the client leaves, the origin's connection goes and nothing is left", async () => {
+  const leave = new AbortController();
+  const response = await through(`${originUrl}/endless`, {}, leave.signal);
+  await response.body!.getReader().read();
+  leave.abort();
+  await until(() => closedEarly === 1 && deliveries === 0);
+});
+
+test.each<[string, string, number, string]>([
+  ["a private address", "http://10.0.0.1/", 403, "egressRefused"],
+  ["another port of an allowed host", "http://127.0.0.1:1/", 403, "egressRefused"],
+  ["no URL at all", "nonsense", 400, "badUrl"],
+  ["credentials", "http://u:p@example.com/", 400, "badUrl"],
+  ["another scheme", "file:///etc/passwd", 400, "badUrl"],
+  ["a name that is not there", "http://nowhere.invalid/", 502, "dnsFailed"],
+])("http: %s (%s) is refused with %i %s", async (_what, url, code, kind) => {
+  expect(await errorOf(await through(url))).toEqual([code, kind]);
+});
+
+test("http: no url, two urls, two ranges, a bad method, a bad path", async () => {
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch`))).toEqual([400, "badUrl"]);
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=http://a&url=http://b`))).toEqual([400, "badUrl"]);
+  expect(await errorOf(await through(`${originUrl}/video`, { range: "bytes=0-1,5-6" }))).toEqual([400, "badRange"]);
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/nothing`))).toEqual([404, "notFound"]);
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=${originUrl}`, { method: "POST" }))).toEqual([404, "notFound"]);
+  expect((await fetch(`${proxyUrl}/v1/fetch?url=${originUrl}`, { method: "HEAD" })).status).toBe(405);
+  expect(fetches).toEqual([]);
+});
+
+test("http: the log names hosts, never paths or queries", async () => {
+  await through("http://10.0.0.1/path?token=secret");
+  expect(logged.join()).toContain("10.0.0.1");
+  expect(logged.join()).not.toMatch(/path|token|secret/);
+});
+
+test("http: preflights are answered for any path", async () => {
+  const response = await fetch(`${proxyUrl}/v1/sessions`, { method: "OPTIONS" });
+  expect([response.status, response.headers.get("access-control-allow-headers")]).toEqual([204, "Content-Type, Range"]);
+});
+
+test("http: health tells name, engine and sessions, and 503 while draining or starting", async () => {
+  expect(await (await fetch(`${proxyUrl}/healthz`)).json()).toEqual({ status: "ok", name: "p", engine: "e", sessions: 0 });
+  for (status of ["draining", "starting"] as const) {
+    expect((await fetch(`${proxyUrl}/healthz`)).status).toBe(503);
+    expect(await errorOf(await through(`${originUrl}/video`))).toEqual([503, status]);
+    expect(await errorOf(await post({ sdp: "good" }))).toEqual([503, status]);
+  }
+});
+
+const post = (body: unknown, type = "application/json") =>
+  fetch(`${proxyUrl}/v1/sessions`, { method: "POST", headers: { "content-type": type }, body: typeof body === "string" ? body : JSON.stringify(body) });
+
+test("http: a session is made of a good offer; all else is refused by kind", async () => {
+  const made = await post({ sdp: "good" });
+  expect([made.status, await made.json()]).toEqual([201, { sessionId: "1", sdp: "answer" }]);
+  expect(await errorOf(await post({ sdp: "other" }))).toEqual([400, "badOffer"]);
+  expect(await errorOf(await post({ sdp: "" }))).toEqual([400, "badRequest"]);
+  expect(await errorOf(await post({ sdp: "good", more: 1 }))).toEqual([400, "badRequest"]);
+  expect(await errorOf(await post("{"))).toEqual([400, "badRequest"]);
+  expect(await errorOf(await post("hello", "text/plain"))).toEqual([400, "badRequest"]);
+  expect(await errorOf(await post({ sdp: "x".repeat(40_000) }))).toEqual([413, "requestTooLarge"]);
+});
+
+test("http: whoami answers the nonce", async () => {
+  expect(await (await fetch(`${proxyUrl}/v1/whoami`)).text()).toBe("nonce");
+});
