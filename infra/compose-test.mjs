@@ -24,7 +24,6 @@ const PROXY_COUNT = 4;
 const ORIGO_PORT = 7600;
 const PROXY_PORTS = { first: 7611, last: 7642 };
 const SAMPLE_PORT = 7680;
-const CHROMIUM = process.env.CHROMIUM ?? "/usr/lib/chromium/chromium";
 const MODE = "coded-mutp";
 /** Program that must be there, and the Debian package that brings it. */
 const NEEDED = [["ip", "iproute2"], ["iptables", "iptables"], ["nsenter", "util-linux"], ["wget", "wget"], ["tar", "tar"], ["gpgv", "gpgv"], ["xz", "xz-utils"]];
@@ -50,7 +49,7 @@ async function main() {
   const work = path.join(WORK_ROOT, id);
   const network = describeNetwork(id, process.pid % 256);
   await steps.step("Debian packages that the test needs", installNeeded);
-  await steps.step("the project is built", () => run("node", ["infra/setup.mjs"], { cwd: ROOT, timeoutMs: 900_000 }).then(() => undefined));
+  await steps.step("the project is built", buildProject);
   const tools = await steps.step("container engine fetched from the Debian mirror", () => fetchEngine(path.join(CACHE, "engine")));
 
   await steps.step("namespaces `server` and `viewer`", () => makeNetwork(network, work));
@@ -85,7 +84,6 @@ function refuseWhereItCannotRun() {
 async function installNeeded() {
   const missing = [];
   for (const [program, name] of NEEDED) if ((await run("which", [program], { allowFailure: true })).code !== 0) missing.push(name);
-  if (!existsSync(CHROMIUM)) missing.push("chromium");
   if ((await run("ldconfig", ["-p"])).stdout.includes("libdevmapper.so") === false) missing.push("libdevmapper1.02.1");
   if (!existsSync("/usr/share/keyrings/debian-archive-keyring.gpg")) missing.push("debian-archive-keyring");
   if (missing.length === 0) return "all there";
@@ -93,6 +91,11 @@ async function installNeeded() {
   await run("apt-get", ["update"], { timeoutMs: 300_000 });
   await run("apt-get", ["install", "-y", "--no-install-recommends", ...missing], { env, timeoutMs: 900_000 });
   return `installed ${missing.join(", ")}`;
+}
+
+/** The sample origin, the extension and Chromium run on the host; the images build themselves. */
+async function buildProject() {
+  await run(process.execPath, ["infra/setup.mjs", "--browser"], { cwd: ROOT, timeoutMs: 1_200_000 });
 }
 
 async function makeNetwork(network, work) {
@@ -229,8 +232,9 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
   const lab = createRequire(path.join(ROOT, "lab/package.json"));
   const { samplePageState, segmentMismatch, notThroughProxies, mediaFetchedByBrowser } = lab("./dist/index.js");
   const sinceMs = Date.now();
-  const { browser, close } = await openViewer(lab("puppeteer-core"), network, work, { origoUrl: fleet.publicOrigoUrl, sampleUrl });
+  const { browser, close } = await openViewer(lab, network, work, { origoUrl: fleet.publicOrigoUrl, sampleUrl });
   let state;
+  let records;
   try {
     const page = await browser.newPage();
     await page.goto(`${sampleUrl}/hls.html`, { waitUntil: "domcontentloaded", timeout: 30_000 });
@@ -242,10 +246,10 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
     await playedTo(seconds / 3);
     await meanwhile();
     await playedTo(seconds);
+    records = await recordsSince(fleet, sinceMs, state.segments);
   } finally {
     await close();
   }
-  const records = await recordsSince(fleet, sinceMs, state.segments);
   const log = await (await fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/__log?since=${sinceMs}`)).json();
   const problems = [
     ...state.segments.map((segment) => segmentMismatch(segment)),
@@ -259,7 +263,7 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
   return `${state.segments.length} segments, ${megabytes.toFixed(1)} MB, ${used.size} proxies, video at ${state.currentTime.toFixed(1)} s`;
 }
 
-/** Records of this play; they arrive a little after the segments, so it waits until each segment has one. */
+/** Records of this play; they arrive a little after the segments, so it waits until each segment has one, the browser still open. */
 async function recordsSince(fleet, sinceMs, segments) {
   let records = [];
   const complete = async () => {
@@ -274,17 +278,18 @@ async function recordsSince(fleet, sinceMs, segments) {
  * Chromium with the extension, started through a small script that first enters the viewer's namespace. The sample's
  * pages digest what they get with crypto.subtle, which Chromium gives to secure origins only: one flag names this one.
  */
-async function openViewer(puppeteer, network, work, { origoUrl, sampleUrl }) {
+async function openViewer(lab, network, work, { origoUrl, sampleUrl }) {
   const folder = path.join(work, "viewer");
   const extension = path.join(folder, "extension");
   await rm(folder, { recursive: true, force: true });
   await cp(path.join(ROOT, "extension/dist/chromium"), extension, { recursive: true });
   await writeFile(path.join(extension, "defaults.json"), JSON.stringify({ origoUrl, mode: MODE, connections: PROXY_COUNT }));
-  const [program, args] = inside(network.viewer, CHROMIUM);
+  const { findChromium } = lab("./dist/chromium.js");
+  const [program, args] = inside(network.viewer, findChromium());
   const script = path.join(folder, "chromium.sh");
   await writeFile(script, `#!/bin/sh\nexec ${program} ${args.join(" ")} "$@"\n`);
   await chmod(script, 0o755);
-  const browser = await (puppeteer.default ?? puppeteer).launch({
+  const browser = await lab("puppeteer-core").launch({
     executablePath: script, headless: true, pipe: true, userDataDir: path.join(folder, "profile"), enableExtensions: [extension],
     handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",

@@ -19,7 +19,7 @@ RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-wo
 
 FROM build AS origo-build
 COPY origo origo
-RUN npx tsc -b origo && npx webpack --config origo/dashboard/webpack.config.js
+RUN npx tsc -b origo && npx webpack --config origo/webpack.config.js
 RUN mkdir -p /out/origo && cp -r origo/package.json origo/dist /out/origo/
 
 # Production dependencies alone.

@@ -31,10 +31,8 @@ export async function setUp({ browser = false, compiler = false, print = console
   if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", "g++", () => onPath("g++")));
   await step("native addon", buildNativeAddon);
   await step("TypeScript", compileTypeScript);
-  await step("extension", () => bundle("extension", "extension/webpack.config.js", "extension/dist/chromium/manifest.json"));
-  if (existsSync(path.join(root, "origo/dashboard/webpack.config.js"))) {
-    await step("dashboard", () => bundle("dashboard", "origo/dashboard/webpack.config.js", "origo/dashboard/dist/index.html"));
-  }
+  await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/chromium/manifest.json"));
+  await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", "chromium", chromiumPath));
 }
 
@@ -87,10 +85,11 @@ async function compileTypeScript() {
   await run([process.execPath, "node_modules/typescript/bin/tsc", "-b", ...(complete ? [] : ["--force"])]);
 }
 
-async function bundle(name, config, output) {
-  const stamp = stampOf(name, ["extension", "origo", "client", "protocol", "wasm-codec", "package-lock.json", "tsconfig.base.json"]);
+/** webpack, with the configuration in `folder`; `output` is one of the files it makes. */
+async function bundle(folder, inputs, output) {
+  const stamp = stampOf(`bundle-${folder}`, [...inputs, "package-lock.json", "tsconfig.base.json"]);
   if (stamp.current && existsSync(path.join(root, output))) return "unchanged";
-  await run([process.execPath, "node_modules/webpack/bin/webpack.js", "--config", config]);
+  await run([process.execPath, "node_modules/webpack/bin/webpack.js", "--config", `${folder}/webpack.config.js`]);
   stamp.write();
   return "bundled";
 }

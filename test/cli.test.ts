@@ -61,7 +61,7 @@ describe.each(MODES)("mode %s", (mode) => {
     expect(record.sha256).toBe(sha256(expected));
     expect(sha256(file)).toBe(sha256(expected));
     for (const proxy of record.proxies) expect(proxy.packets).toBe(proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected);
-    if (mode !== "direct" && bytes > 1000) expect(record.proxies.filter((proxy) => proxy.bytes > 0)).toHaveLength(4);
+    if (mode.endsWith("mutp") && bytes > 1000) expect(record.proxies.filter((proxy) => proxy.innovative > 0).length).toBeGreaterThanOrEqual(2);
   });
 
   test("a range in the middle", async () => {
@@ -112,7 +112,7 @@ test.each([
   ["an unknown command", ["fetch", "http://127.0.0.1/"], /fetch/],
   ["a malformed URL", ["get", "not a url"], /not a url/],
   ["a URL that is not http", ["get", "ftp://example.org/a.mp4"], /ftp/],
-  ["a range backwards", ["get", "http://127.0.0.1/", "--range", "9-3"], /9-3/],
+  ["a range backwards", ["get", "http://127.0.0.1/", "--range", "9-3"], /range.*9.*3/],
   ["no URL", ["get"], /URL/i],
 ])("%s: a sentence and exit status 2", async (_name, words, sentence) => {
   const run = await cli(...words);

@@ -1,6 +1,8 @@
 /** `npm start` from outside: its words, its options, its end. */
 import { readFileSync, readdirSync } from "node:fs";
-import { startScript } from "./support";
+import { startScript, stopScripts } from "./support";
+
+afterEach(stopScripts);
 
 /** Processes whose parent is `pid`, by process id, which is the order of their start. */
 const childrenOf = (pid: number): number[] =>

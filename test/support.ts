@@ -102,6 +102,14 @@ export interface RunningScript {
   readonly ended: Promise<number | null>;
 }
 
+const running = new Set<RunningScript>();
+
+/** Ends what startScript has started and is still there; for afterEach. */
+export async function stopScripts(): Promise<void> {
+  for (const script of running) script.signal("SIGTERM");
+  await Promise.all([...running].map((script) => script.ended));
+}
+
 /** Starts `node SCRIPT WORDS` without waiting for its end. */
 export function startScript(script: string, ...words: string[]): RunningScript {
   const child = spawn(process.execPath, [path.join(repoRoot, script), ...words], { cwd: repoRoot, stdio: ["ignore", "pipe", "pipe"] });
@@ -115,5 +123,8 @@ export function startScript(script: string, ...words: string[]): RunningScript {
       if (Date.now() > deadlineMs || child.exitCode !== null) throw new Error(`${script} printed no line like ${pattern}:\n${text}`);
     }
   };
-  return { output: () => text, line, signal: (name) => void child.kill(name), pid: child.pid ?? 0, ended };
+  const started: RunningScript = { output: () => text, line, signal: (name) => void child.kill(name), pid: child.pid ?? 0, ended };
+  running.add(started);
+  void ended.then(() => running.delete(started));
+  return started;
 }

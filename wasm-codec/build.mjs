@@ -6,6 +6,7 @@
  *   node wasm-codec/build.mjs            builds, writes module/
  *   node wasm-codec/build.mjs --check    builds, compares with module/ byte for byte, writes nothing there
  */
+/* global WebAssembly */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -68,8 +69,8 @@ async function compile(toolchain, module) {
     const output = await toolchain.runClang(command, sourceTree(module), { fetchProgress: () => {} });
     return output[module.file];
   } catch (error) {
-    // The toolchain's own error carries the whole file tree; what the compiler had to say stands above already.
-    throw new Error(`${module.file} does not build: ${error.message}`);
+    // The toolchain's own error prints the whole file tree; what the compiler had to say stands above already.
+    throw new Error(`${module.file} does not build: ${error.message}`, { cause: error });
   }
 }
 
@@ -83,6 +84,7 @@ function differences(built) {
     .map(({ file, bytes }) => `${file} (module/ has ${sha256(committed(file))}, the sources give ${sha256(bytes)})`);
 }
 
+// Only the message: the causes are long, see compile().
 process.on("uncaughtException", (error) => {
   console.error(error.message);
   process.exit(1);

@@ -100,6 +100,7 @@ class Wrap : public Napi::ObjectWrap<Self> {
     std::unique_ptr<Coder> coder(new (std::nothrow) Coder);
     if (coder == nullptr) failOutOfMemory(info.Env(), sizeof(Coder));
     check(info.Env(), coder->initialize(*engines[engineIndex], symbolCount_, symbolBytes_));
+    info.This().As<Napi::Object>().TypeTag(&Self::kTypeTag);
     coder_ = std::move(coder);
     adjustExternalMemory(info.Env(), 1);
   }
@@ -113,8 +114,19 @@ class Wrap : public Napi::ObjectWrap<Self> {
   }
 
   void free(const Napi::CallbackInfo& info) { release(info.Env()); }
-  Napi::Value symbolCount(const Napi::CallbackInfo& info) { return number(info, symbolCount_); }
-  Napi::Value symbolBytes(const Napi::CallbackInfo& info) { return number(info, symbolBytes_); }
+
+  /** For getters: unlike methods they can be called on an object of another class, which `this` then is not. */
+  static void checkReceiver(const Napi::CallbackInfo& info) {
+    if (!info.This().As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(info.Env(), "this", Self::kName);
+  }
+  Napi::Value symbolCount(const Napi::CallbackInfo& info) {
+    checkReceiver(info);
+    return number(info, symbolCount_);
+  }
+  Napi::Value symbolBytes(const Napi::CallbackInfo& info) {
+    checkReceiver(info);
+    return number(info, symbolBytes_);
+  }
 
   static Napi::Value number(const Napi::CallbackInfo& info, uint32_t value) {
     return Napi::Number::New(info.Env(), value);
@@ -139,9 +151,11 @@ class Wrap : public Napi::ObjectWrap<Self> {
 class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
  public:
   using Wrap::Wrap;
+  static constexpr const char* kName = "Encoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 1};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, "Encoder",
+    return DefineClass(env, kName,
                        {InstanceMethod("setSymbols", &EncoderWrap::setSymbols),
                         InstanceMethod("encodeSeeds", &EncoderWrap::encodeSeeds),
                         InstanceMethod("encodeVector", &EncoderWrap::encodeVector),
@@ -175,7 +189,10 @@ class CollectorWrap : public Wrap<Self, Coder> {
   using Wrap<Self, Coder>::Wrap;
 
  protected:
-  Napi::Value rank(const Napi::CallbackInfo& info) { return this->number(info, this->coder(info).rank()); }
+  Napi::Value rank(const Napi::CallbackInfo& info) {
+    this->checkReceiver(info);
+    return this->number(info, this->coder(info).rank());
+  }
 
   Napi::Value addSystematic(const Napi::CallbackInfo& info) {
     Coder& coder = this->coder(info);
@@ -203,9 +220,11 @@ class CollectorWrap : public Wrap<Self, Coder> {
 class DecoderWrap : public CollectorWrap<DecoderWrap, Decoder> {
  public:
   using CollectorWrap::CollectorWrap;
+  static constexpr const char* kName = "Decoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 2};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, "Decoder",
+    return DefineClass(env, kName,
                        {InstanceMethod("addSystematic", &DecoderWrap::addSystematic),
                         InstanceMethod("addSeeded", &DecoderWrap::addSeeded),
                         InstanceMethod("addVector", &DecoderWrap::addVector),
@@ -235,9 +254,11 @@ class DecoderWrap : public CollectorWrap<DecoderWrap, Decoder> {
 class RecoderWrap : public CollectorWrap<RecoderWrap, Recoder> {
  public:
   using CollectorWrap::CollectorWrap;
+  static constexpr const char* kName = "Recoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 3};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, "Recoder",
+    return DefineClass(env, kName,
                        {InstanceMethod("addSystematic", &RecoderWrap::addSystematic),
                         InstanceMethod("addSeeded", &RecoderWrap::addSeeded),
                         InstanceMethod("addVector", &RecoderWrap::addVector),

@@ -50,7 +50,7 @@ struct Gfni512 {
   static TRIBUTARY_INLINE Vector zero() { return _mm512_setzero_si512(); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) { _mm512_storeu_si512(to, vector); }
-  static TRIBUTARY_INLINE __mmask64 first(size_t bytes) { return ~uint64_t{0} >> (63 - bytes); }
+  static TRIBUTARY_INLINE __mmask64 first(size_t bytes) { return ~uint64_t{0} >> (64 - bytes); }
   static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
     return _mm512_maskz_loadu_epi8(first(bytes), from);
   }

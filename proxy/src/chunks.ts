@@ -266,5 +266,6 @@ function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefine
   const limit = LIMITS.chunkBytesMax;
   if (totalBytes === undefined) return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
   if (totalBytes <= limit) return undefined;
-  return { kind: "chunkTooLarge", message: `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`, got: totalBytes, limit };
+  const message = `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`;
+  return { kind: "chunkTooLarge", message, got: totalBytes, limit };
 }

@@ -12,8 +12,10 @@ export interface PublishedRange {
 
 const PORTS_PROBED_MAX = 1024;
 
-const integer = (max: number) =>
-  z.string().regex(/^\d{1,15}$/, `must be a whole number from 0 to ${max}`).transform(Number).refine((value) => value <= max, `must be a whole number from 0 to ${max}`);
+const integer = (max: number) => {
+  const allowed = `must be a whole number from 0 to ${max}`;
+  return z.string().regex(/^\d{1,15}$/, allowed).transform(Number).refine((value) => value <= max, allowed);
+};
 
 const text = (max: number) => z.string().min(1).max(max, `must be 1 to ${max} characters`);
 
@@ -32,8 +34,9 @@ const hostRules = (anyAllowed: boolean) =>
     const rules: HostRule[] = [];
     for (const item of value.split(",").map((part) => part.trim()).filter((part) => part !== "")) {
       const rule = parseHostRule(item);
+      const allowed = `a comma-separated list of HOST or HOST:PORT${anyAllowed ? ", or *" : ""}`;
       if (rule && (anyAllowed || rule.host !== "*")) rules.push(rule);
-      else context.addIssue({ code: z.ZodIssueCode.custom, message: `must be a comma-separated list of HOST or HOST:PORT${anyAllowed ? ", or *" : ""}; ${JSON.stringify(item)} is not` });
+      else context.addIssue({ code: z.ZodIssueCode.custom, message: `must be ${allowed}; ${JSON.stringify(item)} is not` });
     }
     return rules;
   });

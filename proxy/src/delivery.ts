@@ -23,6 +23,8 @@ export interface DeliveryOptions {
   refuse: (rejection: Rejection) => void;
 }
 
+/** A client that takes nothing for this long holds memory that others need. */
+const IDLE_MS_MAX = 60_000;
 const PASSED_ON = ["content-type", "content-range", "etag", "last-modified", "accept-ranges"];
 
 export class Delivery implements Feeder {
@@ -38,6 +40,7 @@ export class Delivery implements Feeder {
   constructor(private readonly options: DeliveryOptions) {
     const { response, chunks, url, range, shaper } = options;
     response.once("close", () => this.end(undefined));
+    response.setTimeout(IDLE_MS_MAX, () => response.destroy());
     try {
       this.lease = chunks.open(url, range, {
         onHead: (head, source) => this.start(head, source),

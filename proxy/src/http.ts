@@ -28,8 +28,12 @@ const OFFER_BYTES_MAX = 32 * 1024;
 const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX) }).strict();
 
 const EXPOSED = [
-  "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing", "X-Origin-Access-Control-Allow-Origin",
+  "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing",
+  "X-Origin-Access-Control-Allow-Origin",
 ].join(", ");
+
+/** What an origin sends is data here: opened as a page, it runs nothing under the proxy's name. */
+const SANDBOX = "sandbox; default-src 'none'";
 
 /** Rejections that are not the origin's fault (502). */
 const STATUS_OF: Record<string, number> = {
@@ -47,8 +51,8 @@ export function makeApp(options: HttpOptions): Express {
     next();
   });
   app.options("/{*path}", (_request, response) => {
-    const allowed = { "Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "Content-Type, Range", "Access-Control-Max-Age": "86400" };
-    response.set(allowed).status(204).end();
+    response.set({ "Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "Content-Type, Range" });
+    response.set("Access-Control-Max-Age", "86400").status(204).end();
   });
   app.head("/{*path}", (_request, response) => refuse(response, { kind: "methodNotAllowed", message: "Use GET." }));
   app.get("/healthz", (_request, response) => {
@@ -70,19 +74,22 @@ export function makeApp(options: HttpOptions): Express {
 function fetchThrough(options: HttpOptions, url: unknown, rangeText: string | undefined, response: Response): void {
   const { status } = options.health();
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
-  if (typeof url !== "string" || url === "") return refuse(response, { kind: "badUrl", message: "Give one url parameter: /v1/fetch?url=URL." });
+  if (typeof url !== "string" || url === "") {
+    return refuse(response, { kind: "badUrl", message: "Give one url parameter: /v1/fetch?url=URL." });
+  }
   let range: RangeRequest | undefined;
   if (rangeText !== undefined) {
     range = parseRangeHeader(rangeText);
     if (!range) return refuse(response, { kind: "badRange", message: "The Range header must hold one byte range: bytes=FIRST-LAST." });
   }
-  response.set({ "Access-Control-Expose-Headers": EXPOSED, "Timing-Allow-Origin": "*", "Content-Security-Policy": "sandbox; default-src 'none'" });
+  response.set({ "Access-Control-Expose-Headers": EXPOSED, "Timing-Allow-Origin": "*", "Content-Security-Policy": SANDBOX });
   options.onDelivery(1);
   const onEnded = (failure: Rejection | undefined): void => {
     if (failure) options.log(failure.kind, { host: hostForLog(url) });
     options.onDelivery(-1, failure);
   };
-  new Delivery({ response, url, range, chunks: options.chunks, shaper: options.shaper, onEnded, refuse: (rejection) => refuse(response, rejection) });
+  const { chunks, shaper } = options;
+  new Delivery({ response, url, range, chunks, shaper, onEnded, refuse: (rejection) => refuse(response, rejection) });
 }
 
 async function openSession(options: HttpOptions, body: unknown, response: Response): Promise<void> {
@@ -108,7 +115,8 @@ function failed(log: Log): ErrorRequestHandler {
   return (error: { status?: number; type?: string; message?: string; limit?: number; length?: number }, _request, response, _next) => {
     if (response.headersSent) return void response.destroy();
     if (error.type === "entity.too.large") {
-      return refuse(response, { kind: "requestTooLarge", message: "The body is too large.", got: error.length ?? 0, limit: error.limit ?? 0 });
+      const [got, limit] = [error.length ?? 0, error.limit ?? 0];
+      return refuse(response, { kind: "requestTooLarge", message: `The body is too large: got ${got}, limit ${limit}.`, got, limit });
     }
     if (error.status !== undefined && error.status >= 400 && error.status < 500) {
       return refuse(response, { kind: "badRequest", message: "The request could not be read." });

@@ -15,7 +15,8 @@ export interface OrigoLinkOptions {
 }
 
 const RETRY_MS_MIN = 250;
-const RETRY_MS_MAX = 5000;
+/** Below two heartbeats, so that a restarted Origo soon knows its proxies again. */
+const RETRY_MS_MAX = 2000;
 const ACK_MS_MAX = 5000;
 
 export class OrigoLink {

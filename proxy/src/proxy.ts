@@ -24,6 +24,7 @@ import { Shaper } from "./shaper";
 export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
+const HTTP_CONNECTIONS_MAX = 1024;
 
 export class Proxy {
   private readonly startedMs = performance.now();
@@ -57,6 +58,7 @@ export class Proxy {
       onDelivery: (change, failure) => this.countDelivery(change, failure),
     });
     this.http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+    this.http.maxConnections = HTTP_CONNECTIONS_MAX;
   }
 
   /** Rejects when a port is taken or the published ports cannot be found; the process should end then. */
@@ -71,7 +73,8 @@ export class Proxy {
     const publicAddress = config.PUBLIC_ADDRESS ?? found?.address;
     const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPort;
     this.url = config.PUBLIC_URL ?? `http://${urlHost(publicAddress ?? reachable(config.HOST))}:${found?.tcpPort ?? port}`;
-    this.rtc = new Rtc({ host: config.HOST, udpPort: this.udpPort, publicAddress, publicUdpPort }, (message) => this.log("rtcError", { message }));
+    const edge = { host: config.HOST, udpPort: this.udpPort, publicAddress, publicUdpPort };
+    this.rtc = new Rtc(edge, (message) => this.log("rtcError", { message }));
     this.status = "ok";
     if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, publicUdpPort ?? this.udpPort);
   }

@@ -39,11 +39,13 @@ export async function findPublished(options: ProbeOptions): Promise<PublishedPor
   for (let attempt = 0; attempt < tries; attempt++) {
     address ??= await resolveHost(range.host);
     if (address !== undefined) {
-      tcpPort ??= await findTcp(address, options, waitMs);
-      udpPort ??= await findUdp(address, options, waitMs);
+      const at = address;
+      const [tcpFound, udpFound] = await Promise.all([tcpPort ?? findTcp(at, options, waitMs), udpPort ?? findUdp(at, options, waitMs)]);
+      tcpPort = tcpFound;
+      udpPort = udpFound;
       if (tcpPort !== undefined && udpPort !== undefined) return { address, tcpPort, udpPort };
     }
-    if (attempt + 1 < tries) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    if (attempt + 1 < tries) await new Promise((resolve) => setTimeout(resolve, waitMs / 2));
   }
   throw new Error(notFound(range, address, tcpPort));
 }
@@ -51,7 +53,8 @@ export async function findPublished(options: ProbeOptions): Promise<PublishedPor
 function notFound({ host, first, last }: PublishedRange, address: string | undefined, tcpPort: number | undefined): string {
   if (address === undefined) return `PROBE_PUBLISHED: the name ${host} does not resolve`;
   const kind = tcpPort === undefined ? "TCP" : "UDP";
-  return `PROBE_PUBLISHED: no ${kind} port of ${host}:${first}-${last} leads back to this proxy. Is the range published, and may this container reach the host's ports?`;
+  const advice = "Is the range published, and may this container reach the host's ports?";
+  return `PROBE_PUBLISHED: no ${kind} port of ${host}:${first}-${last} leads back to this proxy. ${advice}`;
 }
 
 async function resolveHost(host: string): Promise<string | undefined> {

@@ -41,12 +41,17 @@ const OPEN_MS_MAX = 15_000;
 
 let librarySet = false;
 
-/** Settings of the library as a whole: they count only before its first connection. */
+/**
+ * Settings of the library as a whole: they count only before its first connection. Its lesser messages quote what clients
+ * sent, addresses included, which must not be logged.
+ */
 function setLibrary(onWarning: (message: string) => void): void {
   if (librarySet) return;
   librarySet = true;
-  setSctpSettings({ sendBufferSize: SEND_BUFFER_BYTES, recvBufferSize: RECEIVE_BUFFER_BYTES, initialCongestionWindow: 10, delayedSackTime: 20 });
-  initLogger("Error", (_level, message) => onWarning(message));
+  setSctpSettings({
+    sendBufferSize: SEND_BUFFER_BYTES, recvBufferSize: RECEIVE_BUFFER_BYTES, initialCongestionWindow: 10, delayedSackTime: 20,
+  });
+  initLogger("Fatal", (_level, message) => onWarning(message));
 }
 
 /** A UDP port that is free now; `port` itself unless it is 0. Rejects when it is taken. */
@@ -84,16 +89,10 @@ export class Rtc {
    * Answers `offer`; rejects with an `OfferError`. `onChannel` is called when the client's channel opens, `onGone` once,
    * when the connection is over or nothing came of it; then nothing of it is left.
    */
-  async accept(id: string, offer: string, onChannel: (channel: Channel) => ChannelHandlers, onGone: (reason: string) => void): Promise<string> {
-    const connection = new PeerConnection(id, {
-      iceServers: [],
-      enableIceUdpMux: true,
-      portRangeBegin: this.options.udpPort,
-      portRangeEnd: this.options.udpPort,
-      mtu: MTU_BYTES,
-      maxMessageSize: LIMITS.messageBytesMax,
-      ...(this.bindAddress === undefined ? {} : { bindAddress: this.bindAddress }),
-    });
+  async accept(
+    id: string, offer: string, onChannel: (channel: Channel) => ChannelHandlers, onGone: (reason: string) => void,
+  ): Promise<string> {
+    const connection = this.makeConnection(id);
     this.connections.add(connection);
     let gone = false;
     const leave = (reason: string): void => {
@@ -127,6 +126,18 @@ export class Rtc {
     for (const connection of this.connections) connection.close();
     this.connections.clear();
     this.listener.stop();
+  }
+
+  private makeConnection(id: string): PeerConnection {
+    return new PeerConnection(id, {
+      iceServers: [],
+      enableIceUdpMux: true,
+      portRangeBegin: this.options.udpPort,
+      portRangeEnd: this.options.udpPort,
+      mtu: MTU_BYTES,
+      maxMessageSize: LIMITS.messageBytesMax,
+      ...(this.bindAddress === undefined ? {} : { bindAddress: this.bindAddress }),
+    });
   }
 
   private withPublicCandidate(answer: string): string {

@@ -3,7 +3,8 @@
  * turns, sends while the channel's queue is short and the shaper permits, and keeps their timers. Knows no transport:
  * that hands in messages and reports (handle*), and is a `Channel` to send on. Rules: docs/protocol.md §2 to §5.
  */
-import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender, type Codec, type Frame, type Rejection, type RequestFrame, type Rng } from "@tributary/protocol";
+import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
+import type { Codec, Frame, Rejection, RequestFrame, Rng } from "@tributary/protocol";
 import type { ChunkStore, Lease } from "./chunks";
 import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";

@@ -101,9 +101,10 @@ export class Egress {
   private async follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<http.IncomingMessage> {
     const seen = new Set<string>();
     for (let url = this.vet(text); ; ) {
-      if (seen.has(url.href)) throw egressError("redirectLoop", "The origin redirects in a loop.", { got: seen.size, limit: REDIRECTS_MAX });
+      const numbers = { got: seen.size, limit: REDIRECTS_MAX };
+      if (seen.has(url.href)) throw egressError("redirectLoop", "The origin redirects in a loop.", numbers);
       if (seen.size > REDIRECTS_MAX) {
-        throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, { got: seen.size, limit: REDIRECTS_MAX });
+        throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, numbers);
       }
       seen.add(url.href);
       const message = await this.get(url, await this.addressesOf(url, signal), range, signal);
@@ -147,7 +148,10 @@ export class Egress {
       hostname: hostOf(url),
       port: portOf(url),
       path: url.pathname + url.search,
-      headers: { host: url.host, "user-agent": USER_AGENT, accept: "*/*", "accept-encoding": "identity", ...(range ? { range: rangeHeader(range) } : {}) },
+      headers: {
+        host: url.host, "user-agent": USER_AGENT, accept: "*/*", "accept-encoding": "identity",
+        ...(range ? { range: rangeHeader(range) } : {}),
+      },
       agent: this.agents.of(url.protocol),
       maxHeaderSize: HEADER_BYTES_MAX,
       signal,
@@ -166,7 +170,9 @@ export class Egress {
     return { request, response };
   }
 
-  private describe(message: http.IncomingMessage, range: RangeRequest | undefined, serverFetchMs: number, cancel: AbortController): OriginResponse {
+  private describe(
+    message: http.IncomingMessage, range: RangeRequest | undefined, serverFetchMs: number, cancel: AbortController,
+  ): OriginResponse {
     const headers = flatten(message.headers);
     const status = message.statusCode!;
     message.on("error", () => undefined);
@@ -191,7 +197,9 @@ export class Egress {
 function lengthOf(status: number, headers: Record<string, string>, range: RangeRequest | undefined): number | undefined {
   if (status === 204 || status === 304) return 0;
   const announced = headers["content-length"] === undefined ? undefined : Number(headers["content-length"]);
-  if (announced !== undefined && !Number.isSafeInteger(announced)) throw egressError("badLength", "The origin's Content-Length is not a number.");
+  if (announced !== undefined && !Number.isSafeInteger(announced)) {
+    throw egressError("badLength", "The origin's Content-Length is not a number.");
+  }
   return status === 206 ? checkContentRange(headers["content-range"], range, announced) : announced;
 }
 

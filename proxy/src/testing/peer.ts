@@ -27,7 +27,8 @@ async function main([proxyUrl, url, mode]: string[]): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ...result, candidates } satisfies PeerResult)}\n`, () => process.exit(0));
 }
 
-async function connect(proxyUrl: string): Promise<{ channel: DataChannel; answer: string }> {
+/** The library refuses a good answer now and then: then again with a new connection. */
+async function connect(proxyUrl: string, triesLeft = 5): Promise<{ channel: DataChannel; answer: string }> {
   const connection = new PeerConnection("peer", { iceServers: [] });
   const gathered = new Promise<void>((resolve) => connection.onGatheringStateChange((state) => state === "complete" && resolve()));
   const channel = connection.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
@@ -38,7 +39,13 @@ async function connect(proxyUrl: string): Promise<{ channel: DataChannel; answer
   });
   if (response.status !== 201) throw new Error(`the proxy answered ${response.status} ${await response.text()}`);
   const { sdp } = (await response.json()) as { sdp: string };
-  connection.setRemoteDescription(sdp, "answer");
+  try {
+    connection.setRemoteDescription(sdp, "answer");
+  } catch (error) {
+    if (triesLeft === 0) throw error;
+    connection.close();
+    return await connect(proxyUrl, triesLeft - 1);
+  }
   await opened;
   return { channel, answer: sdp };
 }
@@ -49,7 +56,8 @@ async function download(channel: DataChannel, url: string, mode: MutpMode): Prom
   const hash = createHash("sha256");
   const result = { status: undefined as number | undefined, bytes: 0, failure: undefined as Rejection | undefined, durationMs: 0 };
   const pump = (): void => {
-    for (let next = receiver.pollTransmit(performance.now()); next; next = receiver.pollTransmit(performance.now())) channel.sendMessageBinary(next.bytes);
+    const poll = () => receiver.pollTransmit(performance.now());
+    for (let next = poll(); next; next = poll()) channel.sendMessageBinary(next.bytes);
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
       if (event.kind === "head") result.status = event.head.status;
       if (event.kind === "bytes") hash.update(event.bytes);

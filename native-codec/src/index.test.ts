@@ -1,0 +1,97 @@
+/** The door: which codec it hands out, what it says when the native one is not there, and whether memory comes back. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { CodecError, type Encoder } from "@tributary/protocol";
+
+/** This package's door as it is where the addon is not built. */
+function doorWithoutAddon(): typeof import("./index") {
+  let door: typeof import("./index") | undefined;
+  jest.isolateModules(() => {
+    jest.doMock("node:fs", () => ({
+      ...jest.requireActual<typeof import("node:fs")>("node:fs"),
+      existsSync: (path: string) => !path.endsWith("codec.node"),
+    }));
+    // eslint-disable-next-line @typescript-eslint/no-require-imports
+    door = require("./index") as typeof import("./index");
+    jest.dontMock("node:fs");
+  });
+  return door!;
+}
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports
+const door = require("./index") as typeof import("./index");
+
+afterEach(() => {
+  delete process.env["TRIBUTARY_ENGINE"];
+});
+
+describe("native codec: engine selection", () => {
+  test("takes the fastest engine by default and for an empty name", () => {
+    const fastest = `native/${door.nativeEngineNames()[0]}`;
+    expect(door.loadCodec().engine).toBe(fastest);
+    process.env["TRIBUTARY_ENGINE"] = "";
+    expect(door.loadCodec().engine).toBe(fastest);
+  });
+
+  test("takes the engine that TRIBUTARY_ENGINE names", () => {
+    process.env["TRIBUTARY_ENGINE"] = "reference";
+    expect(door.loadCodec().engine).toBe("native/reference");
+  });
+
+  test("refuses a name that is no engine, and says which there are", () => {
+    process.env["TRIBUTARY_ENGINE"] = "mmx";
+    const load = (): unknown => door.loadCodec();
+    expect(load).toThrow(CodecError);
+    expect(load).toThrow(`TRIBUTARY_ENGINE: no engine "mmx" on this processor; there are ${door.nativeEngineNames().join(", ")}`);
+  });
+});
+
+describe("native codec: not built", () => {
+  test("loadNativeCodec says why, loadCodec warns once and hands out WebAssembly", () => {
+    const without = doorWithoutAddon();
+    expect(without.nativeEngineNames()).toEqual([]);
+    expect(without.loadNativeCodec()).toEqual({ codec: undefined, reason: expect.stringContaining("is not built") });
+    const warnings: string[] = [];
+    expect(without.loadCodec((message) => warnings.push(message)).engine).toBe("wasm/simd128");
+    expect(warnings).toEqual([expect.stringMatching(/^native codec not in use: .*codec\.node is not built.*wasm\/simd128/)]);
+  });
+});
+
+test("native codec: methods and getters refuse an object of another class", () => {
+  const codec = door.loadCodec();
+  const [encoder, decoder] = [codec.createEncoder(2, 2), codec.createDecoder(2, 2)];
+  const rank = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(decoder), "rank")?.get;
+  for (const receiver of [encoder, {}, undefined, 5]) {
+    expect(() => rank?.call(receiver)).toThrow();
+    expect(() => decoder.isDecoded.call(receiver as never, 0)).toThrow();
+  }
+  expect(rank?.call(decoder)).toBe(0);
+});
+
+describe("native codec: memory", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const MEGABYTE = 1_000_000;
+  const GENERATION = new Uint8Array(16 * MEGABYTE);
+
+  /** How much larger the process gets by 40 encoders of 16 MB, one after another. */
+  const growthBytes = async (after: (encoder: Encoder) => void): Promise<number> => {
+    const codec = door.loadCodec();
+    const before = process.memoryUsage.rss();
+    for (let i = 0; i < 40; i++) {
+      const encoder = codec.createEncoder(250, 64_000);
+      encoder.setSymbols(0, GENERATION);
+      after(encoder);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    return process.memoryUsage.rss() - before;
+  };
+
+  test("comes back with free()", async () => {
+    expect(await growthBytes((encoder) => encoder.free())).toBeLessThan(160 * MEGABYTE);
+  });
+
+  test("comes back when the object is garbage", async () => {
+    expect(await growthBytes(() => collectGarbage())).toBeLessThan(160 * MEGABYTE);
+  });
+});

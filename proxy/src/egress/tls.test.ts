@@ -1,0 +1,61 @@
+/** TLS to a vetted address: the certificate is checked against the URL's name, not against the address. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { TLSSocket } from "node:tls";
+import { Egress } from "./fetch";
+import { parseHostRule } from "./policy";
+
+const folder = mkdtempSync(path.join(tmpdir(), "tributary-tls-"));
+let server: https.Server;
+let port: number;
+let cert: Buffer;
+let names: (string | false | null | undefined)[] = [];
+
+beforeAll(async () => {
+  const [keyFile, certFile] = [path.join(folder, "key"), path.join(folder, "cert")];
+  const subject = ["-subj", "/CN=video.test", "-addext", "subjectAltName=DNS:video.test"];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", keyFile, "-out", certFile, ...subject], { stdio: "pipe" });
+  cert = readFileSync(certFile);
+  server = https.createServer({ key: readFileSync(keyFile), cert }, (request, response) => {
+    names.push((request.socket as TLSSocket).servername);
+    response.end("secure");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function get(host: string, ca: Buffer | undefined): Promise<string> {
+  const policy = { allow: [], allowPrivate: [parseHostRule(`${host}:${port}`)!], ownAddresses: new Set<string>() };
+  const egress = new Egress({ policy, resolve: async () => ["127.0.0.1"], ...(ca ? { tls: { ca } } : {}) });
+  try {
+    const response = await egress.fetch(`https://${host}:${port}/`, undefined, new AbortController().signal);
+    let text = "";
+    for await (const piece of response.body) text += String(Buffer.from(piece));
+    return text;
+  } finally {
+    egress.close();
+  }
+}
+
+test("tls: the URL's name is asked for and checked", async () => {
+  names = [];
+  expect(await get("video.test", cert)).toBe("secure");
+  expect(names).toEqual(["video.test"]);
+});
+
+test("tls: another name, an address, or an unknown authority is refused before a request is sent", async () => {
+  names = [];
+  for (const [host, ca] of [["other.test", cert], ["127.0.0.1", cert], ["video.test", undefined]] as const) {
+    await expect(get(host, ca)).rejects.toMatchObject({ rejection: { kind: "originUnreachable" } });
+  }
+  expect(names).toEqual([]);
+});

@@ -1,0 +1,85 @@
+/** The link against a real Origo process, killed and started again. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { FleetResponse, ProxiesResponse } from "@tributary/origo/schema";
+import { OrigoLink } from "./origo-link";
+
+const ORIGO = path.resolve(__dirname, "../../origo/dist/main.js");
+const HELLO = { name: "p", url: "http://127.0.0.1:1", version: "0.1.0", engine: "e", udpPort: 1, rateBytesPerSec: 0, startedAtMs: 1 };
+const STATUS = { sessions: 1, activeRequests: 0, sentBytes: 2, sentPackets: 3, originBytes: 4, cacheBytes: 5, cacheHits: 6, errors: 7, uptimeMs: 8.5 };
+
+jest.setTimeout(30_000);
+
+const dataDir = mkdtempSync(path.join(tmpdir(), "tributary-link-"));
+let origo: ChildProcess | undefined;
+let link: OrigoLink | undefined;
+
+beforeAll(() => {
+  if (!existsSync(ORIGO)) throw new Error(`${ORIGO} is missing: run npm run build first`);
+});
+afterEach(() => {
+  link?.close();
+  origo?.kill("SIGKILL");
+});
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+async function startOrigo(port = "0"): Promise<string> {
+  const child = spawn(process.execPath, [ORIGO], { env: { PATH: process.env["PATH"], PORT: port, ORIGO_SECRET: "secret", DATA_DIR: dataDir }, stdio: ["ignore", "pipe", "inherit"] });
+  origo = child;
+  const line = await new Promise<string>((resolve) => child.stdout.once("data", (text) => resolve(String(text))));
+  return (JSON.parse(line) as { url: string }).url;
+}
+
+function connect(origoUrl: string, secret = "secret"): string[] {
+  const logged: string[] = [];
+  link = new OrigoLink({ origoUrl, secret, hello: HELLO, status: () => STATUS, log: (event) => logged.push(event) });
+  return logged;
+}
+
+async function until<T>(what: () => Promise<T | undefined>, withinMs: number): Promise<T> {
+  const endMs = performance.now() + withinMs;
+  for (;;) {
+    const value = await what().catch(() => undefined);
+    if (value !== undefined) return value;
+    if (performance.now() > endMs) throw new Error(`not within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const listed = (origoUrl: string) => async () => {
+  const { proxies } = (await (await fetch(`${origoUrl}/v1/proxies?count=4`)).json()) as ProxiesResponse;
+  return proxies.length > 0 ? proxies : undefined;
+};
+
+test("origo link: registers, reports, and is back within two heartbeats after Origo was killed and started again", async () => {
+  const url = await startOrigo();
+  const logged = connect(url);
+  expect(await until(listed(url), 3000)).toEqual([expect.objectContaining({ name: "p", url: "http://127.0.0.1:1" })]);
+  const status = await until(async () => ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies[0]?.status ?? undefined, 3000);
+  expect(status).toEqual(STATUS);
+  const gone = new Promise((resolve) => origo!.once("exit", resolve));
+  origo!.kill("SIGKILL");
+  await gone;
+  await startOrigo(new URL(url).port);
+  await until(listed(url), 4000);
+  expect(logged[0]).toBe("registered");
+  expect(logged).toContain("origoLost");
+  expect(logged.at(-1)).toBe("registered");
+});
+
+test("origo link: a closed link is gone from the list at once", async () => {
+  const url = await startOrigo();
+  connect(url);
+  await until(listed(url), 3000);
+  link!.close();
+  await until(async () => ((await listed(url)()) === undefined ? true : undefined), 1000);
+});
+
+test("origo link: a wrong secret is told once and tried again for ever", async () => {
+  const url = await startOrigo();
+  const logged = connect(url, "wrong");
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(logged).toEqual(["origoUnreachable"]);
+});
