@@ -126,7 +126,8 @@ async function clearDeadRuns() {
     if (!owner || existsSync(`/proc/${owner.pid}`)) continue;
     await stopEngineByPidFile(path.join(work, "engine"));
     await removeNetwork(owner.network, owner.forwardBefore);
-    await removeEngineFiles(work);
+    await removeEngineFiles(path.join(work, "engine"));
+    await rm(work, { recursive: true, force: true });
     console.log(`removed what a killed run had left (${name})`);
   }
 }
@@ -306,6 +307,8 @@ async function expectNothingLeft(network, work) {
   if ((await run("ip", ["-br", "link"])).stdout.includes(network.uplink)) left.push(`link ${network.uplink}`);
   if ((await run("iptables-save", [])).stdout.includes(network.uplink)) left.push("a firewall rule");
   if (existsSync(work)) left.push(work);
+  const groups = (await run("find", ["/sys/fs/cgroup", "-maxdepth", "2", "-name", `tributary-test-${path.basename(work)}`])).stdout.trim();
+  if (groups) left.push(`control groups ${groups}`);
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
     if (command.includes(work)) left.push(`process ${pid} ${command.split("\0")[0]}`);

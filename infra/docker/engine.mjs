@@ -6,9 +6,8 @@
  * that this machine already runs never notices.
  */
 import { spawn } from "node:child_process";
-import { createWriteStream } from "node:fs";
-import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { existsSync } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
+import { cp, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { inside } from "./network.mjs";
 import { run, sleep, TestFailure, waitFor } from "./run.mjs";
@@ -18,6 +17,9 @@ const ENGINE_PACKAGES = [
   "docker.io/bookworm", "containerd/bookworm", "runc/bookworm", "debootstrap/bookworm",
   "docker-cli/trixie", "docker-compose/trixie", "docker-buildx/trixie",
 ];
+
+/** Folders that dockerd and containerd make wherever their own files are told to be. */
+const STRAY_FOLDERS = ["/run/containerd", "/run/containerd/s", "/run/docker", "/run/docker/plugins"];
 
 /** Address of the Debian archive that apt uses here, e.g. for debootstrap. */
 export async function debianMirror() {
@@ -77,7 +79,8 @@ export async function startEngine(tools, network, folder) {
   await cp(tools.plugins, file("client/cli-plugins"), { recursive: true });
   await writeFile(file("daemon.json"), "{}");
   const daemon = ["dockerd", "--config-file", file("daemon.json"), "--data-root", file("data"), "--exec-root", file("exec"),
-    "--pidfile", file("dockerd.pid"), "-H", `unix://${file("docker.sock")}`, "--userland-proxy-path", tools.dockerProxy];
+    "--pidfile", file("dockerd.pid"), "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", `/${controlGroup(folder)}`, "-H", `unix://${file("docker.sock")}`, "--userland-proxy-path", tools.dockerProxy];
+  const strays = STRAY_FOLDERS.filter((stray) => !existsSync(stray));
   const child = spawn(...inside(network.server, "unshare", "--mount", "--propagation", "slave", ...daemon),
     { env: { ...process.env, PATH: tools.path }, stdio: ["ignore", "pipe", "pipe"], detached: true });
   const log = createWriteStream(file("dockerd.log"));
@@ -89,6 +92,7 @@ export async function startEngine(tools, network, folder) {
     child.kill("SIGTERM");
     await Promise.race([ended, sleep(20_000)]);
     child.kill("SIGKILL");
+    for (const stray of strays.reverse()) await rmdir(stray).catch(() => undefined);
   };
   try {
     await waitFor("the container engine to answer", () => run("docker", ["version"], { env }), 30_000);
@@ -109,7 +113,10 @@ export async function stopEngineByPidFile(folder) {
   await waitFor("an engine of an earlier run to end", async () => !(await alive()), 30_000);
 }
 
-/** Removes what the engine wrote: its images, containers and volumes. */
+/** Removes what the engine wrote: its images, containers and volumes, and its empty control groups. */
 export async function removeEngineFiles(folder) {
+  await run("find", ["/sys/fs/cgroup", "-depth", "-type", "d", "-path", `*/${controlGroup(folder)}*`, "-exec", "rmdir", "{}", ";"], { allowFailure: true });
   await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
 }
+
+const controlGroup = (folder) => `tributary-test-${path.basename(path.dirname(folder))}`;
