@@ -96,7 +96,9 @@ async function bundle(folder, inputs, output) {
 
 async function chromiumPath() {
   const { findChromium } = await import(pathToFileURL(path.join(root, "lab/dist/chromium.js")).href);
-  return findChromium();
+  const found = findChromium();
+  if (!found && process.env.CHROMIUM) throw new SetupError(`the variable CHROMIUM names ${process.env.CHROMIUM}, which is not a program that can be run`);
+  return found;
 }
 
 /** Finds a tool or, as root on a Debian, installs its package. */

@@ -46,6 +46,7 @@ export interface Totals {
   goodputBytesPerSec: number;
   throughputBytesPerSec: number;
   normalizedGoodput: number;
+  /** Downloads that the proxies did not finish: the client, or the page itself, fetched the rest directly. */
   fallbacks: number;
 }
 
@@ -68,7 +69,7 @@ export function totalsOf(records: readonly DownloadRecord[]): Totals {
     goodputBytesPerSec: seconds > 0 ? netBytes / seconds : 0,
     throughputBytesPerSec: seconds > 0 ? grossBytes / seconds : 0,
     normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
-    fallbacks: records.filter((record) => record.fallback !== null).length,
+    fallbacks: records.filter((record) => record.fallback !== null || record.outcome === "failed").length,
   };
 }
 

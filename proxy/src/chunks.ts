@@ -47,6 +47,7 @@ export interface ChunkStoreOptions {
 /** Of the origin's headers, what a client is told. */
 const HEADER_NAMES = [
   "content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control", "access-control-allow-origin",
+  "access-control-expose-headers",
 ];
 const PINNED_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -259,6 +260,8 @@ function headOf({ status, headers, serverFetchMs }: OriginResponse): Omit<Respon
     const value = headers[name];
     if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) told[name] = value;
   }
+  const { location } = headers;
+  if (location !== undefined) told["location"] = Buffer.byteLength(location) <= LIMITS.headerValueBytesMax ? location : `${new URL(location).origin}/`;
   return { status, headers: told, serverFetchMs };
 }
 

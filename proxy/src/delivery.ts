@@ -26,6 +26,8 @@ export interface DeliveryOptions {
 /** A client that takes nothing for this long holds memory that others need. */
 const IDLE_MS_MAX = 60_000;
 const PASSED_ON = ["content-type", "content-range", "etag", "last-modified", "accept-ranges"];
+/** Of the origin's headers, those that mean something else coming from a proxy; sent as `X-Origin-...`. */
+const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
 
 export class Delivery implements Feeder {
   private lease: Lease | undefined;
@@ -97,8 +99,7 @@ export class Delivery implements Feeder {
     const { response } = this.options;
     response.status(status);
     for (const name of PASSED_ON) if (headers[name] !== undefined) response.setHeader(name, headers[name]);
-    const allowed = headers["access-control-allow-origin"];
-    if (allowed !== undefined) response.setHeader("X-Origin-Access-Control-Allow-Origin", allowed);
+    for (const name of RENAMED) if (headers[name] !== undefined) response.setHeader(`X-Origin-${name}`, headers[name]);
     if (totalBytes !== undefined && status !== 204 && status !== 304) response.setHeader("Content-Length", totalBytes);
     response.setHeader("Server-Timing", `origin;dur=${serverFetchMs.toFixed(1)}`);
     response.flushHeaders();

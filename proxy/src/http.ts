@@ -29,7 +29,7 @@ const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX) })
 
 const EXPOSED = [
   "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing",
-  "X-Origin-Access-Control-Allow-Origin",
+  "X-Origin-Access-Control-Allow-Origin", "X-Origin-Access-Control-Expose-Headers", "X-Origin-Location",
 ].join(", ");
 
 /** What an origin sends is data here: opened as a page, it runs nothing under the proxy's name. */

@@ -11,6 +11,8 @@ import { differenceOf, headersFor, headOf, linkedAbort } from "./http";
 
 const ERROR_BODY_CHARS_MAX = 4096;
 const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges"];
+/** Those that the proxy sends as `x-origin-...`, since from itself they would mean something else. */
+const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
 
 export interface ProxyFailure {
   (proxy: ProxyInfo, rejection: Rejection): void;
@@ -90,8 +92,8 @@ async function originHead(run: Run, response: Response): Promise<DownloadHead> {
 /** The headers that are the origin's; what the proxy says for itself stays out. */
 function originHeaders(headers: Record<string, string>): Record<string, string> {
   const kept = Object.fromEntries(PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
-  const allowOrigin = headers["x-origin-access-control-allow-origin"];
-  return allowOrigin === undefined ? kept : { ...kept, "access-control-allow-origin": allowOrigin };
+  const renamed = RENAMED.flatMap((name) => (headers[`x-origin-${name}`] === undefined ? [] : [[name, headers[`x-origin-${name}`]]]));
+  return { ...kept, ...(Object.fromEntries(renamed) as Record<string, string>) };
 }
 
 /** `origin;dur=12.3` of a Server-Timing header: only answers that come from the origin carry it. */

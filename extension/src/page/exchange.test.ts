@@ -3,7 +3,7 @@ import { Exchange, FIRST_BYTE_MS, STALL_MS, type ExchangeEvents } from "./exchan
 import type { Link, LinkListener } from "./link";
 
 const MEDIA = "https://media.example/a.mp4";
-const HEAD: ToPage = { type: "head", id: 1, status: 200, statusText: "OK", headers: [["etag", '"v1"']], responseType: "cors", totalBytes: 1000 };
+const HEAD: ToPage = { type: "head", id: 1, status: 200, statusText: "OK", headers: [["etag", '"v1"']], responseType: "cors", url: "https://o.test/seg.m4s", redirected: false, totalBytes: 1000 };
 const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
 
 interface Native {

@@ -88,7 +88,7 @@ export class Exchange {
         this.#call = null;
         return this.#failOver(message.reason);
       case "head":
-        return this.#deliverHead({ ...message, url: this.#request.url, redirected: false });
+        return this.#deliverHead(message);
       case "data":
         return this.#deliver(new Uint8Array(message.buffer));
       case "end":

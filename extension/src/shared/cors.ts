@@ -7,7 +7,7 @@
 /** Response headers that any page may read (Fetch standard, CORS-safelisted response-header names). */
 const SAFELISTED = new Set(["cache-control", "content-language", "content-length", "content-type", "expires", "last-modified", "pragma"]);
 /** Headers that no page may read, and those that speak of the hop to the proxy and not of the origin's answer. */
-const HIDDEN = new Set(["set-cookie", "set-cookie2", "content-encoding", "transfer-encoding", "connection"]);
+const HIDDEN = new Set(["set-cookie", "set-cookie2", "content-encoding", "transfer-encoding", "connection", "location"]);
 
 export type Exposure = { type: "basic" | "cors"; headers: [string, string][] };
 

@@ -32,6 +32,9 @@ export type ToPage =
       /** Only the headers that the page may read, lower-case names. */
       headers: [string, string][];
       responseType: "basic" | "cors";
+      /** The address the answer came from, after redirects. */
+      url: string;
+      redirected: boolean;
       /** Bytes of the body, null when not known in advance. */
       totalBytes: number | null;
     }

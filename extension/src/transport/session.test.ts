@@ -82,6 +82,7 @@ describe("session: a request that may be carried", () => {
     expect(port.heard[0]).toEqual({ type: "hello" });
     expect(port.heard[1]).toEqual({
       type: "head", id: 7, status: 200, statusText: "OK", responseType: "cors", totalBytes: 150_000, headers: [["content-type", "video/mp4"], ["content-length", "150000"]],
+      url: "https://media.example/a.mp4?x", redirected: false,
     });
     const sizes = port.heard.flatMap((message) => (message.type === "data" ? [message.buffer.byteLength] : []));
     expect([Math.max(...sizes), sizes.reduce((sum, size) => sum + size, 0)]).toEqual([65_536, 150_000]);
@@ -146,6 +147,20 @@ describe("session: a request that may not", () => {
       expect([port.types(), aborted.length]).toEqual([["native"], 1]);
     },
   );
+
+  test("an answer of the page's own origin that was redirected to one that does not share is not shown", async () => {
+    const { port } = make({ headers: { location: "https://other.example/a.mp4" } });
+    port.send(get(1, `${PAGE}/a.mp4`));
+    await settle();
+    expect(port.types()).toEqual(["native"]);
+  });
+
+  test("an answer that was redirected says where it came from", async () => {
+    const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4" } });
+    port.send(get(1, `${PAGE}/a.mp4`));
+    await settle();
+    expect(port.heard[1]).toMatchObject({ type: "head", responseType: "cors", url: "https://cdn.example/b.mp4", redirected: true });
+  });
 
   test.each([401, 403, 429, 500, 302])("status %d is the page's own to hear", async (status) => {
     const { port } = make({ status });

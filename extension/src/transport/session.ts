@@ -123,12 +123,13 @@ export class PortSession {
     let headSent = false;
     try {
       const head = await exchange.download.head;
-      const problem = this.#problemWith(head, target);
+      const answered = answeredFrom(head, target);
+      const problem = this.#problemWith(head, answered);
       if (problem !== null) return this.#giveUp(id, exchange, problem.kind, problem.detail);
       const reader = exchange.download.body.getReader();
       let piece = await reader.read();
       if (exchange.over) return;
-      this.#postHead(id, head, target);
+      this.#postHead(id, head, answered, answered.href !== target.href);
       headSent = true;
       while (piece.value !== undefined && !exchange.over) {
         await this.#sendBytes(id, exchange, piece.value);
@@ -140,19 +141,21 @@ export class PortSession {
     }
   }
 
-  /** Why this answer must not or should not be handed to the page; null when it may. */
+  /** Why this answer, from `target`, must not or should not be handed to the page; null when it may. */
   #problemWith(head: { status: number; headers: Record<string, string> }, target: URL): { kind: string; detail: string } | null {
     if (passedStatusText(head.status) === undefined) return { kind: "status", detail: `${target.host} answered ${head.status} through the proxies` };
     if (exposeTo(this.#pageOrigin, target, head.headers) === undefined) return { kind: "cors", detail: `${target.host} does not share with ${this.#pageOrigin}` };
     return null;
   }
 
-  #postHead(id: number, head: { status: number; headers: Record<string, string>; totalBytes: number | null }, target: URL): void {
+  #postHead(id: number, head: { status: number; headers: Record<string, string>; totalBytes: number | null }, answered: URL, redirected: boolean): void {
     const withLength = head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
-    const exposure = exposeTo(this.#pageOrigin, target, withLength);
+    const exposure = exposeTo(this.#pageOrigin, answered, withLength);
     if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
     const { status, totalBytes } = head;
-    this.#post({ type: "head", id, status, statusText: passedStatusText(status) ?? "", headers: exposure.headers, responseType: exposure.type, totalBytes });
+    const statusText = passedStatusText(status) ?? "";
+    const { headers, type: responseType } = exposure;
+    this.#post({ type: "head", id, status, statusText, headers, responseType, url: answered.href, redirected, totalBytes });
   }
 
   /** In pieces of at most 64 KiB, as far as the page's credit goes; then waits for more of it. */
@@ -219,6 +222,12 @@ export class PortSession {
   #post(message: ToPage, transfer?: Transferable[]): void {
     this.#port.postMessage(message, transfer ?? []);
   }
+}
+
+/** The address the answer came from: proxies name it when they followed redirects. */
+function answeredFrom(head: { headers: Record<string, string> }, target: URL): URL {
+  const { location } = head.headers;
+  return location !== undefined && URL.canParse(location) ? new URL(location) : target;
 }
 
 function wake(exchange: Exchange): void {

@@ -16,8 +16,8 @@ class RecordingLoader extends Hls.DefaultConfig.loader {
 
 const hls = new Hls({ fLoader: RecordingLoader, maxBufferLength: 10, maxMaxBufferLength: 10 });
 window.samplePlayer = hls;
-// Not faults: a wait for data, and a segment appended again in a better quality over the one that is there.
-const ORDINARY = [Hls.ErrorDetails.BUFFER_STALLED_ERROR, Hls.ErrorDetails.BUFFER_APPEND_NO_PROGRESS];
+// Not faults: a wait for data, a segment appended again in a better quality, a load given up for a lower quality.
+const ORDINARY = [Hls.ErrorDetails.BUFFER_STALLED_ERROR, Hls.ErrorDetails.BUFFER_APPEND_NO_PROGRESS, Hls.ErrorDetails.INTERNAL_ABORTED];
 hls.on(Hls.Events.ERROR, (_event, data) => {
   if (data.fatal || !ORDINARY.includes(data.details)) recordError(`hls.js: ${data.details}${data.fatal ? " (fatal)" : ""}`);
 });

@@ -132,9 +132,11 @@ test.each([
   expect(await failure(get(path, { start: 0, end: 9 }))).toBe(kind);
 });
 
-test("fetch: three redirects are followed", async () => {
-  expect((await get("/hops/3")).status).toBe(200);
+test("fetch: three redirects are followed, and the answer says where they led", async () => {
+  const response = await get("/hops/3");
+  expect([response.status, new URL(response.headers["location"]!).pathname]).toEqual([200, "/ok"]);
   expect(hits).toHaveLength(4);
+  expect((await get("/ok")).headers["location"]).toBeUndefined();
 });
 
 test.each([["/short", "shortBody"], ["/broken-chunked", "shortBody"], ["/stall", "originStalled"], ["/endless", "originStalled"]])(

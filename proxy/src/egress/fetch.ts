@@ -32,7 +32,10 @@ const USER_AGENT = "tributary-proxy/0.1";
 
 export interface OriginResponse {
   status: number;
-  /** Names in lower case; a header sent several times is joined with commas. */
+  /**
+   * Names in lower case; a header sent several times is joined with commas. `location` is set when redirects were
+   * followed, to where they led, and only then.
+   */
   headers: Record<string, string>;
   /** Length of this body; undefined when the origin does not tell. */
   totalBytes: number | undefined;
@@ -42,6 +45,12 @@ export interface OriginResponse {
   body: AsyncIterable<Uint8Array>;
   /** For when the body is not wanted at all. */
   cancel(): void;
+}
+
+interface Followed {
+  message: http.IncomingMessage;
+  /** Where redirects led. */
+  location: string | undefined;
 }
 
 export interface EgressOptions {
@@ -83,9 +92,9 @@ export class Egress {
     const timer = setTimeout(() => cancel.abort(tooLate), this.times.headMs);
     const done = (): void => signal.removeEventListener("abort", stop);
     try {
-      const message = await this.follow(text, range, cancel.signal);
-      message.once("close", done);
-      return this.describe(message, range, performance.now() - startMs, cancel);
+      const followed = await this.follow(text, range, cancel.signal);
+      followed.message.once("close", done);
+      return this.describe(followed, range, performance.now() - startMs, cancel);
     } catch (error) {
       done();
       throw toEgressError(cancel.signal.aborted ? cancel.signal.reason : error, "originUnreachable", "The origin could not be reached");
@@ -98,7 +107,7 @@ export class Egress {
     this.agents.destroy();
   }
 
-  private async follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<http.IncomingMessage> {
+  private async follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<Followed> {
     const seen = new Set<string>();
     for (let url = this.vet(text); ; ) {
       const numbers = { got: seen.size, limit: REDIRECTS_MAX };
@@ -109,7 +118,7 @@ export class Egress {
       seen.add(url.href);
       const message = await this.get(url, await this.addressesOf(url, signal), range, signal);
       const location = message.headers.location;
-      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return message;
+      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return { message, location: seen.size > 1 ? url.href : undefined };
       message.destroy();
       if (!URL.canParse(location, url.href)) throw egressError("badRedirect", "The origin redirects to what is not a URL.");
       url = this.vet(new URL(location, url.href).href);
@@ -171,9 +180,9 @@ export class Egress {
   }
 
   private describe(
-    message: http.IncomingMessage, range: RangeRequest | undefined, serverFetchMs: number, cancel: AbortController,
+    { message, location }: Followed, range: RangeRequest | undefined, serverFetchMs: number, cancel: AbortController,
   ): OriginResponse {
-    const headers = flatten(message.headers);
+    const headers = flatten({ ...message.headers, location });
     const status = message.statusCode!;
     message.on("error", () => undefined);
     try {
