@@ -8,7 +8,7 @@ import { checkNodeVersion, root, runMain, setUp } from "./setup.mjs";
 const HELP = `npm start -- [options]: Origo, proxies, and a sample site with a video, on this machine, until Ctrl-C
 
   --proxies N             how many proxies, 1 to 18 (4)
-  --rate BYTES_PER_SEC    what each proxy sends at most; 0 = unlimited (0)
+  --rate BYTES_PER_SEC    what each proxy sends at most (896000, as in the paper); 0 = unlimited
   --allow HOST[:PORT]     let the proxies fetch from this host too; repeatable; '*' = any public host
   --browser               open Chromium with the extension loaded (needs a display)
   --once                  play 15 s of the sample headless in coded mode, print a table, check it, end
@@ -18,7 +18,7 @@ const HOST_PATTERN = /^(\*|\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0
 
 /** Either `{ options }` or `{ fault }`, a sentence. */
 export function parseOptions(words) {
-  const options = { proxies: 4, rate: 0, allow: [], browser: false, once: false, help: false };
+  const options = { proxies: 4, rate: 896_000, allow: [], browser: false, once: false, help: false };
   const values = {
     "--proxies": (text) => ((options.proxies = wholeNumber(text, 1, 18)) === undefined ? `--proxies must be a whole number from 1 to 18, got "${text}"` : undefined),
     "--rate": (text) => ((options.rate = wholeNumber(text, 0, 1e10)) === undefined ? `--rate must be a whole number of bytes a second from 0 (unlimited) to 10000000000, got "${text}"` : undefined),

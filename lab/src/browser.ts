@@ -42,6 +42,7 @@ export async function openBrowser(options: { defaults?: ExtensionDefaults; headl
     executablePath,
     headless: options.headless,
     pipe: true,
+    ignoreDefaultArgs: ["--enable-automation"],
     handleSIGINT: false,
     handleSIGTERM: false,
     handleSIGHUP: false,

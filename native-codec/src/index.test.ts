@@ -93,5 +93,5 @@ describe("native codec: memory", () => {
 
   test("comes back when the object is garbage", async () => {
     expect(await growthBytes(() => collectGarbage())).toBeLessThan(160 * MEGABYTE);
-  });
+  }, 30_000);
 });
