@@ -122,6 +122,16 @@ export class Assembly {
     return true;
   }
 
+  /** Generations below it are complete. */
+  get base(): number {
+    return this.firstMissing;
+  }
+
+  /** Degrees of freedom that generation `index` still needs. */
+  missing(index: number): number {
+    return symbolsIn(this.geometry, index) - this.degrees[index]!;
+  }
+
   /** The next bytes in order, a generation at a time. */
   takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
     const bytes = this.complete.get(this.nextGeneration);
@@ -136,7 +146,7 @@ export class Assembly {
   report(): Pick<FeedbackFrame, "base" | "received"> {
     const base = this.firstMissing;
     const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
-    if (this.mode === "coded-mutp") {
+    if (this.mode !== "uncoded-mutp") {
       return { base, received: { kind: "degreesOfFreedom", counts: this.degrees.subarray(base, base + count) } };
     }
     const bitmap = new Uint8Array(Math.ceil(count / 8));
@@ -157,7 +167,7 @@ export class Assembly {
     if (known) return known;
     const { symbolBytes } = this.geometry;
     const made =
-      this.mode === "coded-mutp"
+      this.mode !== "uncoded-mutp"
         ? new CodedGeneration(this.codec, symbolCount, symbolBytes)
         : new UncodedGeneration(symbolCount, symbolBytes);
     this.generations.set(index, made);
@@ -166,7 +176,7 @@ export class Assembly {
 
   private noteProgress(generationIndex: number, coding: Coding): void {
     const { geometry } = this;
-    if (this.mode === "coded-mutp") {
+    if (this.mode !== "uncoded-mutp") {
       this.highest = Math.max(this.highest, generationIndex);
       while (this.firstMissing < geometry.generationCount && this.degrees[this.firstMissing] === symbolsIn(geometry, this.firstMissing)) {
         this.firstMissing++;

@@ -4,7 +4,7 @@
  */
 import { LIMITS, PROTOCOL_VERSION } from "./limits";
 import { rejection } from "./geometry";
-import type { ByteRange, Coding, DataFrame, FeedbackFrame, FinalReason, Frame, ParseError, Rejection, RequestFrame } from "./types";
+import type { ByteRange, Coding, DataFrame, FeedbackFrame, FinalReason, Frame, GrantFrame, ParseError, Rejection, RequestFrame } from "./types";
 
 export const FRAME_TYPE = {
   request: 0x01,
@@ -16,14 +16,16 @@ export const FRAME_TYPE = {
   dataSeed: 0x11,
   dataVector: 0x12,
   feedback: 0x20,
+  grant: 0x21,
   ping: 0x30,
   pong: 0x31,
 } as const;
 
-const MODES = ["uncoded-mutp", "coded-mutp"] as const;
+const MODES = ["uncoded-mutp", "coded-mutp", "coded"] as const;
 const REASONS: readonly FinalReason[] = ["none", "complete", "aborted", "rejected"];
 const U48_MAX = 2 ** 48 - 1;
 const FLAG_RANGE = 1;
+const FLAG_SHARE = 2;
 const FLAG_GOT = 1;
 const FLAG_LIMIT = 2;
 const FLAG_FINAL = 1;
@@ -167,6 +169,8 @@ function parseBody(reader: Reader, frameBytes: number): Frame {
       return parseData(reader, requestId, type, frameBytes);
     case FRAME_TYPE.feedback:
       return parseFeedback(reader, requestId);
+    case FRAME_TYPE.grant:
+      return parseGrant(reader, requestId);
     default:
       return refuse("frameTypeUnknown", "The frame type is not known", type, FRAME_TYPE.pong);
   }
@@ -183,11 +187,25 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
     range = { start: reader.u48(), end: reader.u48() };
     if (range.end < range.start) refuse("rangeInverted", "The range ends before it starts", range.end, range.start);
   }
+  const share = flags & FLAG_SHARE ? { start: reader.u16(), end: reader.u16() } : undefined;
+  if (share && share.end < share.start) refuse("shareInverted", "The share ends before it starts", share.end, share.start);
+  if (share === undefined && mode === "coded") refuse("shareMissing", "Mode coded needs a share: flags", flags, FLAG_SHARE);
   const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
   reader.end();
   const frame: RequestFrame = { type: "request", requestId, mode, symbolBytes, generationSize, windowPackets, url };
   if (range) frame.range = range;
+  if (share) frame.share = share;
   return frame;
+}
+
+function parseGrant(reader: Reader, requestId: number): GrantFrame {
+  const grantSequence = reader.u32();
+  const fromSequence = reader.u32();
+  const base = reader.u16();
+  const count = reader.within(reader.u16(), 0, LIMITS.grantRunsMax, "runCount");
+  const runs = Array.from({ length: count }, () => ({ generationIndex: reader.u16(), count: reader.u8() }));
+  reader.end();
+  return { type: "grant", requestId, grantSequence, fromSequence, base, runs };
 }
 
 function parsePlan(reader: Reader, requestId: number): Frame {
@@ -314,6 +332,8 @@ export function encodeFrame(frame: Frame): Uint8Array {
       return encodeData(frame);
     case "feedback":
       return encodeFeedback(frame);
+    case "grant":
+      return encodeGrant(frame);
     case "ping":
     case "pong":
       return new Writer(5).u8(FRAME_TYPE[frame.type]).u32(frame.token).bytes;
@@ -322,10 +342,12 @@ export function encodeFrame(frame: Frame): Uint8Array {
 
 function encodeRequest(frame: RequestFrame): Uint8Array {
   const url = utf8.encode(frame.url);
-  const writer = new Writer(16 + (frame.range ? 12 : 0) + url.length);
+  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 4 : 0) + url.length);
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
-  writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets).u8(frame.range ? FLAG_RANGE : 0);
+  writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
+  writer.u8((frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0));
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
+  if (frame.share) writer.u16(frame.share.start).u16(frame.share.end);
   return writer.u16(url.length).put(url).bytes;
 }
 
@@ -357,6 +379,13 @@ export function encodeData(frame: DataFrame): Uint8Array {
   else if (coding.kind === "seed") writer.u32(coding.seed);
   else writer.u8(count).put(coding.coefficients);
   return writer.put(payload).bytes;
+}
+
+function encodeGrant({ requestId, grantSequence, fromSequence, base, runs }: GrantFrame): Uint8Array {
+  const writer = new Writer(17 + 3 * runs.length).u8(FRAME_TYPE.grant).u32(requestId).u32(grantSequence);
+  writer.u32(fromSequence).u16(base).u16(runs.length);
+  for (const { generationIndex, count } of runs) writer.u16(generationIndex).u8(count);
+  return writer.bytes;
 }
 
 function encodeFeedback(frame: FeedbackFrame): Uint8Array {

@@ -14,6 +14,7 @@ export type {
   DataFrame,
   FeedbackFrame,
   FinalReason,
+  GrantFrame,
   Frame,
   MutpMode,
   ParseError,

@@ -20,12 +20,18 @@ export const LIMITS = {
   symbolBytesDefault: 1100,
   generationSizeMax: 128,
   generationSizeDefault: 24,
+  /** Mode `coded`: larger generations need less redundancy, smaller ones come sooner. */
+  codedGenerationSizeDefault: 64,
   /** Generation indexes travel in 16 bits. */
   generationCountMax: 65535,
   windowPacketsMax: 4096,
   windowPacketsDefault: 240,
+  /** Mode `coded`: what a proxy may send before the first grant reaches it. */
+  firstPacketsDefault: 256,
   /** Entries of one feedback frame: symbols (uncoded) or generations (coded) above its base. */
   feedbackEntriesMax: 4096,
+  /** Runs of one grant: it has to fit a packet. */
+  grantRunsMax: 320,
   requestsPerSessionMax: 16,
   planHeadersMax: 32,
   headerValueBytesMax: 2048,
@@ -48,6 +54,8 @@ export const TIMING = {
   /** A receiver repeats its feedback at least this often, so that a lost one costs no more than this. */
   feedbackKeepaliveMs: 500,
   feedbackEveryMsDefault: 20,
+  /** Mode `coded`: all proxies are granted anew this often. */
+  grantEveryMsDefault: 10,
   /** Sender: a request without any frame from its client for this long is over. */
   clientSilenceMs: 15000,
   /** Sender: bounds of the time after which a packet in transit counts as lost. */

@@ -7,6 +7,8 @@
 import { Assembly } from "./assembly";
 import type { Codec } from "./codec";
 import { encodeFrame, parseFrame } from "./frames";
+import { equalShare } from "./grants";
+import { Planner } from "./planner";
 import { geometryOf, isRejection, type Geometry } from "./geometry";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "./limits";
 import type { ByteRange, DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, ResponseHead } from "./types";
@@ -98,6 +100,9 @@ export class Receiver {
   private head: ResponseHead | undefined;
   private geometry: Geometry | undefined;
   private assembly: Assembly | undefined;
+  /** Mode `coded` only. */
+  private planner: Planner | undefined;
+  private plannedMs = -1;
   private firstPacketMs: number | undefined;
   private feedbackSequence = 0;
   private feedbackFrames = 0;
@@ -105,22 +110,23 @@ export class Receiver {
   private closed = false;
 
   constructor(options: ReceiverOptions) {
+    const coded = options.mode === "coded";
     this.request = {
       type: "request",
       requestId: options.requestId,
       mode: options.mode,
       symbolBytes: options.symbolBytes ?? LIMITS.symbolBytesDefault,
-      generationSize: options.generationSize ?? LIMITS.generationSizeDefault,
-      windowPackets: options.windowPackets ?? LIMITS.windowPacketsDefault,
+      generationSize: options.generationSize ?? (coded ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault),
+      windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
       url: options.url,
       ...(options.range ? { range: options.range } : {}),
     };
-    const checked = parseFrame(encodeFrame(this.request));
+    const checked = parseFrame(encodeFrame(coded ? { ...this.request, share: equalShare(0, options.proxyCount) } : this.request));
     if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
     this.codec = options.codec;
     this.startMs = options.nowMs;
     this.everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
-    this.everyMs = options.feedbackEveryMs ?? TIMING.feedbackEveryMsDefault;
+    this.everyMs = options.feedbackEveryMs ?? (coded ? TIMING.grantEveryMsDefault : TIMING.feedbackEveryMsDefault);
     this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
   }
 
@@ -133,7 +139,10 @@ export class Receiver {
   handleProxyReady(proxyIndex: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex];
     if (!proxy || this.closed) return;
-    if (proxy.lost) startAgain(proxy);
+    if (proxy.lost) {
+      startAgain(proxy);
+      this.planner?.handleBack(proxyIndex, equalShare(proxyIndex, this.proxies.length), this.request.windowPackets, nowMs);
+    }
     else if (proxy.asked || proxy.stats.state === "failed") return;
     proxy.asked = true;
     proxy.requestDueMs = nowMs;
@@ -181,6 +190,7 @@ export class Receiver {
   }
 
   pollTransmit(nowMs: number): { proxyIndex: number; bytes: Uint8Array } | undefined {
+    if (this.planner && !this.closed) this.replanWhenDue(this.planner, nowMs);
     for (let proxyIndex = 0; proxyIndex < this.proxies.length; proxyIndex++) {
       const frame = this.nextFrame(this.proxies[proxyIndex]!, nowMs);
       if (frame) return { proxyIndex, bytes: encodeFrame(frame) };
@@ -252,7 +262,10 @@ export class Receiver {
   }
 
   private measureRoundTrip(proxy: Proxy, nowMs: number): void {
-    if (proxy.stats.rttMs === null && proxy.requestTries === 1) proxy.stats.rttMs = nowMs - proxy.requestSentMs;
+    if (proxy.stats.rttMs === null && proxy.requestTries === 1) {
+      proxy.stats.rttMs = nowMs - proxy.requestSentMs;
+      this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
+    }
     if (!proxy.planned) {
       proxy.requestEveryMs = TIMING.requestRepeatMsMax;
       proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
@@ -260,7 +273,7 @@ export class Receiver {
   }
 
   private handlePlan(proxy: Proxy, head: ResponseHead, nowMs: number): void {
-    const wrong = this.head ? differenceOf(this.head, head) : this.adopt(head);
+    const wrong = this.head ? differenceOf(this.head, head) : this.adopt(head, nowMs);
     if (wrong) {
       this.failProxy(proxy, wrong, nowMs, true);
       return;
@@ -273,7 +286,7 @@ export class Receiver {
   }
 
   /** The first plan is the one that the others must agree with. */
-  private adopt(head: ResponseHead): Rejection | undefined {
+  private adopt(head: ResponseHead, nowMs: number): Rejection | undefined {
     const { range, symbolBytes, generationSize, mode } = this.request;
     if (head.status === 206 && range && head.totalBytes > range.end - range.start + 1) {
       const limit = range.end - range.start + 1;
@@ -284,6 +297,13 @@ export class Receiver {
     this.head = head;
     this.geometry = geometry;
     this.assembly = new Assembly(geometry, mode, this.codec);
+    if (mode === "coded") {
+      const shares = this.proxies.map((_, index) => equalShare(index, this.proxies.length));
+      this.planner = new Planner(geometry, this.assembly, shares, this.request.windowPackets, nowMs);
+      this.proxies.forEach((proxy, index) => {
+        if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
+      });
+    }
     this.events.push({ kind: "head", head });
     return undefined;
   }
@@ -314,6 +334,7 @@ export class Receiver {
       countPacket(proxy, 0, "rejected");
       return;
     }
+    this.planner?.handleData(this.proxies.indexOf(proxy), frame.sequence, frame.generationIndex, nowMs);
     const innovative = assembly.add(frame.generationIndex, frame.coding, frame.payload);
     countPacket(proxy, 0, innovative ? "innovative" : "duplicate");
     if (innovative) this.noteProgress(nowMs);
@@ -346,6 +367,7 @@ export class Receiver {
   private failProxy(proxy: Proxy, rejection: Rejection, nowMs: number, tell: boolean): void {
     if (proxy.stats.state === "failed") return;
     proxy.stats.state = "failed";
+    this.planner?.handleGone(this.proxies.indexOf(proxy), true);
     proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
     proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "rejected"));
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
@@ -358,6 +380,7 @@ export class Receiver {
     proxy.silent = false;
     if (this.closed || proxy.stats.state !== "failed") return;
     proxy.stats.state = proxy.planned ? "active" : "waiting";
+    this.planner?.handleGone(this.proxies.indexOf(proxy), false);
     delete proxy.stats.error;
   }
 
@@ -365,10 +388,26 @@ export class Receiver {
     if (proxy.final) return this.nextFinal(proxy, proxy.final, nowMs);
     if (this.closed || !proxy.asked || proxy.stats.state === "failed") return undefined;
     if (!proxy.planned) return this.nextRequest(proxy, nowMs);
+    if (this.planner) return this.nextGrant(this.planner, proxy, nowMs);
     if (proxy.packetsSinceFeedback < this.everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
     proxy.packetsSinceFeedback = 0;
     proxy.feedbackDueMs = nowMs + TIMING.feedbackKeepaliveMs;
     return this.feedback(proxy, false, "none");
+  }
+
+  /** All proxies are granted anew together: what one gets, another does not. */
+  private replanWhenDue(planner: Planner, nowMs: number): void {
+    if (nowMs === this.plannedMs || !this.proxies.some((proxy) => proxy.planned && nowMs >= proxy.feedbackDueMs)) return;
+    this.plannedMs = nowMs;
+    planner.replan(nowMs);
+    for (const proxy of this.proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
+  }
+
+  private nextGrant(planner: Planner, proxy: Proxy, nowMs: number): Frame | undefined {
+    if (nowMs < proxy.feedbackDueMs) return undefined;
+    this.feedbackFrames++;
+    proxy.feedbackDueMs = nowMs + this.everyMs;
+    return { type: "grant", requestId: this.request.requestId, ...planner.grantFor(this.proxies.indexOf(proxy)) };
   }
 
   private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
@@ -377,7 +416,8 @@ export class Receiver {
     proxy.requestSentMs = nowMs;
     proxy.requestDueMs = nowMs + proxy.requestEveryMs;
     proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
-    return this.request;
+    if (this.request.mode !== "coded") return this.request;
+    return { ...this.request, share: equalShare(this.proxies.indexOf(proxy), this.proxies.length) };
   }
 
   private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {

@@ -7,8 +7,9 @@ import type { Codec, Encoder } from "./codec";
 import { encodeFrame, encodeData } from "./frames";
 import { generationBytes, generationStart, geometryOf, isRejection, symbolsIn, type Geometry } from "./geometry";
 import { PLAN_EVERY_PACKETS, TIMING } from "./limits";
+import { firstPackets, GrantedSchedule } from "./grants";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
-import type { ChunkSource, FeedbackFrame, Frame, Rejection, RequestFrame, ResponseHead, Rng } from "./types";
+import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, ResponseHead, Rng } from "./types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 
@@ -68,12 +69,16 @@ export class Sender {
     if (this.body || this.failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.request.symbolBytes, this.request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
-    const schedule =
-      this.request.mode === "coded-mutp"
-        ? new RarestGenerationSchedule(geometry, this.request.windowPackets)
-        : new RandomSchedule(geometry, this.request.windowPackets, this.rng);
+    const schedule = this.scheduleFor(geometry);
     this.body = { head, source, geometry, schedule };
     this.queuePlan();
+  }
+
+  private scheduleFor(geometry: Geometry): Schedule {
+    const { mode, windowPackets, share } = this.request;
+    if (mode === "uncoded-mutp") return new RandomSchedule(geometry, windowPackets, this.rng);
+    if (mode === "coded-mutp") return new RarestGenerationSchedule(geometry, windowPackets);
+    return new GrantedSchedule(geometry, firstPackets(geometry, share!, windowPackets));
   }
 
   /** The chunk cannot be had, or no longer: REJECT is repeated until the client's final feedback. */
@@ -93,6 +98,9 @@ export class Sender {
     } else if (frame.type === "feedback") {
       this.lastHeardMs = nowMs;
       this.handleFeedback(frame, nowMs);
+    } else if (frame.type === "grant") {
+      this.lastHeardMs = nowMs;
+      this.handleGrant(frame);
     }
   }
 
@@ -168,10 +176,18 @@ export class Sender {
     if (!this.body) return;
     const { schedule } = this.body;
     schedule.acknowledge(frame.received, frame.base);
-    this.freeEncodersBelow(frame);
+    if (frame.received.kind === "degreesOfFreedom") this.freeEncodersBelow(frame.base);
     if (frame.feedbackSequence <= this.lastFeedbackSequence) return;
     this.lastFeedbackSequence = frame.feedbackSequence;
     this.clearTransit(frame.nextSequence, nowMs);
+  }
+
+  private handleGrant(frame: GrantFrame): void {
+    this.stats.feedbackFrames++;
+    this.clientHeard = true;
+    if (!(this.body?.schedule instanceof GrantedSchedule)) return;
+    this.body.schedule.grant(frame);
+    this.freeEncodersBelow(frame.base);
   }
 
   /** Packets up to the newest one the client reports are received or lost: none is in transit any more. */
@@ -220,9 +236,9 @@ export class Sender {
     const item = this.body.schedule.next(this.body.source.availableBytes);
     if (item === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
-    this.inTransit.push({ sequence, item, sentMs: nowMs });
+    if (this.request.mode !== "coded") this.inTransit.push({ sequence, item, sentMs: nowMs });
     if (!this.clientHeard && this.stats.sentPackets % PLAN_EVERY_PACKETS === 0) this.queuePlan();
-    return this.request.mode === "coded-mutp" ? this.codedData(sequence, item) : this.sourceData(sequence, item);
+    return this.request.mode === "uncoded-mutp" ? this.sourceData(sequence, item) : this.codedData(sequence, item);
   }
 
   private sourceData(sequence: number, symbol: number): Uint8Array {
@@ -259,10 +275,9 @@ export class Sender {
     return encoder;
   }
 
-  private freeEncodersBelow(frame: FeedbackFrame): void {
-    if (frame.received.kind !== "degreesOfFreedom") return;
+  private freeEncodersBelow(base: number): void {
     for (const [index, encoder] of this.encoders) {
-      if (index >= frame.base) continue;
+      if (index >= base) continue;
       encoder.free();
       this.encoders.delete(index);
     }

@@ -1,5 +1,6 @@
 /** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/protocol.md §4. */
-export type MutpMode = "uncoded-mutp" | "coded-mutp";
+/** The paper's two protocols, and ours: `coded`, where the client says which proxy sends how much of what. */
+export type MutpMode = "uncoded-mutp" | "coded-mutp" | "coded";
 
 /** Byte range of a resource, both ends inclusive (RFC 9110 §14.1.2). */
 export interface ByteRange {
@@ -42,10 +43,24 @@ export interface RequestFrame {
   mode: MutpMode;
   symbolBytes: number;
   generationSize: number;
-  /** The paper's w, in packets. */
+  /** The paper's w, in packets; in mode `coded` what may be sent before the first grant. */
   windowPackets: number;
+  /** Mode `coded`: the part of each generation that this proxy begins with. */
+  share?: Share;
   url: string;
   range?: ByteRange;
+}
+
+/** From `start` to `end` of each generation, in 65535ths: protocol.md §8.2. */
+export interface Share {
+  start: number;
+  end: number;
+}
+
+/** Packets of one generation that follow each other in a proxy's sequence. */
+export interface Run {
+  generationIndex: number;
+  count: number;
 }
 
 export type Coding =
@@ -81,6 +96,17 @@ export interface FeedbackFrame {
     | { kind: "degreesOfFreedom"; counts: Uint8Array };
 }
 
+/** Mode `coded`: what a proxy sends as its packets from `fromSequence` on; after the last run it stops. */
+export interface GrantFrame {
+  type: "grant";
+  requestId: number;
+  grantSequence: number;
+  fromSequence: number;
+  /** Generations below it are complete. */
+  base: number;
+  runs: Run[];
+}
+
 export interface PlanFrame {
   type: "plan";
   requestId: number;
@@ -100,6 +126,7 @@ export type Frame =
   | RejectFrame
   | DataFrame
   | FeedbackFrame
+  | GrantFrame
   | { type: "end"; requestId: number; sentPackets: number }
   | { type: "ping"; token: number }
   | { type: "pong"; token: number };

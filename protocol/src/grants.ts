@@ -1,0 +1,77 @@
+/**
+ * Mode `coded` at the proxy: packets are sent in the order that the client granted, and no further. Before the first
+ * grant the order follows from the proxy's share. Specification: docs/protocol.md §8.
+ */
+import { symbolsIn, type Geometry } from "./geometry";
+import type { Schedule } from "./schedule";
+import type { GrantFrame, Run, Share } from "./types";
+
+const SHARE_WHOLE = 65535;
+
+/** The generation of each packet that a proxy with this share begins with, `limit` packets at most. */
+export function firstPackets(geometry: Geometry, share: Share, limit: number): number[] {
+  const order: number[] = [];
+  for (let index = 0; index < geometry.generationCount && order.length < limit; index++) {
+    const symbols = symbolsIn(geometry, index);
+    const upTo = (part: number) => Math.floor((symbols * part) / SHARE_WHOLE);
+    for (let left = upTo(share.end) - upTo(share.start); left > 0 && order.length < limit; left--) order.push(index);
+  }
+  return order;
+}
+
+/** Equal shares of `count` proxies; every packet of a generation is in exactly one of them. */
+export function equalShare(proxyIndex: number, count: number): Share {
+  const at = (index: number) => Math.floor((index * SHARE_WHOLE) / count);
+  return { start: at(proxyIndex), end: at(proxyIndex + 1) };
+}
+
+/** Packets in order as runs; `limit` runs at most, of at most 255 packets each. */
+export function runsOf(order: readonly number[], from: number, limit: number): Run[] {
+  const runs: Run[] = [];
+  for (let at = from; at < order.length; at++) {
+    const last = runs.at(-1);
+    if (last && last.generationIndex === order[at] && last.count < 255) last.count++;
+    else if (runs.length < limit) runs.push({ generationIndex: order[at]!, count: 1 });
+    else break;
+  }
+  return runs;
+}
+
+export class GrantedSchedule implements Schedule {
+  private sent = 0;
+  private lastGrantSequence = -1;
+
+  constructor(
+    private readonly geometry: Geometry,
+    private readonly order: number[],
+  ) {}
+
+  next(availableBytes: number): number | undefined {
+    const index = this.order[this.sent];
+    if (index === undefined) return undefined;
+    const { generationSize, symbolBytes, totalBytes } = this.geometry;
+    const end = Math.min((index + 1) * generationSize * symbolBytes, totalBytes);
+    if (availableBytes < end) return undefined;
+    this.sent++;
+    return index;
+  }
+
+  /** Replaces what is not sent yet. An old grant, or one that leaves a hole, changes nothing. */
+  grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
+    if (grantSequence <= this.lastGrantSequence || fromSequence > this.order.length) return;
+    this.lastGrantSequence = grantSequence;
+    this.order.length = Math.max(this.sent, fromSequence);
+    let sequence = fromSequence;
+    for (const { generationIndex, count } of runs) {
+      for (let i = 0; i < count; i++, sequence++) {
+        if (sequence >= this.order.length && generationIndex < this.geometry.generationCount) this.order.push(generationIndex);
+      }
+    }
+  }
+
+  acknowledge(): void {}
+  release(): void {}
+  decided(): boolean {
+    return true;
+  }
+}
