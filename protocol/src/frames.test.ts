@@ -27,7 +27,7 @@ const frames: [string, Frame][] = [
   ["reject without numbers", { type: "reject", requestId: 2, rejection: { kind: "egressRefused", message: "" } }],
   ["end", { type: "end", requestId: 2, sentPackets: 77 }],
   ["systematic data", { ...data, coding: { kind: "systematic", symbolIndex: 23 } }],
-  ["seeded data", { ...data, coding: { kind: "seed", seed: 0xdeadbeef } }],
+  ["seeded data", { ...data, coding: { kind: "seed", seed: 0xdeadbeef, grant: 200 } }],
   ["vector data", { ...data, coding: { kind: "vector", coefficients: Uint8Array.of(1, 2, 3) } }],
   ["symbol feedback", { ...feedback, final: false, reason: "none", received: { kind: "symbols", count: 9, bitmap: Uint8Array.of(255, 1) } }],
   ["DoF feedback", { ...feedback, final: true, reason: "complete", received: { kind: "degreesOfFreedom", counts: Uint8Array.of(24, 3) } }],

@@ -8,7 +8,10 @@ import type { GrantFrame, Run, Share } from "./types";
 
 const SHARE_WHOLE = 65535;
 
-/** The generation of each packet that a proxy with this share begins with, `limit` packets at most. */
+/**
+ * The generation of each packet that a proxy with this share begins with, `limit` packets at most; one more packet of
+ * the last generation closes it, so that a short chunk outlives a loss without asking again.
+ */
 export function firstPackets(geometry: Geometry, share: Share, limit: number): number[] {
   const order: number[] = [];
   for (let index = 0; index < geometry.generationCount && order.length < limit; index++) {
@@ -16,6 +19,7 @@ export function firstPackets(geometry: Geometry, share: Share, limit: number): n
     const upTo = (part: number) => Math.floor((symbols * part) / SHARE_WHOLE);
     for (let left = upTo(share.end) - upTo(share.start); left > 0 && order.length < limit; left--) order.push(index);
   }
+  if (order.length < limit && geometry.generationCount > 0) order.push(geometry.generationCount - 1);
   return order;
 }
 
@@ -38,8 +42,9 @@ export function runsOf(order: readonly number[], from: number, limit: number): R
 }
 
 export class GrantedSchedule implements Schedule {
+  /** 0 before the first grant: grants count from 1. */
+  lastGrantSequence = 0;
   private sent = 0;
-  private lastGrantSequence = -1;
 
   constructor(
     private readonly geometry: Geometry,

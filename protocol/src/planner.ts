@@ -8,23 +8,28 @@ import type { Assembly } from "./assembly";
 import type { Geometry } from "./geometry";
 import { firstPackets, runsOf } from "./grants";
 import { LIMITS } from "./limits";
-import type { Run, Share } from "./types";
+import type { DataFrame, Run, Share } from "./types";
 
 /** Rates are measured over at most this many packets and this long. */
-const RATE_PACKETS = 64;
+const RATE_PACKETS = 32;
 const RATE_PACKETS_MIN = 8;
-const RATE_MS_MAX = 250;
-/** Grants reach this far beyond the round trip: room for a late or lost grant. */
+const RATE_MS_MAX = 200;
+/** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
 const AHEAD_MS = 40;
 /** A grant takes effect this much later than the round trip says. */
 const SLACK_MS = 3;
 const RTT_MS_UNKNOWN = 100;
 const PER_MS_UNKNOWN = 0.5;
+/** A proxy may always have this many packets on their way. */
+const OUTSTANDING_MIN = 8;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
-/** Redundancy in standard deviations of what may get lost. */
+/** Redundancy in standard deviations of what may get lost, and for the chance that coded packets are dependent. */
 const MARGIN_SIGMAS = 2;
+const MARGIN_PACKETS = 0.3;
+/** Grants whose time of sending is kept, to see the round trip by their echo. */
+const GRANTS_KEPT = 128;
 
 interface ProxyPlan {
   /** Generation of each packet by sequence; its length is the quota. */
@@ -41,7 +46,11 @@ interface ProxyPlan {
   lastArrivalMs: number;
   /** Packets per ms, as last measured; 0 before. */
   perMs: number;
+  /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
+  leastRttMs: number;
   rttMs: number;
+  /** When each of the last grants was sent, by the low byte of its sequence; echoed ones are gone. */
+  readonly grantSentMs: Map<number, number>;
   /** How long packets were seen to come after later ones. */
   reorderMs: number;
   gone: boolean;
@@ -67,15 +76,17 @@ export class Planner {
       arrivals: [],
       lastArrivalMs: nowMs,
       perMs: 0,
+      leastRttMs: RTT_MS_UNKNOWN,
       rttMs: RTT_MS_UNKNOWN,
+      grantSentMs: new Map(),
       reorderMs: 1,
       gone: false,
-      grantSequence: 0,
+      grantSequence: 1,
     }));
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
-    this.proxies[proxyIndex]!.rttMs = rttMs;
+    Object.assign(this.proxies[proxyIndex]!, { rttMs, leastRttMs: rttMs });
   }
 
   /** The proxy sends nothing any more, or does so again. */
@@ -87,14 +98,16 @@ export class Planner {
   handleBack(proxyIndex: number, share: Share, firstPacketsMax: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.order.splice(0, proxy.order.length, ...firstPackets(this.geometry, share, firstPacketsMax));
-    Object.assign(proxy, { next: 0, gone: false, grantSequence: 0, lastArrivalMs: nowMs });
+    Object.assign(proxy, { next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
+    proxy.grantSentMs.clear();
     proxy.gaps.clear();
     proxy.arrivals.length = 0;
   }
 
-  handleData(proxyIndex: number, sequence: number, generationIndex: number, nowMs: number): void {
+  handleData(proxyIndex: number, { sequence, generationIndex, coding }: DataFrame, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.receivedCount++;
+    if (coding.kind === "seed") noteEcho(proxy, coding.grant, nowMs);
     if (sequence < proxy.next) {
       const missedMs = proxy.gaps.get(sequence);
       if (missedMs !== undefined) proxy.reorderMs = Math.max(proxy.reorderMs, 1.5 * (nowMs - missedMs));
@@ -107,7 +120,7 @@ export class Planner {
     proxy.next = sequence + 1;
     proxy.lastArrivalMs = nowMs;
     proxy.arrivals.push({ atMs: nowMs, sequence });
-    proxy.perMs = rateOf(proxy) || proxy.perMs;
+    proxy.perMs = rateOf(proxy, nowMs) || proxy.perMs;
     while (proxy.arrivals.length > RATE_PACKETS || nowMs - proxy.arrivals[0]!.atMs > RATE_MS_MAX) proxy.arrivals.shift();
   }
 
@@ -120,16 +133,29 @@ export class Planner {
       missing.set(index, need(index) - (1 - loss));
       uncertain.set(index, (uncertain.get(index) ?? 0) + loss * (1 - loss));
     };
-    const able = this.proxies.filter((proxy) => !proxy.gone).map((proxy) => ({ proxy, assignee: this.keep(proxy, nowMs, cover) }));
+    const usefulMs = this.usefulMs();
+    const able = this.proxies.filter((proxy) => !proxy.gone).map((proxy) => ({ proxy, assignee: this.keep(proxy, nowMs, usefulMs, cover) }));
     const heard = able.filter(({ assignee }) => !assignee.quiet);
     for (const { proxy } of heard.length > 0 ? [] : able) proxy.lastArrivalMs = nowMs;
     this.spread((heard.length > 0 ? heard : able).map(({ assignee }) => assignee), need, cover, uncertain);
   }
 
+  /** Packets that come later than this would hold the chunk up: others can bring them sooner. */
+  private usefulMs(): number {
+    const able = this.proxies.filter((proxy) => !proxy.gone);
+    const perMs = able.reduce((sum, proxy) => sum + proxy.perMs, 0);
+    if (perMs === 0) return Infinity;
+    let left = 0;
+    for (let index = this.assembly.base; index < this.geometry.generationCount; index++) left += this.assembly.missing(index);
+    return 1.1 * (left / perMs) + 1.5 * Math.max(...able.map((proxy) => proxy.rttMs));
+  }
+
   /** What the proxy is to send from its next packet on. */
-  grantFor(proxyIndex: number): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
+  grantFor(proxyIndex: number, nowMs: number): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
     const proxy = this.proxies[proxyIndex]!;
     const runs = runsOf(proxy.order, proxy.next, LIMITS.grantRunsMax);
+    proxy.grantSentMs.delete((proxy.grantSequence - GRANTS_KEPT) & 0xff);
+    proxy.grantSentMs.set(proxy.grantSequence & 0xff, nowMs);
     return { grantSequence: proxy.grantSequence++, fromSequence: proxy.next, base: this.assembly.base, runs };
   }
 
@@ -137,7 +163,7 @@ export class Planner {
    * Counts what is on its way from this proxy and can no longer be changed; what can is taken back. Nothing counts
    * from a quiet one, and it gets work only when all are quiet.
    */
-  private keep(proxy: ProxyPlan, nowMs: number, cover: (index: number, loss: number) => void): Assignee {
+  private keep(proxy: ProxyPlan, nowMs: number, usefulMs: number, cover: (index: number, loss: number) => void): Assignee {
     for (const [sequence, missedMs] of proxy.gaps) {
       if (nowMs - missedMs <= proxy.reorderMs) {
         cover(proxy.order[sequence]!, 0);
@@ -147,17 +173,19 @@ export class Planner {
       proxy.lostCount++;
     }
     const loss = proxy.lostCount / (proxy.receivedCount + proxy.lostCount || 1);
-    const perMs = proxy.perMs || PER_MS_UNKNOWN;
     const { rttMs, reorderMs, order } = proxy;
-    if (proxy.next === order.length) proxy.arrivals.splice(0, proxy.arrivals.length - 1);
-    const quietMs = proxy.perMs ? Math.max(QUIET_MS_MIN + reorderMs, QUIET_PACKETS / perMs) : 2 * rttMs + AHEAD_MS;
+    if (proxy.next === order.length) proxy.arrivals.length = 0;
+    const quietMs = proxy.perMs ? Math.max(QUIET_MS_MIN + reorderMs, QUIET_PACKETS / proxy.perMs) : 2 * rttMs + AHEAD_MS;
     const quiet = proxy.next < order.length && nowMs - proxy.lastArrivalMs > quietMs;
+    const perMs = (proxy.next < order.length && rateOf(proxy, nowMs)) || proxy.perMs || PER_MS_UNKNOWN;
     if (!quiet) {
       if (proxy.perMs) order.length = Math.min(order.length, proxy.next + Math.ceil(perMs * (rttMs + SLACK_MS)));
-      for (let sequence = proxy.next; sequence < order.length; sequence++) cover(order[sequence]!, loss);
+      const counted = Math.min(order.length, proxy.next + Math.ceil(perMs * usefulMs));
+      for (let sequence = proxy.next; sequence < counted; sequence++) cover(order[sequence]!, loss);
     }
+    const limit = proxy.next + Math.max(OUTSTANDING_MIN, perMs * (proxy.leastRttMs + SLACK_MS + AHEAD_MS));
     const atMs = Math.max((order.length - proxy.next) / perMs, rttMs);
-    return { order, loss, quiet, gapMs: 1 / perMs, atMs, untilMs: rttMs + SLACK_MS + AHEAD_MS, rttMs };
+    return { order, loss, quiet, gapMs: 1 / perMs, atMs, limit, rttMs };
   }
 
   /** In the order of the generations, each packet to the proxy from which it would come first. */
@@ -180,7 +208,7 @@ export class Planner {
     const endMs = Math.max(...free.map((proxy) => proxy.atMs));
     for (index = firstOpen; index < count; index++) {
       if (this.assembly.missing(index) === 0 || Math.max(arrivesMs[index - firstOpen]!, 0) + soonestRepairMs < endMs) continue;
-      let margin = Math.ceil(MARGIN_SIGMAS * Math.sqrt(uncertain.get(index) ?? 0) + need(index));
+      let margin = Math.ceil(MARGIN_SIGMAS * Math.sqrt(uncertain.get(index) ?? 0) + need(index) + MARGIN_PACKETS);
       for (; margin > 0; margin--) if (assign(free, index, cover) === undefined) return;
     }
   }
@@ -193,14 +221,15 @@ interface Assignee {
   readonly gapMs: number;
   /** When its next packet would arrive, from now. */
   atMs: number;
-  readonly untilMs: number;
+  /** Its order may be this long. */
+  readonly limit: number;
   readonly rttMs: number;
 }
 
 function assign(free: Assignee[], index: number, cover: (index: number, loss: number) => void): number | undefined {
   let best: Assignee | undefined;
   for (const proxy of free) {
-    if (proxy.atMs < proxy.untilMs && (!best || proxy.atMs < best.atMs)) best = proxy;
+    if (proxy.order.length < proxy.limit && (!best || proxy.atMs < best.atMs)) best = proxy;
   }
   if (!best) return undefined;
   best.order.push(index);
@@ -209,9 +238,21 @@ function assign(free: Assignee[], index: number, cover: (index: number, loss: nu
   return best.atMs;
 }
 
-/** Packets per ms between the oldest and the newest arrival kept; 0 while there are too few. */
-function rateOf({ arrivals }: ProxyPlan): number {
+/** The first packet that knows of a grant tells how long grants take now, queues included. */
+function noteEcho(proxy: ProxyPlan, grant: number, nowMs: number): void {
+  const sentMs = proxy.grantSentMs.get(grant);
+  if (sentMs === undefined) return;
+  proxy.grantSentMs.delete(grant);
+  proxy.rttMs = nowMs - sentMs;
+  proxy.leastRttMs = Math.min(proxy.leastRttMs, proxy.rttMs);
+}
+
+/** Packets per ms from the oldest arrival kept to the newest, or to now where one is overdue; 0 while too few are kept. */
+function rateOf({ arrivals }: ProxyPlan, nowMs: number): number {
   if (arrivals.length < RATE_PACKETS_MIN) return 0;
   const [first, last] = [arrivals[0]!, arrivals.at(-1)!];
-  return last.atMs > first.atMs ? (last.sequence - first.sequence) / (last.atMs - first.atMs) : 0;
+  const packets = last.sequence - first.sequence;
+  const perMs = packets / Math.max(last.atMs - first.atMs, 0.01);
+  const overdueMs = nowMs - last.atMs - 3 / perMs;
+  return overdueMs > 0 ? packets / (last.atMs - first.atMs + overdueMs) : perMs;
 }

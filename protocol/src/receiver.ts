@@ -334,7 +334,7 @@ export class Receiver {
       countPacket(proxy, 0, "rejected");
       return;
     }
-    this.planner?.handleData(this.proxies.indexOf(proxy), frame.sequence, frame.generationIndex, nowMs);
+    this.planner?.handleData(this.proxies.indexOf(proxy), frame, nowMs);
     const innovative = assembly.add(frame.generationIndex, frame.coding, frame.payload);
     countPacket(proxy, 0, innovative ? "innovative" : "duplicate");
     if (innovative) this.noteProgress(nowMs);
@@ -407,7 +407,7 @@ export class Receiver {
     if (nowMs < proxy.feedbackDueMs) return undefined;
     this.feedbackFrames++;
     proxy.feedbackDueMs = nowMs + this.everyMs;
-    return { type: "grant", requestId: this.request.requestId, ...planner.grantFor(this.proxies.indexOf(proxy)) };
+    return { type: "grant", requestId: this.request.requestId, ...planner.grantFor(this.proxies.indexOf(proxy), nowMs) };
   }
 
   private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {

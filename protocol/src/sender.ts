@@ -260,7 +260,9 @@ export class Sender {
     const seed = this.rng();
     const payload = new Uint8Array(this.request.symbolBytes);
     this.encoderOf(generationIndex).encodeSeeds(Uint32Array.of(seed), payload);
-    const coding = { kind: "seed", seed } as const;
+    const schedule = this.body!.schedule;
+    const grant = schedule instanceof GrantedSchedule ? schedule.lastGrantSequence & 0xff : 0;
+    const coding = { kind: "seed", seed, grant } as const;
     return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
   }
 

@@ -65,7 +65,8 @@ export interface Run {
 
 export type Coding =
   | { kind: "systematic"; symbolIndex: number }
-  | { kind: "seed"; seed: number }
+  /** `grant`: low byte of the newest grant's sequence that the sender has, 0 outside mode `coded`. */
+  | { kind: "seed"; seed: number; grant: number }
   | { kind: "vector"; coefficients: Uint8Array };
 
 export interface DataFrame {
