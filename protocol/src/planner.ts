@@ -49,6 +49,8 @@ interface ProxyPlan {
   /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
   leastRttMs: number;
   rttMs: number;
+  /** A grant is known to have reached it: before, all that it began with counts as sent. */
+  heard: boolean;
   /** When each of the last grants was sent, by the low byte of its sequence; echoed ones are gone. */
   readonly grantSentMs: Map<number, number>;
   /** How long packets were seen to come after later ones. */
@@ -78,6 +80,7 @@ export class Planner {
       perMs: 0,
       leastRttMs: RTT_MS_UNKNOWN,
       rttMs: RTT_MS_UNKNOWN,
+      heard: false,
       grantSentMs: new Map(),
       reorderMs: 1,
       gone: false,
@@ -98,7 +101,7 @@ export class Planner {
   handleBack(proxyIndex: number, share: Share, firstPacketsMax: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.order.splice(0, proxy.order.length, ...firstPackets(this.geometry, share, firstPacketsMax));
-    Object.assign(proxy, { next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
+    Object.assign(proxy, { next: 0, gone: false, heard: false, grantSequence: 1, lastArrivalMs: nowMs });
     proxy.grantSentMs.clear();
     proxy.gaps.clear();
     proxy.arrivals.length = 0;
@@ -179,7 +182,7 @@ export class Planner {
     const quiet = proxy.next < order.length && nowMs - proxy.lastArrivalMs > quietMs;
     const perMs = (proxy.next < order.length && rateOf(proxy, nowMs)) || proxy.perMs || PER_MS_UNKNOWN;
     if (!quiet) {
-      if (proxy.perMs) order.length = Math.min(order.length, proxy.next + Math.ceil(perMs * (rttMs + SLACK_MS)));
+      if (proxy.heard) order.length = Math.min(order.length, proxy.next + Math.ceil(perMs * (rttMs + SLACK_MS)));
       const counted = Math.min(order.length, proxy.next + Math.ceil(perMs * usefulMs));
       for (let sequence = proxy.next; sequence < counted; sequence++) cover(order[sequence]!, loss);
     }
@@ -243,6 +246,7 @@ function noteEcho(proxy: ProxyPlan, grant: number, nowMs: number): void {
   const sentMs = proxy.grantSentMs.get(grant);
   if (sentMs === undefined) return;
   proxy.grantSentMs.delete(grant);
+  proxy.heard = true;
   proxy.rttMs = nowMs - sentMs;
   proxy.leastRttMs = Math.min(proxy.leastRttMs, proxy.rttMs);
 }
