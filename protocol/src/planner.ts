@@ -14,6 +14,8 @@ import type { DataFrame, Run, Share } from "./types";
 const RATE_PACKETS = 32;
 const RATE_PACKETS_MIN = 8;
 const RATE_MS_MAX = 200;
+/** A short spell this much slower than the long one is a change, less is chance. */
+const RATE_RECENT = 1.5;
 /** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
 const AHEAD_MS = 40;
 /** A grant takes effect this much later than the round trip says. */
@@ -31,6 +33,11 @@ const MARGIN_PACKETS = 0.3;
 /** Grants whose time of sending is kept, to see the round trip by their echo. */
 const GRANTS_KEPT = 128;
 
+interface Arrival {
+  atMs: number;
+  sequence: number;
+}
+
 interface ProxyPlan {
   /** Generation of each packet by sequence; its length is the quota. */
   readonly order: number[];
@@ -41,7 +48,7 @@ interface ProxyPlan {
   receivedCount: number;
   lostCount: number;
   /** Latest arrivals, oldest first: what the rate is measured on. */
-  readonly arrivals: { atMs: number; sequence: number }[];
+  readonly arrivals: Arrival[];
   /** When it was last heard, or asked again after it had fallen quiet. */
   lastArrivalMs: number;
   /** Packets per ms, as last measured; 0 before. */
@@ -150,7 +157,7 @@ export class Planner {
     if (perMs === 0) return Infinity;
     let left = 0;
     for (let index = this.assembly.base; index < this.geometry.generationCount; index++) left += this.assembly.missing(index);
-    return 1.1 * (left / perMs) + 1.5 * Math.max(...able.map((proxy) => proxy.rttMs));
+    return 1.2 * (left / perMs) + 0.25 * Math.max(...able.map((proxy) => proxy.leastRttMs)) + 10;
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -254,9 +261,12 @@ function noteEcho(proxy: ProxyPlan, grant: number, nowMs: number): void {
 /** Packets per ms from the oldest arrival kept to the newest, or to now where one is overdue; 0 while too few are kept. */
 function rateOf({ arrivals }: ProxyPlan, nowMs: number): number {
   if (arrivals.length < RATE_PACKETS_MIN) return 0;
-  const [first, last] = [arrivals[0]!, arrivals.at(-1)!];
+  return Math.min(rateSince(arrivals[0]!, arrivals.at(-1)!, nowMs), rateSince(arrivals.at(-RATE_PACKETS_MIN)!, arrivals.at(-1)!, nowMs) * RATE_RECENT);
+}
+
+function rateSince(first: Arrival, last: Arrival, nowMs: number): number {
   const packets = last.sequence - first.sequence;
   const perMs = packets / Math.max(last.atMs - first.atMs, 0.01);
-  const overdueMs = nowMs - last.atMs - 3 / perMs;
+  const overdueMs = nowMs - last.atMs - 2 / perMs;
   return overdueMs > 0 ? packets / (last.atMs - first.atMs + overdueMs) : perMs;
 }
