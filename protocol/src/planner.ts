@@ -29,6 +29,8 @@ const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
 /** Redundancy in standard deviations of what may get lost, and for the chance that coded packets are dependent. */
 const MARGIN_SIGMAS = 2;
+/** Loss is measured over about this many packets. */
+const LOSS_PACKETS = 256;
 const MARGIN_PACKETS = 0.3;
 /** Grants whose time of sending is kept, to see the round trip by their echo. */
 const GRANTS_KEPT = 128;
@@ -157,7 +159,7 @@ export class Planner {
     if (perMs === 0) return Infinity;
     let left = 0;
     for (let index = this.assembly.base; index < this.geometry.generationCount; index++) left += this.assembly.missing(index);
-    return 1.2 * (left / perMs) + 0.25 * Math.max(...able.map((proxy) => proxy.leastRttMs)) + 10;
+    return 1.2 * (left / perMs) + 0 * Math.max(...able.map((proxy) => proxy.leastRttMs)) + 10;
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -181,11 +183,15 @@ export class Planner {
       }
       proxy.gaps.delete(sequence);
       proxy.lostCount++;
+      if (proxy.lostCount + proxy.receivedCount > LOSS_PACKETS) {
+        proxy.lostCount /= 2;
+        proxy.receivedCount /= 2;
+      }
     }
     const loss = proxy.lostCount / (proxy.receivedCount + proxy.lostCount || 1);
     const { rttMs, reorderMs, order } = proxy;
     if (proxy.next === order.length) proxy.arrivals.length = 0;
-    const quietMs = proxy.perMs ? Math.max(QUIET_MS_MIN + reorderMs, QUIET_PACKETS / proxy.perMs) : 2 * rttMs + AHEAD_MS;
+    const quietMs = proxy.perMs ? Math.max(QUIET_MS_MIN + reorderMs, QUIET_PACKETS / proxy.perMs) : QUIET_MS_MIN + reorderMs + rttMs / 2;
     const quiet = proxy.next < order.length && nowMs - proxy.lastArrivalMs > quietMs;
     const perMs = (proxy.next < order.length && rateOf(proxy, nowMs)) || proxy.perMs || PER_MS_UNKNOWN;
     if (!quiet) {
