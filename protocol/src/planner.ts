@@ -34,6 +34,8 @@ const LOSS_PACKETS = 256;
 const MARGIN_PACKETS = 0.3;
 /** Grants whose time of sending is kept, to see the round trip by their echo. */
 const GRANTS_KEPT = 128;
+/** The rate at which a proxy sends is measured over so many grants. */
+const ECHOES = 6;
 
 interface Arrival {
   atMs: number;
@@ -58,8 +60,11 @@ interface ProxyPlan {
   /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
   leastRttMs: number;
   rttMs: number;
-  /** A grant is known to have reached it: before, all that it began with counts as sent. */
-  heard: boolean;
+  /**
+   * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
+   * While there is none, all that it began with counts as sent.
+   */
+  readonly echoes: { grantSentMs: number; sequence: number }[];
   /** When each of the last grants was sent, by the low byte of its sequence; echoed ones are gone. */
   readonly grantSentMs: Map<number, number>;
   /** How long packets were seen to come after later ones. */
@@ -89,7 +94,7 @@ export class Planner {
       perMs: 0,
       leastRttMs: RTT_MS_UNKNOWN,
       rttMs: RTT_MS_UNKNOWN,
-      heard: false,
+      echoes: [],
       grantSentMs: new Map(),
       reorderMs: 1,
       gone: false,
@@ -110,7 +115,8 @@ export class Planner {
   handleBack(proxyIndex: number, share: Share, firstPacketsMax: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.order.splice(0, proxy.order.length, ...firstPackets(this.geometry, share, firstPacketsMax));
-    Object.assign(proxy, { next: 0, gone: false, heard: false, grantSequence: 1, lastArrivalMs: nowMs });
+    Object.assign(proxy, { next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
+    proxy.echoes.length = 0;
     proxy.grantSentMs.clear();
     proxy.gaps.clear();
     proxy.arrivals.length = 0;
@@ -119,7 +125,7 @@ export class Planner {
   handleData(proxyIndex: number, { sequence, generationIndex, coding }: DataFrame, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.receivedCount++;
-    if (coding.kind === "seed") noteEcho(proxy, coding.grant, nowMs);
+    if (coding.kind === "seed") noteEcho(proxy, coding.grant, sequence, nowMs);
     if (sequence < proxy.next) {
       const missedMs = proxy.gaps.get(sequence);
       if (missedMs !== undefined) proxy.reorderMs = Math.max(proxy.reorderMs, 1.5 * (nowMs - missedMs));
@@ -195,7 +201,7 @@ export class Planner {
     const quiet = proxy.next < order.length && nowMs - proxy.lastArrivalMs > quietMs;
     const perMs = (proxy.next < order.length && rateOf(proxy, nowMs)) || proxy.perMs || PER_MS_UNKNOWN;
     if (!quiet) {
-      if (proxy.heard) order.length = Math.min(order.length, proxy.next + Math.ceil(perMs * (rttMs + SLACK_MS)));
+      order.length = Math.min(order.length, sentBy(proxy, perMs, nowMs + SLACK_MS));
       const counted = Math.min(order.length, proxy.next + Math.ceil(perMs * usefulMs));
       for (let sequence = proxy.next; sequence < counted; sequence++) cover(order[sequence]!, loss);
     }
@@ -255,13 +261,22 @@ function assign(free: Assignee[], index: number, cover: (index: number, loss: nu
 }
 
 /** The first packet that knows of a grant tells how long grants take now, queues included. */
-function noteEcho(proxy: ProxyPlan, grant: number, nowMs: number): void {
+function noteEcho(proxy: ProxyPlan, grant: number, sequence: number, nowMs: number): void {
   const sentMs = proxy.grantSentMs.get(grant);
   if (sentMs === undefined) return;
   proxy.grantSentMs.delete(grant);
-  proxy.heard = true;
+  if (proxy.echoes.push({ grantSentMs: sentMs, sequence }) > ECHOES) proxy.echoes.shift();
   proxy.rttMs = nowMs - sentMs;
   proxy.leastRttMs = Math.min(proxy.leastRttMs, proxy.rttMs);
+}
+
+/** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
+function sentBy({ echoes, next }: ProxyPlan, perMs: number, atMs: number): number {
+  const [first, last] = [echoes[0], echoes.at(-1)];
+  if (!first || !last) return Infinity;
+  const spanMs = last.grantSentMs - first.grantSentMs;
+  const sendPerMs = spanMs > 0 ? Math.max(perMs, (last.sequence - first.sequence) / spanMs) : 2 * perMs;
+  return Math.max(next, last.sequence + 1 + Math.ceil(sendPerMs * (atMs - last.grantSentMs)));
 }
 
 /** Packets per ms from the oldest arrival kept to the newest, or to now where one is overdue; 0 while too few are kept. */
