@@ -1,0 +1,66 @@
+/**
+ * The physical bound: no scheme can have L packets sooner. Fluid arithmetic: proxy i sends from the moment that the
+ * request reaches it, at R_i, of which (1 - p_i) arrive; T is when their sum reaches L packets. With equal links that is
+ * T = RTT + L / ((1 - p) * sum R); with unequal ones water-filling; a shared downlink, changes of rate, outages and
+ * an origin's leg are known to it beforehand. Pure.
+ */
+import { meanLoss } from "./link";
+import type { World } from "./world";
+
+type Step = { atMs: number; change: number };
+
+/** When packet number `packets` (a fraction is fine) can be at the client, in ms; Infinity where it never can. */
+export function boundMs(world: Pick<World, "links" | "downlink">, packets: number, packetBytes: number): number {
+  const steps = world.links.flatMap((link) => arrivalSteps(link, packetBytes)).sort((a, b) => a.atMs - b.atMs);
+  const limit = world.downlink ? world.downlink.bytesPerSec / packetBytes / 1000 : Infinity;
+  return Math.max(fillTime(steps, limit, packets), originTime(world.links, packets, packetBytes));
+}
+
+/** Changes of the rate, in packets a ms, at which a link's packets arrive. */
+function arrivalSteps(link: World["links"][number], packetBytes: number): Step[] {
+  const share = (1 - meanLoss(link)) / packetBytes / 1000;
+  const firstMs = link.rttMs / 2 + (link.origin?.rttMs ?? 0);
+  const changes = [{ atMs: -Infinity, bytesPerSec: link.bytesPerSec }, ...(link.rateChanges ?? [])];
+  const rateAt = (ms: number): number => {
+    if (link.outages?.some(({ fromMs, toMs }) => ms >= fromMs && ms < toMs)) return 0;
+    return (changes.findLast((change) => change.atMs <= ms)?.bytesPerSec ?? 0) * share;
+  };
+  const times = [firstMs, ...changes.map(({ atMs }) => atMs), ...(link.outages ?? []).flatMap(({ fromMs, toMs }) => [fromMs, toMs])];
+  let before = 0;
+  return [...new Set(times)]
+    .filter((ms) => ms >= firstMs && ms < Infinity)
+    .sort((a, b) => a - b)
+    .map((ms) => {
+      const now = rateAt(ms);
+      const change = now - before;
+      before = now;
+      return { atMs: ms + link.rttMs / 2, change };
+    });
+}
+
+/** Fluid through a queue without end that lets `limit` packets a ms through. */
+function fillTime(steps: readonly Step[], limit: number, packets: number): number {
+  let [nowMs, rate, backlog, served] = [0, 0, 0, 0];
+  for (let i = 0; i <= steps.length; i++) {
+    const endMs = steps[i]?.atMs ?? Infinity;
+    while (nowMs < endMs) {
+      const out = backlog > 1e-9 ? limit : Math.min(rate, limit);
+      const drainedMs = backlog > 1e-9 && limit > rate ? nowMs + backlog / (limit - rate) : Infinity;
+      const untilMs = Math.min(endMs, drainedMs);
+      if (out > 0 && served + out * (untilMs - nowMs) >= packets) return nowMs + (packets - served) / out;
+      if (untilMs === Infinity) return Infinity;
+      served += out * (untilMs - nowMs);
+      backlog = drainedMs <= endMs ? 0 : Math.max(0, backlog + (rate - out) * (untilMs - nowMs));
+      nowMs = untilMs;
+    }
+    rate += steps[i]?.change ?? 0;
+    if (Math.abs(rate) < 1e-12) rate = 0;
+  }
+  return Infinity;
+}
+
+/** No packet leaves a proxy before the origin's bytes are there: the soonest proxy for the last of them. */
+function originTime(links: World["links"], packets: number, packetBytes: number): number {
+  const times = links.map(({ origin, rttMs }) => (origin ? rttMs + origin.rttMs + ((packets * packetBytes) / origin.bytesPerSec) * 1000 : 0));
+  return Math.min(...times);
+}

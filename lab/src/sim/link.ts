@@ -1,0 +1,203 @@
+/**
+ * One direction of a link: a serializer with a drop-tail queue, then loss, delay, jitter, reordering and repeats.
+ * Packets are whole: a rate counts every byte of them, headers included. Deterministic: random choices come from the
+ * stream it is given. Knows no protocol: a packet is a slot of the pool.
+ */
+import { LINK_EVENTS, type EventLog, type LinkEvent } from "./eventLog";
+import type { EventQueue } from "./events";
+import type { Random } from "./random";
+
+/** Packets under way, reused; `message` is there where the protocol's own bytes travel, `tag` and `mark` are free. */
+export class PacketPool {
+  readonly message: (Uint8Array | undefined)[] = [];
+  readonly bytes: number[] = [];
+  readonly tag: number[] = [];
+  readonly mark: number[] = [];
+  private readonly spare: number[] = [];
+
+  take(message: Uint8Array | undefined, bytes: number, tag = 0, mark = 0): number {
+    const slot = this.spare.pop() ?? this.bytes.length;
+    this.message[slot] = message;
+    this.bytes[slot] = bytes;
+    this.tag[slot] = tag;
+    this.mark[slot] = mark;
+    return slot;
+  }
+
+  /** Packets taken and not given back. */
+  get inUse(): number {
+    return this.bytes.length - this.spare.length;
+  }
+
+  giveBack(slot: number): void {
+    this.message[slot] = undefined;
+    this.spare.push(slot);
+  }
+}
+
+/** Two states; a packet is lost with `loss` in the bad one (Gilbert 1960, with the loss of the good state besides). */
+export interface BurstLoss {
+  /** Chance per packet to go from good to bad, and back. */
+  enter: number;
+  leave: number;
+  loss: number;
+}
+
+export interface LinkOptions {
+  /** Infinity: no serializer. 0: stands still until a rate change. */
+  bytesPerSec: number;
+  delayMs: number;
+  /** Uniform extra delay in [0, jitterMs), each packet its own: packets may overtake. */
+  jitterMs?: number;
+  loss?: number;
+  burst?: BurstLoss;
+  /** This share of packets comes `extraMs` later than it should. */
+  reorder?: { share: number; extraMs: number };
+  /** This share of packets comes twice. */
+  repeat?: number;
+  /** Packets that do not fit any more are dropped; the one being sent counts. */
+  queueBytes?: number;
+  /** From `atMs` on the serializer takes packets at another rate. */
+  rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
+}
+
+export interface LinkPlace {
+  events: EventQueue;
+  pool: PacketPool;
+  log: EventLog;
+  random: Random;
+  /** Names this link and direction in the log. */
+  name: number;
+  /** The packet is at the other end; the slot is the callee's now. */
+  deliver(slot: number): void;
+  /** The serializer can take another packet. */
+  onFree?(): void;
+  onEvent?(event: LinkEvent, link: number, slot: number): void;
+}
+
+const [SENT, DROPPED, LOST, DELIVERED] = [0, 1, 2, 3] as const;
+
+export class Link {
+  /** While true, whatever leaves the serializer is lost. */
+  down = false;
+  private readonly queue: number[] = [];
+  private head = 0;
+  private queuedBytes = 0;
+  private sending = false;
+  private bytesPerSec: number;
+  private bad = false;
+  private readonly onSent: number;
+  private readonly onArrival: number;
+
+  constructor(
+    private readonly options: LinkOptions,
+    private readonly place: LinkPlace,
+  ) {
+    this.bytesPerSec = options.bytesPerSec;
+    this.onSent = place.events.register(() => this.handleSent());
+    this.onArrival = place.events.register((slot) => this.handleArrival(slot));
+    const changes = options.rateChanges ?? [];
+    const onChange = place.events.register((index) => this.handleRate(changes[index]!.bytesPerSec));
+    changes.forEach((change, index) => place.events.schedule(change.atMs, onChange, index));
+  }
+
+  /** Packets in the serializer and waiting for it. */
+  get queuedPackets(): number {
+    return this.queue.length - this.head;
+  }
+
+  send(slot: number): void {
+    const bytes = this.place.pool.bytes[slot]!;
+    if (this.queuedBytes + bytes > (this.options.queueBytes ?? Infinity) && this.queuedPackets > 0) return this.discard(slot, DROPPED);
+    this.note(SENT, slot);
+    if (this.bytesPerSec === Infinity) return this.depart(slot);
+    this.queue.push(slot);
+    this.queuedBytes += bytes;
+    this.startNext();
+  }
+
+  private startNext(): void {
+    if (this.sending || this.bytesPerSec === 0 || this.queuedPackets === 0) return;
+    const { events, pool } = this.place;
+    this.sending = true;
+    events.schedule(events.nowMs + (pool.bytes[this.queue[this.head]!]! * 1000) / this.bytesPerSec, this.onSent, 0);
+  }
+
+  private handleSent(): void {
+    const slot = this.queue[this.head++]!;
+    if (this.head === 64) {
+      this.queue.splice(0, 64);
+      this.head = 0;
+    }
+    this.queuedBytes -= this.place.pool.bytes[slot]!;
+    this.sending = false;
+    this.depart(slot);
+    this.startNext();
+    this.place.onFree?.();
+  }
+
+  private handleRate(bytesPerSec: number): void {
+    this.bytesPerSec = bytesPerSec;
+    this.startNext();
+    this.place.onFree?.();
+  }
+
+  private depart(slot: number): void {
+    const { repeat } = this.options;
+    const { pool, random } = this.place;
+    if (this.isLost() || this.down) return this.discard(slot, LOST);
+    if (repeat !== undefined && random.unit() < repeat) {
+      this.travel(pool.take(pool.message[slot], pool.bytes[slot]!, pool.tag[slot], pool.mark[slot]));
+    }
+    this.travel(slot);
+  }
+
+  private travel(slot: number): void {
+    const { delayMs, jitterMs = 0, reorder } = this.options;
+    const { events, random } = this.place;
+    let atMs = events.nowMs + delayMs;
+    if (jitterMs > 0) atMs += random.unit() * jitterMs;
+    if (reorder && random.unit() < reorder.share) atMs += reorder.extraMs;
+    events.schedule(atMs, this.onArrival, slot);
+  }
+
+  private isLost(): boolean {
+    const { loss = 0, burst } = this.options;
+    const { random } = this.place;
+    if (burst && random.unit() < (this.bad ? burst.leave : burst.enter)) this.bad = !this.bad;
+    if (burst && this.bad && random.unit() < burst.loss) return true;
+    return loss > 0 && random.unit() < loss;
+  }
+
+  private handleArrival(slot: number): void {
+    this.note(DELIVERED, slot);
+    this.place.deliver(slot);
+  }
+
+  private discard(slot: number, event: 1 | 2): void {
+    this.note(event, slot);
+    this.place.pool.giveBack(slot);
+  }
+
+  private note(event: 0 | 1 | 2 | 3, slot: number): void {
+    const { events, log, pool, name, onEvent } = this.place;
+    const message = pool.message[slot];
+    log.add(events.nowMs, event, name, pool.bytes[slot]!, message ? wordOf(message) : (pool.tag[slot]! << 20) ^ pool.mark[slot]!);
+    onEvent?.(LINK_EVENTS[event], name, slot);
+  }
+}
+
+/** Type, sequence and coding of a frame stand in its first bytes, and in its last ones what the payload was. */
+function wordOf(message: Uint8Array): number {
+  let word = 0;
+  const headBytes = Math.min(message.length, 20);
+  for (let i = 0; i < headBytes; i++) word = Math.imul(word ^ message[i]!, 0x01000193);
+  return word ^ message[message.length - 1]!;
+}
+
+/** The share of packets that random and burst loss take together, in the long run. */
+export function meanLoss(options: Pick<LinkOptions, "loss" | "burst">): number {
+  const { loss = 0, burst } = options;
+  const burstLoss = burst ? (burst.loss * burst.enter) / (burst.enter + burst.leave) : 0;
+  return 1 - (1 - loss) * (1 - burstLoss);
+}

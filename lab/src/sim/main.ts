@@ -1,0 +1,77 @@
+/**
+ * `npm run sim`: replays one simulated download and says what came of it.
+ *   npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--json]
+ * Same seed, same event-log hash. The trace is CSV: one line for each thing that befell a packet.
+ */
+import { closeSync, openSync, writeSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { loadCodec } from "@tributary/native-codec";
+import { boundMs } from "./bound";
+import { simulateHttp } from "./httpClient";
+import { SCENARIOS } from "./scenarios";
+import { simulate, speaks } from "./simulate";
+import { TRACE_HEADER, traceLine } from "./trace";
+import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
+
+const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--json]
+scenarios:
+${Object.entries(SCENARIOS).map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`).join("\n")}
+modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
+
+function main(words: string[]): number {
+  const options = readOptions(words);
+  if (typeof options === "string") {
+    console.error(`${options}\n${USAGE}`);
+    return 2;
+  }
+  const { world, scenario, seed, trace, json } = options;
+  const codec = loadCodec();
+  const mode = options.mode ?? (speaks("coded", codec) ? "coded" : "coded-mutp");
+  if (!isHttp(mode) && !speaks(mode, codec)) {
+    console.error(`mode ${mode}: this build of the protocol does not speak it`);
+    return 2;
+  }
+  const file = trace === undefined ? undefined : openSync(trace, "w");
+  if (file !== undefined) writeSync(file, TRACE_HEADER);
+  const onLinkEvent = file === undefined ? undefined : (...event: Parameters<typeof traceLine>) => void writeSync(file, traceLine(...event));
+  const outcome = isHttp(mode) ? simulateHttp(world, mode, onLinkEvent) : simulate(world, mode, codec, {}, onLinkEvent);
+  if (file !== undefined) closeSync(file);
+  print(scenario, seed, mode, world, outcome, json);
+  return outcome.completionMs < Infinity && outcome.bytesRight ? 0 : 1;
+}
+
+function isHttp(mode: Mode): mode is HttpMode {
+  return (HTTP_MODES as readonly string[]).includes(mode);
+}
+
+function readOptions(words: string[]): { world: World; scenario: string; seed: number; mode: Mode | undefined; trace: string | undefined; json: boolean } | string {
+  let values;
+  try {
+    const string = { type: "string" } as const;
+    ({ values } = parseArgs({ args: words, options: { seed: string, scenario: string, mode: string, trace: string, json: { type: "boolean" } } }));
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const { scenario = "lossy", mode, trace, json = false } = values;
+  const seed = Number(values.seed ?? 1);
+  const found = SCENARIOS[scenario];
+  if (!found) return `--scenario: got ${scenario}, which is none of those below`;
+  if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
+  if (mode !== undefined && ![...PROTOCOL_MODES, ...HTTP_MODES].includes(mode as Mode)) return `--mode: got ${mode}, which is none of those below`;
+  return { world: { ...found, seed }, scenario, seed, mode: mode as Mode | undefined, trace, json };
+}
+
+function print(scenario: string, seed: number, mode: Mode, world: World, outcome: Outcome, json: boolean): void {
+  const bound = boundMs(world, outcome.symbolCount, outcome.packetBytes);
+  if (json) {
+    console.log(JSON.stringify({ scenario, seed, mode, boundMs: bound, ...outcome }));
+    return;
+  }
+  const ms = (value: number) => (value < Infinity ? `${value.toFixed(1)} ms` : "never");
+  console.log(`scenario ${scenario}, mode ${mode}, seed ${seed}: ${SCENARIOS[scenario]!.shows}`);
+  console.log(`complete ${ms(outcome.completionMs)}, bound ${ms(bound)}, ratio ${(outcome.completionMs / bound).toFixed(3)}, first bytes ${ms(outcome.firstBytesMs)}`);
+  console.log(`packets: ${outcome.symbolCount} needed, ${outcome.receivedPackets} received, ${outcome.sentPackets} sent; normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`);
+  console.log(`bytes ${outcome.bytesRight ? "right" : "WRONG"}; ${outcome.events} events, hash ${outcome.eventHash}${outcome.failure ? `; failed: ${outcome.failure}` : ""}`);
+}
+
+if (require.main === module) process.exitCode = main(process.argv.slice(2));

@@ -1,0 +1,102 @@
+/**
+ * The links of a world, joined: two to a proxy, the downlink that all may share, and the outages. Carries whatever its
+ * user puts into the pool; knows no protocol.
+ */
+import { EventLog, type LinkEvent } from "./eventLog";
+import { EventQueue } from "./events";
+import { Link, PacketPool } from "./link";
+import { Random } from "./random";
+import type { ProxyLink, World } from "./world";
+
+/** Uses of a proxy's random streams; those from `user` on are the network's user's. */
+export const STREAM = { down: 0, up: 1, user: 2 } as const;
+/** Names of links in log and trace. */
+export const SHARED_DOWNLINK = 4095;
+const downName = (proxy: number): number => proxy * 2;
+const upName = (proxy: number): number => proxy * 2 + 1;
+
+export type OnLinkEvent = (nowMs: number, event: LinkEvent, link: number, bytes: number, message: Uint8Array | undefined) => void;
+
+export interface NetworkUser {
+  /** The slot is the callee's now. Nothing comes to a proxy during its outage. */
+  atClient(proxy: number, slot: number): void;
+  atProxy(proxy: number, slot: number): void;
+  /** The proxy's serializer can take another packet. */
+  onFree(proxy: number): void;
+  onOutage(proxy: number, phase: "crash" | "cut" | "over"): void;
+}
+
+export class Network {
+  readonly events = new EventQueue();
+  readonly pool = new PacketPool();
+  readonly log = new EventLog();
+  readonly down: Link[];
+  readonly dead: boolean[];
+  private readonly up: Link[];
+  private readonly downlink: Link | undefined;
+  private readonly source: number[] = [];
+
+  constructor(
+    private readonly world: World,
+    private readonly user: NetworkUser,
+    private readonly onLinkEvent: OnLinkEvent | undefined,
+  ) {
+    const { links, downlink, seed } = world;
+    this.dead = links.map(() => false);
+    this.downlink = downlink && new Link({ ...downlink, delayMs: 0 }, this.place(SHARED_DOWNLINK, new Random(seed, SHARED_DOWNLINK), (slot) => user.atClient(this.source[slot]!, slot)));
+    this.down = links.map((link, proxy) => this.downLink(link, proxy));
+    this.up = links.map((link, proxy) => this.upLink(link, proxy));
+    links.forEach((link, proxy) => this.scheduleOutages(link, proxy));
+  }
+
+  toClient(proxy: number, message: Uint8Array | undefined, bytes: number, tag = 0, mark = 0): void {
+    this.down[proxy]!.send(this.pool.take(message, bytes + (this.world.overheadBytes ?? 0), tag, mark));
+  }
+
+  toProxy(proxy: number, message: Uint8Array | undefined, bytes: number, tag = 0, mark = 0): void {
+    this.up[proxy]!.send(this.pool.take(message, bytes + (this.world.overheadBytes ?? 0), tag, mark));
+  }
+
+  private downLink(link: ProxyLink, proxy: number): Link {
+    const { bytesPerSec, rttMs, jitterMs = 0, loss = 0, queueBytes = Infinity, burst, reorder, repeat = 0, rateChanges = [] } = link;
+    const rare = { ...(burst ? { burst } : {}), ...(reorder ? { reorder } : {}) };
+    const options = { bytesPerSec, delayMs: rttMs / 2, jitterMs, loss, queueBytes, repeat, rateChanges, ...rare };
+    const deliver = (slot: number) => {
+      this.source[slot] = proxy;
+      if (this.downlink) this.downlink.send(slot);
+      else this.user.atClient(proxy, slot);
+    };
+    const place = this.place(downName(proxy), new Random(this.world.seed, proxy, STREAM.down), deliver);
+    return new Link(options, { ...place, onFree: () => this.user.onFree(proxy) });
+  }
+
+  private upLink(link: ProxyLink, proxy: number): Link {
+    const { rttMs, jitterMs = 0, loss = 0, feedbackLoss = loss, upBytesPerSec = Infinity } = link;
+    const deliver = (slot: number) => {
+      if (this.dead[proxy]) this.pool.giveBack(slot);
+      else this.user.atProxy(proxy, slot);
+    };
+    const options = { bytesPerSec: upBytesPerSec, delayMs: rttMs / 2, jitterMs, loss: feedbackLoss };
+    return new Link(options, this.place(upName(proxy), new Random(this.world.seed, proxy, STREAM.up), deliver));
+  }
+
+  private place(name: number, random: Random, deliver: (slot: number) => void) {
+    const { events, pool, log, onLinkEvent } = this;
+    const onEvent = (event: LinkEvent, link: number, slot: number) => onLinkEvent!(events.nowMs, event, link, pool.bytes[slot]!, pool.message[slot]);
+    return { events, pool, log, random, name, deliver, ...(onLinkEvent ? { onEvent } : {}) };
+  }
+
+  private scheduleOutages({ outages = [] }: ProxyLink, proxy: number): void {
+    const set = (dead: boolean, phase: "crash" | "cut" | "over") => {
+      this.dead[proxy] = dead;
+      this.down[proxy]!.down = dead;
+      this.user.onOutage(proxy, phase);
+    };
+    const begin = this.events.register((which) => set(true, outages[which]!.crash ? "crash" : "cut"));
+    const end = this.events.register(() => set(false, "over"));
+    outages.forEach(({ fromMs, toMs }, which) => {
+      this.events.schedule(fromMs, begin, which);
+      if (toMs < Infinity) this.events.schedule(toMs, end, which);
+    });
+  }
+}

@@ -1,0 +1,77 @@
+import { loadCodec } from "@tributary/native-codec";
+import { boundMs } from "./bound";
+import { simulateHttp } from "./httpClient";
+import { SCENARIOS } from "./scenarios";
+import { simulate, speaks } from "./simulate";
+import { HTTP_MODES, PROTOCOL_MODES, type Outcome, type World } from "./world";
+
+const codec = loadCodec();
+const MODES = PROTOCOL_MODES.filter((mode) => speaks(mode, codec));
+const NAMES = Object.keys(SCENARIOS);
+const world = (name: string, seed: number): World => ({ ...SCENARIOS[name]!, seed });
+const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes);
+
+describe.each(MODES)("simulation: %s", (mode) => {
+  test.each(NAMES)("%s: every byte arrives, and none before the bound (seed 1)", (name) => {
+    const outcome = simulate(world(name, 1), mode, codec);
+    expect(outcome.failure).toBeUndefined();
+    expect(outcome.bytesRight).toBe(true);
+    expect(outcome.completionMs).toBeLessThan(8 * bound(name, outcome));
+    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss)) expect(outcome.completionMs).toBeGreaterThan(bound(name, outcome) - 1e-6);
+  });
+
+  test("the same seed gives the same run, to the last event; another seed another one", () => {
+    const [first, again, other] = [1, 1, 2].map((seed) => simulate(world("lossy", seed), mode, codec));
+    expect(again).toEqual(first);
+    expect(other!.eventHash).not.toBe(first!.eventHash);
+  });
+});
+
+describe.each(HTTP_MODES)("simulation: %s", (mode) => {
+  test.each(NAMES)("%s: the chunk arrives (seed 1)", (name) => {
+    const outcome = simulateHttp(world(name, 1), mode);
+    expect(outcome.completionMs).toBeLessThan(8000);
+    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss)) expect(outcome.completionMs).toBeGreaterThan(bound(name, outcome) - 1e-6);
+  });
+
+  test("the same seed gives the same run, to the last event; another seed another one", () => {
+    const [first, again, other] = [1, 1, 2].map((seed) => simulateHttp(world("lossy", seed), mode));
+    expect(again).toEqual(first);
+    expect(other!.eventHash).not.toBe(first!.eventHash);
+  });
+});
+
+test("simulation: the hash sees a trace hook come and go, and does not mind", () => {
+  let lines = 0;
+  const traced = simulate(world("clean", 3), "coded-mutp", codec, {}, () => lines++);
+  expect(traced.eventHash).toBe(simulate(world("clean", 3), "coded-mutp", codec).eventHash);
+  expect(lines).toBe(traced.events);
+});
+
+test("simulation: one link more changes nothing of what befalls the others' packets", () => {
+  const alone = { ...world("lossy", 5), chunkBytes: 200_000 };
+  const lost = (links: World["links"]) => {
+    const seen: string[] = [];
+    simulate({ ...alone, links }, "coded-mutp", codec, {}, (nowMs, event, link) => {
+      if (link === 0 && nowMs < 50) seen.push(`${nowMs} ${event}`);
+    });
+    return seen;
+  };
+  expect(lost([...alone.links, alone.links[0]!])).toEqual(lost(alone.links));
+});
+
+test("simulation: without loss the ideal TCP of parallel HTTP stays within 1 % of the bound on equal links", () => {
+  const outcome = simulateHttp(world("clean", 1), "parallel-http");
+  expect(outcome.completionMs / bound("clean", outcome)).toBeLessThan(1.01);
+  expect(outcome.normalizedGoodput).toBe(1);
+});
+
+test("simulation: Cubic pays for 2 % loss with most of the rate, the ideal TCP does not (seed 1)", () => {
+  const [ideal, cubic] = (["split-http", "split-http-cubic"] as const).map((mode) => simulateHttp(world("lossy", 1), mode).completionMs);
+  expect(cubic! / ideal!).toBeGreaterThan(1.5);
+});
+
+test("simulation: a mode that the protocol does not speak is known beforehand", () => {
+  expect(speaks("coded-mutp", codec)).toBe(true);
+  expect(speaks("carrier-pigeon", codec)).toBe(false);
+});

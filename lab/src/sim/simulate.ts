@@ -1,0 +1,273 @@
+/**
+ * A download in simulation: the protocol's own Receiver and Senders, with a real codec, over simulated links. One seed
+ * fixes everything. Every byte handed on is compared with the chunk. The links alone decide when a sender may send:
+ * whenever its serializer has fewer than two packets, an ideal backpressure.
+ */
+import { encodeFrame, parseFrame, Receiver, Sender, type ChunkSource, type Codec, type MutpMode } from "@tributary/protocol";
+import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
+import { Random } from "./random";
+import type { Mode, Outcome, ProxyLink, Tuning, World } from "./world";
+
+const REQUEST_ID = 1;
+/** A timer that changes nothing fires again after this long, whatever it asks for. */
+const TIMER_STEP_MS = 0.01;
+const ORIGIN_STEP_MS = 0.5;
+
+interface ProxySide {
+  link: ProxyLink;
+  sender: Sender | undefined;
+  timerMs: number;
+  firedMs: number;
+  /** When the origin's head reaches the proxy. */
+  headMs: number;
+  lives: number;
+}
+
+/** Throws when the receiver will not have the mode. */
+export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}, onLinkEvent?: OnLinkEvent): Outcome {
+  return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent).run();
+}
+
+/** True when receiver and request know the mode. */
+export function speaks(mode: string, codec: Codec): boolean {
+  try {
+    const receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/", mode: mode as MutpMode, proxyCount: 1, codec, nowMs: 0 });
+    receiver.handleProxyReady(0, 0);
+    const first = receiver.pollTransmit(0);
+    receiver.free();
+    const frame = first && parseFrame(first.bytes);
+    return frame?.type === "request" && frame.mode === mode;
+  } catch {
+    return false;
+  }
+}
+
+let content = new Uint8Array(0);
+
+/** The same random bytes for every run, never zero for long. */
+function contentOf(bytes: number): Uint8Array {
+  if (content.length < bytes) {
+    const random = new Random(4);
+    content = Uint8Array.from({ length: Math.max(bytes, 2_000_000) }, () => random.u32() >>> 24);
+  }
+  return content.subarray(0, bytes);
+}
+
+class Simulation implements NetworkUser {
+  private readonly network: Network;
+  private readonly original: Uint8Array;
+  private readonly receiver: Receiver;
+  private readonly proxies: ProxySide[];
+  private readonly overheadBytes: number;
+  private readonly receiverTimer: number;
+  private readonly senderTimer: number;
+  private receiverTimerMs = Infinity;
+  private receiverFiredMs = -1;
+  private completionMs = Infinity;
+  private firstBytesMs = Infinity;
+  private deliveredBytes = 0;
+  private bytesRight = true;
+  private readonly delivered: Outcome["delivered"] = [];
+  private failure: string | undefined;
+  private dataPackets = 0;
+  private dataBytes = 0;
+
+  constructor(
+    private readonly world: World,
+    mode: MutpMode,
+    private readonly codec: Codec,
+    tuning: Tuning,
+    onLinkEvent: OnLinkEvent | undefined,
+  ) {
+    this.network = new Network(world, this, onLinkEvent);
+    this.original = contentOf(world.chunkBytes);
+    this.overheadBytes = world.overheadBytes ?? 0;
+    this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", mode, proxyCount: world.links.length, codec, nowMs: 0, ...tuning });
+    this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
+    this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
+    this.proxies = world.links.map((link) => ({ link, sender: undefined, timerMs: Infinity, firedMs: -1, headMs: Infinity, lives: 0 }));
+  }
+
+  run(): Outcome {
+    const untilMs = this.world.untilMs ?? 60_000;
+    this.proxies.forEach((_, index) => this.receiver.handleProxyReady(index, 0));
+    this.pumpReceiver();
+    while (!this.isOver() && this.network.events.step(untilMs));
+    const outcome = this.outcome();
+    this.receiver.free();
+    for (const { sender } of this.proxies) sender?.free();
+    return outcome;
+  }
+
+  /** Decided, ended on both sides, and nothing on the way that could still count as late. */
+  private isOver(): boolean {
+    return this.receiver.finished && this.proxies.every(({ sender }, index) => !sender || sender.finished || this.network.dead[index]) && this.network.pool.inUse === 0;
+  }
+
+  onOutage(index: number, phase: "crash" | "cut" | "over"): void {
+    const proxy = this.proxies[index]!;
+    if (phase === "crash") {
+      proxy.sender?.free();
+      proxy.sender = undefined;
+    } else if (phase === "over") this.pumpSender(index);
+  }
+
+  atClient(index: number, slot: number): void {
+    const { pool, events } = this.network;
+    const message = pool.message[slot]!;
+    pool.giveBack(slot);
+    this.receiver.handleFrame(index, message, events.nowMs);
+    this.pumpReceiver();
+  }
+
+  private handleReceiverTimer(): void {
+    const { nowMs } = this.network.events;
+    if (nowMs !== this.receiverTimerMs) return;
+    this.receiverFiredMs = nowMs;
+    this.receiver.handleTimeout(nowMs);
+    this.receiverTimerMs = Infinity;
+    this.pumpReceiver();
+  }
+
+  private pumpReceiver(): void {
+    const { receiver, network } = this;
+    const { events } = network;
+    const { nowMs } = events;
+    for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
+      this.network.toProxy(out.proxyIndex, out.bytes, out.bytes.length);
+    }
+    for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
+      if (event.kind === "bytes") this.handleBytes(event.offset, event.bytes);
+      else if (event.kind === "complete") this.completionMs = nowMs;
+      else if (event.kind === "failed") this.failure = `${event.rejection.kind}: ${event.rejection.message}`;
+    }
+    const asked = receiver.pollTimeout();
+    if (asked === undefined) return;
+    const atMs = Math.max(asked, nowMs, this.receiverFiredMs + TIMER_STEP_MS);
+    if (atMs >= this.receiverTimerMs) return;
+    this.receiverTimerMs = atMs;
+    events.schedule(atMs, this.receiverTimer, 0);
+  }
+
+  private handleBytes(offset: number, bytes: Uint8Array): void {
+    const expected = this.original.subarray(offset, offset + bytes.length);
+    this.bytesRight &&= offset === this.deliveredBytes && Buffer.compare(expected, bytes) === 0;
+    this.deliveredBytes += bytes.length;
+    this.firstBytesMs = Math.min(this.firstBytesMs, this.network.events.nowMs);
+    this.delivered.push({ untilByte: this.deliveredBytes, atMs: this.network.events.nowMs });
+  }
+
+  atProxy(index: number, slot: number): void {
+    const proxy = this.proxies[index]!;
+    const message = this.network.pool.message[slot]!;
+    this.network.pool.giveBack(slot);
+    const frame = parseFrame(message);
+    if (frame.type === "parseError") return;
+    const localMs = this.localMs(proxy);
+    if (proxy.sender && !proxy.sender.finished) proxy.sender.handleFrame(frame, localMs);
+    else if (frame.type === "request" && !proxy.sender) this.accept(proxy, index, frame);
+    else if (frame.type === "feedback" && frame.final) this.transmit(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
+    this.pumpSender(index);
+  }
+
+  private accept(proxy: ProxySide, index: number, request: Parameters<typeof encodeFrame>[0] & { type: "request" }): void {
+    const random = new Random(this.world.seed, index, STREAM.user + proxy.lives++);
+    const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: this.localMs(proxy) });
+    proxy.sender = sender;
+    const { origin } = proxy.link;
+    const head = { status: 200, totalBytes: this.world.chunkBytes, headers: { etag: '"1"' }, serverFetchMs: origin?.rttMs ?? 0 };
+    if (!origin) return sender.handlePlan(head, sourceOf(this.original, () => this.original.length));
+    proxy.headMs = this.network.events.nowMs + origin.rttMs;
+    const available = () => Math.max(0, Math.min(this.original.length, Math.floor(((this.network.events.nowMs - proxy.headMs) * origin.bytesPerSec) / 1000)));
+    const grow = this.network.events.register(() => {
+      if (proxy.sender !== sender || sender.finished) return;
+      this.pumpSender(index);
+      if (available() < this.original.length) this.network.events.schedule(this.network.events.nowMs + ORIGIN_STEP_MS, grow, 0);
+    });
+    const headCame = this.network.events.register(() => {
+      if (proxy.sender !== sender) return;
+      sender.handlePlan(head, sourceOf(this.original, available));
+      this.network.events.schedule(this.network.events.nowMs, grow, 0);
+    });
+    this.network.events.schedule(proxy.headMs, headCame, 0);
+  }
+
+  private handleSenderTimer(index: number): void {
+    const proxy = this.proxies[index]!;
+    if (this.network.events.nowMs !== proxy.timerMs) return;
+    proxy.timerMs = Infinity;
+    proxy.firedMs = this.network.events.nowMs;
+    if (!proxy.sender || proxy.sender.finished) return;
+    proxy.sender.handleTimeout(this.localMs(proxy));
+    this.pumpSender(index);
+  }
+
+  private pumpSender(index: number): void {
+    this.offer(index);
+    const proxy = this.proxies[index]!;
+    const asked = proxy.sender?.pollTimeout();
+    if (asked === undefined) return;
+    const atMs = Math.max(asked - (proxy.link.clockOffsetMs ?? 0), this.network.events.nowMs, proxy.firedMs + TIMER_STEP_MS);
+    if (atMs >= proxy.timerMs) return;
+    proxy.timerMs = atMs;
+    this.network.events.schedule(atMs, this.senderTimer, index);
+  }
+
+  onFree(index: number): void {
+    this.offer(index);
+  }
+
+  private offer(index: number): void {
+    const proxy = this.proxies[index]!;
+    const { sender } = proxy;
+    const down = this.network.down[index]!;
+    const limit = proxy.link.backpressurePackets ?? 2;
+    while (sender && !sender.finished && down.queuedPackets < limit) {
+      const sentBefore = sender.stats.sentPackets;
+      const message = sender.pollTransmit(this.localMs(proxy));
+      if (!message) break;
+      if (sender.stats.sentPackets > sentBefore) {
+        this.dataPackets++;
+        this.dataBytes += message.length + this.overheadBytes;
+      }
+      this.transmit(index, message);
+    }
+  }
+
+  private transmit(index: number, message: Uint8Array): void {
+    this.network.toClient(index, message, message.length);
+  }
+
+  private localMs(proxy: ProxySide): number {
+    return this.network.events.nowMs + (proxy.link.clockOffsetMs ?? 0);
+  }
+
+  private outcome(): Outcome {
+    const stats = this.receiver.stats();
+    const receivedPackets = stats.proxies.reduce((sum, { packets }) => sum + packets, 0);
+    return {
+      completionMs: this.completionMs,
+      firstBytesMs: this.firstBytesMs,
+      normalizedGoodput: receivedPackets > 0 ? stats.symbolCount / receivedPackets : 0,
+      symbolCount: stats.symbolCount,
+      receivedPackets,
+      sentPackets: this.dataPackets,
+      packetBytes: this.dataPackets > 0 ? this.dataBytes / this.dataPackets : 0,
+      delivered: this.delivered,
+      bytesRight: this.bytesRight && (this.completionMs === Infinity || this.deliveredBytes === this.original.length),
+      eventHash: this.network.log.hash,
+      events: this.network.log.events,
+      ...(this.failure === undefined ? {} : { failure: this.failure }),
+    };
+  }
+}
+
+function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
+  return {
+    totalBytes: original.length,
+    get availableBytes() {
+      return available();
+    },
+    view: (start, end) => original.subarray(start, end),
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * A persistent TCP connection from a proxy, segment by segment, as its sender sees it. Acknowledgements tell all that
+ * has arrived (SACK). A segment is lost once three sent after it have arrived or, where segments overtake each other,
+ * once it is overdue (RACK, RFC 8985), or when twice the round trip brought nothing (tail loss probe).
+ * Two responses to loss: `ideal` has none and sends whenever its link can take a segment; `cubic` obeys RFC 9438, with the
+ * window of a connection that has carried data before over the same link (steady state at that loss, RFC 9438 §5).
+ * Pure: knows segments by number, and no link.
+ */
+export interface TcpPath {
+  response: "ideal" | "cubic";
+  rttMs: number;
+  /** Mean loss, and the segments that link and queue hold: they give the warm window. */
+  loss: number;
+  capacitySegments: number;
+}
+
+const CUBIC_C = 0.4;
+const BETA = 0.7;
+const DUPLICATES = 3;
+const WINDOW_MIN = 2;
+
+export class TcpSender {
+  /** The answer that is being sent: its segments, and the next new one of them. */
+  private first = 0;
+  private next = 0;
+  private end = 0;
+  private readonly sentSegment: number[] = [];
+  private readonly sentMs: number[] = [];
+  /** 0 under way, 1 arrived, 2 taken for lost. */
+  private readonly state: number[] = [];
+  private readonly again: number[] = [];
+  private readonly arrived = new Set<number>();
+  private firstOpen = 0;
+  private open = 0;
+  private newest = -1;
+  private told = 0;
+  private smoothedMs: number;
+  private variationMs: number;
+  private overtaking = false;
+  private window: number;
+  private threshold: number;
+  private maximum: number;
+  private epochMs = 0;
+  private recoverySent = -1;
+  private silentProbes = 0;
+  private probeMs = Infinity;
+
+  constructor(private readonly path: TcpPath) {
+    this.smoothedMs = path.rttMs;
+    this.variationMs = path.rttMs / 8;
+    const steady = steadyWindow(path.loss, path.rttMs);
+    this.window = Math.max(WINDOW_MIN, Math.min(path.capacitySegments, steady));
+    this.threshold = this.window;
+    this.maximum = this.window;
+  }
+
+  get sentCount(): number {
+    return this.sentSegment.length;
+  }
+  get overdueMs(): number {
+    return this.open > 0 ? this.probeMs : Infinity;
+  }
+  segmentOf(sent: number): number {
+    return this.sentSegment[sent]!;
+  }
+
+  /** A new answer begins; what was under way of the last one is not repeated. */
+  start(first: number, end: number): void {
+    this.stop();
+    this.first = this.next = first;
+    this.end = end;
+  }
+
+  stop(): void {
+    this.first = this.next = this.end = 0;
+    this.again.length = 0;
+  }
+
+  /** The number of the transmission, or -1 when nothing may be sent. `limit`: segments that are there to be sent. */
+  send(nowMs: number, limit: number): number {
+    if (this.path.response === "cubic" && this.open >= Math.floor(this.window)) return -1;
+    const segment = this.pick(limit);
+    if (segment < 0) return -1;
+    const sent = this.sentSegment.push(segment) - 1;
+    this.sentMs.push(nowMs);
+    this.state.push(0);
+    if (this.open++ === 0) this.probeMs = nowMs + this.probeAfterMs();
+    return sent;
+  }
+
+  /** The acknowledgement that tells the first `count` of `arrivals` (numbers of transmissions, as they came). */
+  acknowledge(arrivals: readonly number[], count: number, nowMs: number): void {
+    for (; this.told < count; this.told++) this.take(arrivals[this.told]!, nowMs);
+    this.findLost(nowMs);
+  }
+
+  handleTimeout(nowMs: number): void {
+    if (nowMs < this.overdueMs) {
+      if (this.overtaking) this.findLost(nowMs);
+      return;
+    }
+    this.silentProbes++;
+    this.probeMs = nowMs + this.probeAfterMs() * 2 ** Math.min(this.silentProbes, 6);
+    for (let sent = this.firstOpen; sent < this.state.length; sent++) {
+      if (this.state[sent] === 0 && (this.silentProbes > 1 || nowMs - this.sentMs[sent]! >= this.smoothedMs)) this.lose(sent, nowMs);
+    }
+    if (this.silentProbes > 1) this.window = WINDOW_MIN;
+  }
+
+  private pick(limit: number): number {
+    for (let segment = this.again.shift(); segment !== undefined; segment = this.again.shift()) {
+      if (!this.arrived.has(segment)) return segment;
+    }
+    return this.next < Math.min(this.end, limit) ? this.next++ : -1;
+  }
+
+  private take(sent: number, nowMs: number): void {
+    if (sent < this.newest) this.overtaking = true;
+    this.newest = Math.max(this.newest, sent);
+    this.arrived.add(this.sentSegment[sent]!);
+    this.silentProbes = 0;
+    this.probeMs = nowMs + this.probeAfterMs();
+    if (this.state[sent] !== 0) return;
+    this.state[sent] = 1;
+    this.open--;
+    const sampleMs = nowMs - this.sentMs[sent]!;
+    this.variationMs += (Math.abs(sampleMs - this.smoothedMs) - this.variationMs) / 4;
+    this.smoothedMs += (sampleMs - this.smoothedMs) / 8;
+    this.widen(nowMs);
+  }
+
+  private findLost(nowMs: number): void {
+    while (this.firstOpen < this.state.length && this.state[this.firstOpen] !== 0) this.firstOpen++;
+    const overdueMs = this.smoothedMs + Math.max(this.smoothedMs / 4, 4 * this.variationMs);
+    const upTo = this.newest - (this.overtaking ? 1 : DUPLICATES);
+    for (let sent = this.firstOpen; sent <= upTo; sent++) {
+      if (this.state[sent] === 0 && (!this.overtaking || nowMs - this.sentMs[sent]! > overdueMs)) this.lose(sent, nowMs);
+    }
+  }
+
+  private lose(sent: number, nowMs: number): void {
+    this.state[sent] = 2;
+    this.open--;
+    const segment = this.sentSegment[sent]!;
+    if (segment >= this.first && segment < this.end) this.again.push(segment);
+    if (sent <= this.recoverySent) return;
+    this.recoverySent = this.sentSegment.length - 1;
+    this.maximum = this.window < this.maximum ? (this.window * (1 + BETA)) / 2 : this.window;
+    this.window = this.threshold = Math.max(WINDOW_MIN, this.window * BETA);
+    this.epochMs = nowMs;
+  }
+
+  /** RFC 9438 §4.2 to §4.5, with the Reno-friendly region. */
+  private widen(nowMs: number): void {
+    if (this.window < this.threshold) {
+      this.window++;
+      return;
+    }
+    const seconds = (nowMs - this.epochMs + this.smoothedMs) / 1000;
+    const inflection = Math.cbrt((this.maximum * (1 - BETA)) / CUBIC_C);
+    const cubic = CUBIC_C * (seconds - inflection) ** 3 + this.maximum;
+    const reno = this.maximum * BETA + ((3 * (1 - BETA)) / (1 + BETA)) * ((nowMs - this.epochMs) / this.smoothedMs);
+    const target = Math.min(Math.max(cubic, reno), 1.5 * this.window);
+    if (target > this.window) this.window += (target - this.window) / this.window;
+  }
+
+  private probeAfterMs(): number {
+    return Math.max(2 * this.smoothedMs, this.smoothedMs + 4 * this.variationMs, 10);
+  }
+}
+
+/** The mean window at that loss: the larger one of Cubic's and Reno's (RFC 9438 §5.1), in segments. */
+function steadyWindow(loss: number, rttMs: number): number {
+  if (loss === 0) return Infinity;
+  const cubic = ((CUBIC_C * (3 + BETA)) / (4 * (1 - BETA))) ** 0.25 * (rttMs / 1000) ** 0.75 * loss ** -0.75;
+  return Math.max(cubic, Math.sqrt(1.5 / loss));
+}
