@@ -24,7 +24,7 @@ const PROXY_COUNT = 4;
 const ORIGO_PORT = 7600;
 const PROXY_PORTS = { first: 7611, last: 7642 };
 const SAMPLE_PORT = 7680;
-const MODE = "coded-mutp";
+const MODE = "coded";
 /** Program that must be there, and the Debian package that brings it. */
 const NEEDED = [["ip", "iproute2"], ["iptables", "iptables"], ["nsenter", "util-linux"], ["wget", "wget"], ["tar", "tar"], ["gpgv", "gpgv"], ["xz", "xz-utils"]];
 

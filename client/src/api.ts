@@ -2,7 +2,7 @@
 import type { ByteRange } from "@tributary/protocol";
 import type { DownloadRecord } from "@tributary/origo/schema";
 
-export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"] as const;
+export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 
 export type Source = "extension" | "cli" | "library";
@@ -15,7 +15,7 @@ export interface ProxyInfo {
 }
 
 export interface GetOptions {
-  /** Default `coded-mutp`. */
+  /** Default `coded`. */
   mode?: Mode;
   /** Proxies to use at once, 1..32; default 4. Fewer are used when fewer are live. */
   connections?: number;

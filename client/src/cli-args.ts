@@ -28,7 +28,7 @@ export const HELP = `Usage: npm run -s tributary -- get URL [options]
 get fetches URL through several proxies at once and writes its bytes to standard output or a file.
 
   --range A-B           bytes A to B, both included
-  --mode MODE           ${MODES.join(", ")} (default coded-mutp)
+  --mode MODE           ${MODES.join(", ")} (default coded)
   --connections N       proxies to use at once, 1..${CONNECTIONS_MAX} (default ${CONNECTIONS_DEFAULT})
   --origo URL           where Origo is (default ${ORIGO_URL_DEFAULT})
   --output FILE         write the bytes to FILE

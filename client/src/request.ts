@@ -21,7 +21,7 @@ const COMMENT_CHARS_MAX = 1000;
 
 /** Throws a RequestError for what can never work. */
 export function parseRequest(url: string, options: GetOptions): Request {
-  const mode = options.mode ?? "coded-mutp";
+  const mode = options.mode ?? "coded";
   if (!MODES.includes(mode)) throw new RequestError("mode", mode, MODES.join(", "));
   const connections = options.connections ?? CONNECTIONS_DEFAULT;
   checkInteger("connections", connections, 1, CONNECTIONS_MAX);

@@ -132,7 +132,7 @@ export class Run {
     const netBytes = this.sink.deliveredBytes;
     const { grossBytes } = tally;
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
-    const coded = request.mode === "coded-mutp" || request.mode === "uncoded-mutp" ? request.tuning : {};
+    const coded = request.mode === "direct" || request.mode === "parallel-http" ? {} : request.tuning;
     return {
       id: this.id,
       clientId,

@@ -10,7 +10,7 @@ import type { AccessLogEntry } from "./sample/accessLog";
 import { formatTable, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
 import type { Totals } from "./verify";
 
-const MODE = "coded-mutp";
+const MODE = "coded";
 const PLAY_SECONDS = 15;
 /** The rest is the page's start: the first segment has to arrive. */
 const ADVANCE_SECONDS_MIN = 10;

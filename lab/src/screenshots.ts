@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   await pause(1000);
   screen.push(spawn("openbox", [], { stdio: "ignore" }));
   const fleet = await startFleet({ proxyCount: 4, rateBytesPerSec: RATE_BYTES_PER_SEC, ports: "any" });
-  const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
+  const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
   const { browser, close } = await openBrowser({ headless: false, defaults, flags: ["--test-type", "--window-position=0,0", "--window-size=1280,860"] });
   try {
     const page = (await browser.pages())[0] ?? (await browser.newPage());

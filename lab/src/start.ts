@@ -39,7 +39,7 @@ export async function start(options: StartOptions): Promise<number> {
     throw error;
   }
   try {
-    const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: Math.min(4, options.proxies) };
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: Math.min(4, options.proxies) };
     printAddresses(fleet);
     if (options.once) {
       const passed = await runOnce({ fleet, connections: defaults.connections, print, interrupted: interrupt.first });

@@ -31,6 +31,9 @@ const frames: [string, Frame][] = [
   ["vector data", { ...data, coding: { kind: "vector", coefficients: Uint8Array.of(1, 2, 3) } }],
   ["symbol feedback", { ...feedback, final: false, reason: "none", received: { kind: "symbols", count: 9, bitmap: Uint8Array.of(255, 1) } }],
   ["DoF feedback", { ...feedback, final: true, reason: "complete", received: { kind: "degreesOfFreedom", counts: Uint8Array.of(24, 3) } }],
+  ["request in mode coded", { ...request, mode: "coded", share: { start: 16383, end: 32767 } }],
+  ["grant", { type: "grant", requestId: 5, grantSequence: 9, fromSequence: 256, base: 3, runs: [{ generationIndex: 3, count: 255 }, { generationIndex: 4, count: 1 }] }],
+  ["empty grant", { type: "grant", requestId: 5, grantSequence: 1, fromSequence: 0, base: 0, runs: [] }],
   ["ping", { type: "ping", token: 1 }],
   ["pong", { type: "pong", token: 2 }],
 ];
@@ -69,6 +72,8 @@ const edges: [string, Partial<RequestFrame>, boolean][] = [
   ["windowPackets at its most", { windowPackets: LIMITS.windowPacketsMax }, true],
   ["windowPackets over its most", { windowPackets: LIMITS.windowPacketsMax + 1 }, false],
   ["a one-byte range", { range: { start: 5, end: 5 } }, true],
+  ["mode coded and no share", { mode: "coded" }, false],
+  ["an inverted share", { mode: "coded", share: { start: 2, end: 1 } }, false],
   ["an inverted range", { range: { start: 5, end: 4 } }, false],
   ["the longest URL", { url: "h".repeat(LIMITS.urlBytesMax) }, true],
   ["a URL one byte longer", { url: "h".repeat(LIMITS.urlBytesMax + 1) }, false],

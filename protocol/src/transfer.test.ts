@@ -259,6 +259,29 @@ test("transfer: with four sources, coding needs fewer packets than drawing at ra
       return sum + proxies.reduce((all, proxy) => all + proxy.packets, 0);
     }, 0);
   expect(packets("coded-mutp")).toBeLessThan(packets("uncoded-mutp"));
+  expect(packets("coded")).toBeLessThan(0.75 * packets("coded-mutp"));
+});
+
+test.each([[0, 30, 1.03, 0.99], [0.02, 31, 1.15, 0.95]])(
+  "transfer: coded, over four unequal links with loss %d, takes little more than the links need and receives little twice (seed %i)",
+  (loss, seed, timeFactor, normalized) => {
+    const links = even(4, { loss });
+    links[0]!.bytesPerSec *= 2;
+    const outcome = run({ mode: "coded", bytes: 1_500_000, links, seed });
+    const { symbolCount, proxies } = outcome.receiver.stats();
+    const boundMs = 40 + (symbolCount * 1116 * 1000) / (5 * 896_000 * (1 - loss));
+    expect(outcome.decidedMs!).toBeLessThan(boundMs * timeFactor + 5);
+    expect(symbolCount / proxies.reduce((sum, proxy) => sum + proxy.packets, 0)).toBeGreaterThan(normalized);
+  },
+);
+
+test("transfer: coded, a proxy that dies costs its share and two round trips at most (seed 32)", () => {
+  const links = even(4);
+  links[3]!.diesAtMs = 200;
+  const outcome = run({ mode: "coded", bytes: 1_500_000, links, seed: 32 });
+  const sentBefore = (4 * 896_000 * 160) / 1000;
+  const shareMs = ((1_500_000 * 1.0145 - sentBefore) / (3 * 896_000)) * 1000;
+  expect(outcome.decidedMs!).toBeLessThan(200 + shareMs + 80);
 });
 
 test("transfer: a lost session can come back in the middle", () => {

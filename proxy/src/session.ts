@@ -137,13 +137,13 @@ export class Session implements Feeder {
     const entry = "requestId" in frame ? this.active.get(frame.requestId) : undefined;
     if (frame.type === "ping") this.answer({ type: "pong", token: frame.token });
     else if (frame.type === "pong") return;
-    else if (frame.type !== "request" && frame.type !== "feedback") this.options.counters.rejectedFrames++;
+    else if (frame.type !== "request" && frame.type !== "feedback" && frame.type !== "grant") this.options.counters.rejectedFrames++;
     else if (entry) {
       entry.sender.handleFrame(frame, nowMs);
       this.settle(entry);
       this.options.shaper.wake(this);
     } else if (frame.type === "request") this.handleRequest(frame, nowMs);
-    else if (frame.final) this.answerEnd(frame.requestId);
+    else if (frame.type === "feedback" && frame.final) this.answerEnd(frame.requestId);
   }
 
   private handleRequest(request: RequestFrame, nowMs: number): void {

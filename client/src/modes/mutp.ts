@@ -1,5 +1,5 @@
 /**
- * Modes `uncoded-mutp` and `coded-mutp`: chunks over the sessions, decoded by the engine. A request longer than one
+ * Modes `uncoded-mutp`, `coded-mutp` and `coded`: chunks over the sessions, decoded by the engine. A request longer than one
  * chunk is cut into ranges; they are fetched two at a time and handed on in order.
  */
 import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";

@@ -3,7 +3,7 @@
  * Pure: reading and writing chrome.storage is the background's and the popup's business.
  */
 
-export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"] as const;
+export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 export const CONNECTIONS_MAX = 16;
 
@@ -20,7 +20,7 @@ export interface Settings {
 
 export const BUILT_IN: Readonly<Settings> = {
   enabled: true,
-  mode: "coded-mutp",
+  mode: "coded",
   connections: 4,
   origoUrl: "http://127.0.0.1:7600",
   sendRecords: true,
