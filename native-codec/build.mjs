@@ -14,7 +14,11 @@ import { compile, compileAll, CORE_SOURCES, PACKAGE_DIR } from "./toolchain.mjs"
 const BUILD_DIR = join(PACKAGE_DIR, "build");
 const ADDON = join(BUILD_DIR, "codec.node");
 const STAMP = join(BUILD_DIR, "codec.stamp");
-const FLAGS = ["-O3", "-fPIC", "-fvisibility=hidden", "-DNODE_ADDON_API_CPP_EXCEPTIONS", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_DISABLE_DEPRECATED"];
+const FLAGS = ["-O3", "-fPIC", "-fvisibility=hidden", "-DNODE_ADDON_API_CPP_EXCEPTIONS", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_DISABLE_DEPRECATED", "-pthread"];
+
+/** The C++ runtime inside, so that the file runs on systems with an older one. */
+const PORTABLE = process.platform === "linux" ? ["-static-libstdc++", "-static-libgcc"] : [];
+const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"];
 
 const require = createRequire(import.meta.url);
 const headerDirs = () => [require("node-api-headers").include_dir, dirname(require.resolve("node-addon-api/napi.h"))];
@@ -39,10 +43,11 @@ async function build() {
     return;
   }
   mkdirSync(BUILD_DIR, { recursive: true });
-  const sources = [{ file: join("src", "addon.cc"), flags: headerDirs().flatMap((dir) => ["-isystem", dir]) }, ...CORE_SOURCES];
+  const nodeFlags = headerDirs().flatMap((dir) => ["-isystem", dir]);
+  const sources = [...ADDON_SOURCES.map((name) => ({ file: join("src", name), flags: nodeFlags })), ...CORE_SOURCES];
   const objects = await compileAll(sources, FLAGS, join(BUILD_DIR, "objects"));
   const fresh = `${ADDON}.${process.pid}`;
-  await compile(["-shared", "-s", ...objects, "-o", fresh]);
+  await compile(["-shared", "-s", "-pthread", ...PORTABLE, ...objects, "-o", fresh]);
   renameSync(fresh, ADDON); // a process that has the old file loaded keeps it
   writeFileSync(STAMP, hash);
   console.log("native-codec: built build/codec.node");
