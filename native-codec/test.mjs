@@ -17,7 +17,7 @@ const FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", ...SANITIZERS];
 try {
   const sources = [...CORE_SOURCES, { file: join("test", "codec_test.cc"), flags: [] }];
   const objects = await compileAll(sources, FLAGS, TEST_DIR);
-  await compile([...SANITIZERS, "-Wl,--wrap=calloc", ...objects, "-o", PROGRAM]);
+  await compile([...SANITIZERS, "-Wl,--wrap=calloc,--wrap=malloc", ...objects, "-o", PROGRAM]);
 } catch (error) {
   console.error(`native-codec: tests do not build: ${error.message}`);
   process.exit(1);

@@ -8,12 +8,12 @@ import { fileURLToPath } from "node:url";
 export const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 export const COMPILER = process.env.CXX ?? "g++";
 
-const X86_ENGINES = { "engine_ssse3.cc": ["-mssse3"], "engine_avx2.cc": ["-mavx2"], "engine_gfni.cc": ["-mgfni", "-mavx512f", "-mavx512bw"] };
+const X86_ENGINES = { "engine_ssse3.cc": ["-mssse3"], "engine_avx2.cc": ["-mavx2"], "engine_gfni256.cc": ["-mavx2", "-mgfni"], "engine_gfni512.cc": ["-mgfni", "-mavx512f", "-mavx512bw"] };
 const IS_X86 = process.arch === "x64";
 
 /** The core's source files, each with the flags that it alone is compiled with. */
 export const CORE_SOURCES = [
-  ...["coefficients", "collector", "decoder", "elimination", "encoder", "engine_reference", "engine_scalar", "engines", "gf256", "recoder", "rows"].map(
+  ...["coefficients", "collector", "decoder", "elimination", "encoder", "engine_reference", "engine_scalar", "engines", "gf256", "recoder", "rows", "solver"].map(
     (name) => ({ file: join("src", `${name}.cc`), flags: [] }),
   ),
   ...(IS_X86 ? Object.entries(X86_ENGINES).map(([name, flags]) => ({ file: join("src", name), flags })) : []),
@@ -33,7 +33,7 @@ export function compile(args) {
   });
 }
 
-/** clang mis-assembles what engine_gfni.cc needs, so only GCC builds it: docs in that file. */
+/** clang mis-assembles what engine_gfni512.cc needs, so only GCC builds it: docs in that file. */
 async function engineFlags() {
   if (!IS_X86) return [];
   const macros = await compile(["-dM", "-E", "-x", "c++", "/dev/null"]);

@@ -1,5 +1,5 @@
 /**
- * Builds module/codec.wasm (SIMD128) and module/codec-scalar.wasm from the C++ core in native-codec and src/binding.cc.
+ * Builds module/codec.wasm (SIMD128), codec-relaxed.wasm and codec-scalar.wasm from the C++ core in native-codec and src/binding.cc.
  * The compiler is the npm package @yowasp/clang, itself WebAssembly, at one pinned version: the same bytes come out
  * wherever npm runs. It is installed into .cache/ on first use (101 MB) and is no dependency of the project.
  *
@@ -12,21 +12,23 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { setFlagsFromString } from "node:v8";
 
 const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 const CORE_DIR = join(PACKAGE_DIR, "..", "native-codec");
 const TOOLCHAIN_DIR = join(PACKAGE_DIR, ".cache", "toolchain");
 const TOOLCHAIN_VERSION = "22.0.0-git20542-10";
 
-const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "rows"];
+const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "rows", "solver"];
 const FLAGS = [
-  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles", "-std=c++20", "-O3",
+  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles", "-std=c++20", "-O2",
   "-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument",
   "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
   "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--gc-sections", "-Wl,-z,stack-size=65536", "-Wl,--stack-first",
   "-Icore/include", "-Icore/src",
 ];
 const MODULES = [
+  { file: "codec-relaxed.wasm", engines: ["engine_simd128"], flags: ["-msimd128", "-mrelaxed-simd"] },
   { file: "codec.wasm", engines: ["engine_simd128"], flags: ["-msimd128"] },
   { file: "codec-scalar.wasm", engines: ["engine_scalar"], flags: ["-mno-simd128"] },
 ];
@@ -90,6 +92,7 @@ process.on("uncaughtException", (error) => {
   process.exit(1);
 });
 
+setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag; later ones ignore it
 const toolchain = await loadToolchain();
 const built = [];
 for (const module of MODULES) {

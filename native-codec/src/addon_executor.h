@@ -94,6 +94,7 @@ class Lane {
  private:
   friend class Executor;
   Task* next();
+  void report();
 
   const std::shared_ptr<Executor> executor_;
   const size_t threads_;

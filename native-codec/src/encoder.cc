@@ -18,7 +18,7 @@ Status Encoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t 
   engine_ = &engine;
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
-  return sources_.allocate(symbolCount, symbolBytes);
+  return sources_.allocate(symbolCount, symbolBytes, detail::Fill::kZeros);
 }
 
 Status Encoder::setSymbols(uint32_t firstIndex, ConstBytes bytes) {

@@ -20,7 +20,7 @@ namespace {
 
 using namespace tributary;
 
-/** The core's calloc (test.mjs wraps it) fails once this many calls more have succeeded; negative: never. */
+/** The core's malloc and calloc (test.mjs wraps them) fail once this many calls more have succeeded; negative: never. */
 int allocationsLeft = -1;
 
 bool allocationFails() {
@@ -35,6 +35,8 @@ bool allocationFails() {
 extern "C" {
 void* __real_calloc(size_t count, size_t bytes);
 void* __wrap_calloc(size_t count, size_t bytes) { return allocationFails() ? nullptr : __real_calloc(count, bytes); }
+void* __real_malloc(size_t bytes);
+void* __wrap_malloc(size_t bytes) { return allocationFails() ? nullptr : __real_malloc(bytes); }
 }
 
 namespace {
@@ -386,7 +388,7 @@ void failsWithoutMemory(Random& random, int allocations) {
 
 void outOfMemoryIsReported(Random& random) {
   failsWithoutMemory<Encoder>(random, 1);
-  failsWithoutMemory<Decoder>(random, 2);
+  failsWithoutMemory<Decoder>(random, 4);
   failsWithoutMemory<Recoder>(random, 3);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "gf256.h"
 #include "tributary/codec.h"
 
 #define EXPORT(name) extern "C" __attribute__((export_name(#name), used))
@@ -56,9 +57,19 @@ Coder* create(uint32_t symbolCount, uint32_t symbolBytes) {
 
 }  // namespace
 
+/** Called once, before all else. */
+EXPORT(start) void start() { gf256::makeTables(); }
 EXPORT(statusAddress) const StatusRecord* statusAddress() { return &lastStatus; }
 EXPORT(engineNameAddress) const char* engineNameAddress() { return engineName(engine()); }
 EXPORT(allocate) void* allocate(size_t bytes) { return malloc(bytes); }
+/** Sees to it that `bytes` can be allocated without growing the memory; 0 when they cannot be had. */
+EXPORT(reserve) int32_t reserve(size_t bytes) {
+  void* pool = malloc(bytes);
+  if (pool == nullptr) return 0;
+  *static_cast<volatile uint8_t*>(pool) = 0;  // or the compiler sees that nobody needs it
+  free(pool);
+  return 1;
+}
 EXPORT(release) void release(void* memory) { free(memory); }
 
 EXPORT(coefficients) void coefficients(uint32_t seed, uint8_t* out, size_t count) {
@@ -112,6 +123,12 @@ EXPORT(decoderIsDecoded) int32_t decoderIsDecoded(const Decoder* decoder, uint32
   bool decoded = false;
   const Status status = decoder->isDecoded(index, decoded);
   return resultOf(status, decoded);
+}
+/** Where a decoded symbol lies until the decoder is called again; 0 when it is not decoded. */
+EXPORT(decoderSymbol) const uint8_t* decoderSymbol(const Decoder* decoder, uint32_t index) {
+  const uint8_t* bytes = nullptr;
+  resultOf(decoder->symbol(index, bytes));
+  return bytes;
 }
 EXPORT(decoderRead)
 int32_t decoderRead(const Decoder* decoder, uint32_t firstIndex, uint32_t count, uint8_t* out, size_t outBytes) {

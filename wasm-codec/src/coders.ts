@@ -2,7 +2,7 @@
  * Encoder, Decoder and Recoder over the module's flat exports. Arguments are copied through the staging area, long ones
  * in several calls of whole symbols. The core checks ranges; what is checked here is what must hold before copying.
  */
-import type { Decoder, Encoder, Recoder } from "@tributary/protocol";
+import { CodecError, type Decoder, type Encoder, type Recoder } from "@tributary/protocol";
 import { bytesArgument, exactly, range, seedsArgument, u32, U32_MAX } from "./check";
 import { Handle, STAGE_BYTES, type ModuleMemory } from "./memory";
 
@@ -147,12 +147,13 @@ export class WasmDecoder extends Collector implements Decoder {
     range("firstIndex", u32("firstIndex", firstIndex), 0, this.symbolCount - 1);
     range("count", u32("count", count), 1, this.symbolCount - firstIndex);
     exactly("out", bytesArgument("out", out).length, count * symbolBytes);
-    const perCall = Math.floor(STAGE_BYTES / symbolBytes);
-    for (let done = 0; done < count; done += perCall) {
-      const part = out.subarray(done * symbolBytes, (done + perCall) * symbolBytes);
-      const symbols = part.length / symbolBytes;
-      memory.checked(memory.module.decoderRead(decoder, firstIndex + done, symbols, memory.stage, part.length));
-      memory.copyOut(memory.stage, part);
+    // All or nothing: reading computes what is missing, so what is determined is asked first.
+    for (let index = firstIndex; index < firstIndex + count; index++) {
+      if (memory.module.decoderIsDecoded(decoder, index) !== 1) throw new CodecError("notDecoded", index, this.rank);
+    }
+    for (let i = 0; i < count; i++) {
+      const address = memory.module.decoderSymbol(decoder, firstIndex + i);
+      memory.copyOut(address, out.subarray(i * symbolBytes, (i + 1) * symbolBytes));
     }
   }
 }

@@ -11,8 +11,10 @@ import { Handle, ModuleMemory } from "./memory";
 import type { CodecModule } from "./module";
 import { loadWasmCodec, wasmModulePath } from "./node";
 
-const MODULES: WasmModuleName[] = ["codec.wasm", "codec-scalar.wasm"];
-const SIZE_LIMIT_BYTES = 45_000;
+const MODULES: WasmModuleName[] = ["codec-relaxed.wasm", "codec.wasm", "codec-scalar.wasm"];
+const SIZE_LIMIT_BYTES = 40_000;
+
+setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag
 
 describe.each(MODULES)("module/%s", (name) => {
   const bytes = readFileSync(wasmModulePath(name));
@@ -44,6 +46,7 @@ describe.each(MODULES)("module/%s", (name) => {
   test("gives memory back with free(): 2,000 decoders one after another need no more than one", () => {
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {});
     const module = instance.exports as unknown as CodecModule;
+    module.start();
     module.decoderFree(module.decoderNew(256, 4096));
     const bytesBefore = module.memory.buffer.byteLength;
     for (let i = 0; i < 2000; i++) module.decoderFree(module.decoderNew(256, 4096));
@@ -67,12 +70,29 @@ test("wasm codec: a memory that cannot grow any more is a CodecError, and what t
   expect([...out]).toEqual([2, 4, 6, 8]);
 });
 
-test("wasm codec: chooses the SIMD128 module where SIMD128 validates, else the scalar one", () => {
+test("wasm codec: chooses relaxed SIMD where it validates, then SIMD128, then the scalar module", () => {
+  expect(chooseWasmModule()).toBe("codec-relaxed.wasm");
+  const validate = jest.spyOn(WebAssembly, "validate").mockReturnValueOnce(false);
   expect(chooseWasmModule()).toBe("codec.wasm");
-  const validate = jest.spyOn(WebAssembly, "validate").mockReturnValue(false);
+  validate.mockReturnValue(false);
   expect(chooseWasmModule()).toBe("codec-scalar.wasm");
   expect(loadWasmCodec().engine).toBe("wasm/scalar");
   validate.mockRestore();
+  expect(loadWasmCodec().engine).toBe("wasm/relaxed-simd");
+});
+
+test("wasm codec: the memory does not grow while what is alive fits into the pool", () => {
+  const bytes = readFileSync(wasmModulePath("codec.wasm"));
+  const memory = new ModuleMemory(new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule, 8 << 20);
+  const before = memory.module.memory.buffer;
+  for (let round = 0; round < 3; round++) {
+    const decoders = Array.from({ length: 100 }, () => new WasmDecoder(memory, 24, 1100));
+    for (const decoder of decoders) {
+      decoder.addSeeded(1, new Uint8Array(1100));
+      decoder.free();
+    }
+  }
+  expect(memory.module.memory.buffer).toBe(before);
 });
 
 test("wasm codec: bytes that are no module are refused", () => {

@@ -1,9 +1,11 @@
 /** The exports of codec.wasm, as src/binding.cc defines them. Addresses and lengths are 32-bit numbers. */
 export interface CodecModule {
   readonly memory: WebAssembly.Memory;
+  start(): void;
   statusAddress(): number;
   engineNameAddress(): number;
   allocate(bytes: number): number;
+  reserve(bytes: number): number;
   release(address: number): void;
   coefficients(seed: number, out: number, count: number): void;
 
@@ -20,6 +22,7 @@ export interface CodecModule {
   decoderAddSeeded(decoder: number, seed: number, payload: number, payloadBytes: number): number;
   decoderAddVector(decoder: number, coefficients: number, coefficientCount: number, payload: number, payloadBytes: number): number;
   decoderIsDecoded(decoder: number, index: number): number;
+  decoderSymbol(decoder: number, index: number): number;
   decoderRead(decoder: number, firstIndex: number, count: number, out: number, outBytes: number): number;
 
   recoderNew(symbolCount: number, symbolBytes: number): number;
