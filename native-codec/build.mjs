@@ -14,7 +14,11 @@ import { compile, compileAll, CORE_SOURCES, PACKAGE_DIR } from "./toolchain.mjs"
 const BUILD_DIR = join(PACKAGE_DIR, "build");
 const ADDON = join(BUILD_DIR, "codec.node");
 const STAMP = join(BUILD_DIR, "codec.stamp");
-const FLAGS = ["-O3", "-fPIC", "-fvisibility=hidden", "-DNODE_ADDON_API_CPP_EXCEPTIONS", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_DISABLE_DEPRECATED", "-pthread"];
+const FLAGS = [
+  "-O3", "-fPIC", "-fvisibility=hidden", "-pthread", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_CPP_EXCEPTIONS",
+  "-DNODE_ADDON_API_DISABLE_DEPRECATED",
+  "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS", // a worker that is terminated takes none any more
+];
 
 /** The C++ runtime inside, so that the file runs on systems with an older one. */
 const PORTABLE = process.platform === "linux" ? ["-static-libstdc++", "-static-libgcc"] : [];

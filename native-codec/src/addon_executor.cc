@@ -20,6 +20,12 @@ std::weak_ptr<Executor>& sharedExecutor() {
   return executor;
 }
 
+/**
+ * Waking the event loop costs microseconds, so a finished task waits for up to this many others to be reported with
+ * them, as long as the lane has enough waiting to keep its threads busy.
+ */
+constexpr size_t kReportedTogether = 4;
+
 size_t overlap(const Claim& a, const Claim& b) {
   if (!a.writes && !b.writes) return 0;
   const auto from = std::max(reinterpret_cast<uintptr_t>(a.data), reinterpret_cast<uintptr_t>(b.data));
@@ -110,7 +116,7 @@ void Executor::work() {
     if (turn != nullptr) turn->taken = false;
     lane->running_--;
     lane->done_.push_back(task);
-    if (!std::exchange(lane->notified_, true)) lane->notify_();
+    if (lane->done_.size() >= kReportedTogether || lane->waiting_.size() < 2 * lane->threads_) lane->report();
     finished_.notify_all();
   }
 }
@@ -164,7 +170,12 @@ bool Lane::withdraw(Task* task) {
   const std::lock_guard lock(executor_->mutex_);
   const bool waited = std::erase(waiting_, task) > 0;
   if (waited) executor_->queued_--;
+  if (!done_.empty()) report();
   return waited;
+}
+
+void Lane::report() {
+  if (!std::exchange(notified_, true)) notify_();
 }
 
 std::vector<Task*> Lane::collect() {
