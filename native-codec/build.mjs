@@ -4,9 +4,11 @@
  *
  *   node native-codec/build.mjs              exits 1 when it cannot be built
  *   node native-codec/build.mjs --optional   warns and exits 0 then: the codec falls back to WebAssembly
+ *   node native-codec/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it,
+ *                                            and where it is installed no compiler is needed
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { compile, compileAll, CORE_SOURCES, PACKAGE_DIR } from "./toolchain.mjs";
@@ -57,8 +59,26 @@ async function build() {
   console.log("native-codec: built build/codec.node");
 }
 
+/** What src/addon.ts looks for when nothing is built. It holds all engines of the architecture. */
+function makePackage() {
+  const { version, license } = JSON.parse(readFileSync(join(PACKAGE_DIR, "package.json"), "utf8"));
+  const { platform, arch } = process;
+  const libc = platform === "linux" ? { libc: ["glibc"] } : {};
+  const manifest = {
+    name: `@tributary/native-codec-${platform}-${arch}`, version, license, main: "codec.node", files: ["codec.node"],
+    description: `Tributary's native codec, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
+  };
+  const dir = join(BUILD_DIR, "package");
+  mkdirSync(dir, { recursive: true });
+  copyFileSync(ADDON, join(dir, "codec.node"));
+  copyFileSync(join(PACKAGE_DIR, "..", "LICENSE"), join(dir, "LICENSE"));
+  writeFileSync(join(dir, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  console.log(`native-codec: made build/package, ${manifest.name} ${version}`);
+}
+
 try {
   await build();
+  if (process.argv.includes("--package")) makePackage();
 } catch (error) {
   console.error(`native-codec: not built: ${error.message}`);
   process.exitCode = process.argv.includes("--optional") ? 0 : 1;
