@@ -67,7 +67,7 @@ describe("native codec: from the platform's package", () => {
   const packageJson = JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")) as { version: string };
   let dir: string;
 
-  /** A copy of the sources' outputs that has no build/, beside a platform package of `version`. */
+  /** What addon.ts finds, as an installed package without build/, beside a platform package of `version`. */
   const engineWith = (version: string): string => {
     const scope = join(dir, "node_modules", "@tributary");
     mkdirSync(join(scope, name), { recursive: true });
