@@ -32,8 +32,8 @@ struct Simd128 {
   };
   static constexpr size_t kWidth = 16;
   static constexpr int kSourcesPerStep = 1;
-  static constexpr int kOutputs = 2;
-  static constexpr int kVectors[] = {0, 4, 2};
+  static constexpr int kOutputs = 3;
+  static constexpr int kVectors[] = {0, 2, 2, 2};
 
   static TRIBUTARY_INLINE Vector zero() { return wasm_i64x2_const_splat(0); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return wasm_v128_load(from); }

@@ -21,6 +21,7 @@ Rows::~Rows() { free(memory_); }
 Status Rows::allocate(size_t rowCount, size_t rowBytes, Fill fill) {
   stride_ = strideFor(rowBytes);
   const size_t bytes = rowCount * stride_ + kRowPadding - 1;
+  free(memory_);
   memory_ = fill == Fill::kZeros ? calloc(bytes, 1) : malloc(bytes);
   if (memory_ == nullptr) return {Status::Code::kOutOfMemory, "memoryBytes", bytes, 0};
   const uintptr_t address = reinterpret_cast<uintptr_t>(memory_);

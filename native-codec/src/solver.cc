@@ -16,11 +16,8 @@ namespace {
 
 /** Fresh payloads left to the last settling: as many as a block has outputs, so that few wait and none is wasted. */
 constexpr size_t kLastBatch = 4;
-/** Fresh payloads to a settling before: enough for the products to run at full speed. */
-#ifndef TRIBUTARY_BATCH
-#define TRIBUTARY_BATCH 32
-#endif
-constexpr size_t kBatch = TRIBUTARY_BATCH;
+/** Fresh payloads to a settling before: enough for the products to run at nearly full speed. */
+constexpr size_t kBatch = 32;
 
 }  // namespace
 
@@ -54,7 +51,8 @@ uint8_t* Solver::add(const uint8_t* coefficients) {
 
 bool Solver::isDue() const {
   const size_t missing = symbolCount_ - rank();
-  return hasCoded_ && missing > 0 && missing % kBatch == kLastBatch % kBatch;
+  if (!hasCoded_ || missing == 0) return false;
+  return fresh_.count >= kBatch || (missing <= kLastBatch && fresh_.count > kLastBatch);
 }
 
 void Solver::settle() {

@@ -12,6 +12,9 @@
 
 #define EXPORT(name) extern "C" __attribute__((export_name(#name), used))
 
+/** Never called; the C++ library's own would bring its formatted output along, a third of the module. */
+extern "C" void __cxa_pure_virtual() { __builtin_trap(); }
+
 namespace {
 
 using namespace tributary;
@@ -163,4 +166,48 @@ EXPORT(recoderRecode)
 int32_t recoderRecode(const Recoder* recoder, uint32_t seed, uint8_t* outCoefficients, size_t coefficientCount,
                       uint8_t* outPayload, size_t payloadBytes) {
   return resultOf(recoder->recode(seed, {outCoefficients, coefficientCount}, {outPayload, payloadBytes}));
+}
+
+EXPORT(repairEncoderNew) RepairEncoder* repairEncoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
+  return create<RepairEncoder>(symbolCount, symbolBytes);
+}
+EXPORT(repairEncoderFree) void repairEncoderFree(RepairEncoder* encoder) { destroy(encoder); }
+EXPORT(repairEncoderSetSymbols)
+int32_t repairEncoderSetSymbols(RepairEncoder* encoder, uint32_t firstIndex, const uint8_t* bytes, size_t byteCount) {
+  return resultOf(encoder->setSymbols(firstIndex, {bytes, byteCount}));
+}
+EXPORT(repairEncoderEncodeSeeds)
+int32_t repairEncoderEncodeSeeds(const RepairEncoder* encoder, const uint32_t* seeds, size_t seedCount, uint8_t* out,
+                                 size_t outBytes) {
+  return resultOf(encoder->encodeSeeds({seeds, seedCount}, {out, outBytes}));
+}
+
+EXPORT(repairDecoderNew) RepairDecoder* repairDecoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
+  return create<RepairDecoder>(symbolCount, symbolBytes);
+}
+EXPORT(repairDecoderFree) void repairDecoderFree(RepairDecoder* decoder) { destroy(decoder); }
+EXPORT(repairDecoderMissingCount) uint32_t repairDecoderMissingCount(const RepairDecoder* decoder) {
+  return decoder->missingCount();
+}
+EXPORT(repairDecoderAddSource)
+int32_t repairDecoderAddSource(RepairDecoder* decoder, uint32_t index, const uint8_t* payload, size_t payloadBytes) {
+  bool innovative = false;
+  const Status status = decoder->addSource(index, {payload, payloadBytes}, innovative);
+  return resultOf(status, innovative);
+}
+EXPORT(repairDecoderAddSeeded)
+int32_t repairDecoderAddSeeded(RepairDecoder* decoder, uint32_t seed, const uint8_t* payload, size_t payloadBytes) {
+  bool innovative = false;
+  const Status status = decoder->addSeeded(seed, {payload, payloadBytes}, innovative);
+  return resultOf(status, innovative);
+}
+EXPORT(repairDecoderIsDecoded) int32_t repairDecoderIsDecoded(const RepairDecoder* decoder, uint32_t index) {
+  bool decoded = false;
+  const Status status = decoder->isDecoded(index, decoded);
+  return resultOf(status, decoded);
+}
+EXPORT(repairDecoderSymbol) const uint8_t* repairDecoderSymbol(RepairDecoder* decoder, uint32_t index) {
+  const uint8_t* bytes = nullptr;
+  resultOf(decoder->symbol(index, bytes));
+  return bytes;
 }

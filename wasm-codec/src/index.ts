@@ -4,7 +4,7 @@
  */
 import type { Codec } from "@tributary/protocol";
 import { range, u32 } from "./check";
-import { WasmDecoder, WasmEncoder, WasmRecoder } from "./coders";
+import { WasmDecoder, WasmEncoder, WasmRecoder, WasmRepairDecoder, WasmRepairEncoder } from "./coders";
 import { ModuleMemory } from "./memory";
 import type { CodecModule } from "./module";
 
@@ -37,7 +37,7 @@ export function chooseWasmModule(): WasmModuleName {
  * objects alive together, grows when they need more, and never shrinks: with a pool that is large enough nothing grows
  * during a download. Throws WebAssembly.CompileError when the bytes are no module that this runtime can run.
  */
-export function instantiateCodec(bytes: BufferSource, poolBytes = POOL_BYTES): Codec {
+export function instantiateCodec(bytes: BufferSource, poolBytes = POOL_BYTES): Required<Codec> {
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {});
   const memory = new ModuleMemory(instance.exports as unknown as CodecModule, poolBytes);
   const { module } = memory;
@@ -46,6 +46,8 @@ export function instantiateCodec(bytes: BufferSource, poolBytes = POOL_BYTES): C
     createEncoder: (symbolCount, symbolBytes) => new WasmEncoder(memory, symbolCount, symbolBytes),
     createDecoder: (symbolCount, symbolBytes) => new WasmDecoder(memory, symbolCount, symbolBytes),
     createRecoder: (symbolCount, symbolBytes) => new WasmRecoder(memory, symbolCount, symbolBytes),
+    createRepairEncoder: (symbolCount, symbolBytes) => new WasmRepairEncoder(memory, symbolCount, symbolBytes),
+    createRepairDecoder: (symbolCount, symbolBytes) => new WasmRepairDecoder(memory, symbolCount, symbolBytes),
     coefficients: (seed, symbolCount) => {
       u32("seed", seed);
       range("symbolCount", u32("symbolCount", symbolCount), 1, SYMBOL_COUNT_MAX);

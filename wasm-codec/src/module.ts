@@ -32,4 +32,17 @@ export interface CodecModule {
   recoderAddSeeded(recoder: number, seed: number, payload: number, payloadBytes: number): number;
   recoderAddVector(recoder: number, coefficients: number, coefficientCount: number, payload: number, payloadBytes: number): number;
   recoderRecode(recoder: number, seed: number, outCoefficients: number, coefficientCount: number, outPayload: number, payloadBytes: number): number;
+
+  repairEncoderNew(symbolCount: number, symbolBytes: number): number;
+  repairEncoderFree(encoder: number): void;
+  repairEncoderSetSymbols(encoder: number, firstIndex: number, bytes: number, byteCount: number): number;
+  repairEncoderEncodeSeeds(encoder: number, seeds: number, seedCount: number, out: number, outBytes: number): number;
+
+  repairDecoderNew(symbolCount: number, symbolBytes: number): number;
+  repairDecoderFree(decoder: number): void;
+  repairDecoderMissingCount(decoder: number): number;
+  repairDecoderAddSource(decoder: number, index: number, payload: number, payloadBytes: number): number;
+  repairDecoderAddSeeded(decoder: number, seed: number, payload: number, payloadBytes: number): number;
+  repairDecoderIsDecoded(decoder: number, index: number): number;
+  repairDecoderSymbol(decoder: number, index: number): number;
 }

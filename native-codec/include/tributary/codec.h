@@ -23,6 +23,8 @@ namespace tributary {
 
 inline constexpr uint32_t kSymbolCountMax = 256;
 inline constexpr uint32_t kSymbolBytesMax = 65536;
+/** Whole-chunk repair: symbols of a block, and how many of them may be missing when coded symbols come. */
+inline constexpr uint32_t kRepairSymbolCountMax = 65536;
 inline constexpr uint32_t kRepairMissingMax = 512;
 
 using ConstBytes = std::span<const uint8_t>;
@@ -72,7 +74,7 @@ class Rows {
   Rows& operator=(const Rows&) = delete;
   ~Rows();
 
-  /** Called once. */
+  /** In place of the rows there were. */
   Status allocate(size_t rowCount, size_t rowBytes, Fill fill);
   uint8_t* row(size_t index) { return first_ + index * stride_; }
   const uint8_t* row(size_t index) const { return first_ + index * stride_; }
@@ -272,6 +274,79 @@ class Recoder final : public detail::Collector {
   detail::Elimination elimination_;
   detail::Rows payloads_;
   detail::Rows vectors_;
+};
+
+/**
+ * Coded symbols over a block of many source symbols (1..65536), to repair what a receiver is missing of it. A seed
+ * stands for `symbolCount` coefficients by the same rule as in a generation.
+ */
+class RepairEncoder final {
+ public:
+  /** Called once, before all else. Unset source symbols are zero. */
+  Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
+  /** As Encoder::setSymbols. */
+  Status setSymbols(uint32_t firstIndex, ConstBytes bytes);
+  /** As Encoder::encodeSeeds. Costs symbolCount x symbolBytes multiply-adds a seed; four at a time share a pass. */
+  Status encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const;
+  uint32_t symbolCount() const { return symbolCount_; }
+  uint32_t symbolBytes() const { return symbolBytes_; }
+
+ private:
+  const Engine* engine_ = nullptr;
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
+  detail::Rows sources_;
+  /** Scratch: the coefficients of a pass. */
+  mutable detail::Rows coefficients_;
+};
+
+/**
+ * Repairs a block: source symbols come as they are until few are missing, then coded symbols, and late source symbols
+ * among them. Known symbols are taken off the coded ones as they come, four to a pass; the missing ones are a
+ * generation of their own. Costs and the choice of block size: README.md.
+ */
+class RepairDecoder final {
+ public:
+  /** Called once, before all else. */
+  Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
+  /** Sets `innovative` to whether source symbol `index` was missing. `payload` has symbolBytes bytes. */
+  Status addSource(uint32_t index, ConstBytes payload, bool& innovative);
+  /** The coded symbol of `seed`. Misuse ("missing") while more than kRepairMissingMax source symbols are missing. */
+  Status addSeeded(uint32_t seed, ConstBytes payload, bool& innovative);
+  /** Innovative symbols that are still to come; at 0 every symbol is determined. */
+  uint32_t missingCount() const;
+  Status isDecoded(uint32_t index, bool& decoded) const;
+  /** As Decoder::read. */
+  Status read(uint32_t firstIndex, uint32_t count, Bytes out);
+  /** As Decoder::symbol. */
+  Status symbol(uint32_t index, const uint8_t*& bytes);
+  uint32_t symbolCount() const { return symbolCount_; }
+  uint32_t symbolBytes() const { return symbolBytes_; }
+
+ private:
+  static constexpr size_t kPendingMax = 4;
+
+  Status startCoded();
+  bool addToSolver(const uint8_t* coefficients, const uint8_t* payload);
+  void takeKnownOffPending();
+  bool determines(uint32_t index) const;
+
+  const Engine* engine_ = nullptr;
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
+  uint32_t knownCount_ = 0;
+  /** True once a coded symbol came: `missing_` is fixed then. */
+  bool hasCoded_ = false;
+  uint32_t missingCount_ = 0;
+  uint32_t missing_[kRepairMissingMax] = {};
+  detail::Rows sources_;
+  /** For each source symbol: 0 known, else one more than its place in `missing_`; kUnknown before that is fixed. */
+  detail::Rows states_;
+  /** Coefficients of coded symbols from which the known ones are still to be taken off, and their payloads. */
+  detail::Rows coefficients_;
+  uint8_t* pending_[kPendingMax] = {};
+  size_t pendingCount_ = 0;
+  detail::Solver solver_;
 };
 
 }  // namespace tributary
