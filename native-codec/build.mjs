@@ -4,9 +4,11 @@
  *
  *   node native-codec/build.mjs              exits 1 when it cannot be built
  *   node native-codec/build.mjs --optional   warns and exits 0 then: the codec falls back to WebAssembly
+ *   node native-codec/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it,
+ *                                            and where it is installed no compiler is needed
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { compile, compileAll, CORE_SOURCES, PACKAGE_DIR } from "./toolchain.mjs";
@@ -14,7 +16,15 @@ import { compile, compileAll, CORE_SOURCES, PACKAGE_DIR } from "./toolchain.mjs"
 const BUILD_DIR = join(PACKAGE_DIR, "build");
 const ADDON = join(BUILD_DIR, "codec.node");
 const STAMP = join(BUILD_DIR, "codec.stamp");
-const FLAGS = ["-O3", "-fPIC", "-fvisibility=hidden", "-DNODE_ADDON_API_CPP_EXCEPTIONS", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_DISABLE_DEPRECATED"];
+const FLAGS = [
+  "-O3", "-fPIC", "-fvisibility=hidden", "-pthread", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_CPP_EXCEPTIONS",
+  "-DNODE_ADDON_API_DISABLE_DEPRECATED",
+  "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS", // a worker that is terminated takes none any more
+];
+
+/** The C++ runtime inside, so that the file runs on systems with an older one. */
+const PORTABLE = process.platform === "linux" ? ["-static-libstdc++", "-static-libgcc"] : [];
+const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"];
 
 const require = createRequire(import.meta.url);
 const headerDirs = () => [require("node-api-headers").include_dir, dirname(require.resolve("node-addon-api/napi.h"))];
@@ -39,17 +49,36 @@ async function build() {
     return;
   }
   mkdirSync(BUILD_DIR, { recursive: true });
-  const sources = [{ file: join("src", "addon.cc"), flags: headerDirs().flatMap((dir) => ["-isystem", dir]) }, ...CORE_SOURCES];
+  const nodeFlags = headerDirs().flatMap((dir) => ["-isystem", dir]);
+  const sources = [...ADDON_SOURCES.map((name) => ({ file: join("src", name), flags: nodeFlags })), ...CORE_SOURCES];
   const objects = await compileAll(sources, FLAGS, join(BUILD_DIR, "objects"));
   const fresh = `${ADDON}.${process.pid}`;
-  await compile(["-shared", "-s", ...objects, "-o", fresh]);
+  await compile(["-shared", "-s", "-pthread", ...PORTABLE, ...objects, "-o", fresh]);
   renameSync(fresh, ADDON); // a process that has the old file loaded keeps it
   writeFileSync(STAMP, hash);
   console.log("native-codec: built build/codec.node");
 }
 
+/** What src/addon.ts looks for when nothing is built. It holds all engines of the architecture. */
+function makePackage() {
+  const { version, license } = JSON.parse(readFileSync(join(PACKAGE_DIR, "package.json"), "utf8"));
+  const { platform, arch } = process;
+  const libc = platform === "linux" ? { libc: ["glibc"] } : {};
+  const manifest = {
+    name: `@tributary/native-codec-${platform}-${arch}`, version, license, main: "codec.node", files: ["codec.node"],
+    description: `Tributary's native codec, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
+  };
+  const dir = join(BUILD_DIR, "package");
+  mkdirSync(dir, { recursive: true });
+  copyFileSync(ADDON, join(dir, "codec.node"));
+  copyFileSync(join(PACKAGE_DIR, "..", "LICENSE"), join(dir, "LICENSE"));
+  writeFileSync(join(dir, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  console.log(`native-codec: made build/package, ${manifest.name} ${version}`);
+}
+
 try {
   await build();
+  if (process.argv.includes("--package")) makePackage();
 } catch (error) {
   console.error(`native-codec: not built: ${error.message}`);
   process.exitCode = process.argv.includes("--optional") ? 0 : 1;

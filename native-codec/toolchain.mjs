@@ -1,4 +1,4 @@
-/** How the C++ of this package is compiled: sources, flags for each, objects in parallel. Used by build.mjs and test.mjs. */
+/** How the C++ of this package is compiled: sources, flags for each, objects in parallel. Used by build.mjs, test.mjs and fuzz.mjs. */
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -8,15 +8,17 @@ import { fileURLToPath } from "node:url";
 export const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 export const COMPILER = process.env.CXX ?? "g++";
 
-const X86_ENGINES = { "engine_ssse3.cc": ["-mssse3"], "engine_avx2.cc": ["-mavx2"], "engine_gfni.cc": ["-mgfni", "-mavx512f", "-mavx512bw"] };
+const X86_ENGINES = { "engine_ssse3.cc": ["-mssse3"], "engine_avx2.cc": ["-mavx2"], "engine_gfni256.cc": ["-mavx2", "-mgfni"], "engine_gfni512.cc": ["-mgfni", "-mavx512f", "-mavx512bw"] };
 const IS_X86 = process.arch === "x64";
+const IS_ARM = process.arch === "arm64";
 
 /** The core's source files, each with the flags that it alone is compiled with. */
 export const CORE_SOURCES = [
-  ...["coefficients", "collector", "decoder", "elimination", "encoder", "engine_reference", "engine_scalar", "engines", "gf256", "recoder", "rows"].map(
+  ...["coefficients", "collector", "decoder", "elimination", "encoder", "engine_reference", "engine_scalar", "engines", "gf256", "recoder", "repair", "rows", "solver"].map(
     (name) => ({ file: join("src", `${name}.cc`), flags: [] }),
   ),
   ...(IS_X86 ? Object.entries(X86_ENGINES).map(([name, flags]) => ({ file: join("src", name), flags })) : []),
+  ...(IS_ARM ? [{ file: join("src", "engine_neon.cc"), flags: [] }] : []),
 ];
 
 export const COMMON_FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Iinclude", "-Isrc"];
@@ -33,7 +35,7 @@ export function compile(args) {
   });
 }
 
-/** clang mis-assembles what engine_gfni.cc needs, so only GCC builds it: docs in that file. */
+/** clang mis-assembles what engine_gfni512.cc needs, so only GCC builds it: docs in that file. */
 async function engineFlags() {
   if (!IS_X86) return [];
   const macros = await compile(["-dM", "-E", "-x", "c++", "/dev/null"]);
@@ -53,4 +55,23 @@ export async function compileAll(sources, flags, objectDir) {
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), sources.length) }, work));
   return objects;
+}
+
+/** The linker's flag that lets a test make allocations of the core fail. */
+export const WRAP_ALLOCATIONS = "-Wl,--wrap=calloc,--wrap=malloc";
+
+/** Builds test/NAME.cc with the core, AddressSanitizer and UBSan, and returns the program's path; ends the process when it cannot. */
+export async function buildSanitized(name) {
+  const sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+  const dir = join(PACKAGE_DIR, "build", "test");
+  const program = join(dir, name);
+  try {
+    const sources = [...CORE_SOURCES, { file: join("test", `${name}.cc`), flags: [] }];
+    const objects = await compileAll(sources, ["-O1", "-g", "-fno-omit-frame-pointer", ...sanitizers], dir);
+    await compile([...sanitizers, WRAP_ALLOCATIONS, ...objects, "-o", program]);
+  } catch (error) {
+    console.error(`native-codec: ${name} does not build: ${error.message}`);
+    process.exit(1);
+  }
+  return program;
 }

@@ -1,5 +1,5 @@
 /**
- * Builds module/codec.wasm (SIMD128) and module/codec-scalar.wasm from the C++ core in native-codec and src/binding.cc.
+ * Builds module/codec.wasm (SIMD128), codec-relaxed.wasm and codec-scalar.wasm from the C++ core in native-codec and src/binding.cc.
  * The compiler is the npm package @yowasp/clang, itself WebAssembly, at one pinned version: the same bytes come out
  * wherever npm runs. It is installed into .cache/ on first use (101 MB) and is no dependency of the project.
  *
@@ -12,21 +12,24 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { setFlagsFromString } from "node:v8";
 
 const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 const CORE_DIR = join(PACKAGE_DIR, "..", "native-codec");
 const TOOLCHAIN_DIR = join(PACKAGE_DIR, ".cache", "toolchain");
 const TOOLCHAIN_VERSION = "22.0.0-git20542-10";
 
-const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "rows"];
-const FLAGS = [
-  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles", "-std=c++20", "-O3",
-  "-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument",
-  "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "repair", "rows", "solver"];
+const COMPILE_FLAGS = [
+  "--target=wasm32-wasip1", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+  "-ffunction-sections", "-Icore/include", "-Icore/src",
+];
+const LINK_FLAGS = [
+  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles",
   "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--gc-sections", "-Wl,-z,stack-size=65536", "-Wl,--stack-first",
-  "-Icore/include", "-Icore/src",
 ];
 const MODULES = [
+  { file: "codec-relaxed.wasm", engines: ["engine_simd128"], flags: ["-msimd128", "-mrelaxed-simd"] },
   { file: "codec.wasm", engines: ["engine_simd128"], flags: ["-msimd128"] },
   { file: "codec-scalar.wasm", engines: ["engine_scalar"], flags: ["-mno-simd128"] },
 ];
@@ -46,11 +49,8 @@ async function loadToolchain() {
   return import(pathToFileURL(join(entry, "gen", "bundle.js")).href);
 }
 
-/** One text that includes all sources: headers are read once and everything can be inlined, in a third of the time. */
-function unityOf(engines) {
-  const core = [...CORE_SOURCES, ...engines].map((name) => `#include "core/src/${name}.cc"\n`);
-  return [...core, '#include "binding.cc"\n'].join("");
-}
+/** One text that includes several sources: headers are read once and everything can be inlined, in a third of the time. */
+const unityOf = (names) => names.map((name) => `#include "core/src/${name}.cc"\n`).join("");
 
 /** The file tree the compiler sees: relative names only, so that no path of this machine reaches the module. */
 function sourceTree(module) {
@@ -59,15 +59,18 @@ function sourceTree(module) {
   return {
     core: { include: { tributary: texts(join(CORE_DIR, "include", "tributary"), /\.h$/) }, src: texts(join(CORE_DIR, "src"), /\.(h|cc)$/) },
     "binding.cc": readFileSync(join(PACKAGE_DIR, "src", "binding.cc"), "utf8"),
-    "codec.cc": unityOf(module.engines),
+    "core.cc": `${unityOf(CORE_SOURCES)}#include "binding.cc"\n`,
+    "engine.cc": unityOf(module.engines),
   };
 }
 
+/** Engines for speed, all else for size. */
 async function compile(toolchain, module) {
-  const command = ["clang++", ...FLAGS, ...module.flags, "codec.cc", "-o", module.file];
+  const clang = async (args, tree, output) => (await toolchain.runClang(["clang++", ...args, "-o", output], tree, { fetchProgress: () => {} }))[output];
+  const object = (level, name) => clang([...COMPILE_FLAGS, ...module.flags, level, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
   try {
-    const output = await toolchain.runClang(command, sourceTree(module), { fetchProgress: () => {} });
-    return output[module.file];
+    const objects = { "core.o": await object("-Os", "core"), "engine.o": await object("-O2", "engine") };
+    return await clang([...LINK_FLAGS, ...Object.keys(objects)], objects, module.file);
   } catch (error) {
     // The toolchain's own error prints the whole file tree; what the compiler had to say stands above already.
     throw new Error(`${module.file} does not build: ${error.message}`, { cause: error });
@@ -90,6 +93,7 @@ process.on("uncaughtException", (error) => {
   process.exit(1);
 });
 
+setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag; later ones ignore it
 const toolchain = await loadToolchain();
 const built = [];
 for (const module of MODULES) {

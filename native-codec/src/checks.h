@@ -1,4 +1,4 @@
-/** The argument checks that the three coders share. Each returns a Status that names what is wrong. */
+/** What the coders share: argument checks. Each returns a Status that names what is wrong. */
 #ifndef TRIBUTARY_CHECKS_H_
 #define TRIBUTARY_CHECKS_H_
 
@@ -28,6 +28,9 @@ inline Status checkShape(uint32_t symbolCount, uint32_t symbolBytes) {
   TRIBUTARY_TRY(checkRange("symbolCount", symbolCount, 1, kSymbolCountMax));
   return checkRange("symbolBytes", symbolBytes, 1, kSymbolBytesMax);
 }
+
+/** Source symbols from `firstIndex` on, cut from `bytes`, the last padded with zeros. In encoder.cc. */
+Status setRows(detail::Rows& rows, uint32_t symbolCount, uint32_t symbolBytes, uint32_t firstIndex, ConstBytes bytes);
 
 }  // namespace tributary
 

@@ -1,4 +1,7 @@
 /** Coding coefficients from a seed: docs/protocol.md §5.3. SplitMix64 is from Steele, Lea and Flood, OOPSLA 2014. */
+#include <bit>
+#include <cstring>
+
 #include "tributary/codec.h"
 
 namespace tributary {
@@ -13,12 +16,23 @@ uint64_t mixed(uint64_t state) {
   return state ^ (state >> 31);
 }
 
+/** `word` with its lowest byte first in memory. */
+uint64_t littleEndian(uint64_t word) {
+  return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
+}
+
 /** Fills `out` from the stream at `state`, which moves on by whole words. True when a byte is not zero. */
 bool fill(uint64_t& state, Bytes out) {
-  uint8_t seen = 0;
-  uint64_t word = 0;
-  for (size_t i = 0; i < out.size(); i++) {
-    word = i % 8 == 0 ? mixed(state += kGamma) : word >> 8;
+  uint64_t seen = 0;
+  size_t i = 0;
+  for (; i + 8 <= out.size(); i += 8) {
+    const uint64_t word = littleEndian(mixed(state += kGamma));
+    memcpy(out.data() + i, &word, 8);
+    seen |= word;
+  }
+  if (i == out.size()) return seen != 0;
+  uint64_t word = mixed(state += kGamma);
+  for (; i < out.size(); i++, word >>= 8) {
     out[i] = static_cast<uint8_t>(word);
     seen |= out[i];
   }

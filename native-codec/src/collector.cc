@@ -1,21 +1,12 @@
-/** Collector: symbols in, rank up. Payloads are stored only, and only those of innovative symbols. */
-#include <cstring>
-
+/** Collector: what symbols of each kind are, and the checks on them. */
 #include "checks.h"
-#include "engine.h"
 #include "tributary/codec.h"
 
 namespace tributary::detail {
 
-Status Collector::initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes, Keeps keeps) {
-  TRIBUTARY_TRY(checkShape(symbolCount, symbolBytes));
-  engine_ = &engine;
+void Collector::setShape(uint32_t symbolCount, uint32_t symbolBytes) {
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
-  keeps_ = keeps;
-  TRIBUTARY_TRY(elimination_.initialize(engine, symbolCount, keeps == Keeps::kTransform));
-  if (keeps == Keeps::kVectors) TRIBUTARY_TRY(vectors_.allocate(symbolCount, symbolCount));
-  return payloads_.allocate(symbolCount, symbolBytes);
 }
 
 Status Collector::addSystematic(uint32_t index, ConstBytes payload, bool& innovative) {
@@ -40,14 +31,6 @@ Status Collector::addVector(ConstBytes coefficients, ConstBytes payload, bool& i
   TRIBUTARY_TRY(checkExact("payload", payload.size(), symbolBytes_));
   innovative = add(coefficients.data(), payload.data());
   return {};
-}
-
-bool Collector::add(const uint8_t* coefficients, const uint8_t* payload) {
-  if (!elimination_.add(coefficients)) return false;
-  const size_t row = elimination_.rank() - 1;
-  memcpy(payloads_.row(row), payload, symbolBytes_);
-  if (keeps_ == Keeps::kVectors) memcpy(vectors_.row(row), coefficients, symbolCount_);
-  return true;
 }
 
 }  // namespace tributary::detail

@@ -13,27 +13,30 @@ constexpr size_t kSeedsPerPass = 16;
 
 }  // namespace
 
+Status setRows(detail::Rows& rows, uint32_t symbolCount, uint32_t symbolBytes, uint32_t firstIndex, ConstBytes bytes) {
+  TRIBUTARY_TRY(checkRange("firstIndex", firstIndex, 0, symbolCount - 1));
+  TRIBUTARY_TRY(checkRange("bytes", bytes.size(), 1, uint64_t{symbolCount - firstIndex} * symbolBytes));
+  size_t row = firstIndex;
+  for (; bytes.size() >= symbolBytes; bytes = bytes.subspan(symbolBytes)) {
+    memcpy(rows.row(row++), bytes.data(), symbolBytes);
+  }
+  if (!bytes.empty()) {
+    memcpy(rows.row(row), bytes.data(), bytes.size());
+    memset(rows.row(row) + bytes.size(), 0, symbolBytes - bytes.size());
+  }
+  return {};
+}
+
 Status Encoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes) {
   TRIBUTARY_TRY(checkShape(symbolCount, symbolBytes));
   engine_ = &engine;
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
-  return sources_.allocate(symbolCount, symbolBytes);
+  return sources_.allocate(symbolCount, symbolBytes, detail::Fill::kZeros);
 }
 
 Status Encoder::setSymbols(uint32_t firstIndex, ConstBytes bytes) {
-  TRIBUTARY_TRY(checkRange("firstIndex", firstIndex, 0, symbolCount_ - 1));
-  const uint64_t room = uint64_t{symbolCount_ - firstIndex} * symbolBytes_;
-  TRIBUTARY_TRY(checkRange("bytes", bytes.size(), 1, room));
-  size_t row = firstIndex;
-  for (; bytes.size() >= symbolBytes_; bytes = bytes.subspan(symbolBytes_)) {
-    memcpy(sources_.row(row++), bytes.data(), symbolBytes_);
-  }
-  if (!bytes.empty()) {
-    memcpy(sources_.row(row), bytes.data(), bytes.size());
-    memset(sources_.row(row) + bytes.size(), 0, symbolBytes_ - bytes.size());
-  }
-  return {};
+  return setRows(sources_, symbolCount_, symbolBytes_, firstIndex, bytes);
 }
 
 Status Encoder::encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const {
@@ -53,7 +56,17 @@ Status Encoder::encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const {
 Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
   TRIBUTARY_TRY(checkExact("coefficients", coefficients.size(), symbolCount_));
   TRIBUTARY_TRY(checkExact("out", out.size(), symbolBytes_));
-  encode(coefficients.data(), 1, out.data());
+  // A sparse vector costs what its entries cost.
+  const uint8_t* sources[kSymbolCountMax];
+  uint8_t factors[kSymbolCountMax];
+  size_t count = 0;
+  for (size_t s = 0; s < symbolCount_; s++) {
+    if (coefficients[s] == 0) continue;
+    sources[count] = sources_.row(s);
+    factors[count++] = coefficients[s];
+  }
+  uint8_t* const output = out.data();
+  engine_->multiply({&output, 1, sources, count, factors, count, symbolBytes_, false});
   return {};
 }
 

@@ -26,10 +26,25 @@ struct Product {
   bool accumulate;
 };
 
+/**
+ * The two steps of an elimination, on rows that are short and follow one another every `stride` bytes. Up to the next
+ * multiple of kRowPadding beyond `bytes`, all rows are readable and writable.
+ *
+ *   combineRows   out = sum over r < count of factors[r] * row r
+ *   adoptRow      row `pivot`, all zero before, becomes scale * incoming, after row r += row r [pivot] * that for
+ *                 r < count
+ */
+using CombineRows = void(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
+                         size_t bytes);
+using AdoptRow = void(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming, uint8_t scale,
+                      size_t bytes);
+
 struct Engine {
   const char* name;
   bool (*isSupported)();
   void (*multiply)(const Product&);
+  CombineRows* combineRows;
+  AdoptRow* adoptRow;
 };
 
 extern const Engine kEngineReference;
@@ -37,6 +52,8 @@ extern const Engine kEngineScalar;
 extern const Engine kEngineSsse3;
 extern const Engine kEngineAvx2;
 extern const Engine kEngineGfni512;
+extern const Engine kEngineGfni256;
+extern const Engine kEngineNeon;
 extern const Engine kEngineSimd128;
 
 }  // namespace tributary

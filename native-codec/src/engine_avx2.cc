@@ -63,7 +63,8 @@ bool isSupported() { return __builtin_cpu_supports("avx2"); }
 
 }  // namespace
 
-extern const Engine kEngineAvx2 = {"avx2", isSupported, multiplyBlocked<Avx2>};
+extern const Engine kEngineAvx2 = {"avx2", isSupported, multiplyBlocked<Avx2>, combineRowsBlocked<Avx2>,
+                                    adoptRowBlocked<Avx2>};
 
 }  // namespace tributary
 

@@ -35,7 +35,6 @@ inline constexpr size_t kStripBytes = 512;
 template <class V, int kOutputs, int kVectors>
 struct ProductBlock {
   static constexpr size_t kBytes = kVectors * V::kWidth;
-  static_assert(kStripBytes % kBytes == 0);
 
   typename V::Vector sums[kOutputs][kVectors];
 
@@ -96,22 +95,35 @@ struct ProductBlock {
   }
 };
 
+/** One block at `offset`, `bytes` bytes of it written: more than kVectors - 1 vectors, at most kVectors. */
+template <class V, int kOutputs, int kVectors>
+TRIBUTARY_INLINE void multiplyBlock(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
+  ProductBlock<V, kOutputs, kVectors> block;
+  block.sum(product, product.coefficients + firstOutput * product.coefficientStride, offset);
+  block.write(product, firstOutput, offset, bytes);
+}
+
+/** What is left of a strip after whole blocks: one block with just as many vectors as it takes. */
+template <class V, int kOutputs, int kVectors>
+void multiplyTail(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
+  if constexpr (kVectors > 1) {
+    if (bytes <= (kVectors - 1) * V::kWidth) {
+      return multiplyTail<V, kOutputs, kVectors - 1>(product, firstOutput, offset, bytes);
+    }
+  }
+  multiplyBlock<V, kOutputs, kVectors>(product, firstOutput, offset, bytes);
+}
+
 /** Outputs firstOutput .. firstOutput + kOutputs - 1, bytes from `offset` to `end`. */
 template <class V, int kOutputs>
 void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, size_t end) {
-  const uint8_t* coefficients = product.coefficients + firstOutput * product.coefficientStride;
-  using Wide = ProductBlock<V, kOutputs, V::kVectors[kOutputs]>;
-  for (; offset + Wide::kBytes <= end; offset += Wide::kBytes) {
-    Wide block;
-    block.sum(product, coefficients, offset);
-    block.write(product, firstOutput, offset, Wide::kBytes);
+  constexpr int kVectors = V::kVectors[kOutputs];
+  constexpr size_t kBlockBytes = kVectors * V::kWidth;
+  static_assert(kStripBytes % kBlockBytes == 0);
+  for (; offset + kBlockBytes <= end; offset += kBlockBytes) {
+    multiplyBlock<V, kOutputs, kVectors>(product, firstOutput, offset, kBlockBytes);
   }
-  using Narrow = ProductBlock<V, kOutputs, 1>;
-  for (; offset < end; offset += Narrow::kBytes) {
-    Narrow block;
-    block.sum(product, coefficients, offset);
-    block.write(product, firstOutput, offset, end - offset);
-  }
+  if (offset < end) multiplyTail<V, kOutputs, kVectors>(product, firstOutput, offset, end - offset);
 }
 
 /** As many outputs as a block takes, then what is left over with the smaller block that fits. */
@@ -129,6 +141,45 @@ void multiplyBlocked(const Product& product) {
     const size_t end = offset + kStripBytes < product.bytes ? offset + kStripBytes : product.bytes;
     multiplyStrip<V, V::kOutputs>(product, 0, offset, end);
   }
+}
+
+/** engine.h: CombineRows. */
+template <class V>
+void combineRowsBlocked(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
+                        size_t bytes) {
+  for (size_t offset = 0; offset < bytes; offset += V::kWidth) {
+    typename V::Vector sum = V::zero();
+    for (size_t r = 0; r < count; r++) {
+      if (factors[r] == 0) continue;
+      sum = V::multiplyAdd(sum, V::factor(factors[r]), V::split(V::load(rows + r * stride + offset)));
+    }
+    V::store(out + offset, sum);
+  }
+}
+
+template <class V>
+TRIBUTARY_INLINE void adoptVector(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming,
+                                  uint8_t scale, size_t offset) {
+  const typename V::Split source = V::split(V::load(incoming + offset));
+  const typename V::Vector scaled = V::multiplyAdd(V::zero(), V::factor(scale), source);
+  const typename V::Split by = V::split(scaled);
+  for (size_t r = 0; r < count; r++) {
+    uint8_t* row = rows + r * stride;
+    if (row[pivot] == 0) continue;
+    V::store(row + offset, V::multiplyAdd(V::load(row + offset), V::factor(row[pivot]), by));
+  }
+  V::store(rows + pivot * stride + offset, scaled);
+}
+
+/** engine.h: AdoptRow. The vector that holds the pivot comes last, as it changes the factors. */
+template <class V>
+void adoptRowBlocked(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming, uint8_t scale,
+                     size_t bytes) {
+  const size_t last = pivot / V::kWidth * V::kWidth;
+  for (size_t offset = 0; offset < bytes; offset += V::kWidth) {
+    if (offset != last) adoptVector<V>(rows, stride, count, pivot, incoming, scale, offset);
+  }
+  adoptVector<V>(rows, stride, count, pivot, incoming, scale, last);
 }
 
 }  // namespace tributary

@@ -1,4 +1,6 @@
 /** The product as it is defined, one byte at a time. It is here to be read and to judge the others. */
+#include <cstring>
+
 #include "engine.h"
 #include "gf256.h"
 
@@ -25,8 +27,27 @@ void multiply(const Product& product) {
   }
 }
 
+void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) sum[i] ^= gf256::multiply(row[i], factor);
+}
+
+void combineRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
+                 size_t bytes) {
+  memset(out, 0, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
+  for (size_t r = 0; r < count; r++) addRow(out, rows + r * stride, factors[r], bytes);
+}
+
+void adoptRow(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming, uint8_t scale,
+              size_t bytes) {
+  uint8_t* adopted = rows + pivot * stride;
+  addRow(adopted, incoming, scale, bytes);
+  for (size_t r = 0; r < count; r++) {
+    if (r != pivot) addRow(rows + r * stride, adopted, rows[r * stride + pivot], bytes);
+  }
+}
+
 }  // namespace
 
-extern const Engine kEngineReference = {"reference", isSupported, multiply};
+extern const Engine kEngineReference = {"reference", isSupported, multiply, combineRows, adoptRow};
 
 }  // namespace tributary

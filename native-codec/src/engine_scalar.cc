@@ -63,8 +63,37 @@ void multiply(const Product& product) {
   }
 }
 
+/** Rows are padded to whole words. */
+void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
+  if (factor == 0) return;
+  for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+    uint64_t source, total;
+    memcpy(&source, row + i, sizeof source);
+    memcpy(&total, sum + i, sizeof total);
+    uint64_t product = 0;
+    for (unsigned d = 8; d-- > 0;) product = doubled(product) ^ (source & (0 - static_cast<uint64_t>((factor >> d) & 1)));
+    total ^= product;
+    memcpy(sum + i, &total, sizeof total);
+  }
+}
+
+void combineRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
+                 size_t bytes) {
+  memset(out, 0, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
+  for (size_t r = 0; r < count; r++) addRow(out, rows + r * stride, factors[r], bytes);
+}
+
+void adoptRow(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming, uint8_t scale,
+              size_t bytes) {
+  uint8_t* adopted = rows + pivot * stride;
+  addRow(adopted, incoming, scale, bytes);
+  for (size_t r = 0; r < count; r++) {
+    if (r != pivot) addRow(rows + r * stride, adopted, rows[r * stride + pivot], bytes);
+  }
+}
+
 }  // namespace
 
-extern const Engine kEngineScalar = {"scalar", isSupported, multiply};
+extern const Engine kEngineScalar = {"scalar", isSupported, multiply, combineRows, adoptRow};
 
 }  // namespace tributary

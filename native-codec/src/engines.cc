@@ -7,7 +7,7 @@ namespace {
 
 /**
  * Fastest first. A WebAssembly module is made for one engine; its host chooses the module.
- * TRIBUTARY_HAS_GFNI512: set by a build whose compiler takes engine_gfni.cc.
+ * TRIBUTARY_HAS_GFNI512: set by a build whose compiler takes engine_gfni512.cc.
  */
 const Engine* const kBuilt[] = {
 #if defined(__wasm_simd128__)
@@ -19,8 +19,11 @@ const Engine* const kBuilt[] = {
     &kEngineGfni512,
 #endif
 #if defined(__x86_64__)
+    &kEngineGfni256,
     &kEngineAvx2,
     &kEngineSsse3,
+#elif defined(__aarch64__)
+    &kEngineNeon,
 #endif
     &kEngineScalar,
     &kEngineReference,

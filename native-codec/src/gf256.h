@@ -37,7 +37,19 @@ struct Inverses {
   uint8_t of[256];
 };
 
+/** Multiplication by a factor as an 8x8 bit matrix: bit j of byte 7 - i says whether input bit j is in output bit i. */
+struct BitMatrices {
+  uint64_t of[256];
+};
+
+#if defined(__wasm__)
+/** Computed when the module starts, as 8 KB of tables would be a quarter of what is downloaded. */
+extern NibbleTables kNibbleTables;
+void makeTables();
+#else
 extern const NibbleTables kNibbleTables;
+extern const BitMatrices kBitMatrices;
+#endif
 
 /** Multiplicative inverses; the entry of 0 is 0. */
 extern const Inverses kInverses;

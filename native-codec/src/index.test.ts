@@ -1,6 +1,11 @@
 /** The door: which codec it hands out, what it says when the native one is not there, and whether memory comes back. */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { transformSync } from "@swc/core";
 import { CodecError, type Encoder } from "@tributary/protocol";
 
 /** This package's door as it is where the addon is not built. */
@@ -52,8 +57,42 @@ describe("native codec: not built", () => {
     expect(without.nativeEngineNames()).toEqual([]);
     expect(without.loadNativeCodec()).toEqual({ codec: undefined, reason: expect.stringContaining("is not built") });
     const warnings: string[] = [];
-    expect(without.loadCodec((message) => warnings.push(message)).engine).toBe("wasm/simd128");
-    expect(warnings).toEqual([expect.stringMatching(/^native codec not in use: .*codec\.node is not built.*wasm\/simd128/)]);
+    expect(without.loadCodec((message) => warnings.push(message)).engine).toMatch(/^wasm\/(simd128|relaxed-simd)$/);
+    expect(warnings).toEqual([expect.stringMatching(/^native codec not in use: .*codec\.node is not built.*wasm\/(simd128|relaxed-simd)/)]);
+  });
+});
+
+describe("native codec: from the platform's package", () => {
+  const name = `native-codec-${process.platform}-${process.arch}`;
+  const packageJson = JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")) as { version: string };
+  let dir: string;
+
+  /** What addon.ts finds, as an installed package without build/, beside a platform package of `version`. */
+  const engineWith = (version: string): string => {
+    const scope = join(dir, "node_modules", "@tributary");
+    mkdirSync(join(scope, name), { recursive: true });
+    mkdirSync(join(scope, "native-codec", "src"), { recursive: true });
+    copyFileSync(join(__dirname, "..", "build", "codec.node"), join(scope, name, "codec.node"));
+    writeFileSync(join(scope, name, "package.json"), JSON.stringify({ version }));
+    writeFileSync(join(scope, "native-codec", "package.json"), JSON.stringify(packageJson));
+    const source = readFileSync(join(__dirname, "addon.ts"), "utf8");
+    const { code } = transformSync(source, { jsc: { parser: { syntax: "typescript" } }, module: { type: "commonjs" } });
+    writeFileSync(join(scope, "native-codec", "src", "addon.js"), code);
+    mkdirSync(join(scope, "protocol"), { recursive: true });
+    writeFileSync(join(scope, "protocol", "index.js"), "exports.CodecError = class extends Error {}");
+    const script = `const a = require("@tributary/native-codec/src/addon.js").loadAddon(); console.log(typeof a === "string" ? a : a.engineNames[0])`;
+    return execFileSync(process.execPath, ["-e", script], { cwd: dir, encoding: "utf8" }).trim();
+  };
+
+  beforeAll(() => (dir = mkdtempSync(join(tmpdir(), "tributary-package-"))));
+  afterAll(() => rmSync(dir, { recursive: true }));
+
+  test("is used when nothing is built", () => {
+    expect(engineWith(packageJson.version)).toBe(door.nativeEngineNames()[0]);
+  });
+
+  test("of another version is not, and both reasons are given", () => {
+    expect(engineWith("0.0.1")).toMatch(/codec\.node is not built.*; @tributary\/native-codec-.* has version 0\.0\.1, wanted is/);
   });
 });
 

@@ -3,40 +3,19 @@
  * The environment variable TRIBUTARY_ENGINE names the native engine to use; by default the fastest that this
  * processor runs.
  */
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { CodecError, type Codec, type Decoder, type Encoder, type Recoder } from "@tributary/protocol";
+import { availableParallelism } from "node:os";
+import { setImmediate } from "node:timers";
+import { CodecError, type Codec } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
+import { loadAddon, type Addon } from "./addon";
+import { InlineBackend } from "./inline";
+import { CoderPool, type CoderPoolOptions } from "./pool";
 
-type CoderClass<T> = new (engineIndex: number, symbolCount: number, symbolBytes: number) => T;
-
-/** What src/addon.cc exports. */
-interface Addon {
-  readonly engineNames: readonly string[];
-  readonly Encoder: CoderClass<Encoder>;
-  readonly Decoder: CoderClass<Decoder>;
-  readonly Recoder: CoderClass<Recoder>;
-  coefficients(seed: number, symbolCount: number): Uint8Array;
-  setErrorClass(errorClass: typeof CodecError): void;
-}
+export { CoderPool, type CoderPoolOptions, type DecodeBatch, type DecodeResult, type EncodeBatch } from "./pool";
+export { SharedBuffers } from "./shared-buffers";
 
 /** A codec, or why there is none. */
 export type NativeCodecResult = { readonly codec: Codec } | { readonly codec: undefined; readonly reason: string };
-
-/** The same from src/ and from dist/. */
-const ADDON_PATH = join(__dirname, "..", "build", "codec.node");
-
-function loadAddon(): Addon | string {
-  if (!existsSync(ADDON_PATH)) return "native-codec/build/codec.node is not built (node native-codec/build.mjs builds it)";
-  try {
-    const addon = createRequire(__filename)(ADDON_PATH) as Addon;
-    addon.setErrorClass(CodecError);
-    return addon;
-  } catch (error) {
-    return `native-codec/build/codec.node does not load: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
 
 function engineIndexOf(addon: Addon, name: string | undefined): number {
   if (name === undefined || name === "") return 0;
@@ -46,14 +25,19 @@ function engineIndexOf(addon: Addon, name: string | undefined): number {
   throw new CodecError("engine", index, addon.engineNames.length - 1, message);
 }
 
+/** The addon and engine behind each native codec handed out. */
+const nativeParts = new WeakMap<Codec, { addon: Addon; engineIndex: number }>();
+
 function codecOf(addon: Addon, engineIndex: number): Codec {
-  return {
+  const codec: Codec = {
     engine: `native/${addon.engineNames[engineIndex]}`,
     createEncoder: (symbolCount, symbolBytes) => new addon.Encoder(engineIndex, symbolCount, symbolBytes),
     createDecoder: (symbolCount, symbolBytes) => new addon.Decoder(engineIndex, symbolCount, symbolBytes),
     createRecoder: (symbolCount, symbolBytes) => new addon.Recoder(engineIndex, symbolCount, symbolBytes),
     coefficients: (seed, symbolCount) => addon.coefficients(seed, symbolCount),
   };
+  nativeParts.set(codec, { addon, engineIndex });
+  return codec;
 }
 
 /** The engines that the native codec can use here, fastest first; none when it does not load. */
@@ -82,4 +66,26 @@ export function loadCodec(onWarning: (message: string) => void = console.warn): 
   const codec = loadWasmCodec();
   onWarning(`native codec not in use: ${native.reason}. Using ${codec.engine}, which is slower.`);
   return codec;
+}
+
+function optionOf(name: string, value: number, limit: number): number {
+  if (!Number.isInteger(value) || value < 1) throw new CodecError(name, value, 1);
+  if (value > limit) throw new CodecError(name, value, limit);
+  return value;
+}
+
+/**
+ * A pool for batches of `codec`'s coders: on threads for a native codec, in turns of the event loop for any other.
+ * Pools of the process share its threads. A pool that is dropped without `close` is cleaned up as garbage.
+ */
+export function createCoderPool(codec: Codec, options: CoderPoolOptions = {}): CoderPool {
+  const threads = optionOf("threads", options.threads ?? Math.min(256, availableParallelism()), 256);
+  const batchesMax = optionOf("batchesMax", options.batchesMax ?? 64, 65_536);
+  const native = nativeParts.get(codec);
+  if (!native) return new CoderPool(codec.engine, 1, batchesMax, new InlineBackend(codec, batchesMax));
+  // One turn of the event loop settles what is done by then, so that timers and sockets have theirs in between.
+  const wake = (): void => void setImmediate(() => backend.deref()?.settle());
+  const pool = new native.addon.Pool(native.engineIndex, threads, batchesMax, wake);
+  const backend = new WeakRef(pool);
+  return new CoderPool(codec.engine, threads, batchesMax, pool);
 }

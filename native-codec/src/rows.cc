@@ -1,4 +1,4 @@
-/** Rows: zeroed, aligned, padded memory. The only place of the core that allocates. */
+/** Rows: aligned, padded memory. The only place of the core that allocates. */
 #include <cstdlib>
 
 #include "engine.h"
@@ -18,10 +18,11 @@ size_t strideFor(size_t rowBytes) {
 
 Rows::~Rows() { free(memory_); }
 
-Status Rows::allocate(size_t rowCount, size_t rowBytes) {
+Status Rows::allocate(size_t rowCount, size_t rowBytes, Fill fill) {
   stride_ = strideFor(rowBytes);
   const size_t bytes = rowCount * stride_ + kRowPadding - 1;
-  memory_ = calloc(bytes, 1);
+  free(memory_);
+  memory_ = fill == Fill::kZeros ? calloc(bytes, 1) : malloc(bytes);
   if (memory_ == nullptr) return {Status::Code::kOutOfMemory, "memoryBytes", bytes, 0};
   const uintptr_t address = reinterpret_cast<uintptr_t>(memory_);
   first_ = static_cast<uint8_t*>(memory_) + (kRowPadding - address % kRowPadding) % kRowPadding;

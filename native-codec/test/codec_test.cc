@@ -3,78 +3,22 @@
  * Every buffer handed to the core is a heap block of exactly its size, so that one byte too many is caught.
  * Run by test.mjs, which sets the flags. Arguments: [seed [cases]]; a seed given runs that case alone.
  */
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include <sanitizer/common_interface_defs.h>
-
 #include "engine.h"
 #include "gf256.h"
+#include "support.h"
 #include "tributary/codec.h"
 
 namespace {
 
 using namespace tributary;
-
-/** The core's calloc (test.mjs wraps it) fails once this many calls more have succeeded; negative: never. */
-int allocationsLeft = -1;
-
-bool allocationFails() {
-  if (allocationsLeft < 0) return false;
-  if (allocationsLeft == 0) return true;
-  allocationsLeft--;
-  return false;
-}
-
-}  // namespace
-
-extern "C" {
-void* __real_calloc(size_t count, size_t bytes);
-void* __wrap_calloc(size_t count, size_t bytes) { return allocationFails() ? nullptr : __real_calloc(count, bytes); }
-}
-
-namespace {
-
-/** SplitMix64, for the cases. */
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0xD1342543DE82EF95 + 1) {}
-  uint64_t next() {
-    uint64_t z = (state_ += 0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
-  }
-  /** 0 .. bound - 1 */
-  size_t below(size_t bound) { return next() % bound; }
-  /** Mostly small, now and then up to `most`; at least 1. */
-  size_t size(size_t most) { return 1 + below(below(8) == 0 ? most : 1 + below(most < 70 ? most : 70)); }
-
- private:
-  uint64_t state_;
-};
-
-/** A heap block of exactly `size` bytes, so that ASan sees every byte beyond it. */
-struct Block {
-  explicit Block(size_t size) : size(size), bytes(new uint8_t[size]) { memset(bytes.get(), 0xA5, size); }
-  Block(Random& random, size_t size) : Block(size) {
-    for (size_t i = 0; i < size; i++) bytes[i] = static_cast<uint8_t>(random.next());
-  }
-  operator ConstBytes() const { return {bytes.get(), size}; }
-  operator Bytes() { return {bytes.get(), size}; }
-  uint8_t& operator[](size_t i) { return bytes[i]; }
-  uint8_t operator[](size_t i) const { return bytes[i]; }
-  bool operator==(const Block& other) const {
-    return size == other.size && memcmp(bytes.get(), other.bytes.get(), size) == 0;
-  }
-
-  size_t size;
-  std::unique_ptr<uint8_t[]> bytes;
-};
+using namespace tributary::test;
 
 struct Failure {
   std::string what;
@@ -338,6 +282,103 @@ void recoderStaysTrue(Random& random) {
   }
 }
 
+/** Source symbols come in random order, some never; coded ones and stragglers repair the block. */
+void repairRecovers(Random& random) {
+  const size_t symbolCount = 1 + random.below(random.below(4) == 0 ? 3000 : 200);
+  const Generation block(random, symbolCount, random.size(symbolCount > 300 ? 40 : 200));
+  const uint32_t symbolBytes = static_cast<uint32_t>(block.symbolBytes);
+  RepairEncoder encoder;
+  RepairDecoder decoder;
+  expectOk(encoder.initialize(anyEngine(random), static_cast<uint32_t>(symbolCount), symbolBytes));
+  expectOk(decoder.initialize(anyEngine(random), static_cast<uint32_t>(symbolCount), symbolBytes));
+  expectOk(encoder.setSymbols(0, block.source));
+  const size_t missing = random.below(symbolCount < kRepairMissingMax ? symbolCount : 60);
+  std::vector<uint32_t> order(symbolCount);
+  for (size_t i = 0; i < symbolCount; i++) order[i] = static_cast<uint32_t>(i);
+  for (size_t i = symbolCount; i > 1; i--) std::swap(order[i - 1], order[random.below(i)]);
+  bool innovative = false;
+  for (size_t i = 0; i < symbolCount - missing; i++) {
+    expectOk(decoder.addSource(order[i], block.symbol(order[i]), innovative));
+    expect(innovative, "a missing source symbol is innovative");
+  }
+  expect(decoder.missingCount() == missing, "missingCount");
+  while (decoder.missingCount() > 0) {
+    const uint32_t before = decoder.missingCount();
+    if (random.below(6) == 0) {
+      const uint32_t index = order[random.below(symbolCount)];
+      expectOk(decoder.addSource(index, block.symbol(index), innovative));
+    } else {
+      const uint32_t seeds[] = {static_cast<uint32_t>(random.next()), 1, 2, 3, 4, 5};
+      Block out(symbolBytes * (random.below(5) == 0 ? 6 : 1));
+      expectOk(encoder.encodeSeeds({seeds, out.size / symbolBytes}, out));
+      Block payload(symbolBytes);
+      memcpy(payload.bytes.get(), out.bytes.get(), symbolBytes);
+      expectOk(decoder.addSeeded(seeds[0], payload, innovative));
+    }
+    expect(decoder.missingCount() == before - innovative, "missingCount goes down with an innovative symbol");
+    const uint32_t index = static_cast<uint32_t>(random.below(symbolCount));
+    bool decoded = false;
+    Block out(symbolBytes);
+    expectOk(decoder.isDecoded(index, decoded));
+    if (random.below(8) != 0) continue;
+    const Status status = decoder.read(index, 1, out);
+    if (!decoded) {
+      expectMisuse(status, "notDecoded");
+    } else {
+      expectOk(status);
+      expect(out == block.symbol(index), "early read");
+    }
+  }
+  Block out(block.source.size);
+  expectOk(decoder.read(0, static_cast<uint32_t>(symbolCount), out));
+  expect(out == block.source, "read all");
+}
+
+void repairMisuseIsReported(Random& random) {
+  const Engine& engine = anyEngine(random);
+  RepairDecoder decoder;
+  RepairEncoder encoder;
+  Block payload(7), longPayload(8);
+  bool flag = false;
+  expectMisuse(RepairDecoder().initialize(engine, 0, 7), "symbolCount");
+  expectMisuse(RepairEncoder().initialize(engine, kRepairSymbolCountMax + 1, 7), "symbolCount");
+  expectOk(encoder.initialize(engine, kRepairMissingMax + 1, 7));
+  expectOk(decoder.initialize(engine, kRepairMissingMax + 1, 7));
+  expectMisuse(encoder.encodeSeeds({}, payload), "seeds");
+  expectMisuse(encoder.setSymbols(kRepairMissingMax, longPayload), "bytes");
+  expectMisuse(decoder.addSource(kRepairMissingMax + 1, payload, flag), "index");
+  expectMisuse(decoder.addSource(0, longPayload, flag), "payload");
+  expectMisuse(decoder.addSeeded(1, payload, flag), "missing");
+  expectOk(decoder.addSource(0, payload, flag));
+  expectMisuse(decoder.addSeeded(1, longPayload, flag), "payload");
+  for (int allowed = 0; allowed < 4; allowed++) {
+    allocationsLeft = allowed;
+    const Status status = decoder.addSeeded(1, payload, flag);
+    allocationsLeft = -1;
+    expect(status.code == Status::Code::kOutOfMemory, "kOutOfMemory");
+  }
+  expectOk(decoder.addSeeded(1, payload, flag));
+  expect(flag && decoder.missingCount() == kRepairMissingMax - 1, "goes on after a lack of memory");
+  expectMisuse(decoder.read(1, 1, payload), "notDecoded");
+  expectMisuse(decoder.read(1, kRepairMissingMax + 1, payload), "count");
+}
+
+/** Random square systems are singular as often as theory says: 1 - product of (1 - 256^-i), within 5 sigma. */
+void singularShareIsRight(Random& random) {
+  constexpr int kSystems = 20000;
+  constexpr size_t kSize = 6;
+  int singular = 0;
+  for (int i = 0; i < kSystems; i++) {
+    detail::Elimination elimination;
+    expectOk(elimination.initialize(anyEngine(random), kSize));
+    for (size_t r = 0; r < kSize; r++) elimination.add(Block(random, kSize).bytes.get());
+    singular += elimination.rank() < kSize;
+  }
+  const double share = 1.0 / 256 + 1.0 / 65536;
+  const double sigma = std::sqrt(kSystems * share * (1 - share));
+  expect(std::abs(singular - kSystems * share) < 5 * sigma, "share of singular systems");
+}
+
 void misuseIsReported(Random& random) {
   const Engine& engine = anyEngine(random);
   const uint32_t symbolCount = static_cast<uint32_t>(random.size(20));
@@ -386,8 +427,10 @@ void failsWithoutMemory(Random& random, int allocations) {
 
 void outOfMemoryIsReported(Random& random) {
   failsWithoutMemory<Encoder>(random, 1);
-  failsWithoutMemory<Decoder>(random, 2);
+  failsWithoutMemory<Decoder>(random, 4);
   failsWithoutMemory<Recoder>(random, 3);
+  failsWithoutMemory<RepairEncoder>(random, 2);
+  failsWithoutMemory<RepairDecoder>(random, 3);
 }
 
 struct Property {
@@ -400,13 +443,20 @@ const Property kProperties[] = {
     {"encoder: codes as the definition says", encoderMatchesDefinition},
     {"decoder: tells rank and determined symbols, and recovers them", decoderRecovers},
     {"recoder: payloads match their vectors, which stay in the span", recoderStaysTrue},
+    {"repair: recovers a block from few coded symbols", repairRecovers},
+    {"repair: misuse and lack of memory are reported", repairMisuseIsReported},
     {"misuse: is reported by name", misuseIsReported},
     {"memory: its lack is reported", outOfMemoryIsReported},
 };
 constexpr size_t kPropertyCount = sizeof(kProperties) / sizeof(kProperties[0]);
 
+const Property kSingularShare = {"elimination: finds as many systems singular as theory", singularShareIsRight};
+
 /** Case `seed` checks one property; engines get most cases, as they have the most edges. */
-const Property& propertyOf(uint64_t seed) { return kProperties[seed % 3 == 0 ? 0 : (seed / 3) % kPropertyCount]; }
+const Property& propertyOf(uint64_t seed) {
+  if (seed % 1000 == 1) return kSingularShare;
+  return kProperties[seed % 3 == 0 ? 0 : (seed / 3) % kPropertyCount];
+}
 
 bool passes(uint64_t seed) {
   Random random(seed);
@@ -441,7 +491,7 @@ int main(int argc, char** argv) {
   const bool single = argc == 2;
   const uint64_t first = argc > 1 ? strtoull(argv[1], nullptr, 10) : 1;
   const uint64_t cases = argc > 2 ? strtoull(argv[2], nullptr, 10) : single ? 1 : 3000;
-  __sanitizer_set_death_callback(reportDeath);
+  onDeath(reportDeath);
   for (progress.seed = first; progress.seed < first + cases; progress.seed++) {
     (passes(progress.seed) ? progress.passed : progress.failed)++;
   }

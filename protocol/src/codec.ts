@@ -16,6 +16,9 @@ export interface Codec {
   createRecoder(symbolCount: number, symbolBytes: number): Recoder;
   /** The `symbolCount` coding coefficients that `seed` (u32) stands for on the wire: protocol.md §5.3. */
   coefficients(seed: number, symbolCount: number): Uint8Array;
+  /** Whole-chunk repair, where the codec has it: symbolCount 1..65536, symbolBytes 1..65536. */
+  createRepairEncoder?(symbolCount: number, symbolBytes: number): RepairEncoder;
+  createRepairDecoder?(symbolCount: number, symbolBytes: number): RepairDecoder;
 }
 
 export interface Encoder {
@@ -63,6 +66,36 @@ export interface Recoder {
    * resulting coefficient vector (`symbolCount` bytes) and payload (`symbolBytes` bytes). Throws at rank 0.
    */
   recode(seed: number, outCoefficients: Uint8Array, outPayload: Uint8Array): void;
+  free(): void;
+}
+
+/** Coded symbols over a block of many source symbols; seeds stand for `symbolCount` coefficients as in a generation. */
+export interface RepairEncoder {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  /** As `Encoder.setSymbols`. */
+  setSymbols(firstIndex: number, bytes: Uint8Array): void;
+  /** As `Encoder.encodeSeeds`; cheapest with a multiple of four seeds. */
+  encodeSeeds(seeds: Uint32Array, out: Uint8Array): void;
+  free(): void;
+}
+
+/**
+ * Repairs a block: source symbols come as they are until at most 512 are missing, then coded symbols, and late source
+ * symbols among them. Costs and how to choose the size of a block: native-codec/README.md.
+ */
+export interface RepairDecoder {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  /** Innovative symbols that are still to come; at 0 every source symbol is determined. */
+  readonly missingCount: number;
+  /** True when source symbol `index` was missing. */
+  addSource(index: number, payload: Uint8Array): boolean;
+  /** True when the coded symbol of `seed` was innovative; throws while more than 512 symbols are missing. */
+  addSeeded(seed: number, payload: Uint8Array): boolean;
+  isDecoded(index: number): boolean;
+  /** As `Decoder.read`. */
+  read(firstIndex: number, count: number, out: Uint8Array): void;
   free(): void;
 }
 

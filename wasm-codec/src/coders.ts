@@ -1,30 +1,29 @@
 /**
- * Encoder, Decoder and Recoder over the module's flat exports. Arguments are copied through the staging area, long ones
+ * The coders over the module's flat exports. Arguments are copied through the staging area, long ones
  * in several calls of whole symbols. The core checks ranges; what is checked here is what must hold before copying.
  */
-import type { Decoder, Encoder, Recoder } from "@tributary/protocol";
+import { CodecError, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "@tributary/protocol";
 import { bytesArgument, exactly, range, seedsArgument, u32, U32_MAX } from "./check";
 import { Handle, STAGE_BYTES, type ModuleMemory } from "./memory";
 
-/** Seeds to a call: as many as the core codes in one pass. */
+/** Seeds to a call: as many as the core codes in one pass; they and their bytes fit into the staging areas. */
 const SEEDS_PER_CALL = 16;
 
-export class WasmEncoder implements Encoder {
-  readonly symbolCount: number;
-  readonly symbolBytes: number;
-  private readonly handle: Handle;
+/** The exports of an encoder of either kind. */
+interface EncoderExports {
+  setSymbols(encoder: number, firstIndex: number, bytes: number, byteCount: number): number;
+  encodeSeeds(encoder: number, seeds: number, seedCount: number, out: number, outBytes: number): number;
+}
 
-  constructor(
-    private readonly memory: ModuleMemory,
-    symbolCount: number,
-    symbolBytes: number,
-  ) {
-    const { module } = memory;
-    const address = module.encoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
-    this.handle = new Handle(memory, address, module.encoderFree);
-    this.symbolCount = symbolCount;
-    this.symbolBytes = symbolBytes;
-  }
+/** What encoders of generations and of blocks have in common. */
+abstract class SymbolEncoder {
+  protected constructor(
+    protected readonly memory: ModuleMemory,
+    readonly symbolCount: number,
+    readonly symbolBytes: number,
+    protected readonly handle: Handle,
+    private readonly exports: EncoderExports,
+  ) {}
 
   setSymbols(firstIndex: number, bytes: Uint8Array): void {
     const encoder = this.handle.get();
@@ -35,7 +34,7 @@ export class WasmEncoder implements Encoder {
     const bytesPerCall = symbolsPerCall * this.symbolBytes;
     for (let start = 0, index = firstIndex; start < total; start += bytesPerCall, index += symbolsPerCall) {
       const part = bytes.subarray(start, start + bytesPerCall);
-      this.memory.checked(this.memory.module.encoderSetSymbols(encoder, index, this.memory.stageIn(part), part.length));
+      this.memory.checked(this.exports.setSymbols(encoder, index, this.memory.stageIn(part), part.length));
     }
   }
 
@@ -53,8 +52,23 @@ export class WasmEncoder implements Encoder {
   private encodeSome(encoder: number, seeds: Uint32Array, out: Uint8Array): void {
     const { memory } = this;
     new Uint32Array(memory.module.memory.buffer, memory.vector, seeds.length).set(seeds);
-    memory.checked(memory.module.encoderEncodeSeeds(encoder, memory.vector, seeds.length, memory.stage, out.length));
+    memory.checked(this.exports.encodeSeeds(encoder, memory.vector, seeds.length, memory.stage, out.length));
     memory.copyOut(memory.stage, out);
+  }
+
+  free(): void {
+    this.handle.free();
+  }
+}
+
+export class WasmEncoder extends SymbolEncoder implements Encoder {
+  constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
+    const { module } = memory;
+    const address = module.encoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
+    super(memory, symbolCount, symbolBytes, new Handle(memory, address, module.encoderFree), {
+      setSymbols: module.encoderSetSymbols,
+      encodeSeeds: module.encoderEncodeSeeds,
+    });
   }
 
   encodeVector(coefficients: Uint8Array, out: Uint8Array): void {
@@ -66,9 +80,16 @@ export class WasmEncoder implements Encoder {
     memory.checked(memory.module.encoderEncodeVector(encoder, vector, coefficients.length, memory.stage, out.length));
     memory.copyOut(memory.stage, out);
   }
+}
 
-  free(): void {
-    this.handle.free();
+export class WasmRepairEncoder extends SymbolEncoder implements RepairEncoder {
+  constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
+    const { module } = memory;
+    const address = module.repairEncoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
+    super(memory, symbolCount, symbolBytes, new Handle(memory, address, module.repairEncoderFree), {
+      setSymbols: module.repairEncoderSetSymbols,
+      encodeSeeds: module.repairEncoderEncodeSeeds,
+    });
   }
 }
 
@@ -147,12 +168,13 @@ export class WasmDecoder extends Collector implements Decoder {
     range("firstIndex", u32("firstIndex", firstIndex), 0, this.symbolCount - 1);
     range("count", u32("count", count), 1, this.symbolCount - firstIndex);
     exactly("out", bytesArgument("out", out).length, count * symbolBytes);
-    const perCall = Math.floor(STAGE_BYTES / symbolBytes);
-    for (let done = 0; done < count; done += perCall) {
-      const part = out.subarray(done * symbolBytes, (done + perCall) * symbolBytes);
-      const symbols = part.length / symbolBytes;
-      memory.checked(memory.module.decoderRead(decoder, firstIndex + done, symbols, memory.stage, part.length));
-      memory.copyOut(memory.stage, part);
+    // All or nothing: reading computes what is missing, so what is determined is asked first.
+    for (let index = firstIndex; index < firstIndex + count; index++) {
+      if (memory.module.decoderIsDecoded(decoder, index) !== 1) throw new CodecError("notDecoded", index, this.rank);
+    }
+    for (let i = 0; i < count; i++) {
+      const address = memory.module.decoderSymbol(decoder, firstIndex + i);
+      memory.copyOut(address, out.subarray(i * symbolBytes, (i + 1) * symbolBytes));
     }
   }
 }
@@ -184,3 +206,68 @@ export class WasmRecoder extends Collector implements Recoder {
   }
 }
 
+export class WasmRepairDecoder implements RepairDecoder {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  private readonly handle: Handle;
+
+  constructor(
+    private readonly memory: ModuleMemory,
+    symbolCount: number,
+    symbolBytes: number,
+  ) {
+    const { module } = memory;
+    const address = module.repairDecoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
+    this.handle = new Handle(memory, address, module.repairDecoderFree);
+    this.symbolCount = symbolCount;
+    this.symbolBytes = symbolBytes;
+  }
+
+  get missingCount(): number {
+    return this.memory.module.repairDecoderMissingCount(this.handle.get());
+  }
+
+  addSource(index: number, payload: Uint8Array): boolean {
+    const decoder = this.handle.get();
+    range("index", u32("index", index), 0, this.symbolCount - 1);
+    const { module } = this.memory;
+    return this.memory.checked(module.repairDecoderAddSource(decoder, index, this.payloadIn(payload), this.symbolBytes)) === 1;
+  }
+
+  addSeeded(seed: number, payload: Uint8Array): boolean {
+    const decoder = this.handle.get();
+    u32("seed", seed);
+    const { module } = this.memory;
+    return this.memory.checked(module.repairDecoderAddSeeded(decoder, seed, this.payloadIn(payload), this.symbolBytes)) === 1;
+  }
+
+  isDecoded(index: number): boolean {
+    const decoder = this.handle.get();
+    return this.memory.checked(this.memory.module.repairDecoderIsDecoded(decoder, u32("index", index))) === 1;
+  }
+
+  read(firstIndex: number, count: number, out: Uint8Array): void {
+    const decoder = this.handle.get();
+    const { memory, symbolBytes } = this;
+    range("firstIndex", u32("firstIndex", firstIndex), 0, this.symbolCount - 1);
+    range("count", u32("count", count), 1, this.symbolCount - firstIndex);
+    exactly("out", bytesArgument("out", out).length, count * symbolBytes);
+    const known = this.symbolCount - this.missingCount;
+    for (let index = firstIndex; index < firstIndex + count; index++) {
+      if (!this.isDecoded(index)) throw new CodecError("notDecoded", index, known);
+    }
+    for (let i = 0; i < count; i++) {
+      const address = memory.module.repairDecoderSymbol(decoder, firstIndex + i);
+      memory.copyOut(address, out.subarray(i * symbolBytes, (i + 1) * symbolBytes));
+    }
+  }
+
+  free(): void {
+    this.handle.free();
+  }
+
+  private payloadIn(payload: Uint8Array): number {
+    exactly("payload", bytesArgument("payload", payload).length, this.symbolBytes);
+    return this.memory.stageIn(payload);
+  }
+}

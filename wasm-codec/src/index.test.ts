@@ -11,8 +11,10 @@ import { Handle, ModuleMemory } from "./memory";
 import type { CodecModule } from "./module";
 import { loadWasmCodec, wasmModulePath } from "./node";
 
-const MODULES: WasmModuleName[] = ["codec.wasm", "codec-scalar.wasm"];
-const SIZE_LIMIT_BYTES = 45_000;
+const MODULES: WasmModuleName[] = ["codec-relaxed.wasm", "codec.wasm", "codec-scalar.wasm"];
+const SIZE_LIMIT_BYTES = 40_000;
+
+setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag
 
 describe.each(MODULES)("module/%s", (name) => {
   const bytes = readFileSync(wasmModulePath(name));
@@ -44,6 +46,7 @@ describe.each(MODULES)("module/%s", (name) => {
   test("gives memory back with free(): 2,000 decoders one after another need no more than one", () => {
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {});
     const module = instance.exports as unknown as CodecModule;
+    module.start();
     module.decoderFree(module.decoderNew(256, 4096));
     const bytesBefore = module.memory.buffer.byteLength;
     for (let i = 0; i < 2000; i++) module.decoderFree(module.decoderNew(256, 4096));
@@ -67,12 +70,65 @@ test("wasm codec: a memory that cannot grow any more is a CodecError, and what t
   expect([...out]).toEqual([2, 4, 6, 8]);
 });
 
-test("wasm codec: chooses the SIMD128 module where SIMD128 validates, else the scalar one", () => {
+test("wasm codec: chooses relaxed SIMD where it validates, then SIMD128, then the scalar module", () => {
+  expect(chooseWasmModule()).toBe("codec-relaxed.wasm");
+  const validate = jest.spyOn(WebAssembly, "validate").mockReturnValueOnce(false);
   expect(chooseWasmModule()).toBe("codec.wasm");
-  const validate = jest.spyOn(WebAssembly, "validate").mockReturnValue(false);
+  validate.mockReturnValue(false);
   expect(chooseWasmModule()).toBe("codec-scalar.wasm");
   expect(loadWasmCodec().engine).toBe("wasm/scalar");
   validate.mockRestore();
+  expect(loadWasmCodec().engine).toBe("wasm/relaxed-simd");
+});
+
+test("wasm codec: the memory does not grow while what is alive fits into the pool", () => {
+  const bytes = readFileSync(wasmModulePath("codec.wasm"));
+  const memory = new ModuleMemory(new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule, 8 << 20);
+  const before = memory.module.memory.buffer;
+  for (let round = 0; round < 3; round++) {
+    const decoders = Array.from({ length: 100 }, () => new WasmDecoder(memory, 24, 1100));
+    for (const decoder of decoders) {
+      decoder.addSeeded(1, new Uint8Array(1100));
+      decoder.free();
+    }
+  }
+  expect(memory.module.memory.buffer).toBe(before);
+});
+
+describe.each(MODULES)("repair with module/%s", (name) => {
+  const [symbolCount, symbolBytes] = [700, 61];
+  const source = Uint8Array.from({ length: symbolCount * symbolBytes }, (_, i) => (i * 2654435761) >>> 24);
+  const symbol = (index: number): Uint8Array => source.subarray(index * symbolBytes, (index + 1) * symbolBytes);
+  const missing = [0, 13, 14, 350, 698, 699];
+
+  test("recovers a block of 700 symbols, 6 missing, from coded symbols and a straggler", () => {
+    const codec = loadWasmCodec(name);
+    const [encoder, decoder] = [codec.createRepairEncoder(symbolCount, symbolBytes), codec.createRepairDecoder(symbolCount, symbolBytes)];
+    encoder.setSymbols(0, source);
+    for (let i = 0; i < symbolCount; i++) if (!missing.includes(i)) expect(decoder.addSource(i, symbol(i))).toBe(true);
+    expect(decoder.addSource(1, symbol(1))).toBe(false);
+    expect(decoder.missingCount).toBe(missing.length);
+    const payload = new Uint8Array(symbolBytes);
+    for (let seed = 1; decoder.missingCount > 1; seed++) {
+      encoder.encodeSeeds(Uint32Array.of(seed), payload);
+      decoder.addSeeded(seed, payload);
+    }
+    expect(decoder.isDecoded(14)).toBe(false);
+    expect(() => decoder.read(10, 5, new Uint8Array(5 * symbolBytes))).toThrow(new CodecError("notDecoded", 13, symbolCount - 1));
+    expect(decoder.addSource(14, symbol(14))).toBe(true);
+    const out = new Uint8Array(source.length);
+    decoder.read(0, symbolCount, out);
+    expect(Buffer.compare(out, source)).toBe(0);
+    for (const coder of [encoder, decoder]) coder.free();
+    expect(() => decoder.missingCount).toThrow(CodecError);
+  });
+
+  test("takes coded symbols when 512 are missing, and not when 513 are", () => {
+    const decoder = loadWasmCodec(name).createRepairDecoder(513, 4);
+    expect(() => decoder.addSeeded(1, new Uint8Array(4))).toThrow(new CodecError("missing", 513, 512));
+    decoder.addSource(7, new Uint8Array(4));
+    expect(decoder.addSeeded(1, new Uint8Array(4))).toBe(true);
+  });
 });
 
 test("wasm codec: bytes that are no module are refused", () => {

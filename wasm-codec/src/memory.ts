@@ -21,11 +21,17 @@ export class ModuleMemory {
   readonly stage: number;
   private view: Uint8Array;
 
-  constructor(readonly module: CodecModule) {
+  /** `poolBytes`: what objects may take together before the memory has to grow. */
+  constructor(
+    readonly module: CodecModule,
+    poolBytes = 0,
+  ) {
+    module.start();
     this.vector = module.allocate(VECTOR_BYTES);
     this.stage = module.allocate(STAGE_BYTES);
-    this.view = new Uint8Array(module.memory.buffer);
+    if (poolBytes > 0 && module.reserve(poolBytes) === 0) throw outOfMemory(poolBytes);
     if (this.vector === 0 || this.stage === 0) throw outOfMemory(VECTOR_BYTES + STAGE_BYTES);
+    this.view = new Uint8Array(module.memory.buffer);
   }
 
   /** All of the memory. To be taken anew after each call into the module, which may have grown it. */

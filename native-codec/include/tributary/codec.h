@@ -23,6 +23,9 @@ namespace tributary {
 
 inline constexpr uint32_t kSymbolCountMax = 256;
 inline constexpr uint32_t kSymbolBytesMax = 65536;
+/** Whole-chunk repair: symbols of a block, and how many of them may be missing when coded symbols come. */
+inline constexpr uint32_t kRepairSymbolCountMax = 65536;
+inline constexpr uint32_t kRepairMissingMax = 512;
 
 using ConstBytes = std::span<const uint8_t>;
 using Bytes = std::span<uint8_t>;
@@ -42,7 +45,7 @@ struct [[nodiscard]] Status {
 /** One way to multiply in the field: portable code or one instruction set. */
 struct Engine;
 
-/** The engine's name: `gfni512`, `avx2`, `ssse3`, `simd128`, `scalar` or `reference`. */
+/** The engine's name, e.g. `gfni512`; all of them: README.md. */
 const char* engineName(const Engine& engine);
 
 /** The engines that this build has and this processor can run, fastest first. Never empty. */
@@ -52,7 +55,7 @@ std::span<const Engine* const> availableEngines();
 const Engine* findEngine(std::string_view name);
 
 /**
- * Fills `out` (1..256 bytes) with the coding coefficients that `seed` stands for: docs/protocol.md §5.3.
+ * Fills `out` (at least one byte) with the coding coefficients that `seed` stands for: docs/protocol.md §5.3.
  * Words 1, 2, 3, ... of SplitMix64 started at `seed`, each giving eight bytes, the lowest first. Words of a vector
  * are used up from its first byte on; a vector of nothing but zeros is dropped and the next word starts a new one.
  */
@@ -60,7 +63,10 @@ void coefficientsOf(uint32_t seed, Bytes out);
 
 namespace detail {
 
-/** Zeroed rows in one allocation, laid out as above. */
+/** What uninitialized rows may not do is be read before they are written; their padding is read, and does not matter. */
+enum class Fill : uint8_t { kZeros, kNothing };
+
+/** Rows in one allocation, laid out as above. */
 class Rows {
  public:
   Rows() = default;
@@ -68,8 +74,8 @@ class Rows {
   Rows& operator=(const Rows&) = delete;
   ~Rows();
 
-  /** Called once. */
-  Status allocate(size_t rowCount, size_t rowBytes);
+  /** In place of the rows there were. */
+  Status allocate(size_t rowCount, size_t rowBytes, Fill fill);
   uint8_t* row(size_t index) { return first_ + index * stride_; }
   const uint8_t* row(size_t index) const { return first_ + index * stride_; }
   size_t stride() const { return stride_; }
@@ -81,65 +87,120 @@ class Rows {
 };
 
 /**
- * The coefficient vectors received so far, as a matrix in reduced row echelon form. With a transform each row carries
- * on its right how it came from the received vectors: row = [ C (symbolCount) | T (symbolCount) ], C = T x received.
+ * The coefficient vectors received so far, in reduced row echelon form, inverted in place: row p is the row whose pivot
+ * is column p (zeros while there is none). At columns that are no pivot it holds what is left of the coefficients, at
+ * pivot columns q what it takes of payload q, the payload of the symbol that made q a pivot:
+ *
+ *     symbol p + sum over columns c that are no pivot of row[c] x symbol c = sum over pivots q of row[q] x payload q
+ *
  * No payload is touched here.
  */
 class Elimination {
  public:
-  Status initialize(const Engine& engine, size_t symbolCount, bool withTransform);
+  static constexpr size_t kNone = SIZE_MAX;
+
+  Status initialize(const Engine& engine, size_t symbolCount);
+  void reset();
   size_t rank() const { return rank_; }
-  /** True when `coefficients` (symbolCount bytes) raised the rank. */
-  bool add(const uint8_t* coefficients);
+  /** The column that `coefficients` (symbolCount bytes) made a pivot; kNone when they did not raise the rank. */
+  size_t add(const uint8_t* coefficients);
+  bool isPivot(size_t column) const { return pivots_[column] != 0; }
   /** True when source symbol `index` is determined by what was received. */
   bool determines(size_t index) const;
-  /** With a transform, for a determined symbol: its multipliers for the `rank()` innovative vectors, in order. */
-  const uint8_t* multipliersOf(size_t index) const { return rows_.row(rowOfColumn_[index]) + symbolCount_; }
+  /** True when payload `index` is source symbol `index` as it stands. */
+  bool isPlain(size_t index) const;
+  /** Row p of the matrix at row p. */
+  const Rows& rows() const { return rows_; }
+  /** From now on payload p stands for the right side of row p's equation. */
+  void rebase();
 
  private:
-  void reduce(uint8_t* incoming) const;
-  void adopt(const uint8_t* incoming, size_t pivotColumn);
+  void adopt(uint8_t* incoming, size_t pivot);
 
   const Engine* engine_ = nullptr;
   size_t symbolCount_ = 0;
+  size_t wordBytes_ = 0;
   size_t rank_ = 0;
-  bool withTransform_ = false;
+  /** Beyond the last pivot. */
+  size_t usedRows_ = 0;
   Rows rows_;
-  uint16_t columnOfRow_[kSymbolCountMax] = {};
-  uint16_t rowOfColumn_[kSymbolCountMax] = {};
+  /** Bytes of ones at pivot columns. */
+  uint8_t* pivots_ = nullptr;
 };
 
 /**
- * What Decoder and Recoder have in common: they take symbols in, keep the payloads of those that raise the rank, in the
- * order they came, and count degrees of freedom.
+ * Solves for the source symbols. Coefficients are eliminated at once; payloads are multiplied later, a batch of fresh
+ * ones at a time ("settling"), the last batch of a generation small, so that little is left to do when it is complete.
  */
+class Solver {
+ public:
+  /** symbolCount up to kRepairMissingMax. */
+  Status initialize(const Engine& engine, size_t symbolCount, size_t symbolBytes);
+  void reset();
+  size_t rank() const { return elimination_.rank(); }
+  /** Where the payload of an innovative symbol belongs, to be written before any other call; nullptr for others. */
+  uint8_t* add(const uint8_t* coefficients);
+  /** True when there is enough to settle that waiting would not save work. */
+  bool isDue() const;
+  void settle();
+  bool determines(size_t index) const { return elimination_.determines(index); }
+  /** A determined source symbol. Settles when it has to. */
+  const uint8_t* symbol(size_t index);
+
+ private:
+  /** Rows to take or to write, and how many. */
+  struct Columns {
+    uint16_t of[kRepairMissingMax];
+    size_t count = 0;
+    void add(size_t column) { of[count++] = static_cast<uint16_t>(column); }
+  };
+
+  void solveFresh();
+  void clearFreshFromSettled();
+  void multiply(uint8_t* const* outputs, const Columns& to, const Columns& from, const Rows& matrix, bool accumulate);
+  uint8_t* payload(size_t index) { return payloads_.row(2 * index + side_[index]); }
+  uint8_t* spare(size_t index) { return payloads_.row(2 * index + (side_[index] ^ 1)); }
+
+  const Engine* engine_ = nullptr;
+  size_t symbolCount_ = 0;
+  size_t symbolBytes_ = 0;
+  Elimination elimination_;
+  /** Two for each symbol: one in use, the other for its new value. */
+  Rows payloads_;
+  /** The matrix as it stood after the last settling. */
+  Rows settledMatrix_;
+  /** The coefficients of one product. */
+  Rows factors_;
+  /** Pivots whose payloads are as received, in the order they came. */
+  Columns fresh_;
+  bool isFresh_[kRepairMissingMax] = {};
+  /** Which of its two rows a payload is in. */
+  uint8_t side_[kRepairMissingMax] = {};
+  /** False while all symbols came as they are. */
+  bool hasCoded_ = false;
+};
+
+/** What Decoder and Recoder have in common: they take symbols in and count degrees of freedom. */
 class Collector {
  public:
   /** Each sets `innovative` to whether the symbol raised the rank. `payload` has symbolBytes bytes. */
   Status addSystematic(uint32_t index, ConstBytes payload, bool& innovative);
   Status addSeeded(uint32_t seed, ConstBytes payload, bool& innovative);
   Status addVector(ConstBytes coefficients, ConstBytes payload, bool& innovative);
-  uint32_t rank() const { return static_cast<uint32_t>(elimination_.rank()); }
   uint32_t symbolCount() const { return symbolCount_; }
   uint32_t symbolBytes() const { return symbolBytes_; }
 
  protected:
-  /** What is kept for each symbol besides its payload: how to solve for the sources, or its vector as it came. */
-  enum class Keeps { kTransform, kVectors };
-  Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes, Keeps keeps);
-
-  const Engine* engine_ = nullptr;
-  uint32_t symbolCount_ = 0;
-  uint32_t symbolBytes_ = 0;
-  Elimination elimination_;
-  Rows payloads_;
-  /** With Keeps::kVectors: beside each payload its coefficients. */
-  Rows vectors_;
+  Collector() = default;
+  ~Collector() = default;
+  void setShape(uint32_t symbolCount, uint32_t symbolBytes);
 
  private:
-  bool add(const uint8_t* coefficients, const uint8_t* payload);
+  /** Takes a symbol of the right lengths in; true when it was innovative. */
+  virtual bool add(const uint8_t* coefficients, const uint8_t* payload) = 0;
 
-  Keeps keeps_ = Keeps::kTransform;
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
 };
 
 }  // namespace detail
@@ -168,35 +229,124 @@ class Encoder {
 };
 
 /**
- * Recovers the source symbols. Arriving payloads are only stored; coefficient vectors are eliminated at once, so that
- * the rank and the determined symbols are always known. `read` multiplies: its cost is `rank` multiply-adds a byte for
- * a symbol that did not come as it is, and a copy for one that did; reading a symbol again costs the same again.
+ * Recovers the source symbols. Coefficient vectors are eliminated as they come, so that the rank and the determined
+ * symbols are always known; payloads are stored, and multiplied in batches as they come. Each symbol is computed once,
+ * however often it is read. Costs: README.md.
  */
-class Decoder : public detail::Collector {
+class Decoder final : public detail::Collector {
  public:
   /** Called once, before all else. */
   Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
+  /** Forgets all symbols and keeps the memory: ready for another generation of the same shape. */
+  void reset() { solver_.reset(); }
+  uint32_t rank() const { return static_cast<uint32_t>(solver_.rank()); }
   /** Sets `decoded` to whether source symbol `index` is determined. */
   Status isDecoded(uint32_t index, bool& decoded) const;
   /** Source symbols `firstIndex` .. `firstIndex + count - 1` into `out`; misuse when one is not determined. */
   Status read(uint32_t firstIndex, uint32_t count, Bytes out) const;
+  /** Where source symbol `index` lies until the next call that adds or resets; misuse when it is not determined. */
+  Status symbol(uint32_t index, const uint8_t*& bytes) const;
 
  private:
-  const uint8_t* payloadOf(uint32_t index) const;
-  void solve(const uint16_t* symbols, size_t count, uint32_t firstIndex, uint8_t* out) const;
+  bool add(const uint8_t* coefficients, const uint8_t* payload) override;
+
+  /** Reading computes what is not computed yet: nothing that a caller could see. */
+  mutable detail::Solver solver_;
 };
 
 /** Makes fresh coded symbols from received ones, their coefficient vectors expressed on the source symbols. */
-class Recoder : public detail::Collector {
+class Recoder final : public detail::Collector {
  public:
   /** Called once, before all else. */
   Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
+  uint32_t rank() const { return static_cast<uint32_t>(elimination_.rank()); }
   /**
    * Combines the held symbols, in the order they came, with the `rank()` multipliers that `seed` stands for:
    * the vector in `outCoefficients` (symbolCount bytes), the payload in `outPayload` (symbolBytes bytes).
    * Misuse at rank 0.
    */
   Status recode(uint32_t seed, Bytes outCoefficients, Bytes outPayload) const;
+
+ private:
+  bool add(const uint8_t* coefficients, const uint8_t* payload) override;
+
+  const Engine* engine_ = nullptr;
+  detail::Elimination elimination_;
+  detail::Rows payloads_;
+  detail::Rows vectors_;
+};
+
+/**
+ * Coded symbols over a block of many source symbols (1..65536), to repair what a receiver is missing of it. A seed
+ * stands for `symbolCount` coefficients by the same rule as in a generation.
+ */
+class RepairEncoder final {
+ public:
+  /** Called once, before all else. Unset source symbols are zero. */
+  Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
+  /** As Encoder::setSymbols. */
+  Status setSymbols(uint32_t firstIndex, ConstBytes bytes);
+  /** As Encoder::encodeSeeds. Costs symbolCount x symbolBytes multiply-adds a seed; four at a time share a pass. */
+  Status encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const;
+  uint32_t symbolCount() const { return symbolCount_; }
+  uint32_t symbolBytes() const { return symbolBytes_; }
+
+ private:
+  const Engine* engine_ = nullptr;
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
+  detail::Rows sources_;
+  /** Scratch: the coefficients of a pass. */
+  mutable detail::Rows coefficients_;
+};
+
+/**
+ * Repairs a block: source symbols come as they are until few are missing, then coded symbols, and late source symbols
+ * among them. Known symbols are taken off the coded ones as they come, four to a pass; the missing ones are a
+ * generation of their own. Costs and the choice of block size: README.md.
+ */
+class RepairDecoder final {
+ public:
+  /** Called once, before all else. */
+  Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
+  /** Sets `innovative` to whether source symbol `index` was missing. `payload` has symbolBytes bytes. */
+  Status addSource(uint32_t index, ConstBytes payload, bool& innovative);
+  /** The coded symbol of `seed`. Misuse ("missing") while more than kRepairMissingMax source symbols are missing. */
+  Status addSeeded(uint32_t seed, ConstBytes payload, bool& innovative);
+  /** Innovative symbols that are still to come; at 0 every symbol is determined. */
+  uint32_t missingCount() const;
+  Status isDecoded(uint32_t index, bool& decoded) const;
+  /** As Decoder::read. */
+  Status read(uint32_t firstIndex, uint32_t count, Bytes out);
+  /** As Decoder::symbol. */
+  Status symbol(uint32_t index, const uint8_t*& bytes);
+  uint32_t symbolCount() const { return symbolCount_; }
+  uint32_t symbolBytes() const { return symbolBytes_; }
+
+ private:
+  static constexpr size_t kPendingMax = 4;
+
+  Status startCoded();
+  bool addToSolver(const uint8_t* coefficients, const uint8_t* payload);
+  void takeKnownOffPending();
+  bool determines(uint32_t index) const;
+
+  const Engine* engine_ = nullptr;
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
+  uint32_t knownCount_ = 0;
+  /** True once a coded symbol came: `missing_` is fixed then. */
+  bool hasCoded_ = false;
+  uint32_t missingCount_ = 0;
+  uint32_t missing_[kRepairMissingMax] = {};
+  detail::Rows sources_;
+  /** For each source symbol: 0 known, else one more than its place in `missing_`; kUnknown before that is fixed. */
+  detail::Rows states_;
+  /** Coefficients of coded symbols from which the known ones are still to be taken off, and their payloads. */
+  detail::Rows coefficients_;
+  uint8_t* pending_[kPendingMax] = {};
+  size_t pendingCount_ = 0;
+  detail::Solver solver_;
 };
 
 }  // namespace tributary

@@ -14,30 +14,6 @@
 namespace tributary {
 namespace {
 
-struct Matrices {
-  uint64_t of[256];
-};
-
-/** Bit j of byte 7 - i says whether input bit j takes part in output bit i. */
-constexpr uint64_t matrixOf(uint8_t factor) {
-  uint64_t matrix = 0;
-  for (unsigned j = 0; j < 8; j++) {
-    const unsigned image = gf256::multiply(factor, static_cast<uint8_t>(1u << j));
-    for (unsigned i = 0; i < 8; i++) {
-      matrix |= static_cast<uint64_t>((image >> i) & 1) << (8 * (7 - i) + j);
-    }
-  }
-  return matrix;
-}
-
-constexpr Matrices makeMatrices() {
-  Matrices matrices{};
-  for (unsigned factor = 0; factor < 256; factor++) matrices.of[factor] = matrixOf(static_cast<uint8_t>(factor));
-  return matrices;
-}
-
-constexpr Matrices kMatrices = makeMatrices();
-
 struct Gfni512 {
   using Vector = __m512i;
   using Split = __m512i;
@@ -45,7 +21,7 @@ struct Gfni512 {
   static constexpr size_t kWidth = 64;
   static constexpr int kSourcesPerStep = 2;
   static constexpr int kOutputs = 4;
-  static constexpr int kVectors[] = {0, 8, 4, 4, 4};
+  static constexpr int kVectors[] = {0, 4, 4, 4, 4};
 
   static TRIBUTARY_INLINE Vector zero() { return _mm512_setzero_si512(); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
@@ -60,7 +36,7 @@ struct Gfni512 {
   static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return _mm512_xor_si512(a, b); }
   static TRIBUTARY_INLINE Split split(Vector vector) { return vector; }
   static TRIBUTARY_INLINE Factor factor(uint8_t coefficient) {
-    return _mm512_set1_epi64(static_cast<int64_t>(kMatrices.of[coefficient]));
+    return _mm512_set1_epi64(static_cast<int64_t>(gf256::kBitMatrices.of[coefficient]));
   }
   static TRIBUTARY_INLINE Vector multiplyAdd(Vector sum, Factor factor, Split part) {
     return add(sum, _mm512_gf2p8affine_epi64_epi8(part, factor, 0));
@@ -78,7 +54,8 @@ bool isSupported() {
 
 }  // namespace
 
-extern const Engine kEngineGfni512 = {"gfni512", isSupported, multiplyBlocked<Gfni512>};
+extern const Engine kEngineGfni512 = {"gfni512", isSupported, multiplyBlocked<Gfni512>, combineRowsBlocked<Gfni512>,
+                                    adoptRowBlocked<Gfni512>};
 
 }  // namespace tributary
 

@@ -1,0 +1,85 @@
+/**
+ * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
+ *
+ *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
+ *
+ *     --quick         the figures and few other shapes, about three minutes on two cores
+ *     --json FILE     every row, as an array (lab/src/bench/codec/rows.ts)
+ *     --picture FILE  writes FILE as .svg and as .png
+ *     --docs          writes the section `Codec` of docs/measurements.md and its picture
+ *
+ * Exit status: 0 measured (a figure under its floor is a result, not a failure), 1 could not measure, 2 bad option.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
+
+const USAGE = "usage: npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const DOCUMENT = path.join(root, "docs/measurements.md");
+const DOCUMENT_PICTURE = "images/codec";
+
+function parseOptions(args) {
+  try {
+    const { values, positionals } = parseArgs({
+      args, allowPositionals: true,
+      options: { quick: { type: "boolean", default: false }, json: { type: "string" }, picture: { type: "string" }, docs: { type: "boolean", default: false } },
+    });
+    return positionals.length === 1 && positionals[0] === "codec" ? values : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Chromium is a runtime to measure in, not a condition: without it the bench goes on. */
+async function setUpAll(print) {
+  await setUp({ compiler: true, print });
+  await setUp({ browser: true, print: () => undefined }).catch((error) => {
+    if (!(error instanceof SetupError)) throw error;
+    print(`bench: ${error.message}`);
+  });
+}
+
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist/bench/codec", `${name}.js`)).href);
+
+/** Relative to where the person typed the command. */
+const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
+
+async function writePicture(run, base) {
+  const { renderPicture } = await import("./codec/picture.mjs");
+  const { svg, png } = await renderPicture(run);
+  mkdirSync(path.dirname(base), { recursive: true });
+  writeFileSync(`${base}.svg`, svg);
+  writeFileSync(`${base}.png`, png);
+}
+
+async function writeDocument(run) {
+  const { markdownSection, withSection } = await loadCompiled("report");
+  const document = existsSync(DOCUMENT) ? readFileSync(DOCUMENT, "utf8") : "# Measurements\n\nWhat was measured, on which machine, by which command.\n";
+  await writePicture(run, path.join(path.dirname(DOCUMENT), DOCUMENT_PICTURE));
+  writeFileSync(DOCUMENT, withSection(document, markdownSection(run, `${DOCUMENT_PICTURE}.png`)));
+}
+
+async function main() {
+  const args = process.argv.slice(2);
+  const options = parseOptions(args);
+  if (!options) {
+    console.error(`${USAGE}; got ${args.join(" ")}`);
+    return 2;
+  }
+  const print = console.log;
+  await setUpAll(print);
+  const { prepareContenders } = await import("./codec/setup.mjs");
+  const tools = await prepareContenders(print);
+  const { runCodecBench } = await loadCompiled("bench");
+  const { terminalTable } = await loadCompiled("report");
+  const run = await runCodecBench({ tools, quick: options.quick, command: `npm run bench -- ${args.join(" ")}`, print });
+  print(`\n${terminalTable(run.figures)}\n`);
+  if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(run.rows, null, 1)}\n`);
+  if (options.picture) await writePicture(run, fileOf(options.picture).replace(/\.(svg|png)$/, ""));
+  if (options.docs) await writeDocument(run);
+  return 0;
+}
+
+await runMain(main);

@@ -1,0 +1,192 @@
+/**
+ * The figures that the codec is to reach, and what a run says of each. Pure: samples in, values out. A figure whose
+ * cases were not measured here has no value; nothing is estimated.
+ */
+import { ADDON_BATCHES, BATCH, ISAL_BATCH, ISAL_BEST_PATHS, RLNC_SHAPES, type Request } from "./cases";
+import { GroupSamples, median, outputBytesPerSec, speedRatio, type Measured } from "./samples";
+
+export interface Figure {
+  readonly what: string;
+  /** `x`: a ratio, more is better; `us` and `ms`: times, less is better. */
+  readonly unit: "x" | "us" | "ms";
+  /** undefined: not measured here. */
+  readonly value: number | undefined;
+  readonly floor: number;
+  readonly aim: number;
+  /** What a reader must know to weigh the value. */
+  readonly note: string;
+}
+
+export type Verdict = "aim met" | "floor met" | "NOT MET" | "not measured";
+
+export function verdictOf({ unit, value, floor, aim }: Figure): Verdict {
+  if (value === undefined) return "not measured";
+  const reaches = (limit: number): boolean => (unit === "x" ? value >= limit : value <= limit);
+  return reaches(aim) ? "aim met" : reaches(floor) ? "floor met" : "NOT MET";
+}
+
+type Groups = ReadonlyMap<string, GroupSamples>;
+
+const ratio = (a: Measured | undefined, b: Measured | undefined): number | undefined => (a && b ? speedRatio(a, b) : undefined);
+const secondsOf = (measured: Measured | undefined, unit: number): number | undefined => (measured ? median(measured.seconds) * unit : undefined);
+const times = (value: number | undefined): string => (value === undefined ? "not measured" : `${value.toFixed(2)}x`);
+const megabytes = (measured: Measured | undefined): string => (measured ? `${Math.round(outputBytesPerSec(measured) / 1e6).toLocaleString("en")} MB/s` : "not measured");
+
+/** Cases of one group, by short names. */
+class View {
+  constructor(private readonly samples: GroupSamples) {}
+
+  ours(request: Request, outputs: number, path?: string): Measured | undefined {
+    return this.samples.fastest({ runner: "native", contender: "ours", request, outputs, ...(path ? { path } : {}) });
+  }
+
+  isaL(request: Request, outputs: number, path: string | readonly string[] = ISAL_BEST_PATHS): Measured | undefined {
+    return this.samples.fastest({ contender: "isa-l", request, outputs, path });
+  }
+
+  crate(contender: string, request: Request): Measured | undefined {
+    return this.samples.fastest({ contender, request });
+  }
+
+  chromium(path: string, request: Request, outputs: number): Measured | undefined {
+    return this.samples.fastest({ runner: "chromium", path, request, outputs });
+  }
+
+  addon(outputs: number): Measured | undefined {
+    return this.samples.fastest({ runner: "addon", outputs });
+  }
+}
+
+function encodeFigures(key: View, large: View): Figure[] {
+  const [one, batch] = [key.ours("encode", 1), key.ours("encode", BATCH)];
+  const six = key.isaL("encode", ISAL_BATCH);
+  const largeSix = large.isaL("encode", ISAL_BATCH);
+  const isaLPath = six?.case.path === "best" ? "its own choice of path" : `its path ${six?.case.path ?? "?"}`;
+  return [
+    {
+      what: "encode 24 x 1,400, 1 output, over ISA-L with 1", unit: "x", floor: 1.6, aim: 1.75, value: ratio(one, key.isaL("encode", 1)),
+      note: `${megabytes(one)}; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
+    },
+    {
+      what: `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`, unit: "x", floor: 1.2, aim: 1.35, value: ratio(batch, six),
+      note: `${megabytes(batch)}; with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
+    },
+    {
+      what: `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`, unit: "x", floor: 1.15, aim: 1.25, value: ratio(large.ours("encode", BATCH), largeSix),
+      note: `${megabytes(large.ours("encode", BATCH))}; with 4 outputs ${times(ratio(large.ours("encode", 4), largeSix))}`,
+    },
+    {
+      what: `AVX2 engine, 24 x 1,400, ${BATCH} outputs, over ISA-L's AVX2 path with ${ISAL_BATCH}`, unit: "x", floor: 0.95, aim: 1.1,
+      value: ratio(key.ours("encode", BATCH, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")), note: `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ${times(ratio(key.ours("encode", 4, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")))}`,
+    },
+    {
+      what: "encode 24 x 1,400 over the rlnc crate", unit: "x", floor: 15, aim: 18, value: ratio(batch, key.crate("rlnc", "encode")),
+      note: `${BATCH} outputs; with 1 ${times(ratio(one, key.crate("rlnc", "encode")))}; rlnc ${megabytes(key.crate("rlnc", "encode"))}`,
+    },
+  ];
+}
+
+function rlncNote(groups: Groups): string {
+  const parts = RLNC_SHAPES.flatMap(([g, symbolBytes]) => {
+    const samples = groups.get(`encode ${g} x ${symbolBytes.toLocaleString("en")} against rlnc`);
+    const view = samples && new View(samples);
+    const value = view && ratio(view.ours("encode", BATCH), view.crate("rlnc", "encode"));
+    return value === undefined ? [] : [`${g} x ${symbolBytes.toLocaleString("en")} ${value.toFixed(1)}x`];
+  });
+  return parts.join(", ");
+}
+
+function decodeFigures(key: View, medium: View, large: View): Figure[] {
+  const decoded = key.ours("decode", 24);
+  return [
+    { what: "decode 24 x 1,400 over the rlnc crate", unit: "x", floor: 13, aim: 16, value: ratio(decoded, key.crate("rlnc", "decode")), note: `${megabytes(decoded)}; rlnc ${megabytes(key.crate("rlnc", "decode"))}` },
+    { what: "decode 24 x 1,400 over ISA-L invert + encode", unit: "x", floor: 5, aim: 6, value: ratio(decoded, key.isaL("decode", 24)), note: `ISA-L ${megabytes(key.isaL("decode", 24))}` },
+    { what: "decode 64 x 1,400 over raptorq", unit: "x", floor: 10, aim: 12, value: ratio(medium.ours("decode", 64), medium.crate("raptorq", "decode")), note: `${megabytes(medium.ours("decode", 64))}; raptorq ${megabytes(medium.crate("raptorq", "decode"))}` },
+    { what: "decode 128 x 4,096 over raptorq", unit: "x", floor: 1.7, aim: 2.2, value: ratio(large.ours("decode", 128), large.crate("raptorq", "decode")), note: `${megabytes(large.ours("decode", 128))}; raptorq ${megabytes(large.crate("raptorq", "decode"))}` },
+  ];
+}
+
+function wasmFigures(encode: View, decode: View): Figure[] {
+  const modules = [
+    { name: "plain SIMD", path: "simd128", encode: [0.27, 0.33], decode: [1.8, 2.2] },
+    { name: "relaxed SIMD", path: "relaxed-simd", encode: [0.38, 0.5], decode: [2.3, 3.2] },
+  ] as const;
+  return [
+    ...modules.map(({ name, path, encode: [floor, aim] }): Figure => {
+      const measured = encode.chromium(path, "encode", BATCH);
+      return { what: `WASM encode in Chromium, 24 x 1,400, over ISA-L's AVX2 path with ${ISAL_BATCH}: ${name}`, unit: "x", floor, aim, value: ratio(measured, encode.isaL("encode", ISAL_BATCH, "avx2")), note: `${megabytes(measured)}, copies in and out included` };
+    }),
+    ...modules.map(({ name, path, decode: [floor, aim] }): Figure => {
+      const measured = decode.chromium(path, "decode", 24);
+      return { what: `WASM decode in Chromium, 24 x 1,400, over the rlnc crate run natively: ${name}`, unit: "x", floor, aim, value: ratio(measured, decode.crate("rlnc", "decode")), note: megabytes(measured) };
+    }),
+  ];
+}
+
+/** Of the modules that Chromium can run, the one it would be given. */
+function fastestInChromium(samples: GroupSamples, request: Request): Measured | undefined {
+  return samples.fastest({ runner: "chromium", request });
+}
+
+function lastPacketFigures(last: GroupSamples): Figure[] {
+  const native = new View(last).ours("decode-last", 24);
+  const wasm = fastestInChromium(last, "decode-last");
+  return [
+    { what: "work left after the last packet, 24 x 1,400: native", unit: "us", floor: 6, aim: 4, value: secondsOf(native, 1e6), note: `engine ${native?.case.path ?? "?"}` },
+    { what: "work left after the last packet, 24 x 1,400: WASM in Chromium", unit: "us", floor: 60, aim: 40, value: secondsOf(wasm, 1e6), note: `module ${wasm?.case.path ?? "?"}` },
+  ];
+}
+
+function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Figure[] {
+  const addon = new View(groups.addon);
+  const [batch, larger] = ADDON_BATCHES.map((outputs) => ratio(addon.addon(outputs), addon.ours("encode", outputs)));
+  const repair = fastestInChromium(groups.repair, "repair");
+  const arrival = secondsOf(fastestInChromium(groups.repair, "repair-arrival"), 1e3);
+  return [
+    { what: "through the Node addon, batches of 268,800 bytes, over the C++ core", unit: "x", floor: 0.85, aim: 0.95, value: batch, note: `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 4 batches in flight; batches of 1,075,200 bytes ${times(larger)}` },
+    { what: "whole-chunk repair, 1,430 x 1,100, 29 missing, WASM in Chromium, after the last packet", unit: "ms", floor: 6, aim: 3, value: secondsOf(repair, 1e3), note: arrival === undefined ? "" : `work on arrival, apart: ${arrival.toFixed(1)} ms in all` },
+  ];
+}
+
+interface Cliff {
+  readonly ratio: number;
+  readonly where: string;
+}
+
+/** Rates along one line of the grid; the worst point against the geometric mean of its two neighbours. */
+function worstOf(line: readonly { at: string; rate: number }[]): Cliff[] {
+  return line.slice(1, -1).map(({ at, rate }, index) => ({ where: at, ratio: rate / Math.sqrt(line[index]!.rate * line[index + 2]!.rate) }));
+}
+
+/** Looks along both axes of the grid, in multiply-adds a second so that the axis itself does not slope. */
+export function findCliff(groups: readonly GroupSamples[]): Cliff | undefined {
+  const series = new Map<string, { at: string; rate: number; along: number }[]>();
+  for (const { case: c, seconds } of groups.flatMap((group) => group.all())) {
+    if (c.contender !== "ours") continue;
+    const point = { at: `${c.request} ${c.g} x ${c.symbolBytes}, ${c.runner} ${c.path}`, rate: (c.outputs * c.symbolBytes * c.g) / median(seconds) };
+    for (const [fixed, along] of [[`g ${c.g}`, c.symbolBytes], [`bytes ${c.symbolBytes}`, c.g]] as const) {
+      const key = `${c.runner} ${c.path} ${c.request} ${fixed}`;
+      series.set(key, [...(series.get(key) ?? []), { ...point, along }]);
+    }
+  }
+  const all = [...series.values()].flatMap((line) => worstOf(line.sort((a, b) => a.along - b.along)));
+  return all.sort((a, b) => a.ratio - b.ratio)[0];
+}
+
+/** All figures of the issue, in its order. */
+export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
+  const groups: Groups = new Map(samples.map((group) => [group.name, group]));
+  const group = (name: string): GroupSamples => groups.get(name) ?? new GroupSamples(name, []);
+  const [key, decode] = [new View(group("encode 24 x 1,400")), new View(group("decode 24 x 1,400"))];
+  const encode = encodeFigures(key, new View(group("encode 128 x 4,096")));
+  const last = encode.at(-1)!;
+  const cliff = findCliff(samples.filter(({ name }) => name.startsWith("grid ")));
+  return [
+    ...encode.slice(0, -1), { ...last, note: [last.note, rlncNote(groups)].filter(Boolean).join("; ") },
+    ...decodeFigures(decode, new View(group("decode 64 x 1,400")), new View(group("decode 128 x 4,096"))),
+    ...wasmFigures(key, decode),
+    ...lastPacketFigures(group("decode 24 x 1,400, after the last packet")),
+    ...otherFigures({ addon: group("encode 24 x 1,400 through the addon"), repair: group("repair 1,430 x 1,100, 29 missing") }),
+    { what: "no cliff: worst point of the grid over the geometric mean of its neighbours", unit: "x", floor: 0.5, aim: 0.5, value: cliff?.ratio, note: cliff?.where ?? "" },
+  ];
+}

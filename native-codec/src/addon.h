@@ -1,0 +1,78 @@
+/**
+ * What the addon's files share: the environment's own data, errors, arguments, and the coders behind the classes. Only
+ * the addon*.cc files know Node. All of it is for the environment's own thread, but for `Held::coder` during a batch.
+ */
+#ifndef TRIBUTARY_ADDON_H_
+#define TRIBUTARY_ADDON_H_
+
+#include <napi.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "addon_executor.h"
+#include "tributary/codec.h"
+
+namespace tributary::addon {
+
+/** What one environment (the main thread or a worker) has of its own. */
+struct Environment {
+  Napi::FunctionReference errorClass;
+};
+
+/** A new CodecError(what, got, limit, message?). */
+Napi::Value makeError(Napi::Env env, const std::string& what, double got, double limit, const std::string& message = "");
+Napi::Value makeError(Napi::Env env, const Status& status);
+[[noreturn]] void fail(Napi::Env env, const std::string& what, double got, double limit,
+                       const std::string& message = "");
+[[noreturn]] void failOutOfMemory(Napi::Env env, uint64_t bytes);
+[[noreturn]] void failType(Napi::Env env, const char* what, const char* type);
+void check(Napi::Env env, const Status& status);
+
+/** An argument that must be an integer 0..2^32-1. */
+uint32_t u32Argument(const Napi::CallbackInfo& info, size_t position, const char* what);
+/** An argument that must be a Uint8Array; a detached one has no bytes. */
+Bytes bytesArgument(const Napi::CallbackInfo& info, size_t position, const char* what);
+std::span<const uint32_t> wordsArgument(const Napi::CallbackInfo& info, size_t position, const char* what);
+/** The engine that an argument names by its place among the available ones. */
+const Engine& engineArgument(const Napi::CallbackInfo& info, size_t position);
+
+/**
+ * A coder and the batches on it. A batch shares ownership, so that the memory outlives the JavaScript object. `turn` is
+ * shared with the executor, which runs one batch at a time of those that have the same turn.
+ */
+template <class Coder>
+struct Held {
+  Coder coder;
+  /** Batches submitted and not settled, and those of them that were not cancelled. */
+  uint32_t batches = 0;
+  uint32_t wanted = 0;
+  std::shared_ptr<Turn> turn;
+};
+
+template <class Coder>
+std::shared_ptr<Held<Coder>> makeHeld(Napi::Env env, const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes) {
+  std::shared_ptr<Held<Coder>> held;
+  try {
+    held = std::make_shared<Held<Coder>>();
+    held->turn = std::make_shared<Turn>();
+  } catch (const std::bad_alloc&) {
+    failOutOfMemory(env, sizeof(Held<Coder>));
+  }
+  check(env, held->coder.initialize(engine, symbolCount, symbolBytes));
+  return held;
+}
+
+/** The coder behind a JavaScript Encoder or Decoder; fails when `value` is something else or was freed. */
+std::shared_ptr<Held<Encoder>> heldEncoder(Napi::Env env, Napi::Value value);
+std::shared_ptr<Held<Decoder>> heldDecoder(Napi::Env env, Napi::Value value);
+
+void defineCoders(Napi::Env env, Napi::Object exports);
+void definePool(Napi::Env env, Napi::Object exports);
+
+}  // namespace tributary::addon
+
+#endif  // TRIBUTARY_ADDON_H_

@@ -1,0 +1,237 @@
+/** The classes Encoder, Decoder and Recoder: protocol's Codec, call for call, on the environment's own thread. */
+#include <utility>
+
+#include "addon.h"
+
+namespace tributary::addon {
+namespace {
+
+/** What a coder keeps outside the JavaScript heap, roughly: a hint to the garbage collector. */
+int64_t heldBytes(uint32_t symbolCount, uint32_t symbolBytes) {
+  return int64_t{symbolCount} * (symbolBytes + 2 * symbolCount) + 4096;
+}
+
+/** Owns one coder of the core until free() or until JavaScript drops the object. */
+template <class Self, class Coder>
+class Wrap : public Napi::ObjectWrap<Self> {
+ public:
+  explicit Wrap(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Self>(info) {
+    const Engine& engine = engineArgument(info, 0);
+    symbolCount_ = u32Argument(info, 1, "symbolCount");
+    symbolBytes_ = u32Argument(info, 2, "symbolBytes");
+    std::shared_ptr<Held<Coder>> held = makeHeld<Coder>(info.Env(), engine, symbolCount_, symbolBytes_);
+    info.This().As<Napi::Object>().TypeTag(&Self::kTypeTag);
+    held_ = std::move(held);
+    adjustExternalMemory(info.Env(), 1);
+  }
+
+  void Finalize(Napi::Env env) override { release(env); }
+
+  /** What is behind `value`, for a batch. */
+  static std::shared_ptr<Held<Coder>> heldBy(Napi::Env env, Napi::Value value) {
+    if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(env, "coder", Self::kName);
+    const auto& held = Self::Unwrap(value.As<Napi::Object>())->held_;
+    if (held == nullptr) fail(env, "freed", 0, 0, "used after free()");
+    return held;
+  }
+
+ protected:
+  /** For calls that change nothing, which may run beside batches that change nothing either. */
+  const Coder& reader(const Napi::CallbackInfo& info) const {
+    if (held_ == nullptr) fail(info.Env(), "freed", 0, 0, "used after free()");
+    return held_->coder;
+  }
+
+  Coder& coder(const Napi::CallbackInfo& info) {
+    reader(info);
+    refuseInFlight(info.Env(), held_->batches);
+    return held_->coder;
+  }
+
+  /** Cancelled batches keep the memory until they have stopped. */
+  void free(const Napi::CallbackInfo& info) {
+    if (held_ != nullptr) refuseInFlight(info.Env(), held_->wanted);
+    release(info.Env());
+  }
+
+  /** For getters: unlike methods they can be called on an object of another class, which `this` then is not. */
+  static void checkReceiver(const Napi::CallbackInfo& info) {
+    if (!info.This().As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(info.Env(), "this", Self::kName);
+  }
+  Napi::Value symbolCount(const Napi::CallbackInfo& info) {
+    checkReceiver(info);
+    return number(info, symbolCount_);
+  }
+  Napi::Value symbolBytes(const Napi::CallbackInfo& info) {
+    checkReceiver(info);
+    return number(info, symbolBytes_);
+  }
+
+  static Napi::Value number(const Napi::CallbackInfo& info, uint32_t value) {
+    return Napi::Number::New(info.Env(), value);
+  }
+
+ private:
+  static void refuseInFlight(Napi::Env env, uint32_t batches) {
+    if (batches == 0) return;
+    fail(env, "batchesInFlight", batches, 0,
+         "in use: got " + std::to_string(batches) + " batches in flight on this coder, limit 0: await or cancel them first");
+  }
+
+  void release(Napi::Env env) {
+    if (held_ == nullptr) return;
+    adjustExternalMemory(env, -1);
+    held_.reset();
+  }
+
+  void adjustExternalMemory(Napi::Env env, int sign) {
+    Napi::MemoryManagement::AdjustExternalMemory(env, sign * heldBytes(symbolCount_, symbolBytes_));
+  }
+
+  uint32_t symbolCount_ = 0;
+  uint32_t symbolBytes_ = 0;
+  std::shared_ptr<Held<Coder>> held_;
+};
+
+class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
+ public:
+  using Wrap::Wrap;
+  static constexpr const char* kName = "Encoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 1};
+
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod("setSymbols", &EncoderWrap::setSymbols),
+                        InstanceMethod("encodeSeeds", &EncoderWrap::encodeSeeds),
+                        InstanceMethod("encodeVector", &EncoderWrap::encodeVector),
+                        InstanceMethod("free", &EncoderWrap::free),
+                        InstanceAccessor("symbolCount", &EncoderWrap::symbolCount, nullptr),
+                        InstanceAccessor("symbolBytes", &EncoderWrap::symbolBytes, nullptr)});
+  }
+
+ private:
+  void setSymbols(const Napi::CallbackInfo& info) {
+    Encoder& encoder = coder(info);
+    const uint32_t firstIndex = u32Argument(info, 0, "firstIndex");
+    check(info.Env(), encoder.setSymbols(firstIndex, bytesArgument(info, 1, "bytes")));
+  }
+  void encodeSeeds(const Napi::CallbackInfo& info) {
+    const Encoder& encoder = reader(info);
+    const auto seeds = wordsArgument(info, 0, "seeds");
+    check(info.Env(), encoder.encodeSeeds(seeds, bytesArgument(info, 1, "out")));
+  }
+  void encodeVector(const Napi::CallbackInfo& info) {
+    const Encoder& encoder = reader(info);
+    const Bytes coefficients = bytesArgument(info, 0, "coefficients");
+    check(info.Env(), encoder.encodeVector(coefficients, bytesArgument(info, 1, "out")));
+  }
+};
+
+/** What decoder and recoder have in common: they take symbols in and count degrees of freedom. */
+template <class Self, class Coder>
+class CollectorWrap : public Wrap<Self, Coder> {
+ public:
+  using Wrap<Self, Coder>::Wrap;
+
+ protected:
+  Napi::Value rank(const Napi::CallbackInfo& info) {
+    this->checkReceiver(info);
+    return this->number(info, this->coder(info).rank());
+  }
+
+  Napi::Value addSystematic(const Napi::CallbackInfo& info) {
+    Coder& coder = this->coder(info);
+    const uint32_t index = u32Argument(info, 0, "index");
+    bool innovative = false;
+    check(info.Env(), coder.addSystematic(index, bytesArgument(info, 1, "payload"), innovative));
+    return Napi::Boolean::New(info.Env(), innovative);
+  }
+  Napi::Value addSeeded(const Napi::CallbackInfo& info) {
+    Coder& coder = this->coder(info);
+    const uint32_t seed = u32Argument(info, 0, "seed");
+    bool innovative = false;
+    check(info.Env(), coder.addSeeded(seed, bytesArgument(info, 1, "payload"), innovative));
+    return Napi::Boolean::New(info.Env(), innovative);
+  }
+  Napi::Value addVector(const Napi::CallbackInfo& info) {
+    Coder& coder = this->coder(info);
+    const Bytes coefficients = bytesArgument(info, 0, "coefficients");
+    bool innovative = false;
+    check(info.Env(), coder.addVector(coefficients, bytesArgument(info, 1, "payload"), innovative));
+    return Napi::Boolean::New(info.Env(), innovative);
+  }
+};
+
+class DecoderWrap : public CollectorWrap<DecoderWrap, Decoder> {
+ public:
+  using CollectorWrap::CollectorWrap;
+  static constexpr const char* kName = "Decoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 2};
+
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod("addSystematic", &DecoderWrap::addSystematic),
+                        InstanceMethod("addSeeded", &DecoderWrap::addSeeded),
+                        InstanceMethod("addVector", &DecoderWrap::addVector),
+                        InstanceMethod("isDecoded", &DecoderWrap::isDecoded),
+                        InstanceMethod("read", &DecoderWrap::read),
+                        InstanceMethod("free", &DecoderWrap::free),
+                        InstanceAccessor("rank", &DecoderWrap::rank, nullptr),
+                        InstanceAccessor("symbolCount", &DecoderWrap::symbolCount, nullptr),
+                        InstanceAccessor("symbolBytes", &DecoderWrap::symbolBytes, nullptr)});
+  }
+
+ private:
+  Napi::Value isDecoded(const Napi::CallbackInfo& info) {
+    const Decoder& decoder = coder(info);
+    bool decoded = false;
+    check(info.Env(), decoder.isDecoded(u32Argument(info, 0, "index"), decoded));
+    return Napi::Boolean::New(info.Env(), decoded);
+  }
+  void read(const Napi::CallbackInfo& info) {
+    const Decoder& decoder = coder(info);
+    const uint32_t firstIndex = u32Argument(info, 0, "firstIndex");
+    const uint32_t count = u32Argument(info, 1, "count");
+    check(info.Env(), decoder.read(firstIndex, count, bytesArgument(info, 2, "out")));
+  }
+};
+
+class RecoderWrap : public CollectorWrap<RecoderWrap, Recoder> {
+ public:
+  using CollectorWrap::CollectorWrap;
+  static constexpr const char* kName = "Recoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 3};
+
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod("addSystematic", &RecoderWrap::addSystematic),
+                        InstanceMethod("addSeeded", &RecoderWrap::addSeeded),
+                        InstanceMethod("addVector", &RecoderWrap::addVector),
+                        InstanceMethod("recode", &RecoderWrap::recode),
+                        InstanceMethod("free", &RecoderWrap::free),
+                        InstanceAccessor("rank", &RecoderWrap::rank, nullptr),
+                        InstanceAccessor("symbolCount", &RecoderWrap::symbolCount, nullptr),
+                        InstanceAccessor("symbolBytes", &RecoderWrap::symbolBytes, nullptr)});
+  }
+
+ private:
+  void recode(const Napi::CallbackInfo& info) {
+    const Recoder& recoder = coder(info);
+    const uint32_t seed = u32Argument(info, 0, "seed");
+    const Bytes outCoefficients = bytesArgument(info, 1, "outCoefficients");
+    check(info.Env(), recoder.recode(seed, outCoefficients, bytesArgument(info, 2, "outPayload")));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Held<Encoder>> heldEncoder(Napi::Env env, Napi::Value value) { return EncoderWrap::heldBy(env, value); }
+std::shared_ptr<Held<Decoder>> heldDecoder(Napi::Env env, Napi::Value value) { return DecoderWrap::heldBy(env, value); }
+
+void defineCoders(Napi::Env env, Napi::Object exports) {
+  exports["Encoder"] = EncoderWrap::define(env);
+  exports["Decoder"] = DecoderWrap::define(env);
+  exports["Recoder"] = RecoderWrap::define(env);
+}
+
+}  // namespace tributary::addon

@@ -1,0 +1,208 @@
+/** Executor: one mutex for all lanes. A batch takes tens of microseconds and more, a visit here well under one. */
+#include "addon_executor.h"
+
+#include <csignal>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace tributary::addon {
+namespace {
+
+/** Neither has a destructor that could run while threads still use it: process.exit() joins nothing. */
+std::mutex& sharedMutex() {
+  static std::mutex& mutex = *new std::mutex;
+  return mutex;
+}
+std::weak_ptr<Executor>& sharedExecutor() {
+  static std::weak_ptr<Executor>& executor = *new std::weak_ptr<Executor>;
+  return executor;
+}
+
+/**
+ * Waking the event loop costs microseconds, so a finished task waits for up to this many others to be reported with
+ * them, as long as the lane has enough waiting to keep its threads busy.
+ */
+constexpr size_t kReportedTogether = 4;
+
+size_t overlap(const Claim& a, const Claim& b) {
+  if (!a.writes && !b.writes) return 0;
+  const auto from = std::max(reinterpret_cast<uintptr_t>(a.data), reinterpret_cast<uintptr_t>(b.data));
+  const auto to = std::min(reinterpret_cast<uintptr_t>(a.data) + a.length, reinterpret_cast<uintptr_t>(b.data) + b.length);
+  return to > from ? to - from : 0;
+}
+
+/** Signals are the main thread's: a thread started while this lives has them blocked. */
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+std::shared_ptr<Executor> Executor::shared() {
+  const std::lock_guard lock(sharedMutex());
+  std::shared_ptr<Executor> executor = sharedExecutor().lock();
+  if (executor == nullptr) {
+    executor = std::make_shared<Executor>();
+    sharedExecutor() = executor;
+  }
+  return executor;
+}
+
+Executor::~Executor() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  posted_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+size_t Executor::claim(const std::vector<Claim>& claims) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < claims.size(); i++) {
+    size_t bytes = 0;
+    for (const Claim& held : claims_) bytes = std::max(bytes, overlap(claims[i], held));
+    for (size_t other = 0; other < i; other++) bytes = std::max(bytes, overlap(claims[i], claims[other]));
+    if (bytes > 0) return bytes;
+  }
+  claims_.insert(claims_.end(), claims.begin(), claims.end());
+  return 0;
+}
+
+void Executor::release(const std::vector<Claim>& claims) {
+  const std::lock_guard lock(mutex_);
+  for (const Claim& claim : claims) {
+    const auto same = [&claim](const Claim& held) {
+      return held.data == claim.data && held.length == claim.length && held.writes == claim.writes;
+    };
+    const auto found = std::find_if(claims_.begin(), claims_.end(), same);
+    if (found == claims_.end()) continue;
+    *found = claims_.back();
+    claims_.pop_back();
+  }
+}
+
+/** Throws std::system_error when the system has no thread to give. */
+void Executor::startThread() {
+  const BlockedSignals blocked;
+  threads_.reserve(threads_.size() + 1);
+  threads_.emplace_back([this] { work(); });
+}
+
+void Executor::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    Lane* lane = nullptr;
+    Task* task = take(lock, lane);
+    if (task == nullptr) continue;
+    const std::shared_ptr<Turn> turn = task->turn;
+    if (turn != nullptr) turn->taken = true;
+    lane->running_++;
+    if (queued_ > 0 && waiting_ > 0) posted_.notify_one();
+    lock.unlock();
+    task->run();
+    lock.lock();
+    if (turn != nullptr) turn->taken = false;
+    lane->running_--;
+    lane->done_.push_back(task);
+    if (lane->done_.size() >= kReportedTogether || lane->waiting_.size() < 2 * lane->threads_) lane->report();
+    finished_.notify_all();
+  }
+}
+
+/** The next task of the lane whose turn it is; waits and returns nullptr when there is none. */
+Task* Executor::take(std::unique_lock<std::mutex>& lock, Lane*& lane) {
+  for (size_t tried = 0; tried < lanes_.size(); tried++) {
+    lane = lanes_[nextLane_++ % lanes_.size()];
+    if (Task* task = lane->next(); task != nullptr) return task;
+  }
+  waiting_++;
+  posted_.wait(lock);
+  waiting_--;
+  return nullptr;
+}
+
+Lane::Lane(std::shared_ptr<Executor> executor, size_t threads, std::function<void()> notify)
+    : executor_(std::move(executor)), threads_(threads), notify_(std::move(notify)) {
+  const std::lock_guard lock(executor_->mutex_);
+  executor_->lanes_.push_back(this);
+}
+
+Lane::~Lane() {
+  drain();
+  const std::lock_guard lock(executor_->mutex_);
+  std::erase(executor_->lanes_, this);
+}
+
+bool Lane::post(Task* task) {
+  {
+    const std::lock_guard lock(executor_->mutex_);
+    const size_t most = (*std::max_element(executor_->lanes_.begin(), executor_->lanes_.end(), [](Lane* a, Lane* b) {
+      return a->threads_ < b->threads_;
+    }))->threads_;
+    if (executor_->queued_ >= executor_->waiting_ && executor_->threads_.size() < most) {
+      try {
+        executor_->startThread();
+      } catch (const std::system_error&) {
+        if (executor_->threads_.empty()) return false;
+      }
+    }
+    done_.reserve(done_.size() + running_ + waiting_.size() + 1);  // so that threads never allocate here
+    waiting_.push_back(task);
+    executor_->queued_++;
+  }
+  executor_->posted_.notify_one();
+  return true;
+}
+
+bool Lane::withdraw(Task* task) {
+  const std::lock_guard lock(executor_->mutex_);
+  const bool waited = std::erase(waiting_, task) > 0;
+  if (waited) executor_->queued_--;
+  if (!done_.empty()) report();
+  return waited;
+}
+
+void Lane::report() {
+  if (!std::exchange(notified_, true)) notify_();
+}
+
+std::vector<Task*> Lane::collect() {
+  const std::lock_guard lock(executor_->mutex_);
+  std::vector<Task*> next;
+  next.reserve(running_ + waiting_.size());
+  notified_ = false;
+  return std::exchange(done_, std::move(next));
+}
+
+void Lane::drain() {
+  std::unique_lock lock(executor_->mutex_);
+  executor_->queued_ -= waiting_.size();
+  waiting_.clear();
+  executor_->finished_.wait(lock, [this] { return running_ == 0; });
+}
+
+/** The first task that may run now. */
+Task* Lane::next() {
+  if (running_ >= threads_) return nullptr;
+  const auto mayRun = [](const Task* task) { return task->turn == nullptr || !task->turn->taken; };
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(), mayRun);
+  if (found == waiting_.end()) return nullptr;
+  Task* const task = *found;
+  waiting_.erase(found);
+  executor_->queued_--;
+  return task;
+}
+
+}  // namespace tributary::addon

@@ -1,0 +1,408 @@
+/**
+ * Pool: batches of coding on the executor's threads, each settling a promise on the environment's thread.
+ *
+ * Whose memory a batch uses: views of shared memory are used in place, as JavaScript can neither detach nor shrink it,
+ * and a reference keeps it alive. An ArrayBuffer could be detached and freed at any moment, so its bytes are copied:
+ * inputs when the batch is submitted, the output when it is settled, if the view still has its bytes then.
+ * Ranges in flight are claimed in the executor, so that no two batches of the process write the same bytes.
+ *
+ * A batch works in slices and looks between them whether it was cancelled, so that an ending environment, which must
+ * wait for it, waits for one slice.
+ */
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "addon.h"
+
+namespace tributary::addon {
+namespace {
+
+/** Coded or decoded symbols of a slice: the core's own pass over the sources. */
+constexpr size_t kSliceSymbols = 16;
+
+bool isGiven(Napi::Value value) { return !value.IsUndefined() && !value.IsNull(); }
+
+/** Bytes of a Uint8Array, and whether they are shared memory. */
+struct View {
+  Bytes bytes;
+  bool isShared = false;
+};
+
+View viewArgument(const Napi::CallbackInfo& info, size_t position, const char* what) {
+  View view = {bytesArgument(info, position, what), false};
+  napi_value buffer = nullptr;
+  bool isArrayBuffer = true;
+  napi_get_typedarray_info(info.Env(), info[position], nullptr, nullptr, nullptr, &buffer, nullptr);
+  napi_is_arraybuffer(info.Env(), buffer, &isArrayBuffer);
+  view.isShared = !isArrayBuffer;
+  return view;
+}
+
+std::vector<uint32_t> wordsCopy(const Napi::CallbackInfo& info, size_t position, const char* what) {
+  if (!isGiven(info[position])) return {};
+  const auto words = wordsArgument(info, position, what);
+  return {words.begin(), words.end()};
+}
+
+class Batch : public Task {
+ public:
+  /** Counts this batch on its coder. */
+  virtual void count(int batches, int wanted) = 0;
+  virtual Napi::Value result(Napi::Env env) = 0;
+
+  /** An input: in place, or a copy. */
+  ConstBytes borrow(const Napi::CallbackInfo& info, size_t position, const char* what) {
+    const View view = viewArgument(info, position, what);
+    if (!view.isShared) {
+      copies_.emplace_back(view.bytes.begin(), view.bytes.end());
+      return copies_.back();
+    }
+    keep(info, position, view.bytes, false);
+    return view.bytes;
+  }
+
+  /** The output: in place, or memory of our own that `deliver` copies from. */
+  void borrowOut(const Napi::CallbackInfo& info, size_t position) {
+    const View view = viewArgument(info, position, "out");
+    keep(info, position, view.bytes, true);
+    out = view.bytes;
+    outView_ = kept_.size() - 1;
+    if (view.isShared) return;
+    staged_.reset(new uint8_t[view.bytes.size()]);
+    out = {staged_.get(), view.bytes.size()};
+  }
+
+  /** Puts a staged output where the caller wants it, if that still exists. */
+  Status deliver(Napi::Env env) {
+    if (staged_ == nullptr) return {};
+    void* data = nullptr;
+    size_t length = 0;
+    napi_get_typedarray_info(env, kept_[outView_].Value(), nullptr, &length, &data, nullptr, nullptr);
+    if (data == nullptr) length = 0;
+    if (length != out.size()) return {Status::Code::kMisuse, "out", length, out.size()};
+    std::copy(out.begin(), out.end(), static_cast<uint8_t*>(data));
+    return {};
+  }
+
+  Napi::Value outValue() const { return kept_[outView_].Value(); }
+
+  uint32_t id = 0;
+  /** Set once the batch is under way. */
+  std::optional<Napi::Promise::Deferred> deferred;
+  std::vector<Claim> claims;
+  std::atomic<bool> cancelled = false;
+  Status status;
+  Bytes out;
+
+ private:
+  void keep(const Napi::CallbackInfo& info, size_t position, Bytes bytes, bool writes) {
+    kept_.push_back(Napi::Persistent(info[position].As<Napi::Object>()));
+    claims.push_back({bytes.data(), bytes.size(), writes});
+  }
+
+  std::vector<Napi::ObjectReference> kept_;
+  std::vector<std::vector<uint8_t>> copies_;
+  std::unique_ptr<uint8_t[]> staged_;
+  size_t outView_ = 0;
+};
+
+class EncodeBatch : public Batch {
+ public:
+  void run() override {
+    Encoder& encoder = held->coder;
+    if (!source.empty()) status = encoder.setSymbols(0, source);
+    for (size_t first = 0; first < seeds.size() && status.ok() && !cancelled; first += kSliceSymbols) {
+      const size_t count = std::min(kSliceSymbols, seeds.size() - first);
+      const size_t symbolBytes = encoder.symbolBytes();
+      status = encoder.encodeSeeds({seeds.data() + first, count}, out.subspan(first * symbolBytes, count * symbolBytes));
+    }
+  }
+  void count(int batches, int wanted) override {
+    held->batches += batches;
+    held->wanted += wanted;
+  }
+  Napi::Value result(Napi::Env) override { return outValue(); }
+
+  std::shared_ptr<Held<Encoder>> held;
+  /** Empty when the encoder has its symbols already. */
+  ConstBytes source;
+  std::vector<uint32_t> seeds;
+};
+
+class DecodeBatch : public Batch {
+ public:
+  void run() override {
+    const size_t symbolBytes = held->coder.symbolBytes();
+    const size_t symbols = payloads.size() / symbolBytes;
+    for (size_t i = 0; i < symbols && status.ok() && !cancelled; i++) {
+      bool isInnovative = false;
+      status = add(i, payloads.subspan(i * symbolBytes, symbolBytes), isInnovative);
+      if (isInnovative) innovative++;
+    }
+    rank = held->coder.rank();
+    if (!out.empty()) read();
+  }
+  void count(int batches, int wanted) override {
+    held->batches += batches;
+    held->wanted += wanted;
+  }
+  Napi::Value result(Napi::Env env) override {
+    Napi::Object result = Napi::Object::New(env);
+    result["rank"] = Napi::Number::New(env, rank);
+    result["innovative"] = Napi::Number::New(env, innovative);
+    return result;
+  }
+
+  std::shared_ptr<Held<Decoder>> held;
+  /** How `payloads` were coded, in this order: systematic, seeded, by vectors of symbolCount bytes. */
+  std::vector<uint32_t> indices;
+  std::vector<uint32_t> seeds;
+  ConstBytes vectors;
+  ConstBytes payloads;
+  uint32_t firstIndex = 0;
+  uint32_t innovative = 0;
+  uint32_t rank = 0;
+
+ private:
+  Status add(size_t i, ConstBytes payload, bool& isInnovative) {
+    Decoder& decoder = held->coder;
+    if (i < indices.size()) return decoder.addSystematic(indices[i], payload, isInnovative);
+    i -= indices.size();
+    if (i < seeds.size()) return decoder.addSeeded(seeds[i], payload, isInnovative);
+    i -= seeds.size();
+    return decoder.addVector(vectors.subspan(i * decoder.symbolCount(), decoder.symbolCount()), payload, isInnovative);
+  }
+
+  /** Writes nothing when one of the symbols is not determined. */
+  void read() {
+    const Decoder& decoder = held->coder;
+    const auto symbols = static_cast<uint32_t>(out.size() / decoder.symbolBytes());
+    for (uint32_t i = firstIndex; i < firstIndex + symbols && status.ok(); i++) {
+      bool isDecoded = false;
+      status = decoder.isDecoded(i, isDecoded);
+      if (status.ok() && !isDecoded) status = {Status::Code::kMisuse, "notDecoded", i, rank};
+    }
+    for (uint32_t i = 0; i < symbols && status.ok() && !cancelled; i += kSliceSymbols) {
+      const uint32_t count = std::min<uint32_t>(kSliceSymbols, symbols - i);
+      const size_t symbolBytes = decoder.symbolBytes();
+      status = decoder.read(firstIndex + i, count, out.subspan(i * symbolBytes, count * symbolBytes));
+    }
+  }
+};
+
+class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "Pool",
+                       {InstanceMethod("encode", &PoolWrap::encode), InstanceMethod("decode", &PoolWrap::decode),
+                        InstanceMethod("cancel", &PoolWrap::cancel), InstanceMethod("settle", &PoolWrap::settle),
+                        InstanceMethod("close", &PoolWrap::close)});
+  }
+
+  /** (engineIndex, threads, batchesMax, wake): `wake` is called when there is something to `settle`. */
+  explicit PoolWrap(const Napi::CallbackInfo& info) : ObjectWrap(info), engine_(engineArgument(info, 0)) {
+    const Napi::Env env = info.Env();
+    const uint32_t threads = u32Argument(info, 1, "threads");
+    batchesMax_ = u32Argument(info, 2, "batchesMax");
+    if (threads < 1) fail(env, "threads", threads, 1);
+    if (batchesMax_ < 1) fail(env, "batchesMax", batchesMax_, 1);
+    if (!info[3].IsFunction()) failType(env, "wake", "function");
+    const napi_status status =
+        napi_create_threadsafe_function(env, info[3], nullptr, Napi::String::New(env, "tributary:pool"), 0, 1, nullptr,
+                                        nullptr, nullptr, nullptr, &wake_);
+    NAPI_THROW_IF_FAILED_VOID(env, status);
+    napi_unref_threadsafe_function(env, wake_);
+    executor_ = Executor::shared();
+    lane_ = std::make_unique<Lane>(executor_, threads, [wake = wake_] {
+      napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking);
+    });
+    // Added after the function's own hook, hence run before it: threads never call a function that is gone.
+    napi_add_env_cleanup_hook(env, abandon, this);
+  }
+
+  void Finalize(Napi::Env env) override { shutDown(env); }
+
+ private:
+  Napi::Value encode(const Napi::CallbackInfo& info) {
+    return submit<EncodeBatch>(info, &PoolWrap::fillEncode);
+  }
+  Napi::Value decode(const Napi::CallbackInfo& info) {
+    return submit<DecodeBatch>(info, &PoolWrap::fillDecode);
+  }
+
+  /** (id, encoder | undefined, source if there is no encoder, symbolBytes likewise, seeds, out) */
+  void fillEncode(const Napi::CallbackInfo& info, EncodeBatch& batch) {
+    const Napi::Env env = info.Env();
+    if (isGiven(info[1])) {
+      batch.held = heldEncoder(env, info[1]);
+    } else {
+      batch.source = batch.borrow(info, 2, "source");
+      if (batch.source.empty()) fail(env, "source", 0, 1);
+      const uint32_t symbolBytes = u32Argument(info, 3, "symbolBytes");
+      if (symbolBytes < 1) fail(env, "symbolBytes", 0, 1);
+      const uint64_t symbolCount = (batch.source.size() + symbolBytes - 1) / symbolBytes;
+      if (symbolCount > kSymbolCountMax) fail(env, "symbolCount", static_cast<double>(symbolCount), kSymbolCountMax);
+      batch.held = makeHeld<Encoder>(env, engine_, static_cast<uint32_t>(symbolCount), symbolBytes);
+    }
+    batch.seeds = wordsCopy(info, 4, "seeds");
+    if (batch.seeds.empty()) fail(env, "seeds", 0, 1);
+    const size_t outBytes = batch.seeds.size() * batch.held->coder.symbolBytes();
+    checkLength(env, "out", bytesArgument(info, 5, "out").size(), outBytes);
+    batch.borrowOut(info, 5);
+  }
+
+  /** (id, decoder | undefined, symbolCount and symbolBytes if there is none, indices, seeds, vectors, payloads, out, firstIndex) */
+  void fillDecode(const Napi::CallbackInfo& info, DecodeBatch& batch) {
+    const Napi::Env env = info.Env();
+    batch.held = isGiven(info[1]) ? heldDecoder(env, info[1])
+                                  : makeHeld<Decoder>(env, engine_, u32Argument(info, 2, "symbolCount"),
+                                                      u32Argument(info, 3, "symbolBytes"));
+    batch.turn = batch.held->turn;
+    const uint32_t symbolCount = batch.held->coder.symbolCount();
+    const uint32_t symbolBytes = batch.held->coder.symbolBytes();
+    batch.indices = wordsCopy(info, 4, "indices");
+    for (const uint32_t index : batch.indices) {
+      if (index >= symbolCount) fail(env, "index", index, symbolCount - 1);
+    }
+    batch.seeds = wordsCopy(info, 5, "seeds");
+    if (isGiven(info[6])) batch.vectors = batch.borrow(info, 6, "coefficients");
+    const size_t vectors = (batch.vectors.size() + symbolCount - 1) / symbolCount;
+    checkLength(env, "coefficients", batch.vectors.size(), vectors * symbolCount);
+    const size_t symbols = batch.indices.size() + batch.seeds.size() + vectors;
+    if (isGiven(info[7])) batch.payloads = batch.borrow(info, 7, "payloads");
+    checkLength(env, "payloads", batch.payloads.size(), symbols * symbolBytes);
+    if (isGiven(info[8])) {
+      fillRead(info, batch);
+    } else if (symbols == 0) {
+      fail(env, "symbols", 0, 1);
+    }
+  }
+
+  static void fillRead(const Napi::CallbackInfo& info, DecodeBatch& batch) {
+    const Napi::Env env = info.Env();
+    const uint32_t symbolCount = batch.held->coder.symbolCount();
+    const uint32_t symbolBytes = batch.held->coder.symbolBytes();
+    batch.firstIndex = isGiven(info[9]) ? u32Argument(info, 9, "firstIndex") : 0;
+    if (batch.firstIndex >= symbolCount) fail(env, "firstIndex", batch.firstIndex, symbolCount - 1);
+    const size_t outBytes = bytesArgument(info, 8, "out").size();
+    const size_t most = size_t{symbolCount - batch.firstIndex} * symbolBytes;
+    const size_t whole = std::max<size_t>(1, (outBytes + symbolBytes - 1) / symbolBytes) * symbolBytes;
+    checkLength(env, "out", outBytes, std::min(whole, most));
+    batch.borrowOut(info, 8);
+  }
+
+  static void checkLength(Napi::Env env, const char* what, size_t got, size_t wanted) {
+    if (got != wanted) fail(env, what, static_cast<double>(got), static_cast<double>(wanted));
+  }
+
+  template <class Kind>
+  Napi::Value submit(const Napi::CallbackInfo& info, void (PoolWrap::*fill)(const Napi::CallbackInfo&, Kind&)) {
+    const Napi::Env env = info.Env();
+    if (lane_ == nullptr) fail(env, "closed", 0, 0, "used after close()");
+    if (batches_.size() >= batchesMax_) fail(env, "batches", static_cast<double>(batches_.size() + 1), batchesMax_);
+    try {
+      auto batch = std::make_unique<Kind>();
+      batch->id = u32Argument(info, 0, "id");
+      (this->*fill)(info, *batch);
+      return start(env, std::move(batch));
+    } catch (const std::bad_alloc&) {
+      failOutOfMemory(env, sizeof(Kind));
+    }
+  }
+
+  Napi::Value start(Napi::Env env, std::unique_ptr<Batch> owned) {
+    Batch& batch = *owned;
+    if (batches_.contains(batch.id)) fail(env, "id", batch.id, 0, "id: got one that is in flight");
+    if (const size_t overlap = executor_->claim(batch.claims); overlap > 0) {
+      fail(env, "bytesInFlight", static_cast<double>(overlap), 0,
+           "memory in use: got " + std::to_string(overlap) + " bytes that another batch or argument uses, limit 0");
+    }
+    batches_.emplace(batch.id, std::move(owned));
+    if (!lane_->post(&batch)) {
+      executor_->release(batch.claims);
+      batches_.erase(batch.id);
+      fail(env, "threads", 0, 1);
+    }
+    batch.count(1, 1);
+    if (batches_.size() == 1) {
+      napi_ref_threadsafe_function(env, wake_);
+      Ref();
+    }
+    return batch.deferred.emplace(Napi::Promise::Deferred::New(env)).Promise();
+  }
+
+  /** (id): a waiting batch is dropped, a running one stops at its next slice; its promise then rejects. */
+  void cancel(const Napi::CallbackInfo& info) {
+    const auto found = batches_.find(u32Argument(info, 0, "id"));
+    if (found == batches_.end() || found->second->cancelled.exchange(true)) return;
+    Batch& batch = *found->second;
+    batch.count(0, -1);
+    if (lane_->withdraw(&batch)) settleOne(info.Env(), batch);
+  }
+
+  void settle(const Napi::CallbackInfo& info) {
+    if (lane_ == nullptr) return;
+    for (Task* task : lane_->collect()) settleOne(info.Env(), *static_cast<Batch*>(task));
+  }
+
+  void settleOne(Napi::Env env, Batch& batch) {
+    const Napi::HandleScope scope(env);
+    executor_->release(batch.claims);
+    batch.count(-1, batch.cancelled ? 0 : -1);
+    const auto node = batches_.extract(batch.id);
+    if (batches_.empty()) {
+      napi_unref_threadsafe_function(env, wake_);
+      Unref();
+    }
+    if (batch.status.ok() && !batch.cancelled) batch.status = batch.deliver(env);
+    if (batch.cancelled) {
+      batch.deferred->Reject(makeError(env, "cancelled", 0, 0, "the batch was cancelled"));
+    } else if (!batch.status.ok()) {
+      batch.deferred->Reject(makeError(env, batch.status));
+    } else {
+      batch.deferred->Resolve(batch.result(env));
+    }
+  }
+
+  void close(const Napi::CallbackInfo& info) {
+    if (!batches_.empty()) fail(info.Env(), "batchesInFlight", static_cast<double>(batches_.size()), 0);
+    shutDown(info.Env());
+  }
+
+  /** Nothing is in flight. */
+  void shutDown(Napi::Env env) {
+    if (lane_ == nullptr) return;
+    napi_remove_env_cleanup_hook(env, abandon, this);
+    lane_.reset();
+    executor_.reset();
+    napi_release_threadsafe_function(wake_, napi_tsfn_release);
+  }
+
+  /** The environment ends: what waits is dropped, what runs stops at its next slice, promises stay as they are. */
+  static void abandon(void* self) {
+    PoolWrap& pool = *static_cast<PoolWrap*>(self);
+    for (auto& [id, batch] : pool.batches_) batch->cancelled = true;
+    pool.lane_->drain();
+    for (auto& [id, batch] : pool.batches_) pool.executor_->release(batch->claims);
+    pool.batches_.clear();
+    pool.lane_.reset();
+    pool.executor_.reset();
+  }
+
+  const Engine& engine_;
+  uint32_t batchesMax_ = 0;
+  napi_threadsafe_function wake_ = nullptr;
+  std::shared_ptr<Executor> executor_;
+  std::unique_ptr<Lane> lane_;
+  std::unordered_map<uint32_t, std::unique_ptr<Batch>> batches_;
+};
+
+}  // namespace
+
+void definePool(Napi::Env env, Napi::Object exports) { exports["Pool"] = PoolWrap::define(env); }
+
+}  // namespace tributary::addon
