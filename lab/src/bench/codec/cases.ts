@@ -91,6 +91,7 @@ function encodeKeyShape(engines: Engines): Group {
       crate("raptorq", "encode", shape, 24),
       of("native", "tables", "-", "encode", shape, 1),
       of("native", "memcpy", "-", "encode", shape, 1),
+      ...["registers", "loads"].map((path) => of("native", "roofline", path, "encode", shape, BATCH)),
       ...wasm(engines, "encode", shape, 1, ["chromium"]),
       ...wasm(engines, "encode", shape, BATCH),
     ],
