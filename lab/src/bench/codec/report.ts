@@ -61,7 +61,7 @@ function shortfalls(figures: readonly Figure[]): string {
 
 function rowLine(row: Row): string[] {
   const who = row.rival ?? (row.throughAddon ? "ours, through the addon" : "ours");
-  return [who, row.engine === "-" ? "" : row.engine, row.runtime, row.request, String(row.outputs), megabytes(row.outputBytesPerSec), (row.gfBytesPerSec / 1e9).toFixed(1)];
+  return [who, row.engine === "-" ? "" : row.engine, row.runtime, row.request, String(row.outputs), megabytes(row.outputBytesPerSec), row.rival === "memcpy" ? "" : (row.gfBytesPerSec / 1e9).toFixed(1)];
 }
 
 function rateTables(rows: readonly Row[]): string {
