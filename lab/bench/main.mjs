@@ -61,6 +61,9 @@ async function writeDocument(run) {
   writeFileSync(DOCUMENT, withSection(document, markdownSection(run, `${DOCUMENT_PICTURE}.png`)));
 }
 
+/** What to type to measure the same again; where this run's files went is nobody else's matter. */
+const commandOf = ({ quick, docs }) => ["npm run bench -- codec", quick && "--quick", docs && "--docs"].filter(Boolean).join(" ");
+
 async function main() {
   const args = process.argv.slice(2);
   const options = parseOptions(args);
@@ -74,7 +77,7 @@ async function main() {
   const tools = await prepareContenders(print);
   const { runCodecBench } = await loadCompiled("bench");
   const { terminalTable } = await loadCompiled("report");
-  const run = await runCodecBench({ tools, quick: options.quick, command: `npm run bench -- ${args.join(" ")}`, print });
+  const run = await runCodecBench({ tools, quick: options.quick, command: commandOf(options), print });
   print(`\n${terminalTable(run.figures)}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(run.rows, null, 1)}\n`);
   if (options.picture) await writePicture(run, fileOf(options.picture).replace(/\.(svg|png)$/, ""));

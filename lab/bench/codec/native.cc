@@ -1,5 +1,5 @@
 /**
- * The native contenders of `npm run bench -- codec`: the C++ core on each engine, ISA-L, scalar tables and memcpy.
+ * The native contenders of `npm run bench -- codec`: the C++ core on each engine, ISA-L, scalar tables, memcpy and a roofline.
  * Not a benchmark by itself: it measures one case for one slice of time each time it is asked, so that the driver can
  * interleave contenders. Requests on stdin, one answer a line on stdout:
  *
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "isal.h"
+#include "roofline.h"
 #include "timing.h"
 #include "tributary/codec.h"
 
@@ -216,11 +217,75 @@ Measurement recodeOurs(const Case& c) {
   return repeated([recoder, vector, out, seed = uint32_t{0}]() mutable { check(recoder->recode(++seed, *vector, *out)); });
 }
 
+/** A block of which some symbols are missing, evenly spread, and coded symbols over all of it to repair that. */
+struct Block {
+  Block(const tributary::Engine& engine, const Case& c) : shape(c), source(randomBytes(size_t{c.symbolCount} * c.symbolBytes, 1)) {
+    tributary::RepairEncoder encoder;
+    check(encoder.initialize(engine, c.symbolCount, c.symbolBytes));
+    check(encoder.setSymbols(0, source));
+    seeds.resize(c.outputCount + 4);
+    for (size_t i = 0; i < seeds.size(); i++) seeds[i] = static_cast<uint32_t>(i + 1);
+    payloads.resize(seeds.size() * c.symbolBytes);
+    check(encoder.encodeSeeds(seeds, payloads));
+  }
+
+  bool isMissing(uint32_t index) const {
+    const uint32_t spacing = shape.symbolCount / shape.outputCount;
+    return index % spacing == 0 && index / spacing < shape.outputCount;
+  }
+
+  /** Everything but the last innovative coded symbol. Returns the number of the next coded symbol. */
+  size_t arrive(tributary::RepairDecoder& decoder, const tributary::Engine& engine) const {
+    check(decoder.initialize(engine, shape.symbolCount, shape.symbolBytes));
+    bool innovative = false;
+    for (uint32_t i = 0; i < shape.symbolCount; i++) {
+      if (!isMissing(i)) check(decoder.addSource(i, {source.data() + size_t{i} * shape.symbolBytes, shape.symbolBytes}, innovative));
+    }
+    return addCoded(decoder, 0, 1);
+  }
+
+  /** Coded symbols from number `next` on until so many are still missing. */
+  size_t addCoded(tributary::RepairDecoder& decoder, size_t next, uint32_t missingCount) const {
+    bool innovative = false;
+    for (; decoder.missingCount() > missingCount; next++) {
+      check(decoder.addSeeded(seeds[next], {payloads.data() + next * shape.symbolBytes, shape.symbolBytes}, innovative));
+    }
+    return next;
+  }
+
+  Case shape;
+  Buffer source;
+  std::vector<uint32_t> seeds;
+  Buffer payloads;
+};
+
+/** `repair`: from the last innovative symbol to all bytes of the block in the caller's buffer; `repair-arrival`: before. */
+Measurement repairOurs(const Case& c) {
+  const tributary::Engine& engine = engineNamed(c.path);
+  auto block = std::make_shared<Block>(engine, c);
+  auto out = std::make_shared<Buffer>(block->source.size());
+  const bool arrivalOnly = c.op == "repair-arrival";
+  const auto lap = [block, out, &engine, c, arrivalOnly] {
+    tributary::RepairDecoder decoder;
+    const bench::Clock::time_point first = bench::Clock::now();
+    const size_t next = block->arrive(decoder, engine);
+    if (arrivalOnly) return bench::secondsSince(first);
+    const bench::Clock::time_point start = bench::Clock::now();
+    block->addCoded(decoder, next, 0);
+    check(decoder.read(0, c.symbolCount, *out));
+    return bench::secondsSince(start);
+  };
+  lap();
+  require(arrivalOnly || *out == block->source, "the repaired block is wrong");
+  return [lap](double seconds) { return bench::measureLaps(lap, seconds); };
+}
+
 Measurement ours(const Case& c) {
   if (c.op == "encode" || c.op == "encode-cold") return encodeOurs(c);
   if (c.op == "decode") return decodeOurs(c);
   if (c.op == "decode-last") return decodeLastOurs(c);
   if (c.op == "recode") return recodeOurs(c);
+  if (c.op == "repair" || c.op == "repair-arrival") return repairOurs(c);
   throw Absent("the core has no " + c.op);
 }
 
@@ -331,6 +396,19 @@ Measurement copy(const Case& c) {
   });
 }
 
+/** As many multiply-adds as one coded symbol takes, at the vector unit's peak: roofline.h. */
+Measurement roofline(const Case& c) {
+#ifdef TRIBUTARY_BENCH_HAS_ROOFLINE
+  if (!bench::hasRoofline()) throw Absent("no 512-bit GFNI here");
+  auto rows = std::make_shared<SourceRows>(Buffer(bench::kRooflineBytes), 1, bench::kRooflineBytes);
+  const size_t multiplyAdds = size_t{c.symbolCount} * c.symbolBytes * c.outputCount;
+  if (c.path == "loads") return repeated([rows, multiplyAdds] { bench::multiplyAddAtPeak<true>(rows->pointers()[0], multiplyAdds); });
+  return repeated([multiplyAdds] { bench::multiplyAddAtPeak<false>(nullptr, multiplyAdds); });
+#else
+  throw Absent("no roofline for this processor and compiler: " + c.path);
+#endif
+}
+
 class Contenders {
  public:
   explicit Contenders(void* isaLibrary) : isaLibrary_(isaLibrary) {}
@@ -348,6 +426,7 @@ class Contenders {
     if (c.contender == "ours") return ours(c);
     if (c.contender == "isa-l") return isaL(c, isaLibrary_);
     if (c.contender == "tables" && c.op == "encode") return encodeByTables(c);
+    if (c.contender == "roofline" && c.op == "encode") return roofline(c);
     if (c.contender == "memcpy" && c.op == "encode") return copy(c);
     throw Absent(c.contender + " has no " + c.op);
   }

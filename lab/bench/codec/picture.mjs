@@ -81,7 +81,7 @@ function fastestOfEach(rows) {
 }
 
 function barPanel(rows, op) {
-  const shown = rows.filter((row) => row.group === `${op} 24 x 1,400` && row.rival !== "memcpy");
+  const shown = rows.filter((row) => row.group === `${op} 24 x 1,400` && !["memcpy", "roofline"].includes(row.rival));
   const values = fastestOfEach(shown);
   const longest = Math.max(1, ...values.map(({ rate }) => rate));
   const y = { field: "name", type: "nominal", sort: values.map(({ name }) => name), axis: { title: null, labelLimit: 0, domain: false, ticks: false, labelPadding: 6 } };

@@ -2,13 +2,13 @@
  * The contenders that are JavaScript to their caller: a `Codec`, in WebAssembly or behind the addon. Answers the same
  * requests as lab/bench/codec/native.cc. Runs in Node and in a Worker of a browser alike; knows neither.
  */
-import type { Codec, Decoder, Encoder } from "@tributary/protocol";
+import type { Codec, Decoder, Encoder, RepairDecoder } from "@tributary/protocol";
 
 /** Median seconds of one operation over a slice of so many milliseconds. */
 export type Measurement = (sliceMs: number) => number | Promise<number>;
 
-/** Long enough for a browser's clock (5 us steps), short enough that few are interrupted. */
-const BATCH_MS = 1;
+/** Long enough for a browser's clock (steps of 5 us), short enough that few are interrupted. */
+const BATCH_MS = 0.3;
 const BATCHES_MIN = 5;
 /** Decoders that wait for their last packet at once, so that a batch is long enough to be timed. */
 const WAITING_DECODERS = 8;
@@ -145,7 +145,48 @@ function recode(codec: Codec, shape: Shape): Measurement {
   return repeated(() => recoder.recode(++seed, coefficients, payload));
 }
 
-const REQUESTS: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurement>> = { encode, decode, "decode-last": decodeLast, recode };
+/** Coded symbols from number `next` on until so many are still missing; returns the number of the next one. */
+function addCoded(decoder: RepairDecoder, payloads: readonly Uint8Array[], missingCount: number, next: number): number {
+  for (; decoder.missingCount > missingCount; next++) decoder.addSeeded(next + 1, payloads[next]!);
+  return next;
+}
+
+/** A block of which `outputs` symbols are missing, evenly spread. Seconds on arrival, and from the last packet to all bytes. */
+function repairLap(codec: Codec, { g, symbolBytes, outputs }: Shape): () => { arrival: number; repair: number } {
+  const [encoder, source] = [codec.createRepairEncoder!(g, symbolBytes), pseudoRandomBytes(g * symbolBytes)];
+  encoder.setSymbols(0, source);
+  const coded = new Uint8Array((outputs + 4) * symbolBytes);
+  encoder.encodeSeeds(Uint32Array.from({ length: outputs + 4 }, (_, index) => index + 1), coded);
+  encoder.free();
+  const payloads = Array.from({ length: outputs + 4 }, (_, index) => coded.slice(index * symbolBytes, (index + 1) * symbolBytes));
+  const spacing = Math.floor(g / outputs);
+  const known = Array.from({ length: g }, (_, index) => index).filter((index) => index % spacing !== 0 || index / spacing >= outputs);
+  const out = new Uint8Array(source.length);
+  return () => {
+    const firstMs = nowMs();
+    const decoder = codec.createRepairDecoder!(g, symbolBytes);
+    for (const index of known) decoder.addSource(index, source.subarray(index * symbolBytes, (index + 1) * symbolBytes));
+    const next = addCoded(decoder, payloads, 1, 0);
+    const lastMs = nowMs();
+    addCoded(decoder, payloads, 0, next);
+    decoder.read(0, g, out);
+    const endMs = nowMs();
+    decoder.free();
+    if (out[0] !== source[0] || out.at(-1) !== source.at(-1)) throw new Error("the repaired block is wrong");
+    return { arrival: (lastMs - firstMs) / 1000, repair: (endMs - lastMs) / 1000 };
+  };
+}
+
+function repairOf(part: "arrival" | "repair"): (codec: Codec, shape: Shape) => Measurement {
+  return (codec, shape) => {
+    const lap = repairLap(codec, shape);
+    return laps(() => lap()[part]);
+  };
+}
+
+const REQUESTS: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurement>> = {
+  encode, decode, "decode-last": decodeLast, recode, repair: repairOf("repair"), "repair-arrival": repairOf("arrival"),
+};
 
 export class Contenders {
   private readonly prepared = new Map<string, Measurement>();
@@ -173,7 +214,7 @@ export class Contenders {
     const codec = this.codecs.get(path);
     if (!codec) return `absent no engine ${path} here`;
     const prepare = this.overrides[request] ?? REQUESTS[request];
-    if (!prepare) return `absent ${codec.engine} has no ${request}`;
+    if (!prepare || (request.startsWith("repair") && !codec.createRepairDecoder)) return `absent ${codec.engine} has no ${request}`;
     const key = words.slice(0, -1).join(" ");
     const measurement = this.prepared.get(key) ?? prepare(codec, { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) });
     this.prepared.set(key, measurement);

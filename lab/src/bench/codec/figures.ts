@@ -32,6 +32,12 @@ const secondsOf = (measured: Measured | undefined, unit: number): number | undef
 const times = (value: number | undefined): string => (value === undefined ? "not measured" : `${value.toFixed(2)}x`);
 const megabytes = (measured: Measured | undefined): string => (measured ? `${Math.round(outputBytesPerSec(measured) / 1e6).toLocaleString("en")} MB/s` : "not measured");
 
+/** Of a roofline, how much was reached. */
+function share(measured: Measured | undefined, roofline: Measured | undefined): string {
+  const value = ratio(measured, roofline);
+  return value === undefined ? "an unknown part" : `${Math.round(value * 100)} %`;
+}
+
 /** Cases of one group, by short names. */
 class View {
   constructor(private readonly samples: GroupSamples) {}
@@ -42,6 +48,10 @@ class View {
 
   isaL(request: Request, outputs: number, path: string | readonly string[] = ISAL_BEST_PATHS): Measured | undefined {
     return this.samples.fastest({ contender: "isa-l", request, outputs, path });
+  }
+
+  roofline(path: "registers" | "loads"): Measured | undefined {
+    return this.samples.fastest({ contender: "roofline", path });
   }
 
   crate(contender: string, request: Request): Measured | undefined {
@@ -65,11 +75,11 @@ function encodeFigures(key: View, large: View): Figure[] {
   return [
     {
       what: "encode 24 x 1,400, 1 output, over ISA-L with 1", unit: "x", floor: 1.6, aim: 1.75, value: ratio(one, key.isaL("encode", 1)),
-      note: `${megabytes(one)}; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
+      note: `${megabytes(one)}, ${share(one, key.roofline("loads"))} of the roofline with a load for each multiply-add; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
     },
     {
       what: `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`, unit: "x", floor: 1.2, aim: 1.35, value: ratio(batch, six),
-      note: `${megabytes(batch)}; with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
+      note: `${megabytes(batch)}, ${share(batch, key.roofline("registers"))} of the vector unit's roofline; with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
     },
     {
       what: `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`, unit: "x", floor: 1.15, aim: 1.25, value: ratio(large.ours("encode", BATCH), largeSix),

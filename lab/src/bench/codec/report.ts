@@ -61,7 +61,7 @@ function shortfalls(figures: readonly Figure[]): string {
 
 function rowLine(row: Row): string[] {
   const who = row.rival ?? (row.throughAddon ? "ours, through the addon" : "ours");
-  return [who, row.engine === "-" ? "" : row.engine, row.runtime, row.request, String(row.outputs), megabytes(row.outputBytesPerSec), (row.gfBytesPerSec / 1e9).toFixed(1)];
+  return [who, row.engine === "-" ? "" : row.engine, row.runtime, row.request, String(row.outputs), megabytes(row.outputBytesPerSec), row.rival === "memcpy" ? "" : (row.gfBytesPerSec / 1e9).toFixed(1)];
 }
 
 function rateTables(rows: readonly Row[]): string {
@@ -102,6 +102,7 @@ ${shortfalls(run.figures)}
 - \`decode-last\` begins when the last innovative symbol arrives and ends when all source symbols are in the caller's buffer. \`encode-cold\` walks over 96 MB of generations.
 - WebAssembly is called as the client calls it, copies into and out of the module's memory included, in Chromium in a Worker.
 - Results of decoders are compared with the source, ISA-L's coded symbols with ours, before anything is timed.
+- \`roofline\` computes nothing: multiply-adds by \`vgf2p8affineqb\` and XOR at the vector unit's peak, from registers alone, and with a load from the L1 cache for each, which one output at a time cannot avoid.
 - GF GB/s are output bytes times g. For \`raptorq\` and \`reed-solomon-simd\`, which do not multiply by a dense matrix, they measure use, not work.
 
 ### Rates
