@@ -103,9 +103,13 @@ function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, ch
 }
 
 function jobsOf({ rows, seventh, modes, seeds, firstSeed }: Settings): Job[] {
-  const jobs = rows.flatMap(({ variants }) => variants.flatMap((variant) => modes.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: false }))));
+  const jobs = rows.flatMap((row) => row.variants.flatMap((variant) => modesOf(row, modes).map((mode) => ({ variant, mode, seeds, firstSeed, seventh: false }))));
   const own = modes.filter((mode) => mode === "coded");
   return seventh ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))] : jobs;
+}
+
+function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] {
+  return modes.filter((mode) => !only || only.includes(mode));
 }
 
 function printRow(row: Row, measured: readonly Measured[], modeCount: number): void {
@@ -162,7 +166,10 @@ async function main(words: string[]): Promise<number> {
   const results = await runAll(jobsOf({ ...settings, modes }));
   const measured = results.flatMap(({ measured: one }) => (one ? [one] : []));
   let from = 0;
-  for (const row of settings.rows) printRow(row, measured.slice(from, (from += row.variants.length * modes.length)), modes.length);
+  for (const row of settings.rows) {
+    const { length } = modesOf(row, modes);
+    if (length > 0) printRow(row, measured.slice(from, (from += row.variants.length * length)), length);
+  }
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
   if (sevenths.length > 0) printSevenths(sevenths);
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));

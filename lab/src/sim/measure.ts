@@ -4,7 +4,7 @@ import { boundMs } from "./bound";
 import { simulateHttp } from "./httpClient";
 import type { Seventh, Variant } from "./rows";
 import { simulate } from "./simulate";
-import { HTTP_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
+import { HTTP_MODES, type HttpMode, type Mode, type Outcome, type Tuning, type World } from "./world";
 
 export interface Measured {
   links: string;
@@ -40,13 +40,13 @@ export interface SeventhMeasured extends Seventh {
   slowdownUpper95: number;
 }
 
-export function runOnce(world: World, mode: Mode, codec: Codec): Outcome {
-  return (HTTP_MODES as readonly string[]).includes(mode) ? simulateHttp(world, mode as HttpMode) : simulate(world, mode, codec);
+export function runOnce(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}): Outcome {
+  return (HTTP_MODES as readonly string[]).includes(mode) ? simulateHttp(world, mode as HttpMode) : simulate(world, mode, codec, tuning);
 }
 
 /** Seeds `firstSeed`, `firstSeed + 1`, ... */
 export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: number, codec: Codec): Measured {
-  const runs = Array.from({ length: seeds }, (_, i) => runOnce({ ...variant.world, seed: firstSeed + i }, mode, codec));
+  const runs = Array.from({ length: seeds }, (_, i) => runOnce({ ...variant.world, seed: firstSeed + i }, mode, codec, variant.tuning));
   const bounds = runs.map(({ symbolCount, packetBytes }) => boundMs(variant.world, symbolCount, packetBytes));
   const completions = runs.map(({ completionMs }) => completionMs / 1000);
   const goodputs = runs.map(({ normalizedGoodput }) => normalizedGoodput);

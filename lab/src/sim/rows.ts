@@ -4,7 +4,7 @@
  */
 import { boundMs } from "./bound";
 import { even } from "./scenarios";
-import type { ProxyLink, World } from "./world";
+import type { Mode, ProxyLink, Tuning, World } from "./world";
 
 export interface Variant {
   /** As `--links` writes it. */
@@ -13,6 +13,8 @@ export interface Variant {
   rttMs: number;
   chunkBytes: number;
   world: Omit<World, "seed">;
+  /** The receiver's own options, where they differ from its defaults; rivals have none. */
+  tuning?: Tuning;
 }
 
 export interface Row {
@@ -21,6 +23,8 @@ export interface Row {
   /** What is shown besides completion over bound and normalized goodput. */
   also?: "lag" | "roundTripsOver" | "versusBest";
   variants: Variant[];
+  /** Where the row is about some modes only. */
+  modes?: readonly Mode[];
 }
 
 /** What an added source may be like. */
@@ -68,6 +72,14 @@ function variants({ links = "6x896", losses = [0], rtts = [50], chunks = [CHUNK]
 const slows = ({ bytesPerSec }: ProxyLink, atMs: number) => ({ rateChanges: [{ atMs, bytesPerSec: bytesPerSec / 10 }] });
 const dies = (_: ProxyLink, fromMs: number) => ({ outages: [{ fromMs, toMs: Infinity, crash: true }] });
 
+const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http"];
+
+/** The label says which: `4x896 g=12 w=240`. */
+function tuned(generationSize: number, windowPackets: number): Variant {
+  const [variant] = variants({ links: "4x896" });
+  return { ...variant!, links: `4x896 g=${generationSize} w=${windowPackets}`, tuning: { generationSize, windowPackets } };
+}
+
 export const ROWS: Row[] = [
   { title: "6 x 896 KB/s, 1.5 MB, no loss", target: "floor 1.03 / 0.97, aim 1.01 / 0.99", variants: variants({ rtts: [50, 100] }) },
   { title: "6 x 896 KB/s, 1.5 MB, 2 % loss", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ losses: [0.02], rtts: [50, 100] }) },
@@ -80,6 +92,8 @@ export const ROWS: Row[] = [
   { title: "in-order bytes: largest lag behind the fluid ideal", target: "floor 120 ms, aim 60 ms", also: "lag", variants: variants({ losses: [0, 0.02] }) },
   { title: "beside: the chunk comes from an origin of 3,584 KB/s, 20 ms away", target: "none", variants: variants({ losses: [0, 0.02], link: { origin: { bytesPerSec: 4 * RATE, rttMs: 20 } } }) },
   { title: "beside: bursts of loss, 5 % in the mean", target: "none", variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }) },
+  { title: "the paper's modes, one to four sources", target: "coded > uncoded", modes: PAPER_MODES, variants: [1, 2, 3, 4].flatMap((count) => variants({ links: `${count}x896` })) },
+  { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES.slice(0, 2), variants: [12, 20, 24].flatMap((size) => [60, 240, 960].map((window) => tuned(size, window))) },
 ];
 
 export const SEVENTHS: Seventh[] = [5, 50, 500].flatMap((rate) => [20, 100, 400].flatMap((rttMs) => [0, 0.05, 0.2].map((loss) => ({ bytesPerSec: rate * 1000, rttMs, loss }))));
