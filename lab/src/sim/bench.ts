@@ -114,14 +114,14 @@ function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] 
 
 function printRow(row: Row, measured: readonly Measured[], modeCount: number): void {
   console.log(`\n${row.title} (${row.target})`);
-  console.log("| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | first bytes ms |" + headOf(row));
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
+  console.log("| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" + headOf(row));
+  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
   measured.forEach((one, i) => {
     const group = measured.slice(i - (i % modeCount), i - (i % modeCount) + modeCount);
     const { completionSec: median, completionSecP95: slow, boundSec } = one;
     const cells = [one.links, `${one.loss * 100} %`, one.rttMs, one.chunkBytes, one.mode, `${median.toFixed(3)} (${slow.toFixed(3)})`];
     cells.push(`${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`, `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`);
-    cells.push((one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
+    cells.push(one.linkShare.toFixed(3), (one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
     console.log(`| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`);
   });
 }

@@ -25,6 +25,8 @@ export interface Measured {
   /** Largest lag of the bytes in order behind the fluid ideal. */
   lagSec: number;
   lagSecP95: number;
+  /** Median goodput over the sum of the links' rates (at the start). */
+  linkShare: number;
   /** Runs that did not end, or ended with a wrong byte. */
   failed: number;
 }
@@ -53,6 +55,7 @@ export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: 
   const firsts = runs.map(({ firstBytesMs }) => firstBytesMs / 1000);
   const lags = runs.map((run) => lagMs(variant, run) / 1000);
   const { links, loss, rttMs, chunkBytes } = variant;
+  const linksBytesPerSec = variant.world.links.reduce((sum, { bytesPerSec }) => sum + bytesPerSec, 0);
   return {
     ...{ links, loss, rttMs, chunkBytes, mode, seeds },
     completionSec: quantile(completions, 0.5),
@@ -64,6 +67,7 @@ export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: 
     firstBytesSecP95: quantile(firsts, 0.95),
     lagSec: quantile(lags, 0.5),
     lagSecP95: quantile(lags, 0.95),
+    linkShare: chunkBytes / quantile(completions, 0.5) / linksBytesPerSec,
     failed: runs.filter(({ completionMs, bytesRight }) => completionMs === Infinity || !bytesRight).length,
   };
 }
