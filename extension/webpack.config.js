@@ -59,7 +59,7 @@ module.exports = (_env, argv) => ({
       patterns: [
         { from: "static/manifest.json", to: "manifest.json", transform: manifest },
         { from: "static", globOptions: { ignore: ["**/manifest.json"] } },
-        { from: path.join(root, "wasm-codec", "module", "codec.wasm"), to: "codec.wasm", noErrorOnMissing: true },
+        { from: path.join(root, "wasm-codec", "module", "*.wasm"), to: "[name][ext]" },
       ],
     }),
   ],

@@ -1,4 +1,5 @@
 /**
+ * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
  *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
@@ -11,12 +12,13 @@
  * Exit status: 0 measured (a figure under its floor is a result, not a failure), 1 could not measure, 2 bad option.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT = path.join(root, "docs/measurements.md");
 const DOCUMENT_PICTURE = "images/codec";
 
@@ -64,8 +66,15 @@ async function writeDocument(run) {
 /** What to type to measure the same again; where this run's files went is nobody else's matter. */
 const commandOf = ({ quick, docs }) => ["npm run bench -- codec", quick && "--quick", docs && "--docs"].filter(Boolean).join(" ");
 
+/** The protocol's bench (lab/src/sim/bench.ts) reads its own options. */
+async function runProtocolBench(args) {
+  await setUp({ print: () => undefined });
+  return spawnSync(process.execPath, [path.join(root, "lab/dist/sim/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+}
+
 async function main() {
   const args = process.argv.slice(2);
+  if (args[0] === "protocol") return runProtocolBench(args.slice(1));
   const options = parseOptions(args);
   if (!options) {
     console.error(`${USAGE}; got ${args.join(" ")}`);

@@ -3,6 +3,7 @@
  * a session of each, and tells the popup what is under way.
  */
 import { createBrowserClient } from "@tributary/client/browser";
+import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
 import { BUILT_IN, type Settings } from "../shared/settings";
@@ -37,7 +38,7 @@ function makeClient(): Client {
   return createBrowserClient({
     origoUrl: settings.origoUrl,
     workerUrl: chrome.runtime.getURL("engine-worker.js"),
-    wasmUrl: chrome.runtime.getURL("codec.wasm"),
+    wasmUrl: chrome.runtime.getURL(chooseWasmModule()),
     source: "extension",
     clientId,
     reportRecords: settings.sendRecords,

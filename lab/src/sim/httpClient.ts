@@ -1,6 +1,7 @@
 /**
- * The rivals in simulation: one chunk by byte ranges over persistent HTTP connections, two to a proxy, over the TCP of
- * tcp.ts. `parallel-http` asks each proxy for an equal part at once. `split-http` asks for pieces that adapt to the
+ * The rivals in simulation: one chunk by byte ranges over persistent HTTP connections, four to a proxy, over the TCP of
+ * tcp.ts. `naive-http` asks each proxy for an equal part at once (the "Naive" of Sørensen et al. 2017; it
+ * is not the paper's Parallel HTTP, which asks all for everything). `split-http` asks for pieces that adapt to the
  * measured rates and shrink towards the end, the next one a round trip before the last one ends; when nothing is left
  * to ask for, who is idle takes over the end of the piece that would finish last. Answers have no head: HTTP's own
  * bytes cost nothing here. A segment carries what a data frame does, with a header as long.
@@ -14,11 +15,11 @@ export const SEGMENT_BYTES = 1100;
 export const SEGMENT_HEADER_BYTES = 12;
 const ACK_BYTES = 40;
 const REQUEST_BYTES = 300;
-const CONNECTIONS = 2;
+const CONNECTIONS = 4;
 const TICK_MS = 5;
 /** TCP's least time before it sends a lone packet again. */
 const REPEAT_MS_MIN = 200;
-/** A part of parallel-http whose proxy says nothing for this long is asked of the next one. */
+/** A part of naive-http whose proxy says nothing for this long is asked of the next one. */
 const STALL_MS = 4000;
 /** Late packets are counted for this long. */
 const LATE_MS = 1000;
@@ -26,7 +27,7 @@ const PIECE_SEGMENTS_MIN = 8;
 /** Work is taken over only where the end comes sooner by this. */
 const STEAL_GAIN_MS = 4;
 const RATE_SAMPLES = 32;
-const RATE_SAMPLES_MIN = 4;
+const RATE_SAMPLES_MIN = 8;
 const QUIET_ROUND_TRIPS = 2;
 const QUIET_MS = 50;
 /** What a packet to a proxy is: `mark` holds it above the number that belongs to it. */
@@ -167,7 +168,7 @@ class HttpSimulation implements NetworkUser {
   private newConnection(proxy: number): Connection {
     const { bytesPerSec, rttMs, loss = 0, burst, queueBytes = bytesPerSec / 10 } = this.world.links[proxy]!;
     const packetBytes = SEGMENT_BYTES + SEGMENT_HEADER_BYTES;
-    const capacitySegments = ((bytesPerSec * rttMs) / 1000 + queueBytes / 2) / packetBytes / (this.split ? CONNECTIONS : 1);
+    const capacitySegments = ((bytesPerSec * rttMs) / 1000 + (this.split ? 0 : queueBytes / 2)) / packetBytes;
     const path = { response: this.cubic ? "cubic" : "ideal", rttMs, loss: meanLoss({ loss, ...(burst ? { burst } : {}) }), capacitySegments } as const;
     return { proxy, sender: new TcpSender(path), arrivals: [], piece: -1, serving: -1 };
   }
@@ -193,7 +194,7 @@ class HttpSimulation implements NetworkUser {
     const { events, down } = this.network;
     const limit = this.available(proxy);
     const own = this.connections.slice(proxy * CONNECTIONS, (proxy + 1) * CONNECTIONS);
-    if (own[0]!.serving > own[1]!.serving) own.reverse();
+    own.sort((a, b) => a.serving - b.serving);
     for (const connection of own) {
       connection.sender.handleTimeout(events.nowMs);
       while (this.cubic || down[proxy]!.queuedPackets < (this.world.links[proxy]!.backpressurePackets ?? 2)) {
@@ -325,25 +326,44 @@ class HttpSimulation implements NetworkUser {
     const rate = rates[proxy]!;
     const missing = this.missingOf(proxy);
     const aheadMs = this.views[proxy]!.rttMs + TICK_MS;
-    if (missing > 0 && (!this.anyKnown() || missing / rate > aheadMs)) return;
+    if (missing > 0 && (this.views[proxy]!.arrivalMs.length < RATE_SAMPLES_MIN || missing / rate > aheadMs)) return;
     const left = this.segmentCount - this.unassigned;
     if (left === 0) {
-      this.takeOver(proxy, free, rates);
+      if (missing > 0 || !this.fillHole(proxy, free)) this.takeOver(proxy, free, rates);
       return;
     }
-    const size = Math.min(left, this.pieceSize(proxy, rates, left, rate * aheadMs));
+    const size = Math.min(left, this.pieceSize(proxy, rates, left, Math.max(PIECE_SEGMENTS_MIN, (rate * aheadMs) / (missing === 0 ? 1 : CONNECTIONS - 1))));
     if (size < 1) return;
     const first = this.unassigned;
     this.unassigned += size;
     this.ask(free, first, this.unassigned);
   }
 
-  /** Half of what this proxy may still send so that all end together; the whole of it once halves would not fill a round trip. */
+  /** Half of what this proxy may still send so that all end together; the whole of it once that is no more than `least`. */
   private pieceSize(proxy: number, rates: readonly number[], left: number, least: number): number {
     const missing = this.views.map((_, i) => this.missingOf(i));
     const endMs = (left + missing.reduce((a, b) => a + b, 0)) / rates.reduce((a, b) => a + b, 0);
     const fair = endMs * rates[proxy]! - missing[proxy]!;
-    return Math.ceil(fair < 2 * least ? Math.max(fair, missing[proxy] === 0 ? 1 : 0) : Math.max(PIECE_SEGMENTS_MIN, fair / 2));
+    return Math.ceil(fair <= least ? Math.max(fair, missing[proxy] === 0 ? 1 : 0) : Math.max(least, fair / 2));
+  }
+
+  /** End game: a segment that a proxy fell silent over is asked of one that is idle; sooner than TCP would repeat it. */
+  private fillHole(proxy: number, free: number): boolean {
+    const { nowMs } = this.network.events;
+    const piece = this.pieces.find(({ open, missing, connection }) => {
+      if (!open || missing === 0) return false;
+      const other = this.connections[connection]!.proxy;
+      const { heardMs, rttMs } = this.views[other]!;
+      return other !== proxy && heardMs > 0 && nowMs - heardMs > rttMs / 2 + TICK_MS;
+    });
+    if (!piece) return false;
+    let first = piece.first;
+    while (!this.isOpen(piece, first)) first++;
+    let end = first + 1;
+    while (end < piece.end && this.isOpen(piece, end)) end++;
+    piece.missing -= end - first;
+    this.ask(free, first, end);
+    return true;
   }
 
   /** Splits the last piece of the proxy that would end last so that both halves end together. */
@@ -351,25 +371,26 @@ class HttpSimulation implements NetworkUser {
     const ends = this.views.map((_, i) => (i === proxy ? 0 : this.missingOf(i) / rates[i]!));
     const lastMs = Math.max(...ends);
     const other = ends.indexOf(lastMs);
-    const piece = this.pieces.findLast(({ open, connection }) => open && this.connections[connection]!.proxy === other);
+    const piece = this.pieces.findLast(({ open, missing, connection }) => open && missing > 0 && this.connections[connection]!.proxy === other);
     if (!piece || other === proxy) return;
     const [rate, theirs] = [rates[proxy]!, rates[other]!];
     const readyMs = Math.max(this.views[proxy]!.rttMs, this.missingOf(proxy) / rate);
     const underway = this.isQuiet(other) ? 0 : theirs * this.views[other]!.rttMs;
     const fair = this.isQuiet(other) ? piece.missing : (lastMs - readyMs) / (1 / rate + 1 / theirs);
     const count = Math.floor(Math.min(fair, piece.missing, this.missingOf(other) - underway));
-    if (count < 1 || lastMs - (readyMs + count / rate) < STEAL_GAIN_MS) return;
+    if (count < 1 || lastMs - (readyMs + count / rate) < Math.max(STEAL_GAIN_MS, this.views[proxy]!.rttMs / 5)) return;
     const end = piece.end;
     let first = end;
-    for (let wanted = count; first > piece.first && wanted > 0; ) if (!this.have[--first]) wanted--;
+    for (let wanted = count; first > piece.first && wanted > 0; ) if (this.isOpen(piece, --first)) wanted--;
     piece.missing -= count;
     piece.end = first;
     this.ask(free, first, end);
     if (piece.missing === 0) this.close(piece);
   }
 
-  private anyKnown(): boolean {
-    return this.views.some(({ arrivalMs }) => arrivalMs.length >= RATE_SAMPLES_MIN);
+  /** The segment is missing, and this piece is to bring it. */
+  private isOpen(piece: Piece, segment: number): boolean {
+    return !this.have[segment] && this.pieces[this.owner[segment]!] === piece;
   }
 
   /** Segments a ms of each proxy, measured; before anything came, the mean of the others; next to nothing from quiet ones. */

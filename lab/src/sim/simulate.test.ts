@@ -60,8 +60,8 @@ test("simulation: one link more changes nothing of what befalls the others' pack
   expect(lost([...alone.links, alone.links[0]!])).toEqual(lost(alone.links));
 });
 
-test("simulation: without loss the ideal TCP of parallel HTTP stays within 1 % of the bound on equal links", () => {
-  const outcome = simulateHttp(world("clean", 1), "parallel-http");
+test("simulation: without loss the ideal TCP of naive HTTP stays within 1 % of the bound on equal links", () => {
+  const outcome = simulateHttp(world("clean", 1), "naive-http");
   expect(outcome.completionMs / bound("clean", outcome)).toBeLessThan(1.01);
   expect(outcome.normalizedGoodput).toBe(1);
 });

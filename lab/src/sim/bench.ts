@@ -1,0 +1,184 @@
+/**
+ * `npm run bench -- protocol`: every mode over the rows of rows.ts, simulated, 60 seeds a row, on all processors.
+ * Prints completion over bound and normalized goodput; `--json FILE` writes the same as an array. Seeds are fixed, so are
+ * the figures, however many processors share the work.
+ */
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { loadCodec } from "@tributary/native-codec";
+import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
+import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
+import { speaks } from "./simulate";
+import { HTTP_MODES, PROTOCOL_MODES, type Mode } from "./world";
+
+const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--mode MODE,...] [--row TEXT]
+       npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
+  --quick     10 seeds a row, not 60
+  --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
+  --row TEXT  only the rows whose title has TEXT
+  --links     one row of one's own, rates in KB/s (K = 1,000) of whole packets; loss both ways; rtt, jitter in ms
+modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
+
+interface Settings {
+  rows: Row[];
+  seventh: boolean;
+  modes: Mode[];
+  seeds: number;
+  firstSeed: number;
+  json: string | undefined;
+}
+
+type Job = { variant: Variant; mode: Mode; seeds: number; firstSeed: number; seventh: boolean };
+type Result = { measured?: Measured; sevenths?: SeventhMeasured[] };
+
+function work({ variant, mode, seeds, firstSeed, seventh }: Job, codec = loadCodec()): Result {
+  if (seventh) return { sevenths: measureSeventh(variant, SEVENTHS, mode, seeds, firstSeed, codec) };
+  return { measured: measure(variant, mode, seeds, firstSeed, codec) };
+}
+
+/** Results in the order of the jobs. */
+function runAll(jobs: readonly Job[]): Promise<Result[]> {
+  const results: Result[] = new Array(jobs.length);
+  let [next, done] = [0, 0];
+  return new Promise((resolve, reject) => {
+    if (jobs.length === 0) resolve([]);
+    for (let i = 0; i < Math.min(availableParallelism(), jobs.length); i++) {
+      const worker = new Worker(__filename);
+      let current = -1;
+      const feed = () => {
+        current = next++;
+        if (current < jobs.length) worker.postMessage(jobs[current]);
+        else void worker.terminate();
+      };
+      worker.on("error", reject);
+      worker.on("message", (result: Result) => {
+        results[current] = result;
+        if (++done === jobs.length) resolve(results);
+        feed();
+      });
+      feed();
+    }
+  });
+}
+
+function readSettings(words: string[]): Settings | string {
+  let values;
+  try {
+    const string = { type: "string" } as const;
+    const boolean = { type: "boolean" } as const;
+    const options = { quick: boolean, json: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string };
+    ({ values } = parseArgs({ args: words, options }));
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const known: readonly string[] = [...PROTOCOL_MODES, ...HTTP_MODES];
+  const modes = values.mode?.split(",") ?? known;
+  const strange = modes.find((mode) => !known.includes(mode));
+  if (strange !== undefined) return `--mode: got ${strange}, which is none of those below`;
+  const number = (text: string | undefined, otherwise: number) => (text === undefined ? otherwise : Number(text));
+  const seeds = number(values.seeds, values.seed !== undefined ? 1 : values.quick ? 10 : 60);
+  const firstSeed = number(values.seed, 1);
+  if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
+  if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
+  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json };
+  const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
+  if (own === false) {
+    const wanted = values.row?.toLowerCase() ?? "";
+    return { ...common, rows: ROWS.filter(({ title }) => title.toLowerCase().includes(wanted)), seventh: "adding a 7th source".includes(wanted) };
+  }
+  const row = ownRow(values.links ?? "6x896", number(values.loss, 0), number(values.rtt, 50), number(values.jitter, 0), number(values.chunk, 1_500_000));
+  return typeof row === "string" ? row : { ...common, rows: [row], seventh: false };
+}
+
+function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, chunkBytes: number): Row | string {
+  if (!(loss >= 0 && loss < 1)) return `--loss: got ${loss}, wanted a share from 0 up to, not including, 1`;
+  if (!(rttMs >= 0 && rttMs <= 10_000)) return `--rtt: got ${rttMs}, wanted 0 to 10000 ms`;
+  if (!(jitterMs >= 0 && jitterMs <= 10_000)) return `--jitter: got ${jitterMs}, wanted 0 to 10000 ms`;
+  if (!(Number.isInteger(chunkBytes) && chunkBytes >= 1 && chunkBytes <= 33_554_432)) return `--chunk: got ${chunkBytes}, wanted 1 to 33554432 bytes`;
+  const made = parseLinks(links, { loss, rttMs, jitterMs });
+  if (!made) return `--links: got ${links}, wanted something like 6x896 or 1x1792+3x896`;
+  return { title: `${links} KB/s, ${chunkBytes} bytes, jitter ${jitterMs} ms`, target: "none", variants: [{ links, loss, rttMs, chunkBytes, world: { links: made, chunkBytes } }] };
+}
+
+function jobsOf({ rows, seventh, modes, seeds, firstSeed }: Settings): Job[] {
+  const jobs = rows.flatMap((row) => row.variants.flatMap((variant) => modesOf(row, modes).map((mode) => ({ variant, mode, seeds, firstSeed, seventh: false }))));
+  const own = modes.filter((mode) => mode === "coded");
+  return seventh ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))] : jobs;
+}
+
+function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] {
+  return modes.filter((mode) => !only || only.includes(mode));
+}
+
+function printRow(row: Row, measured: readonly Measured[], modeCount: number): void {
+  console.log(`\n${row.title} (${row.target})`);
+  console.log("| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" + headOf(row));
+  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
+  measured.forEach((one, i) => {
+    const group = measured.slice(i - (i % modeCount), i - (i % modeCount) + modeCount);
+    const { completionSec: median, completionSecP95: slow, boundSec } = one;
+    const cells = [one.links, `${one.loss * 100} %`, one.rttMs, one.chunkBytes, one.mode, `${median.toFixed(3)} (${slow.toFixed(3)})`];
+    cells.push(`${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`, `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`);
+    cells.push(one.linkShare.toFixed(3), (one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
+    console.log(`| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`);
+  });
+}
+
+function headOf({ also }: Row): string {
+  if (also === "lag") return " largest lag ms (95 %) |";
+  if (also === "roundTripsOver") return " RTTs over bound (95 %) |";
+  return also === "versusBest" ? " over best other mode |" : "";
+}
+
+function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): string[] {
+  const over = (sec: number) => (((sec - one.boundSec) * 1000) / one.rttMs).toFixed(2);
+  if (also === "lag") return [`${(one.lagSec * 1000).toFixed(0)} (${(one.lagSecP95 * 1000).toFixed(0)})`];
+  if (also === "roundTripsOver") return [`${over(one.completionSec)} (${over(one.completionSecP95)})`];
+  if (also !== "versusBest") return [];
+  const best = Math.min(...group.filter(({ mode }) => mode !== one.mode).map(({ completionSec }) => completionSec));
+  return [(one.completionSec / best).toFixed(3)];
+}
+
+function printSevenths(sevenths: readonly SeventhMeasured[]): void {
+  console.log("\nadding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)");
+  console.log("| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |\n| --- | --- | --- | --- | --- | --- | --- |");
+  for (const one of sevenths) {
+    const cells = [one.mode, `${one.baseLoss * 100} %`, one.bytesPerSec / 1000, one.rttMs, `${one.loss * 100} %`];
+    console.log(`| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`);
+  }
+  const worst = Math.max(...sevenths.map(({ slowdownUpper95 }) => slowdownUpper95));
+  console.log(`worst upper bound: ${(worst * 100).toFixed(2)} %`);
+}
+
+async function main(words: string[]): Promise<number> {
+  const settings = readSettings(words);
+  if (typeof settings === "string") {
+    console.error(`${settings}\n${USAGE}`);
+    return 2;
+  }
+  const codec = loadCodec();
+  const refused = settings.modes.filter((mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec));
+  for (const mode of refused) console.log(`mode ${mode} left out: this build of the protocol does not speak it`);
+  const modes = settings.modes.filter((mode) => !refused.includes(mode));
+  const startedMs = Date.now();
+  const results = await runAll(jobsOf({ ...settings, modes }));
+  const measured = results.flatMap(({ measured: one }) => (one ? [one] : []));
+  let from = 0;
+  for (const row of settings.rows) {
+    const { length } = modesOf(row, modes);
+    if (length > 0) printRow(row, measured.slice(from, (from += row.variants.length * length)), length);
+  }
+  const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
+  if (sevenths.length > 0) printSevenths(sevenths);
+  if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
+  console.log(`\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+  return measured.some(({ failed }) => failed > 0) ? 1 : 0;
+}
+
+if (!isMainThread && parentPort) {
+  const port = parentPort;
+  const codec = loadCodec();
+  port.on("message", (job: Job) => port.postMessage(work(job, codec)));
+} else if (require.main === module) void main(process.argv.slice(2)).then((status) => (process.exitCode = status));
