@@ -45,6 +45,8 @@ export const TIMING = {
   /** First repeat of an unanswered request; doubles up to requestRepeatMsMax. */
   requestRepeatMs: 250,
   requestRepeatMsMax: 2000,
+  /** Repeat of a request this long, and a quarter of a round trip, after another proxy has answered. */
+  requestHastenMs: 10,
   /** Repeat of a final feedback until the proxy's END, and of a REJECT until the final feedback. */
   finalRepeatMs: 200,
   finalTries: 6,

@@ -264,11 +264,20 @@ export class Receiver {
   private measureRoundTrip(proxy: Proxy, nowMs: number): void {
     if (proxy.stats.rttMs === null && proxy.requestTries === 1) {
       proxy.stats.rttMs = nowMs - proxy.requestSentMs;
+      this.hastenRequests(proxy.stats.rttMs, nowMs);
       this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
     }
     if (!proxy.planned) {
       proxy.requestEveryMs = TIMING.requestRepeatMsMax;
       proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
+    }
+  }
+
+  /** One proxy has answered: a request that another has not by now may be lost, and is not left to the first timer. */
+  private hastenRequests(rttMs: number, nowMs: number): void {
+    const dueMs = nowMs + TIMING.requestHastenMs + rttMs / 4;
+    for (const proxy of this.proxies) {
+      if (proxy.asked && !proxy.planned && proxy.requestTries === 1 && proxy.stats.rttMs === null) proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
     }
   }
 
