@@ -28,9 +28,13 @@ function countOne({ status }) {
   return status === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
 }
 
+/** Sums the lines `N passed, N failed` that the commands printed. */
 function countPrinted({ status, output }) {
-  const last = [...output.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1);
-  const counts = last ? { passed: Number(last[1]), failed: Number(last[2]) } : { passed: 0, failed: 0 };
+  const counts = { passed: 0, failed: 0 };
+  for (const [, passed, failed] of output.matchAll(/^(\d+) passed, (\d+) failed$/gm)) {
+    counts.passed += Number(passed);
+    counts.failed += Number(failed);
+  }
   return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
 
