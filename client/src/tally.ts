@@ -1,16 +1,8 @@
 /** What a download received, by proxy: the numbers of its record, and the live totals of its client. */
-import type { ReceiverStats } from "@tributary/protocol";
+import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
 import type { LiveProxy, ProxyInfo } from "./api";
 
-export interface ProxyCounts {
-  bytes: number;
-  packets: number;
-  innovative: number;
-  duplicate: number;
-  late: number;
-  rejected: number;
-  lost: number;
-}
+export type ProxyCounts = Pick<ProxyStats, "bytes" | "packets" | "innovative" | "duplicate" | "late" | "rejected" | "lost">;
 
 export interface ProxyTally extends ProxyCounts {
   readonly id: string;

@@ -29,9 +29,14 @@ const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
 /** Redundancy in standard deviations of what may get lost, and for the chance that coded packets are dependent. */
 const MARGIN_SIGMAS = 2;
+const MARGIN_PACKETS = 0.3;
+/** What loss may leave of a generation's need before more is asked for: the margin sees to the rest. */
+const NEED_LEFT = 0.25;
+/** A packet is useful as long as it comes within this factor of the time that the rest needs, and this long. */
+const USEFUL_FACTOR = 1.2;
+const USEFUL_MS = 10;
 /** Loss is measured over about this many packets. */
 const LOSS_PACKETS = 256;
-const MARGIN_PACKETS = 0.3;
 /** Grants whose time of sending is kept, to see the round trip by their echo. */
 const GRANTS_KEPT = 128;
 /** The rate at which a proxy sends is measured over so many grants. */
@@ -160,12 +165,11 @@ export class Planner {
 
   /** Packets that come later than this would hold the chunk up: others can bring them sooner. */
   private usefulMs(): number {
-    const able = this.proxies.filter((proxy) => !proxy.gone);
-    const perMs = able.reduce((sum, proxy) => sum + proxy.perMs, 0);
+    const perMs = this.proxies.reduce((sum, proxy) => sum + (proxy.gone ? 0 : proxy.perMs), 0);
     if (perMs === 0) return Infinity;
     let left = 0;
     for (let index = this.assembly.base; index < this.geometry.generationCount; index++) left += this.assembly.missing(index);
-    return 1.2 * (left / perMs) + 0 * Math.max(...able.map((proxy) => proxy.leastRttMs)) + 10;
+    return USEFUL_FACTOR * (left / perMs) + USEFUL_MS;
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -220,7 +224,7 @@ export class Planner {
     let index = firstOpen;
     for (; index < count; index++) {
       let lastMs = 0;
-      while (need(index) > (uncertain.get(index) ? 0.25 : 0)) {
+      while (need(index) > (uncertain.get(index) ? NEED_LEFT : 0)) {
         const sentMs = assign(free, index, cover);
         if (sentMs === undefined) return;
         lastMs = sentMs;
@@ -229,7 +233,7 @@ export class Planner {
     }
     const endMs = Math.max(...free.map((proxy) => proxy.atMs));
     for (index = firstOpen; index < count; index++) {
-      if (this.assembly.missing(index) === 0 || Math.max(arrivesMs[index - firstOpen]!, 0) + soonestRepairMs < endMs) continue;
+      if (this.assembly.missing(index) === 0 || arrivesMs[index - firstOpen]! + soonestRepairMs < endMs) continue;
       let margin = Math.ceil(MARGIN_SIGMAS * Math.sqrt(uncertain.get(index) ?? 0) + need(index) + MARGIN_PACKETS);
       for (; margin > 0; margin--) if (assign(free, index, cover) === undefined) return;
     }
