@@ -15,7 +15,7 @@ namespace tributary::detail {
 namespace {
 
 /** Fresh payloads left to the last settling: as many as a block has outputs, so that few wait and none is wasted. */
-constexpr size_t kLastBatch = 4;
+constexpr size_t kLastBatch = 32;
 /** Fresh payloads to a settling before: enough for the products to run at nearly full speed. */
 constexpr size_t kBatch = 32;
 
