@@ -41,6 +41,8 @@ const LOSS_PACKETS = 256;
 const GRANTS_KEPT = 128;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
+/** Without progress for this long and two round trips, what is missing is asked of each proxy by itself: §9.5. */
+const STALL_MS = 200;
 
 interface Arrival {
   atMs: number;
@@ -50,6 +52,8 @@ interface Arrival {
 interface ProxyPlan {
   /** Generation of each packet by sequence; its length is the quota. */
   readonly order: number[];
+  /** The longest that its order has been: no packet with a sequence beyond it was asked for. */
+  quota: number;
   /** One more than the highest sequence received. */
   next: number;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -80,6 +84,7 @@ interface ProxyPlan {
 
 export class Planner {
   private readonly proxies: ProxyPlan[];
+  private progressMs: number;
 
   constructor(
     private readonly geometry: Geometry,
@@ -88,8 +93,10 @@ export class Planner {
     firstPacketsMax: number,
     nowMs: number,
   ) {
+    this.progressMs = nowMs;
     this.proxies = shares.map((share) => ({
       order: firstPackets(geometry, share, firstPacketsMax),
+      quota: firstPackets(geometry, share, firstPacketsMax).length,
       next: 0,
       gaps: new Map(),
       receivedCount: 0,
@@ -120,11 +127,21 @@ export class Planner {
   handleBack(proxyIndex: number, share: Share, firstPacketsMax: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.order.splice(0, proxy.order.length, ...firstPackets(this.geometry, share, firstPacketsMax));
-    Object.assign(proxy, { next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
+    Object.assign(proxy, { quota: proxy.order.length, next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
     proxy.echoes.length = 0;
     proxy.grantSentMs.clear();
     proxy.gaps.clear();
     proxy.arrivals.length = 0;
+  }
+
+  /** True when the proxy may have sent a packet with this sequence. */
+  allows(proxyIndex: number, sequence: number): boolean {
+    return sequence < this.proxies[proxyIndex]!.quota;
+  }
+
+  /** A packet was innovative. */
+  handleProgress(nowMs: number): void {
+    this.progressMs = nowMs;
   }
 
   handleData(proxyIndex: number, { sequence, generationIndex, coding }: DataFrame, nowMs: number): void {
@@ -160,6 +177,7 @@ export class Planner {
     const able = this.proxies.filter((proxy) => !proxy.gone).map((proxy) => ({ proxy, assignee: this.keep(proxy, nowMs, usefulMs, cover) }));
     const heard = able.filter(({ assignee }) => !assignee.quiet);
     for (const { proxy } of heard.length > 0 ? [] : able) proxy.lastArrivalMs = nowMs;
+    for (const { proxy, assignee } of able) this.askAlone(proxy, assignee, nowMs);
     this.spread((heard.length > 0 ? heard : able).map(({ assignee }) => assignee), need, cover, uncertain);
   }
 
@@ -175,6 +193,7 @@ export class Planner {
   /** What the proxy is to send from its next packet on. */
   grantFor(proxyIndex: number, nowMs: number): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
     const proxy = this.proxies[proxyIndex]!;
+    proxy.quota = Math.max(proxy.quota, proxy.order.length);
     const runs = runsOf(proxy.order, proxy.next, LIMITS.grantRunsMax);
     proxy.grantSentMs.delete((proxy.grantSequence - GRANTS_KEPT) & 0xff);
     proxy.grantSentMs.set(proxy.grantSequence & 0xff, nowMs);
@@ -212,6 +231,20 @@ export class Planner {
     const limit = proxy.next + Math.max(OUTSTANDING_MIN, perMs * (proxy.leastRttMs + SLACK_MS + AHEAD_MS));
     const atMs = Math.max((order.length - proxy.next) / perMs, rttMs);
     return { order, loss, quiet, gapMs: 1 / perMs, atMs, limit, rttMs };
+  }
+
+  /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */
+  private askAlone(proxy: ProxyPlan, assignee: Assignee, nowMs: number): void {
+    const stalled = nowMs - this.progressMs > STALL_MS + 2 * proxy.rttMs;
+    const proxyIndex = this.proxies.indexOf(proxy);
+    for (let index = this.assembly.base; index < this.geometry.generationCount; index++) {
+      if (!stalled && !this.assembly.isDisputed(index)) continue;
+      const sent = assignee.quiet ? [] : proxy.order.slice(proxy.next);
+      const underWay = sent.filter((other) => other === index).length * (1 - assignee.loss);
+      for (let left = this.assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - assignee.loss) {
+        if (assign([assignee], index, () => undefined) === undefined) return;
+      }
+    }
   }
 
   /** In the order of the generations, each packet to the proxy from which it would come first. */
