@@ -12,7 +12,7 @@ import type { CodecModule } from "./module";
 import { loadWasmCodec, wasmModulePath } from "./node";
 
 const MODULES: WasmModuleName[] = ["codec-relaxed.wasm", "codec.wasm", "codec-scalar.wasm"];
-const SIZE_LIMIT_BYTES = 40_000;
+const SIZE_LIMIT_BYTES = 30_000;
 
 setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag
 
