@@ -54,6 +54,24 @@ describe.each(MODULES)("module/%s", (name) => {
   });
 });
 
+test("wasm codec: blocks are aligned and apart, and freed in any order they are one again", () => {
+  const bytes = readFileSync(wasmModulePath("codec.wasm"));
+  const module = new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule;
+  const poolBytes = 1 << 20;
+  expect(module.reserve(poolBytes)).toBe(1);
+  const before = module.memory.buffer;
+  const blocks = Array.from({ length: 300 }, (_, index) => ({ address: module.allocate(1 + index * 7), byteCount: 1 + index * 7, key: (index * 2654435761) >>> 0 }));
+  const memory = new Uint8Array(before);
+  blocks.forEach(({ address, byteCount }, index) => memory.fill(index, address, address + byteCount));
+  blocks.forEach(({ address, byteCount }, index) => {
+    expect(address % 16).toBe(0);
+    expect(memory.subarray(address, address + byteCount).every((byte) => byte === index % 256)).toBe(true);
+  });
+  for (const { address } of blocks.sort((a, b) => a.key - b.key)) module.release(address);
+  expect(module.reserve(poolBytes)).toBe(1);
+  expect(module.memory.buffer).toBe(before);
+});
+
 test("wasm codec: a memory that cannot grow any more is a CodecError, and what there is goes on working", () => {
   const bytes = readFileSync(wasmModulePath("codec.wasm"));
   const module = new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule;
