@@ -115,7 +115,7 @@ class Elimination {
   void rebase();
 
  private:
-  void adopt(uint8_t* incoming, size_t pivot);
+  void adopt(const uint8_t* reduced, size_t pivot);
 
   const Engine* engine_ = nullptr;
   size_t symbolCount_ = 0;
@@ -146,6 +146,8 @@ class Solver {
   bool determines(size_t index) const { return elimination_.determines(index); }
   /** A determined source symbol. Settles when it has to. */
   const uint8_t* symbol(size_t index);
+  /** All source symbols, one after another, at full rank. What is not settled is computed into `out`, and only there. */
+  void readAll(uint8_t* out);
 
  private:
   /** Rows to take or to write, and how many. */
@@ -153,11 +155,17 @@ class Solver {
     uint16_t of[kRepairMissingMax];
     size_t count = 0;
     void add(size_t column) { of[count++] = static_cast<uint16_t>(column); }
+    /** True when they follow one another. */
+    bool isRun() const;
   };
 
   void solveFresh();
-  void clearFreshFromSettled();
-  void multiply(uint8_t* const* outputs, const Columns& to, const Columns& from, const Rows& matrix, bool accumulate);
+  void multiplyHeld(uint8_t* const* outputs, const Columns& to);
+  void findUnsolved(Columns& unsolved) const;
+  void findTouched(Columns& touched) const;
+  void multiply(uint8_t* const* outputs, const uint8_t* const* addends, const Columns& to, const Columns& from,
+                const Rows& matrix);
+  void gatherFactors(const Columns& to, const Columns& from, const Rows& matrix);
   uint8_t* payload(size_t index) { return payloads_.row(2 * index + side_[index]); }
   uint8_t* spare(size_t index) { return payloads_.row(2 * index + (side_[index] ^ 1)); }
 
@@ -174,6 +182,8 @@ class Solver {
   /** Pivots whose payloads are as received, in the order they came. */
   Columns fresh_;
   bool isFresh_[kRepairMissingMax] = {};
+  /** True when the right sides of the fresh rows are computed, and not yet taken off the settled ones. */
+  bool freshIsSolved_ = false;
   /** Which of its two rows a payload is in. */
   uint8_t side_[kRepairMissingMax] = {};
   /** False while all symbols came as they are. */
