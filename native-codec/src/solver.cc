@@ -28,8 +28,7 @@ Status Solver::initialize(const Engine& engine, size_t symbolCount, size_t symbo
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
   Status status = elimination_.initialize(engine, symbolCount);
-  if (status.ok()) status = settledMatrix_.allocate(symbolCount, symbolCount, Fill::kNothing);
-  if (status.ok()) status = factors_.allocate(symbolCount, symbolCount, Fill::kNothing);
+  if (status.ok()) status = settledMatrix_.allocate(2 * symbolCount, symbolCount, Fill::kNothing);
   if (status.ok()) status = payloads_.allocate(2 * symbolCount, symbolBytes, Fill::kNothing);
   return status;
 }
@@ -163,17 +162,17 @@ void Solver::multiply(uint8_t* const* outputs, const uint8_t* const* addends, co
   for (size_t s = 0; s < from.count; s++) sources[s] = payload(from.of[s]);
   const bool isInPlace = to.isRun() && from.isRun();
   if (!isInPlace) gatherFactors(to, from, matrix);
-  const uint8_t* factors = isInPlace ? matrix.row(to.of[0]) + from.of[0] : factors_.row(0);
+  const uint8_t* factors = isInPlace ? matrix.row(to.of[0]) + from.of[0] : settledMatrix_.row(symbolCount_);
   // Of two products on the same rows the second, the one that adds, goes back the way that the first one came.
   engine_->multiply({outputs, to.count, sources, from.count, factors, matrix.stride(), symbolBytes_, addends,
                      addends != nullptr});
 }
 
-/** The part of `matrix` that belongs to these rows and columns, to `factors_`. */
+/** The part of `matrix` that belongs to these rows and columns, to the factors' rows. */
 void Solver::gatherFactors(const Columns& to, const Columns& from, const Rows& matrix) {
   for (size_t o = 0; o < to.count; o++) {
     const uint8_t* row = matrix.row(to.of[o]);
-    uint8_t* factors = factors_.row(o);
+    uint8_t* factors = settledMatrix_.row(symbolCount_ + o);
     for (size_t s = 0; s < from.count; s++) factors[s] = row[from.of[s]];
   }
 }

@@ -357,7 +357,7 @@ void repairMisuseIsReported(Random& random) {
   expectMisuse(decoder.addSeeded(1, payload, flag), "missing");
   expectOk(decoder.addSource(0, payload, flag));
   expectMisuse(decoder.addSeeded(1, longPayload, flag), "payload");
-  for (int allowed = 0; allowed < 4; allowed++) {
+  for (int allowed = 0; allowed < 3; allowed++) {
     allocationsLeft = allowed;
     const Status status = decoder.addSeeded(1, payload, flag);
     allocationsLeft = -1;
@@ -433,7 +433,7 @@ void failsWithoutMemory(Random& random, int allocations) {
 
 void outOfMemoryIsReported(Random& random) {
   failsWithoutMemory<Encoder>(random, 1);
-  failsWithoutMemory<Decoder>(random, 4);
+  failsWithoutMemory<Decoder>(random, 3);
   failsWithoutMemory<Recoder>(random, 3);
   failsWithoutMemory<RepairEncoder>(random, 2);
   failsWithoutMemory<RepairDecoder>(random, 3);

@@ -175,10 +175,8 @@ class Solver {
   Elimination elimination_;
   /** Two for each symbol: one in use, the other for its new value. */
   Rows payloads_;
-  /** The matrix as it stood after the last settling. */
+  /** The matrix as it stood after the last settling, then as many rows for the coefficients of one product. */
   Rows settledMatrix_;
-  /** The coefficients of one product. */
-  Rows factors_;
   /** Pivots whose payloads are as received, in the order they came. */
   Columns fresh_;
   bool isFresh_[kRepairMissingMax] = {};
