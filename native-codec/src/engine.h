@@ -36,8 +36,8 @@ struct Product {
  * multiple of kRowPadding beyond `bytes`, all rows are readable and writable.
  *
  *   combineRows   out = addend + sum over r < count of factors[r] * row r
- *   adoptRow      with u for the unit vector of column `pivot`, and a = scale * (incoming + u): row r += row r [pivot] * a
- *                 for r < count, then row `pivot`, all zero before, becomes a + u
+ *   adoptRow      with u for the unit vector of column `pivot`, and a = scale * (incoming + u):
+ *                 row r += row r [pivot] * a for r < count, then row `pivot`, all zero before, becomes a + u
  */
 using CombineRows = void(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride,
                          const uint8_t* factors, size_t count, size_t bytes);

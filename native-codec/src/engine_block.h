@@ -4,7 +4,7 @@
  *
  *   Vector, kWidth             a register and its bytes
  *   zero, load, store          whole vectors, at any alignment
- *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others
+ *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others; only where there are masks
  *   Split, split(Vector)       a source vector, prepared once for all outputs
  *   Factor, factor(uint8_t)    a coefficient, prepared once for all vectors of a block
  *   multiplyAdd(sum, f, x)     sum + f * x
@@ -18,6 +18,8 @@
  */
 #ifndef TRIBUTARY_ENGINE_BLOCK_H_
 #define TRIBUTARY_ENGINE_BLOCK_H_
+
+#include <cstring>
 
 #include "engine.h"
 
@@ -45,6 +47,28 @@ TRIBUTARY_INLINE const uint8_t* asOneRegister(const uint8_t* pointer) {
   asm("" : "+r"(pointer));
 #endif
   return pointer;
+}
+
+template <class V>
+TRIBUTARY_INLINE typename V::Vector loadPart(const uint8_t* from, size_t bytes) {
+  if constexpr (requires { &V::loadPart; }) {
+    return V::loadPart(from, bytes);
+  } else {
+    uint8_t whole[V::kWidth] = {};
+    memcpy(whole, from, bytes);
+    return V::load(whole);
+  }
+}
+
+template <class V>
+TRIBUTARY_INLINE void storePart(uint8_t* to, typename V::Vector vector, size_t bytes) {
+  if constexpr (requires { &V::storePart; }) {
+    V::storePart(to, vector, bytes);
+  } else {
+    uint8_t whole[V::kWidth];
+    V::store(whole, vector);
+    memcpy(to, whole, bytes);
+  }
 }
 
 template <class V, int kOutputs, int kVectors>
@@ -121,9 +145,9 @@ struct ProductBlock {
         typename V::Vector& last = sums[o][kWholeVectors];
         const size_t left = bytes - kWholeBytes;
         if (product.addends != nullptr) {
-          last = V::add(last, V::loadPart(product.addends[firstOutput + o] + offset + kWholeBytes, left));
+          last = V::add(last, loadPart<V>(product.addends[firstOutput + o] + offset + kWholeBytes, left));
         }
-        V::storePart(output + kWholeBytes, last, left);
+        storePart<V>(output + kWholeBytes, last, left);
       }
     }
   }
@@ -243,7 +267,8 @@ void adoptRowBlocked(uint8_t* rows, size_t stride, size_t count, size_t pivot, c
   for (size_t offset = 0; offset < bytes; offset += V::kWidth) {
     if (offset != last) adoptVector<V>(rows, stride, count, pivot, incoming, scale, offset, V::zero());
   }
-  adoptVector<V>(rows, stride, count, pivot, incoming, scale, last, V::load(kUnit.bytes + kRowPadding - (pivot - last)));
+  const typename V::Vector unit = V::load(kUnit.bytes + kRowPadding - (pivot - last));
+  adoptVector<V>(rows, stride, count, pivot, incoming, scale, last, unit);
 }
 
 }  // namespace tributary

@@ -5,6 +5,7 @@
  * as received. Settling computes the right sides of the fresh rows from all payloads, then clears the fresh columns
  * from the settled rows: two matrix products. However the settlings are spread, all of them together cost
  * symbolCount x symbolBytes multiply-adds for each coded symbol, and the last one hardly more than twice its batch.
+ * Small generations are settled once, by whoever reads them: more settlings would cost more than that wait.
  */
 #include <cstring>
 
@@ -17,9 +18,9 @@ namespace {
 /** Fresh payloads left to the last settling: as many as a block has outputs, so that few wait and none is wasted. */
 constexpr size_t kLastBatch = 4;
 /** Fresh payloads to a settling before: enough for the products to run at nearly full speed. */
-constexpr size_t kBatch = 32;
+constexpr size_t kBatch = 64;
 /** A generation of at most so many multiply-adds is left to one settling: 4 us of work for the fastest engine. */
-constexpr size_t kMultiplyAddsAtOnce = 1'000'000;
+constexpr uint64_t kMultiplyAddsAtOnce = 1'000'000;
 
 }  // namespace
 
@@ -60,7 +61,8 @@ uint8_t* Solver::add(const uint8_t* coefficients) {
 
 bool Solver::isDue() const {
   const size_t missing = symbolCount_ - rank();
-  if (!hasCoded_ || missing == 0 || symbolCount_ * symbolCount_ * symbolBytes_ <= kMultiplyAddsAtOnce) return false;
+  if (!hasCoded_ || missing == 0) return false;
+  if (uint64_t{symbolCount_} * symbolCount_ * symbolBytes_ <= kMultiplyAddsAtOnce) return false;
   return fresh_.count >= kBatch || (missing <= kLastBatch && fresh_.count > kLastBatch);
 }
 

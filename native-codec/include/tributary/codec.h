@@ -130,7 +130,8 @@ class Elimination {
 
 /**
  * Solves for the source symbols. Coefficients are eliminated at once; payloads are multiplied later, a batch of fresh
- * ones at a time ("settling"), the last batch of a generation small, so that little is left to do when it is complete.
+ * ones at a time ("settling"), the last batch of a generation small, so that little is left to do when it is complete;
+ * a small generation all at once.
  */
 class Solver {
  public:
@@ -146,7 +147,7 @@ class Solver {
   bool determines(size_t index) const { return elimination_.determines(index); }
   /** A determined source symbol. Settles when it has to. */
   const uint8_t* symbol(size_t index);
-  /** All source symbols, one after another, at full rank. What is not settled is computed into `out`, and only there. */
+  /** All source symbols, one after another, at full rank. What is not settled is computed straight into `out`. */
   void readAll(uint8_t* out);
 
  private:
@@ -242,8 +243,9 @@ class Encoder {
 
 /**
  * Recovers the source symbols. Coefficient vectors are eliminated as they come, so that the rank and the determined
- * symbols are always known; payloads are stored, and multiplied in batches as they come. Each symbol is computed once,
- * however often it is read. Costs: README.md.
+ * symbols are always known; payloads are stored, and multiplied in batches as they come, or when they are read. A read
+ * of all symbols at once computes what is left straight into the caller's buffer, and again when it is repeated; any
+ * other read computes each symbol once. Costs: README.md.
  */
 class Decoder final : public detail::Collector {
  public:
