@@ -109,6 +109,8 @@ const uint8_t* lookUps[kOutputsMax * kDigits * kGroupsMax];
 struct Pass {
   uint8_t* const* outputs;
   size_t outputCount;
+  /** As Product's. */
+  const uint8_t* const* addends;
   const uint8_t* const* sources;
   size_t sourceCount;
   size_t groupCount;
@@ -172,8 +174,8 @@ TRIBUTARY_INLINE v128_t doubled(v128_t bytes, v128_t zero) {
   return wasm_v128_xor(wasm_i8x16_add(bytes, opaque(bytes)), carry);
 }
 
-/** One output's strip: out (+)= the sum over digits d of 2^d times what its look-ups for d add up to. */
-__attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* const* lookUp, size_t groupCount, bool accumulate) {
+/** One output's strip: out = (addend +) the sum over digits d of 2^d times what its look-ups for d add up to. */
+__attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* addend, const uint8_t* const* lookUp, size_t groupCount) {
   const v128_t zero = opaque(Simd128::zero());
   v128_t sums[kVectors] = {};
   for (size_t d = kDigits;;) {
@@ -184,25 +186,27 @@ __attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* const* lookUp,
     if (--d == 0) break;
     for (size_t v = 0; v < kVectors; v++) sums[v] = doubled(sums[v], zero);
   }
-  for (size_t v = 0; v < kVectors; v++, out += kWidth) {
-    wasm_v128_store(out, accumulate ? wasm_v128_xor(sums[v], wasm_v128_load(out)) : sums[v]);
+  if (addend != nullptr) {
+    for (size_t v = 0; v < kVectors; v++) sums[v] = wasm_v128_xor(sums[v], wasm_v128_load(addend + v * kWidth));
   }
+  for (size_t v = 0; v < kVectors; v++) wasm_v128_store(out + v * kWidth, sums[v]);
 }
 
-void multiplyPass(const Pass& pass, size_t byteCount, bool accumulate) {
+void multiplyPass(const Pass& pass, size_t byteCount) {
   for (size_t offset = 0; offset < byteCount; offset += kSumBytes) {
     const size_t left = byteCount - offset;
     const uint8_t* const* lookUp = lookUps;
     makeSums(pass, offset, left < kSumBytes ? (left + kWidth - 1) / kWidth : kVectors);
     for (size_t o = 0; o < pass.outputCount; o++, lookUp += kDigits * pass.groupCount) {
       uint8_t* const out = pass.outputs[o] + offset;
+      const uint8_t* const addend = pass.addends == nullptr ? nullptr : pass.addends[o] + offset;
       if (left >= kSumBytes) {
-        addUp(out, lookUp, pass.groupCount, accumulate);
+        addUp(out, addend, lookUp, pass.groupCount);
         continue;
       }
       uint8_t part[kSumBytes];
-      if (accumulate) copyPart(part, out, left);
-      addUp(part, lookUp, pass.groupCount, accumulate);
+      if (addend != nullptr) copyPart(part, addend, left);
+      addUp(part, addend == nullptr ? nullptr : part, lookUp, pass.groupCount);
       copyPart(out, part, left);
     }
   }
@@ -211,7 +215,7 @@ void multiplyPass(const Pass& pass, size_t byteCount, bool accumulate) {
 size_t least(size_t a, size_t b) { return a < b ? a : b; }
 size_t groupsOf(size_t sourceCount) { return (sourceCount + kGroupSources - 1) / kGroupSources; }
 
-/** Passes of equal size: Horner's rule costs the same for few sources as for many. */
+/** Passes of equal size: Horner's rule costs the same for few sources as for many. Each adds to what the last one left. */
 void multiply(const Product& product) {
   if (product.outputCount <= Simd128::kOutputs) return multiplyBlocked<Simd128>(product);
   const size_t groups = groupsOf(product.sourceCount);
@@ -219,12 +223,15 @@ void multiply(const Product& product) {
   const size_t sourcesPerPass = passes == 0 ? 1 : (groups + passes - 1) / passes * kGroupSources;
   for (size_t o = 0; o < product.outputCount; o += kOutputsMax) {
     const size_t outputCount = least(product.outputCount - o, kOutputsMax);
+    const uint8_t* const* addends = product.addends == nullptr ? nullptr : product.addends + o;
     size_t s = 0;
     do {
       const size_t sourceCount = least(product.sourceCount - s, sourcesPerPass);
-      const Pass pass = {product.outputs + o, outputCount, product.sources + s, sourceCount, groupsOf(sourceCount)};
+      const Pass pass = {product.outputs + o,   outputCount, addends,
+                         product.sources + s, sourceCount, groupsOf(sourceCount)};
       planLookUps(pass, product.coefficients + o * product.coefficientStride + s, product.coefficientStride);
-      multiplyPass(pass, product.bytes, product.accumulate || s > 0);
+      multiplyPass(pass, product.bytes);
+      addends = pass.outputs;
       s += sourcesPerPass;
     } while (s < product.sourceCount);
   }

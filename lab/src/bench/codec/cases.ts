@@ -136,6 +136,7 @@ function decodeKeyShape(engines: Engines): Group {
       ...engines.native.map((path) => ours(path, "decode", shape, g)),
       ...ISAL_PATHS.map((path) => isaL(path, "decode", shape, g)),
       ...["rlnc", "reed-solomon-simd", "raptorq"].map((name) => crate(name, "decode", shape, g)),
+      of("native", "roofline", "registers", "decode", shape, g),
       ...wasm(engines, "decode", shape, g),
       ...(engines.chromium.length > 0 ? WASM_ROOFLINES.map((path) => of("chromium", "roofline", path, "decode", shape, g)) : []),
     ],
@@ -150,6 +151,7 @@ function decodeShape(engines: Engines, shape: Shape): Group {
       ...engines.native.slice(0, 1).map((path) => ours(path, "decode", shape, g)),
       ...ISAL_BEST_PATHS.map((path) => isaL(path, "decode", shape, g)),
       ...["rlnc", "raptorq"].map((name) => crate(name, "decode", shape, g)),
+      of("native", "roofline", "registers", "decode", shape, g),
     ],
   };
 }
