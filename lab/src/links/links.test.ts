@@ -133,7 +133,10 @@ test("links: SIGKILL of the program that started them leaves no process and so n
     });
     core.stdin.write("host client 10.99.0.1 1500 0 - 1\\nup\\n");`;
   const parent = spawn(process.execPath, ["-e", script, await buildCore()], { stdio: ["ignore", "pipe", "inherit"] });
-  const inode = await new Promise<string>((resolve) => parent.stdout!.once("data", (text: Buffer) => resolve(text.toString().trim())));
+  const inode = await new Promise<string>((resolve) => {
+    parent.stdout!.once("data", (text: Buffer) => resolve(text.toString().trim()));
+    parent.once("close", () => resolve(""));
+  });
   expect(inode).toMatch(/^pid:\[\d+\]$/);
   expect((await processesIn(inode)).length).toBeGreaterThan(1);
   parent.kill("SIGKILL");
