@@ -273,7 +273,7 @@ export class Receiver {
       this.hastenRequests(proxy.stats.rttMs, nowMs);
       this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
     }
-    if (!proxy.planned) {
+    if (!proxy.planned && proxy.requestEveryMs < TIMING.requestRepeatMsMax) {
       proxy.requestEveryMs = TIMING.requestRepeatMsMax;
       proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
     }

@@ -5,12 +5,10 @@ export class CountingCodec implements Codec {
   live = 0;
   freedTwice = 0;
   readonly engine: string;
-  readonly createRecoder: Codec["createRecoder"];
   readonly coefficients: Codec["coefficients"];
 
   constructor(private readonly codec: Codec) {
     this.engine = codec.engine;
-    this.createRecoder = (...given) => this.counted(codec.createRecoder(...given));
     this.coefficients = (...given) => codec.coefficients(...given);
   }
 
@@ -20,6 +18,18 @@ export class CountingCodec implements Codec {
 
   createDecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createDecoder"]> {
     return this.counted(this.codec.createDecoder(symbolCount, symbolBytes));
+  }
+
+  createRecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createRecoder"]> {
+    return this.counted(this.codec.createRecoder(symbolCount, symbolBytes));
+  }
+
+  createRepairEncoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createRepairEncoder"]> {
+    return this.counted(this.codec.createRepairEncoder(symbolCount, symbolBytes));
+  }
+
+  createRepairDecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createRepairDecoder"]> {
+    return this.counted(this.codec.createRepairDecoder(symbolCount, symbolBytes));
   }
 
   private counted<T extends { free(): void }>(coder: T): T {
