@@ -90,13 +90,6 @@ export const PLANTED: readonly PlantedBug[] = [
     seed: 0,
   },
   {
-    name: "liar found, its packets kept",
-    file: "verification.ts",
-    find: "this.packets = kept;",
-    replace: "",
-    seed: 0,
-  },
-  {
     name: "encoder of the settlement leaked",
     file: "verification.ts",
     find: "    encoder.free();",

@@ -22,7 +22,7 @@ const SEARCH_SEEDS = 10_000;
 const STALE_SEEDS = 500;
 const BATCH = 20;
 /** A run that takes longer hangs, which is a find. */
-const HANG_MS = 120_000;
+const HANG_MS = 30_000;
 
 const protocol = path.dirname(require.resolve("@tributary/protocol/package.json"));
 const nativeCodec = path.dirname(require.resolve("@tributary/native-codec/package.json"));
