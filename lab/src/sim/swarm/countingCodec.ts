@@ -5,10 +5,16 @@ export class CountingCodec implements Codec {
   live = 0;
   freedTwice = 0;
   readonly engine: string;
+  readonly createRecoder: Codec["createRecoder"];
+  readonly createRepairEncoder: Codec["createRepairEncoder"];
+  readonly createRepairDecoder: Codec["createRepairDecoder"];
   readonly coefficients: Codec["coefficients"];
 
   constructor(private readonly codec: Codec) {
     this.engine = codec.engine;
+    this.createRecoder = (...given) => this.counted(codec.createRecoder(...given));
+    this.createRepairEncoder = (...given) => this.counted(codec.createRepairEncoder(...given));
+    this.createRepairDecoder = (...given) => this.counted(codec.createRepairDecoder(...given));
     this.coefficients = (...given) => codec.coefficients(...given);
   }
 
@@ -18,18 +24,6 @@ export class CountingCodec implements Codec {
 
   createDecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createDecoder"]> {
     return this.counted(this.codec.createDecoder(symbolCount, symbolBytes));
-  }
-
-  createRecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createRecoder"]> {
-    return this.counted(this.codec.createRecoder(symbolCount, symbolBytes));
-  }
-
-  createRepairEncoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createRepairEncoder"]> {
-    return this.counted(this.codec.createRepairEncoder(symbolCount, symbolBytes));
-  }
-
-  createRepairDecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createRepairDecoder"]> {
-    return this.counted(this.codec.createRepairDecoder(symbolCount, symbolBytes));
   }
 
   private counted<T extends { free(): void }>(coder: T): T {
