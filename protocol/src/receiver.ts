@@ -160,9 +160,9 @@ export class Receiver {
     const proxy = this.proxies[proxyIndex];
     if (!proxy) return;
     proxy.final = undefined;
+    proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";
     proxy.silent = false;
     if (this.closed) return;
-    proxy.lost = proxy.stats.state !== "failed";
     this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);
   }
 

@@ -194,6 +194,20 @@ test("sender: a new epoch takes back what was acknowledged, an old one says noth
   sender.free();
 });
 
+test.each([
+  ["silent", (receiver: Receiver) => receiver.handleTimeout(5000)],
+  ["lost", (receiver: Receiver) => receiver.handleProxyLost(0, "closed", 5000)],
+])("receiver: a proxy that was %s and whose session is then lost is welcome again", (_, befalls) => {
+  const receiver = receiverOf("coded", 2);
+  receiver.handleProxyReady(0, 0);
+  while (receiver.pollTransmit(0)) continue;
+  befalls(receiver);
+  receiver.handleProxyLost(0, "closed", 5100);
+  receiver.handleProxyReady(0, 6000);
+  expect(receiver.stats().proxies[0]!.state).toBe("waiting");
+  expect(receiver.pollTransmit(6000)).toMatchObject({ proxyIndex: 0 });
+});
+
 describe("receiver, mode coded", () => {
   const started = () => {
     const receiver = receiverOf("coded", 1);

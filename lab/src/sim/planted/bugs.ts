@@ -127,7 +127,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "lost proxy not welcome again",
     file: "receiver.ts",
-    find: 'proxy.lost = proxy.stats.state !== "failed";',
+    find: 'proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";',
     replace: "",
     seed: 0,
   },
