@@ -5,8 +5,8 @@
  * One bit d of the four coefficients selects one of these sums; what the bits d of all coefficients select is added
  * up, and the sums for d = 7 .. 0 are put together by Horner's rule. That is two loads and XORs a multiply-add.
  *
- * Eliminations, whose rows are short, use nibble tables: by i8x16.swizzle, or by i8x16.relaxed_swizzle, which is one
- * instruction on x86 and the same for indices below 16.
+ * Products of one or two outputs, for which sums do not pay, and eliminations, whose rows are short, use nibble tables:
+ * by i8x16.swizzle, or by i8x16.relaxed_swizzle, which is one instruction on x86 and the same for indices below 16.
  */
 #if defined(__wasm_simd128__)
 
@@ -28,7 +28,23 @@ constexpr const char* kName = "simd128";
 inline v128_t lookUp(v128_t table, v128_t indices) { return wasm_i8x16_swizzle(table, indices); }
 #endif
 
-/** For the elimination's rows: engine_block.h. */
+template <class Word>
+TRIBUTARY_INLINE void copyWord(uint8_t*& to, const uint8_t*& from) {
+  memcpy(to, from, sizeof(Word));
+  to += sizeof(Word);
+  from += sizeof(Word);
+}
+
+/** For few bytes. A call of memcpy leaves the module, which takes longer than such a copy. */
+__attribute__((noinline)) void copyPart(uint8_t* to, const uint8_t* from, size_t bytes) {
+  for (; bytes >= sizeof(v128_t); bytes -= sizeof(v128_t)) copyWord<v128_t>(to, from);
+  if ((bytes & 8) != 0) copyWord<uint64_t>(to, from);
+  if ((bytes & 4) != 0) copyWord<uint32_t>(to, from);
+  if ((bytes & 2) != 0) copyWord<uint16_t>(to, from);
+  if ((bytes & 1) != 0) *to = *from;
+}
+
+/** Nibble tables: engine_block.h. */
 struct Simd128 {
   using Vector = v128_t;
   struct Split {
@@ -38,10 +54,24 @@ struct Simd128 {
     v128_t low, high;
   };
   static constexpr size_t kWidth = 16;
+  static constexpr int kSourcesPerStep = 1;
+  static constexpr int kOutputs = 2;
+  static constexpr int kVectors[] = {0, 2, 2};
 
   static TRIBUTARY_INLINE Vector zero() { return wasm_i64x2_const_splat(0); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return wasm_v128_load(from); }
   static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) { wasm_v128_store(to, vector); }
+  static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
+    uint8_t whole[kWidth];
+    copyPart(whole, from, bytes);
+    return wasm_v128_load(whole);
+  }
+  static TRIBUTARY_INLINE void storePart(uint8_t* to, Vector vector, size_t bytes) {
+    uint8_t whole[kWidth];
+    wasm_v128_store(whole, vector);
+    copyPart(to, whole, bytes);
+  }
+  static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return wasm_v128_xor(a, b); }
   /** A shift of 16-bit lanes: V8 makes five instructions of one of bytes. */
   static TRIBUTARY_INLINE Split split(Vector vector) {
     const v128_t nibble = wasm_i8x16_const_splat(0x0F);
@@ -159,22 +189,6 @@ __attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* const* lookUp,
   }
 }
 
-template <class Word>
-TRIBUTARY_INLINE void copyWord(uint8_t*& to, const uint8_t*& from) {
-  memcpy(to, from, sizeof(Word));
-  to += sizeof(Word);
-  from += sizeof(Word);
-}
-
-/** Less than a strip. A call of memcpy for so few bytes leaves the module, which takes longer than the copy. */
-__attribute__((noinline)) void copyPart(uint8_t* to, const uint8_t* from, size_t bytes) {
-  for (; bytes >= kWidth; bytes -= kWidth) copyWord<v128_t>(to, from);
-  if ((bytes & 8) != 0) copyWord<uint64_t>(to, from);
-  if ((bytes & 4) != 0) copyWord<uint32_t>(to, from);
-  if ((bytes & 2) != 0) copyWord<uint16_t>(to, from);
-  if ((bytes & 1) != 0) *to = *from;
-}
-
 void multiplyPass(const Pass& pass, size_t byteCount, bool accumulate) {
   for (size_t offset = 0; offset < byteCount; offset += kSumBytes) {
     const size_t left = byteCount - offset;
@@ -199,6 +213,7 @@ size_t groupsOf(size_t sourceCount) { return (sourceCount + kGroupSources - 1) /
 
 /** Passes of equal size: Horner's rule costs the same for few sources as for many. */
 void multiply(const Product& product) {
+  if (product.outputCount <= Simd128::kOutputs) return multiplyBlocked<Simd128>(product);
   const size_t groups = groupsOf(product.sourceCount);
   const size_t passes = (groups + kGroupsMax - 1) / kGroupsMax;
   const size_t sourcesPerPass = passes == 0 ? 1 : (groups + passes - 1) / passes * kGroupSources;

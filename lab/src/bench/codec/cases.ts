@@ -3,6 +3,8 @@
  * other side of that ratio. Pure: engines come in as names, nothing is run here.
  */
 
+import type { LookUp } from "./wasm-roofline";
+
 export type Op = "encode" | "decode" | "recode" | "repair";
 export type Runtime = "native" | "node-wasm" | "chromium-wasm";
 /** Processes that measure: the C++ program, the Rust program, Node with WebAssembly, Chromium, Node with the addon. */
@@ -78,6 +80,9 @@ const LARGE_SHAPE: Shape = [128, 4096];
 /** Too slow for batches and of interest as yardsticks only. */
 const SLOW_ENGINES = ["scalar", "reference"];
 
+/** wasm-roofline.ts. */
+export const WASM_ROOFLINES: readonly LookUp[] = ["sums", "swizzle", "relaxed-swizzle"];
+
 function encodeKeyShape(engines: Engines): Group {
   const shape = KEY_SHAPE;
   return {
@@ -132,6 +137,7 @@ function decodeKeyShape(engines: Engines): Group {
       ...ISAL_PATHS.map((path) => isaL(path, "decode", shape, g)),
       ...["rlnc", "reed-solomon-simd", "raptorq"].map((name) => crate(name, "decode", shape, g)),
       ...wasm(engines, "decode", shape, g),
+      ...(engines.chromium.length > 0 ? WASM_ROOFLINES.map((path) => of("chromium", "roofline", path, "decode", shape, g)) : []),
     ],
   };
 }
