@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { loadCodec } from "@tributary/native-codec";
+import { measureCost, printCost } from "./cost";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 import { speaks } from "./simulate";
@@ -15,6 +16,8 @@ import { HTTP_MODES, PROTOCOL_MODES, type Mode } from "./world";
 
 const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--mode MODE,...] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
+       npm run bench -- protocol --cost [--json FILE]
+  --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
   --quick     10 seeds a row, not 60
   --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
   --row TEXT  only the rows whose title has TEXT
@@ -152,7 +155,20 @@ function printSevenths(sevenths: readonly SeventhMeasured[]): void {
   console.log(`worst upper bound: ${(worst * 100).toFixed(2)} %`);
 }
 
+function cost(words: readonly string[]): number {
+  const [option, json, ...rest] = words.filter((word) => word !== "--cost");
+  if (option !== undefined && (option !== "--json" || json === undefined || rest.length > 0)) {
+    console.error(`--cost: got ${words.join(" ")}\n${USAGE}`);
+    return 2;
+  }
+  const rows = measureCost();
+  printCost(rows);
+  if (json !== undefined) writeFileSync(json, JSON.stringify(rows, null, 1));
+  return 0;
+}
+
 async function main(words: string[]): Promise<number> {
+  if (words.includes("--cost")) return cost(words);
   const settings = readSettings(words);
   if (typeof settings === "string") {
     console.error(`${settings}\n${USAGE}`);
