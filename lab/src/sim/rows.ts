@@ -72,7 +72,7 @@ function variants({ links = "6x896", losses = [0], rtts = [50], chunks = [CHUNK]
 const slows = ({ bytesPerSec }: ProxyLink, atMs: number) => ({ rateChanges: [{ atMs, bytesPerSec: bytesPerSec / 10 }] });
 const dies = (_: ProxyLink, fromMs: number) => ({ outages: [{ fromMs, toMs: Infinity, crash: true }] });
 
-const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "naive-http"];
+const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http"];
 
 /** The paper's links (Figs 12 to 14). The label says which g and w: `1x1792+3x896 g=12 w=240`. */
 function tuned(generationSize: number, windowPackets: number): Variant {

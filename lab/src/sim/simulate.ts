@@ -45,7 +45,7 @@ export function speaks(mode: string, codec: Codec): boolean {
 let content = new Uint8Array(0);
 
 /** The same random bytes for every run, never zero for long. */
-function contentOf(bytes: number): Uint8Array {
+export function contentOf(bytes: number): Uint8Array {
   if (content.length < bytes) {
     const random = new Random(4);
     content = Uint8Array.from({ length: Math.max(bytes, 2_000_000) }, () => random.u32() >>> 24);

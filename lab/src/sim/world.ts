@@ -53,8 +53,8 @@ export interface World {
 }
 
 export type Mode = MutpMode | HttpMode | "coded";
-export type HttpMode = "naive-http" | "split-http" | "naive-http-cubic" | "split-http-cubic";
-export const HTTP_MODES: readonly HttpMode[] = ["naive-http", "split-http", "naive-http-cubic", "split-http-cubic"];
+export type HttpMode = "parallel-http" | "split-http" | "parallel-http-cubic" | "split-http-cubic";
+export const HTTP_MODES: readonly HttpMode[] = ["parallel-http", "split-http", "parallel-http-cubic", "split-http-cubic"];
 export const PROTOCOL_MODES = ["uncoded-mutp", "coded-mutp", "coded"] as const;
 
 /** What may be set of the receiver's own options. */
