@@ -23,7 +23,7 @@ export class RateMeter {
     samples.push({ atMs: nowMs, total });
     while (samples.length > SAMPLES_MIN && nowMs - samples[1]!.atMs >= Math.max(WINDOW_MS_MIN, WINDOW_ROUND_TRIPS * rttMs)) samples.shift();
     const first = samples[0]!;
-    if (total - first.total >= KNOWN_BYTES_MIN) this.rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
+    if (total - first.total >= KNOWN_BYTES_MIN || nowMs - first.atMs >= WINDOW_MS_MIN) this.rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
   }
 
   /** Nothing was asked for: the time until the next bytes says nothing. */

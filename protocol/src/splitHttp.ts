@@ -7,6 +7,7 @@
  * itself is the caller's. The same code runs in the client and in the simulator.
  */
 import { ByteStore, type Stretch } from "./byteStore";
+import { TIMING } from "./limits";
 import { RateMeter } from "./rateMeter";
 import type { ByteRange, Rejection } from "./types";
 
@@ -181,6 +182,7 @@ export class SplitHttp {
 
   /** Whether the reader takes more; without room nothing new is asked for. */
   handleRoom(hasRoom: boolean, nowMs: number): void {
+    if (hasRoom && !this.hasRoom) this.forgetSilence(nowMs);
     this.hasRoom = hasRoom;
     if (hasRoom) this.plan(nowMs);
   }
@@ -243,6 +245,15 @@ export class SplitHttp {
   stop(): void {
     for (const id of [...this.asks.keys()]) this.cancel(id);
     this.phase = "over";
+  }
+
+  /** Nobody was listening. */
+  private forgetSilence(nowMs: number): void {
+    for (const ask of this.asks.values()) ask.heardMs = nowMs;
+    for (const view of this.proxies) {
+      view.heardMs = nowMs;
+      view.meter.rest();
+    }
   }
 
   private hear(ask: Ask, nowMs: number): void {
@@ -331,6 +342,14 @@ export class SplitHttp {
     }
   }
 
+  /** Of the one answer: after this long another proxy is asked for it. */
+  private checkSilence(nowMs: number): void {
+    const [ask] = this.asks.values();
+    const silentMs = ask && this.hasRoom ? nowMs - ask.heardMs : 0;
+    if (!ask || silentMs <= TIMING.proxySilenceMs) return;
+    this.reject(ask, { kind: "proxySilent", message: `Nothing came for ${Math.round(silentMs)} ms.` }, nowMs);
+  }
+
   private goOn(nowMs: number): void {
     if (this.phase === "over") return;
     const alive = this.proxies.findIndex(({ failed }) => !failed);
@@ -401,7 +420,8 @@ export class SplitHttp {
 
   private plan(nowMs: number): void {
     this.plannedMs = nowMs;
-    if (this.phase === "single" || this.phase === "over") return;
+    if (this.phase === "single") return this.checkSilence(nowMs);
+    if (this.phase === "over") return;
     for (let proxy = 0; proxy < this.proxies.length; proxy++) this.noteQuiet(proxy, nowMs);
     if (!this.hasRoom) return;
     let look = this.look(nowMs);
@@ -419,7 +439,7 @@ export class SplitHttp {
     const aheadMs = this.answerMs(proxy) + TICK_MS;
     const isEnough = look.debt[proxy]! / look.rates[proxy]! > aheadMs;
     if (lanes > 0 && (!view.meter.isKnown || (isEnough && (view.lanes === 1 || look.busy[proxy]! >= view.lanes)))) return false;
-    if (this.unasked.length === 0) return (lanes === 0 && this.askAgain(proxy, look, nowMs)) || (!isEnough && this.takeOver(proxy, look, nowMs));
+    if (!this.hasMore()) return (lanes === 0 && this.askAgain(proxy, look, nowMs)) || (!isEnough && this.takeOver(proxy, look, nowMs));
     const least = Math.max(PIECE_BYTES_MIN, (look.rates[proxy]! * aheadMs) / (lanes === 0 ? 1 : LANES));
     const size = this.pieceBytes(proxy, look, least);
     const next = size > 0 ? this.nextStretch(size) : undefined;
@@ -438,10 +458,16 @@ export class SplitHttp {
     return fair >= this.alignBytes || debt[proxy] === 0 ? this.aligned(Math.max(1, fair)) : 0;
   }
 
-  /** The next bytes to ask for, no longer unasked; undefined where there are none, or none yet. */
+  /** There are bytes that may be asked for now. */
+  private hasMore(): boolean {
+    const limit = Math.min(this.store.prefix + this.aheadBytesMax, this.phase === "opening" ? this.openedEnd : Infinity);
+    return (this.unasked[0]?.start ?? Infinity) < limit;
+  }
+
+  /** The next bytes to ask for, no longer unasked. */
   private nextStretch(size: number): Stretch | undefined {
     const first = this.unasked[0];
-    if (!first || first.start >= Math.min(this.store.prefix + this.aheadBytesMax, this.phase === "opening" ? this.openedEnd : Infinity)) return undefined;
+    if (!first || !this.hasMore()) return undefined;
     const { start } = first;
     const end = Math.min(first.end, start + size);
     if (end === first.end) this.unasked.shift();

@@ -13,7 +13,7 @@ export interface Variant {
   rttMs: number;
   chunkBytes: number;
   world: Omit<World, "seed">;
-  /** The receiver's own options, where they differ from its defaults; rivals have none. */
+  /** The receiver's own options, where they differ from its defaults; modes over HTTP have none. */
   tuning?: Tuning;
 }
 
@@ -72,7 +72,7 @@ function variants({ links = "6x896", losses = [0], rtts = [50], chunks = [CHUNK]
 const slows = ({ bytesPerSec }: ProxyLink, atMs: number) => ({ rateChanges: [{ atMs, bytesPerSec: bytesPerSec / 10 }] });
 const dies = (_: ProxyLink, fromMs: number) => ({ outages: [{ fromMs, toMs: Infinity, crash: true }] });
 
-const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http"];
+const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http", "parallel-http-cubic"];
 
 /** The paper's links (Figs 12 to 14). The label says which g and w: `1x1792+3x896 g=12 w=240`. */
 function tuned(generationSize: number, windowPackets: number): Variant {
@@ -92,8 +92,8 @@ export const ROWS: Row[] = [
   { title: "in-order bytes: largest lag behind the fluid ideal", target: "floor 120 ms, aim 60 ms", also: "lag", variants: variants({ losses: [0, 0.02] }) },
   { title: "beside: the chunk comes from an origin of 3,584 KB/s, 20 ms away", target: "none", variants: variants({ losses: [0, 0.02], link: { origin: { bytesPerSec: 4 * RATE, rttMs: 20 } } }) },
   { title: "beside: bursts of loss, 5 % in the mean", target: "none", variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }) },
-  { title: "the paper's modes, one to four sources", target: "coded > uncoded", modes: PAPER_MODES, variants: [1, 2, 3, 4].flatMap((count) => variants({ links: `${count}x896` })) },
-  { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES.slice(0, 2), variants: [12, 20, 24].flatMap((size) => [120, 240, 360].map((window) => tuned(size, window))) },
+  { title: "the paper's modes, one to six sources", target: "normalized goodput: coded > uncoded > parallel HTTP from two sources on", modes: PAPER_MODES, variants: [1, 2, 4, 6].flatMap((count) => variants({ links: `${count}x896` })) },
+  { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES, variants: [12, 20, 24].flatMap((size) => [120, 240, 360].map((window) => tuned(size, window))) },
 ];
 
 export const SEVENTHS: Seventh[] = [5, 50, 500].flatMap((rate) => [20, 100, 400].flatMap((rttMs) => [0, 0.05, 0.2].map((loss) => ({ bytesPerSec: rate * 1000, rttMs, loss }))));
