@@ -8,6 +8,7 @@ export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, ty
 export { xorshift128 } from "./rng";
 export { SplitHttp, CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX, type AnswerHead, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./splitHttp";
 export { Sender, type SenderOutcome } from "./sender";
+export type { Trusted } from "./verification";
 export type {
   ByteRange,
   ChunkSource,

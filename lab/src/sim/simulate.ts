@@ -262,12 +262,15 @@ class Simulation implements NetworkUser {
   }
 }
 
-function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
+export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
   return {
     totalBytes: original.length,
     get availableBytes() {
       return available();
     },
-    view: (start, end) => original.subarray(start, end),
+    view(start, end) {
+      if (end > available()) throw new RangeError(`Bytes that are not there yet: got ${end}, limit ${available()}.`);
+      return original.subarray(start, end);
+    },
   };
 }
