@@ -11,7 +11,7 @@ import { meanLoss } from "./link";
 import { Network, type NetworkUser, type OnLinkEvent } from "./network";
 import { contentOf } from "./simulate";
 import { TcpSender } from "./tcp";
-import type { HttpMode, Outcome, World } from "./world";
+import type { HttpMode, OnArrival, Outcome, World } from "./world";
 
 export const SEGMENT_BYTES = 1100;
 export const SEGMENT_HEADER_BYTES = 12;
@@ -64,6 +64,8 @@ interface Connection {
   received: number;
   /** End of what was asked for, in segments of the stream. */
   asked: number;
+  /** All that were asked for over it. */
+  readonly asks: number[];
   /** The exchange under way at the client, at the proxy; -1 for none. */
   current: number;
   serving: number;
@@ -71,8 +73,8 @@ interface Connection {
   isNew: boolean;
 }
 
-export function simulateHttp(world: World, mode: HttpMode, onLinkEvent?: OnLinkEvent): Outcome {
-  return new HttpSimulation(world, mode, onLinkEvent).run();
+export function simulateHttp(world: World, mode: HttpMode, onLinkEvent?: OnLinkEvent, onArrival?: OnArrival): Outcome {
+  return new HttpSimulation(world, mode, onLinkEvent, onArrival).run();
 }
 
 class HttpSimulation implements NetworkUser {
@@ -85,6 +87,7 @@ class HttpSimulation implements NetworkUser {
   private readonly turns: number[];
   private readonly originFreeMs: number[];
   private readonly exchanges = new Map<number, Exchange>();
+  private readonly arrived = new Set<number>();
   private readonly tick: number;
   private readonly sendRequest: number;
   private readonly delivered: Outcome["delivered"] = [];
@@ -97,6 +100,7 @@ class HttpSimulation implements NetworkUser {
     private readonly world: World,
     mode: HttpMode,
     onLinkEvent: OnLinkEvent | undefined,
+    private readonly onArrival: OnArrival | undefined,
   ) {
     this.cubic = mode.endsWith("cubic");
     const links = this.cubic ? world.links.map((link) => ({ ...link, queueBytes: link.queueBytes ?? link.bytesPerSec / 10 })) : world.links;
@@ -162,11 +166,22 @@ class HttpSimulation implements NetworkUser {
     const connection = this.connections[index]!;
     connection.arrivals.push(sent);
     this.received++;
+    this.tellArrival(connection, connection.sender.segmentOf(sent));
     if (connection.closed) return;
     this.network.toProxy(proxy, undefined, ACK_BYTES, index, UP.ack | connection.arrivals.length);
     const segment = connection.sender.segmentOf(sent);
     if (segment >= connection.received) connection.ahead.add(segment);
     this.readStream(connection, events.nowMs);
+  }
+
+  /** Of the body's bytes, whoever brings them first. */
+  private tellArrival({ proxy, asks }: Connection, segment: number): void {
+    if (!this.onArrival) return;
+    const exchange = this.exchanges.get(asks.findLast((askId) => this.exchanges.get(askId)!.first <= segment)!)!;
+    const place = exchange.start + (segment - exchange.first) * SEGMENT_BYTES;
+    const kind = this.completionMs < Infinity ? "late" : this.arrived.has(place) ? "duplicate" : "innovative";
+    this.arrived.add(place);
+    this.onArrival(this.network.events.nowMs, proxy, kind);
   }
 
   /** What of the stream can be read in order goes to the client. */
@@ -192,7 +207,7 @@ class HttpSimulation implements NetworkUser {
     const held = this.user instanceof SplitUser ? 0 : queueBytes / 2;
     const capacitySegments = ((bytesPerSec * rttMs) / 1000 + held) / packetBytes;
     const path = { response: this.cubic ? "cubic" : "ideal", rttMs, loss: meanLoss({ loss, ...(burst ? { burst } : {}) }), capacitySegments, isNew } as const;
-    const made = { proxy, sender: new TcpSender(path), arrivals: [], ahead: new Set<number>(), received: 0, asked: 0, current: -1, serving: -1, closed: false, isNew };
+    const made = { proxy, sender: new TcpSender(path), arrivals: [], ahead: new Set<number>(), received: 0, asked: 0, asks: [], current: -1, serving: -1, closed: false, isNew };
     const index = this.connections.push(made) - 1;
     this.byProxy[proxy]!.push(index);
     return index;
@@ -294,6 +309,7 @@ class HttpSimulation implements NetworkUser {
     this.exchanges.set(askId, { start, end, head, connection: index, first: connection.asked, count, askedMs: nowMs, repeatMs: Infinity, repeatAfterMs, heard: false, originMs: 0 });
     connection.asked += count;
     connection.current = askId;
+    connection.asks.push(askId);
     this.network.events.schedule(nowMs + (connection.isNew ? rttMs : 0), this.sendRequest, askId);
     connection.isNew = false;
   }
