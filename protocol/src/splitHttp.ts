@@ -70,6 +70,8 @@ const ANSWER_MS_GUESS = 300;
 /** It owes something and was silent for so many times its answer time, and this. */
 const QUIET_ANSWERS = 2;
 const QUIET_MS = 50;
+/** At the end an answer is asked for again once it was silent, or late, by this part of the answer time. */
+const SILENT_ANSWERS = 0.25;
 const FAILURES_MAX = 2;
 
 interface Ask {
@@ -439,7 +441,7 @@ export class SplitHttp {
     const aheadMs = this.answerMs(proxy) + TICK_MS;
     const isEnough = look.debt[proxy]! / look.rates[proxy]! > aheadMs;
     if (lanes > 0 && (!view.meter.isKnown || (isEnough && (view.lanes === 1 || look.busy[proxy]! >= view.lanes)))) return false;
-    if (!this.hasMore()) return (lanes === 0 && this.askAgain(proxy, look, nowMs)) || (!isEnough && this.takeOver(proxy, look, nowMs));
+    if (!this.hasMore()) return (look.backlog[proxy]! < look.rates[proxy]! && this.askAgain(proxy, look, nowMs)) || (!isEnough && this.takeOver(proxy, look, nowMs));
     const least = Math.max(PIECE_BYTES_MIN, (look.rates[proxy]! * aheadMs) / (lanes === 0 ? 1 : LANES));
     const size = this.pieceBytes(proxy, look, least);
     const next = size > 0 ? this.nextStretch(size) : undefined;
@@ -476,11 +478,11 @@ export class SplitHttp {
   }
 
   /** End game: what an answer that fell silent still owes is asked for again; the first answer wins. */
-  private askAgain(proxy: number, { lanes, rates }: Look, nowMs: number): boolean {
+  private askAgain(proxy: number, { backlog, rates }: Look, nowMs: number): boolean {
     const silent = [...this.asks.values()].filter((ask) => ask.proxy !== proxy && this.isSilent(ask, nowMs) && this.repeatable(ask).length > 0);
     const ask = silent.sort((a, b) => a.heardMs - b.heardMs)[0];
     if (!ask) return false;
-    const idle = this.proxies.filter(({ failed, quiet }, index) => !failed && !quiet && lanes[index] === 0).length;
+    const idle = this.proxies.filter(({ failed, quiet }, index) => !failed && !quiet && backlog[index]! < rates[index]!).length;
     const owed = silent.reduce((sum, one) => sum + this.wantedOf(one), 0);
     const [gap] = this.repeatable(ask);
     const size = this.aligned(Math.max(PIECE_BYTES_MIN, owed / idle, rates[proxy]! * TICK_MS));
@@ -558,7 +560,7 @@ export class SplitHttp {
 
   private isSilent(ask: Ask, nowMs: number): boolean {
     const answerMs = this.answerMs(ask.proxy);
-    return nowMs - ask.heardMs > (ask.answered ? answerMs / 2 : answerMs * QUIET_ANSWERS) + TICK_MS;
+    return nowMs - ask.heardMs > (answerMs * (ask.answered ? SILENT_ANSWERS : 1 + SILENT_ANSWERS)) + TICK_MS;
   }
 
   private noteQuiet(proxy: number, nowMs: number): void {
