@@ -141,6 +141,7 @@ class SplitTransfer {
     try {
       const { response, head, serverFetchMs } = await fetchThrough(this.download, this.proxies[proxyIndex]!, range, signal);
       Object.assign(this.answers.get(askId)!, { head, serverFetchMs });
+      if (!this.result) this.watch.progress();
       this.split.handleHead(askId, answerHeadOf(head), this.nowMs());
       this.pump();
       await this.readBody(askId, proxyIndex, response, signal);
