@@ -226,12 +226,12 @@ describe("split-http", () => {
   const mode = "split-http";
 
   test("client: every proxy brings other bytes, and hardly one twice", async () => {
-    const { origin } = await build([{ packetEveryMs: 2 }, { packetEveryMs: 2 }, { packetEveryMs: 2 }], 3_000_000);
+    const { origin } = await build([{ packetEveryMs: 2 }, { packetEveryMs: 2 }, { packetEveryMs: 2 }], 1_000_000);
     const outcome = await fetchAll("file", { mode, connections: 3 });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback).toBeNull();
-    for (const { bytes } of outcome.record.proxies) expect(bytes).toBeGreaterThan(300_000);
-    expect(outcome.record.normalizedGoodput).toBeGreaterThan(0.6);
+    for (const { bytes } of outcome.record.proxies) expect(bytes).toBeGreaterThan(100_000);
+    expect(outcome.record.normalizedGoodput).toBeGreaterThan(0.5);
   });
 
   test("client: a slow proxy brings little, and the download does not wait for it", async () => {
