@@ -27,6 +27,8 @@ const OUTSTANDING_MIN = 8;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
+/** The time between two askings of a quiet proxy doubles so often. */
+const QUIET_DOUBLINGS = 2;
 /** Redundancy in standard deviations of what may get lost, and for the chance that coded packets are dependent. */
 const MARGIN_SIGMAS = 2;
 const MARGIN_PACKETS = 0.3;
@@ -64,6 +66,9 @@ interface ProxyPlan {
   readonly arrivals: Arrival[];
   /** When it was last heard, or asked again after it had fallen quiet. */
   lastArrivalMs: number;
+  /** When it was last asked for more although it was quiet, and how often since it was heard. */
+  askedMs: number;
+  askedCount: number;
   /** Packets per ms, as last measured; 0 before. */
   perMs: number;
   /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
@@ -103,6 +108,8 @@ export class Planner {
       lostCount: 0,
       arrivals: [],
       lastArrivalMs: nowMs,
+      askedMs: -Infinity,
+      askedCount: 0,
       perMs: 0,
       leastRttMs: RTT_MS_UNKNOWN,
       rttMs: RTT_MS_UNKNOWN,
@@ -159,6 +166,7 @@ export class Planner {
     proxy.order[sequence] = generationIndex;
     proxy.next = sequence + 1;
     proxy.lastArrivalMs = nowMs;
+    proxy.askedCount = 0;
     proxy.arrivals.push({ atMs: nowMs, sequence });
     proxy.perMs = rateOf(proxy, nowMs) || proxy.perMs;
     while (proxy.arrivals.length > RATE_PACKETS || nowMs - proxy.arrivals[0]!.atMs > RATE_MS_MAX) proxy.arrivals.shift();
@@ -228,7 +236,8 @@ export class Planner {
       const counted = Math.min(order.length, proxy.next + Math.ceil(perMs * usefulMs));
       for (let sequence = proxy.next; sequence < counted; sequence++) cover(order[sequence]!, loss);
     }
-    const limit = proxy.next + Math.max(OUTSTANDING_MIN, perMs * (proxy.leastRttMs + SLACK_MS + AHEAD_MS));
+    const ahead = Math.max(OUTSTANDING_MIN, perMs * (proxy.leastRttMs + SLACK_MS + AHEAD_MS));
+    const limit = quiet ? this.limitOfQuiet(proxy, quietMs, nowMs) : proxy.next + ahead;
     const atMs = Math.max((order.length - proxy.next) / perMs, rttMs);
     return { order, loss, quiet, gapMs: 1 / perMs, atMs, limit, rttMs };
   }
@@ -245,6 +254,18 @@ export class Planner {
         if (assign([assignee], index, () => undefined) === undefined) return;
       }
     }
+  }
+
+  /**
+   * All that a quiet proxy was granted may be sent and lost, so that it has nothing to be heard by: now and then it is
+   * granted a packet beyond that, and may be asked for a few.
+   */
+  private limitOfQuiet(proxy: ProxyPlan, quietMs: number, nowMs: number): number {
+    if (nowMs - proxy.askedMs <= quietMs * 2 ** proxy.askedCount) return proxy.order.length;
+    proxy.askedMs = nowMs;
+    proxy.askedCount = Math.min(proxy.askedCount + 1, QUIET_DOUBLINGS);
+    proxy.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    return proxy.order.length + OUTSTANDING_MIN;
   }
 
   /** In the order of the generations, each packet to the proxy from which it would come first. */

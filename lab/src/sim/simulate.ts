@@ -268,6 +268,9 @@ export function sourceOf(original: Uint8Array, available: () => number): ChunkSo
     get availableBytes() {
       return available();
     },
-    view: (start, end) => original.subarray(start, end),
+    view(start, end) {
+      if (end > available()) throw new RangeError(`Bytes that are not there yet: got ${end}, limit ${available()}.`);
+      return original.subarray(start, end);
+    },
   };
 }

@@ -6,11 +6,15 @@ export class CountingCodec implements Codec {
   freedTwice = 0;
   readonly engine: string;
   readonly createRecoder: Codec["createRecoder"];
+  readonly createRepairEncoder: Codec["createRepairEncoder"];
+  readonly createRepairDecoder: Codec["createRepairDecoder"];
   readonly coefficients: Codec["coefficients"];
 
   constructor(private readonly codec: Codec) {
     this.engine = codec.engine;
     this.createRecoder = (...given) => this.counted(codec.createRecoder(...given));
+    this.createRepairEncoder = (...given) => this.counted(codec.createRepairEncoder(...given));
+    this.createRepairDecoder = (...given) => this.counted(codec.createRepairDecoder(...given));
     this.coefficients = (...given) => codec.coefficients(...given);
   }
 

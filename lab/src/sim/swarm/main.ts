@@ -24,7 +24,7 @@ interface Batch {
   runs: number;
 }
 
-interface Report {
+export interface Report {
   ends: Record<SwarmOutcome["end"], number>;
   excluded: number;
   events: number;

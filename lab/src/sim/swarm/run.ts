@@ -15,6 +15,8 @@ import type { ProxyDraw, SwarmDraw } from "./draw";
 import { garble, MaliciousProxy, wildFrame } from "./malice";
 
 const REQUEST_ID = 1;
+/** What a proxy may say besides data. */
+const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end"]);
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 5;
 /** A sender is asked for a packet while the serializer has fewer than this. */
@@ -23,6 +25,8 @@ const QUEUED_PACKETS = 2;
 const EVENTS_MAX = 3_000_000;
 /** A timer due at once, this often in a row, makes no headway. */
 const SPINS_MAX = 300;
+/** Without a steady proxy a run may wait for as long as its proxies say that they are there: its user gives up then. */
+const PATIENCE_MS = 20_000;
 /** After the bound senders may wait this long for a client that they do not hear. */
 const AFTERWARDS_MS = TIMING.clientSilenceMs + 5000;
 const USER_STREAM = { sender: STREAM.user, malice: STREAM.user + 100, way: STREAM.user + 101, rogue: STREAM.user + 102 } as const;
@@ -41,6 +45,8 @@ interface Side {
   firedMs: number;
   headMs: number;
   lastArrivalMs: number;
+  /** Frames handed to the receiver that it must account for: data, and what is no frame for it. */
+  handed: number;
   originFailed: boolean;
 }
 
@@ -68,7 +74,7 @@ export function runSwarm(draw: SwarmDraw, codec: Codec): SwarmOutcome {
 /**
  * When a run must be complete: once faults have healed, every timer of the protocol may have to run out (10 s), each window
  * takes a few round trips, and the best honest proxy that is left must bring the whole chunk alone, four times over: before
- * and after a dispute, and both again beside what is lost.
+ * and after a dispute, and both again beside what is lost. Without such a proxy it is when the user's patience ends.
  */
 export function boundMs({ healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw, { symbolCount, symbolBytes, totalBytes }: Geometry): number {
   const packetBytes = symbolBytes + 16;
@@ -77,7 +83,7 @@ export function boundMs({ healMs, proxies, windowPackets, generationSize, mode }
     const originMs = link.origin ? link.origin.rttMs + (totalBytes * 1000) / link.origin.bytesPerSec : 0;
     return originMs + (4 * symbolCount * packetBytes * 1000) / link.bytesPerSec + (20 + 6 * windows) * (link.rttMs + 50);
   });
-  return healMs + 10_000 + Math.min(...times);
+  return healMs + 10_000 + (times.length > 0 ? Math.min(...times) : PATIENCE_MS);
 }
 
 /** Honest, and its origin does not fail. */
@@ -128,7 +134,7 @@ class SwarmRun implements NetworkUser {
     const { seed, symbolBytes } = this.draw;
     const malice = draw.malice.length > 0 ? new MaliciousProxy(draw.malice, new Random(seed, index, USER_STREAM.malice), REQUEST_ID, symbolBytes) : undefined;
     const way = new Random(seed, index, USER_STREAM.way);
-    return { draw, malice, way, sender: undefined, session: 0, up: false, timerMs: Infinity, firedMs: -1, headMs: Infinity, lastArrivalMs: 0, originFailed: false };
+    return { draw, malice, way, sender: undefined, session: 0, up: false, timerMs: Infinity, firedMs: -1, headMs: Infinity, lastArrivalMs: 0, handed: 0, originFailed: false };
   }
 
   wrong(text: string): void {
@@ -146,6 +152,7 @@ class SwarmRun implements NetworkUser {
       if (originFailsMs < Infinity) this.at(originFailsMs, () => this.failOrigin(index));
     });
     if (abortMs < Infinity) this.at(abortMs, () => this.abort());
+    if (!proxies.some(isSteady)) this.at(this.boundMs, () => this.abort());
     if (rogueClient) new RogueClient(new Random(seed, 0, USER_STREAM.rogue), this.codec, this.draw.symbolBytes, (text) => this.wrong(text)).play();
     const untilMs = this.boundMs + AFTERWARDS_MS;
     while (this.network.events.step(untilMs)) {
@@ -216,7 +223,9 @@ class SwarmRun implements NetworkUser {
     pool.giveBack(slot);
     if (session !== side.session || !side.up) return;
     const frame = parseFrame(message);
-    if (frame.type !== "parseError" && "requestId" in frame && frame.requestId === REQUEST_ID) side.lastArrivalMs = this.nowMs;
+    const known = frame.type !== "parseError" && "requestId" in frame && frame.requestId === REQUEST_ID;
+    if (known) side.lastArrivalMs = this.nowMs;
+    if (!known || !CONTROL_FRAMES.has(frame.type)) side.handed++;
     this.receiver.handleFrame(index, message, this.nowMs);
     this.pumpReceiver();
   }
@@ -383,22 +392,17 @@ class SwarmRun implements NetworkUser {
   // ---- what must hold ------------------------------------------------------------------------------
 
   private checkEnd(): void {
-    const { receiver, network } = this;
-    if (network.events.pending > 0) this.wrong("events are left after the last timer should have fired");
-    if (this.end === "none" && this.mustComplete()) this.wrong(`not complete by its bound of ${this.boundMs.toFixed(0)} ms`);
+    const { receiver } = this;
+    if (this.end === "none") this.wrong(`not complete by its bound of ${this.boundMs.toFixed(0)} ms`);
     if (this.end === "complete" && this.endMs > this.boundMs) this.wrong(`complete at ${this.endMs.toFixed(0)} ms, bound ${this.boundMs.toFixed(0)} ms`);
-    if (this.end !== "none") this.checkNothingIsLeft();
+    this.checkNothingIsLeft();
     receiver.stats().proxies.forEach(({ packets, innovative, duplicate, late, rejected, error }, index) => {
       const sum = innovative + duplicate + late + rejected;
-      if (packets !== sum) this.wrong(`proxy ${index}: ${packets} packets, ${sum} accounted for`);
+      const { handed, malice } = this.sides[index]!;
+      if (packets !== sum || packets !== handed) this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
       const blamed = error !== undefined && /^(digestMismatch|planMismatch)/.test(error);
-      if (blamed && !this.sides[index]!.malice) this.wrong(`honest proxy ${index} is blamed: ${error}`);
+      if (blamed && !malice) this.wrong(`honest proxy ${index} is blamed: ${error}`);
     });
-  }
-
-  /** Without a steady proxy the run may wait for ever, or as long as its proxies do. */
-  private mustComplete(): boolean {
-    return this.draw.proxies.some(isSteady);
   }
 
   private checkNothingIsLeft(): void {
@@ -409,6 +413,7 @@ class SwarmRun implements NetworkUser {
       if (sender && !sender.finished) this.wrong(`sender ${index} has not finished`);
       if (sender?.pollTimeout() !== undefined) this.wrong(`the timer of sender ${index} is left`);
     });
+    if (network.events.pending > 0) this.wrong("events are left after the last timer should have fired");
     if (network.pool.inUse > 0) this.wrong(`${network.pool.inUse} packets are left`);
     if (codec.live > 0) this.wrong(`${codec.live} coders are left`);
     if (codec.freedTwice > 0) this.wrong(`${codec.freedTwice} coders were freed twice`);
