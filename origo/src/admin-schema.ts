@@ -6,7 +6,8 @@
 import { z } from "zod";
 
 export const ADMIN_LIMITS = {
-  nameChars: 64, passwordChars: 256, passwordCharsMin: 10, reasonChars: 500, arms: 16, experiments: 64, viewChars: 8000, keyChars: 64,
+  nameChars: 64, passwordChars: 256, passwordCharsMin: 10, reasonChars: 500, arms: 16, experiments: 64, views: 500, viewChars: 8000,
+  keyChars: 64,
 } as const;
 
 const name = z.string().min(1).max(ADMIN_LIMITS.nameChars);

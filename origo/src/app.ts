@@ -2,20 +2,21 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import express, { type Express, type RequestHandler } from "express";
-import { failure, mount, refuse, securityHeaders, type Endpoint, type Gate } from "./http";
+import { failure, mount, refuse, securityHeaders, type Endpoint } from "./http";
+import { adminEndpoints, type AdminOptions } from "./routes-admin";
 import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
 import { intakeEndpoints, type IntakeOptions } from "./routes-intake";
 import { operationsEndpoints, type OperationsOptions } from "./routes-operations";
 import { queryEndpoints } from "./routes-query";
 
-export interface AppOptions extends FleetOptions, IntakeOptions, OperationsOptions {
-  gate: Gate;
+export interface AppOptions extends AdminOptions, FleetOptions, IntakeOptions, OperationsOptions {
   /** Folder with the built page. */
   dashboardDir: string;
 }
 
 export const endpointsOf = (options: AppOptions): Endpoint[] => [
   ...operationsEndpoints(options), ...fleetEndpoints(options), ...intakeEndpoints(options), ...queryEndpoints(options),
+  ...adminEndpoints(options),
 ];
 
 export function makeApp(options: AppOptions): Express {
@@ -23,7 +24,7 @@ export function makeApp(options: AppOptions): Express {
   app.disable("x-powered-by");
   app.set("query parser", "simple");
   app.use(securityHeaders);
-  mount(app, endpointsOf(options), options.gate);
+  mount(app, endpointsOf(options), options.access);
   app.use(dashboard(options.dashboardDir));
   app.use((request, response) => refuse(response, 404, { kind: "notFound", message: `there is no ${request.path} here` }));
   app.use(failure((error) => console.error(JSON.stringify({ level: "error", event: "requestFailed", message: error.message }))));

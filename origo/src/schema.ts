@@ -56,6 +56,9 @@ const plainUrl = (charsMax: number) => z.string().max(charsMax).superRefine((val
   if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
 });
 
+export const Place = z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) }).strict();
+export type Place = z.infer<typeof Place>;
+
 /** What a proxy says of itself when it connects. `rateBytesPerSec` 0 means unlimited. */
 export const ProxyHello = z.object({
   name: label(SCHEMA_LIMITS.nameChars),
@@ -65,6 +68,12 @@ export const ProxyHello = z.object({
   udpPort: count.max(65_535),
   rateBytesPerSec: finite,
   startedAtMs: epochMs,
+  /** Degrees. */
+  place: Place.optional(),
+  /** Who runs it. */
+  operator: label(SCHEMA_LIMITS.nameChars).optional(),
+  /** Sessions at once. */
+  capacity: count.optional(),
 }).strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
 
@@ -79,8 +88,20 @@ export const ProxyStatus = z.object({
   cacheHits: count,
   errors: count,
   uptimeMs: finite,
+  /** The largest of: share of its rate sent, share of its sessions taken, share of the time its event loop was busy. */
+  load: finite.optional(),
 }).strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;
+
+/** What Origo tells a proxy, after its hello and at each change: event "control". Values are settings of scope proxy that differ from the defaults. */
+export const ProxyControl = z.object({
+  draining: z.boolean(),
+  version: count,
+  values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
+  /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
+  keys: z.record(z.string(), z.string()),
+}).strict();
+export type ProxyControl = z.infer<typeof ProxyControl>;
 
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };
@@ -187,8 +208,10 @@ export const ListedProxy = z.object({
 }).strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;
 
-/** Answer of GET /v1/proxies. */
-export const ProxiesResponse = z.object({ proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList) }).strict();
+/** Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. */
+export const ProxiesResponse = z.object({
+  proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList), token: z.string().optional(),
+}).strict();
 export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
 
 /**
@@ -202,6 +225,8 @@ export const FleetProxy = ProxyHello.extend({
   status: ProxyStatus.nullable(),
   sentBytesPerSec: finite.nullable(),
   originBytesPerSec: finite.nullable(),
+  /** `draining` and `disabled` ones are told to no client; a draining one takes no new requests either. */
+  state: z.enum(["live", "draining", "disabled"]),
 });
 export type FleetProxy = z.infer<typeof FleetProxy>;
 
