@@ -375,6 +375,7 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
         setImmediate(() => session.fromClient(copy));
         return true;
       },
+      signals: () => Promise.resolve(undefined),
       close: () => {
         openChannels.delete(channel);
         session.close();
@@ -408,7 +409,7 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
     return {
       post: (message: ToEngine) => {
         setImmediate(() => {
-          if (!alive || message.type === "init") return;
+          if (!alive || message.type === "init" || "channel" in message) return;
           engine.handle(message, performance.now());
           arm();
         });
@@ -429,7 +430,8 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
     randomUUID,
     fetch: (input, init) => fetch(input, init),
     defer: (task) => void setImmediate(task),
-    openChannel,
+    transports: [{ name: "webrtc", reaches: () => true, open: openChannel }],
+    engineTransports: [],
     spawnEngine,
     loadCodec: () => Promise.resolve(new ArrayBuffer(8)),
   };
