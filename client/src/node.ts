@@ -11,10 +11,15 @@ import { wasmModulePath } from "@tributary/wasm-codec/node";
 import { loadWebTransport } from "@tributary/webtransport";
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
-import type { EngineWorker, Hasher, Platform } from "./platform";
+import type { EngineWorker, Hasher, Platform, Transport } from "./platform";
+import { nodeUdp } from "./transports/udp-node";
 import { nodeWebRtc } from "./transports/webrtc-node";
+import { nodeWebTransport } from "./transports/webtransport-node";
 
 export { ProxyClient } from "./client";
+
+/** Every transport of this environment, on this thread: for whoever needs no engine. */
+export const nodeTransports: readonly Transport[] = [nodeWebTransport, nodeUdp, nodeWebRtc];
 
 export interface NodeClientOptions extends Omit<ProxyClientOptions, "platform" | "source"> {
   source?: ProxyClientOptions["source"];
