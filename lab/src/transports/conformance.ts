@@ -95,7 +95,9 @@ export const CASES: Record<string, Case> = {
     for (const first of [0xc0, 0x40, 0xe0, 0xe2, 0xe5]) stranger.send(randomBytes(1200).fill(first, 0, 1), edge.udpPort, "127.0.0.1");
     await pause(50);
     await peer.echo(message(500));
-    await (await Peer.open(transport, edge)).echo(message(500));
+    const another = await Peer.open(transport, edge);
+    await another.echo(message(500));
+    another.channel.close();
     stranger.close();
     check(peer.ends.length === 0, `the channel ended: ${peer.ends.join()}`);
     peer.channel.close();
@@ -130,14 +132,13 @@ export const CASES: Record<string, Case> = {
     check(aborted instanceof Error && aborted.message === "never", `rejected with ${String(aborted)}`);
   },
 
-  "where nobody listens, the attempt fails": async ({ transport, edge }) => {
+  "where nobody listens, the attempt fails": async ({ transport }) => {
     const nowhere = await openEdge(transport.name);
     nowhere.close();
     await pause(50);
     const failing: Edge = { ...nowhere, proxy: nowhere.proxy, exchange: () => Promise.reject(new Error("no proxy")) };
     const reason = await Peer.open(transport, failing, AbortSignal.timeout(1500)).catch((error: unknown) => error);
     check(reason instanceof Error, "it did not fail");
-    check(edge.openCount >= 0, "");
   },
 
   "200 connects and closes leave no descriptor behind": async ({ transport, edge }) => {
