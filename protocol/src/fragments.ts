@@ -1,5 +1,5 @@
 /**
- * Messages longer than a datagram, in pieces (protocol.md §2.5): for transports that carry datagrams only. A lost piece
+ * Messages longer than a datagram, in pieces (docs/transport.md §6): for transports that carry datagrams only. A lost piece
  * loses the message, which the protocol survives. Pure; not used where the transport fragments by itself (data channels).
  */
 import { LIMITS } from "./limits";
