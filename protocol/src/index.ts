@@ -11,6 +11,7 @@ export { Sender, type SenderOutcome } from "./sender";
 export {
   encodeUdpPacket, parseUdpPacket, UDP_COOKIE_BYTES, UDP_DATAGRAM_BYTES_MAX, UDP_NONCE_BYTES, UDP_TOKEN_BYTES, type UdpPacket,
 } from "./udp";
+export type { Trusted } from "./verification";
 export type {
   ByteRange,
   ChunkSource,

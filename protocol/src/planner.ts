@@ -27,6 +27,8 @@ const OUTSTANDING_MIN = 8;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
+/** The time between two askings of a quiet proxy doubles so often. */
+const QUIET_DOUBLINGS = 2;
 /** Redundancy in standard deviations of what may get lost, and for the chance that coded packets are dependent. */
 const MARGIN_SIGMAS = 2;
 const MARGIN_PACKETS = 0.3;
@@ -41,6 +43,8 @@ const LOSS_PACKETS = 256;
 const GRANTS_KEPT = 128;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
+/** Without progress for this long and two round trips, what is missing is asked of each proxy by itself: §9.5. */
+const STALL_MS = 200;
 
 interface Arrival {
   atMs: number;
@@ -50,6 +54,8 @@ interface Arrival {
 interface ProxyPlan {
   /** Generation of each packet by sequence; its length is the quota. */
   readonly order: number[];
+  /** The longest that its order has been: no packet with a sequence beyond it was asked for. */
+  quota: number;
   /** One more than the highest sequence received. */
   next: number;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -60,6 +66,9 @@ interface ProxyPlan {
   readonly arrivals: Arrival[];
   /** When it was last heard, or asked again after it had fallen quiet. */
   lastArrivalMs: number;
+  /** When it was last asked for more although it was quiet, and how often since it was heard. */
+  askedMs: number;
+  askedCount: number;
   /** Packets per ms, as last measured; 0 before. */
   perMs: number;
   /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
@@ -80,6 +89,7 @@ interface ProxyPlan {
 
 export class Planner {
   private readonly proxies: ProxyPlan[];
+  private progressMs: number;
 
   constructor(
     private readonly geometry: Geometry,
@@ -88,14 +98,18 @@ export class Planner {
     firstPacketsMax: number,
     nowMs: number,
   ) {
+    this.progressMs = nowMs;
     this.proxies = shares.map((share) => ({
       order: firstPackets(geometry, share, firstPacketsMax),
+      quota: firstPackets(geometry, share, firstPacketsMax).length,
       next: 0,
       gaps: new Map(),
       receivedCount: 0,
       lostCount: 0,
       arrivals: [],
       lastArrivalMs: nowMs,
+      askedMs: -Infinity,
+      askedCount: 0,
       perMs: 0,
       leastRttMs: RTT_MS_UNKNOWN,
       rttMs: RTT_MS_UNKNOWN,
@@ -120,11 +134,21 @@ export class Planner {
   handleBack(proxyIndex: number, share: Share, firstPacketsMax: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex]!;
     proxy.order.splice(0, proxy.order.length, ...firstPackets(this.geometry, share, firstPacketsMax));
-    Object.assign(proxy, { next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
+    Object.assign(proxy, { quota: proxy.order.length, next: 0, gone: false, grantSequence: 1, lastArrivalMs: nowMs });
     proxy.echoes.length = 0;
     proxy.grantSentMs.clear();
     proxy.gaps.clear();
     proxy.arrivals.length = 0;
+  }
+
+  /** True when the proxy may have sent a packet with this sequence. */
+  allows(proxyIndex: number, sequence: number): boolean {
+    return sequence < this.proxies[proxyIndex]!.quota;
+  }
+
+  /** A packet was innovative. */
+  handleProgress(nowMs: number): void {
+    this.progressMs = nowMs;
   }
 
   handleData(proxyIndex: number, { sequence, generationIndex, coding }: DataFrame, nowMs: number): void {
@@ -142,6 +166,7 @@ export class Planner {
     proxy.order[sequence] = generationIndex;
     proxy.next = sequence + 1;
     proxy.lastArrivalMs = nowMs;
+    proxy.askedCount = 0;
     proxy.arrivals.push({ atMs: nowMs, sequence });
     proxy.perMs = rateOf(proxy, nowMs) || proxy.perMs;
     while (proxy.arrivals.length > RATE_PACKETS || nowMs - proxy.arrivals[0]!.atMs > RATE_MS_MAX) proxy.arrivals.shift();
@@ -160,6 +185,7 @@ export class Planner {
     const able = this.proxies.filter((proxy) => !proxy.gone).map((proxy) => ({ proxy, assignee: this.keep(proxy, nowMs, usefulMs, cover) }));
     const heard = able.filter(({ assignee }) => !assignee.quiet);
     for (const { proxy } of heard.length > 0 ? [] : able) proxy.lastArrivalMs = nowMs;
+    for (const { proxy, assignee } of able) this.askAlone(proxy, assignee, nowMs);
     this.spread((heard.length > 0 ? heard : able).map(({ assignee }) => assignee), need, cover, uncertain);
   }
 
@@ -175,6 +201,7 @@ export class Planner {
   /** What the proxy is to send from its next packet on. */
   grantFor(proxyIndex: number, nowMs: number): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
     const proxy = this.proxies[proxyIndex]!;
+    proxy.quota = Math.max(proxy.quota, proxy.order.length);
     const runs = runsOf(proxy.order, proxy.next, LIMITS.grantRunsMax);
     proxy.grantSentMs.delete((proxy.grantSequence - GRANTS_KEPT) & 0xff);
     proxy.grantSentMs.set(proxy.grantSequence & 0xff, nowMs);
@@ -209,9 +236,36 @@ export class Planner {
       const counted = Math.min(order.length, proxy.next + Math.ceil(perMs * usefulMs));
       for (let sequence = proxy.next; sequence < counted; sequence++) cover(order[sequence]!, loss);
     }
-    const limit = proxy.next + Math.max(OUTSTANDING_MIN, perMs * (proxy.leastRttMs + SLACK_MS + AHEAD_MS));
+    const ahead = Math.max(OUTSTANDING_MIN, perMs * (proxy.leastRttMs + SLACK_MS + AHEAD_MS));
+    const limit = quiet ? this.limitOfQuiet(proxy, quietMs, nowMs) : proxy.next + ahead;
     const atMs = Math.max((order.length - proxy.next) / perMs, rttMs);
     return { order, loss, quiet, gapMs: 1 / perMs, atMs, limit, rttMs };
+  }
+
+  /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */
+  private askAlone(proxy: ProxyPlan, assignee: Assignee, nowMs: number): void {
+    const stalled = nowMs - this.progressMs > STALL_MS + 2 * proxy.rttMs;
+    const proxyIndex = this.proxies.indexOf(proxy);
+    for (let index = this.assembly.base; index < this.geometry.generationCount; index++) {
+      if (!stalled && !this.assembly.isDisputed(index)) continue;
+      const sent = assignee.quiet ? [] : proxy.order.slice(proxy.next);
+      const underWay = sent.filter((other) => other === index).length * (1 - assignee.loss);
+      for (let left = this.assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - assignee.loss) {
+        if (assign([assignee], index, () => undefined) === undefined) return;
+      }
+    }
+  }
+
+  /**
+   * All that a quiet proxy was granted may be sent and lost, so that it has nothing to be heard by: now and then it is
+   * granted a packet beyond that, and may be asked for a few.
+   */
+  private limitOfQuiet(proxy: ProxyPlan, quietMs: number, nowMs: number): number {
+    if (nowMs - proxy.askedMs <= quietMs * 2 ** proxy.askedCount) return proxy.order.length;
+    proxy.askedMs = nowMs;
+    proxy.askedCount = Math.min(proxy.askedCount + 1, QUIET_DOUBLINGS);
+    proxy.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    return proxy.order.length + OUTSTANDING_MIN;
   }
 
   /** In the order of the generations, each packet to the proxy from which it would come first. */
