@@ -110,7 +110,7 @@ describe("store", () => {
 
   test("a file of the version before is brought to this one, its records kept", async () => {
     const { proxies } = recordOf();
-    const old = recordOf({ proxies: proxies.map(({ transport, ...proxy }) => proxy) });
+    const old = recordOf({ proxies: proxies.map(({ transport: _, ...proxy }) => proxy) });
     await store.addRecords([old], NOW);
     await query("ALTER TABLE download_proxies DROP COLUMN transport");
     await query("UPDATE origo_schema SET version = 1");

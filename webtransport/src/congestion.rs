@@ -22,11 +22,11 @@ const MINIMUM_PACKETS: u64 = 4;
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
 /// It also ends when the round trip has grown by this much, in so many samples of a round.
-const QUEUE_SHARE: u32 = 4;
+const QUEUE_SHARE: u32 = 8;
 const QUEUE_TIME_MIN: Duration = Duration::from_millis(4);
 const QUEUE_SAMPLES: u32 = 8;
-/// One round each. The push is short of 2, so that a queue of one bandwidth-delay product holds it.
-const GAINS: [f64; 8] = [1.75, 1.0, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4];
+/// One round each; the last is a push, short of 2, so that a queue of one bandwidth-delay product holds it.
+const GAINS: [f64; 8] = [1.0, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.75];
 /// The gain while losses say that queues are full.
 const GAIN_UNDER_LOSS: f64 = 1.0;
 /// Random losses stay below this share; a queue that overflows soon goes above it.
@@ -101,6 +101,8 @@ pub struct Delivery {
     /// A round ends when what was sent at its start is acknowledged.
     round: u64,
     round_ends_at: u64,
+    /// The round in which the cycle of gains began.
+    cycle_from: u64,
     round_acked: u64,
     round_lost: u64,
     round_app_limited: bool,
@@ -130,6 +132,7 @@ impl Delivery {
             rate: RateFilter::default(),
             round: 0,
             round_ends_at: 0,
+            cycle_from: 0,
             round_acked: 0,
             round_lost: 0,
             round_app_limited: false,
@@ -182,14 +185,20 @@ impl Delivery {
         let congested = lost > LOSS_SHARE_MAX && self.round_lost >= LOST_PACKETS_MIN * self.mtu;
         match self.phase {
             Phase::SlowStart => {
-                if congested || self.queue_samples >= QUEUE_SAMPLES || self.has_plateaued() {
-                    self.phase = Phase::Cycle;
+                if self.has_plateaued() || congested {
+                    self.end_slow_start();
                 }
             }
             Phase::Cycle => self.loss_rounds = if congested { GAINS.len() } else { self.loss_rounds.saturating_sub(1) },
         }
         (self.round_acked, self.round_lost, self.queue_samples) = (0, 0, 0);
         self.round_app_limited = false;
+    }
+
+    /// The cycle begins with the round that drains what slow start has queued.
+    fn end_slow_start(&mut self) {
+        self.phase = Phase::Cycle;
+        self.cycle_from = self.round;
     }
 
     fn has_plateaued(&mut self) -> bool {
@@ -212,9 +221,25 @@ impl Delivery {
             Phase::SlowStart if 2 * (in_flight + acked) >= self.window => self.window + acked,
             Phase::SlowStart => self.window,
             Phase::Cycle if self.loss_rounds > 0 => (product * GAIN_UNDER_LOSS) as u64,
-            Phase::Cycle => (product * GAINS[self.round as usize % GAINS.len()]) as u64,
+            Phase::Cycle => (product * GAINS[(self.round - self.cycle_from) as usize % GAINS.len()]) as u64,
         }
         .max(MINIMUM_PACKETS * self.mtu);
+    }
+}
+
+impl Delivery {
+    fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
+        self.delivered += bytes;
+        self.round_acked += bytes;
+        self.batch_acked += bytes;
+        self.round_app_limited |= app_limited;
+        self.note_round_trip(now, now.duration_since(sent));
+        let from = self.sendings.partition_point(|sending| sending.sent < sent);
+        let newer = self.newest_acked.is_none_or(|newest| sent >= newest.sent);
+        match self.sendings.get(from) {
+            Some(&packet) if packet.sent == sent && newer => self.newest_acked = Some(packet),
+            _ => (),
+        }
     }
 }
 
@@ -231,17 +256,7 @@ impl Controller for Delivery {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, _rtt: &RttEstimator) {
-        self.delivered += bytes;
-        self.round_acked += bytes;
-        self.batch_acked += bytes;
-        self.round_app_limited |= app_limited;
-        self.note_round_trip(now, now.duration_since(sent));
-        let from = self.sendings.partition_point(|sending| sending.sent < sent);
-        let newer = self.newest_acked.is_none_or(|newest| sent >= newest.sent);
-        match self.sendings.get(from) {
-            Some(&packet) if packet.sent == sent && newer => self.newest_acked = Some(packet),
-            _ => (),
-        }
+        self.acked(now, sent, bytes, app_limited);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
@@ -249,6 +264,9 @@ impl Controller for Delivery {
         self.delivered_at = now;
         self.first_sent = packet.sent;
         self.sample_rate(now, packet, app_limited);
+        if self.phase == Phase::SlowStart && self.queue_samples >= QUEUE_SAMPLES {
+            self.end_slow_start();
+        }
         if packet.delivered >= self.round_ends_at {
             self.end_round();
         }
@@ -288,5 +306,195 @@ impl Controller for Delivery {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    const PACKET: u64 = 1200;
+
+    /// A bottleneck with a drop-tail queue, a sender that always has data and is paced as quinn paces.
+    struct Link {
+        bytes_per_sec: f64,
+        round_trip: Duration,
+        queue_bytes: f64,
+        /// One packet in so many is lost at random; 0 = none.
+        loss: f64,
+    }
+
+    #[derive(Default)]
+    struct Seen {
+        sent: u64,
+        delivered: u64,
+        lost: u64,
+        queue_bytes_max: f64,
+    }
+
+    struct World {
+        controller: Delivery,
+        start: Instant,
+        now: Duration,
+        /// When the bottleneck has sent what it holds.
+        free_at: Duration,
+        /// Sent at, acknowledged at (None = lost).
+        in_flight: VecDeque<(Duration, Option<Duration>)>,
+        next_send: Duration,
+        smoothed: f64,
+        random: u64,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let start = Instant::now();
+            Self {
+                controller: Delivery::new(start, PACKET as u16),
+                start,
+                now: Duration::ZERO,
+                free_at: Duration::ZERO,
+                in_flight: VecDeque::new(),
+                next_send: Duration::ZERO,
+                smoothed: 0.04,
+                random: 88172645463325252,
+            }
+        }
+
+        fn draw(&mut self) -> f64 {
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            (self.random >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        /// Runs on for `time` over `link`, in steps of 50 us.
+        fn run(&mut self, link: &Link, time: Duration) -> Seen {
+            let mut seen = Seen::default();
+            let end = self.now + time;
+            while self.now < end {
+                self.now += Duration::from_micros(50);
+                self.acknowledge(&mut seen);
+                while self.next_send <= self.now && self.in_flight.len() as u64 * PACKET < self.controller.window() {
+                    self.send(link, &mut seen);
+                }
+                self.next_send = self.next_send.max(self.now.saturating_sub(Duration::from_millis(2)));
+            }
+            seen
+        }
+
+        fn send(&mut self, link: &Link, seen: &mut Seen) {
+            self.controller.on_sent(self.start + self.now, PACKET, 0);
+            seen.sent += PACKET;
+            let queue_bytes = self.free_at.saturating_sub(self.now).as_secs_f64() * link.bytes_per_sec;
+            seen.queue_bytes_max = seen.queue_bytes_max.max(queue_bytes);
+            let fits = queue_bytes + PACKET as f64 <= link.queue_bytes;
+            let mut acked_at = None;
+            if fits {
+                self.free_at = self.free_at.max(self.now) + Duration::from_secs_f64(PACKET as f64 / link.bytes_per_sec);
+                acked_at = (self.draw() >= link.loss).then_some(self.free_at + link.round_trip);
+            }
+            self.in_flight.push_back((self.now, acked_at));
+            self.next_send += Duration::from_secs_f64(PACKET as f64 * self.smoothed / (1.25 * self.controller.window() as f64));
+        }
+
+        /// Acknowledgements come in order; a packet counts as lost when three sent after it have arrived.
+        fn acknowledge(&mut self, seen: &mut Seen) {
+            let now = self.start + self.now;
+            let is_due = |at: &Option<Duration>| at.is_some_and(|at| at <= self.now);
+            let newest = self.in_flight.iter().rposition(|(_, at)| is_due(at));
+            let Some(newest) = newest else { return };
+            let mut kept = VecDeque::new();
+            for (index, (sent, at)) in std::mem::take(&mut self.in_flight).into_iter().enumerate() {
+                if at.is_some_and(|at| at <= self.now) {
+                    self.smoothed += ((self.now - sent).as_secs_f64() - self.smoothed) / 8.0;
+                    seen.delivered += PACKET;
+                    self.controller.acked(now, self.start + sent, PACKET, false);
+                } else if index + 3 <= newest {
+                    seen.lost += PACKET;
+                    self.controller.on_congestion_event(now, self.start + sent, false, PACKET);
+                } else {
+                    kept.push_back((sent, at));
+                }
+            }
+            self.in_flight = kept;
+            self.controller.on_end_acks(now, self.in_flight.len() as u64 * PACKET, false, None);
+        }
+    }
+
+    const PRODUCT: f64 = 896_000.0 * 0.04;
+
+    fn link(queue_products: f64, loss: f64) -> Link {
+        Link { bytes_per_sec: 896_000.0, round_trip: Duration::from_millis(40), queue_bytes: PRODUCT * queue_products, loss }
+    }
+
+    fn share(seen: &Seen, link: &Link, time: Duration) -> f64 {
+        seen.delivered as f64 / (link.bytes_per_sec * time.as_secs_f64())
+    }
+
+    #[test]
+    fn fills_a_link_and_adds_at_most_one_and_a_half_products_of_queue() {
+        let (link, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&link, Duration::from_secs(2));
+        let time = Duration::from_secs(8);
+        let seen = world.run(&link, time);
+        assert!(share(&seen, &link, time) > 0.97, "share {}", share(&seen, &link, time));
+        assert!(seen.queue_bytes_max < 1.5 * PRODUCT, "queue of {} products", seen.queue_bytes_max / PRODUCT);
+        assert_eq!(seen.lost, 0);
+    }
+
+    #[test]
+    fn does_not_collapse_under_random_loss() {
+        for loss in [0.01, 0.03] {
+            let (link, mut world) = (link(2.5, loss), World::new());
+            world.run(&link, Duration::from_secs(2));
+            let time = Duration::from_secs(10);
+            let seen = world.run(&link, time);
+            let got = share(&seen, &link, time) / (1.0 - loss);
+            assert!(got > 0.95, "{got} of what {loss} leaves");
+        }
+    }
+
+    #[test]
+    fn slow_start_overflows_no_queue_of_one_product() {
+        let (link, mut world) = (link(1.0, 0.0), World::new());
+        let seen = world.run(&link, Duration::from_secs(1));
+        assert!((seen.lost as f64) < 0.03 * seen.sent as f64, "{} of {} lost", seen.lost, seen.sent);
+        assert!(share(&seen, &link, Duration::from_secs(1)) > 0.8);
+    }
+
+    #[test]
+    fn a_queue_of_one_product_is_shared_without_much_loss() {
+        let (link, mut world) = (link(1.0, 0.0), World::new());
+        world.run(&link, Duration::from_secs(2));
+        let time = Duration::from_secs(8);
+        let seen = world.run(&link, time);
+        assert!(share(&seen, &link, time) > 0.95);
+        assert!((seen.lost as f64) < 0.01 * seen.sent as f64, "{} of {} lost", seen.lost, seen.sent);
+    }
+
+    #[test]
+    fn backs_off_within_three_round_trips_when_the_link_halves() {
+        let (before, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&before, Duration::from_secs(4));
+        let after = Link { bytes_per_sec: before.bytes_per_sec / 2.0, ..before };
+        world.run(&after, 3 * Duration::from_millis(100));
+        let time = Duration::from_millis(500);
+        let seen = world.run(&after, time);
+        assert!((seen.sent as f64) < 1.15 * after.bytes_per_sec * time.as_secs_f64(), "sent {}", seen.sent);
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let start = Instant::now();
+        let mut controller = Delivery::new(start, PACKET as u16);
+        let before = controller.window();
+        for round in 0..100 {
+            let sent = start + Duration::from_millis(50 * round);
+            controller.on_sent(sent, PACKET, round);
+            controller.acked(sent + Duration::from_millis(40), sent, PACKET, true);
+            controller.on_end_acks(sent + Duration::from_millis(40), 0, true, None);
+        }
+        assert_eq!(controller.window(), before);
     }
 }
