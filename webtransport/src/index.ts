@@ -147,13 +147,30 @@ class NativeChannel implements WebTransportChannel {
   }
 }
 
+/** Keeps the process alive, which the native part's threads do not, while something is awaited. */
+class Hold {
+  private timer: NodeJS.Timeout | undefined;
+
+  set(isHeld: boolean): void {
+    if (isHeld) this.timer ??= setInterval(() => undefined, 2 ** 30);
+    else {
+      clearInterval(this.timer);
+      this.timer = undefined;
+    }
+  }
+}
+
 /** The sessions of a listener or a connector, and what the native part tells of them. */
 class Channels {
   private readonly open = new Map<number, NativeChannel>();
 
   constructor(
     private readonly native: () => NativeSessions,
-    private readonly hooks: { opened(session: number, channel: NativeChannel): void; failed(session: number, reason: string): void },
+    private readonly hooks: {
+      opened(session: number, channel: NativeChannel): void;
+      failed(session: number, reason: string): void;
+      ended?(): void;
+    },
   ) {}
 
   /** To be called whenever the native part wakes us. */
@@ -168,15 +185,20 @@ class Channels {
   private dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
     const channel = this.open.get(session);
     if (kind === "opened") {
-      const made = new NativeChannel(this.native(), session, datagramBytesMax, () => this.open.delete(session));
+      const made = new NativeChannel(this.native(), session, datagramBytesMax, () => this.forget(session));
       this.open.set(session, made);
       this.hooks.opened(session, made);
     } else if (kind === "received") channel?.handleReceived(bytes!, lengths!);
     else if (kind === "writable") channel?.handleWritable();
     else if (channel) {
-      this.open.delete(session);
+      this.forget(session);
       channel.handleClosed(reason);
     } else this.hooks.failed(session, reason);
+  }
+
+  private forget(session: number): void {
+    this.open.delete(session);
+    this.hooks.ended?.();
   }
 }
 
@@ -191,7 +213,10 @@ export class WebTransportServer {
     });
     this.native = new addon.Listener({ ...options, congestion }, this.channels.take);
     this.path = addon.path();
+    this.hold.set(true);
   }
+
+  private readonly hold = new Hold();
 
   /** Of the URL that clients connect to. */
   readonly path: string;
@@ -220,6 +245,7 @@ export class WebTransportServer {
   }
 
   close(): void {
+    this.hold.set(false);
     this.native.close();
   }
 }
@@ -235,11 +261,13 @@ export class WebTransportClient {
   private readonly native;
   private readonly channels: Channels;
   private readonly attempts = new Map<number, { resolve(channel: NativeChannel): void; reject(error: Error): void }>();
+  private readonly hold = new Hold();
 
   constructor(addon: Addon, congestion: Congestion) {
     this.channels = new Channels(() => this.native, {
       opened: (session, channel) => this.attempts.get(session)?.resolve(channel),
       failed: (session, reason) => this.attempts.get(session)?.reject(new Error(reason)),
+      ended: () => this.keepAlive(),
     });
     this.native = new addon.Connector(congestion, this.channels.take);
   }
@@ -252,6 +280,7 @@ export class WebTransportClient {
       const end = (): void => {
         this.attempts.delete(session);
         signal?.removeEventListener("abort", onAbort);
+        this.keepAlive();
       };
       const onAbort = (): void => {
         end();
@@ -270,10 +299,16 @@ export class WebTransportClient {
           reject(error);
         },
       });
+      this.keepAlive();
     });
   }
 
   close(): void {
+    this.hold.set(false);
     this.native.close();
+  }
+
+  private keepAlive(): void {
+    this.hold.set(this.attempts.size + this.channels.size > 0);
   }
 }
