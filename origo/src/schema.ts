@@ -102,7 +102,7 @@ export type ProxyAck = { id: string } | { error: ApiError };
 export const TransportName = z.enum(["webtransport", "webrtc", "udp"]);
 export type TransportName = z.infer<typeof TransportName>;
 
-export const Mode = z.enum(["direct", "parallel-http", "uncoded-mutp", "coded-mutp", "coded"]);
+export const Mode = z.enum(["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"]);
 export type Mode = z.infer<typeof Mode>;
 
 /** One proxy's part in a download. Each packet is counted once: packets = innovative + duplicate + late + rejected. */

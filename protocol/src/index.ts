@@ -7,6 +7,7 @@ export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from
 export { Pacer } from "./pacer";
 export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
 export { xorshift128 } from "./rng";
+export { SplitHttp, CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX, type AnswerHead, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./splitHttp";
 export { Sender, type SenderOutcome } from "./sender";
 export {
   encodeUdpPacket, parseUdpPacket, UDP_COOKIE_BYTES, UDP_DATAGRAM_BYTES_MAX, UDP_NONCE_BYTES, UDP_TOKEN_BYTES, type UdpPacket,

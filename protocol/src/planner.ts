@@ -246,6 +246,7 @@ export class Planner {
   private askAlone(proxy: ProxyPlan, assignee: Assignee, nowMs: number): void {
     const stalled = nowMs - this.progressMs > STALL_MS + 2 * proxy.rttMs;
     const proxyIndex = this.proxies.indexOf(proxy);
+    if (!stalled && this.assembly.disputed.size === 0) return;
     for (let index = this.assembly.base; index < this.geometry.generationCount; index++) {
       if (!stalled && !this.assembly.isDisputed(index)) continue;
       const sent = assignee.quiet ? [] : proxy.order.slice(proxy.next);

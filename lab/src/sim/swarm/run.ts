@@ -86,9 +86,9 @@ export function boundMs({ healMs, proxies, windowPackets, generationSize, mode }
   return healMs + 10_000 + (times.length > 0 ? Math.min(...times) : PATIENCE_MS);
 }
 
-/** Honest, and its origin does not fail. */
-function isSteady({ malice, originFailsMs }: ProxyDraw): boolean {
-  return malice.length === 0 && originFailsMs === Infinity;
+/** Honest, alive once faults have healed, and its origin does not fail. */
+function isSteady({ malice, originFailsMs, link: { outages = [] } }: ProxyDraw): boolean {
+  return malice.length === 0 && originFailsMs === Infinity && outages.every(({ toMs }) => toMs < Infinity);
 }
 
 class SwarmRun implements NetworkUser {
