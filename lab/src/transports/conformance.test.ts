@@ -50,7 +50,8 @@ describe.each(names)("transport %s", (name) => {
   });
 
   test.each(TITLES)("%s", (title) => {
-    expect(outcomes.find((outcome) => outcome.case === title)).toMatchObject({ ok: true });
+    const { ok, detail } = outcomes.find((outcome) => outcome.case === title) ?? { ok: false, detail: "was not run" };
+    expect(ok ? "" : detail).toBe("");
   });
 
   test("has run every case", () => {

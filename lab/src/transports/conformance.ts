@@ -79,11 +79,14 @@ export const CASES: Record<string, Case> = {
 
   "2,000 messages that heed the room arrive but for a few": async ({ transport, edge }) => {
     const peer = await Peer.open(transport, edge);
-    peer.channel.send(Uint8Array.of(FLOOD));
+    for (let tries = 0; tries < TRIES && peer.messages.length === 0; tries++) {
+      peer.channel.send(Uint8Array.of(FLOOD));
+      await until(() => peer.messages.length > 0, 1000);
+    }
     await until(() => peer.messages.length >= FLOOD_MESSAGES, 8000);
     const whole = peer.messages.filter(({ length }) => length === FLOOD_BYTES).length;
     peer.channel.close();
-    check(whole >= 0.9 * FLOOD_MESSAGES && whole <= FLOOD_MESSAGES, `${whole} of ${FLOOD_MESSAGES} arrived`);
+    check(whole >= 0.9 * FLOOD_MESSAGES, `${whole} of ${FLOOD_MESSAGES} arrived`);
     return `${whole} of ${FLOOD_MESSAGES}`;
   },
 
