@@ -161,7 +161,7 @@ function answerTo(connection: PeerConnection, offer: string): Promise<string> {
 function serve(dataChannel: DataChannel, onSession: OpenSession, leave: (reason: string) => void): ChannelHandlers {
   const channel: Channel = {
     transport: "webrtc",
-    send: (bytes) => dataChannel.isOpen() && dataChannel.sendMessageBinary(bytes),
+    send: (bytes) => trySend(dataChannel, bytes),
     get room() {
       return QUEUE_BYTES_MAX - (dataChannel.isOpen() ? dataChannel.bufferedAmount() : 0);
     },
@@ -175,6 +175,15 @@ function serve(dataChannel: DataChannel, onSession: OpenSession, leave: (reason:
   dataChannel.onMessage((message) => handlers.handleMessage(bytesOf(message)));
   dataChannel.onClosed(() => leave("channel closed"));
   return handlers;
+}
+
+/** The library throws when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
+function trySend(dataChannel: DataChannel, bytes: Uint8Array): boolean {
+  try {
+    return dataChannel.isOpen() && dataChannel.sendMessageBinary(bytes);
+  } catch {
+    return false;
+  }
 }
 
 function bytesOf(message: string | Buffer | ArrayBuffer): Uint8Array {

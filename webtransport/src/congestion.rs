@@ -2,10 +2,10 @@
 //! so a single loss says little; only a share of losses that no working link has counts as congestion.
 //!
 //! The window is a gain times the bandwidth-delay product: the highest delivery rate of the last rounds (sampled as in
-//! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds. Slow start ends when the
-//! rate no longer grows or, before a queue overflows, when the round trip does. Then the gain goes round in a cycle: a
-//! short push to find more, a round that drains what the push has queued, and rounds in between. QUIC paces at 5/4 of a
-//! window a round trip.
+//! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
+//! the receiver to gather acknowledgements. Slow start ends when the rate no longer grows or, before a queue overflows, when
+//! the round trip does. Then the gain goes round in a cycle: a round that drains, some in between, and a short push to find
+//! more. QUIC paces at 5/4 of a window a round trip.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,7 +17,10 @@ use quinn_proto::RttEstimator;
 
 /// Packets of a new connection's first window: RFC 6928's ten are few for a segment that should start at once.
 const INITIAL_PACKETS: u64 = 32;
-const MINIMUM_PACKETS: u64 = 4;
+const MINIMUM_PACKETS: u64 = 16;
+/// Receivers gather acknowledgements: what is sent meanwhile comes on top of the bandwidth-delay product, which a path of
+/// less than a millisecond would otherwise leave too small to keep busy.
+const ACK_TIME: Duration = Duration::from_millis(4);
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
@@ -216,7 +219,7 @@ impl Delivery {
 
     /// A window that is not used does not grow.
     fn set_window(&mut self, acked: u64, in_flight: u64) {
-        let product = self.rate.max() * self.round_trip_min().as_secs_f64();
+        let product = self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64();
         self.window = match self.phase {
             Phase::SlowStart if 2 * (in_flight + acked) >= self.window => self.window + acked,
             Phase::SlowStart => self.window,
