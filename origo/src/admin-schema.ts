@@ -58,6 +58,8 @@ export const Setting = z.object({
   max: z.number().optional(),
   options: z.array(z.string()).optional(),
   default: z.union([z.number(), z.boolean(), z.string()]),
+  /** True where each download can have a value of its own: what the arms of an experiment may set. */
+  perDownload: z.boolean().optional(),
 }).strict();
 export type Setting = z.infer<typeof Setting>;
 

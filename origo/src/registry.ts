@@ -107,13 +107,17 @@ export class Registry {
   /** `count` live proxies, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
   pick(count: number, excludedIds: ReadonlySet<string>, rng: () => number, nowMs: number, selection = AT_RANDOM): ListedProxy[] {
     const pool = this.fleet(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
-    return inOrder(pool, selection, rng).slice(0, count).map(({ id, name, url }) => ({ id, name, url }));
+    return inOrder(pool, selection, rng).slice(0, count).map(listed);
   }
 
   private entryOf(connectionId: string): Entry | undefined {
     const id = this.byConnection.get(connectionId);
     return id === undefined ? undefined : this.entries.get(id);
   }
+}
+
+function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
+  return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
 }
 
 /** 16 hex digits, the same for the same name and address. */
