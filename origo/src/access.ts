@@ -8,6 +8,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Request, Response } from "express";
 import type { Role, SessionResponse } from "./admin-schema";
 import { Attempts } from "./attempts";
+import type { Configuration } from "./configuration";
 import { Refusal, type Gate } from "./http";
 import { keep, matches } from "./password";
 import type { AdminStore } from "./store/admin-store";
@@ -16,7 +17,7 @@ export interface AccessOptions {
   store: AdminStore;
   login: "required" | "off";
   nowMs: () => number;
-  sessionMs: () => number;
+  configuration: Configuration;
 }
 
 export interface Identity {
@@ -26,19 +27,22 @@ export interface Identity {
 }
 
 const COOKIE = "tributary_session";
-const FAILURE_WINDOW_MS = 5 * 60_000;
-const FAILURES_PER_NAME = 10;
-const FAILURES_PER_ADDRESS = 50;
+/** Names and addresses remembered for their failures. */
 const KEYS_MAX = 10_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
 
 export class Access implements Gate {
-  private readonly byName = new Attempts({ limit: FAILURES_PER_NAME, windowMs: FAILURE_WINDOW_MS, keysMax: KEYS_MAX });
-  private readonly byAddress = new Attempts({ limit: FAILURES_PER_ADDRESS, windowMs: FAILURE_WINDOW_MS, keysMax: KEYS_MAX });
+  private readonly byName: Attempts;
+  private readonly byAddress: Attempts;
   private readonly local: Identity = { name: "local", role: "admin", csrfToken: randomBytes(24).toString("base64url") };
   private setupToken: string | undefined;
 
-  constructor(private readonly options: AccessOptions) {}
+  constructor(private readonly options: AccessOptions) {
+    const { configuration } = options;
+    const windowMs = (): number => 1000 * configuration.number("origo.loginWindowSec");
+    this.byName = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerName"), windowMs, keysMax: KEYS_MAX });
+    this.byAddress = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerAddress"), windowMs, keysMax: KEYS_MAX });
+  }
 
   /** A token that makes the first admin, once; undefined when there is one, or none is needed. */
   async makeSetupToken(): Promise<string | undefined> {
@@ -72,7 +76,7 @@ export class Access implements Gate {
   /** Signs in and sets the cookie. Every failure reads the same, and too many of them have to wait. */
   async logIn(request: Request, response: Response, name: string, password: string): Promise<SessionResponse> {
     const { store, nowMs } = this.options;
-    const address = request.socket.remoteAddress ?? "";
+    const address = request.ip ?? "";
     const waitMs = Math.max(this.byName.waitMs(name, nowMs()), this.byAddress.waitMs(address, nowMs()));
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
@@ -112,10 +116,11 @@ export class Access implements Gate {
   }
 
   private async open(request: Request, response: Response, name: string, role: Role): Promise<SessionResponse> {
-    const { store, nowMs, sessionMs } = this.options;
+    const { store, nowMs, configuration } = this.options;
+    const sessionMs = configuration.number("origo.sessionHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
-    await store.addSession({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + sessionMs() }, nowMs());
-    setCookie(request, response, cookie, sessionMs());
+    await store.addSession({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + sessionMs }, nowMs());
+    setCookie(request, response, cookie, sessionMs);
     return answerOf({ name, role, csrfToken }, true);
   }
 }

@@ -3,8 +3,8 @@
  * as `nowMs`. When the table is full, the key that has been quiet longest goes.
  */
 export interface AttemptsOptions {
-  limit: number;
-  windowMs: number;
+  limit: () => number;
+  windowMs: () => number;
   keysMax: number;
 }
 
@@ -17,13 +17,13 @@ export class Attempts {
   /** How long to wait until the next try, 0 when it may be made now. */
   waitMs(key: string, nowMs: number): number {
     const entry = this.counts.get(key);
-    if (entry === undefined || entry.count < this.options.limit) return 0;
-    return Math.max(0, entry.startMs + this.options.windowMs - nowMs);
+    if (entry === undefined || entry.count < this.options.limit()) return 0;
+    return Math.max(0, entry.startMs + this.options.windowMs() - nowMs);
   }
 
   add(key: string, nowMs: number): void {
     const known = this.counts.get(key);
-    const entry = known !== undefined && nowMs < known.startMs + this.options.windowMs ? known : { count: 0, startMs: nowMs };
+    const entry = known !== undefined && nowMs < known.startMs + this.options.windowMs() ? known : { count: 0, startMs: nowMs };
     entry.count++;
     this.counts.delete(key);
     this.counts.set(key, entry);
