@@ -23,6 +23,7 @@ export const SCHEMA_LIMITS = {
   excludedPerList: 64,
   recordsPerPage: 500,
   recordsPerPageDefault: 100,
+  experimentsPerRecord: 16,
 } as const;
 
 /** A proxy reports its status this often; one that misses two reports in a row is gone. */
@@ -34,15 +35,17 @@ const EPOCH_MS_MAX = 8.64e15;
 const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();
 const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
-/** NUL, which no text needs and PostgreSQL cannot hold, becomes the replacement character. */
-const text = (charsMax: number) => z.string().max(charsMax).transform((value) => value.replaceAll("\0", "\uFFFD"));
+/** NUL and lone surrogates, which no text needs and PostgreSQL cannot hold, become the replacement character. */
+const text = (charsMax: number) => z.string().max(charsMax).transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
+const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
 /** Any version; in lower case from here on, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
-const label = (charsMax: number) => z.string().min(1).max(charsMax).refine((value) => !value.includes("\0"), "must not hold NUL");
+const label = (charsMax: number) => z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
 
 /** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
 function urlFault(value: string): string | undefined {
   if (!URL.canParse(value)) return "must be an absolute URL";
+  if (!isPlain(value)) return "must not hold NUL or half of a surrogate pair";
   const url = new URL(value);
   if (url.protocol !== "http:" && url.protocol !== "https:") return `must be http or https, got ${url.protocol.slice(0, -1)}`;
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
@@ -85,6 +88,10 @@ export type ProxyStatus = z.infer<typeof ProxyStatus>;
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };
 
+/** What carries a session's datagrams. */
+export const TransportName = z.enum(["webtransport", "webrtc", "udp"]);
+export type TransportName = z.infer<typeof TransportName>;
+
 export const Mode = z.enum(["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"]);
 export type Mode = z.infer<typeof Mode>;
 
@@ -100,6 +107,8 @@ export const RecordProxy = z.object({
   rejected: count,
   lost: count,
   rttMs: finite.nullable(),
+  /** Absent when no session was there: HTTP alone, or none could be made. */
+  transport: TransportName.optional(),
   state: z.enum(["used", "failed"]),
   error: text(SCHEMA_LIMITS.messageChars).optional(),
 }).strict().superRefine((proxy, context) => {
@@ -114,6 +123,10 @@ export type RecordProxy = z.infer<typeof RecordProxy>;
 /** Both ends inclusive, like HTTP. */
 const ByteRange = z.object({ start: count, end: count }).strict()
   .refine((range) => range.start <= range.end, { message: "start must not be after end", path: ["start"] });
+
+/** `id` is the experiment's, `arm` the name of the arm. */
+export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(SCHEMA_LIMITS.nameChars) }).strict();
+export type DrawnArm = z.infer<typeof DrawnArm>;
 
 /**
  * One download as its client saw it; every field is described with its unit in docs/records.md. The URL carries no query
@@ -165,6 +178,10 @@ export const DownloadRecord = z.object({
   feedbackFrames: count.optional(),
   comment: text(SCHEMA_LIMITS.commentChars).optional(),
   userComment: text(SCHEMA_LIMITS.commentChars).optional(),
+  /** Version of the configuration that the download went by. */
+  configVersion: count.optional(),
+  /** The arm that the download drew of each experiment then running. */
+  experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
   proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
 }).strict();
 export type DownloadRecord = z.infer<typeof DownloadRecord>;
