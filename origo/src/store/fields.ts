@@ -7,23 +7,14 @@
  */
 import type { Field } from "../query-schema";
 import { Mode } from "../schema";
+import type { Column } from "./database";
 
 export interface StoredField extends Field {
   /** Over the columns of `downloads`. Written here, never made from what was asked. */
   sql: string;
 }
 
-type Kind = "text" | "whole" | "real" | "uuid" | "time";
-export type ColumnKind = Kind;
-
-export interface Column {
-  /** Of the field. */
-  name: string;
-  column: string;
-  kind: ColumnKind;
-}
-
-type BasicRow = readonly [name: string, label: string, kind: Kind, unit: string | null, help: string, values?: readonly string[]];
+type BasicRow = readonly [name: string, label: string, kind: Column["kind"], unit: string | null, help: string, values?: readonly string[]];
 
 const BASIC: readonly BasicRow[] = [
   ["id", "Download", "uuid", null, "Chosen by the client; a record that comes twice counts once."],
@@ -116,6 +107,10 @@ const DERIVED: readonly DerivedRow[] = [
 const columnOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 export const COLUMNS: readonly Column[] = BASIC.map(([name, , kind]) => ({ name, column: columnOf(name), kind }));
+
+/** Of the table `errors`. */
+export const ERROR_COLUMNS: readonly Column[] = (["id:uuid", "receivedAtMs:real", "clientId:uuid", "atMs:real", "source:text", "kind:text", "message:text", "url:text"] as const)
+  .map((each) => each.split(":") as [string, Column["kind"]]).map(([name, kind]) => ({ name, column: columnOf(name), kind }));
 
 const TYPES = { text: "text", uuid: "text", whole: "number", real: "number", time: "time" } as const;
 

@@ -51,7 +51,7 @@ export function recordOf(row: Row): DownloadRecord {
   if (has(row["rangeStart"])) record["range"] = { start: row["rangeStart"], end: row["rangeEnd"] };
   if (has(row["errorKind"])) record["error"] = { kind: row["errorKind"], message: row["errorMessage"] };
   record["fallback"] = has(row["fallbackReason"]) ? { reason: row["fallbackReason"], bytes: row["fallbackBytes"] } : null;
-  record["proxies"] = JSON.parse(String(row["proxies"])) as RecordProxy[];
+  record["proxies"] = (JSON.parse(String(row["proxies"])) as RecordProxy[]).map(withoutNulls);
   return { ...(record as unknown as DownloadRecord), ...ratesOf(Number(row["netBytes"]), Number(row["grossBytes"]), Number(row["durationMs"])) };
 }
 
@@ -61,6 +61,10 @@ const joinArms = (arms: readonly DrawnArm[]): string =>
 
 const splitArms = (joined: string): DrawnArm[] => joined.split(ARM_SEPARATOR).filter((part) => part !== "")
   .map((part) => ({ id: part.slice(0, part.indexOf("=")), arm: part.slice(part.indexOf("=") + 1) }));
+
+/** What came from a file of version 2 spells absent fields as null; `rttMs` alone may be null. */
+const withoutNulls = (proxy: RecordProxy): RecordProxy =>
+  Object.fromEntries(Object.entries(proxy).filter(([name, value]) => name === "rttMs" || value !== null)) as RecordProxy;
 
 /** Equation 2 of the paper. */
 function ratesOf(netBytes: number, grossBytes: number, durationMs: number): Pick<DownloadRecord, "throughputBytesPerSec" | "goodputBytesPerSec" | "normalizedGoodput"> {
