@@ -35,15 +35,18 @@ const EPOCH_MS_MAX = 8.64e15;
 const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();
 const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
-const text = (charsMax: number) => z.string().max(charsMax);
+/** NUL and lone surrogates, which no text needs and PostgreSQL cannot hold, become the replacement character. */
+const text = (charsMax: number) => z.string().max(charsMax).transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
+const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
 /** Any version; in lower case from here on, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
-const label = (charsMax: number) => z.string().min(1).max(charsMax);
+const label = (charsMax: number) => z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
 
 /** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
 function urlFault(value: string): string | undefined {
   if (!URL.canParse(value)) return "must be an absolute URL";
+  if (!isPlain(value)) return "must not hold NUL or half of a surrogate pair";
   const url = new URL(value);
   if (url.protocol !== "http:" && url.protocol !== "https:") return `must be http or https, got ${url.protocol.slice(0, -1)}`;
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
@@ -172,23 +175,38 @@ const ByteRange = z.object({ start: count, end: count }).strict()
 export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(SCHEMA_LIMITS.nameChars) }).strict();
 export type DrawnArm = z.infer<typeof DrawnArm>;
 
-/** One download as its client saw it. The URL carries no query string and no fragment; `status` is 0 when none was received. */
+/**
+ * One download as its client saw it; every field is described with its unit in docs/records.md. The URL carries no query
+ * string and no fragment; `status` is 0 when none was received. Throughput, goodput and their ratio are what the client shows
+ * its user: Origo computes its own from bytes and time.
+ */
 export const DownloadRecord = z.object({
   id: uuid,
   clientId: uuid,
   startedAtMs: epochMs,
   source: z.enum(["extension", "cli", "library"]),
+  clientVersion: label(64).optional(),
+  /** Family and major version of the browser or runtime, e.g. "chrome/156"; never the whole User-Agent. */
+  agent: label(64).optional(),
+  player: label(64).optional(),
+  os: label(64).optional(),
   url: plainUrl(SCHEMA_LIMITS.urlChars),
+  contentType: text(128).optional(),
   range: ByteRange.optional(),
   mode: Mode,
   connections: count.max(SCHEMA_LIMITS.connections),
   status: count.max(599),
+  totalBytes: count.optional(),
   netBytes: count,
   grossBytes: count,
+  directBytes: count.optional(),
   durationMs: finite,
+  connectMs: finite.optional(),
+  headMs: finite.optional(),
   firstByteMs: finite,
   firstPacketMs: finite.optional(),
   serverFetchMs: finite,
+  closeMs: finite.optional(),
   throughputBytesPerSec: finite,
   goodputBytesPerSec: finite,
   normalizedGoodput: finite,
@@ -199,7 +217,14 @@ export const DownloadRecord = z.object({
   generationSize: count.min(1).max(256).optional(),
   windowPackets: count.min(1).max(65_536).optional(),
   symbolBytes: count.min(1).max(65_536).optional(),
+  feedbackEveryPackets: count.min(1).max(65_536).optional(),
+  feedbackEveryMs: finite.optional(),
+  engine: label(64).optional(),
+  generationCount: count.optional(),
+  symbolCount: count.optional(),
+  feedbackFrames: count.optional(),
   comment: text(SCHEMA_LIMITS.commentChars).optional(),
+  userComment: text(SCHEMA_LIMITS.commentChars).optional(),
   /** Version of the configuration that the download went by. */
   configVersion: count.optional(),
   /** The arm that the download drew of each experiment then running. */

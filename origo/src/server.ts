@@ -16,8 +16,7 @@ import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
 import { Store } from "./store";
 import { AdminStore } from "./store/admin-store";
-import { DUCKDB_FILE, openDuckDb } from "./store/duckdb";
-import { migrate } from "./store/migrations";
+import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";
 import { newTokenKey, TokenSigner } from "./token";
 
@@ -32,6 +31,8 @@ export interface OrigoOptions {
   port: number;
   secret: string;
   dataDir: string;
+  /** PostgreSQL, in place of a file in `dataDir`. */
+  databaseUrl?: string | undefined;
   dashboardDir: string;
   /** `off` is for loopback only: everybody who reaches the port is an admin then. */
   login: "required" | "off";
@@ -56,7 +57,7 @@ export interface Origo {
 export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   const nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
   const placeOf = await openGeo(options.geoFile);
-  const stores = await openStores(options.dataDir);
+  const stores = await openStores(options);
   try {
     return await serve(options, stores, { nowMs, placeOf });
   } catch (error) {
@@ -72,15 +73,15 @@ interface Stores {
   close: () => Promise<void>;
 }
 
-async function openStores(dataDir: string): Promise<Stores> {
-  const store = await Store.open(dataDir);
-  const database = await openDuckDb(join(dataDir, "admin"));
-  await migrate(database);
-  const close = async (): Promise<void> => {
-    await Promise.all([store.close(), database.close()]);
+async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Stores> {
+  const store = await Store.open(dataDir, databaseUrl);
+  const { database } = store;
+  const storageBytes = async (): Promise<number | undefined> => {
+    if (database.kind === "duckdb") return stat(join(dataDir, DUCKDB_FILE)).then(({ size }) => size, () => undefined);
+    const [row] = await database.all("SELECT pg_database_size(current_database()) AS bytes");
+    return Number(row?.["bytes"]);
   };
-  const storageBytes = (): Promise<number | undefined> => stat(join(dataDir, DUCKDB_FILE)).then(({ size }) => size, () => undefined);
-  return { store, adminStore: new AdminStore(database), storageBytes, close };
+  return { store, adminStore: new AdminStore(database), storageBytes, close: () => store.close() };
 }
 
 type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf">;
