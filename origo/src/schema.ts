@@ -40,6 +40,7 @@ const text = (charsMax: number) => z.string().max(charsMax).transform((value) =>
 const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
 /** Any version; in lower case from here on, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
 const label = (charsMax: number) => z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
 
 /** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
@@ -59,15 +60,37 @@ const plainUrl = (charsMax: number) => z.string().max(charsMax).superRefine((val
   if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
 });
 
-/** What a proxy says of itself when it connects. `rateBytesPerSec` 0 means unlimited. */
+export const Place = z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) }).strict();
+export type Place = z.infer<typeof Place>;
+
+/** Where a proxy takes WebTransport sessions, and the certificates it shows: SHA-256, the one shown first. */
+export const WebTransportAddress = z.object({
+  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars).refine((value) => value.startsWith("https:"), "must be https"),
+  certificateHashes: z.array(sha256).min(1).max(4),
+}).strict();
+export type WebTransportAddress = z.infer<typeof WebTransportAddress>;
+
+/** Where a proxy takes plain UDP sessions. */
+export const UdpAddress = z.object({ host: label(255), port: count.min(1).max(65_535) }).strict();
+export type UdpAddress = z.infer<typeof UdpAddress>;
+
+/** What a proxy says of itself when it connects; WebRTC is there always, its address is in its answers. `rateBytesPerSec` 0 means unlimited. */
 export const ProxyHello = z.object({
   name: label(SCHEMA_LIMITS.nameChars),
   url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
   version: label(64),
   engine: label(64),
   udpPort: count.max(65_535),
+  webTransport: WebTransportAddress.optional(),
+  udp: UdpAddress.optional(),
   rateBytesPerSec: finite,
   startedAtMs: epochMs,
+  /** Degrees. */
+  place: Place.optional(),
+  /** Who runs it. */
+  operator: label(SCHEMA_LIMITS.nameChars).optional(),
+  /** Sessions at once. */
+  capacity: count.optional(),
 }).strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
 
@@ -82,8 +105,32 @@ export const ProxyStatus = z.object({
   cacheHits: count,
   errors: count,
   uptimeMs: finite,
+  /** The largest of: share of its rate sent, share of its sessions taken, share of the time its event loop was busy. */
+  load: finite.optional(),
 }).strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;
+
+/** Claims of the token in ProxiesResponse (JWT, RFC 7519, EdDSA): this client may use these proxies, up to so many bytes from each. */
+export const TokenClaims = z.object({
+  iss: z.literal("origo"),
+  sub: label(SCHEMA_LIMITS.idChars),
+  aud: z.array(label(SCHEMA_LIMITS.idChars)).max(SCHEMA_LIMITS.proxiesPerList),
+  jti: label(SCHEMA_LIMITS.idChars),
+  bytes: count,
+  iat: count,
+  exp: count,
+}).strict();
+export type TokenClaims = z.infer<typeof TokenClaims>;
+
+/** What Origo tells a proxy, after its hello and at each change: event "control". Values are settings of scope proxy that differ from the defaults. */
+export const ProxyControl = z.object({
+  draining: z.boolean(),
+  version: count,
+  values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
+  /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
+  keys: z.record(z.string(), z.string()),
+}).strict();
+export type ProxyControl = z.infer<typeof ProxyControl>;
 
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };
@@ -166,7 +213,7 @@ export const DownloadRecord = z.object({
   outcome: z.enum(["complete", "failed", "aborted"]),
   error: z.object({ kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) }).strict().optional(),
   fallback: z.object({ reason: text(SCHEMA_LIMITS.messageChars), bytes: count }).strict().nullable(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits").nullable(),
+  sha256: sha256.nullable(),
   generationSize: count.min(1).max(256).optional(),
   windowPackets: count.min(1).max(65_536).optional(),
   symbolBytes: count.min(1).max(65_536).optional(),
@@ -215,11 +262,15 @@ export const ListedProxy = z.object({
   id: label(SCHEMA_LIMITS.idChars),
   name: label(SCHEMA_LIMITS.nameChars),
   url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
+  webTransport: WebTransportAddress.optional(),
+  udp: UdpAddress.optional(),
 }).strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;
 
-/** Answer of GET /v1/proxies. */
-export const ProxiesResponse = z.object({ proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList) }).strict();
+/** Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. */
+export const ProxiesResponse = z.object({
+  proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList), token: z.string().optional(),
+}).strict();
 export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
 
 /**
@@ -233,6 +284,8 @@ export const FleetProxy = ProxyHello.extend({
   status: ProxyStatus.nullable(),
   sentBytesPerSec: finite.nullable(),
   originBytesPerSec: finite.nullable(),
+  /** `draining` and `disabled` ones are told to no client; a draining one takes no new requests either. */
+  state: z.enum(["live", "draining", "disabled"]),
 });
 export type FleetProxy = z.infer<typeof FleetProxy>;
 

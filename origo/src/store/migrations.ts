@@ -78,10 +78,22 @@ const third = (kind: Kind): readonly string[] => [
   ] : []),
 ];
 
+/** What people do through the dashboard. Lists of settings, experiments and views are JSON text: nothing is asked of their inside. */
+const ADMINISTRATION: readonly string[] = [
+  "CREATE TABLE users (name VARCHAR PRIMARY KEY, password VARCHAR, role VARCHAR, created_at_ms DOUBLE PRECISION, last_login_ms DOUBLE PRECISION)",
+  "CREATE TABLE sessions (id VARCHAR PRIMARY KEY, user_name VARCHAR, csrf_token VARCHAR, expires_at_ms DOUBLE PRECISION)",
+  "CREATE TABLE proxy_states (id VARCHAR PRIMARY KEY, state VARCHAR, name VARCHAR)",
+  "CREATE TABLE config_versions (version INTEGER PRIMARY KEY, author VARCHAR, reason VARCHAR, at_ms DOUBLE PRECISION, content VARCHAR)",
+  "CREATE TABLE experiments (id VARCHAR PRIMARY KEY, created_at_ms DOUBLE PRECISION, content VARCHAR)",
+  "CREATE TABLE views (id VARCHAR PRIMARY KEY, created_at_ms DOUBLE PRECISION, content VARCHAR)",
+  "CREATE TABLE secrets (name VARCHAR PRIMARY KEY, content VARCHAR)",
+];
+
 const MIGRATIONS: readonly Migration[] = [
   { version: 1, statements: () => FIRST },
   { version: 2, statements: () => SECOND },
   { version: 3, statements: third },
+  { version: 4, statements: () => ADMINISTRATION },
 ];
 
 /** Brings the tables to the newest version, each step whole or not at all. Throws on tables newer than this Origo. */
