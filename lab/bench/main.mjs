@@ -1,5 +1,6 @@
 /**
  * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
+ * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
  *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
@@ -75,6 +76,10 @@ async function runProtocolBench(args) {
 async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
+  if (args[0] === "origo" && args.includes("--fleet")) {
+    await setUp({ print: () => undefined });
+    return (await import("./origo/fleet.mjs")).runFleetBench(args.slice(1));
+  }
   const options = parseOptions(args);
   if (!options) {
     console.error(`${USAGE}; got ${args.join(" ")}`);
