@@ -72,6 +72,7 @@ export class ProxyClient {
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
     const choice = new Choice(this.transports(), parseTransport(options.transport), this.settings.choiceMs);
     this.sessions = new SessionPool(this.platform, this.settings, choice, {
+      token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
       onFailed: ({ proxy }, reason) => this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason }),
     });
@@ -188,6 +189,7 @@ export class ProxyClient {
     const picked = await this.directory.pick(connections);
     if (run.signal.aborted) return { kind: "aborted" };
     if ("reason" in picked) return this.fallBack(run, { kind: "noProxies", message: picked.reason });
+    run.token = this.directory.token;
     run.useProxies(picked.proxies);
     const result = await this.throughProxies(run, picked.proxies);
     if (run.signal.aborted) return { kind: "aborted" };

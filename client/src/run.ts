@@ -43,6 +43,8 @@ export class Run {
   readonly headPromise: Promise<DownloadHead>;
   head: DownloadHead | undefined;
   tally: Tally;
+  /** Shown to the proxies. */
+  token: string | undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
   fallbackReason: string | undefined;

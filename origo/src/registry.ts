@@ -107,6 +107,12 @@ export class Registry {
     return inOrder(pool, selection, rng).slice(0, count).map(listed);
   }
 
+  /** Those of `ids` that clients may be told. */
+  usable(ids: readonly string[], nowMs: number): string[] {
+    const known = new Set(this.live(nowMs).filter((proxy) => proxy.state === "live").map((proxy) => proxy.id));
+    return ids.filter((id) => known.has(id));
+  }
+
   private live(nowMs: number): FleetProxy[] {
     const silenceMsMax = BEATS_MISSED_MAX * this.heartbeatMs();
     return [...this.entries.values()].map((entry) => entry.proxy).filter((proxy) => nowMs - proxy.lastSeenMs < silenceMsMax);

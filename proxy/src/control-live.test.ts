@@ -111,3 +111,31 @@ test("a draining proxy refuses what is new and is told to no client, an enabled 
   await until(async () => (await health()) === "ok");
   expect((await call("GET", "/v1/proxies")).proxies).toHaveLength(1);
 });
+
+test("a proxy that asks for tokens serves who shows one of its Origo, and nobody else", async () => {
+  const statusWith = async (token: string): Promise<number> => {
+    const response = await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}${token}`);
+    await response.arrayBuffer();
+    return response.status;
+  };
+  expect(await statusWith("")).toBe(200);
+  await configure({ "proxy.requireToken": true });
+  await until(async () => (await statusWith("")) === 401);
+  const { token } = await call("GET", "/v1/proxies");
+  expect(await statusWith(`&token=${token}`)).toBe(200);
+  expect(await statusWith(`&token=${token.slice(0, -4)}AAAA`)).toBe(401);
+  expect(await offer()).toBe("tokenMissing");
+  await configure({});
+  await until(async () => (await statusWith("")) === 200);
+});
+
+test("over data channels too: a client of the library downloads with the token it was given, without a word of it from the caller", async () => {
+  await configure({ "proxy.requireToken": true });
+  await until(async () => (await offer()) === "tokenMissing");
+  const cli = spawn(process.execPath, [path.resolve(__dirname, "../../client/dist/cli.js"), "get", originUrl, "--origo", origoUrl, "--mode", "coded", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
+  children.push(cli);
+  let out = "";
+  cli.stdout.on("data", (text: Buffer) => (out += text.toString()));
+  await once(cli, "close");
+  expect(JSON.parse(out)).toMatchObject({ outcome: "complete", fallback: null, netBytes: BODY.length, configVersion: expect.any(Number) });
+});

@@ -24,6 +24,7 @@ import { findPublished, type PublishedPorts } from "./published";
 import { OfferError, pickUdpPort, Rtc } from "./rtc";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
+import { TokenGate } from "./token";
 import { UdpEdge } from "./udp";
 import { WebTransportEdge } from "./webtransport";
 
@@ -47,6 +48,7 @@ export class Proxy {
   private link: OrigoLink | undefined;
   private deliveries = 0;
   private limits: Limits;
+  private readonly tokens = new TokenGate({ required: () => this.limits.requireToken, nowMs: () => Date.now() });
   private lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
   private closing = false;
   private status: "starting" | "ok" | "draining" = "starting";
@@ -68,6 +70,7 @@ export class Proxy {
       chunks: this.chunks,
       shaper: this.shaper,
       log,
+      admit: (token) => this.tokens.admit(token),
       openSession: (offer) => this.openSession(offer),
       onDelivery: (change, failure) => this.countDelivery(change, failure),
     });
@@ -188,7 +191,10 @@ export class Proxy {
   private makeSession(id: string, channel: Channel): Session {
     const { codec, chunks, shaper, counters, log } = this;
     const rng = xorshift128(randomBytes(4).readUInt32LE());
-    const session = new Session({ id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id), idleMs: this.limits.sessionIdleMs });
+    const session = new Session({
+      id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id), idleMs: this.limits.sessionIdleMs,
+      admit: (token) => this.tokens.admit(token),
+    });
     if (this.status === "draining") session.drain();
     this.sessions.set(id, session);
     log("sessionOpened", { session: id, transport: channel.transport, sessions: this.sessions.size });
@@ -206,12 +212,13 @@ export class Proxy {
       ...(config.OPERATOR ? { operator: config.OPERATOR } : {}),
     });
     const onControl = (control: ProxyControl): void => this.handleControl(control);
-    return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), onControl, log });
+    return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), onControl, log, onRegistered: (id) => this.tokens.setId(id) });
   }
 
   /** Origo's wishes, as far as they narrow what this proxy was started with. */
-  private handleControl({ draining, version, values }: ProxyControl): void {
+  private handleControl({ draining, version, values, keys }: ProxyControl): void {
     if (this.closing) return;
+    this.tokens.setKeys(keys);
     this.limits = narrowed(limitsOf(this.config), values);
     this.shaper.setRate(this.limits.rateBytesPerSec);
     this.chunks.setLimits(this.limits);
