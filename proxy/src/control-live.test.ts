@@ -1,4 +1,5 @@
 /** A real Origo and a real proxy, as processes: what is changed in the one is seen in the other. */
+/* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -138,4 +139,27 @@ test("over data channels too: a client of the library downloads with the token i
   cli.stdout.on("data", (text: Buffer) => (out += text.toString()));
   await once(cli, "close");
   expect(JSON.parse(out)).toMatchObject({ outcome: "complete", fallback: null, netBytes: BODY.length, configVersion: expect.any(Number) });
+});
+
+test("an experiment's arms appear in the records of downloads that left them the choice, and in no others", async () => {
+  const arms = [{ name: "split", weight: 1, values: { "client.mode": "split-http" } }, { name: "parallel", weight: 1, values: { "client.mode": "parallel-http" } }];
+  const { id } = await call("POST", "/v1/experiments", { name: "modes", question: "which is faster?", arms });
+  await call("PATCH", `/v1/experiments/${id}`, { state: "running" });
+  const download = async (...words: string[]): Promise<any> => {
+    const cli = spawn(process.execPath, [path.resolve(__dirname, "../../client/dist/cli.js"), "get", originUrl, "--origo", origoUrl, "--json", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+    children.push(cli);
+    let out = "";
+    cli.stdout.on("data", (text: Buffer) => (out += text.toString()));
+    await once(cli, "close");
+    return JSON.parse(out);
+  };
+  for (let count = 0; count < 4; count++) {
+    const { mode, experiments, outcome } = await download();
+    expect([outcome, experiments]).toEqual(["complete", [{ id, arm: mode === "split-http" ? "split" : "parallel" }]]);
+    expect(["split-http", "parallel-http"]).toContain(mode);
+  }
+  expect(await download("--mode", "direct")).toMatchObject({ mode: "direct", outcome: "complete" });
+  const { records } = await call("GET", "/v1/records");
+  expect(records.filter((record: { experiments?: unknown[] }) => record.experiments?.length === 1)).toHaveLength(4);
+  await call("PATCH", `/v1/experiments/${id}`, { state: "stopped" });
 });

@@ -9,7 +9,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
+import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
+import { clearInterval, setInterval } from "node:timers";
 import { parseArgs } from "node:util";
 import { root } from "../../../infra/setup.mjs";
 
