@@ -7,26 +7,37 @@ import type { Schedule } from "./schedule";
 import type { GrantFrame, Run, Share } from "./types";
 
 const SHARE_WHOLE = 65535;
+declare const process: { env: Record<string, string> };
+/** Closing repair: so many times the square root of the packets before it, of the last generations in turn. */
+const CLOSING = Number(process.env.CL ?? 1);
+const CLOSING_GENERATIONS = 4;
 
 /**
- * The generation of each packet that a proxy with this share begins with, `limit` packets at most; one more packet of
- * the last generation closes it, so that a short chunk outlives a loss without asking again.
+ * The generation of each packet that a proxy with this share begins with, `limit` packets at most. What may get lost
+ * before the client can say so is covered: one packet more of the first generation, so that the first bytes need not
+ * wait for a repair; and after the last one repair packets that grow with the square root of the share, so that a short
+ * chunk outlives losses, and delays of a proxy, without asking again.
  */
 export function firstPackets(geometry: Geometry, share: Share, limit: number): number[] {
+  const { generationCount } = geometry;
   const order: number[] = [];
-  for (let index = 0; index < geometry.generationCount && order.length < limit; index++) {
+  const add = (index: number, count: number) => {
+    for (let left = Math.min(count, limit - order.length); left > 0; left--) order.push(index);
+  };
+  for (let index = share.firstGeneration; index < generationCount && order.length < limit; index++) {
     const symbols = symbolsIn(geometry, index);
     const upTo = (part: number) => Math.floor((symbols * part) / SHARE_WHOLE);
-    for (let left = upTo(share.end) - upTo(share.start); left > 0 && order.length < limit; left--) order.push(index);
+    add(index, upTo(share.end) - upTo(share.start) + (index === 0 && generationCount > 1 ? 1 : 0));
   }
-  if (order.length < limit && geometry.generationCount > 0) order.push(geometry.generationCount - 1);
+  const closing = generationCount > 0 ? Math.max(1, Math.ceil(CLOSING * Math.sqrt(order.length))) : 0;
+  for (let at = 0; at < closing; at++) add(generationCount - 1 - (at % Math.min(CLOSING_GENERATIONS, generationCount)), 1);
   return order;
 }
 
 /** Equal shares of `count` proxies; every packet of a generation is in exactly one of them. */
 export function equalShare(proxyIndex: number, count: number): Share {
   const at = (index: number) => Math.floor((index * SHARE_WHOLE) / count);
-  return { start: at(proxyIndex), end: at(proxyIndex + 1) };
+  return { start: at(proxyIndex), end: at(proxyIndex + 1), firstGeneration: 0 };
 }
 
 /** Packets in order as runs; `limit` runs at most, of at most 255 packets each. */

@@ -85,7 +85,8 @@ interface Proxy {
   nextSequence: number;
   packetsSinceFeedback: number;
   feedbackDueMs: number;
-  early: DataFrame[];
+  /** Data that came before the plan, and when. */
+  early: { frame: DataFrame; atMs: number }[];
   final: { reason: FinalReason; tries: number; dueMs: number } | undefined;
 }
 
@@ -141,7 +142,7 @@ export class Receiver {
     if (!proxy || this.closed) return;
     if (proxy.lost) {
       startAgain(proxy);
-      this.planner?.handleBack(proxyIndex, equalShare(proxyIndex, this.proxies.length), this.request.windowPackets, nowMs);
+      this.planner?.handleBack(proxyIndex, nowMs);
     }
     else if (proxy.asked || proxy.stats.state === "failed") return;
     proxy.asked = true;
@@ -290,7 +291,8 @@ export class Receiver {
     proxy.planned = true;
     proxy.stats.state = "active";
     proxy.feedbackDueMs = nowMs + this.everyMs;
-    for (const frame of proxy.early.splice(0)) this.addData(proxy, frame, nowMs);
+    this.planner?.handleHeard(this.proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs);
+    for (const { frame, atMs } of proxy.early.splice(0)) this.addData(proxy, frame, atMs);
     if (this.assembly!.isComplete) this.complete(nowMs);
   }
 
@@ -307,8 +309,7 @@ export class Receiver {
     this.geometry = geometry;
     this.assembly = new Assembly(geometry, mode, this.codec);
     if (mode === "coded") {
-      const shares = this.proxies.map((_, index) => equalShare(index, this.proxies.length));
-      this.planner = new Planner(geometry, this.assembly, shares, this.request.windowPackets, nowMs);
+      this.planner = new Planner(geometry, this.assembly, this.proxies.length, this.request.windowPackets, nowMs);
       this.proxies.forEach((proxy, index) => {
         if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });
@@ -332,7 +333,7 @@ export class Receiver {
       if (this.assembly!.isComplete) this.complete(nowMs);
     } else if (proxy.early.length < LIMITS.earlyFramesMax) {
       proxy.stats.bytes += frameBytes;
-      proxy.early.push(frame);
+      proxy.early.push({ frame, atMs: nowMs });
     } else countPacket(proxy, frameBytes, "rejected");
   }
 
@@ -426,7 +427,8 @@ export class Receiver {
     proxy.requestDueMs = nowMs + proxy.requestEveryMs;
     proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
     if (this.request.mode !== "coded") return this.request;
-    return { ...this.request, share: equalShare(this.proxies.indexOf(proxy), this.proxies.length) };
+    const proxyIndex = this.proxies.indexOf(proxy);
+    return { ...this.request, share: this.planner?.shareFor(proxyIndex) ?? equalShare(proxyIndex, this.proxies.length) };
   }
 
   private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {

@@ -51,10 +51,11 @@ export interface RequestFrame {
   range?: ByteRange;
 }
 
-/** From `start` to `end` of each generation, in 65535ths: protocol.md §8.2. */
+/** From `start` to `end` of each generation, in 65535ths, from generation `firstGeneration` on: protocol.md §8.2. */
 export interface Share {
   start: number;
   end: number;
+  firstGeneration: number;
 }
 
 /** Packets of one generation that follow each other in a proxy's sequence. */
