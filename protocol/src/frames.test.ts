@@ -26,7 +26,7 @@ const frames: [string, Frame][] = [
   ["reject with numbers", { type: "reject", requestId: 2, rejection: { kind: "chunkTooLarge", message: "too large", got: 5e9, limit: 1 } }],
   ["reject without numbers", { type: "reject", requestId: 2, rejection: { kind: "egressRefused", message: "" } }],
   ["end", { type: "end", requestId: 2, sentPackets: 77 }],
-  ["systematic data", { ...data, coding: { kind: "systematic", symbolIndex: 23 } }],
+  ["systematic data", { ...data, coding: { kind: "systematic", symbolIndex: 23, grant: 7 } }],
   ["seeded data", { ...data, coding: { kind: "seed", seed: 0xdeadbeef, grant: 200 } }],
   ["vector data", { ...data, coding: { kind: "vector", coefficients: Uint8Array.of(1, 2, 3) } }],
   ["symbol feedback", { ...feedback, final: false, reason: "none", received: { kind: "symbols", count: 9, bitmap: Uint8Array.of(255, 1) } }],

@@ -36,7 +36,7 @@ const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Bytes of a data frame before its payload. */
 export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): number {
-  if (coding === "systematic") return 12;
+  if (coding === "systematic") return 13;
   return coding === "seed" ? 16 : 12 + symbolCount;
 }
 
@@ -239,7 +239,7 @@ function parseData(reader: Reader, requestId: number, type: number, frameBytes: 
   const sequence = reader.u32();
   const generationIndex = reader.u16();
   let coding: Coding;
-  if (type === FRAME_TYPE.dataSystematic) coding = { kind: "systematic", symbolIndex: reader.u8() };
+  if (type === FRAME_TYPE.dataSystematic) coding = { kind: "systematic", symbolIndex: reader.u8(), grant: reader.u8() };
   else if (type === FRAME_TYPE.dataSeed) coding = { kind: "seed", seed: reader.u32(), grant: reader.u8() };
   else {
     const count = reader.within(reader.u8(), 1, LIMITS.generationSizeMax, "coefficientCount");
@@ -375,7 +375,7 @@ export function encodeData(frame: DataFrame): Uint8Array {
   const type =
     coding.kind === "systematic" ? FRAME_TYPE.dataSystematic : coding.kind === "seed" ? FRAME_TYPE.dataSeed : FRAME_TYPE.dataVector;
   writer.u8(type).u32(frame.requestId).u32(frame.sequence).u16(frame.generationIndex);
-  if (coding.kind === "systematic") writer.u8(coding.symbolIndex);
+  if (coding.kind === "systematic") writer.u8(coding.symbolIndex).u8(coding.grant);
   else if (coding.kind === "seed") writer.u32(coding.seed).u8(coding.grant);
   else writer.u8(count).put(coding.coefficients);
   return writer.put(payload).bytes;

@@ -21,7 +21,7 @@ export const LIMITS = {
   generationSizeMax: 128,
   generationSizeDefault: 24,
   /** Mode `coded`: larger generations need less redundancy, smaller ones come sooner. */
-  codedGenerationSizeDefault: 64,
+  codedGenerationSizeDefault: 128,
   /** Generation indexes travel in 16 bits. */
   generationCountMax: 65535,
   windowPacketsMax: 4096,

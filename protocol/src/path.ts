@@ -29,6 +29,7 @@ export const LOSS_PACKETS_SHARED = 32;
 const GRANTS_KEPT = 128;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
+const FF = Number(process.env.FF ?? 1);
 
 interface Arrival {
   atMs: number;
@@ -110,7 +111,7 @@ export class Path {
     this.handleHeard(nowMs);
     if (this.begins.length > 0) this.settleBegin(sequence, generationIndex);
     const stalled = sequence >= this.idleFrom;
-    if (coding.kind === "seed") this.noteEcho(coding.grant, sequence, nowMs);
+    if (coding.kind !== "vector") this.noteEcho(coding.grant, sequence, nowMs);
     if (sequence < this.next) {
       const missedMs = this.gaps.get(sequence);
       if (missedMs !== undefined) this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
@@ -156,7 +157,7 @@ export class Path {
   /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
   sentBy(perMs: number, atMs: number): number {
     const [first, last] = [this.echoes[0], this.echoes.at(-1)];
-    if (!first || !last) return this.next + Math.ceil(2 * perMs * (this.rttMs + SLACK_MS));
+    if (!first || !last) return this.next + Math.ceil(FF * perMs * (this.rttMs + SLACK_MS));
     const spanMs = last.grantSentMs - first.grantSentMs;
     const sendPerMs = spanMs > 0 ? Math.max(perMs, (last.sequence - first.sequence) / spanMs) : 2 * perMs;
     return Math.max(this.next, last.sequence + 1 + Math.ceil(sendPerMs * (atMs - last.grantSentMs)));

@@ -65,8 +65,8 @@ export interface Run {
 }
 
 export type Coding =
-  | { kind: "systematic"; symbolIndex: number }
   /** `grant`: low byte of the newest grant's sequence that the sender has, 0 outside mode `coded`. */
+  | { kind: "systematic"; symbolIndex: number; grant: number }
   | { kind: "seed"; seed: number; grant: number }
   | { kind: "vector"; coefficients: Uint8Array };
 
