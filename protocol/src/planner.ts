@@ -17,9 +17,11 @@ const AHEAD_MS = Number(process.env.AHEAD ?? 40);
 const OUTSTANDING_MIN = 8;
 /** What is on its way is left to come unless another could bring it by so much sooner. */
 const PATIENCE_MS = Number(process.env.PATIENCE ?? 5);
+/** Grants go out this often. */
+const REPLAN_MS = 10;
 /** Redundancy in standard deviations of what may get lost: while another round is possible, and when it is not. */
-const SIGMAS = Number(process.env.Z1 ?? 1.5);
-const SIGMAS_LAST = Number(process.env.Z2 ?? 2.5);
+const SIGMAS = Number(process.env.Z1 ?? 1);
+const SIGMAS_LAST = Number(process.env.Z2 ?? 3);
 /** A need under this is not worth a packet: expected loss is a fraction, and coded packets may be dependent. */
 const NEED_LEFT = Number(process.env.NEED ?? 0.3);
 
@@ -98,7 +100,7 @@ export class Planner {
     }
     const coming: Coming[][] = [];
     const sources = live.map((path) => this.sourceOf(path, losses(path), coming, sharedMs, nowMs));
-    this.spread(sources, coming);
+    if (sources.length > 0) this.spread(sources, coming, nowMs);
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -134,52 +136,47 @@ export class Planner {
     return { path, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS) };
   }
 
-  /** In the order of the generations: each its need, then, where no time is left to ask again, the rest of the margin. */
-  private spread(sources: Source[], coming: Coming[][]): void {
-    if (sources.length === 0) return;
+  /** In the order of the generations: each its need, and a margin, larger where no time is left to ask again. */
+  private spread(sources: Source[], coming: Coming[][], nowMs: number): void {
     const { generationCount } = this.geometry;
-    const open: { index: number; need: number; variance: number; lastMs: number }[] = [];
+    let left = 0;
+    for (let index = this.assembly.base; index < generationCount; index++) left += this.assembly.missing(index);
+    const endMs = nowMs + left / sources.reduce((sum, { gapMs, loss }) => sum + (1 - loss) / gapMs, 0);
+    const lastCallMs = endMs - REPLAN_MS - SLACK_MS - Math.min(...sources.map(({ rttMs }) => rttMs));
     for (let index = this.assembly.base; index < generationCount; index++) {
-      const missing = this.assembly.missing(index);
-      if (missing === 0) continue;
+      const need = this.assembly.missing(index);
       this.frontier = index;
-      const target = { index, need: missing, variance: 0, lastMs: 0 };
-      open.push(target);
-      if (!this.fill(target, SIGMAS, sources, coming[index] ?? [])) return;
-    }
-    const endMs = Math.max(...open.map(({ lastMs }) => lastMs));
-    const repairMs = Math.min(...sources.map(({ rttMs }) => rttMs));
-    for (const target of open) {
-      if (target.lastMs + repairMs >= endMs && !this.fill(target, SIGMAS_LAST, sources, coming[target.index] ?? [])) return;
+      if (need > 0 && !this.fill({ index, need, variance: 0 }, lastCallMs, sources, coming[index] ?? [])) return;
     }
   }
 
   /** Orders packets of a generation until its need is met; false when no proxy may be given more. */
-  private fill(target: { index: number; need: number; variance: number; lastMs: number }, sigmas: number, sources: readonly Source[], coming: Coming[]): boolean {
+  private fill(target: { index: number; need: number; variance: number }, lastCallMs: number, sources: readonly Source[], coming: Coming[]): boolean {
     coming.sort((a, b) => b.atMs - a.atMs);
+    const take = (loss: number) => {
+      target.need -= 1 - loss;
+      target.variance += loss * (1 - loss);
+    };
+    let sigmas = SIGMAS;
     while (target.need + sigmas * Math.sqrt(target.variance) > (target.variance > 0 ? NEED_LEFT : 0)) {
       const source = soonest(sources);
       const known = coming.at(-1);
-      if (known && known.atMs <= (source?.atMs ?? Infinity)) {
+      const atMs = Math.min(known?.atMs ?? Infinity, source?.atMs ?? Infinity);
+      if (atMs >= lastCallMs) sigmas = SIGMAS_LAST;
+      if (known && known.atMs === atMs) {
         coming.pop();
-        take(target, known.loss, known.atMs);
+        take(known.loss);
         continue;
       }
       if (!source) return false;
       const { path } = source;
       path.soonestMs[path.order.length] = source.atMs - source.gapMs;
       path.order.push(target.index);
-      take(target, source.loss, source.atMs);
+      take(source.loss);
       source.atMs += source.gapMs;
     }
     return true;
   }
-}
-
-function take(target: { need: number; variance: number; lastMs: number }, loss: number, atMs: number): void {
-  target.need -= 1 - loss;
-  target.variance += loss * (1 - loss);
-  target.lastMs = Math.max(target.lastMs, atMs);
 }
 
 /** The proxy from which the next packet would come first, of those that may be given more. */

@@ -78,6 +78,7 @@ interface Proxy {
   lost: boolean;
   requestDueMs: number;
   requestEveryMs: number;
+  /** The first time. */
   requestSentMs: number;
   requestTries: number;
   lastHeardMs: number;
@@ -263,7 +264,7 @@ export class Receiver {
   }
 
   private measureRoundTrip(proxy: Proxy, nowMs: number): void {
-    if (proxy.stats.rttMs === null && proxy.requestTries === 1) {
+    if (proxy.stats.rttMs === null && proxy.requestTries <= 2) {
       proxy.stats.rttMs = nowMs - proxy.requestSentMs;
       this.hastenRequests(proxy.stats.rttMs, nowMs);
       this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
@@ -278,7 +279,7 @@ export class Receiver {
   private hastenRequests(rttMs: number, nowMs: number): void {
     const dueMs = nowMs + TIMING.requestHastenMs + rttMs / 4;
     for (const proxy of this.proxies) {
-      if (proxy.asked && !proxy.planned && proxy.requestTries === 1 && proxy.stats.rttMs === null) proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
+      if (proxy.asked && !proxy.planned && proxy.requestTries <= 2 && proxy.stats.rttMs === null) proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
     }
   }
 
@@ -422,10 +423,13 @@ export class Receiver {
 
   private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
     if (nowMs < proxy.requestDueMs) return undefined;
-    proxy.requestTries++;
-    proxy.requestSentMs = nowMs;
-    proxy.requestDueMs = nowMs + proxy.requestEveryMs;
-    proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
+    if (++proxy.requestTries === 1) {
+      proxy.requestSentMs = nowMs;
+      proxy.requestDueMs = nowMs + TIMING.requestTwinMs;
+    } else {
+      proxy.requestDueMs = nowMs + proxy.requestEveryMs;
+      proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
+    }
     if (this.request.mode !== "coded") return this.request;
     const proxyIndex = this.proxies.indexOf(proxy);
     return { ...this.request, share: this.planner?.shareFor(proxyIndex) ?? equalShare(proxyIndex, this.proxies.length) };

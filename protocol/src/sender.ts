@@ -6,7 +6,7 @@
 import type { Codec, Encoder } from "./codec";
 import { encodeFrame, encodeData } from "./frames";
 import { generationBytes, generationStart, geometryOf, isRejection, symbolsIn, type Geometry } from "./geometry";
-import { PLAN_EVERY_PACKETS, TIMING } from "./limits";
+import { PLAN_REPEAT_PACKETS, TIMING } from "./limits";
 import { GrantedSchedule } from "./grants";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
 import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, ResponseHead, Rng } from "./types";
@@ -237,7 +237,8 @@ export class Sender {
     if (item === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
     if (this.request.mode !== "coded") this.inTransit.push({ sequence, item, sentMs: nowMs });
-    if (!this.clientHeard && this.stats.sentPackets % PLAN_EVERY_PACKETS === 0) this.queuePlan();
+    const sent = this.stats.sentPackets;
+    if (!this.clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.queuePlan();
     if (this.request.mode === "uncoded-mutp") return this.sourceData(sequence, item, 0);
     const schedule = this.body.schedule;
     if (!(schedule instanceof GrantedSchedule)) return this.codedData(sequence, item, 0);
