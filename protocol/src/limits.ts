@@ -59,7 +59,7 @@ export const TIMING = {
   feedbackKeepaliveMs: 500,
   feedbackEveryMsDefault: 20,
   /** Mode `coded`: all proxies are granted anew this often. */
-  grantEveryMsDefault: 10,
+  grantEveryMsDefault: 5,
   /** Sender: a request without any frame from its client for this long is over. */
   clientSilenceMs: 15000,
   /** Sender: bounds of the time after which a packet in transit counts as lost. */

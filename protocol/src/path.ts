@@ -10,10 +10,13 @@ declare const process: { env: Record<string, string> };
 const RATE_SAMPLES = 32;
 const RATE_SAMPLES_MIN = 8;
 const RATE_SAMPLES_FEW = 3;
+const YOUNG_MS = 10;
 const RATE_ROUNDS = Number(process.env.RR ?? 3);
 const RATE_STEP_MS = 0.2;
 /** The latest arrivals, taken alone, bound the rate from above: as many packets and so many deviations in their time. */
-const RECENT_SAMPLES = 8;
+const RECENT_SAMPLES = Number(process.env.RN ?? 8);
+/** A silence of this length alone says nothing. */
+const HICCUP_MS = Number(process.env.HI ?? 5);
 const RECENT_SIGMAS = Number(process.env.RS ?? 4);
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
@@ -61,6 +64,7 @@ export class Path {
   private readonly begins: number[][];
   private perMsMeasured = 0;
   private sharedMs = 0;
+  private heardMs = 0;
   private readonly arrivals: Arrival[] = [];
   /**
    * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
@@ -102,6 +106,7 @@ export class Path {
   handleHeard(nowMs: number): void {
     if (this.heard) return;
     this.heard = true;
+    this.heardMs = nowMs;
     this.lastArrivalMs = nowMs;
     this.arrivals.push({ atMs: nowMs, sequence: -1 });
   }
@@ -154,6 +159,11 @@ export class Path {
     return sinceMs > this.reorderMs + Math.max(QUIET_MS_MIN, QUIET_PACKETS / perMs);
   }
 
+  /** Too little has been heard to say how fast it is. */
+  isYoung(nowMs: number): boolean {
+    return this.next < RATE_SAMPLES_MIN && nowMs - this.heardMs < YOUNG_MS;
+  }
+
   /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
   sentBy(perMs: number, atMs: number): number {
     const [first, last] = [this.echoes[0], this.echoes.at(-1)];
@@ -191,16 +201,18 @@ export class Path {
     if (length >= RATE_SAMPLES_FEW) this.perMsMeasured = this.measure(nowMs);
   }
 
-  /** The mean over the samples kept. Where the latest come too slowly for that, the older ones count no longer. */
+  /** The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer. */
   private measure(nowMs: number): number {
     const { arrivals } = this;
     const last = arrivals.at(-1)!;
     const mean = rateSince(arrivals[0]!, last, nowMs);
+    const doubtMs = this.reorderMs + this.sharedMs + HICCUP_MS;
     for (let back = 1; back <= RECENT_SAMPLES && back < arrivals.length; back++) {
       const from = arrivals.at(-back)!;
       const packets = last.sequence - from.sequence;
-      const spanMs = nowMs - from.atMs - this.reorderMs - this.sharedMs;
-      if (packets + RECENT_SIGMAS * Math.sqrt(packets + 1) >= mean * spanMs) continue;
+      const spread = RECENT_SIGMAS * Math.sqrt(packets + 1);
+      const spanMs = nowMs - from.atMs;
+      if (packets + spread >= mean * (spanMs - doubtMs) && packets - spread <= mean * (spanMs + doubtMs)) continue;
       arrivals.splice(0, arrivals.length - back);
       this.echoes.splice(0, this.echoes.length - 1);
       this.perMsMeasured = rateSince(from, last, nowMs);

@@ -46,6 +46,7 @@ export class Planner {
   private readonly paths: Path[];
   /** Generations from this one on are not all granted yet. */
   private frontier = 0;
+  private doubt = 1;
 
   constructor(
     private readonly geometry: Geometry,
@@ -115,6 +116,7 @@ export class Planner {
     const lost = this.paths.reduce((sum, path) => sum + path.lost, 0);
     const received = this.paths.reduce((sum, path) => sum + path.received, 0);
     const shared = lost / (lost + received + LOSS_PACKETS_SHARED);
+    this.doubt = 1 + Number(process.env.BB ?? 1) * this.geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
     return (path) => (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED);
   }
 
@@ -126,13 +128,14 @@ export class Planner {
     const add = (index: number, atMs: number, chance: number) => (coming[index] ??= []).push({ atMs, loss: chance });
     const patienceMs = PATIENCE_MS + sharedMs;
     for (const sequence of path.gaps.keys()) add(order[sequence]!, nowMs, 0);
-    order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
+    const young = path.isYoung(nowMs);
+    if (!young) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
     let atMs = Math.max(path.lastArrivalMs + gapMs, nowMs);
     for (let sequence = path.next; sequence < order.length; sequence++) {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
       add(order[sequence]!, atMs - patienceMs, loss);
     }
-    path.limit = path.next + Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + AHEAD_MS));
+    path.limit = young ? 0 : path.next + Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + AHEAD_MS));
     return { path, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS) };
   }
 
@@ -155,7 +158,7 @@ export class Planner {
     coming.sort((a, b) => b.atMs - a.atMs);
     const take = (loss: number) => {
       target.need -= 1 - loss;
-      target.variance += loss * (1 - loss);
+      target.variance += loss * (1 - loss) * this.doubt;
     };
     let sigmas = SIGMAS;
     while (target.need + sigmas * Math.sqrt(target.variance) > (target.variance > 0 ? NEED_LEFT : 0)) {

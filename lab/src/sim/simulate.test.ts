@@ -9,7 +9,7 @@ const codec = loadCodec();
 const MODES = PROTOCOL_MODES.filter((mode) => speaks(mode, codec));
 const NAMES = Object.keys(SCENARIOS);
 const world = (name: string, seed: number): World => ({ ...SCENARIOS[name]!, seed });
-const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes);
+const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes, SCENARIOS[name]!.chunkBytes);
 
 describe.each(MODES)("simulation: %s", (mode) => {
   test.each(NAMES)("%s: every byte arrives, and none before the bound (seed 1)", (name) => {
