@@ -7,9 +7,8 @@ import type { Schedule } from "./schedule";
 import type { GrantFrame, Run, Share } from "./types";
 
 const SHARE_WHOLE = 65535;
-declare const process: { env: Record<string, string> };
 /** Closing repair: so many times the square root of the packets before it, of the last generations in turn. */
-const CLOSING = Number(process.env.CL ?? 1);
+const CLOSING = 1;
 const CLOSING_GENERATIONS = 4;
 
 /**

@@ -5,19 +5,18 @@
  */
 import type { DataFrame } from "./types";
 
-declare const process: { env: Record<string, string> };
 /** Rates are measured over at most this many samples of arrival and this long; samples are this far apart. */
 const RATE_SAMPLES = 32;
 const RATE_SAMPLES_MIN = 8;
 const RATE_SAMPLES_FEW = 3;
 const YOUNG_MS = 10;
-const RATE_ROUNDS = Number(process.env.RR ?? 3);
+const RATE_ROUNDS = 3;
 const RATE_STEP_MS = 0.2;
 /** The latest arrivals, taken alone, bound the rate from above: as many packets and so many deviations in their time. */
-const RECENT_SAMPLES = Number(process.env.RN ?? 8);
+const RECENT_SAMPLES = 8;
 /** A silence of this length alone says nothing. */
-const HICCUP_MS = Number(process.env.HI ?? 5);
-const RECENT_SIGMAS = Number(process.env.RS ?? 4);
+const HICCUP_MS = 5;
+const RECENT_SIGMAS = 4;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
 export const RTT_MS_UNKNOWN = 100;
@@ -32,7 +31,6 @@ export const LOSS_PACKETS_SHARED = 32;
 const GRANTS_KEPT = 128;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
-const FF = Number(process.env.FF ?? 1);
 
 interface Arrival {
   atMs: number;
@@ -167,7 +165,7 @@ export class Path {
   /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
   sentBy(perMs: number, atMs: number): number {
     const [first, last] = [this.echoes[0], this.echoes.at(-1)];
-    if (!first || !last) return this.next + Math.ceil(FF * perMs * (this.rttMs + SLACK_MS));
+    if (!first || !last) return this.next + Math.ceil(perMs * (this.rttMs + SLACK_MS));
     const spanMs = last.grantSentMs - first.grantSentMs;
     const sendPerMs = spanMs > 0 ? Math.max(perMs, (last.sequence - first.sequence) / spanMs) : 2 * perMs;
     return Math.max(this.next, last.sequence + 1 + Math.ceil(sendPerMs * (atMs - last.grantSentMs)));

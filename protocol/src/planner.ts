@@ -3,7 +3,6 @@
  * generation still needs comes from where it would come first, be it on its way already or to be ordered now. Pure.
  * Specification: docs/protocol.md §8.
  */
-declare const process: { env: Record<string, string> };
 import type { Assembly } from "./assembly";
 import type { Geometry } from "./geometry";
 import { equalShare, firstPackets, runsOf } from "./grants";
@@ -12,18 +11,18 @@ import { LOSS_PACKETS_SHARED, Path, SLACK_MS } from "./path";
 import type { DataFrame, Run, Share } from "./types";
 
 /** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
-const AHEAD_MS = Number(process.env.AHEAD ?? 40);
+const AHEAD_MS = 40;
 /** A proxy may always have this many packets on their way. */
 const OUTSTANDING_MIN = 8;
 /** What is on its way is left to come unless another could bring it by so much sooner. */
-const PATIENCE_MS = Number(process.env.PATIENCE ?? 5);
+const PATIENCE_MS = 5;
 /** Grants go out this often. */
 const REPLAN_MS = 10;
 /** Redundancy in standard deviations of what may get lost: while another round is possible, and when it is not. */
-const SIGMAS = Number(process.env.Z1 ?? 1);
-const SIGMAS_LAST = Number(process.env.Z2 ?? 3);
+const SIGMAS = 1;
+const SIGMAS_LAST = 3;
 /** A need under this is not worth a packet: expected loss is a fraction, and coded packets may be dependent. */
-const NEED_LEFT = Number(process.env.NEED ?? 0.3);
+const NEED_LEFT = 0.3;
 
 /** A packet on its way. */
 interface Coming {
@@ -116,7 +115,7 @@ export class Planner {
     const lost = this.paths.reduce((sum, path) => sum + path.lost, 0);
     const received = this.paths.reduce((sum, path) => sum + path.received, 0);
     const shared = lost / (lost + received + LOSS_PACKETS_SHARED);
-    this.doubt = 1 + Number(process.env.BB ?? 1) * this.geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
+    this.doubt = 1 + this.geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
     return (path) => (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED);
   }
 
