@@ -58,8 +58,8 @@ function sourceTree(module) {
     Object.fromEntries(readdirSync(dir).filter((name) => pattern.test(name)).map((name) => [name, readFileSync(join(dir, name), "utf8")]));
   return {
     core: { include: { tributary: texts(join(CORE_DIR, "include", "tributary"), /\.h$/) }, src: texts(join(CORE_DIR, "src"), /\.(h|cc)$/) },
-    "binding.cc": readFileSync(join(PACKAGE_DIR, "src", "binding.cc"), "utf8"),
-    "core.cc": `${unityOf(CORE_SOURCES)}#include "binding.cc"\n`,
+    ...texts(join(PACKAGE_DIR, "src"), /\.cc$/),
+    "core.cc": `${unityOf(CORE_SOURCES)}#include "binding.cc"\n#include "allocator.cc"\n`,
     "engine.cc": unityOf(module.engines),
   };
 }
@@ -67,9 +67,9 @@ function sourceTree(module) {
 /** Engines for speed, all else for size. */
 async function compile(toolchain, module) {
   const clang = async (args, tree, output) => (await toolchain.runClang(["clang++", ...args, "-o", output], tree, { fetchProgress: () => {} }))[output];
-  const object = (level, name) => clang([...COMPILE_FLAGS, ...module.flags, level, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
+  const object = (level, name, more = []) => clang([...COMPILE_FLAGS, ...module.flags, level, ...more, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
   try {
-    const objects = { "core.o": await object("-Os", "core"), "engine.o": await object("-O2", "engine") };
+    const objects = { "core.o": await object("-Os", "core"), "engine.o": await object("-O2", "engine", ["-fno-vectorize", "-fno-slp-vectorize"]) };
     return await clang([...LINK_FLAGS, ...Object.keys(objects)], objects, module.file);
   } catch (error) {
     // The toolchain's own error prints the whole file tree; what the compiler had to say stands above already.

@@ -18,6 +18,8 @@ export interface ServiceOptions {
   env: Record<string, string>;
   /** Everything the process prints goes here. */
   logFile: string;
+  /** Words before node, such as those that enter a host of lab/links; the process then has a session of its own. */
+  through?: readonly string[];
 }
 
 export interface ServiceEnd {
@@ -43,7 +45,8 @@ export interface Service {
 
 /** Starts a service and resolves when it is ready; rejects with its last lines when it ends first or takes too long. */
 export function startService(options: ServiceOptions): Promise<Service> {
-  const child = spawn(process.execPath, [options.script], { env: { ...process.env, ...options.env }, stdio: ["ignore", "pipe", "pipe"] });
+  const [program, ...words] = [...(options.through ?? []), process.execPath, options.script];
+  const child = spawn(program!, words, { env: { ...process.env, ...options.env }, stdio: ["ignore", "pipe", "pipe"], detached: options.through !== undefined });
   const killWithParent = (): void => void child.kill("SIGKILL");
   process.on("exit", killWithParent);
   const ended = new Promise<ServiceEnd>((resolve) => {

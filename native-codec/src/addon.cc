@@ -1,8 +1,8 @@
 /**
  * The Node addon: the codec core as N-API classes. No policy here: src/index.ts chooses engines and warns.
- * JavaScript sees `engineNames`, `coefficients(seed, symbolCount)`, the classes Encoder, Decoder and Recoder, whose
- * methods are those of protocol's Codec and whose constructors take (engineIndex, symbolCount, symbolBytes), and Pool,
- * which src/pool.ts wraps. `setErrorClass` comes first and names the class that misuse throws: new Class(what, got,
+ * JavaScript sees `engineNames`, `coefficients(seed, symbolCount)`, the classes Encoder, Decoder, Recoder, RepairEncoder
+ * and RepairDecoder, whose methods are those of protocol's Codec and whose constructors take (engineIndex, symbolCount,
+ * symbolBytes), and Pool, which src/pool.ts wraps. `setErrorClass` comes first and names the class that misuse throws: new Class(what, got,
  * limit, message?).
  */
 #include "addon.h"

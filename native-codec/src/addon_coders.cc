@@ -1,4 +1,4 @@
-/** The classes Encoder, Decoder and Recoder: protocol's Codec, call for call, on the environment's own thread. */
+/** The classes of protocol's Codec, call for call, on the environment's own thread: encoders, decoders, Recoder. */
 #include <utility>
 
 #include "addon.h"
@@ -6,12 +6,10 @@
 namespace tributary::addon {
 namespace {
 
-/** What a coder keeps outside the JavaScript heap, roughly: a hint to the garbage collector. */
-int64_t heldBytes(uint32_t symbolCount, uint32_t symbolBytes) {
-  return int64_t{symbolCount} * (symbolBytes + 2 * symbolCount) + 4096;
-}
-
-/** Owns one coder of the core until free() or until JavaScript drops the object. */
+/**
+ * Owns one coder of the core until free() or until JavaScript drops the object. The methods that several classes have
+ * are here; each exists only for the coders whose class names it.
+ */
 template <class Self, class Coder>
 class Wrap : public Napi::ObjectWrap<Self> {
  public:
@@ -67,6 +65,36 @@ class Wrap : public Napi::ObjectWrap<Self> {
     return number(info, symbolBytes_);
   }
 
+  void setSymbols(const Napi::CallbackInfo& info) {
+    Coder& encoder = coder(info);
+    const uint32_t firstIndex = u32Argument(info, 0, "firstIndex");
+    check(info.Env(), encoder.setSymbols(firstIndex, bytesArgument(info, 1, "bytes")));
+  }
+  void encodeSeeds(const Napi::CallbackInfo& info) {
+    const Coder& encoder = reader(info);
+    const auto seeds = wordsArgument(info, 0, "seeds");
+    check(info.Env(), encoder.encodeSeeds(seeds, bytesArgument(info, 1, "out")));
+  }
+  Napi::Value addSeeded(const Napi::CallbackInfo& info) {
+    Coder& decoder = coder(info);
+    const uint32_t seed = u32Argument(info, 0, "seed");
+    bool innovative = false;
+    check(info.Env(), decoder.addSeeded(seed, bytesArgument(info, 1, "payload"), innovative));
+    return Napi::Boolean::New(info.Env(), innovative);
+  }
+  Napi::Value isDecoded(const Napi::CallbackInfo& info) {
+    const Coder& decoder = coder(info);
+    bool decoded = false;
+    check(info.Env(), decoder.isDecoded(u32Argument(info, 0, "index"), decoded));
+    return Napi::Boolean::New(info.Env(), decoded);
+  }
+  void read(const Napi::CallbackInfo& info) {
+    Coder& decoder = coder(info);
+    const uint32_t firstIndex = u32Argument(info, 0, "firstIndex");
+    const uint32_t count = u32Argument(info, 1, "count");
+    check(info.Env(), decoder.read(firstIndex, count, bytesArgument(info, 2, "out")));
+  }
+
   static Napi::Value number(const Napi::CallbackInfo& info, uint32_t value) {
     return Napi::Number::New(info.Env(), value);
   }
@@ -84,8 +112,9 @@ class Wrap : public Napi::ObjectWrap<Self> {
     held_.reset();
   }
 
+  /** A hint to the garbage collector: the payloads, roughly; a generation's coefficients are small beside them. */
   void adjustExternalMemory(Napi::Env env, int sign) {
-    Napi::MemoryManagement::AdjustExternalMemory(env, sign * heldBytes(symbolCount_, symbolBytes_));
+    Napi::MemoryManagement::AdjustExternalMemory(env, sign * (int64_t{symbolCount_} * symbolBytes_ + 4096));
   }
 
   uint32_t symbolCount_ = 0;
@@ -110,16 +139,6 @@ class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
   }
 
  private:
-  void setSymbols(const Napi::CallbackInfo& info) {
-    Encoder& encoder = coder(info);
-    const uint32_t firstIndex = u32Argument(info, 0, "firstIndex");
-    check(info.Env(), encoder.setSymbols(firstIndex, bytesArgument(info, 1, "bytes")));
-  }
-  void encodeSeeds(const Napi::CallbackInfo& info) {
-    const Encoder& encoder = reader(info);
-    const auto seeds = wordsArgument(info, 0, "seeds");
-    check(info.Env(), encoder.encodeSeeds(seeds, bytesArgument(info, 1, "out")));
-  }
   void encodeVector(const Napi::CallbackInfo& info) {
     const Encoder& encoder = reader(info);
     const Bytes coefficients = bytesArgument(info, 0, "coefficients");
@@ -144,13 +163,6 @@ class CollectorWrap : public Wrap<Self, Coder> {
     const uint32_t index = u32Argument(info, 0, "index");
     bool innovative = false;
     check(info.Env(), coder.addSystematic(index, bytesArgument(info, 1, "payload"), innovative));
-    return Napi::Boolean::New(info.Env(), innovative);
-  }
-  Napi::Value addSeeded(const Napi::CallbackInfo& info) {
-    Coder& coder = this->coder(info);
-    const uint32_t seed = u32Argument(info, 0, "seed");
-    bool innovative = false;
-    check(info.Env(), coder.addSeeded(seed, bytesArgument(info, 1, "payload"), innovative));
     return Napi::Boolean::New(info.Env(), innovative);
   }
   Napi::Value addVector(const Napi::CallbackInfo& info) {
@@ -179,20 +191,6 @@ class DecoderWrap : public CollectorWrap<DecoderWrap, Decoder> {
                         InstanceAccessor("rank", &DecoderWrap::rank, nullptr),
                         InstanceAccessor("symbolCount", &DecoderWrap::symbolCount, nullptr),
                         InstanceAccessor("symbolBytes", &DecoderWrap::symbolBytes, nullptr)});
-  }
-
- private:
-  Napi::Value isDecoded(const Napi::CallbackInfo& info) {
-    const Decoder& decoder = coder(info);
-    bool decoded = false;
-    check(info.Env(), decoder.isDecoded(u32Argument(info, 0, "index"), decoded));
-    return Napi::Boolean::New(info.Env(), decoded);
-  }
-  void read(const Napi::CallbackInfo& info) {
-    const Decoder& decoder = coder(info);
-    const uint32_t firstIndex = u32Argument(info, 0, "firstIndex");
-    const uint32_t count = u32Argument(info, 1, "count");
-    check(info.Env(), decoder.read(firstIndex, count, bytesArgument(info, 2, "out")));
   }
 };
 
@@ -223,6 +221,54 @@ class RecoderWrap : public CollectorWrap<RecoderWrap, Recoder> {
   }
 };
 
+class RepairEncoderWrap : public Wrap<RepairEncoderWrap, RepairEncoder> {
+ public:
+  using Wrap::Wrap;
+  static constexpr const char* kName = "RepairEncoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 4};
+
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod("setSymbols", &RepairEncoderWrap::setSymbols),
+                        InstanceMethod("encodeSeeds", &RepairEncoderWrap::encodeSeeds),
+                        InstanceMethod("free", &RepairEncoderWrap::free),
+                        InstanceAccessor("symbolCount", &RepairEncoderWrap::symbolCount, nullptr),
+                        InstanceAccessor("symbolBytes", &RepairEncoderWrap::symbolBytes, nullptr)});
+  }
+};
+
+class RepairDecoderWrap : public Wrap<RepairDecoderWrap, RepairDecoder> {
+ public:
+  using Wrap::Wrap;
+  static constexpr const char* kName = "RepairDecoder";
+  static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 5};
+
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, kName,
+                       {InstanceMethod("addSource", &RepairDecoderWrap::addSource),
+                        InstanceMethod("addSeeded", &RepairDecoderWrap::addSeeded),
+                        InstanceMethod("isDecoded", &RepairDecoderWrap::isDecoded),
+                        InstanceMethod("read", &RepairDecoderWrap::read),
+                        InstanceMethod("free", &RepairDecoderWrap::free),
+                        InstanceAccessor("missingCount", &RepairDecoderWrap::missingCount, nullptr),
+                        InstanceAccessor("symbolCount", &RepairDecoderWrap::symbolCount, nullptr),
+                        InstanceAccessor("symbolBytes", &RepairDecoderWrap::symbolBytes, nullptr)});
+  }
+
+ private:
+  Napi::Value missingCount(const Napi::CallbackInfo& info) {
+    checkReceiver(info);
+    return number(info, coder(info).missingCount());
+  }
+  Napi::Value addSource(const Napi::CallbackInfo& info) {
+    RepairDecoder& decoder = coder(info);
+    const uint32_t index = u32Argument(info, 0, "index");
+    bool innovative = false;
+    check(info.Env(), decoder.addSource(index, bytesArgument(info, 1, "payload"), innovative));
+    return Napi::Boolean::New(info.Env(), innovative);
+  }
+};
+
 }  // namespace
 
 std::shared_ptr<Held<Encoder>> heldEncoder(Napi::Env env, Napi::Value value) { return EncoderWrap::heldBy(env, value); }
@@ -232,6 +278,8 @@ void defineCoders(Napi::Env env, Napi::Object exports) {
   exports["Encoder"] = EncoderWrap::define(env);
   exports["Decoder"] = DecoderWrap::define(env);
   exports["Recoder"] = RecoderWrap::define(env);
+  exports["RepairEncoder"] = RepairEncoderWrap::define(env);
+  exports["RepairDecoder"] = RepairDecoderWrap::define(env);
 }
 
 }  // namespace tributary::addon

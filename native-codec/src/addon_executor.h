@@ -6,6 +6,7 @@
 #ifndef TRIBUTARY_ADDON_EXECUTOR_H_
 #define TRIBUTARY_ADDON_EXECUTOR_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,8 @@ class Task {
   virtual void run() = 0;
   /** Null when the task may run beside any other. */
   std::shared_ptr<Turn> turn;
+  /** What it will take, in any unit that is the same for all tasks of a lane. */
+  uint64_t work = 0;
 };
 
 /** Memory that a task uses while it is in flight. Writing excludes all other use. */
@@ -58,6 +61,7 @@ class Executor {
   friend class Lane;
   void work();
   Task* take(std::unique_lock<std::mutex>& lock, Lane*& lane);
+  bool reportDue(std::unique_lock<std::mutex>& lock, double nextSeconds);
   void startThread();
 
   std::mutex mutex_;
@@ -93,14 +97,22 @@ class Lane {
 
  private:
   friend class Executor;
+  using Clock = std::chrono::steady_clock;
   Task* next();
-  void report();
+  double secondsOf(uint64_t work) const { return static_cast<double>(work) * secondsPerWork_; }
+  void finish(Task* task, Clock::time_point started);
+  bool isReportDue(double nextSeconds, Clock::time_point now) const;
 
   const std::shared_ptr<Executor> executor_;
   const size_t threads_;
   const std::function<void()> notify_;
   std::deque<Task*> waiting_;
+  uint64_t waitingWork_ = 0;
   std::vector<Task*> done_;
+  /** Of those in `done_`. */
+  Clock::time_point firstDone_;
+  /** Of the task that finished last; 0 before that. */
+  double secondsPerWork_ = 0;
   size_t running_ = 0;
   bool notified_ = false;
 };

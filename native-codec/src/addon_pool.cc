@@ -253,6 +253,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     const size_t outBytes = batch.seeds.size() * batch.held->coder.symbolBytes();
     checkLength(env, "out", bytesArgument(info, 5, "out").size(), outBytes);
     batch.borrowOut(info, 5);
+    batch.work = uint64_t{outBytes} * batch.held->coder.symbolCount();
   }
 
   /** (id, decoder | undefined, symbolCount and symbolBytes if there is none, indices, seeds, vectors, payloads, out, firstIndex) */
@@ -275,6 +276,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     const size_t symbols = batch.indices.size() + batch.seeds.size() + vectors;
     if (isGiven(info[7])) batch.payloads = batch.borrow(info, 7, "payloads");
     checkLength(env, "payloads", batch.payloads.size(), symbols * symbolBytes);
+    batch.work = uint64_t{symbols} * symbolBytes * symbolCount;
     if (isGiven(info[8])) {
       fillRead(info, batch);
     } else if (symbols == 0) {

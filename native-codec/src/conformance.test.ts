@@ -349,6 +349,54 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
     expect(Buffer.compare(payload, combination(expected, source, 40))).toBe(0);
   });
 
+  describe("repair", () => {
+    const [symbolCount, symbolBytes] = [700, 61];
+    const source = randomBytes(symbolCount * symbolBytes, 13);
+    const symbol = (index: number): Uint8Array => source.subarray(index * symbolBytes, (index + 1) * symbolBytes);
+    const missing = [0, 13, 14, 350, 698, 699];
+    const repairEncoder = () => {
+      const encoder = codec.createRepairEncoder(symbolCount, symbolBytes);
+      encoder.setSymbols(0, source);
+      return encoder;
+    };
+
+    test("codes as the coefficients of a seed say, 1 to 9 seeds at a time", () => {
+      const encoder = repairEncoder();
+      const wanted = Array.from({ length: 9 }, (_, seed) => combination(specifiedCoefficients(seed, symbolCount), source, symbolBytes));
+      for (const count of [1, 3, 4, 9]) {
+        const out = new Uint8Array(count * symbolBytes);
+        encoder.encodeSeeds(Uint32Array.from({ length: count }, (_, seed) => seed), out);
+        expect(Buffer.compare(out, Buffer.concat(wanted.slice(0, count)))).toBe(0);
+      }
+    });
+
+    test("recovers a block of 700 symbols, 6 missing, from coded symbols and a straggler", () => {
+      const [encoder, decoder] = [repairEncoder(), codec.createRepairDecoder(symbolCount, symbolBytes)];
+      for (let i = 0; i < symbolCount; i++) if (!missing.includes(i)) expect(decoder.addSource(i, symbol(i))).toBe(true);
+      expect(decoder.addSource(1, symbol(1))).toBe(false);
+      expect(decoder.missingCount).toBe(missing.length);
+      const payload = new Uint8Array(symbolBytes);
+      for (let seed = 1; decoder.missingCount > 1; seed++) {
+        encoder.encodeSeeds(Uint32Array.of(seed), payload);
+        decoder.addSeeded(seed, payload);
+      }
+      expect(decoder.isDecoded(14)).toBe(false);
+      const several = new Uint8Array(5 * symbolBytes);
+      expect(misuseOf(() => decoder.read(10, 5, several))).toEqual({ what: "notDecoded", got: 13, limit: symbolCount - 1 });
+      expect(decoder.addSource(14, symbol(14))).toBe(true);
+      const out = new Uint8Array(source.length);
+      decoder.read(0, symbolCount, out);
+      expect(Buffer.compare(out, source)).toBe(0);
+    });
+
+    test("takes coded symbols when 512 are missing, and not when 513 are", () => {
+      const decoder = codec.createRepairDecoder(513, 4);
+      expect(misuseOf(() => decoder.addSeeded(1, new Uint8Array(4)))).toEqual({ what: "missing", got: 513, limit: 512 });
+      decoder.addSource(7, new Uint8Array(4));
+      expect(decoder.addSeeded(1, new Uint8Array(4))).toBe(true);
+    });
+  });
+
   test.each([[2, 30_000], [8, 20_000], [24, 6000]])(
     "random square systems are singular as often as theory says (%i symbols, %i systems, within 5 sigma)",
     (symbolCount, systems) => {
@@ -390,8 +438,11 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
     const encoder = codec.createEncoder(4, 10);
     const decoder = codec.createDecoder(4, 10);
     const recoder = codec.createRecoder(4, 10);
+    const repairEncoder = codec.createRepairEncoder(4, 10);
+    const repairDecoder = codec.createRepairDecoder(4, 10);
     beforeAll(() => {
       for (let i = 0; i < 4; i++) decoder.addSystematic(i, bytes(10));
+      for (let i = 0; i < 4; i++) repairDecoder.addSource(i, bytes(10));
       recoder.addSystematic(0, bytes(10));
     });
 
@@ -423,6 +474,13 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
       ["too short an out to read into", () => decoder.read(0, 4, bytes(40)), () => decoder.read(0, 4, bytes(39)), "out", 39, 40],
       ["recoding at rank 0", () => recoder.recode(1, bytes(4), bytes(10)), () => codec.createRecoder(4, 10).recode(1, bytes(4), bytes(10)), "rank", 0, 1],
       ["too short a vector out", () => recoder.recode(1, bytes(4), bytes(10)), () => recoder.recode(1, bytes(3), bytes(10)), "outCoefficients", 3, 4],
+      ["symbolCount of a block at its lower end", () => codec.createRepairEncoder(1, 1), () => codec.createRepairEncoder(0, 1), "symbolCount", 0, 1],
+      ["symbolCount of a block at its upper end", () => codec.createRepairDecoder(65_536, 1), () => codec.createRepairDecoder(65_537, 1), "symbolCount", 65_537, 65_536],
+      ["bytes beyond a block", () => repairEncoder.setSymbols(3, bytes(10)), () => repairEncoder.setSymbols(3, bytes(11)), "bytes", 11, 10],
+      ["too short an out for repair symbols", () => repairEncoder.encodeSeeds(Uint32Array.of(1), bytes(10)), () => repairEncoder.encodeSeeds(Uint32Array.of(1), bytes(9)), "out", 9, 10],
+      ["an index at the end of a block", () => repairDecoder.addSource(3, bytes(10)), () => repairDecoder.addSource(4, bytes(10)), "index", 4, 3],
+      ["too long a repair payload", () => repairDecoder.addSeeded(1, bytes(10)), () => repairDecoder.addSeeded(1, bytes(11)), "payload", 11, 10],
+      ["reading beyond a block", () => repairDecoder.read(3, 1, bytes(10)), () => repairDecoder.read(3, 2, bytes(20)), "count", 2, 1],
       ["too long a payload out", () => recoder.recode(1, bytes(4), bytes(10)), () => recoder.recode(1, bytes(4), bytes(11)), "outPayload", 11, 10],
     ];
 
@@ -439,6 +497,8 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
         expect(misuseOf(() => decoder.addSeeded(1, wrong(value)))?.what).toBe("payload");
         expect(misuseOf(() => decoder.addVector(wrong(value), bytes(10)))?.what).toBe("coefficients");
         expect(misuseOf(() => recoder.recode(1, wrong(value), bytes(10)))?.what).toBe("outCoefficients");
+        expect(misuseOf(() => repairEncoder.encodeSeeds(Uint32Array.of(1), wrong(value)))?.what).toBe("out");
+        expect(misuseOf(() => repairDecoder.addSource(1, wrong(value)))?.what).toBe("payload");
       }
       expect(misuseOf(() => encoder.encodeSeeds(wrong(bytes(4)), bytes(10)))?.what).toBe("seeds");
       for (const value of [undefined, null, "1", {}, NaN, Infinity, 2n]) {
@@ -466,7 +526,8 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
 
     test("use after free throws, a second free does nothing", () => {
       const [e, d, r] = [codec.createEncoder(2, 2), codec.createDecoder(2, 2), codec.createRecoder(2, 2)];
-      for (const coder of [e, d, r, e, d, r]) coder.free();
+      const [re, rd] = [codec.createRepairEncoder(2, 2), codec.createRepairDecoder(2, 2)];
+      for (const coder of [e, d, r, re, rd, e, d, r, re, rd]) coder.free();
       const uses = [
         () => e.setSymbols(0, bytes(2)),
         () => e.encodeSeeds(Uint32Array.of(1), bytes(2)),
@@ -479,6 +540,13 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
         () => d.read(0, 1, bytes(2)),
         () => r.rank,
         () => r.recode(1, bytes(2), bytes(2)),
+        () => re.setSymbols(0, bytes(2)),
+        () => re.encodeSeeds(Uint32Array.of(1), bytes(2)),
+        () => rd.missingCount,
+        () => rd.addSource(0, bytes(2)),
+        () => rd.addSeeded(1, bytes(2)),
+        () => rd.isDecoded(0),
+        () => rd.read(0, 1, bytes(2)),
       ];
       for (const use of uses) expect(misuseOf(use)?.what).toBe("freed");
     });

@@ -32,7 +32,9 @@ Status Encoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t 
   engine_ = &engine;
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
-  return sources_.allocate(symbolCount, symbolBytes, detail::Fill::kZeros);
+  TRIBUTARY_TRY(sources_.allocate(symbolCount, symbolBytes, detail::Fill::kZeros));
+  for (size_t s = 0; s < symbolCount; s++) sourceRows_[s] = sources_.row(s);
+  return {};
 }
 
 Status Encoder::setSymbols(uint32_t firstIndex, ConstBytes bytes) {
@@ -62,21 +64,25 @@ Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
   size_t count = 0;
   for (size_t s = 0; s < symbolCount_; s++) {
     if (coefficients[s] == 0) continue;
-    sources[count] = sources_.row(s);
+    sources[count] = sourceRows_[s];
     factors[count++] = coefficients[s];
   }
   uint8_t* const output = out.data();
-  engine_->multiply({&output, 1, sources, count, factors, count, symbolBytes_, false});
+  engine_->multiply({&output, 1, sources, count, factors, count, symbolBytes_, false, turnsAround()});
   return {};
 }
 
 /** At most kSeedsPerPass outputs, one after another. */
 void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const {
-  const uint8_t* sources[kSymbolCountMax];
-  for (size_t s = 0; s < symbolCount_; s++) sources[s] = sources_.row(s);
   uint8_t* outputs[kSeedsPerPass];
   for (size_t o = 0; o < outputCount; o++) outputs[o] = out + o * symbolBytes_;
-  engine_->multiply({outputs, outputCount, sources, symbolCount_, coefficients, symbolCount_, symbolBytes_, false});
+  engine_->multiply({outputs, outputCount, sourceRows_, symbolCount_, coefficients, symbolCount_, symbolBytes_, false,
+                     turnsAround()});
+}
+
+bool Encoder::turnsAround() const {
+  fromEnd_ = !fromEnd_;
+  return fromEnd_;
 }
 
 }  // namespace tributary

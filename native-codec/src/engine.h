@@ -14,6 +14,9 @@ inline constexpr size_t kRowPadding = 64;
  * output[o][i] = sum over s of coefficients[o * coefficientStride + s] * source[s][i], for i < bytes;
  * with `accumulate` the sum is added to what the output holds. Outputs are written, and read, for exactly `bytes`
  * bytes, at any alignment; no output overlaps a source or another output.
+ *
+ * `fromEnd` asks to walk the columns from the last to the first: a generation that is little larger than a cache is
+ * found there, but for a small part, when passes over it alternate, and not at all when they do not.
  */
 struct Product {
   uint8_t* const* outputs;
@@ -24,6 +27,7 @@ struct Product {
   size_t coefficientStride;
   size_t bytes;
   bool accumulate;
+  bool fromEnd = false;
 };
 
 /**

@@ -4,7 +4,7 @@
  *
  *   Vector, kWidth             a register and its bytes
  *   zero, load, store          whole vectors, at any alignment
- *   loadPart, storePart        the first `bytes` < kWidth bytes, touching no others
+ *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others
  *   Split, split(Vector)       a source vector, prepared once for all outputs
  *   Factor, factor(uint8_t)    a coefficient, prepared once for all vectors of a block
  *   multiplyAdd(sum, f, x)     sum + f * x
@@ -23,14 +23,29 @@
 
 #if defined(__GNUC__)
 #define TRIBUTARY_INLINE inline __attribute__((always_inline))
+#define TRIBUTARY_OUT_OF_LINE __attribute__((noinline))
+#define TRIBUTARY_UNROLL _Pragma("GCC unroll 16")
 #else
 #define TRIBUTARY_INLINE inline
+#define TRIBUTARY_OUT_OF_LINE
+#define TRIBUTARY_UNROLL
 #endif
 
 namespace tributary {
 
 /** Bytes of a strip: a multiple of every block's width. */
 inline constexpr size_t kStripBytes = 512;
+
+/**
+ * The pointer, with its origin hidden from the compiler: one register then serves all vectors of a row. GCC would
+ * otherwise keep an offset for each vector, and run out of registers.
+ */
+TRIBUTARY_INLINE const uint8_t* asOneRegister(const uint8_t* pointer) {
+#if defined(__GNUC__) && !defined(__clang__)
+  asm("" : "+r"(pointer));
+#endif
+  return pointer;
+}
 
 template <class V, int kOutputs, int kVectors>
 struct ProductBlock {
@@ -39,68 +54,87 @@ struct ProductBlock {
   typename V::Vector sums[kOutputs][kVectors];
 
   static TRIBUTARY_INLINE void splitSource(typename V::Split (&parts)[kVectors], const uint8_t* source) {
+    source = asOneRegister(source);
+    TRIBUTARY_UNROLL
     for (int v = 0; v < kVectors; v++) parts[v] = V::split(V::load(source + v * V::kWidth));
   }
 
-  TRIBUTARY_INLINE void addSource(const Product& product, const uint8_t* coefficients, size_t s, size_t offset) {
+  TRIBUTARY_INLINE void addSource(const uint8_t* source, const uint8_t* coefficients, size_t stride) {
     typename V::Split parts[kVectors];
-    splitSource(parts, product.sources[s] + offset);
+    splitSource(parts, source);
+    TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
-      const typename V::Factor factor = V::factor(coefficients[o * product.coefficientStride + s]);
+      const typename V::Factor factor = V::factor(coefficients[o * stride]);
+      TRIBUTARY_UNROLL
       for (int v = 0; v < kVectors; v++) sums[o][v] = V::multiplyAdd(sums[o][v], factor, parts[v]);
     }
   }
 
-  TRIBUTARY_INLINE void addSourcePair(const Product& product, const uint8_t* coefficients, size_t s, size_t offset) {
-    typename V::Split first[kVectors];
-    typename V::Split second[kVectors];
-    splitSource(first, product.sources[s] + offset);
-    splitSource(second, product.sources[s + 1] + offset);
+  TRIBUTARY_INLINE void addSourcePair(const uint8_t* first, const uint8_t* second, const uint8_t* coefficients,
+                                      size_t stride) {
+    typename V::Split x[kVectors];
+    typename V::Split y[kVectors];
+    splitSource(x, first);
+    splitSource(y, second);
+    TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
-      const uint8_t* of = coefficients + o * product.coefficientStride + s;
-      const typename V::Factor f = V::factor(of[0]);
-      const typename V::Factor g = V::factor(of[1]);
-      for (int v = 0; v < kVectors; v++) sums[o][v] = V::multiplyAdd2(sums[o][v], f, first[v], g, second[v]);
+      const typename V::Factor f = V::factor(coefficients[o * stride]);
+      const typename V::Factor g = V::factor(coefficients[o * stride + 1]);
+      TRIBUTARY_UNROLL
+      for (int v = 0; v < kVectors; v++) sums[o][v] = V::multiplyAdd2(sums[o][v], f, x[v], g, y[v]);
     }
   }
 
+  /** There is at least one source; a loop that knows it needs fewer registers. */
   TRIBUTARY_INLINE void sum(const Product& product, const uint8_t* coefficients, size_t offset) {
+    TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
+      TRIBUTARY_UNROLL
       for (int v = 0; v < kVectors; v++) sums[o][v] = V::zero();
     }
-    size_t s = 0;
+    const uint8_t* const* source = product.sources;
+    const uint8_t* const* const end = source + product.sourceCount;
+    const size_t stride = product.coefficientStride;
     if constexpr (V::kSourcesPerStep == 2) {
-      for (; s + 2 <= product.sourceCount; s += 2) addSourcePair(product, coefficients, s, offset);
-    }
-    for (; s < product.sourceCount; s++) addSource(product, coefficients, s, offset);
-  }
-
-  /** Writes the sums, of each output `bytes` bytes (at most kBytes). */
-  TRIBUTARY_INLINE void write(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
-    for (int o = 0; o < kOutputs; o++) {
-      uint8_t* output = product.outputs[firstOutput + o] + offset;
-      for (int v = 0; v < kVectors; v++) {
-        writeVector(product, output + v * V::kWidth, sums[o][v], bytes - v * V::kWidth);
+      for (; end - source >= 2; source += 2, coefficients += 2) {
+        addSourcePair(source[0] + offset, source[1] + offset, coefficients, stride);
       }
+      if (source != end) addSource(*source + offset, coefficients, stride);
+    } else {
+      do addSource(*source + offset, coefficients++, stride);
+      while (++source != end);
     }
   }
 
-  static TRIBUTARY_INLINE void writeVector(const Product& product, uint8_t* output, typename V::Vector sum,
-                                           size_t bytes) {
-    if (bytes >= V::kWidth) {
-      V::store(output, product.accumulate ? V::add(sum, V::load(output)) : sum);
-    } else {
-      V::storePart(output, product.accumulate ? V::add(sum, V::loadPart(output, bytes)) : sum, bytes);
+  /** Writes the sums, of each output `bytes` bytes; with kWhole that is kBytes, else the last vector may be cut off. */
+  template <bool kWhole>
+  TRIBUTARY_INLINE void write(uint8_t* const* outputs, bool accumulate, size_t offset, size_t bytes) const {
+    constexpr int kWholeVectors = kWhole ? kVectors : kVectors - 1;
+    TRIBUTARY_UNROLL
+    for (int o = 0; o < kOutputs; o++) {
+      uint8_t* output = outputs[o] + offset;
+      TRIBUTARY_UNROLL
+      for (int v = 0; v < kWholeVectors; v++, output += V::kWidth) {
+        V::store(output, accumulate ? V::add(sums[o][v], V::load(output)) : sums[o][v]);
+      }
+      if constexpr (!kWhole) {
+        const size_t left = bytes - kWholeVectors * V::kWidth;
+        const typename V::Vector last = sums[o][kWholeVectors];
+        V::storePart(output, accumulate ? V::add(last, V::loadPart(output, left)) : last, left);
+      }
     }
   }
 };
 
-/** One block at `offset`, `bytes` bytes of it written: more than kVectors - 1 vectors, at most kVectors. */
-template <class V, int kOutputs, int kVectors>
-TRIBUTARY_INLINE void multiplyBlock(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
+/**
+ * One block at `offset`, `bytes` bytes of it written: with kWhole all, else more than kVectors - 1 vectors. Not
+ * inlined: GCC, short of registers, would keep addresses in vector registers, where they wait for the arithmetic.
+ */
+template <class V, int kOutputs, int kVectors, bool kWhole>
+TRIBUTARY_OUT_OF_LINE void multiplyBlock(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
   ProductBlock<V, kOutputs, kVectors> block;
   block.sum(product, product.coefficients + firstOutput * product.coefficientStride, offset);
-  block.write(product, firstOutput, offset, bytes);
+  block.template write<kWhole>(product.outputs + firstOutput, product.accumulate, offset, bytes);
 }
 
 /** What is left of a strip after whole blocks: one block with just as many vectors as it takes. */
@@ -111,7 +145,7 @@ void multiplyTail(const Product& product, size_t firstOutput, size_t offset, siz
       return multiplyTail<V, kOutputs, kVectors - 1>(product, firstOutput, offset, bytes);
     }
   }
-  multiplyBlock<V, kOutputs, kVectors>(product, firstOutput, offset, bytes);
+  multiplyBlock<V, kOutputs, kVectors, false>(product, firstOutput, offset, bytes);
 }
 
 /** Outputs firstOutput .. firstOutput + kOutputs - 1, bytes from `offset` to `end`. */
@@ -121,7 +155,7 @@ void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, 
   constexpr size_t kBlockBytes = kVectors * V::kWidth;
   static_assert(kStripBytes % kBlockBytes == 0);
   for (; offset + kBlockBytes <= end; offset += kBlockBytes) {
-    multiplyBlock<V, kOutputs, kVectors>(product, firstOutput, offset, kBlockBytes);
+    multiplyBlock<V, kOutputs, kVectors, true>(product, firstOutput, offset, kBlockBytes);
   }
   if (offset < end) multiplyTail<V, kOutputs, kVectors>(product, firstOutput, offset, end - offset);
 }
@@ -135,9 +169,21 @@ void multiplyStrip(const Product& product, size_t firstOutput, size_t offset, si
   if constexpr (kOutputs > 1) multiplyStrip<V, kOutputs - 1>(product, firstOutput, offset, end);
 }
 
+/** The product of no sources: zeros. */
+template <class V>
+TRIBUTARY_OUT_OF_LINE void multiplyNothing(const Product& product) {
+  if (product.accumulate) return;
+  for (size_t o = 0; o < product.outputCount; o++) {
+    for (size_t i = 0; i < product.bytes; i++) product.outputs[o][i] = 0;
+  }
+}
+
 template <class V>
 void multiplyBlocked(const Product& product) {
-  for (size_t offset = 0; offset < product.bytes; offset += kStripBytes) {
+  if (product.sourceCount == 0) return multiplyNothing<V>(product);
+  const size_t stripCount = (product.bytes + kStripBytes - 1) / kStripBytes;
+  for (size_t i = 0; i < stripCount; i++) {
+    const size_t offset = (product.fromEnd ? stripCount - 1 - i : i) * kStripBytes;
     const size_t end = offset + kStripBytes < product.bytes ? offset + kStripBytes : product.bytes;
     multiplyStrip<V, V::kOutputs>(product, 0, offset, end);
   }

@@ -34,6 +34,8 @@ function codecOf(addon: Addon, engineIndex: number): Codec {
     createEncoder: (symbolCount, symbolBytes) => new addon.Encoder(engineIndex, symbolCount, symbolBytes),
     createDecoder: (symbolCount, symbolBytes) => new addon.Decoder(engineIndex, symbolCount, symbolBytes),
     createRecoder: (symbolCount, symbolBytes) => new addon.Recoder(engineIndex, symbolCount, symbolBytes),
+    createRepairEncoder: (symbolCount, symbolBytes) => new addon.RepairEncoder(engineIndex, symbolCount, symbolBytes),
+    createRepairDecoder: (symbolCount, symbolBytes) => new addon.RepairDecoder(engineIndex, symbolCount, symbolBytes),
     coefficients: (seed, symbolCount) => addon.coefficients(seed, symbolCount),
   };
   nativeParts.set(codec, { addon, engineIndex });

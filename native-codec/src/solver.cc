@@ -14,10 +14,15 @@
 namespace tributary::detail {
 namespace {
 
-/** Fresh payloads left to the last settling: as many as a block has outputs, so that few wait and none is wasted. */
-constexpr size_t kLastBatch = 4;
-/** Fresh payloads to a settling before: enough for the products to run at nearly full speed. */
+/** Fresh payloads to a settling before the last: enough for the products to run at nearly full speed. */
 constexpr size_t kBatch = 32;
+/** Fresh payloads left to the last settling: as many as a block has outputs, so that few wait and none is wasted. */
+#if defined(__wasm_simd128__)
+/** That engine has a cost for each pass over the sources: one settling takes little longer than the last of several. */
+constexpr size_t kLastBatch = kBatch;
+#else
+constexpr size_t kLastBatch = 4;
+#endif
 
 }  // namespace
 

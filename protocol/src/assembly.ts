@@ -1,20 +1,14 @@
 /**
- * The chunk as it fills: generations from their first packet to their bytes in order. Knows no proxy, clock or
- * frame order. A generation's memory is taken with its first packet and given back once its bytes are handed on.
+ * The chunk as it fills: generations from their first packet to their bytes in order. Knows no clock or frame order, and
+ * of a proxy only its number. A generation's memory is taken with its first packet and given back once its bytes are known.
  */
 import type { Codec, Decoder } from "./codec";
 import { generationBytes, symbolsIn, type Geometry } from "./geometry";
 import { LIMITS } from "./limits";
 import type { Coding, FeedbackFrame, MutpMode } from "./types";
+import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
-interface Generation {
-  readonly rank: number;
-  add(coding: Coding, payload: Uint8Array): boolean;
-  read(out: Uint8Array): void;
-  free(): void;
-}
-
-class UncodedGeneration implements Generation {
+class UncodedSolver implements Solver {
   rank = 0;
   private readonly symbols: Uint8Array;
   private readonly have: Uint8Array;
@@ -34,13 +28,16 @@ class UncodedGeneration implements Generation {
     this.rank++;
     return true;
   }
+  has(symbolIndex: number): boolean {
+    return this.have[symbolIndex] === 1;
+  }
   read(out: Uint8Array): void {
     out.set(this.symbols.subarray(0, out.length));
   }
   free(): void {}
 }
 
-class CodedGeneration implements Generation {
+class CodedSolver implements Solver {
   private readonly decoder: Decoder;
 
   constructor(codec: Codec, symbolCount: number, symbolBytes: number) {
@@ -54,6 +51,9 @@ class CodedGeneration implements Generation {
     if (coding.kind === "systematic") return this.decoder.addSystematic(coding.symbolIndex, payload);
     if (coding.kind === "seed") return this.decoder.addSeeded(coding.seed, payload);
     return this.decoder.addVector(coding.coefficients, payload);
+  }
+  has(symbolIndex: number): boolean {
+    return this.decoder.isDecoded(symbolIndex);
   }
   read(out: Uint8Array): void {
     const { symbolCount, symbolBytes } = this.decoder;
@@ -70,27 +70,30 @@ export class Assembly {
   /** Degrees of freedom of the whole chunk, 0..symbolCount. */
   rank = 0;
   deliveredBytes = 0;
-  private readonly generations = new Map<number, Generation>();
+  /** Raised whenever something reported is no longer so: protocol.md §9.4. */
+  epoch = 0;
+  /** Proxies proven to have sent false packets, with the generation that proved it, until they are taken from here. */
+  readonly liars = new Map<number, number>();
+  private readonly generations = new Map<number, OpenGeneration>();
   /** Complete generations whose turn has not come. */
   private readonly complete = new Map<number, Uint8Array>();
   private readonly degrees: Uint8Array;
-  /** Uncoded only: which symbols have come. */
-  private readonly have: Uint8Array;
   private nextGeneration = 0;
-  private firstMissing = 0;
+  private firstOpen = 0;
+  /** Highest symbol (uncoded) or generation (coded) seen. */
   private highest = -1;
 
   constructor(
     private readonly geometry: Geometry,
     private readonly mode: MutpMode,
     private readonly codec: Codec,
+    private readonly trusted?: Trusted,
   ) {
     this.degrees = new Uint8Array(geometry.generationCount);
-    this.have = new Uint8Array(mode === "uncoded-mutp" ? geometry.symbolCount : 0);
   }
 
   get isComplete(): boolean {
-    return this.rank === this.geometry.symbolCount;
+    return this.firstOpen === this.geometry.generationCount;
   }
 
   /** True when such a packet can be part of this chunk in this mode. */
@@ -104,32 +107,45 @@ export class Assembly {
   }
 
   /** Adds an accepted packet; true when it was innovative. */
-  add(generationIndex: number, coding: Coding, payload: Uint8Array): boolean {
-    const symbolCount = symbolsIn(this.geometry, generationIndex);
-    if (this.degrees[generationIndex] === symbolCount) return false;
-    const generation = this.generationOf(generationIndex, symbolCount);
-    if (!generation.add(coding, payload)) return false;
-    this.rank++;
-    this.degrees[generationIndex] = generation.rank;
-    this.noteProgress(generationIndex, coding);
-    if (generation.rank === symbolCount) {
-      const bytes = new Uint8Array(generationBytes(this.geometry, generationIndex));
-      generation.read(bytes);
-      generation.free();
-      this.generations.delete(generationIndex);
-      this.complete.set(generationIndex, bytes);
-    }
+  add(proxyIndex: number, generationIndex: number, coding: Coding, payload: Uint8Array): boolean {
+    if (this.missing(generationIndex) === 0 && !this.isDisputed(generationIndex)) return false;
+    const generation = this.generationOf(generationIndex);
+    if (!generation.add(proxyIndex, coding, payload)) return false;
+    const symbol = coding.kind === "systematic" ? coding.symbolIndex : 0;
+    this.highest = Math.max(this.highest, this.mode === "uncoded-mutp" ? generationIndex * this.geometry.generationSize + symbol : generationIndex);
+    this.note(generationIndex, generation);
     return true;
+  }
+
+  /** Forgets all that this proxy sent and that is not verified yet. Returns how many innovative packets that were. */
+  exclude(proxyIndex: number): number {
+    let dropped = 0;
+    for (const [index, generation] of this.generations) {
+      dropped += generation.exclude(proxyIndex);
+      this.note(index, generation);
+    }
+    this.liars.delete(proxyIndex);
+    return dropped;
   }
 
   /** Generations below it are complete. */
   get base(): number {
-    return this.firstMissing;
+    return this.firstOpen;
   }
 
-  /** Degrees of freedom that generation `index` still needs. */
+  /** Degrees of freedom that generation `index` still needs, from whichever proxy; 0 while it is disputed. */
   missing(index: number): number {
-    return symbolsIn(this.geometry, index) - this.degrees[index]!;
+    return this.isDisputed(index) ? 0 : symbolsIn(this.geometry, index) - this.degrees[index]!;
+  }
+
+  isDisputed(index: number): boolean {
+    return this.generations.get(index)?.disputed ?? false;
+  }
+
+  /** Degrees of freedom that generation `index` needs from this proxy, had it to give them alone where it is disputed. */
+  missingFrom(proxyIndex: number, index: number): number {
+    const generation = this.generations.get(index);
+    return generation?.disputed ? symbolsIn(this.geometry, index) - generation.rankFor(proxyIndex) : this.missing(index);
   }
 
   /** The next bytes in order, a generation at a time. */
@@ -142,18 +158,9 @@ export class Assembly {
     return { offset, bytes };
   }
 
-  /** What a cumulative feedback says: protocol.md §4.7. */
-  report(): Pick<FeedbackFrame, "base" | "received"> {
-    const base = this.firstMissing;
-    const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
-    if (this.mode !== "uncoded-mutp") {
-      return { base, received: { kind: "degreesOfFreedom", counts: this.degrees.subarray(base, base + count) } };
-    }
-    const bitmap = new Uint8Array(Math.ceil(count / 8));
-    for (let i = 0; i < count; i++) {
-      if (this.have[base + i]) bitmap[i >> 3]! |= 1 << (i & 7);
-    }
-    return { base, received: { kind: "symbols", count, bitmap } };
+  /** What a cumulative feedback tells this proxy: protocol.md §4.7 and §9.4. */
+  report(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
+    return this.mode === "uncoded-mutp" ? this.reportSymbols(proxyIndex) : this.reportDegrees(proxyIndex);
   }
 
   free(): void {
@@ -162,31 +169,69 @@ export class Assembly {
     this.complete.clear();
   }
 
-  private generationOf(index: number, symbolCount: number): Generation {
+  private reportDegrees(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
+    const base = this.firstOpen;
+    const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
+    const counts = this.degrees.slice(base, base + count);
+    for (const [index, generation] of this.generations) {
+      if (generation.disputed && index - base < count) counts[index - base] = generation.rankFor(proxyIndex);
+    }
+    return { base, received: { kind: "degreesOfFreedom", counts } };
+  }
+
+  private reportSymbols(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
+    let base = Math.min(this.firstOpen * this.geometry.generationSize, this.geometry.symbolCount);
+    while (base < this.geometry.symbolCount && this.hasFor(proxyIndex, base)) base++;
+    const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
+    const bitmap = new Uint8Array(Math.ceil(count / 8));
+    for (let i = 0; i < count; i++) {
+      if (this.hasFor(proxyIndex, base + i)) bitmap[i >> 3]! |= 1 << (i & 7);
+    }
+    return { base, received: { kind: "symbols", count, bitmap } };
+  }
+
+  private hasFor(proxyIndex: number, symbol: number): boolean {
+    const { generationSize } = this.geometry;
+    const index = Math.floor(symbol / generationSize);
+    const generation = this.generations.get(index);
+    return generation ? generation.hasFor(proxyIndex, symbol % generationSize) : this.degrees[index]! > 0;
+  }
+
+  private generationOf(index: number): OpenGeneration {
     const known = this.generations.get(index);
     if (known) return known;
-    const { symbolBytes } = this.geometry;
-    const made =
-      this.mode !== "uncoded-mutp"
-        ? new CodedGeneration(this.codec, symbolCount, symbolBytes)
-        : new UncodedGeneration(symbolCount, symbolBytes);
+    const { geometry, codec, trusted } = this;
+    const { symbolBytes } = geometry;
+    const symbolCount = symbolsIn(geometry, index);
+    const uncoded = this.mode === "uncoded-mutp";
+    const made = new OpenGeneration({
+      codec,
+      symbolCount,
+      symbolBytes,
+      byteCount: generationBytes(geometry, index),
+      makeSolver: () => (uncoded ? new UncodedSolver(symbolCount, symbolBytes) : new CodedSolver(codec, symbolCount, symbolBytes)),
+      isTrue: trusted && ((bytes) => sameBytes(trusted.hash(bytes), trusted.digests[index]!)),
+    });
     this.generations.set(index, made);
     return made;
   }
 
-  private noteProgress(generationIndex: number, coding: Coding): void {
+  private note(index: number, generation: OpenGeneration): void {
     const { geometry } = this;
-    if (this.mode !== "uncoded-mutp") {
-      this.highest = Math.max(this.highest, generationIndex);
-      while (this.firstMissing < geometry.generationCount && this.degrees[this.firstMissing] === symbolsIn(geometry, this.firstMissing)) {
-        this.firstMissing++;
-      }
-      return;
-    }
-    if (coding.kind !== "systematic") return;
-    const symbol = generationIndex * geometry.generationSize + coding.symbolIndex;
-    this.have[symbol] = 1;
-    this.highest = Math.max(this.highest, symbol);
-    while (this.firstMissing < geometry.symbolCount && this.have[this.firstMissing]) this.firstMissing++;
+    const degrees = generation.bytes ? symbolsIn(geometry, index) : generation.rank;
+    this.rank += degrees - this.degrees[index]!;
+    this.degrees[index] = degrees;
+    this.epoch += generation.takenBack;
+    generation.takenBack = 0;
+    for (const proxyIndex of generation.liars) this.liars.set(proxyIndex, index);
+    if (!generation.bytes) return;
+    generation.free();
+    this.generations.delete(index);
+    this.complete.set(index, generation.bytes);
+    while (this.firstOpen < geometry.generationCount && this.isClosed(this.firstOpen)) this.firstOpen++;
+  }
+
+  private isClosed(index: number): boolean {
+    return this.degrees[index] === symbolsIn(this.geometry, index) && !this.generations.has(index);
   }
 }

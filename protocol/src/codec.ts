@@ -16,9 +16,9 @@ export interface Codec {
   createRecoder(symbolCount: number, symbolBytes: number): Recoder;
   /** The `symbolCount` coding coefficients that `seed` (u32) stands for on the wire: protocol.md §5.3. */
   coefficients(seed: number, symbolCount: number): Uint8Array;
-  /** Whole-chunk repair, where the codec has it: symbolCount 1..65536, symbolBytes 1..65536. */
-  createRepairEncoder?(symbolCount: number, symbolBytes: number): RepairEncoder;
-  createRepairDecoder?(symbolCount: number, symbolBytes: number): RepairDecoder;
+  /** Whole-chunk repair: symbolCount 1..65536, symbolBytes 1..65536. */
+  createRepairEncoder(symbolCount: number, symbolBytes: number): RepairEncoder;
+  createRepairDecoder(symbolCount: number, symbolBytes: number): RepairDecoder;
 }
 
 export interface Encoder {

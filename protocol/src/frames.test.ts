@@ -16,7 +16,7 @@ const request: RequestFrame = {
 };
 const payload = Uint8Array.from({ length: 64 }, (_, i) => i);
 const data = { type: "data", requestId: 1, sequence: 9, generationIndex: 3, payload } as const;
-const feedback = { type: "feedback", requestId: 5, feedbackSequence: 6, nextSequence: 12, receivedPackets: 11, base: 4 } as const;
+const feedback = { type: "feedback", requestId: 5, feedbackSequence: 6, epoch: 0, nextSequence: 12, receivedPackets: 11, base: 4 } as const;
 
 const frames: [string, Frame][] = [
   ["request with a range", request],

@@ -252,6 +252,7 @@ function parseData(reader: Reader, requestId: number, type: number, frameBytes: 
 
 function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
   const feedbackSequence = reader.u32();
+  const epoch = reader.u32();
   const flags = reader.u8();
   const reason = REASONS[reader.within(reader.u8(), 0, REASONS.length - 1, "reason")]!;
   const nextSequence = reader.u32();
@@ -264,7 +265,7 @@ function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
       : { kind: "symbols", count, bitmap: reader.take(Math.ceil(count / 8)) };
   reader.end();
   const final = (flags & FLAG_FINAL) !== 0;
-  return { type: "feedback", requestId, feedbackSequence, final, reason, nextSequence, receivedPackets, base, received };
+  return { type: "feedback", requestId, feedbackSequence, epoch, final, reason, nextSequence, receivedPackets, base, received };
 }
 
 // ---- writing -------------------------------------------------------------------------------------
@@ -392,7 +393,7 @@ function encodeFeedback(frame: FeedbackFrame): Uint8Array {
   const { received } = frame;
   const degrees = received.kind === "degreesOfFreedom";
   const body = degrees ? received.counts : received.bitmap;
-  const writer = new Writer(25 + body.length).u8(FRAME_TYPE.feedback).u32(frame.requestId).u32(frame.feedbackSequence);
+  const writer = new Writer(29 + body.length).u8(FRAME_TYPE.feedback).u32(frame.requestId).u32(frame.feedbackSequence).u32(frame.epoch);
   writer.u8((frame.final ? FLAG_FINAL : 0) | (degrees ? FLAG_DEGREES : 0)).u8(REASONS.indexOf(frame.reason));
   writer.u32(frame.nextSequence).u32(frame.receivedPackets).u32(frame.base);
   return writer.u16(degrees ? received.counts.length : received.count).put(body).bytes;

@@ -7,6 +7,7 @@ export { Pacer } from "./pacer";
 export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
 export { xorshift128 } from "./rng";
 export { Sender, type SenderOutcome } from "./sender";
+export type { Trusted } from "./verification";
 export type {
   ByteRange,
   ChunkSource,

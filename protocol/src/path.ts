@@ -5,28 +5,32 @@
  */
 import type { DataFrame } from "./types";
 
-/** Rates are measured over at most this many samples of arrival and this long; samples are this far apart. */
+/**
+ * Rates are measured over this many samples of arrival or, where that is longer, so many round trips: over less than the
+ * time that a grant takes to be felt, grants and rates would swing each other up. Samples are this far apart.
+ */
 const RATE_SAMPLES = 32;
-const RATE_SAMPLES_MIN = 8;
-const RATE_SAMPLES_FEW = 3;
-const YOUNG_MS = 10;
 const RATE_ROUNDS = 3;
 const RATE_STEP_MS = 0.2;
-/** The latest arrivals, taken alone, bound the rate from above: as many packets and so many deviations in their time. */
-const RECENT_SAMPLES = 8;
-/** A silence of this length alone says nothing. */
+/** With fewer samples than this the rate measured before holds. */
+const RATE_SAMPLES_MIN = 3;
+/** A proxy of which fewer packets have come, and for a shorter time, is left alone: its rate is a guess. */
+const YOUNG_PACKETS = 8;
+const YOUNG_MS = 10;
+/** The rate has changed when one of so many latest stretches is so many deviations off; a hiccup of this length is none. */
+const CHANGE_SAMPLES = 8;
+const CHANGE_SIGMAS = 4;
 const HICCUP_MS = 5;
-const RECENT_SIGMAS = 4;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
-export const RTT_MS_UNKNOWN = 100;
+const RTT_MS_UNKNOWN = 100;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
-/** Loss is measured over about this many packets, ... */
+/** The time between two askings of a quiet proxy doubles so often. */
+const QUIET_DOUBLINGS = 2;
+/** Loss is measured over about this many packets. */
 const LOSS_PACKETS = 256;
-/** ... and held to be what all proxies lose together as if so many packets had shown it. */
-export const LOSS_PACKETS_SHARED = 32;
 /** Grants whose time of sending is kept, to see the round trip by their echo. */
 const GRANTS_KEPT = 128;
 /** The rate at which a proxy sends is measured over so many grants. */
@@ -39,7 +43,7 @@ interface Arrival {
 
 export class Path {
   /** Generation of each packet by sequence, as ordered, or as come; its length is the quota. */
-  order: number[];
+  readonly order: number[];
   /** When each of them can come at the soonest: it was ordered a round trip before. 0: with the first share. */
   readonly soonestMs: number[] = [];
   /** One more than the highest sequence received. */
@@ -53,6 +57,8 @@ export class Path {
   heard = false;
   /** The order may be this long. */
   limit = 0;
+  /** The longest that the order has been in a request or grant: no packet with a sequence beyond it was asked for. */
+  quota: number;
   /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
   leastRttMs = RTT_MS_UNKNOWN;
   rttMs = RTT_MS_UNKNOWN;
@@ -60,9 +66,14 @@ export class Path {
   lastArrivalMs: number;
   /** What it was asked to begin with, each time, until its first data shows which it is. */
   private readonly begins: number[][];
+  /** As last measured; 0 before. */
   private perMsMeasured = 0;
+  /** The queue that all paths share: what all round trips have grown by. */
   private sharedMs = 0;
   private heardMs = 0;
+  /** When it was last asked for more although it was quiet, and how often since it was heard. */
+  private askedMs = -Infinity;
+  private askedCount = 0;
   private readonly arrivals: Arrival[] = [];
   /**
    * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
@@ -80,13 +91,15 @@ export class Path {
   constructor(begin: number[], nowMs: number) {
     this.order = begin.slice();
     this.begins = [begin];
-    this.idleFrom = begin.length;
+    this.idleFrom = this.quota = begin.length;
     this.lastArrivalMs = nowMs;
   }
 
   /** It is asked once more, or a new sender is; it begins as it was asked first, or as now. */
   handleAsked(begin: number[]): void {
-    if (!this.heard) this.begins.push(begin);
+    if (this.heard) return;
+    this.begins.push(begin);
+    this.quota = Math.max(this.quota, begin.length);
   }
 
   /** The sender at the other end is a new one. */
@@ -97,7 +110,7 @@ export class Path {
     for (const list of [this.gaps, this.grants]) list.clear();
     this.arrivals.length = 0;
     this.echoes.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 1, idleFrom: 0, lastArrivalMs: nowMs });
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 1, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
   }
 
   /** The first frame came: data follows it closely, so that the rate can be measured from here on. */
@@ -126,6 +139,7 @@ export class Path {
     this.order[sequence] = generationIndex;
     this.next = sequence + 1;
     this.lastArrivalMs = nowMs;
+    this.askedCount = 0;
     this.noteArrival(sequence, stalled, nowMs);
   }
 
@@ -145,21 +159,35 @@ export class Path {
   perMs(sharedMs: number, nowMs: number): number {
     this.sharedMs = sharedMs;
     const last = this.arrivals.at(-1);
-    if (!last || (this.arrivals.length < RATE_SAMPLES_FEW && this.perMsMeasured > 0)) return this.perMsMeasured;
+    if (!last || (this.arrivals.length < RATE_SAMPLES_MIN && this.perMsMeasured > 0)) return this.perMsMeasured;
     const dueSinceMs = this.next < this.order.length ? nowMs - Math.max(last.atMs, this.soonestMs[this.next] ?? 0) : 0;
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
   }
 
+  /** Packets are due and none has come for too long. */
   isQuiet(perMs: number, nowMs: number): boolean {
-    if (!this.heard) return true;
     if (this.next >= this.order.length) return false;
-    const sinceMs = nowMs - Math.max(this.lastArrivalMs, this.soonestMs[this.next] ?? 0);
-    return sinceMs > this.reorderMs + Math.max(QUIET_MS_MIN, QUIET_PACKETS / perMs);
+    return nowMs - Math.max(this.lastArrivalMs, this.soonestMs[this.next] ?? 0) > this.quietMs(perMs);
+  }
+
+  /**
+   * All that a quiet proxy was granted may be sent and lost, so that it has nothing to be heard by: now and then it is
+   * to be granted a packet beyond that.
+   */
+  isToBeAsked(perMs: number, nowMs: number): boolean {
+    if (nowMs - this.askedMs <= this.quietMs(perMs) * 2 ** this.askedCount) return false;
+    this.askedMs = nowMs;
+    this.askedCount = Math.min(this.askedCount + 1, QUIET_DOUBLINGS);
+    return true;
+  }
+
+  private quietMs(perMs: number): number {
+    return this.reorderMs + Math.max(QUIET_MS_MIN, QUIET_PACKETS / perMs);
   }
 
   /** Too little has been heard to say how fast it is. */
   isYoung(nowMs: number): boolean {
-    return this.next < RATE_SAMPLES_MIN && nowMs - this.heardMs < YOUNG_MS;
+    return this.next < YOUNG_PACKETS && nowMs - this.heardMs < YOUNG_MS;
   }
 
   /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
@@ -173,6 +201,7 @@ export class Path {
 
   /** A grant of the order as it is now leaves; `full` where only the quota keeps it from being longer. */
   nextGrant(full: boolean, nowMs: number): number {
+    this.quota = Math.max(this.quota, this.order.length);
     this.grants.delete((this.grantSequence - GRANTS_KEPT) & 0xff);
     this.grants.set(this.grantSequence & 0xff, { sentMs: nowMs, idleFrom: full ? Infinity : this.order.length });
     return this.grantSequence++;
@@ -196,7 +225,7 @@ export class Path {
     else arrivals.push({ atMs: nowMs, sequence });
     const { length } = arrivals;
     while (arrivals.length > RATE_SAMPLES && nowMs - arrivals[1]!.atMs > RATE_ROUNDS * this.rttMs) arrivals.shift();
-    if (length >= RATE_SAMPLES_FEW) this.perMsMeasured = this.measure(nowMs);
+    if (length >= RATE_SAMPLES_MIN) this.perMsMeasured = this.measure(nowMs);
   }
 
   /** The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer. */
@@ -205,10 +234,10 @@ export class Path {
     const last = arrivals.at(-1)!;
     const mean = rateSince(arrivals[0]!, last, nowMs);
     const doubtMs = this.reorderMs + this.sharedMs + HICCUP_MS;
-    for (let back = 1; back <= RECENT_SAMPLES && back < arrivals.length; back++) {
+    for (let back = 1; back <= CHANGE_SAMPLES && back < arrivals.length; back++) {
       const from = arrivals.at(-back)!;
       const packets = last.sequence - from.sequence;
-      const spread = RECENT_SIGMAS * Math.sqrt(packets + 1);
+      const spread = CHANGE_SIGMAS * Math.sqrt(packets + 1);
       const spanMs = nowMs - from.atMs;
       if (packets + spread >= mean * (spanMs - doubtMs) && packets - spread <= mean * (spanMs + doubtMs)) continue;
       arrivals.splice(0, arrivals.length - back);

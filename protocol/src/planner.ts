@@ -6,8 +6,8 @@
 import type { Assembly } from "./assembly";
 import type { Geometry } from "./geometry";
 import { equalShare, firstPackets, runsOf } from "./grants";
-import { LIMITS } from "./limits";
-import { LOSS_PACKETS_SHARED, Path, SLACK_MS } from "./path";
+import { LIMITS, TIMING } from "./limits";
+import { Path, SLACK_MS } from "./path";
 import type { DataFrame, Run, Share } from "./types";
 
 /** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
@@ -16,13 +16,15 @@ const AHEAD_MS = 40;
 const OUTSTANDING_MIN = 8;
 /** What is on its way is left to come unless another could bring it by so much sooner. */
 const PATIENCE_MS = 5;
-/** Grants go out this often. */
-const REPLAN_MS = 10;
 /** Redundancy in standard deviations of what may get lost: while another round is possible, and when it is not. */
 const SIGMAS = 1;
 const SIGMAS_LAST = 3;
 /** A need under this is not worth a packet: expected loss is a fraction, and coded packets may be dependent. */
 const NEED_LEFT = 0.3;
+/** What one proxy loses is held to be what all lose together as long as it has sent less than this. */
+const LOSS_PACKETS_SHARED = 32;
+/** Without progress for this long and two round trips, what is missing is asked of each proxy by itself: §9.5. */
+const STALL_MS = 200;
 
 /** A packet on its way. */
 interface Coming {
@@ -34,6 +36,7 @@ interface Coming {
 /** A proxy while grants are planned. */
 interface Source {
   readonly path: Path;
+  readonly quiet: boolean;
   readonly loss: number;
   readonly gapMs: number;
   readonly rttMs: number;
@@ -45,6 +48,8 @@ export class Planner {
   private readonly paths: Path[];
   /** Generations from this one on are not all granted yet. */
   private frontier = 0;
+  private progressMs: number;
+  /** So many times the variance of losses, as long as few packets have shown how many are lost. */
   private doubt = 1;
 
   constructor(
@@ -54,6 +59,7 @@ export class Planner {
     private readonly firstPacketsMax: number,
     nowMs: number,
   ) {
+    this.progressMs = nowMs;
     const begin = (_: unknown, index: number) => new Path(firstPackets(geometry, equalShare(index, proxyCount), firstPacketsMax), nowMs);
     this.paths = Array.from({ length: proxyCount }, begin);
   }
@@ -83,6 +89,16 @@ export class Planner {
     return share;
   }
 
+  /** True when the proxy may have sent a packet with this sequence. */
+  allows(proxyIndex: number, sequence: number): boolean {
+    return sequence < this.paths[proxyIndex]!.quota;
+  }
+
+  /** A packet was innovative. */
+  handleProgress(nowMs: number): void {
+    this.progressMs = nowMs;
+  }
+
   handleData(proxyIndex: number, frame: DataFrame, nowMs: number): void {
     this.paths[proxyIndex]!.handleData(frame, nowMs);
   }
@@ -93,14 +109,12 @@ export class Planner {
     for (const path of able) path.settleGaps(nowMs);
     const losses = this.losses();
     const sharedMs = Math.max(0, Math.min(...able.map((path) => path.rttMs - path.leastRttMs)));
-    let live = able.filter((path) => !path.isQuiet(path.perMs(sharedMs, nowMs), nowMs));
-    if (live.length === 0) {
-      for (const path of able) path.lastArrivalMs = nowMs;
-      live = able;
-    }
     const coming: Coming[][] = [];
-    const sources = live.map((path) => this.sourceOf(path, losses(path), coming, sharedMs, nowMs));
-    if (sources.length > 0) this.spread(sources, coming, nowMs);
+    const sources = able.map((path) => this.sourceOf(path, losses(path), coming, sharedMs, nowMs));
+    const live = sources.filter(({ quiet }) => !quiet);
+    if (live.length === 0) for (const path of able) path.lastArrivalMs = nowMs;
+    for (const source of sources) this.askAlone(source, nowMs);
+    this.spread(live.length > 0 ? live : sources, coming, nowMs);
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -119,32 +133,52 @@ export class Planner {
     return (path) => (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED);
   }
 
-  /** Collects what is on its way from there and can no longer be changed; what can is taken back. */
+  /** Collects what is on its way from there and can no longer be changed; what can is taken back. Nothing comes from a quiet one. */
   private sourceOf(path: Path, loss: number, coming: Coming[][], sharedMs: number, nowMs: number): Source {
     const { order, rttMs } = path;
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
     const add = (index: number, atMs: number, chance: number) => (coming[index] ??= []).push({ atMs, loss: chance });
-    const patienceMs = PATIENCE_MS + sharedMs;
     for (const sequence of path.gaps.keys()) add(order[sequence]!, nowMs, 0);
+    if (path.isQuiet(perMs, nowMs)) {
+      if (path.isToBeAsked(perMs, nowMs)) path.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+      path.limit = order.length + OUTSTANDING_MIN;
+      return { path, quiet: true, loss, gapMs, rttMs, atMs: nowMs + rttMs };
+    }
     const young = path.isYoung(nowMs);
     if (!young) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
     let atMs = Math.max(path.lastArrivalMs + gapMs, nowMs);
     for (let sequence = path.next; sequence < order.length; sequence++) {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
-      add(order[sequence]!, atMs - patienceMs, loss);
+      add(order[sequence]!, atMs - PATIENCE_MS - sharedMs, loss);
     }
     path.limit = young ? 0 : path.next + Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + AHEAD_MS));
-    return { path, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS) };
+    return { path, quiet: false, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS) };
+  }
+
+  /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */
+  private askAlone({ path, loss, quiet }: Source, nowMs: number): void {
+    const stalled = nowMs - this.progressMs > STALL_MS + 2 * path.rttMs;
+    const proxyIndex = this.paths.indexOf(path);
+    for (let index = this.assembly.base; index < this.geometry.generationCount; index++) {
+      if (!stalled && !this.assembly.isDisputed(index)) continue;
+      const sent = quiet ? [] : path.order.slice(path.next);
+      const underWay = sent.filter((other) => other === index).length * (1 - loss);
+      for (let left = this.assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - loss) {
+        if (path.order.length >= path.limit) return;
+        path.order.push(index);
+      }
+    }
   }
 
   /** In the order of the generations: each its need, and a margin, larger where no time is left to ask again. */
   private spread(sources: Source[], coming: Coming[][], nowMs: number): void {
     const { generationCount } = this.geometry;
+    if (sources.length === 0) return;
     let left = 0;
     for (let index = this.assembly.base; index < generationCount; index++) left += this.assembly.missing(index);
     const endMs = nowMs + left / sources.reduce((sum, { gapMs, loss }) => sum + (1 - loss) / gapMs, 0);
-    const lastCallMs = endMs - REPLAN_MS - SLACK_MS - Math.min(...sources.map(({ rttMs }) => rttMs));
+    const lastCallMs = endMs - TIMING.grantEveryMsDefault - SLACK_MS - Math.min(...sources.map(({ rttMs }) => rttMs));
     for (let index = this.assembly.base; index < generationCount; index++) {
       const need = this.assembly.missing(index);
       this.frontier = index;

@@ -12,6 +12,7 @@ import { Planner } from "./planner";
 import { geometryOf, isRejection, type Geometry } from "./geometry";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "./limits";
 import type { ByteRange, DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, ResponseHead } from "./types";
+import type { Trusted } from "./verification";
 
 export type ReceiverEvent =
   | { kind: "head"; head: ResponseHead }
@@ -66,6 +67,8 @@ export interface ReceiverOptions {
   feedbackEveryPackets?: number;
   /** ... or this long after the first progress not yet reported to it (T). */
   feedbackEveryMs?: number;
+  /** With it only bytes that have these digests are handed on; without it proxies are believed. */
+  trusted?: Trusted;
 }
 
 interface Proxy {
@@ -97,6 +100,7 @@ export class Receiver {
   private readonly startMs: number;
   private readonly everyPackets: number;
   private readonly everyMs: number;
+  private readonly trusted: Trusted | undefined;
   private readonly proxies: Proxy[];
   private readonly events: ReceiverEvent[] = [];
   private head: ResponseHead | undefined;
@@ -130,6 +134,8 @@ export class Receiver {
     this.everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
     this.everyMs = options.feedbackEveryMs ?? (coded ? TIMING.grantEveryMsDefault : TIMING.feedbackEveryMsDefault);
     this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
+    this.trusted = options.trusted;
+    if (this.trusted) checkDigests(this.trusted, this.request);
   }
 
   /** Nothing is left to send or to wait for. */
@@ -284,7 +290,8 @@ export class Receiver {
   }
 
   private handlePlan(proxy: Proxy, head: ResponseHead, nowMs: number): void {
-    const wrong = this.head ? differenceOf(this.head, head) : this.adopt(head, nowMs);
+    const known = this.trusted?.head ?? this.head;
+    const wrong = (known && differenceOf(known, head)) ?? (this.head ? undefined : this.adopt(head, nowMs));
     if (wrong) {
       this.failProxy(proxy, wrong, nowMs, true);
       return;
@@ -308,7 +315,7 @@ export class Receiver {
     if (isRejection(geometry)) return geometry;
     this.head = head;
     this.geometry = geometry;
-    this.assembly = new Assembly(geometry, mode, this.codec);
+    this.assembly = new Assembly(geometry, mode, this.codec, this.trusted);
     if (mode === "coded") {
       this.planner = new Planner(geometry, this.assembly, this.proxies.length, this.request.windowPackets, nowMs);
       this.proxies.forEach((proxy, index) => {
@@ -341,17 +348,37 @@ export class Receiver {
   /** Counts the packet, its bytes are counted already. */
   private addData(proxy: Proxy, frame: DataFrame, nowMs: number): void {
     const assembly = this.assembly!;
-    if (!assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length)) {
+    const proxyIndex = this.proxies.indexOf(proxy);
+    if (this.closed || proxy.stats.state === "failed") {
+      countPacket(proxy, 0, "late");
+      return;
+    }
+    const allowed = this.planner?.allows(proxyIndex, frame.sequence) ?? true;
+    if (!allowed || !assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length)) {
       countPacket(proxy, 0, "rejected");
       return;
     }
-    this.planner?.handleData(this.proxies.indexOf(proxy), frame, nowMs);
-    const innovative = assembly.add(frame.generationIndex, frame.coding, frame.payload);
+    this.planner?.handleData(proxyIndex, frame, nowMs);
+    const innovative = assembly.add(proxyIndex, frame.generationIndex, frame.coding, frame.payload);
     countPacket(proxy, 0, innovative ? "innovative" : "duplicate");
-    if (innovative) this.noteProgress(nowMs);
+    if (!innovative) return;
+    for (const [liar, generationIndex] of assembly.liars) this.excludeLiar(liar, generationIndex, nowMs);
+    this.noteProgress(nowMs);
+  }
+
+  /** A proxy that has sent false packets is done with, and what it sent counts for nothing: protocol.md §9. */
+  private excludeLiar(proxyIndex: number, generationIndex: number, nowMs: number): void {
+    const proxy = this.proxies[proxyIndex]!;
+    const dropped = this.assembly!.exclude(proxyIndex);
+    proxy.stats.innovative -= dropped;
+    proxy.stats.rejected += dropped;
+    proxy.lost = proxy.silent = false;
+    const message = `The proxy sent false packets of generation ${generationIndex}: its bytes do not have the digest.`;
+    this.failProxy(proxy, { kind: "digestMismatch", message }, nowMs, true);
   }
 
   private noteProgress(nowMs: number): void {
+    this.planner?.handleProgress(nowMs);
     for (let next = this.assembly!.takeBytes(); next; next = this.assembly!.takeBytes()) {
       this.events.push({ kind: "bytes", ...next });
     }
@@ -369,6 +396,7 @@ export class Receiver {
   private close(reason: FinalReason, nowMs: number): void {
     if (this.closed) return;
     this.closed = true;
+    this.assembly?.free();
     for (const proxy of this.proxies) {
       proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "late"));
       if (proxy.asked && (proxy.stats.state !== "failed" || proxy.silent)) proxy.final = finalOf(reason, nowMs);
@@ -382,7 +410,7 @@ export class Receiver {
     proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
     proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "rejected"));
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
-    if (this.proxies.some((other) => other.stats.state !== "failed")) return;
+    if (this.assembly?.isComplete || this.proxies.some((other) => other.stats.state !== "failed")) return;
     this.events.push({ kind: "failed", rejection });
     this.close("aborted", nowMs);
   }
@@ -453,13 +481,21 @@ export class Receiver {
       type: "feedback",
       requestId: this.request.requestId,
       feedbackSequence: this.feedbackSequence++,
+      epoch: this.assembly?.epoch ?? 0,
       final,
       reason,
       nextSequence: proxy.nextSequence,
       receivedPackets: proxy.dataFrames,
-      ...(this.assembly && !final ? this.assembly.report() : none),
+      ...(this.assembly && !final ? this.assembly.report(this.proxies.indexOf(proxy)) : none),
     };
   }
+}
+
+function checkDigests({ head, digests }: Trusted, { symbolBytes, generationSize }: RequestFrame): void {
+  const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
+  if (isRejection(geometry)) throw new RangeError(geometry.message);
+  if (geometry.generationCount === digests.length) return;
+  throw new RangeError(`There must be a digest for each generation: got ${digests.length}, limit ${geometry.generationCount}.`);
 }
 
 function newProxy(): Proxy {
@@ -503,7 +539,7 @@ function finalOf(reason: FinalReason, nowMs: number): NonNullable<Proxy["final"]
 }
 
 /** Two proxies must tell of the same resource: protocol.md §5.2. */
-function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | undefined {
+function differenceOf(ours: Trusted["head"], theirs: ResponseHead): Rejection | undefined {
   if (ours.status !== theirs.status) return mismatch("status", String(theirs.status), String(ours.status));
   if (ours.totalBytes !== theirs.totalBytes) return mismatch("length", String(theirs.totalBytes), String(ours.totalBytes));
   for (const name of ["etag", "last-modified", "content-range"]) {
@@ -514,5 +550,5 @@ function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | und
 }
 
 function mismatch(what: string, got: string, expected: string): Rejection {
-  return { kind: "planMismatch", message: `The proxy's plan differs from the first one in its ${what}: got ${got}, expected ${expected}.` };
+  return { kind: "planMismatch", message: `The proxy's plan differs in its ${what}: got ${got}, expected ${expected}.` };
 }

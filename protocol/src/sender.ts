@@ -43,6 +43,7 @@ export class Sender {
   private lastHeardMs: number;
   private lastSentMs: number;
   private lastFeedbackSequence = -1;
+  private epoch = 0;
   private roundTrip: { smoothedMs: number; variationMs: number } | undefined;
   private backoff = 1;
   private result: SenderOutcome | undefined;
@@ -173,13 +174,20 @@ export class Sender {
       this.control.push({ type: "end", requestId: this.requestId, sentPackets: this.stats.sentPackets });
       return;
     }
-    if (!this.body) return;
-    const { schedule } = this.body;
-    schedule.acknowledge(frame.received, frame.base);
+    if (!this.body || this.request.mode === "coded" || frame.epoch < this.epoch) return;
+    if (frame.epoch > this.epoch) this.startEpoch(this.body, frame.epoch);
+    this.body.schedule.acknowledge(frame.received, frame.base);
     if (frame.received.kind === "degreesOfFreedom") this.freeEncodersBelow(frame.base);
     if (frame.feedbackSequence <= this.lastFeedbackSequence) return;
     this.lastFeedbackSequence = frame.feedbackSequence;
     this.clearTransit(frame.nextSequence, nowMs);
+  }
+
+  /** The client has taken back some of what it had reported: what it has is told anew. */
+  private startEpoch(body: Body, epoch: number): void {
+    this.epoch = epoch;
+    this.inTransit.length = 0;
+    body.schedule = this.scheduleFor(body.geometry);
   }
 
   private handleGrant(frame: GrantFrame): void {

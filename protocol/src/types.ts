@@ -86,6 +86,8 @@ export interface FeedbackFrame {
   type: "feedback";
   requestId: number;
   feedbackSequence: number;
+  /** Raised when the client takes back some of what it had reported: protocol.md §9.4. */
+  epoch: number;
   final: boolean;
   reason: FinalReason;
   /** One more than the highest sequence received from this proxy; 0 when none was. */

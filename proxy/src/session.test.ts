@@ -177,7 +177,7 @@ test("session: a repeated request opens nothing new, neither while it runs nor a
   const at = setup();
   at.session.handleMessage(request(1));
   at.session.handleMessage(request(1));
-  const final = { type: "feedback", requestId: 1, feedbackSequence: 0, final: true, reason: "aborted", nextSequence: 0, receivedPackets: 0, base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
+  const final = { type: "feedback", requestId: 1, feedbackSequence: 0, epoch: 0, final: true, reason: "aborted", nextSequence: 0, receivedPackets: 0, base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
   at.session.handleMessage(encodeFrame(final));
   await pause(10);
   expect(at.session.activeRequests).toBe(0);
@@ -189,7 +189,7 @@ test("session: a repeated request opens nothing new, neither while it runs nor a
 
 test("session: final feedback for an unknown request is answered with END, other feedback is not", () => {
   const at = setup();
-  const feedback = (final: boolean) => encodeFrame({ type: "feedback", requestId: 9, feedbackSequence: 0, final, reason: "none", nextSequence: 0, receivedPackets: 0, base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } });
+  const feedback = (final: boolean) => encodeFrame({ type: "feedback", requestId: 9, feedbackSequence: 0, epoch: 0, final, reason: "none", nextSequence: 0, receivedPackets: 0, base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } });
   at.session.handleMessage(feedback(false));
   expect(at.channel.sent).toHaveLength(0);
   at.session.handleMessage(feedback(true));

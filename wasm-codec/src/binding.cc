@@ -1,7 +1,8 @@
 /**
  * The codec core as WebAssembly exports: flat functions on addresses and integers, for src/index.ts alone.
  * Functions that can fail return a negative number then; what was wrong stands in the status record at `statusAddress`.
- * The caller checks that addresses and lengths lie in this memory; all else is checked by the core.
+ * The caller checks what it has to know before it copies, which is lengths: payloads and vectors come without them, and
+ * are as long as the coder's shape says. All else is checked by the core.
  */
 #include <cstdlib>
 #include <cstring>
@@ -58,6 +59,46 @@ Coder* create(uint32_t symbolCount, uint32_t symbolBytes) {
   return nullptr;
 }
 
+/** The result of taking a symbol in: 1 when it was innovative, 0 when not. `add` sets that and returns a Status. */
+template <class Add>
+int32_t resultOfAdding(Add add) {
+  bool innovative = false;
+  const Status status = add(innovative);
+  return resultOf(status, innovative);
+}
+
+template <class Coder>
+ConstBytes payloadOf(const Coder& coder, const uint8_t* payload) {
+  return {payload, coder.symbolBytes()};
+}
+
+template <class Coder>
+int32_t setSymbols(Coder& encoder, uint32_t firstIndex, const uint8_t* bytes, size_t byteCount) {
+  return resultOf(encoder.setSymbols(firstIndex, {bytes, byteCount}));
+}
+
+template <class Coder>
+int32_t encodeSeeds(const Coder& encoder, const uint32_t* seeds, size_t seedCount, uint8_t* out) {
+  return resultOf(encoder.encodeSeeds({seeds, seedCount}, {out, seedCount * encoder.symbolBytes()}));
+}
+
+template <class Coder>
+int32_t isDecoded(const Coder& decoder, uint32_t index) {
+  bool decoded = false;
+  const Status status = decoder.isDecoded(index, decoded);
+  return resultOf(status, decoded);
+}
+
+template <class Coder>
+int32_t read(Coder& decoder, uint32_t firstIndex, uint32_t count, uint8_t* out) {
+  return resultOf(decoder.read(firstIndex, count, {out, size_t{count} * decoder.symbolBytes()}));
+}
+
+/** What decoder and recoder take in, they take in alike: handles of both are this. */
+using Collector = detail::Collector;
+Decoder& decoderOf(Collector* handle) { return *static_cast<Decoder*>(handle); }
+Recoder& recoderOf(Collector* handle) { return *static_cast<Recoder*>(handle); }
+
 }  // namespace
 
 /** Called once, before all else. */
@@ -85,87 +126,58 @@ EXPORT(encoderNew) Encoder* encoderNew(uint32_t symbolCount, uint32_t symbolByte
 EXPORT(encoderFree) void encoderFree(Encoder* encoder) { destroy(encoder); }
 EXPORT(encoderSetSymbols)
 int32_t encoderSetSymbols(Encoder* encoder, uint32_t firstIndex, const uint8_t* bytes, size_t byteCount) {
-  return resultOf(encoder->setSymbols(firstIndex, {bytes, byteCount}));
+  return setSymbols(*encoder, firstIndex, bytes, byteCount);
 }
 EXPORT(encoderEncodeSeeds)
-int32_t encoderEncodeSeeds(const Encoder* encoder, const uint32_t* seeds, size_t seedCount, uint8_t* out,
-                           size_t outBytes) {
-  return resultOf(encoder->encodeSeeds({seeds, seedCount}, {out, outBytes}));
+int32_t encoderEncodeSeeds(const Encoder* encoder, const uint32_t* seeds, size_t seedCount, uint8_t* out) {
+  return encodeSeeds(*encoder, seeds, seedCount, out);
 }
 EXPORT(encoderEncodeVector)
-int32_t encoderEncodeVector(const Encoder* encoder, const uint8_t* coefficients, size_t coefficientCount, uint8_t* out,
-                            size_t outBytes) {
-  return resultOf(encoder->encodeVector({coefficients, coefficientCount}, {out, outBytes}));
+int32_t encoderEncodeVector(const Encoder* encoder, const uint8_t* coefficients, uint8_t* out) {
+  return resultOf(encoder->encodeVector({coefficients, encoder->symbolCount()}, {out, encoder->symbolBytes()}));
 }
 
-EXPORT(decoderNew) Decoder* decoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
+EXPORT(collectorAddSystematic)
+int32_t collectorAddSystematic(Collector* collector, uint32_t index, const uint8_t* payload) {
+  return resultOfAdding([=](bool& innovative) {
+    return collector->addSystematic(index, payloadOf(*collector, payload), innovative);
+  });
+}
+EXPORT(collectorAddSeeded)
+int32_t collectorAddSeeded(Collector* collector, uint32_t seed, const uint8_t* payload) {
+  return resultOfAdding([=](bool& innovative) {
+    return collector->addSeeded(seed, payloadOf(*collector, payload), innovative);
+  });
+}
+EXPORT(collectorAddVector)
+int32_t collectorAddVector(Collector* collector, const uint8_t* coefficients, const uint8_t* payload) {
+  return resultOfAdding([=](bool& innovative) {
+    const ConstBytes vector = {coefficients, collector->symbolCount()};
+    return collector->addVector(vector, payloadOf(*collector, payload), innovative);
+  });
+}
+
+EXPORT(decoderNew) Collector* decoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
   return create<Decoder>(symbolCount, symbolBytes);
 }
-EXPORT(decoderFree) void decoderFree(Decoder* decoder) { destroy(decoder); }
-EXPORT(decoderRank) uint32_t decoderRank(const Decoder* decoder) { return decoder->rank(); }
-EXPORT(decoderAddSystematic)
-int32_t decoderAddSystematic(Decoder* decoder, uint32_t index, const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = decoder->addSystematic(index, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
+EXPORT(decoderFree) void decoderFree(Collector* decoder) { destroy(&decoderOf(decoder)); }
+EXPORT(decoderRank) uint32_t decoderRank(Collector* decoder) { return decoderOf(decoder).rank(); }
+EXPORT(decoderIsDecoded) int32_t decoderIsDecoded(Collector* decoder, uint32_t index) {
+  return isDecoded(decoderOf(decoder), index);
 }
-EXPORT(decoderAddSeeded)
-int32_t decoderAddSeeded(Decoder* decoder, uint32_t seed, const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = decoder->addSeeded(seed, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
-}
-EXPORT(decoderAddVector)
-int32_t decoderAddVector(Decoder* decoder, const uint8_t* coefficients, size_t coefficientCount,
-                         const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = decoder->addVector({coefficients, coefficientCount}, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
-}
-EXPORT(decoderIsDecoded) int32_t decoderIsDecoded(const Decoder* decoder, uint32_t index) {
-  bool decoded = false;
-  const Status status = decoder->isDecoded(index, decoded);
-  return resultOf(status, decoded);
-}
-/** Where a decoded symbol lies until the decoder is called again; 0 when it is not decoded. */
-EXPORT(decoderSymbol) const uint8_t* decoderSymbol(const Decoder* decoder, uint32_t index) {
-  const uint8_t* bytes = nullptr;
-  resultOf(decoder->symbol(index, bytes));
-  return bytes;
-}
-EXPORT(decoderRead)
-int32_t decoderRead(const Decoder* decoder, uint32_t firstIndex, uint32_t count, uint8_t* out, size_t outBytes) {
-  return resultOf(decoder->read(firstIndex, count, {out, outBytes}));
+EXPORT(decoderRead) int32_t decoderRead(Collector* decoder, uint32_t firstIndex, uint32_t count, uint8_t* out) {
+  return read(decoderOf(decoder), firstIndex, count, out);
 }
 
-EXPORT(recoderNew) Recoder* recoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
+EXPORT(recoderNew) Collector* recoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
   return create<Recoder>(symbolCount, symbolBytes);
 }
-EXPORT(recoderFree) void recoderFree(Recoder* recoder) { destroy(recoder); }
-EXPORT(recoderRank) uint32_t recoderRank(const Recoder* recoder) { return recoder->rank(); }
-EXPORT(recoderAddSystematic)
-int32_t recoderAddSystematic(Recoder* recoder, uint32_t index, const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = recoder->addSystematic(index, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
-}
-EXPORT(recoderAddSeeded)
-int32_t recoderAddSeeded(Recoder* recoder, uint32_t seed, const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = recoder->addSeeded(seed, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
-}
-EXPORT(recoderAddVector)
-int32_t recoderAddVector(Recoder* recoder, const uint8_t* coefficients, size_t coefficientCount,
-                         const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = recoder->addVector({coefficients, coefficientCount}, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
-}
+EXPORT(recoderFree) void recoderFree(Collector* recoder) { destroy(&recoderOf(recoder)); }
+EXPORT(recoderRank) uint32_t recoderRank(Collector* recoder) { return recoderOf(recoder).rank(); }
 EXPORT(recoderRecode)
-int32_t recoderRecode(const Recoder* recoder, uint32_t seed, uint8_t* outCoefficients, size_t coefficientCount,
-                      uint8_t* outPayload, size_t payloadBytes) {
-  return resultOf(recoder->recode(seed, {outCoefficients, coefficientCount}, {outPayload, payloadBytes}));
+int32_t recoderRecode(Collector* recoder, uint32_t seed, uint8_t* outCoefficients, uint8_t* outPayload) {
+  const Recoder& coder = recoderOf(recoder);
+  return resultOf(coder.recode(seed, {outCoefficients, coder.symbolCount()}, {outPayload, coder.symbolBytes()}));
 }
 
 EXPORT(repairEncoderNew) RepairEncoder* repairEncoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
@@ -174,12 +186,11 @@ EXPORT(repairEncoderNew) RepairEncoder* repairEncoderNew(uint32_t symbolCount, u
 EXPORT(repairEncoderFree) void repairEncoderFree(RepairEncoder* encoder) { destroy(encoder); }
 EXPORT(repairEncoderSetSymbols)
 int32_t repairEncoderSetSymbols(RepairEncoder* encoder, uint32_t firstIndex, const uint8_t* bytes, size_t byteCount) {
-  return resultOf(encoder->setSymbols(firstIndex, {bytes, byteCount}));
+  return setSymbols(*encoder, firstIndex, bytes, byteCount);
 }
 EXPORT(repairEncoderEncodeSeeds)
-int32_t repairEncoderEncodeSeeds(const RepairEncoder* encoder, const uint32_t* seeds, size_t seedCount, uint8_t* out,
-                                 size_t outBytes) {
-  return resultOf(encoder->encodeSeeds({seeds, seedCount}, {out, outBytes}));
+int32_t repairEncoderEncodeSeeds(const RepairEncoder* encoder, const uint32_t* seeds, size_t seedCount, uint8_t* out) {
+  return encodeSeeds(*encoder, seeds, seedCount, out);
 }
 
 EXPORT(repairDecoderNew) RepairDecoder* repairDecoderNew(uint32_t symbolCount, uint32_t symbolBytes) {
@@ -190,24 +201,21 @@ EXPORT(repairDecoderMissingCount) uint32_t repairDecoderMissingCount(const Repai
   return decoder->missingCount();
 }
 EXPORT(repairDecoderAddSource)
-int32_t repairDecoderAddSource(RepairDecoder* decoder, uint32_t index, const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = decoder->addSource(index, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
+int32_t repairDecoderAddSource(RepairDecoder* decoder, uint32_t index, const uint8_t* payload) {
+  return resultOfAdding([=](bool& innovative) {
+    return decoder->addSource(index, payloadOf(*decoder, payload), innovative);
+  });
 }
 EXPORT(repairDecoderAddSeeded)
-int32_t repairDecoderAddSeeded(RepairDecoder* decoder, uint32_t seed, const uint8_t* payload, size_t payloadBytes) {
-  bool innovative = false;
-  const Status status = decoder->addSeeded(seed, {payload, payloadBytes}, innovative);
-  return resultOf(status, innovative);
+int32_t repairDecoderAddSeeded(RepairDecoder* decoder, uint32_t seed, const uint8_t* payload) {
+  return resultOfAdding([=](bool& innovative) {
+    return decoder->addSeeded(seed, payloadOf(*decoder, payload), innovative);
+  });
 }
 EXPORT(repairDecoderIsDecoded) int32_t repairDecoderIsDecoded(const RepairDecoder* decoder, uint32_t index) {
-  bool decoded = false;
-  const Status status = decoder->isDecoded(index, decoded);
-  return resultOf(status, decoded);
+  return isDecoded(*decoder, index);
 }
-EXPORT(repairDecoderSymbol) const uint8_t* repairDecoderSymbol(RepairDecoder* decoder, uint32_t index) {
-  const uint8_t* bytes = nullptr;
-  resultOf(decoder->symbol(index, bytes));
-  return bytes;
+EXPORT(repairDecoderRead)
+int32_t repairDecoderRead(RepairDecoder* decoder, uint32_t firstIndex, uint32_t count, uint8_t* out) {
+  return read(*decoder, firstIndex, count, out);
 }

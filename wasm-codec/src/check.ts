@@ -14,18 +14,16 @@ export function range(what: string, got: number, least: number, most: number): v
   if (got > most) throw new CodecError(what, got, most);
 }
 
-export function exactly(what: string, got: number, wanted: number): void {
-  if (got !== wanted) throw new CodecError(what, got, wanted);
-}
-
 /** By its tag and not by its constructor, which another realm has its own of. */
 function isTyped(value: unknown, tag: "Uint8Array" | "Uint32Array"): boolean {
   return ArrayBuffer.isView(value) && (value as unknown as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === tag;
 }
 
-export function bytesArgument(what: string, value: Uint8Array): Uint8Array {
-  if (isTyped(value, "Uint8Array")) return value;
-  throw new CodecError(what, Number.NaN, Number.NaN, `${what}: not a Uint8Array`);
+/** `value` if it is bytes, and of them as many as `length` says. */
+export function bytesArgument(what: string, value: Uint8Array, length?: number): Uint8Array {
+  if (!isTyped(value, "Uint8Array")) throw new CodecError(what, Number.NaN, Number.NaN, `${what}: not a Uint8Array`);
+  if (length !== undefined && value.length !== length) throw new CodecError(what, value.length, length);
+  return value;
 }
 
 export function seedsArgument(what: string, value: Uint32Array): Uint32Array {

@@ -1,38 +1,77 @@
 /**
- * The coders over the module's flat exports. Arguments are copied through the staging area, long ones
- * in several calls of whole symbols. The core checks ranges; what is checked here is what must hold before copying.
+ * The coders over the module's flat exports. Arguments are copied through the staging area, long ones in several calls
+ * of whole symbols. Checked here is what has to be known before copying: types, lengths, and the range of what takes
+ * several calls, which is done as a whole or not at all. The core checks the rest.
  */
 import { CodecError, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "@tributary/protocol";
-import { bytesArgument, exactly, range, seedsArgument, u32, U32_MAX } from "./check";
+import { bytesArgument, range, seedsArgument, u32, U32_MAX } from "./check";
 import { Handle, STAGE_BYTES, type ModuleMemory } from "./memory";
 
 /** Seeds to a call: as many as the core codes in one pass; they and their bytes fit into the staging areas. */
 const SEEDS_PER_CALL = 16;
 
-/** The exports of an encoder of either kind. */
-interface EncoderExports {
-  setSymbols(encoder: number, firstIndex: number, bytes: number, byteCount: number): number;
-  encodeSeeds(encoder: number, seeds: number, seedCount: number, out: number, outBytes: number): number;
-}
+/** What all coders have in common: a shape, and an object in the module. */
+abstract class Coder {
+  protected readonly handle: Handle;
+  /** Symbols that the staging area holds. */
+  protected readonly stagedSymbols: number;
 
-/** What encoders of generations and of blocks have in common. */
-abstract class SymbolEncoder {
   protected constructor(
     protected readonly memory: ModuleMemory,
     readonly symbolCount: number,
     readonly symbolBytes: number,
-    protected readonly handle: Handle,
+    create: (symbolCount: number, symbolBytes: number) => number,
+    destroy: (address: number) => void,
+  ) {
+    this.handle = new Handle(memory, create(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes)), destroy);
+    this.stagedSymbols = Math.floor(STAGE_BYTES / symbolBytes);
+  }
+
+  free(): void {
+    this.handle.free();
+  }
+
+  /** A symbol in the staging area. */
+  protected payloadIn(payload: Uint8Array): number {
+    return this.memory.stageIn(bytesArgument("payload", payload, this.symbolBytes));
+  }
+
+  /** A coefficient vector in the staging area. */
+  protected vectorIn(coefficients: Uint8Array): number {
+    return this.memory.vectorIn(bytesArgument("coefficients", coefficients, this.symbolCount));
+  }
+
+  protected outArgument(what: string, out: Uint8Array, symbols: number): Uint8Array {
+    return bytesArgument(what, out, symbols * this.symbolBytes);
+  }
+}
+
+/** The exports of an encoder of either kind. */
+interface EncoderExports {
+  create(symbolCount: number, symbolBytes: number): number;
+  destroy(encoder: number): void;
+  setSymbols(encoder: number, firstIndex: number, bytes: number, byteCount: number): number;
+  encodeSeeds(encoder: number, seeds: number, seedCount: number, out: number): number;
+}
+
+/** What encoders of generations and of blocks have in common. */
+abstract class SymbolEncoder extends Coder {
+  protected constructor(
+    memory: ModuleMemory,
+    symbolCount: number,
+    symbolBytes: number,
     private readonly exports: EncoderExports,
-  ) {}
+  ) {
+    super(memory, symbolCount, symbolBytes, exports.create, exports.destroy);
+  }
 
   setSymbols(firstIndex: number, bytes: Uint8Array): void {
     const encoder = this.handle.get();
     range("firstIndex", u32("firstIndex", firstIndex), 0, this.symbolCount - 1);
     const total = bytesArgument("bytes", bytes).length;
     range("bytes", total, 1, (this.symbolCount - firstIndex) * this.symbolBytes);
-    const symbolsPerCall = Math.floor(STAGE_BYTES / this.symbolBytes);
-    const bytesPerCall = symbolsPerCall * this.symbolBytes;
-    for (let start = 0, index = firstIndex; start < total; start += bytesPerCall, index += symbolsPerCall) {
+    const bytesPerCall = this.stagedSymbols * this.symbolBytes;
+    for (let start = 0, index = firstIndex; start < total; start += bytesPerCall, index += this.stagedSymbols) {
       const part = bytes.subarray(start, start + bytesPerCall);
       this.memory.checked(this.exports.setSymbols(encoder, index, this.memory.stageIn(part), part.length));
     }
@@ -40,32 +79,24 @@ abstract class SymbolEncoder {
 
   encodeSeeds(seeds: Uint32Array, out: Uint8Array): void {
     const encoder = this.handle.get();
+    const { memory, symbolBytes } = this;
     range("seeds", seedsArgument("seeds", seeds).length, 1, U32_MAX);
-    exactly("out", bytesArgument("out", out).length, seeds.length * this.symbolBytes);
-    const perCall = Math.min(SEEDS_PER_CALL, Math.floor(STAGE_BYTES / this.symbolBytes));
+    this.outArgument("out", out, seeds.length);
+    const perCall = Math.min(SEEDS_PER_CALL, this.stagedSymbols);
     for (let first = 0; first < seeds.length; first += perCall) {
       const part = seeds.subarray(first, first + perCall);
-      this.encodeSome(encoder, part, out.subarray(first * this.symbolBytes, (first + part.length) * this.symbolBytes));
+      memory.checked(this.exports.encodeSeeds(encoder, memory.seedsIn(part), part.length, memory.stage));
+      memory.copyOut(memory.stage, out, first * symbolBytes, part.length * symbolBytes);
     }
-  }
-
-  private encodeSome(encoder: number, seeds: Uint32Array, out: Uint8Array): void {
-    const { memory } = this;
-    new Uint32Array(memory.module.memory.buffer, memory.vector, seeds.length).set(seeds);
-    memory.checked(this.exports.encodeSeeds(encoder, memory.vector, seeds.length, memory.stage, out.length));
-    memory.copyOut(memory.stage, out);
-  }
-
-  free(): void {
-    this.handle.free();
   }
 }
 
 export class WasmEncoder extends SymbolEncoder implements Encoder {
   constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
     const { module } = memory;
-    const address = module.encoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
-    super(memory, symbolCount, symbolBytes, new Handle(memory, address, module.encoderFree), {
+    super(memory, symbolCount, symbolBytes, {
+      create: module.encoderNew,
+      destroy: module.encoderFree,
       setSymbols: module.encoderSetSymbols,
       encodeSeeds: module.encoderEncodeSeeds,
     });
@@ -74,87 +105,87 @@ export class WasmEncoder extends SymbolEncoder implements Encoder {
   encodeVector(coefficients: Uint8Array, out: Uint8Array): void {
     const encoder = this.handle.get();
     const { memory } = this;
-    exactly("coefficients", bytesArgument("coefficients", coefficients).length, this.symbolCount);
-    exactly("out", bytesArgument("out", out).length, this.symbolBytes);
-    const vector = memory.vectorIn(coefficients);
-    memory.checked(memory.module.encoderEncodeVector(encoder, vector, coefficients.length, memory.stage, out.length));
-    memory.copyOut(memory.stage, out);
+    const vector = this.vectorIn(coefficients);
+    this.outArgument("out", out, 1);
+    memory.checked(memory.module.encoderEncodeVector(encoder, vector, memory.stage));
+    memory.copyOut(memory.stage, out, 0, out.length);
   }
 }
 
 export class WasmRepairEncoder extends SymbolEncoder implements RepairEncoder {
   constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
     const { module } = memory;
-    const address = module.repairEncoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
-    super(memory, symbolCount, symbolBytes, new Handle(memory, address, module.repairEncoderFree), {
+    super(memory, symbolCount, symbolBytes, {
+      create: module.repairEncoderNew,
+      destroy: module.repairEncoderFree,
       setSymbols: module.repairEncoderSetSymbols,
       encodeSeeds: module.repairEncoderEncodeSeeds,
     });
   }
 }
 
-/** The exports that take symbols in: a decoder's or a recoder's. */
-interface CollectorExports {
-  rank(coder: number): number;
-  addSystematic(coder: number, index: number, payload: number, payloadBytes: number): number;
-  addSeeded(coder: number, seed: number, payload: number, payloadBytes: number): number;
-  addVector(coder: number, coefficients: number, coefficientCount: number, payload: number, payloadBytes: number): number;
-}
-
 /** What decoder and recoder have in common: they take symbols in and count degrees of freedom. */
-abstract class Collector {
-  protected constructor(
-    protected readonly memory: ModuleMemory,
-    readonly symbolCount: number,
-    readonly symbolBytes: number,
-    protected readonly handle: Handle,
-    private readonly exports: CollectorExports,
-  ) {}
-
-  get rank(): number {
-    return this.exports.rank(this.handle.get());
-  }
+abstract class Collector extends Coder {
+  abstract readonly rank: number;
 
   addSystematic(index: number, payload: Uint8Array): boolean {
+    const { memory } = this;
     const coder = this.handle.get();
-    range("index", u32("index", index), 0, this.symbolCount - 1);
-    return this.memory.checked(this.exports.addSystematic(coder, index, this.payloadIn(payload), this.symbolBytes)) === 1;
+    return memory.checked(memory.module.collectorAddSystematic(coder, u32("index", index), this.payloadIn(payload))) === 1;
   }
 
   addSeeded(seed: number, payload: Uint8Array): boolean {
+    const { memory } = this;
     const coder = this.handle.get();
-    u32("seed", seed);
-    return this.memory.checked(this.exports.addSeeded(coder, seed, this.payloadIn(payload), this.symbolBytes)) === 1;
+    return memory.checked(memory.module.collectorAddSeeded(coder, u32("seed", seed), this.payloadIn(payload))) === 1;
   }
 
   addVector(coefficients: Uint8Array, payload: Uint8Array): boolean {
+    const { memory } = this;
     const coder = this.handle.get();
-    exactly("coefficients", bytesArgument("coefficients", coefficients).length, this.symbolCount);
-    const stage = this.payloadIn(payload);
-    const vector = this.memory.vectorIn(coefficients);
-    return this.memory.checked(this.exports.addVector(coder, vector, this.symbolCount, stage, this.symbolBytes)) === 1;
+    return memory.checked(memory.module.collectorAddVector(coder, this.vectorIn(coefficients), this.payloadIn(payload))) === 1;
   }
+}
 
-  free(): void {
-    this.handle.free();
+/** A decoder of either kind, as reading sees it. */
+interface Readable {
+  readonly symbolCount: number;
+  readonly symbolBytes: number;
+  isDecoded(index: number): boolean;
+}
+
+/**
+ * Symbols into `out`, as many to a call as the staging area holds; `some` is the export that puts them there. When one
+ * call is not enough, all symbols are asked for first: that one is not decoded must show before `out` is touched.
+ */
+function readSymbols(
+  memory: ModuleMemory,
+  decoder: Readable,
+  { firstIndex, count, out, heldCount }: { firstIndex: number; count: number; out: Uint8Array; heldCount: number },
+  some: (firstIndex: number, count: number) => number,
+): void {
+  const { symbolCount, symbolBytes } = decoder;
+  range("firstIndex", u32("firstIndex", firstIndex), 0, symbolCount - 1);
+  range("count", u32("count", count), 1, symbolCount - firstIndex);
+  bytesArgument("out", out, count * symbolBytes);
+  const perCall = Math.floor(STAGE_BYTES / symbolBytes);
+  for (let index = firstIndex; count > perCall && index < firstIndex + count; index++) {
+    if (!decoder.isDecoded(index)) throw new CodecError("notDecoded", index, heldCount);
   }
-
-  private payloadIn(payload: Uint8Array): number {
-    exactly("payload", bytesArgument("payload", payload).length, this.symbolBytes);
-    return this.memory.stageIn(payload);
+  for (let done = 0; done < count; done += perCall) {
+    const part = Math.min(perCall, count - done);
+    memory.checked(some(firstIndex + done, part));
+    memory.copyOut(memory.stage, out, done * symbolBytes, part * symbolBytes);
   }
 }
 
 export class WasmDecoder extends Collector implements Decoder {
   constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
-    const { module } = memory;
-    const address = module.decoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
-    super(memory, symbolCount, symbolBytes, new Handle(memory, address, module.decoderFree), {
-      rank: module.decoderRank,
-      addSystematic: module.decoderAddSystematic,
-      addSeeded: module.decoderAddSeeded,
-      addVector: module.decoderAddVector,
-    });
+    super(memory, symbolCount, symbolBytes, memory.module.decoderNew, memory.module.decoderFree);
+  }
+
+  get rank(): number {
+    return this.memory.module.decoderRank(this.handle.get());
   }
 
   isDecoded(index: number): boolean {
@@ -163,64 +194,35 @@ export class WasmDecoder extends Collector implements Decoder {
   }
 
   read(firstIndex: number, count: number, out: Uint8Array): void {
+    const { memory, rank } = this;
     const decoder = this.handle.get();
-    const { memory, symbolBytes } = this;
-    range("firstIndex", u32("firstIndex", firstIndex), 0, this.symbolCount - 1);
-    range("count", u32("count", count), 1, this.symbolCount - firstIndex);
-    exactly("out", bytesArgument("out", out).length, count * symbolBytes);
-    // All or nothing: reading computes what is missing, so what is determined is asked first.
-    for (let index = firstIndex; index < firstIndex + count; index++) {
-      if (memory.module.decoderIsDecoded(decoder, index) !== 1) throw new CodecError("notDecoded", index, this.rank);
-    }
-    for (let i = 0; i < count; i++) {
-      const address = memory.module.decoderSymbol(decoder, firstIndex + i);
-      memory.copyOut(address, out.subarray(i * symbolBytes, (i + 1) * symbolBytes));
-    }
+    readSymbols(memory, this, { firstIndex, count, out, heldCount: rank }, (first, part) => memory.module.decoderRead(decoder, first, part, memory.stage));
   }
 }
 
 export class WasmRecoder extends Collector implements Recoder {
   constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
-    const { module } = memory;
-    const address = module.recoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
-    super(memory, symbolCount, symbolBytes, new Handle(memory, address, module.recoderFree), {
-      rank: module.recoderRank,
-      addSystematic: module.recoderAddSystematic,
-      addSeeded: module.recoderAddSeeded,
-      addVector: module.recoderAddVector,
-    });
+    super(memory, symbolCount, symbolBytes, memory.module.recoderNew, memory.module.recoderFree);
+  }
+
+  get rank(): number {
+    return this.memory.module.recoderRank(this.handle.get());
   }
 
   recode(seed: number, outCoefficients: Uint8Array, outPayload: Uint8Array): void {
     const recoder = this.handle.get();
     const { memory } = this;
-    u32("seed", seed);
-    range("rank", this.rank, 1, this.symbolCount);
-    exactly("outCoefficients", bytesArgument("outCoefficients", outCoefficients).length, this.symbolCount);
-    exactly("outPayload", bytesArgument("outPayload", outPayload).length, this.symbolBytes);
-    memory.checked(
-      memory.module.recoderRecode(recoder, seed, memory.vector, this.symbolCount, memory.stage, this.symbolBytes),
-    );
-    memory.copyOut(memory.vector, outCoefficients);
-    memory.copyOut(memory.stage, outPayload);
+    bytesArgument("outCoefficients", outCoefficients, this.symbolCount);
+    this.outArgument("outPayload", outPayload, 1);
+    memory.checked(memory.module.recoderRecode(recoder, u32("seed", seed), memory.vector, memory.stage));
+    memory.copyOut(memory.vector, outCoefficients, 0, outCoefficients.length);
+    memory.copyOut(memory.stage, outPayload, 0, outPayload.length);
   }
 }
 
-export class WasmRepairDecoder implements RepairDecoder {
-  readonly symbolCount: number;
-  readonly symbolBytes: number;
-  private readonly handle: Handle;
-
-  constructor(
-    private readonly memory: ModuleMemory,
-    symbolCount: number,
-    symbolBytes: number,
-  ) {
-    const { module } = memory;
-    const address = module.repairDecoderNew(u32("symbolCount", symbolCount), u32("symbolBytes", symbolBytes));
-    this.handle = new Handle(memory, address, module.repairDecoderFree);
-    this.symbolCount = symbolCount;
-    this.symbolBytes = symbolBytes;
+export class WasmRepairDecoder extends Coder implements RepairDecoder {
+  constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number) {
+    super(memory, symbolCount, symbolBytes, memory.module.repairDecoderNew, memory.module.repairDecoderFree);
   }
 
   get missingCount(): number {
@@ -228,17 +230,15 @@ export class WasmRepairDecoder implements RepairDecoder {
   }
 
   addSource(index: number, payload: Uint8Array): boolean {
+    const { memory } = this;
     const decoder = this.handle.get();
-    range("index", u32("index", index), 0, this.symbolCount - 1);
-    const { module } = this.memory;
-    return this.memory.checked(module.repairDecoderAddSource(decoder, index, this.payloadIn(payload), this.symbolBytes)) === 1;
+    return memory.checked(memory.module.repairDecoderAddSource(decoder, u32("index", index), this.payloadIn(payload))) === 1;
   }
 
   addSeeded(seed: number, payload: Uint8Array): boolean {
+    const { memory } = this;
     const decoder = this.handle.get();
-    u32("seed", seed);
-    const { module } = this.memory;
-    return this.memory.checked(module.repairDecoderAddSeeded(decoder, seed, this.payloadIn(payload), this.symbolBytes)) === 1;
+    return memory.checked(memory.module.repairDecoderAddSeeded(decoder, u32("seed", seed), this.payloadIn(payload))) === 1;
   }
 
   isDecoded(index: number): boolean {
@@ -247,27 +247,9 @@ export class WasmRepairDecoder implements RepairDecoder {
   }
 
   read(firstIndex: number, count: number, out: Uint8Array): void {
+    const { memory } = this;
     const decoder = this.handle.get();
-    const { memory, symbolBytes } = this;
-    range("firstIndex", u32("firstIndex", firstIndex), 0, this.symbolCount - 1);
-    range("count", u32("count", count), 1, this.symbolCount - firstIndex);
-    exactly("out", bytesArgument("out", out).length, count * symbolBytes);
-    const known = this.symbolCount - this.missingCount;
-    for (let index = firstIndex; index < firstIndex + count; index++) {
-      if (!this.isDecoded(index)) throw new CodecError("notDecoded", index, known);
-    }
-    for (let i = 0; i < count; i++) {
-      const address = memory.module.repairDecoderSymbol(decoder, firstIndex + i);
-      memory.copyOut(address, out.subarray(i * symbolBytes, (i + 1) * symbolBytes));
-    }
-  }
-
-  free(): void {
-    this.handle.free();
-  }
-
-  private payloadIn(payload: Uint8Array): number {
-    exactly("payload", bytesArgument("payload", payload).length, this.symbolBytes);
-    return this.memory.stageIn(payload);
+    const heldCount = this.symbolCount - this.missingCount;
+    readSymbols(memory, this, { firstIndex, count, out, heldCount }, (first, part) => memory.module.repairDecoderRead(decoder, first, part, memory.stage));
   }
 }

@@ -95,42 +95,6 @@ test("wasm codec: the memory does not grow while what is alive fits into the poo
   expect(memory.module.memory.buffer).toBe(before);
 });
 
-describe.each(MODULES)("repair with module/%s", (name) => {
-  const [symbolCount, symbolBytes] = [700, 61];
-  const source = Uint8Array.from({ length: symbolCount * symbolBytes }, (_, i) => (i * 2654435761) >>> 24);
-  const symbol = (index: number): Uint8Array => source.subarray(index * symbolBytes, (index + 1) * symbolBytes);
-  const missing = [0, 13, 14, 350, 698, 699];
-
-  test("recovers a block of 700 symbols, 6 missing, from coded symbols and a straggler", () => {
-    const codec = loadWasmCodec(name);
-    const [encoder, decoder] = [codec.createRepairEncoder(symbolCount, symbolBytes), codec.createRepairDecoder(symbolCount, symbolBytes)];
-    encoder.setSymbols(0, source);
-    for (let i = 0; i < symbolCount; i++) if (!missing.includes(i)) expect(decoder.addSource(i, symbol(i))).toBe(true);
-    expect(decoder.addSource(1, symbol(1))).toBe(false);
-    expect(decoder.missingCount).toBe(missing.length);
-    const payload = new Uint8Array(symbolBytes);
-    for (let seed = 1; decoder.missingCount > 1; seed++) {
-      encoder.encodeSeeds(Uint32Array.of(seed), payload);
-      decoder.addSeeded(seed, payload);
-    }
-    expect(decoder.isDecoded(14)).toBe(false);
-    expect(() => decoder.read(10, 5, new Uint8Array(5 * symbolBytes))).toThrow(new CodecError("notDecoded", 13, symbolCount - 1));
-    expect(decoder.addSource(14, symbol(14))).toBe(true);
-    const out = new Uint8Array(source.length);
-    decoder.read(0, symbolCount, out);
-    expect(Buffer.compare(out, source)).toBe(0);
-    for (const coder of [encoder, decoder]) coder.free();
-    expect(() => decoder.missingCount).toThrow(CodecError);
-  });
-
-  test("takes coded symbols when 512 are missing, and not when 513 are", () => {
-    const decoder = loadWasmCodec(name).createRepairDecoder(513, 4);
-    expect(() => decoder.addSeeded(1, new Uint8Array(4))).toThrow(new CodecError("missing", 513, 512));
-    decoder.addSource(7, new Uint8Array(4));
-    expect(decoder.addSeeded(1, new Uint8Array(4))).toBe(true);
-  });
-});
-
 test("wasm codec: bytes that are no module are refused", () => {
   expect(() => instantiateCodec(Uint8Array.of(1, 2, 3))).toThrow(WebAssembly.CompileError);
 });

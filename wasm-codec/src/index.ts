@@ -37,7 +37,7 @@ export function chooseWasmModule(): WasmModuleName {
  * objects alive together, grows when they need more, and never shrinks: with a pool that is large enough nothing grows
  * during a download. Throws WebAssembly.CompileError when the bytes are no module that this runtime can run.
  */
-export function instantiateCodec(bytes: BufferSource, poolBytes = POOL_BYTES): Required<Codec> {
+export function instantiateCodec(bytes: BufferSource, poolBytes = POOL_BYTES): Codec {
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {});
   const memory = new ModuleMemory(instance.exports as unknown as CodecModule, poolBytes);
   const { module } = memory;

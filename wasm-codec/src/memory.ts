@@ -34,9 +34,12 @@ export class ModuleMemory {
     this.view = new Uint8Array(module.memory.buffer);
   }
 
-  /** All of the memory. To be taken anew after each call into the module, which may have grown it. */
+  /**
+   * All of the memory. To be taken anew after each call into the module, which may have grown it: that leaves views
+   * without a length, which is quicker to see than whether `memory.buffer` is another one.
+   */
   bytes(): Uint8Array {
-    if (this.view.buffer !== this.module.memory.buffer) this.view = new Uint8Array(this.module.memory.buffer);
+    if (this.view.length === 0) this.view = new Uint8Array(this.module.memory.buffer);
     return this.view;
   }
 
@@ -52,8 +55,15 @@ export class ModuleMemory {
     return this.vector;
   }
 
-  copyOut(address: number, out: Uint8Array): void {
-    out.set(this.bytes().subarray(address, address + out.length));
+  /** Copies seeds to the vector stage and says where they are. */
+  seedsIn(seeds: Uint32Array): number {
+    new Uint32Array(this.module.memory.buffer, this.vector, seeds.length).set(seeds);
+    return this.vector;
+  }
+
+  /** Copies `byteCount` bytes at `address` into `out` from `offset` on. */
+  copyOut(address: number, out: Uint8Array, offset: number, byteCount: number): void {
+    out.set(this.bytes().subarray(address, address + byteCount), offset);
   }
 
   text(address: number): string {

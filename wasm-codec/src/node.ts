@@ -10,6 +10,6 @@ export function wasmModulePath(name: WasmModuleName): string {
 }
 
 /** A codec from the module of that name, by default the one that suits this runtime. */
-export function loadWasmCodec(name: WasmModuleName = chooseWasmModule()): Required<Codec> {
+export function loadWasmCodec(name: WasmModuleName = chooseWasmModule()): Codec {
   return instantiateCodec(readFileSync(wasmModulePath(name)));
 }

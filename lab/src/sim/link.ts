@@ -59,6 +59,8 @@ export interface LinkOptions {
   queueBytes?: number;
   /** From `atMs` on the serializer takes packets at another rate. */
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
+  /** From then on nothing is lost, late or repeated by chance. */
+  healMs?: number;
 }
 
 export interface LinkPlace {
@@ -146,7 +148,7 @@ export class Link {
     const { repeat } = this.options;
     const { pool, random } = this.place;
     if (this.isLost() || this.down) return this.discard(slot, LOST);
-    if (repeat !== undefined && random.unit() < repeat) {
+    if (repeat !== undefined && !this.healed && random.unit() < repeat) {
       this.travel(pool.take(pool.message[slot], pool.bytes[slot]!, pool.tag[slot], pool.mark[slot]));
     }
     this.travel(slot);
@@ -156,14 +158,20 @@ export class Link {
     const { delayMs, jitterMs = 0, reorder } = this.options;
     const { events, random } = this.place;
     let atMs = events.nowMs + delayMs;
+    if (this.healed) return events.schedule(atMs, this.onArrival, slot);
     if (jitterMs > 0) atMs += random.unit() * jitterMs;
     if (reorder && random.unit() < reorder.share) atMs += reorder.extraMs;
     events.schedule(atMs, this.onArrival, slot);
   }
 
+  private get healed(): boolean {
+    return this.place.events.nowMs >= (this.options.healMs ?? Infinity);
+  }
+
   private isLost(): boolean {
     const { loss = 0, burst } = this.options;
     const { random } = this.place;
+    if (this.healed) return false;
     if (burst && random.unit() < (this.bad ? burst.leave : burst.enter)) this.bad = !this.bad;
     if (burst && this.bad && random.unit() < burst.loss) return true;
     return loss > 0 && random.unit() < loss;

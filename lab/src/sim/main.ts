@@ -9,11 +9,14 @@ import { loadCodec } from "@tributary/native-codec";
 import { boundMs } from "./bound";
 import { simulateHttp } from "./httpClient";
 import { SCENARIOS } from "./scenarios";
+import { findPlanted, USAGE as PLANTED_USAGE } from "./planted/main";
 import { simulate, speaks } from "./simulate";
+import { swarm, USAGE as SWARM_USAGE } from "./swarm/main";
 import { TRACE_HEADER, traceLine } from "./trace";
 import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
 
 const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--json]
+${[SWARM_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
 ${Object.entries(SCENARIOS).map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`).join("\n")}
 modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
@@ -74,4 +77,9 @@ function print(scenario: string, seed: number, mode: Mode, world: World, outcome
   console.log(`bytes ${outcome.bytesRight ? "right" : "WRONG"}; ${outcome.events} events, hash ${outcome.eventHash}${outcome.failure ? `; failed: ${outcome.failure}` : ""}`);
 }
 
-if (require.main === module) process.exitCode = main(process.argv.slice(2));
+async function run([command, ...rest]: string[]): Promise<number> {
+  if (command === "planted") return findPlanted(rest);
+  return command === "swarm" ? swarm(rest) : main(command === undefined ? [] : [command, ...rest]);
+}
+
+if (require.main === module) void run(process.argv.slice(2)).then((status) => (process.exitCode = status));

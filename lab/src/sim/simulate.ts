@@ -45,7 +45,7 @@ export function speaks(mode: string, codec: Codec): boolean {
 let content = new Uint8Array(0);
 
 /** The same random bytes for every run, never zero for long. */
-function contentOf(bytes: number): Uint8Array {
+export function contentOf(bytes: number): Uint8Array {
   if (content.length < bytes) {
     const random = new Random(4);
     content = Uint8Array.from({ length: Math.max(bytes, 2_000_000) }, () => random.u32() >>> 24);
@@ -262,12 +262,15 @@ class Simulation implements NetworkUser {
   }
 }
 
-function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
+export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
   return {
     totalBytes: original.length,
     get availableBytes() {
       return available();
     },
-    view: (start, end) => original.subarray(start, end),
+    view(start, end) {
+      if (end > available()) throw new RangeError(`Bytes that are not there yet: got ${end}, limit ${available()}.`);
+      return original.subarray(start, end);
+    },
   };
 }

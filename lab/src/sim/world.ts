@@ -25,6 +25,8 @@ export interface ProxyLink {
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
   /** Nothing goes in or out meanwhile; a proxy that crashed comes back knowing nothing. */
   outages?: readonly { fromMs: number; toMs: number; crash?: boolean }[];
+  /** From then on nothing is lost, late or repeated by chance, either way. */
+  healMs?: number;
   /** Client to proxy; unlimited without it. */
   upBytesPerSec?: number;
   /** What the proxy's clock shows at time 0. */

@@ -221,11 +221,15 @@ class Encoder {
 
  private:
   void encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const;
+  bool turnsAround() const;
 
   const Engine* engine_ = nullptr;
   uint32_t symbolCount_ = 0;
   uint32_t symbolBytes_ = 0;
   detail::Rows sources_;
+  const uint8_t* sourceRows_[kSymbolCountMax] = {};
+  /** The way the next pass over the sources goes: engine.h. */
+  mutable bool fromEnd_ = false;
 };
 
 /**

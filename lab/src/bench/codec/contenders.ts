@@ -153,7 +153,7 @@ function addCoded(decoder: RepairDecoder, payloads: readonly Uint8Array[], missi
 
 /** A block of which `outputs` symbols are missing, evenly spread. Seconds on arrival, and from the last packet to all bytes. */
 function repairLap(codec: Codec, { g, symbolBytes, outputs }: Shape): () => { arrival: number; repair: number } {
-  const [encoder, source] = [codec.createRepairEncoder!(g, symbolBytes), pseudoRandomBytes(g * symbolBytes)];
+  const [encoder, source] = [codec.createRepairEncoder(g, symbolBytes), pseudoRandomBytes(g * symbolBytes)];
   encoder.setSymbols(0, source);
   const coded = new Uint8Array((outputs + 4) * symbolBytes);
   encoder.encodeSeeds(Uint32Array.from({ length: outputs + 4 }, (_, index) => index + 1), coded);
@@ -164,7 +164,7 @@ function repairLap(codec: Codec, { g, symbolBytes, outputs }: Shape): () => { ar
   const out = new Uint8Array(source.length);
   return () => {
     const firstMs = nowMs();
-    const decoder = codec.createRepairDecoder!(g, symbolBytes);
+    const decoder = codec.createRepairDecoder(g, symbolBytes);
     for (const index of known) decoder.addSource(index, source.subarray(index * symbolBytes, (index + 1) * symbolBytes));
     const next = addCoded(decoder, payloads, 1, 0);
     const lastMs = nowMs();
@@ -214,7 +214,7 @@ export class Contenders {
     const codec = this.codecs.get(path);
     if (!codec) return `absent no engine ${path} here`;
     const prepare = this.overrides[request] ?? REQUESTS[request];
-    if (!prepare || (request.startsWith("repair") && !codec.createRepairDecoder)) return `absent ${codec.engine} has no ${request}`;
+    if (!prepare) return `absent ${codec.engine} has no ${request}`;
     const key = words.slice(0, -1).join(" ");
     const measurement = this.prepared.get(key) ?? prepare(codec, { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) });
     this.prepared.set(key, measurement);

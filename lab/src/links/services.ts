@@ -1,0 +1,72 @@
+/**
+ * The product's services in the hosts of a scenario: sample origin in `origin`, Origo in `origo`, a proxy in each `proxy`.
+ * Their built programs, configured as on any machine; rates are the links' matter.
+ */
+import { randomBytes } from "node:crypto";
+import { devNull } from "node:os";
+import path from "node:path";
+import { DEFAULT_PORTS, repoRoot } from "../fleet";
+import { startService } from "../services";
+import type { Service } from "../services";
+import { LinksError } from "./core";
+import type { Links } from "./links";
+
+export interface LinkServices {
+  readonly origin: Service;
+  readonly origo: Service;
+  readonly proxies: readonly Service[];
+  /** ORIGIN_URL, ORIGO_URL, PROXY_URLS (with commas). */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const REGISTER_MS_MAX = 15_000;
+
+/** Waits in Origo's own host until as many proxies as wanted have registered. */
+const WAIT_FOR_PROXIES = `
+  const [url, wanted, msMax] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])];
+  const endsAt = Date.now() + msMax;
+  (async () => {
+    for (let seen = 0; ; ) {
+      seen = (await (await fetch(url + "/v1/fleet")).json()).proxies.length;
+      if (seen >= wanted) return;
+      if (Date.now() > endsAt) { console.error(seen + " of " + wanted + " proxies registered with Origo in " + msMax / 1000 + " s"); process.exit(1); }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  })();`;
+
+export async function startLinkServices(links: Links, logFolder: string | null): Promise<LinkServices> {
+  const launch = (host: string, script: string, port: number, env: Record<string, string>): Promise<Service> =>
+    startService({
+      name: host,
+      script: path.join(repoRoot, script),
+      env: { HOST: links.address(host), PORT: String(port), ...env },
+      logFile: logFolder === null ? devNull : path.join(logFolder, `${host}.log`),
+      through: links.words(host),
+    });
+  const secret = randomBytes(24).toString("hex");
+  const origin = await launch("origin", "lab/dist/sample/main.js", DEFAULT_PORTS.sample, {});
+  // /dev/shm is the namespaces' own: the records go when they go.
+  const origo = await launch("origo", "origo/dist/main.js", DEFAULT_PORTS.origo, { ORIGO_SECRET: secret, DATA_DIR: "/dev/shm" });
+  const common = {
+    ORIGO_URL: origo.url,
+    ORIGO_SECRET: secret,
+    RATE_BYTES_PER_SEC: "0",
+    ALLOW_HOSTS: new URL(origin.url).host,
+    ALLOW_PRIVATE_HOSTS: new URL(origin.url).host,
+  };
+  const names = links.scenario.hosts.map(({ name }) => name).filter((name) => /^proxy\d*$/.test(name));
+  const proxies = await Promise.all(
+    names.map((name) => launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, { ...common, PROXY_NAME: name, UDP_PORT: String(DEFAULT_PORTS.proxy) })),
+  );
+  await registered(links, origo.url, proxies.length);
+  const env = { ORIGIN_URL: origin.url, ORIGO_URL: origo.url, PROXY_URLS: proxies.map(({ url }) => url).join(",") };
+  return { origin, origo, proxies, env };
+}
+
+async function registered(links: Links, origoUrl: string, count: number): Promise<void> {
+  const waiter = links.run("origo", [process.execPath, "-e", WAIT_FOR_PROXIES, origoUrl, String(count), String(REGISTER_MS_MAX)], { stdio: ["ignore", "ignore", "pipe"] });
+  let complaint = "";
+  waiter.stderr!.on("data", (text: Buffer) => (complaint += text.toString()));
+  const code = await new Promise((resolve) => waiter.once("close", resolve));
+  if (code !== 0) throw new LinksError(complaint.trim() || "the proxies did not register with Origo");
+}

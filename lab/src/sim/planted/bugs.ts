@@ -1,0 +1,176 @@
+/**
+ * Bugs to be planted into the protocol's source, to prove that the swarm finds such: a text that stands exactly once in the
+ * file, what to put in its place, and the seed whose run finds it. Data only. `npm run sim -- planted --search` finds seeds.
+ */
+export interface PlantedBug {
+  name: string;
+  /** In protocol/src. */
+  file: string;
+  find: string;
+  replace: string;
+  seed: number;
+}
+
+export const PLANTED: readonly PlantedBug[] = [
+  {
+    name: "symbol index not checked against the generation",
+    file: "assembly.ts",
+    find: 'if (coding.kind === "systematic") return coding.symbolIndex < symbolCount;',
+    replace: 'if (coding.kind === "systematic") return true;',
+    seed: 0,
+  },
+  {
+    name: "payload of any length accepted",
+    file: "assembly.ts",
+    find: " || payloadBytes !== geometry.symbolBytes",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "digest not checked",
+    file: "assembly.ts",
+    find: "sameBytes(trusted.hash(bytes), trusted.digests[index]!)",
+    replace: "trusted.hash(bytes).length > 0",
+    seed: 0,
+  },
+  {
+    name: "plan not compared with the trusted head",
+    file: "receiver.ts",
+    find: "this.trusted?.head ?? this.head",
+    replace: "this.head",
+    seed: 0,
+  },
+  {
+    name: "bytes handed on twice",
+    file: "receiver.ts",
+    find: 'this.events.push({ kind: "bytes", ...next });',
+    replace: 'this.events.push({ kind: "bytes", ...next }, { kind: "bytes", ...next });',
+    seed: 0,
+  },
+  {
+    name: "one byte of padding handed on at the end",
+    file: "geometry.ts",
+    find: "Math.min(geometry.totalBytes - start,",
+    replace: "Math.min(geometry.totalBytes - start + 1,",
+    seed: 0,
+  },
+  {
+    name: "last generation taken for a whole one",
+    file: "geometry.ts",
+    find: "return Math.min(geometry.generationSize, geometry.symbolCount - index * geometry.generationSize);",
+    replace: "return geometry.symbolCount > index * geometry.generationSize ? geometry.generationSize : 0;",
+    seed: 0,
+  },
+  {
+    name: "generation solved one symbol too early",
+    file: "verification.ts",
+    find: "if (solver.rank === this.options.symbolCount) this.solved(solver, proxyIndex);",
+    replace: "if (solver.rank >= this.options.symbolCount - 1) this.solved(solver, proxyIndex);",
+    seed: 0,
+  },
+  {
+    name: "missing rank counted one too low",
+    file: "assembly.ts",
+    find: "0 : symbolsIn(this.geometry, index) - this.degrees[index]!;",
+    replace: "0 : Math.max(0, symbolsIn(this.geometry, index) - this.degrees[index]! - 1);",
+    seed: 0,
+  },
+  {
+    name: "the truthful blamed",
+    file: "verification.ts",
+    find: "if (!sameBytes(expected, payload)) this.liars.add(proxyIndex);",
+    replace: "if (sameBytes(expected, payload)) this.liars.add(proxyIndex);",
+    seed: 0,
+  },
+  {
+    name: "a dispute not told to the senders",
+    file: "assembly.ts",
+    find: "this.epoch += generation.takenBack;",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "liar found, its packets kept",
+    file: "verification.ts",
+    find: "this.packets = kept;",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "encoder of the settlement leaked",
+    file: "verification.ts",
+    find: "    encoder.free();",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "encoders of a finished sender leaked",
+    file: "sender.ts",
+    find: "    this.free();",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "timer of the final feedback lost",
+    file: "receiver.ts",
+    find: "if (proxy.final) at = Math.min(at, proxy.final.dueMs);",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "final feedback repeated without limit",
+    file: "receiver.ts",
+    find: "final.tries === TIMING.finalTries",
+    replace: "final.tries === Infinity",
+    seed: 0,
+  },
+  {
+    name: "sender waits for ever for its client",
+    file: "sender.ts",
+    find: "if (nowMs - this.lastHeardMs >= TIMING.clientSilenceMs) {",
+    replace: "if (nowMs - this.lastHeardMs === Infinity) {",
+    seed: 0,
+  },
+  {
+    name: "lost proxy not welcome again",
+    file: "receiver.ts",
+    find: 'proxy.lost = proxy.stats.state !== "failed";',
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "lost session goes unnoticed",
+    file: "receiver.ts",
+    find: 'this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);',
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "early data dropped without being counted",
+    file: "receiver.ts",
+    find: 'proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "late"));',
+    replace: "proxy.early.length = 0;",
+    seed: 0,
+  },
+  {
+    name: "grant sequence used again",
+    file: "path.ts",
+    find: "return this.grantSequence++;",
+    replace: "return this.grantSequence;",
+    seed: 0,
+  },
+  {
+    name: "generation sent before its bytes are there",
+    file: "grants.ts",
+    find: "if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;",
+    replace: "",
+    seed: 0,
+  },
+  {
+    name: "lost symbol not sent again",
+    file: "schedule.ts",
+    find: "if (!this.received[symbol]) this.insert(symbol);",
+    replace: "",
+    seed: 0,
+  },
+];

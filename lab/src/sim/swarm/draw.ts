@@ -1,0 +1,146 @@
+/**
+ * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded, and
+ * when faults heal. Data only. Faults end at `healMs`; malice never does.
+ */
+import { LIMITS, type ByteRange, type MutpMode } from "@tributary/protocol";
+import { Random } from "../random";
+import type { ProxyLink } from "../world";
+
+export const MALICE = [
+  "pollute", "pollute-rarely", "mislabel", "lie-length", "lie-etag", "lie-status", "jump", "useless", "replay", "noise",
+  "wild", "wrong-id", "mute", "reject", "end", "no-plan",
+] as const;
+export type Malice = (typeof MALICE)[number];
+
+export interface ProxyDraw {
+  link: ProxyLink;
+  /** Empty for an honest proxy. */
+  malice: Malice[];
+  /** Its session comes up then. */
+  readyMs: number;
+  /** A crash is seen at the client this much later, its new session after the crash is over likewise. */
+  noticeMs: number;
+  /** Share of messages, either way, that become unreadable until faults heal. */
+  corruption: number;
+  /** The origin fails at this proxy then. */
+  originFailsMs: number;
+}
+
+export interface SwarmDraw {
+  seed: number;
+  mode: MutpMode;
+  chunkBytes: number;
+  range: ByteRange | undefined;
+  symbolBytes: number;
+  generationSize: number;
+  windowPackets: number;
+  proxies: ProxyDraw[];
+  abortMs: number;
+  healMs: number;
+  /** A client that sends anything at all plagues a proxy. */
+  rogueClient: boolean;
+}
+
+/** Symbols of a chunk are kept below this: a run is to last milliseconds. */
+const SYMBOLS_MAX = 6000;
+
+class Dice extends Random {
+  chance(share: number): boolean {
+    return this.unit() < share;
+  }
+  between(low: number, high: number): number {
+    return low + this.unit() * (high - low);
+  }
+  integer(low: number, high: number): number {
+    return Math.floor(this.between(low, high + 1));
+  }
+  /** Every magnitude is as likely. */
+  magnitude(low: number, high: number): number {
+    return Math.exp(this.between(Math.log(low), Math.log(high)));
+  }
+  of<T>(choices: readonly T[]): T {
+    return choices[this.integer(0, choices.length - 1)]!;
+  }
+}
+
+export function draw(seed: number): SwarmDraw {
+  const dice = new Dice(seed, 0, 1);
+  const mode = dice.of<MutpMode>(["coded", "coded", "coded-mutp", "uncoded-mutp"]);
+  const symbolBytes = dice.chance(0.5) ? LIMITS.symbolBytesDefault : dice.integer(LIMITS.symbolBytesMin, LIMITS.symbolBytesMax);
+  const generationSize = dice.chance(0.5) ? (mode === "coded" ? 64 : 24) : dice.integer(1, LIMITS.generationSizeMax);
+  const chunkBytes = drawBytes(dice, symbolBytes, generationSize);
+  const start = dice.integer(0, 1_000_000);
+  const healMs = dice.magnitude(20, 8000);
+  const count = dice.integer(1, 8);
+  const hostile = count > 1 && dice.chance(0.5) ? dice.integer(1, count - 1) : 0;
+  const kinds = FAULTS.filter(() => dice.chance(0.3));
+  const proxies = Array.from({ length: count }, (_, index) => drawProxy(dice, index < hostile, healMs, kinds));
+  return {
+    seed, mode, chunkBytes, symbolBytes, generationSize, healMs,
+    range: chunkBytes > 0 && dice.chance(0.3) ? { start, end: start + chunkBytes - 1 } : undefined,
+    windowPackets: dice.chance(0.5) ? 240 : dice.integer(generationSize, 1000),
+    proxies: shuffled(dice, proxies),
+    abortMs: dice.chance(0.15) ? dice.magnitude(0.1, 3000) : Infinity,
+    rogueClient: dice.chance(0.2),
+  };
+}
+
+/** Sizes around the edges of symbols and generations are as likely as others. */
+function drawBytes(dice: Dice, symbolBytes: number, generationSize: number): number {
+  const most = Math.min(3_000_000, SYMBOLS_MAX * symbolBytes);
+  if (dice.chance(0.03)) return 0;
+  if (dice.chance(0.3)) return Math.min(most, Math.max(0, dice.integer(1, 6) * symbolBytes * (dice.chance(0.5) ? generationSize : 1) + dice.integer(-1, 1)));
+  return Math.floor(dice.magnitude(1, most));
+}
+
+const FAULTS = ["loss", "burst", "feedbackLoss", "repeat", "reorder", "jitter", "clog", "partition", "crash", "corruption", "late", "origin", "originFails"] as const;
+type Fault = (typeof FAULTS)[number];
+
+function drawProxy(dice: Dice, hostile: boolean, healMs: number, kinds: readonly Fault[]): ProxyDraw {
+  const has = (fault: Fault) => kinds.includes(fault) && dice.chance(0.6);
+  const bytesPerSec = dice.magnitude(40_000, 4_000_000);
+  const link: ProxyLink = { bytesPerSec, rttMs: dice.magnitude(1, 400), healMs };
+  if (dice.chance(0.5)) link.clockOffsetMs = dice.between(-1e9, 1e9);
+  if (has("loss")) link.loss = dice.between(0, 0.3);
+  if (has("burst")) link.burst = { enter: dice.between(0, 0.05), leave: dice.between(0.05, 0.5), loss: dice.between(0.3, 1) };
+  if (has("feedbackLoss")) link.feedbackLoss = dice.between(0, 0.6);
+  if (has("repeat")) link.repeat = dice.between(0, 0.3);
+  if (has("reorder")) link.reorder = { share: dice.between(0, 0.3), extraMs: dice.magnitude(1, 300) };
+  if (has("jitter")) link.jitterMs = dice.magnitude(1, 100);
+  if (has("clog")) link.rateChanges = drawClog(dice, bytesPerSec, healMs);
+  link.outages = [...(has("partition") ? [drawOutage(dice, healMs, false)] : []), ...(has("crash") ? [drawOutage(dice, healMs, true)] : [])];
+  if (link.outages.length === 2) link.outages = apart(link.outages);
+  if (has("origin")) link.origin = { bytesPerSec: dice.magnitude(50_000, 5_000_000), rttMs: dice.magnitude(1, 1000) };
+  return {
+    link,
+    malice: hostile ? Array.from({ length: dice.integer(1, 3) }, () => dice.of(MALICE)) : [],
+    readyMs: has("late") ? dice.between(0, healMs) : 0,
+    noticeMs: dice.magnitude(1, 2000),
+    corruption: has("corruption") ? dice.between(0, 0.3) : 0,
+    originFailsMs: has("originFails") && dice.chance(0.5) ? dice.magnitude(1, 4000) : Infinity,
+  };
+}
+
+function drawClog(dice: Dice, bytesPerSec: number, healMs: number): { atMs: number; bytesPerSec: number }[] {
+  const fromMs = dice.between(0, healMs);
+  return [{ atMs: fromMs, bytesPerSec: dice.chance(0.5) ? 0 : bytesPerSec / 50 }, { atMs: dice.between(fromMs, healMs), bytesPerSec }];
+}
+
+function drawOutage(dice: Dice, healMs: number, crash: boolean): { fromMs: number; toMs: number; crash: boolean } {
+  const fromMs = dice.between(0, healMs);
+  return { fromMs, toMs: dice.between(fromMs, healMs), crash };
+}
+
+/** Two outages one after the other: each ends before the next begins. */
+function apart(outages: NonNullable<ProxyLink["outages"]>): NonNullable<ProxyLink["outages"]> {
+  const [first, second] = [...outages].sort((a, b) => a.fromMs - b.fromMs);
+  return [{ ...first!, toMs: Math.min(first!.toMs, second!.fromMs) }, second!];
+}
+
+function shuffled<T>(dice: Dice, items: T[]): T[] {
+  for (let i = items.length - 1; i > 0; i--) {
+    const j = dice.integer(0, i);
+    [items[i], items[j]] = [items[j]!, items[i]!];
+  }
+  return items;
+}

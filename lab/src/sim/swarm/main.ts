@@ -1,0 +1,123 @@
+/**
+ * `npm run sim -- swarm`: many runs, each with faults of its own, on all processors; every one must hold what run.ts says.
+ *
+ *   npm run sim -- swarm [--runs 2000] [--seed N]
+ *
+ * Run i has the seed N + i; without --seed N is drawn from the clock and printed. A line for each run that failed, with the
+ * command that repeats it; then a summary. Exit status: 0 all held, 1 some did not, 2 bad option.
+ */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { loadCodec } from "@tributary/native-codec";
+import type { Codec } from "@tributary/protocol";
+import { draw } from "./draw";
+import { runSwarm, type SwarmOutcome } from "./run";
+
+export const USAGE = "usage: npm run sim -- swarm [--runs 2000] [--seed N]";
+const SEED_MAX = 0xffff_ffff;
+/** Runs that a worker does before it reports. */
+const BATCH = 25;
+
+interface Batch {
+  firstSeed: number;
+  runs: number;
+}
+
+export interface Report {
+  ends: Record<SwarmOutcome["end"], number>;
+  excluded: number;
+  events: number;
+  /** The largest share of its bound that a run took to complete. */
+  slowest: number;
+  failures: { seed: number; wrongs: string[] }[];
+}
+
+const noReport = (): Report => ({ ends: { complete: 0, failed: 0, aborted: 0, none: 0 }, excluded: 0, events: 0, slowest: 0, failures: [] });
+
+function work({ firstSeed, runs }: Batch, codec: Codec): Report {
+  const report = noReport();
+  for (let i = 0; i < runs; i++) {
+    const seed = (firstSeed + i) % (SEED_MAX + 1);
+    const outcome = runSwarm(draw(seed), codec);
+    report.ends[outcome.end]++;
+    report.excluded += outcome.excluded;
+    report.events += outcome.events;
+    if (outcome.end === "complete") report.slowest = Math.max(report.slowest, outcome.endMs / outcome.boundMs);
+    if (outcome.wrongs.length > 0) report.failures.push({ seed, wrongs: outcome.wrongs });
+  }
+  return report;
+}
+
+function add(sum: Report, one: Report): void {
+  for (const end of Object.keys(sum.ends) as SwarmOutcome["end"][]) sum.ends[end] += one.ends[end];
+  sum.excluded += one.excluded;
+  sum.events += one.events;
+  sum.slowest = Math.max(sum.slowest, one.slowest);
+  sum.failures.push(...one.failures);
+  for (const { seed, wrongs } of one.failures) {
+    console.log(`seed ${seed}: ${wrongs.join("; ")}\nto repeat: npm run sim -- swarm --seed ${seed} --runs 1`);
+  }
+}
+
+function runAll(firstSeed: number, runs: number): Promise<Report> {
+  const sum = noReport();
+  let [next, done] = [0, 0];
+  return new Promise((resolve, reject) => {
+    const start = () => {
+      const worker = new Worker(__filename);
+      let size = 0;
+      const feed = () => {
+        size = Math.min(BATCH, runs - next);
+        if (size === 0) return void worker.terminate();
+        worker.postMessage({ firstSeed: firstSeed + next, runs: size } satisfies Batch);
+        next += size;
+      };
+      worker.on("error", reject);
+      worker.on("message", (report: Report) => {
+        add(sum, report);
+        done += size;
+        if (done === runs) resolve(sum);
+        feed();
+      });
+      feed();
+    };
+    for (let i = 0; i < Math.min(availableParallelism(), Math.ceil(runs / BATCH)); i++) start();
+  });
+}
+
+function readOptions(words: string[]): { runs: number; seed: number } | string {
+  let values;
+  try {
+    ({ values } = parseArgs({ args: words, options: { runs: { type: "string" }, seed: { type: "string" } } }));
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const runs = Number(values.runs ?? 2000);
+  const seed = Number(values.seed ?? Date.now() % SEED_MAX);
+  if (!Number.isInteger(runs) || runs < 1 || runs > 100_000_000) return `--runs: got ${values.runs}, wanted an integer 1 to 100000000`;
+  if (!Number.isInteger(seed) || seed < 0 || seed > SEED_MAX) return `--seed: got ${values.seed}, wanted an integer 0 to ${SEED_MAX}`;
+  return { runs, seed };
+}
+
+export async function swarm(words: string[]): Promise<number> {
+  const options = readOptions(words);
+  if (typeof options === "string") {
+    console.error(`${options}\n${USAGE}`);
+    return 2;
+  }
+  const { runs, seed } = options;
+  console.log(`swarm: ${runs} runs from seed ${seed}`);
+  const startedMs = Date.now();
+  const { ends, excluded, events, slowest, failures } = await runAll(seed, runs);
+  console.log(`${ends.complete} complete, ${ends.failed} failed, ${ends.aborted} aborted, ${ends.none} still waiting; ${excluded} proxies excluded for false packets`);
+  console.log(`slowest took ${(slowest * 100).toFixed(0)} % of its bound; ${events} events in ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+  console.log(`${runs - failures.length} passed, ${failures.length} failed`);
+  return failures.length > 0 ? 1 : 0;
+}
+
+if (!isMainThread && parentPort) {
+  const port = parentPort;
+  const codec = loadCodec();
+  port.on("message", (batch: Batch) => port.postMessage(work(batch, codec)));
+}

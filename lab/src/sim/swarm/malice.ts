@@ -1,0 +1,140 @@
+/**
+ * What a malicious proxy makes of the messages that an honest sender gave it, and frames that are well formed and wild.
+ * What corruption on the way makes of a message is here too: always unreadable or foreign, for a session is
+ * authenticated, and a message that passes as another one is an attack by its sender.
+ */
+import { encodeFrame, LIMITS, parseFrame, type DataFrame, type Frame } from "@tributary/protocol";
+import type { Random } from "../random";
+import type { Malice } from "./draw";
+
+const REPLAYED = 32;
+
+export class MaliciousProxy {
+  private readonly sent: Uint8Array[] = [];
+  private firstData: DataFrame | undefined;
+  private dataFrames = 0;
+
+  constructor(
+    private readonly kinds: readonly Malice[],
+    private readonly random: Random,
+    private readonly requestId: number,
+    private readonly symbolBytes: number,
+  ) {}
+
+  /** The messages that go out in place of `message`. */
+  twist(message: Uint8Array): Uint8Array[] {
+    let out = [message];
+    for (const kind of this.kinds) out = out.flatMap((one) => this.twistOne(kind, one));
+    return out;
+  }
+
+  private twistOne(kind: Malice, message: Uint8Array): Uint8Array[] {
+    const frame = parseFrame(message);
+    const { random } = this;
+    if (kind === "noise") return random.unit() < 0.3 ? [message, garble(message, random)] : [message];
+    if (kind === "wild") return random.unit() < 0.3 ? [message, encodeFrame(wildFrame(random, this.requestId, this.symbolBytes))] : [message];
+    if (kind === "wrong-id") return random.unit() < 0.5 ? [message, withId(frame, random.u32())] : [message];
+    if (kind === "replay") return this.replay(message);
+    if (frame.type === "plan") return this.twistPlan(kind, frame, message);
+    if (frame.type === "data") return this.twistData(kind, frame, message);
+    return [message];
+  }
+
+  private replay(message: Uint8Array): Uint8Array[] {
+    if (this.sent.push(message) > REPLAYED) this.sent.shift();
+    return [message, this.sent[below(this.random, this.sent.length)]!];
+  }
+
+  private twistPlan(kind: Malice, frame: Frame & { type: "plan" }, message: Uint8Array): Uint8Array[] {
+    const { head } = frame;
+    if (kind === "no-plan") return [];
+    if (kind === "lie-status") return [encodeFrame({ ...frame, head: { ...head, status: 404 } })];
+    if (kind === "lie-etag") return [encodeFrame({ ...frame, head: { ...head, headers: { etag: '"false"' } } })];
+    if (kind !== "lie-length") return [message];
+    const totalBytes = below(this.random, 2) ? below(this.random, LIMITS.chunkBytesMax) : head.totalBytes + 1;
+    return [encodeFrame({ ...frame, head: { ...head, totalBytes } })];
+  }
+
+  private twistData(kind: Malice, frame: DataFrame, message: Uint8Array): Uint8Array[] {
+    const { random } = this;
+    const count = this.dataFrames++;
+    this.firstData ??= frame;
+    if (kind === "mute") return count < 5 ? [message] : [];
+    if (kind === "reject") return count === 3 ? [encodeFrame({ type: "reject", requestId: this.requestId, rejection: { kind: "false", message: "" } })] : [message];
+    if (kind === "end") return count % 8 === 3 ? [message, encodeFrame({ type: "end", requestId: this.requestId, sentPackets: random.u32() })] : [message];
+    if (kind === "useless") return [encodeFrame({ ...this.firstData, sequence: frame.sequence })];
+    if (kind === "jump") return [encodeFrame({ ...frame, sequence: random.u32() })];
+    if (kind === "mislabel") return [encodeFrame(mislabelled(frame, random))];
+    const share = kind === "pollute" ? 1 : kind === "pollute-rarely" ? 0.05 : 0;
+    return random.unit() < share ? [encodeFrame({ ...frame, payload: polluted(frame.payload, random) })] : [message];
+  }
+}
+
+function below(random: Random, bound: number): number {
+  return Math.floor(random.unit() * bound);
+}
+
+function polluted(payload: Uint8Array, random: Random): Uint8Array {
+  const made = payload.slice();
+  made[below(random, made.length)]! ^= 1 + below(random, 255);
+  return made;
+}
+
+function mislabelled(frame: DataFrame, random: Random): DataFrame {
+  const { coding } = frame;
+  if (below(random, 2)) return { ...frame, generationIndex: below(random, frame.generationIndex + 2) };
+  if (coding.kind === "systematic") return { ...frame, coding: { ...coding, symbolIndex: below(random, LIMITS.generationSizeMax) } };
+  if (coding.kind === "seed") return { ...frame, coding: { ...coding, seed: random.u32() } };
+  return frame;
+}
+
+function withId(frame: ReturnType<typeof parseFrame>, requestId: number): Uint8Array {
+  if (frame.type === "parseError" || !("requestId" in frame)) return Uint8Array.of(1);
+  return encodeFrame({ ...frame, requestId });
+}
+
+/** Cut short, or noise. */
+export function garble(message: Uint8Array, random: Random): Uint8Array {
+  if (below(random, 2)) return message.slice(0, below(random, Math.min(message.length, 60)));
+  return Uint8Array.from({ length: below(random, 80) }, () => random.u32());
+}
+
+/** Any frame of this request, its fields anything that the wire can carry. */
+export function wildFrame(random: Random, requestId: number, symbolBytes: number): Frame {
+  const u32 = () => random.u32();
+  const bytes = (count: number) => Uint8Array.from({ length: count }, u32);
+  const index = below(random, 3) ? below(random, 6) : below(random, 65536);
+  const small = below(random, 2) ? below(random, 64) : u32();
+  switch (below(random, 9)) {
+    case 0:
+      return { type: "pending", requestId };
+    case 1:
+      return { type: "plan", requestId, head: { status: 100 + below(random, 500), totalBytes: below(random, LIMITS.chunkBytesMax), headers: {}, serverFetchMs: u32() } };
+    case 2:
+      return { type: "end", requestId, sentPackets: u32() };
+    case 3:
+      return { type: "feedback", requestId, ...wildFeedback(random), received: { kind: "degreesOfFreedom", counts: bytes(below(random, 200)) } };
+    case 4: {
+      const count = below(random, 2000);
+      return { type: "feedback", requestId, ...wildFeedback(random), received: { kind: "symbols", count, bitmap: bytes(Math.ceil(count / 8)) } };
+    }
+    case 5: {
+      const runs = Array.from({ length: below(random, LIMITS.grantRunsMax) }, () => ({ generationIndex: below(random, 2) ? index : below(random, 65536), count: below(random, 256) }));
+      return { type: "grant", requestId, grantSequence: small, fromSequence: below(random, 2) ? below(random, 300) : u32(), base: index, runs };
+    }
+    default:
+      return { type: "data", requestId, sequence: small, generationIndex: index, coding: wildCoding(random), payload: bytes(below(random, 4) ? symbolBytes : below(random, 1200)) };
+  }
+}
+
+function wildFeedback(random: Random) {
+  const pick = () => (below(random, 2) ? below(random, 300) : random.u32());
+  return { feedbackSequence: pick(), epoch: below(random, 4) ? 0 : pick(), final: false, reason: "none" as const, nextSequence: pick(), receivedPackets: pick(), base: pick() };
+}
+
+function wildCoding(random: Random): DataFrame["coding"] {
+  const which = below(random, 3);
+  if (which === 0) return { kind: "systematic", symbolIndex: below(random, 256), grant: below(random, 256) };
+  if (which === 1) return { kind: "seed", seed: random.u32(), grant: below(random, 256) };
+  return { kind: "vector", coefficients: Uint8Array.from({ length: 1 + below(random, LIMITS.generationSizeMax) }, () => (below(random, 4) ? 0 : random.u32())) };
+}

@@ -1,0 +1,165 @@
+/**
+ * Verification: one generation from its first packet to bytes that have the digest they must have, and who lied where they
+ * have not. While nothing is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation
+ * is disputed: each proxy's packets are solved alone, and the first whose bytes are true decides; every packet that was
+ * kept is then held against those bytes. Knows no clock and no other generation. Rules: docs/protocol.md §9.
+ */
+import type { Codec } from "./codec";
+import type { Coding, ResponseHead } from "./types";
+
+/** What the receiver was told beforehand by someone it believes: no proxy can make it hand on anything else. */
+export interface Trusted {
+  /** Each plan must agree with it. */
+  head: Pick<ResponseHead, "status" | "totalBytes" | "headers">;
+  /** One for each generation in order, of its bytes without padding. */
+  digests: readonly Uint8Array[];
+  hash(bytes: Uint8Array): Uint8Array;
+}
+
+/** Makes symbols from packets; `rank` of them are determined. */
+export interface Solver {
+  readonly rank: number;
+  /** True when the packet raised the rank. */
+  add(coding: Coding, payload: Uint8Array): boolean;
+  has(symbolIndex: number): boolean;
+  read(out: Uint8Array): void;
+  free(): void;
+}
+
+interface Packet {
+  readonly proxyIndex: number;
+  readonly coding: Coding;
+  readonly payload: Uint8Array;
+}
+
+export interface GenerationOptions {
+  codec: Codec;
+  symbolCount: number;
+  symbolBytes: number;
+  /** Padding not counted. */
+  byteCount: number;
+  makeSolver(): Solver;
+  /** Without it every generation is taken as it comes, and no packet is kept. */
+  isTrue: ((bytes: Uint8Array) => boolean) | undefined;
+}
+
+export class OpenGeneration {
+  /** Set once they are known. */
+  bytes: Uint8Array | undefined;
+  /** Proxies that are proven to have sent a false packet of this generation. */
+  readonly liars = new Set<number>();
+  /** Counts how often degrees of freedom that a proxy may have been told of were given up. */
+  takenBack = 0;
+  /** Undefined while disputed. */
+  private together: Solver | undefined;
+  private readonly alone = new Map<number, Solver>();
+  private packets: Packet[] = [];
+
+  constructor(private readonly options: GenerationOptions) {
+    this.together = options.makeSolver();
+  }
+
+  get disputed(): boolean {
+    return this.together === undefined;
+  }
+
+  /** Degrees of freedom that the generation is certain to have or, while disputed, the most that one proxy gave. */
+  get rank(): number {
+    return this.together?.rank ?? Math.max(0, ...[...this.alone.values()].map((solver) => solver.rank));
+  }
+
+  rankFor(proxyIndex: number): number {
+    return (this.together ?? this.alone.get(proxyIndex))?.rank ?? 0;
+  }
+
+  hasFor(proxyIndex: number, symbolIndex: number): boolean {
+    return (this.together ?? this.alone.get(proxyIndex))?.has(symbolIndex) ?? false;
+  }
+
+  /** True when the packet was innovative; then `bytes` and `liars` may have become known. */
+  add(proxyIndex: number, coding: Coding, payload: Uint8Array): boolean {
+    const solver = this.together ?? this.aloneOf(proxyIndex);
+    if (!solver.add(coding, payload)) return false;
+    if (this.options.isTrue) this.packets.push({ proxyIndex, coding, payload: payload.slice() });
+    if (solver.rank === this.options.symbolCount) this.solved(solver, proxyIndex);
+    return true;
+  }
+
+  /** Forgets what this proxy sent, and gives the others' packets another chance together. Returns the packets dropped. */
+  exclude(proxyIndex: number): number {
+    const kept = this.packets.filter((packet) => packet.proxyIndex !== proxyIndex);
+    const dropped = this.packets.length - kept.length;
+    this.liars.delete(proxyIndex);
+    if (dropped === 0 || this.bytes) return dropped;
+    this.takenBack++;
+    this.packets = kept;
+    this.freeSolvers();
+    const together = (this.together = this.options.makeSolver());
+    for (const { coding, payload } of kept) {
+      if (together.rank < this.options.symbolCount) together.add(coding, payload);
+    }
+    if (together.rank === this.options.symbolCount) this.solved(together, proxyIndex);
+    return dropped;
+  }
+
+  free(): void {
+    this.freeSolvers();
+    this.packets.length = 0;
+  }
+
+  private solved(solver: Solver, proxyIndex: number): void {
+    const { byteCount, isTrue } = this.options;
+    const bytes = new Uint8Array(byteCount);
+    solver.read(bytes);
+    if (!isTrue || isTrue(bytes)) this.settle(bytes);
+    else if (solver === this.together) this.dispute();
+    else this.liars.add(proxyIndex);
+  }
+
+  private dispute(): void {
+    this.takenBack++;
+    this.freeSolvers();
+    for (const { proxyIndex, coding, payload } of this.packets) {
+      const solver = this.aloneOf(proxyIndex);
+      if (!this.bytes && solver.add(coding, payload) && solver.rank === this.options.symbolCount) this.solved(solver, proxyIndex);
+    }
+  }
+
+  /** The true bytes show which of the packets kept were false. Solved together, none can be. */
+  private settle(bytes: Uint8Array): void {
+    this.bytes = bytes;
+    if (!this.disputed) return;
+    const { codec, symbolCount, symbolBytes } = this.options;
+    const padded = new Uint8Array(symbolCount * symbolBytes);
+    padded.set(bytes);
+    const encoder = codec.createEncoder(symbolCount, symbolBytes);
+    encoder.setSymbols(0, padded);
+    const expected = new Uint8Array(symbolBytes);
+    for (const { proxyIndex, coding, payload } of this.packets) {
+      if (coding.kind === "systematic") expected.set(padded.subarray(coding.symbolIndex * symbolBytes, (coding.symbolIndex + 1) * symbolBytes));
+      else if (coding.kind === "seed") encoder.encodeSeeds(Uint32Array.of(coding.seed), expected);
+      else encoder.encodeVector(coding.coefficients, expected);
+      if (!sameBytes(expected, payload)) this.liars.add(proxyIndex);
+    }
+    encoder.free();
+  }
+
+  private aloneOf(proxyIndex: number): Solver {
+    const known = this.alone.get(proxyIndex);
+    if (known) return known;
+    const made = this.options.makeSolver();
+    this.alone.set(proxyIndex, made);
+    return made;
+  }
+
+  private freeSolvers(): void {
+    this.together?.free();
+    this.together = undefined;
+    for (const solver of this.alone.values()) solver.free();
+    this.alone.clear();
+  }
+}
+
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
