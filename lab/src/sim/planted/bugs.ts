@@ -157,7 +157,7 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "path.ts",
     find: "return this.grantSequence++;",
     replace: "return this.grantSequence;",
-    seed: 0,
+    seed: 5,
   },
   {
     name: "generation sent before its bytes are there",
