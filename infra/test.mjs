@@ -1,7 +1,7 @@
 /**
  * `npm test`: set-up (Chromium and a C++ compiler included), then every check in order, whatever the earlier ones said.
  *
- *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, cpp, web, e2e
+ *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, web, e2e
  *
  * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
@@ -14,11 +14,17 @@ import { root, runMain, setUp } from "./setup.mjs";
 
 const bin = { eslint: "node_modules/eslint/bin/eslint.js", tsc: "node_modules/typescript/bin/tsc", jest: "node_modules/jest/bin/jest.js" };
 
-/** `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types. */
+const sim = "lab/dist/sim/main.js";
+
+/**
+ * `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types; `show` picks
+ * lines to print of a step that passes, too.
+ */
 const STEPS = [
   { name: "lint", commands: [[bin.eslint, "."]], repeat: "npx eslint .", count: countOne },
   { name: "types", commands: [[bin.tsc, "-b"], [bin.tsc, "-p", "tsconfig.test.json", "--noEmit"]], repeat: "npx tsc -b && npx tsc -p tsconfig.test.json --noEmit", count: countOne },
   { name: "unit", commands: [[bin.jest]], repeat: "npx jest", count: countJest },
+  { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
   { name: "web", commands: [["extension/test-browser/transparency.mjs"]], repeat: "node extension/test-browser/transparency.mjs", count: countPrinted },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
@@ -97,6 +103,7 @@ async function main() {
     const { passed, failed, skipped, output } = await runStep(step);
     sum.passed += passed;
     sum.failed += failed;
+    for (const line of (step.show && output.match(step.show)) ?? []) console.log(line);
     if (failed > 0) console.log(`\n${output.trimEnd()}\n\nto repeat: ${step.repeat}`);
     console.log(`${step.name.padEnd(6)} ${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
   }

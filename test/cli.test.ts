@@ -8,7 +8,7 @@ import type { Fleet } from "@tributary/lab";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import { cli, getJson } from "./support";
 
-const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"];
+const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp"];
 const THROUGH_PROXIES = MODES.slice(1);
 const sha256 = (data: Uint8Array): string => createHash("sha256").update(data).digest("hex");
 

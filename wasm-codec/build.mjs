@@ -10,28 +10,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
+import { CORE_DIR, coreText, ENGINE_FLAGS, engineText, LANGUAGE_FLAGS, MODULES, PACKAGE_DIR } from "./sources.mjs";
 
-const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
-const CORE_DIR = join(PACKAGE_DIR, "..", "native-codec");
 const TOOLCHAIN_DIR = join(PACKAGE_DIR, ".cache", "toolchain");
 const TOOLCHAIN_VERSION = "22.0.0-git20542-10";
 
-const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "repair", "rows", "solver"];
-const COMPILE_FLAGS = [
-  "--target=wasm32-wasip1", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
-  "-ffunction-sections", "-Icore/include", "-Icore/src",
-];
+const COMPILE_FLAGS = ["--target=wasm32-wasip1", ...LANGUAGE_FLAGS, "-ffunction-sections", "-Icore/include", "-Icore/src"];
 const LINK_FLAGS = [
   "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles",
   "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--gc-sections", "-Wl,-z,stack-size=65536", "-Wl,--stack-first",
-];
-const MODULES = [
-  { file: "codec-relaxed.wasm", engines: ["engine_simd128"], flags: ["-msimd128", "-mrelaxed-simd"] },
-  { file: "codec.wasm", engines: ["engine_simd128"], flags: ["-msimd128"] },
-  { file: "codec-scalar.wasm", engines: ["engine_scalar"], flags: ["-mno-simd128"] },
 ];
 
 async function loadToolchain() {
@@ -49,9 +39,6 @@ async function loadToolchain() {
   return import(pathToFileURL(join(entry, "gen", "bundle.js")).href);
 }
 
-/** One text that includes several sources: headers are read once and everything can be inlined, in a third of the time. */
-const unityOf = (names) => names.map((name) => `#include "core/src/${name}.cc"\n`).join("");
-
 /** The file tree the compiler sees: relative names only, so that no path of this machine reaches the module. */
 function sourceTree(module) {
   const texts = (dir, pattern) =>
@@ -59,17 +46,17 @@ function sourceTree(module) {
   return {
     core: { include: { tributary: texts(join(CORE_DIR, "include", "tributary"), /\.h$/) }, src: texts(join(CORE_DIR, "src"), /\.(h|cc)$/) },
     ...texts(join(PACKAGE_DIR, "src"), /\.cc$/),
-    "core.cc": `${unityOf(CORE_SOURCES)}#include "binding.cc"\n#include "allocator.cc"\n`,
-    "engine.cc": unityOf(module.engines),
+    "core.cc": coreText("core/", ""),
+    "engine.cc": engineText(module, "core/"),
   };
 }
 
 /** Engines for speed, all else for size. */
 async function compile(toolchain, module) {
   const clang = async (args, tree, output) => (await toolchain.runClang(["clang++", ...args, "-o", output], tree, { fetchProgress: () => {} }))[output];
-  const object = (level, name, more = []) => clang([...COMPILE_FLAGS, ...module.flags, level, ...more, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
+  const object = (flags, name) => clang([...COMPILE_FLAGS, ...module.flags, ...flags, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
   try {
-    const objects = { "core.o": await object("-Os", "core"), "engine.o": await object("-O2", "engine", ["-fno-vectorize", "-fno-slp-vectorize"]) };
+    const objects = { "core.o": await object(["-Os"], "core"), "engine.o": await object(ENGINE_FLAGS, "engine") };
     return await clang([...LINK_FLAGS, ...Object.keys(objects)], objects, module.file);
   } catch (error) {
     // The toolchain's own error prints the whole file tree; what the compiler had to say stands above already.

@@ -2,7 +2,7 @@
 import type { ByteRange } from "@tributary/protocol";
 import type { DownloadRecord } from "@tributary/origo/schema";
 
-export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
+export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 
 export type Source = "extension" | "cli" | "library";

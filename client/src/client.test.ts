@@ -69,8 +69,8 @@ function expectSums(record: DownloadRecord): void {
   expect(record.normalizedGoodput).toBeCloseTo(record.grossBytes > 0 ? record.netBytes / record.grossBytes : 0, 10);
 }
 
-const MODES: Mode[] = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp"];
-const PROXIED: Mode[] = ["parallel-http", "uncoded-mutp", "coded-mutp"];
+const MODES: Mode[] = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp"];
+const PROXIED: Mode[] = ["parallel-http", "split-http", "uncoded-mutp", "coded-mutp"];
 
 describe.each(MODES)("%s", (mode) => {
   test.each([0, 1, 1100, 300_000])("client: delivers %i bytes as the origin has them", async (bytes) => {
@@ -131,7 +131,7 @@ describe.each(MODES)("%s", (mode) => {
 
 describe.each(PROXIED)("%s", (mode) => {
   test("client: a proxy that dies in the middle costs nothing but its share", async () => {
-    const { origin, proxies } = await build([{ dieAfterBytes: 40_000 }, { packetEveryMs: 1 }, { packetEveryMs: 1 }], 400_000);
+    const { origin, proxies } = await build([{ dieAfterBytes: mode === "split-http" ? 6000 : 40_000 }, { packetEveryMs: 1 }, { packetEveryMs: 1 }], 400_000);
     const outcome = await fetchAll("file", { mode, connections: 3 });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback).toBeNull();
@@ -140,7 +140,8 @@ describe.each(PROXIED)("%s", (mode) => {
   });
 
   test("client: fetches the rest from the origin when every proxy dies, and says so", async () => {
-    const { origin, client } = await build([{ dieAfterBytes: 60_000 }, { dieAfterBytes: 60_000 }], 400_000);
+    const dieAfterBytes = mode === "split-http" ? 6000 : 60_000;
+    const { origin, client } = await build([{ dieAfterBytes }, { dieAfterBytes }], 400_000);
     const outcome = await fetchAll("file", { mode, connections: 2 });
     expectWhole(outcome, origin.body);
     const { fallback } = outcome.record;
@@ -217,7 +218,55 @@ describe.each(PROXIED)("%s", (mode) => {
     const { origin } = await build([{}, {}], 100_000);
     const outcome = await fetchAll("no-length", { mode });
     expectWhole(outcome, origin.body);
-    if (mode !== "parallel-http") expect(outcome.record.fallback!.reason).toMatch(/lengthUnknown/);
+    if (mode.endsWith("mutp")) expect(outcome.record.fallback!.reason).toMatch(/lengthUnknown/);
+  });
+});
+
+describe("split-http", () => {
+  const mode = "split-http";
+
+  test("client: every proxy brings other bytes, and hardly one twice", async () => {
+    const { origin } = await build([{ packetEveryMs: 2 }, { packetEveryMs: 2 }, { packetEveryMs: 2 }], 1_000_000);
+    const outcome = await fetchAll("file", { mode, connections: 3 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback).toBeNull();
+    for (const { bytes } of outcome.record.proxies) expect(bytes).toBeGreaterThan(100_000);
+    expect(outcome.record.normalizedGoodput).toBeGreaterThan(0.5);
+  });
+
+  test("client: a slow proxy brings little, and the download does not wait for it", async () => {
+    const { origin, proxies } = await build([{ packetEveryMs: 300 }, {}, {}], 2_000_000);
+    const outcome = await fetchAll("file", { mode, connections: 3 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback).toBeNull();
+    const slow = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id)!;
+    expect(slow.bytes).toBeLessThan(500_000);
+  });
+
+  test("client: a proxy that tells of another length is dropped", async () => {
+    const { origin } = await build([{ packetEveryMs: 1 }, { totalBytes: 150_000, packetEveryMs: 5 }], 200_000);
+    const outcome = await fetchAll("file", { mode, connections: 2 });
+    expect(outcome.record.outcome).toBe("complete");
+    expect(outcome.record.proxies.filter(({ error }) => error?.startsWith("planMismatch"))).toHaveLength(1);
+    expect([origin.body.length, 150_000]).toContain(outcome.body!.length);
+  });
+
+  test("client: an origin without ranges is read once, whole, through one proxy", async () => {
+    const { origin } = await build([{}, {}, {}], 300_000);
+    const outcome = await fetchAll("no-range", { mode, connections: 3 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record).toMatchObject({ status: 200, fallback: null });
+  });
+
+  test("client: a reader that takes its time holds the download back, and gets every byte", async () => {
+    const settings = { queuedBytesMax: 80_000, chunkBytesMax: 320_000, firstByteMs: 5000, stallMs: 5000 };
+    const { client, origin } = await build([{}, {}], 1_500_000, settings);
+    const download = client.get(`${origin.url}/file`, { mode, connections: 2 });
+    await download.head;
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(client.live.deliveredBytes).toBeLessThan(1_000_000);
+    expect(sha256Of(await readAll(download.body))).toBe(sha256Of(origin.body));
+    expect((await download.record).fallback).toBeNull();
   });
 });
 

@@ -11,6 +11,7 @@ import { messageOf, RequestError } from "./errors";
 import { direct, fetchRest } from "./modes/direct";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
+import { splitHttp } from "./modes/split-http";
 import type { Platform } from "./platform";
 import { Reporter } from "./reporter";
 import { parseRequest, plainUrl } from "./request";
@@ -159,6 +160,7 @@ export class ProxyClient {
   private throughProxies(run: Run, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
     const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void => this.noteProxyFailed(proxy, rejection, run);
     if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
+    if (run.request.mode === "split-http") return splitHttp(run, proxies, onProxyFailed);
     const { engine, sessions, slots } = this;
     return mutp(run, proxies, { engine, sessions, slots, onProxyFailed });
   }

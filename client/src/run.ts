@@ -4,7 +4,7 @@
  */
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
-import type { DownloadHead, ProxyInfo, Source } from "./api";
+import type { DownloadHead, Mode, ProxyInfo, Source } from "./api";
 import { abortError, DownloadError } from "./errors";
 import type { Hasher, Platform } from "./platform";
 import { plainUrl, type Request } from "./request";
@@ -23,6 +23,8 @@ export interface RunOptions {
   board: LiveBoard;
 }
 
+/** No packets, nothing to tune. */
+const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
 const KIND_CHARS_MAX = 64;
 
@@ -132,7 +134,7 @@ export class Run {
     const netBytes = this.sink.deliveredBytes;
     const { grossBytes } = tally;
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
-    const coded = request.mode === "direct" || request.mode === "parallel-http" ? {} : request.tuning;
+    const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
     return {
       id: this.id,
       clientId,

@@ -149,6 +149,8 @@ export interface ProxyMoods {
   refuseSessions?: number;
   /** Tells of this etag, whatever the origin's is. */
   etag?: string;
+  /** Tells that the resource has this length. */
+  totalBytes?: number;
   /** Longest body it takes as one chunk. */
   chunkBytesMax?: number;
 }
@@ -218,6 +220,8 @@ export class StandInProxy extends HttpServer {
     delete headers["connection"];
     delete headers["keep-alive"];
     if (this.moods.etag) headers.etag = this.moods.etag;
+    const { totalBytes } = this.moods;
+    if (totalBytes !== undefined) headers["content-range"] = headers["content-range"]?.replace(/\d+$/, String(totalBytes)) ?? "";
     response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
     const body = await answer.arrayBuffer().then(Buffer.from, () => undefined);
     if (!body) {

@@ -24,17 +24,16 @@ uint64_t littleEndian(uint64_t word) {
 /** Fills `out` from the stream at `state`, which moves on by whole words. True when a byte is not zero. */
 bool fill(uint64_t& state, Bytes out) {
   uint64_t seen = 0;
-  size_t i = 0;
-  for (; i + 8 <= out.size(); i += 8) {
-    const uint64_t word = littleEndian(mixed(state += kGamma));
-    memcpy(out.data() + i, &word, 8);
-    seen |= word;
-  }
-  if (i == out.size()) return seen != 0;
-  uint64_t word = mixed(state += kGamma);
-  for (; i < out.size(); i++, word >>= 8) {
-    out[i] = static_cast<uint8_t>(word);
-    seen |= out[i];
+  for (size_t i = 0; i < out.size(); i += sizeof(uint64_t)) {
+    uint64_t word = mixed(state += kGamma);
+    const size_t left = out.size() - i;
+    if (left >= sizeof word) {
+      word = littleEndian(word);
+      memcpy(out.data() + i, &word, sizeof word);
+      seen |= word;
+    } else {
+      for (size_t b = 0; b < left; b++, word >>= 8) seen |= out[i + b] = static_cast<uint8_t>(word);
+    }
   }
   return seen != 0;
 }

@@ -40,6 +40,10 @@ Status Decoder::read(uint32_t firstIndex, uint32_t count, Bytes out) const {
   for (uint32_t i = firstIndex; i < firstIndex + count; i++) {
     if (!solver_.determines(i)) return misuse("notDecoded", i, rank());
   }
+  if (count == symbolCount()) {
+    solver_.readAll(out.data());
+    return {};
+  }
   uint8_t* to = out.data();
   for (uint32_t i = firstIndex; i < firstIndex + count; i++, to += symbolBytes()) {
     memcpy(to, solver_.symbol(i), symbolBytes());

@@ -3,6 +3,7 @@
  * entries at the pivot columns are all its factors at once: one pass over the rows reduces it, and one more clears its
  * pivot column from them.
  */
+#include <bit>
 #include <cstring>
 
 #include "engine.h"
@@ -29,31 +30,39 @@ bool isZeroBesides(const uint8_t* row, const uint8_t* pivots, size_t wordBytes) 
   return true;
 }
 
+/** The place, from the first, of a word's byte `index` in memory. */
+constexpr unsigned shiftOf(size_t index) {
+  const size_t place = std::endian::native == std::endian::little ? index : kWord - 1 - index;
+  return static_cast<unsigned>(8 * place);
+}
+
 /** The first column where `row` is not zero and that is no pivot. */
 size_t firstFreeColumn(const uint8_t* row, const uint8_t* pivots, size_t wordBytes) {
   for (size_t i = 0; i < wordBytes; i += kWord) {
-    if ((wordAt(row + i) & ~wordAt(pivots + i)) == 0) continue;
-    while (row[i] == 0 || pivots[i] != 0) i++;
-    return i;
+    const uint64_t word = wordAt(row + i) & ~wordAt(pivots + i);
+    if (word == 0) continue;
+    const int zeros = std::endian::native == std::endian::little ? std::countr_zero(word) : std::countl_zero(word);
+    return i + static_cast<size_t>(zeros) / 8;
   }
   return Elimination::kNone;
 }
 
-/** Moves the entries of `row` at pivot columns to `factors`. */
-void takeFactors(uint8_t* row, const uint8_t* pivots, uint8_t* factors, size_t wordBytes) {
-  for (size_t i = 0; i < wordBytes; i += kWord) {
-    const uint64_t word = wordAt(row + i);
-    const uint64_t taken = word & wordAt(pivots + i);
-    const uint64_t left = word ^ taken;
-    memcpy(factors + i, &taken, kWord);
-    memcpy(row + i, &left, kWord);
-  }
+/** The first `bytes` bytes, at most a word, and zeros. */
+uint64_t startAt(const uint8_t* from, size_t bytes) {
+  if (bytes >= kWord) return wordAt(from);
+  uint64_t word = 0;
+  for (size_t i = 0; i < bytes; i++) word |= uint64_t{from[i]} << shiftOf(i);
+  return word;
 }
 
-void addWords(uint8_t* sum, const uint8_t* row, size_t wordBytes) {
-  for (size_t i = 0; i < wordBytes; i += kWord) {
-    const uint64_t word = wordAt(sum + i) ^ wordAt(row + i);
-    memcpy(sum + i, &word, kWord);
+/** The entries of `row` (`bytes` bytes) at pivot columns to `taken`, the others to `left`, both in whole words. */
+void splitAtPivots(const uint8_t* row, size_t bytes, const uint8_t* pivots, uint8_t* taken, uint8_t* left) {
+  for (size_t i = 0; i < bytes; i += kWord) {
+    const uint64_t word = startAt(row + i, bytes - i);
+    const uint64_t atPivots = word & wordAt(pivots + i);
+    const uint64_t besides = word ^ atPivots;
+    memcpy(taken + i, &atPivots, kWord);
+    memcpy(left + i, &besides, kWord);
   }
 }
 
@@ -79,31 +88,30 @@ void Elimination::reset() {
   usedRows_ = 0;
 }
 
+/** Loads and stores of what was just written are of one size, or the processor would wait for its stores to finish. */
 size_t Elimination::add(const uint8_t* coefficients) {
   if (rank_ == symbolCount_) return kNone;
-  PaddedRow incoming, factors, sum;
-  const size_t lastBytes = (symbolCount_ - 1) / kRowPadding * kRowPadding;
-  memset(incoming.bytes + lastBytes, 0, kRowPadding);
-  memcpy(incoming.bytes, coefficients, symbolCount_);
-  takeFactors(incoming.bytes, pivots_, factors.bytes, wordBytes_);
-  engine_->combineRows(sum.bytes, rows_.row(0), rows_.stride(), factors.bytes, usedRows_, symbolCount_);
-  addWords(incoming.bytes, sum.bytes, wordBytes_);
-  const size_t pivot = firstFreeColumn(incoming.bytes, pivots_, wordBytes_);
-  if (pivot != kNone) adopt(incoming.bytes, pivot);
+  PaddedRow incoming, factors, reduced;
+  memset(incoming.bytes + (symbolCount_ - 1) / kRowPadding * kRowPadding, 0, kRowPadding);
+  splitAtPivots(coefficients, symbolCount_, pivots_, factors.bytes, incoming.bytes);
+  engine_->combineRows(reduced.bytes, incoming.bytes, rows_.row(0), rows_.stride(), factors.bytes, usedRows_,
+                       symbolCount_);
+  const size_t pivot = firstFreeColumn(reduced.bytes, pivots_, wordBytes_);
+  if (pivot != kNone) adopt(reduced.bytes, pivot);
   return pivot;
 }
 
 /**
  * Scales a reduced row to have 1 at its pivot, and clears that column from the rows held so far. In place: the entry
  * at the pivot then says what was taken of the new payload: inverse for the row itself, h x inverse for a row that
- * held h there. As h x scaled entry is added to h, the scaled entry must be 1 + inverse.
+ * held h there. As h x scaled entry is added to h, the scaled entry must be 1 + inverse: hence adoptRow's unit vector.
  */
-void Elimination::adopt(uint8_t* incoming, size_t pivot) {
-  const uint8_t inverse = gf256::kInverses.of[incoming[pivot]];
-  incoming[pivot] ^= 1;
-  engine_->adoptRow(rows_.row(0), rows_.stride(), usedRows_, pivot, incoming, inverse, symbolCount_);
-  rows_.row(pivot)[pivot] = inverse;
-  pivots_[pivot] = 0xFF;
+void Elimination::adopt(const uint8_t* reduced, size_t pivot) {
+  const uint8_t inverse = gf256::kInverses.of[reduced[pivot]];
+  engine_->adoptRow(rows_.row(0), rows_.stride(), usedRows_, pivot, reduced, inverse, symbolCount_);
+  uint8_t* const own = pivots_ + pivot / kWord * kWord;
+  const uint64_t pivots = wordAt(own) | uint64_t{0xFF} << shiftOf(pivot % kWord);
+  memcpy(own, &pivots, kWord);
   if (usedRows_ <= pivot) usedRows_ = pivot + 1;
   rank_++;
 }
@@ -125,11 +133,14 @@ bool Elimination::isPlain(size_t index) const {
 }
 
 void Elimination::rebase() {
-  PaddedRow taken;
   for (size_t r = 0; r < usedRows_; r++) {
     if (pivots_[r] == 0) continue;
-    takeFactors(rows_.row(r), pivots_, taken.bytes, wordBytes_);
-    rows_.row(r)[r] = 1;
+    uint8_t* const row = rows_.row(r);
+    for (size_t i = 0; i < wordBytes_; i += kWord) {
+      const uint64_t left = wordAt(row + i) & ~wordAt(pivots_ + i);
+      memcpy(row + i, &left, kWord);
+    }
+    row[r] = 1;
   }
 }
 

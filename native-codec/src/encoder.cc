@@ -68,7 +68,7 @@ Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
     factors[count++] = coefficients[s];
   }
   uint8_t* const output = out.data();
-  engine_->multiply({&output, 1, sources, count, factors, count, symbolBytes_, false, turnsAround()});
+  engine_->multiply({&output, 1, sources, count, factors, count, symbolBytes_, nullptr, turnsAround()});
   return {};
 }
 
@@ -76,7 +76,7 @@ Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
 void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const {
   uint8_t* outputs[kSeedsPerPass];
   for (size_t o = 0; o < outputCount; o++) outputs[o] = out + o * symbolBytes_;
-  engine_->multiply({outputs, outputCount, sourceRows_, symbolCount_, coefficients, symbolCount_, symbolBytes_, false,
+  engine_->multiply({outputs, outputCount, sourceRows_, symbolCount_, coefficients, symbolCount_, symbolBytes_, nullptr,
                      turnsAround()});
 }
 

@@ -12,8 +12,8 @@ inline constexpr size_t kRowPadding = 64;
 
 /**
  * output[o][i] = sum over s of coefficients[o * coefficientStride + s] * source[s][i], for i < bytes;
- * with `accumulate` the sum is added to what the output holds. Outputs are written, and read, for exactly `bytes`
- * bytes, at any alignment; no output overlaps a source or another output.
+ * plus addend[o][i] where there are addends. Outputs are written, and addends read, for exactly `bytes` bytes, at any
+ * alignment. No output overlaps a source or another output; an addend is the output itself or overlaps none.
  *
  * `fromEnd` asks to walk the columns from the last to the first: a generation that is little larger than a cache is
  * found there, but for a small part, when passes over it alternate, and not at all when they do not.
@@ -26,7 +26,8 @@ struct Product {
   const uint8_t* coefficients;
   size_t coefficientStride;
   size_t bytes;
-  bool accumulate;
+  /** As many as outputs, or nullptr. */
+  const uint8_t* const* addends;
   bool fromEnd = false;
 };
 
@@ -34,12 +35,12 @@ struct Product {
  * The two steps of an elimination, on rows that are short and follow one another every `stride` bytes. Up to the next
  * multiple of kRowPadding beyond `bytes`, all rows are readable and writable.
  *
- *   combineRows   out = sum over r < count of factors[r] * row r
- *   adoptRow      row `pivot`, all zero before, becomes scale * incoming, after row r += row r [pivot] * that for
- *                 r < count
+ *   combineRows   out = addend + sum over r < count of factors[r] * row r
+ *   adoptRow      with u for the unit vector of column `pivot`, and a = scale * (incoming + u):
+ *                 row r += row r [pivot] * a for r < count, then row `pivot`, all zero before, becomes a + u
  */
-using CombineRows = void(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
-                         size_t bytes);
+using CombineRows = void(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride,
+                         const uint8_t* factors, size_t count, size_t bytes);
 using AdoptRow = void(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming, uint8_t scale,
                       size_t bytes);
 

@@ -1,47 +1,23 @@
 /** x86 AVX2: nibble tables looked up with vpshufb, 32 bytes at a time. Compiled with -mavx2. */
 #if defined(__AVX2__)
 
-#include <immintrin.h>
-
-#include <cstring>
-
-#include "engine_block.h"
+#include "engine_vector256.h"
 #include "gf256.h"
 
 namespace tributary {
 namespace {
 
-struct Avx2 {
-  using Vector = __m256i;
+struct Avx2 : Vector256 {
   struct Split {
     __m256i low, high;
   };
   struct Factor {
     __m256i low, high;
   };
-  static constexpr size_t kWidth = 32;
   static constexpr int kSourcesPerStep = 1;
   static constexpr int kOutputs = 4;
   static constexpr int kVectors[] = {0, 4, 2, 2, 2};
 
-  static TRIBUTARY_INLINE Vector zero() { return _mm256_setzero_si256(); }
-  static TRIBUTARY_INLINE Vector load(const uint8_t* from) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-  }
-  static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), vector);
-  }
-  static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
-    uint8_t whole[kWidth] = {};
-    memcpy(whole, from, bytes);
-    return load(whole);
-  }
-  static TRIBUTARY_INLINE void storePart(uint8_t* to, Vector vector, size_t bytes) {
-    uint8_t whole[kWidth];
-    store(whole, vector);
-    memcpy(to, whole, bytes);
-  }
-  static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return _mm256_xor_si256(a, b); }
   static TRIBUTARY_INLINE Split split(Vector vector) {
     const __m256i nibble = _mm256_set1_epi8(0x0F);
     return {_mm256_and_si256(vector, nibble), _mm256_and_si256(_mm256_srli_epi64(vector, 4), nibble)};

@@ -4,7 +4,7 @@
  *
  *   Vector, kWidth             a register and its bytes
  *   zero, load, store          whole vectors, at any alignment
- *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others
+ *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others; only where there are masks
  *   Split, split(Vector)       a source vector, prepared once for all outputs
  *   Factor, factor(uint8_t)    a coefficient, prepared once for all vectors of a block
  *   multiplyAdd(sum, f, x)     sum + f * x
@@ -18,6 +18,8 @@
  */
 #ifndef TRIBUTARY_ENGINE_BLOCK_H_
 #define TRIBUTARY_ENGINE_BLOCK_H_
+
+#include <cstring>
 
 #include "engine.h"
 
@@ -45,6 +47,28 @@ TRIBUTARY_INLINE const uint8_t* asOneRegister(const uint8_t* pointer) {
   asm("" : "+r"(pointer));
 #endif
   return pointer;
+}
+
+template <class V>
+TRIBUTARY_INLINE typename V::Vector loadPart(const uint8_t* from, size_t bytes) {
+  if constexpr (requires { &V::loadPart; }) {
+    return V::loadPart(from, bytes);
+  } else {
+    uint8_t whole[V::kWidth] = {};
+    memcpy(whole, from, bytes);
+    return V::load(whole);
+  }
+}
+
+template <class V>
+TRIBUTARY_INLINE void storePart(uint8_t* to, typename V::Vector vector, size_t bytes) {
+  if constexpr (requires { &V::storePart; }) {
+    V::storePart(to, vector, bytes);
+  } else {
+    uint8_t whole[V::kWidth];
+    V::store(whole, vector);
+    memcpy(to, whole, bytes);
+  }
 }
 
 template <class V, int kOutputs, int kVectors>
@@ -108,21 +132,30 @@ struct ProductBlock {
 
   /** Writes the sums, of each output `bytes` bytes; with kWhole that is kBytes, else the last vector may be cut off. */
   template <bool kWhole>
-  TRIBUTARY_INLINE void write(uint8_t* const* outputs, bool accumulate, size_t offset, size_t bytes) const {
+  TRIBUTARY_INLINE void write(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
     constexpr int kWholeVectors = kWhole ? kVectors : kVectors - 1;
+    constexpr size_t kWholeBytes = kWholeVectors * V::kWidth;
     TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
-      uint8_t* output = outputs[o] + offset;
+      if (product.addends != nullptr) addWhole<kWholeVectors>(sums[o], product.addends[firstOutput + o] + offset);
+      uint8_t* output = product.outputs[firstOutput + o] + offset;
       TRIBUTARY_UNROLL
-      for (int v = 0; v < kWholeVectors; v++, output += V::kWidth) {
-        V::store(output, accumulate ? V::add(sums[o][v], V::load(output)) : sums[o][v]);
-      }
+      for (int v = 0; v < kWholeVectors; v++) V::store(output + v * V::kWidth, sums[o][v]);
       if constexpr (!kWhole) {
-        const size_t left = bytes - kWholeVectors * V::kWidth;
-        const typename V::Vector last = sums[o][kWholeVectors];
-        V::storePart(output, accumulate ? V::add(last, V::loadPart(output, left)) : last, left);
+        typename V::Vector& last = sums[o][kWholeVectors];
+        const size_t left = bytes - kWholeBytes;
+        if (product.addends != nullptr) {
+          last = V::add(last, loadPart<V>(product.addends[firstOutput + o] + offset + kWholeBytes, left));
+        }
+        storePart<V>(output + kWholeBytes, last, left);
       }
     }
+  }
+
+  template <int kCount>
+  static TRIBUTARY_INLINE void addWhole(typename V::Vector (&sum)[kVectors], const uint8_t* addend) {
+    TRIBUTARY_UNROLL
+    for (int v = 0; v < kCount; v++) sum[v] = V::add(sum[v], V::load(addend + v * V::kWidth));
   }
 };
 
@@ -134,7 +167,7 @@ template <class V, int kOutputs, int kVectors, bool kWhole>
 TRIBUTARY_OUT_OF_LINE void multiplyBlock(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
   ProductBlock<V, kOutputs, kVectors> block;
   block.sum(product, product.coefficients + firstOutput * product.coefficientStride, offset);
-  block.template write<kWhole>(product.outputs + firstOutput, product.accumulate, offset, bytes);
+  block.template write<kWhole>(product, firstOutput, offset, bytes);
 }
 
 /** What is left of a strip after whole blocks: one block with just as many vectors as it takes. */
@@ -169,12 +202,13 @@ void multiplyStrip(const Product& product, size_t firstOutput, size_t offset, si
   if constexpr (kOutputs > 1) multiplyStrip<V, kOutputs - 1>(product, firstOutput, offset, end);
 }
 
-/** The product of no sources: zeros. */
+/** The product of no sources. */
 template <class V>
 TRIBUTARY_OUT_OF_LINE void multiplyNothing(const Product& product) {
-  if (product.accumulate) return;
   for (size_t o = 0; o < product.outputCount; o++) {
-    for (size_t i = 0; i < product.bytes; i++) product.outputs[o][i] = 0;
+    for (size_t i = 0; i < product.bytes; i++) {
+      product.outputs[o][i] = product.addends != nullptr ? product.addends[o][i] : 0;
+    }
   }
 }
 
@@ -191,22 +225,30 @@ void multiplyBlocked(const Product& product) {
 
 /** engine.h: CombineRows. */
 template <class V>
-void combineRowsBlocked(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
-                        size_t bytes) {
+void combineRowsBlocked(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride, const uint8_t* factors,
+                        size_t count, size_t bytes) {
   for (size_t offset = 0; offset < bytes; offset += V::kWidth) {
     typename V::Vector sum = V::zero();
     for (size_t r = 0; r < count; r++) {
       if (factors[r] == 0) continue;
       sum = V::multiplyAdd(sum, V::factor(factors[r]), V::split(V::load(rows + r * stride + offset)));
     }
-    V::store(out + offset, sum);
+    V::store(out + offset, V::add(sum, V::load(addend + offset)));
   }
 }
 
+/** Zeros, a 1, zeros: a unit vector of any register's width starts somewhere here. */
+struct Unit {
+  uint8_t bytes[2 * kRowPadding] = {};
+  constexpr Unit() { bytes[kRowPadding] = 1; }
+};
+inline constexpr Unit kUnit;
+
+/** `unit` is what the unit vector of column `pivot` has at `offset`. */
 template <class V>
 TRIBUTARY_INLINE void adoptVector(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming,
-                                  uint8_t scale, size_t offset) {
-  const typename V::Split source = V::split(V::load(incoming + offset));
+                                  uint8_t scale, size_t offset, typename V::Vector unit) {
+  const typename V::Split source = V::split(V::add(V::load(incoming + offset), unit));
   const typename V::Vector scaled = V::multiplyAdd(V::zero(), V::factor(scale), source);
   const typename V::Split by = V::split(scaled);
   for (size_t r = 0; r < count; r++) {
@@ -214,7 +256,7 @@ TRIBUTARY_INLINE void adoptVector(uint8_t* rows, size_t stride, size_t count, si
     if (row[pivot] == 0) continue;
     V::store(row + offset, V::multiplyAdd(V::load(row + offset), V::factor(row[pivot]), by));
   }
-  V::store(rows + pivot * stride + offset, scaled);
+  V::store(rows + pivot * stride + offset, V::add(scaled, unit));
 }
 
 /** engine.h: AdoptRow. The vector that holds the pivot comes last, as it changes the factors. */
@@ -223,9 +265,10 @@ void adoptRowBlocked(uint8_t* rows, size_t stride, size_t count, size_t pivot, c
                      size_t bytes) {
   const size_t last = pivot / V::kWidth * V::kWidth;
   for (size_t offset = 0; offset < bytes; offset += V::kWidth) {
-    if (offset != last) adoptVector<V>(rows, stride, count, pivot, incoming, scale, offset);
+    if (offset != last) adoptVector<V>(rows, stride, count, pivot, incoming, scale, offset, V::zero());
   }
-  adoptVector<V>(rows, stride, count, pivot, incoming, scale, last);
+  const typename V::Vector unit = V::load(kUnit.bytes + kRowPadding - (pivot - last));
+  adoptVector<V>(rows, stride, count, pivot, incoming, scale, last, unit);
 }
 
 }  // namespace tributary

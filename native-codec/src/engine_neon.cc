@@ -3,8 +3,6 @@
 
 #include <arm_neon.h>
 
-#include <cstring>
-
 #include "engine_block.h"
 #include "gf256.h"
 
@@ -27,16 +25,6 @@ struct Neon {
   static TRIBUTARY_INLINE Vector zero() { return vdupq_n_u8(0); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return vld1q_u8(from); }
   static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) { vst1q_u8(to, vector); }
-  static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
-    uint8_t whole[kWidth] = {};
-    memcpy(whole, from, bytes);
-    return load(whole);
-  }
-  static TRIBUTARY_INLINE void storePart(uint8_t* to, Vector vector, size_t bytes) {
-    uint8_t whole[kWidth];
-    store(whole, vector);
-    memcpy(to, whole, bytes);
-  }
   static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return veorq_u8(a, b); }
   static TRIBUTARY_INLINE Split split(Vector vector) {
     return {vandq_u8(vector, vdupq_n_u8(0x0F)), vshrq_n_u8(vector, 4)};

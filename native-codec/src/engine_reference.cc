@@ -22,7 +22,7 @@ void multiply(const Product& product) {
     const uint8_t* coefficients = product.coefficients + o * product.coefficientStride;
     for (size_t i = 0; i < product.bytes; i++) {
       const uint8_t sum = sumAt(product, coefficients, i);
-      product.outputs[o][i] = product.accumulate ? product.outputs[o][i] ^ sum : sum;
+      product.outputs[o][i] = product.addends != nullptr ? product.addends[o][i] ^ sum : sum;
     }
   }
 }
@@ -31,9 +31,9 @@ void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) sum[i] ^= gf256::multiply(row[i], factor);
 }
 
-void combineRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
-                 size_t bytes) {
-  memset(out, 0, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
+void combineRows(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride, const uint8_t* factors,
+                 size_t count, size_t bytes) {
+  memcpy(out, addend, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
   for (size_t r = 0; r < count; r++) addRow(out, rows + r * stride, factors[r], bytes);
 }
 
@@ -41,9 +41,11 @@ void adoptRow(uint8_t* rows, size_t stride, size_t count, size_t pivot, const ui
               size_t bytes) {
   uint8_t* adopted = rows + pivot * stride;
   addRow(adopted, incoming, scale, bytes);
+  adopted[pivot] ^= scale;
   for (size_t r = 0; r < count; r++) {
     if (r != pivot) addRow(rows + r * stride, adopted, rows[r * stride + pivot], bytes);
   }
+  adopted[pivot] ^= 1;
 }
 
 }  // namespace

@@ -43,13 +43,10 @@ Block productBlock(const Product& product, const uint8_t* coefficients, size_t o
   return sum;
 }
 
-void writeBlock(const Product& product, uint8_t* output, Block sum, size_t bytes) {
-  if (product.accumulate) {
-    Block held = {};
-    memcpy(held.words, output, bytes);
-    for (size_t w = 0; w < kWords; w++) sum.words[w] ^= held.words[w];
-  }
-  memcpy(output, sum.words, bytes);
+void addBlock(Block& sum, const uint8_t* addend, size_t bytes) {
+  Block held = {};
+  memcpy(held.words, addend, bytes);
+  for (size_t w = 0; w < kWords; w++) sum.words[w] ^= held.words[w];
 }
 
 void multiply(const Product& product) {
@@ -57,8 +54,10 @@ void multiply(const Product& product) {
     const uint8_t* coefficients = product.coefficients + o * product.coefficientStride;
     for (size_t offset = 0; offset < product.bytes; offset += kBlockBytes) {
       const size_t left = product.bytes - offset;
-      const Block sum = productBlock(product, coefficients, offset);
-      writeBlock(product, product.outputs[o] + offset, sum, left < kBlockBytes ? left : kBlockBytes);
+      const size_t bytes = left < kBlockBytes ? left : kBlockBytes;
+      Block sum = productBlock(product, coefficients, offset);
+      if (product.addends != nullptr) addBlock(sum, product.addends[o] + offset, bytes);
+      memcpy(product.outputs[o] + offset, sum.words, bytes);
     }
   }
 }
@@ -77,9 +76,9 @@ void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
   }
 }
 
-void combineRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
-                 size_t bytes) {
-  memset(out, 0, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
+void combineRows(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride, const uint8_t* factors,
+                 size_t count, size_t bytes) {
+  memcpy(out, addend, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
   for (size_t r = 0; r < count; r++) addRow(out, rows + r * stride, factors[r], bytes);
 }
 
@@ -87,9 +86,11 @@ void adoptRow(uint8_t* rows, size_t stride, size_t count, size_t pivot, const ui
               size_t bytes) {
   uint8_t* adopted = rows + pivot * stride;
   addRow(adopted, incoming, scale, bytes);
+  adopted[pivot] ^= scale;
   for (size_t r = 0; r < count; r++) {
     if (r != pivot) addRow(rows + r * stride, adopted, rows[r * stride + pivot], bytes);
   }
+  adopted[pivot] ^= 1;
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
  * One bit d of the four coefficients selects one of these sums; what the bits d of all coefficients select is added
  * up, and the sums for d = 7 .. 0 are put together by Horner's rule. That is two loads and XORs a multiply-add.
  *
- * Eliminations, whose rows are short, use nibble tables: by i8x16.swizzle, or by i8x16.relaxed_swizzle, which is one
- * instruction on x86 and the same for indices below 16.
+ * Products of one or two outputs, for which sums do not pay, and eliminations, whose rows are short, use nibble tables:
+ * by i8x16.swizzle, or by i8x16.relaxed_swizzle, which is one instruction on x86 and the same for indices below 16.
  */
 #if defined(__wasm_simd128__)
 
@@ -28,7 +28,23 @@ constexpr const char* kName = "simd128";
 inline v128_t lookUp(v128_t table, v128_t indices) { return wasm_i8x16_swizzle(table, indices); }
 #endif
 
-/** For the elimination's rows: engine_block.h. */
+template <class Word>
+TRIBUTARY_INLINE void copyWord(uint8_t*& to, const uint8_t*& from) {
+  memcpy(to, from, sizeof(Word));
+  to += sizeof(Word);
+  from += sizeof(Word);
+}
+
+/** For few bytes. A call of memcpy leaves the module, which takes longer than such a copy. */
+__attribute__((noinline)) void copyPart(uint8_t* to, const uint8_t* from, size_t bytes) {
+  for (; bytes >= sizeof(v128_t); bytes -= sizeof(v128_t)) copyWord<v128_t>(to, from);
+  if ((bytes & 8) != 0) copyWord<uint64_t>(to, from);
+  if ((bytes & 4) != 0) copyWord<uint32_t>(to, from);
+  if ((bytes & 2) != 0) copyWord<uint16_t>(to, from);
+  if ((bytes & 1) != 0) *to = *from;
+}
+
+/** Nibble tables: engine_block.h. */
 struct Simd128 {
   using Vector = v128_t;
   struct Split {
@@ -38,10 +54,24 @@ struct Simd128 {
     v128_t low, high;
   };
   static constexpr size_t kWidth = 16;
+  static constexpr int kSourcesPerStep = 1;
+  static constexpr int kOutputs = 2;
+  static constexpr int kVectors[] = {0, 2, 2};
 
   static TRIBUTARY_INLINE Vector zero() { return wasm_i64x2_const_splat(0); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return wasm_v128_load(from); }
   static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) { wasm_v128_store(to, vector); }
+  static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
+    uint8_t whole[kWidth];
+    copyPart(whole, from, bytes);
+    return wasm_v128_load(whole);
+  }
+  static TRIBUTARY_INLINE void storePart(uint8_t* to, Vector vector, size_t bytes) {
+    uint8_t whole[kWidth];
+    wasm_v128_store(whole, vector);
+    copyPart(to, whole, bytes);
+  }
+  static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return wasm_v128_xor(a, b); }
   /** A shift of 16-bit lanes: V8 makes five instructions of one of bytes. */
   static TRIBUTARY_INLINE Split split(Vector vector) {
     const v128_t nibble = wasm_i8x16_const_splat(0x0F);
@@ -79,6 +109,8 @@ const uint8_t* lookUps[kOutputsMax * kDigits * kGroupsMax];
 struct Pass {
   uint8_t* const* outputs;
   size_t outputCount;
+  /** As Product's. */
+  const uint8_t* const* addends;
   const uint8_t* const* sources;
   size_t sourceCount;
   size_t groupCount;
@@ -142,8 +174,8 @@ TRIBUTARY_INLINE v128_t doubled(v128_t bytes, v128_t zero) {
   return wasm_v128_xor(wasm_i8x16_add(bytes, opaque(bytes)), carry);
 }
 
-/** One output's strip: out (+)= the sum over digits d of 2^d times what its look-ups for d add up to. */
-__attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* const* lookUp, size_t groupCount, bool accumulate) {
+/** One output's strip: out = (addend +) the sum over digits d of 2^d times what its look-ups for d add up to. */
+__attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* addend, const uint8_t* const* lookUp, size_t groupCount) {
   const v128_t zero = opaque(Simd128::zero());
   v128_t sums[kVectors] = {};
   for (size_t d = kDigits;;) {
@@ -154,41 +186,27 @@ __attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* const* lookUp,
     if (--d == 0) break;
     for (size_t v = 0; v < kVectors; v++) sums[v] = doubled(sums[v], zero);
   }
-  for (size_t v = 0; v < kVectors; v++, out += kWidth) {
-    wasm_v128_store(out, accumulate ? wasm_v128_xor(sums[v], wasm_v128_load(out)) : sums[v]);
+  if (addend != nullptr) {
+    for (size_t v = 0; v < kVectors; v++) sums[v] = wasm_v128_xor(sums[v], wasm_v128_load(addend + v * kWidth));
   }
+  for (size_t v = 0; v < kVectors; v++) wasm_v128_store(out + v * kWidth, sums[v]);
 }
 
-template <class Word>
-TRIBUTARY_INLINE void copyWord(uint8_t*& to, const uint8_t*& from) {
-  memcpy(to, from, sizeof(Word));
-  to += sizeof(Word);
-  from += sizeof(Word);
-}
-
-/** Less than a strip. A call of memcpy for so few bytes leaves the module, which takes longer than the copy. */
-__attribute__((noinline)) void copyPart(uint8_t* to, const uint8_t* from, size_t bytes) {
-  for (; bytes >= kWidth; bytes -= kWidth) copyWord<v128_t>(to, from);
-  if ((bytes & 8) != 0) copyWord<uint64_t>(to, from);
-  if ((bytes & 4) != 0) copyWord<uint32_t>(to, from);
-  if ((bytes & 2) != 0) copyWord<uint16_t>(to, from);
-  if ((bytes & 1) != 0) *to = *from;
-}
-
-void multiplyPass(const Pass& pass, size_t byteCount, bool accumulate) {
+void multiplyPass(const Pass& pass, size_t byteCount) {
   for (size_t offset = 0; offset < byteCount; offset += kSumBytes) {
     const size_t left = byteCount - offset;
     const uint8_t* const* lookUp = lookUps;
     makeSums(pass, offset, left < kSumBytes ? (left + kWidth - 1) / kWidth : kVectors);
     for (size_t o = 0; o < pass.outputCount; o++, lookUp += kDigits * pass.groupCount) {
       uint8_t* const out = pass.outputs[o] + offset;
+      const uint8_t* const addend = pass.addends == nullptr ? nullptr : pass.addends[o] + offset;
       if (left >= kSumBytes) {
-        addUp(out, lookUp, pass.groupCount, accumulate);
+        addUp(out, addend, lookUp, pass.groupCount);
         continue;
       }
       uint8_t part[kSumBytes];
-      if (accumulate) copyPart(part, out, left);
-      addUp(part, lookUp, pass.groupCount, accumulate);
+      if (addend != nullptr) copyPart(part, addend, left);
+      addUp(part, addend == nullptr ? nullptr : part, lookUp, pass.groupCount);
       copyPart(out, part, left);
     }
   }
@@ -197,19 +215,23 @@ void multiplyPass(const Pass& pass, size_t byteCount, bool accumulate) {
 size_t least(size_t a, size_t b) { return a < b ? a : b; }
 size_t groupsOf(size_t sourceCount) { return (sourceCount + kGroupSources - 1) / kGroupSources; }
 
-/** Passes of equal size: Horner's rule costs the same for few sources as for many. */
+/** Passes of equal size: Horner's rule costs the same for few sources as for many. Each adds to what the last one left. */
 void multiply(const Product& product) {
+  if (product.outputCount <= Simd128::kOutputs) return multiplyBlocked<Simd128>(product);
   const size_t groups = groupsOf(product.sourceCount);
   const size_t passes = (groups + kGroupsMax - 1) / kGroupsMax;
   const size_t sourcesPerPass = passes == 0 ? 1 : (groups + passes - 1) / passes * kGroupSources;
   for (size_t o = 0; o < product.outputCount; o += kOutputsMax) {
     const size_t outputCount = least(product.outputCount - o, kOutputsMax);
+    const uint8_t* const* addends = product.addends == nullptr ? nullptr : product.addends + o;
     size_t s = 0;
     do {
       const size_t sourceCount = least(product.sourceCount - s, sourcesPerPass);
-      const Pass pass = {product.outputs + o, outputCount, product.sources + s, sourceCount, groupsOf(sourceCount)};
+      const Pass pass = {product.outputs + o,   outputCount, addends,
+                         product.sources + s, sourceCount, groupsOf(sourceCount)};
       planLookUps(pass, product.coefficients + o * product.coefficientStride + s, product.coefficientStride);
-      multiplyPass(pass, product.bytes, product.accumulate || s > 0);
+      multiplyPass(pass, product.bytes);
+      addends = pass.outputs;
       s += sourcesPerPass;
     } while (s < product.sourceCount);
   }

@@ -3,8 +3,6 @@
 
 #include <tmmintrin.h>
 
-#include <cstring>
-
 #include "engine_block.h"
 #include "gf256.h"
 
@@ -30,16 +28,6 @@ struct Ssse3 {
   }
   static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), vector);
-  }
-  static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
-    uint8_t whole[kWidth] = {};
-    memcpy(whole, from, bytes);
-    return load(whole);
-  }
-  static TRIBUTARY_INLINE void storePart(uint8_t* to, Vector vector, size_t bytes) {
-    uint8_t whole[kWidth];
-    store(whole, vector);
-    memcpy(to, whole, bytes);
   }
   static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return _mm_xor_si128(a, b); }
   static TRIBUTARY_INLINE Split split(Vector vector) {

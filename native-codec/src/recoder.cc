@@ -42,8 +42,8 @@ Status Recoder::recode(uint32_t seed, Bytes outCoefficients, Bytes outPayload) c
   }
   uint8_t* const vector = outCoefficients.data();
   uint8_t* const payload = outPayload.data();
-  engine_->multiply({&vector, 1, vectors, held, multipliers, held, symbolCount(), false});
-  engine_->multiply({&payload, 1, payloads, held, multipliers, held, symbolBytes(), false});
+  engine_->multiply({&vector, 1, vectors, held, multipliers, held, symbolCount(), nullptr});
+  engine_->multiply({&payload, 1, payloads, held, multipliers, held, symbolBytes(), nullptr});
   return {};
 }
 

@@ -35,7 +35,7 @@ void addProduct(const Engine& engine, uint8_t* const* outputs, size_t outputCoun
     const size_t count = rowCount - first < kRowsPerProduct ? rowCount - first : kRowsPerProduct;
     for (size_t s = 0; s < count; s++) sources[s] = rows.row(first + s);
     engine.multiply(
-        {outputs, outputCount, sources, count, coefficients.row(0) + first, coefficients.stride(), bytes, true});
+        {outputs, outputCount, sources, count, coefficients.row(0) + first, coefficients.stride(), bytes, outputs});
   }
 }
 

@@ -84,7 +84,7 @@ export type ProxyStatus = z.infer<typeof ProxyStatus>;
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };
 
-export const Mode = z.enum(["direct", "parallel-http", "uncoded-mutp", "coded-mutp", "coded"]);
+export const Mode = z.enum(["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"]);
 export type Mode = z.infer<typeof Mode>;
 
 /** One proxy's part in a download. Each packet is counted once: packets = innovative + duplicate + late + rejected. */

@@ -74,6 +74,8 @@ export class Assembly {
   epoch = 0;
   /** Proxies proven to have sent false packets, with the generation that proved it, until they are taken from here. */
   readonly liars = new Map<number, number>();
+  /** Generations whose bytes turned out false: each proxy is to give them alone. */
+  readonly disputed = new Set<number>();
   private readonly generations = new Map<number, OpenGeneration>();
   /** Complete generations whose turn has not come. */
   private readonly complete = new Map<number, Uint8Array>();
@@ -139,7 +141,7 @@ export class Assembly {
   }
 
   isDisputed(index: number): boolean {
-    return this.generations.get(index)?.disputed ?? false;
+    return this.disputed.size > 0 && this.disputed.has(index);
   }
 
   /** Degrees of freedom that generation `index` needs from this proxy, had it to give them alone where it is disputed. */
@@ -173,8 +175,8 @@ export class Assembly {
     const base = this.firstOpen;
     const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
     const counts = this.degrees.slice(base, base + count);
-    for (const [index, generation] of this.generations) {
-      if (generation.disputed && index - base < count) counts[index - base] = generation.rankFor(proxyIndex);
+    for (const index of this.disputed) {
+      if (index - base < count) counts[index - base] = this.generations.get(index)!.rankFor(proxyIndex);
     }
     return { base, received: { kind: "degreesOfFreedom", counts } };
   }
@@ -224,6 +226,8 @@ export class Assembly {
     this.epoch += generation.takenBack;
     generation.takenBack = 0;
     for (const proxyIndex of generation.liars) this.liars.set(proxyIndex, index);
+    if (generation.disputed && !generation.bytes) this.disputed.add(index);
+    else this.disputed.delete(index);
     if (!generation.bytes) return;
     generation.free();
     this.generations.delete(index);

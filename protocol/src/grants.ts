@@ -109,6 +109,12 @@ export class GrantedSchedule implements Schedule {
     return index;
   }
 
+  following(index: number, limit: number): number {
+    let count = 0;
+    while (count < limit && this.order[this.sent + count] === index) count++;
+    return count;
+  }
+
   private ownSymbol(index: number): number | undefined {
     if (index < this.share.firstGeneration) return undefined;
     const symbolCount = symbolsIn(this.geometry, index);

@@ -6,6 +6,7 @@ export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from
 export { Pacer } from "./pacer";
 export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
 export { xorshift128 } from "./rng";
+export { SplitHttp, CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX, type AnswerHead, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./splitHttp";
 export { Sender, type SenderOutcome } from "./sender";
 export type { Trusted } from "./verification";
 export type {

@@ -181,6 +181,11 @@ export class Path {
     return true;
   }
 
+  /** It was asked for more while it was quiet, and has not been heard since: all of its order may have been sent. */
+  get isAsked(): boolean {
+    return this.askedCount > 0;
+  }
+
   private quietMs(perMs: number): number {
     return this.reorderMs + Math.max(QUIET_MS_MIN, QUIET_PACKETS / perMs);
   }

@@ -141,12 +141,12 @@ export class Planner {
     const add = (index: number, atMs: number, chance: number) => (coming[index] ??= []).push({ atMs, loss: chance });
     for (const sequence of path.gaps.keys()) add(order[sequence]!, nowMs, 0);
     if (path.isQuiet(perMs, nowMs)) {
-      if (path.isToBeAsked(perMs, nowMs)) path.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+      if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
       path.limit = order.length + OUTSTANDING_MIN;
       return { path, quiet: true, loss, gapMs, rttMs, atMs: nowMs + rttMs };
     }
     const young = path.isYoung(nowMs);
-    if (!young) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
+    if (!young && !path.isAsked) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
     let atMs = Math.max(path.lastArrivalMs + gapMs, nowMs);
     for (let sequence = path.next; sequence < order.length; sequence++) {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
@@ -156,10 +156,17 @@ export class Planner {
     return { path, quiet: false, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS) };
   }
 
+  /** One packet more than it was ever granted. */
+  private askMore({ order, quota }: Path): void {
+    do order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    while (order.length <= quota);
+  }
+
   /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */
   private askAlone({ path, loss, quiet }: Source, nowMs: number): void {
     const stalled = nowMs - this.progressMs > STALL_MS + 2 * path.rttMs;
     const proxyIndex = this.paths.indexOf(path);
+    if (!stalled && this.assembly.disputed.size === 0) return;
     for (let index = this.assembly.base; index < this.geometry.generationCount; index++) {
       if (!stalled && !this.assembly.isDisputed(index)) continue;
       const sent = quiet ? [] : path.order.slice(path.next);

@@ -162,9 +162,9 @@ export class Receiver {
     const proxy = this.proxies[proxyIndex];
     if (!proxy) return;
     proxy.final = undefined;
+    proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";
     proxy.silent = false;
     if (this.closed) return;
-    proxy.lost = proxy.stats.state !== "failed";
     this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);
   }
 
@@ -275,7 +275,7 @@ export class Receiver {
       this.hastenRequests(proxy.stats.rttMs, nowMs);
       this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
     }
-    if (!proxy.planned) {
+    if (!proxy.planned && proxy.requestEveryMs < TIMING.requestRepeatMsMax) {
       proxy.requestEveryMs = TIMING.requestRepeatMsMax;
       proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
     }

@@ -12,7 +12,7 @@ import type { CodecModule } from "./module";
 import { loadWasmCodec, wasmModulePath } from "./node";
 
 const MODULES: WasmModuleName[] = ["codec-relaxed.wasm", "codec.wasm", "codec-scalar.wasm"];
-const SIZE_LIMIT_BYTES = 40_000;
+const SIZE_LIMIT_BYTES = 30_000;
 
 setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag
 
@@ -52,6 +52,24 @@ describe.each(MODULES)("module/%s", (name) => {
     for (let i = 0; i < 2000; i++) module.decoderFree(module.decoderNew(256, 4096));
     expect(module.memory.buffer.byteLength).toBe(bytesBefore);
   });
+});
+
+test("wasm codec: blocks are aligned and apart, and freed in any order they are one again", () => {
+  const bytes = readFileSync(wasmModulePath("codec.wasm"));
+  const module = new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule;
+  const poolBytes = 1 << 20;
+  expect(module.reserve(poolBytes)).toBe(1);
+  const before = module.memory.buffer;
+  const blocks = Array.from({ length: 300 }, (_, index) => ({ address: module.allocate(1 + index * 7), byteCount: 1 + index * 7, key: (index * 2654435761) >>> 0 }));
+  const memory = new Uint8Array(before);
+  blocks.forEach(({ address, byteCount }, index) => memory.fill(index, address, address + byteCount));
+  blocks.forEach(({ address, byteCount }, index) => {
+    expect(address % 16).toBe(0);
+    expect(memory.subarray(address, address + byteCount).every((byte) => byte === index % 256)).toBe(true);
+  });
+  for (const { address } of blocks.sort((a, b) => a.key - b.key)) module.release(address);
+  expect(module.reserve(poolBytes)).toBe(1);
+  expect(module.memory.buffer).toBe(before);
 });
 
 test("wasm codec: a memory that cannot grow any more is a CodecError, and what there is goes on working", () => {

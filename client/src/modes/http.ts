@@ -57,6 +57,15 @@ function differs(what: string, got: unknown, expected: unknown): string {
   return `The answer's ${what} differs from the first one: got ${String(got)}, expected ${String(expected)}.`;
 }
 
+/** What the origin would have said to the request for `whole`, of which `first` is the answer to a part. */
+export function wholeHead(first: DownloadHead, whole: ByteRange, status: 200 | 206): DownloadHead {
+  const { "content-range": told, ...headers } = first.headers;
+  const total = parseContentRange(told)?.total;
+  const totalBytes = whole.end - whole.start + 1;
+  if (status === 206) return { status, totalBytes, headers: { ...headers, "content-range": `bytes ${whole.start}-${whole.end}/${total ?? "*"}` } };
+  return { status, totalBytes, headers };
+}
+
 /** An AbortController that is aborted with `signal`, until `unlink`. */
 export function linkedAbort(signal: AbortSignal): { controller: AbortController; unlink(): void } {
   const controller = new AbortController();

@@ -11,8 +11,8 @@ import type { SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
 import { CUTS_IN_FLIGHT } from "../settings";
-import { parseContentRange, validatorDifference } from "./http";
-import type { ProxyFailure } from "./parallel-http";
+import { parseContentRange, validatorDifference, wholeHead } from "./http";
+import type { ProxyFailure } from "./proxy-http";
 
 export interface MutpServices {
   engine: EngineLink;
@@ -256,13 +256,4 @@ function cutFault(first: DownloadHead, head: DownloadHead, range: ByteRange): Re
   if (changed) return { kind: "originChanged", message: changed };
   if (told.total === total) return undefined;
   return { kind: "originChanged", message: `The resource changed its length: got ${told.total}, expected ${total}.` };
-}
-
-/** What the origin would have said to the request that was cut. */
-function wholeHead(first: DownloadHead, whole: ByteRange, status: 200 | 206): DownloadHead {
-  const { "content-range": told, ...headers } = first.headers;
-  const total = parseContentRange(told)?.total;
-  const totalBytes = whole.end - whole.start + 1;
-  if (status === 206) return { status, totalBytes, headers: { ...headers, "content-range": `bytes ${whole.start}-${whole.end}/${total ?? "*"}` } };
-  return { status, totalBytes, headers };
 }

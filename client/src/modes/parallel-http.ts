@@ -3,20 +3,12 @@
  * whichever answer is furthest ahead; the first to end wins and the others are stopped. What all of them sent counts.
  */
 import type { Rejection } from "@tributary/protocol";
-import type { DownloadHead, ProxyInfo } from "../api";
+import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
 import { StallWatch } from "../stall";
-import { differenceOf, headersFor, headOf, linkedAbort } from "./http";
-
-const ERROR_BODY_CHARS_MAX = 4096;
-const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges"];
-/** Those that the proxy sends as `x-origin-...`, since from itself they would mean something else. */
-const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
-
-export interface ProxyFailure {
-  (proxy: ProxyInfo, rejection: Rejection): void;
-}
+import { differenceOf, linkedAbort } from "./http";
+import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function parallelHttp(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
   const { controller, unlink } = linkedAbort(run.signal);
@@ -50,13 +42,10 @@ export async function parallelHttp(run: Run, proxies: readonly ProxyInfo[], onPr
 /** One answer from its head to its end. Throws when it is of no use, or no longer. */
 async function runLane(run: Run, proxy: ProxyInfo, index: number, signal: AbortSignal, watch: StallWatch): Promise<void> {
   const { sink, tally } = run;
-  const response = await run.platform.fetch(`${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}`, {
-    headers: headersFor(run.request.range),
-    credentials: "omit",
-    cache: "no-store",
-    signal,
-  });
-  const head = await originHead(run, response);
+  const { response, head, serverFetchMs } = await fetchThrough(run, proxy, run.request.range, signal);
+  const difference = run.head ? differenceOf(run.head, head) : undefined;
+  if (difference) throw new DownloadError("planMismatch", difference);
+  run.setHead(head, serverFetchMs);
   const reader = response.body?.getReader();
   let position = 0;
   while (reader) {
@@ -74,40 +63,5 @@ async function runLane(run: Run, proxy: ProxyInfo, index: number, signal: AbortS
   }
   if (head.totalBytes !== null && position !== head.totalBytes) {
     throw new DownloadError("bodyShort", `The answer ended early: got ${position} bytes, expected ${head.totalBytes}.`);
-  }
-}
-
-/** The origin's head as the proxy passes it on; the first one is the one that the others must agree with. */
-async function originHead(run: Run, response: Response): Promise<DownloadHead> {
-  const serverFetchMs = originTime(response.headers.get("server-timing"));
-  if (serverFetchMs === undefined && response.status >= 400) throw await proxyError(response);
-  const { headers, ...rest } = headOf(response);
-  const head = { ...rest, headers: originHeaders(headers) };
-  const difference = run.head ? differenceOf(run.head, head) : undefined;
-  if (difference) throw new DownloadError("planMismatch", difference);
-  run.setHead(head, serverFetchMs ?? 0);
-  return head;
-}
-
-/** The headers that are the origin's; what the proxy says for itself stays out. */
-function originHeaders(headers: Record<string, string>): Record<string, string> {
-  const kept = Object.fromEntries(PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
-  const renamed = RENAMED.flatMap((name) => (headers[`x-origin-${name}`] === undefined ? [] : [[name, headers[`x-origin-${name}`]]]));
-  return { ...kept, ...(Object.fromEntries(renamed) as Record<string, string>) };
-}
-
-/** `origin;dur=12.3` of a Server-Timing header: only answers that come from the origin carry it. */
-function originTime(value: string | null): number | undefined {
-  const match = /(?:^|,)\s*origin\s*;\s*dur=([\d.]+)/.exec(value ?? "");
-  return match ? Number(match[1]) : undefined;
-}
-
-async function proxyError(response: Response): Promise<DownloadError> {
-  const text = (await response.text()).slice(0, ERROR_BODY_CHARS_MAX);
-  try {
-    const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown } };
-    return new DownloadError(String(error.kind), String(error.message));
-  } catch {
-    return new DownloadError("proxyFailed", `The proxy answered ${response.status}.`);
   }
 }

@@ -7,6 +7,7 @@ import type { Mode, Settings } from "../shared/settings";
 export const MODE_WORDS: Readonly<Record<Mode, { short: string; meaning: string }>> = {
   direct: { short: "Direct", meaning: "Everything comes from the site itself, without proxies." },
   "parallel-http": { short: "HTTP", meaning: "Parallel HTTP: every proxy sends the segment, the first bytes to come are used." },
+  "split-http": { short: "Split HTTP", meaning: "Split HTTP: every proxy sends other pieces of the segment, as many as it is fast." },
   "uncoded-mutp": { short: "MUTP", meaning: "Uncoded MUTP: every proxy sends packets of the segment, chosen by chance." },
   "coded-mutp": { short: "Coded MUTP", meaning: "Coded MUTP: every proxy sends network-coded packets, each for itself." },
   coded: { short: "Coded", meaning: "Coded: network-coded packets, each proxy as many as it is fast; any of them counts." },

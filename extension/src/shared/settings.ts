@@ -3,7 +3,7 @@
  * Pure: reading and writing chrome.storage is the background's and the popup's business.
  */
 
-export const MODES = ["direct", "parallel-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
+export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 export const CONNECTIONS_MAX = 16;
 

@@ -1,18 +1,8 @@
 /**
  * The picture of a codec bench run: bandwidth against generation size and symbol size, and bars for each engine and
- * rival. One Vega-Lite specification, drawn as SVG, and that as PNG with fonts that npm brings, so that it looks the
- * same on any machine.
+ * rival. One Vega-Lite specification; ../draw.mjs draws it.
  */
-import { readdirSync } from "node:fs";
-import { createRequire } from "node:module";
-import path from "node:path";
-import { Resvg } from "@resvg/resvg-js";
-import * as vega from "vega";
-import * as vegaLite from "vega-lite";
-
-const FONT = "DejaVu Sans";
-const fontDir = path.join(path.dirname(createRequire(import.meta.url).resolve("dejavu-fonts-ttf/package.json")), "ttf");
-const fontFiles = readdirSync(fontDir).filter((name) => /^DejaVuSans(-Bold)?\.ttf$/.test(name)).map((name) => path.join(fontDir, name));
+import { draw, titleOf } from "../draw.mjs";
 
 /** Who a row is of, in words; its place in the legend, and its colour by kind. */
 const KINDS = [
@@ -101,10 +91,7 @@ function barPanel(rows, op) {
 function specificationOf({ rows, machine, date }) {
   const lines = (op) => ({ hconcat: [linePanel(rows, op, "g"), linePanel(rows, op, "symbolBytes")], spacing: 34 });
   return {
-    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
-    title: { text: "Tributary's codec beside what else there is", subtitle: `One thread, tables and coefficients made inside the timed region. ${machine.processor}, ${date}.`, anchor: "start", fontSize: 17, subtitleFontSize: 11.5, subtitleColor: "#555", offset: 16 },
-    background: "white", padding: 22,
-    config: { font: FONT, view: { stroke: "#ddd" }, title: { fontSize: 12.5, anchor: "start" }, axis: { labelFontSize: 10, titleFontSize: 10.5, titleFontWeight: "normal", gridColor: "#eee", titleColor: "#444" }, legend: { labelFontSize: 11 } },
+    title: titleOf("Tributary's codec beside what else there is", `One thread, tables and coefficients made inside the timed region. ${machine.processor}, ${date}.`),
     resolve: { scale: { color: "independent", strokeDash: "independent" } },
     vconcat: [
       { vconcat: [lines("encode"), lines("decode")], spacing: 26, align: "none" },
@@ -115,11 +102,6 @@ function specificationOf({ rows, machine, date }) {
 }
 
 /** @returns {Promise<{ svg: string, png: Buffer }>} */
-export async function renderPicture(run) {
-  const { spec } = vegaLite.compile(specificationOf(run), { logger: vega.logger(vega.Error) });
-  const view = new vega.View(vega.parse(spec), { renderer: "none", logLevel: vega.Error });
-  const svg = await view.toSVG();
-  view.finalize();
-  const png = new Resvg(svg, { font: { fontFiles, loadSystemFonts: false, defaultFontFamily: FONT }, fitTo: { mode: "zoom", value: 2 } }).render().asPng();
-  return { svg, png };
+export function renderPicture(run) {
+  return draw(specificationOf(run));
 }

@@ -6,7 +6,8 @@
 //   tcp-send ADDRESS PORT SECONDS [CONGESTION]       fills one connection for that long
 //
 // Receivers print {"ready":true} when they listen; all print one line of JSON at the end. Delays are from the sender's
-// send call to the receiver's kernel, so a receiver that is slow to run does not count as delay.
+// send call to the receiver's kernel, so a receiver that is slow to run does not count as delay. The UDP probes take
+// real-time priority where they may: what is measured is the path, not the scheduler.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -31,6 +32,7 @@ namespace {
 constexpr size_t kHeaderBytes = 28;  // IPv4 and UDP
 constexpr uint64_t kLast = ~uint64_t{0};
 constexpr int kLastCopies = 20;
+constexpr Nanoseconds kStampsOnAfter = 100'000'000;
 
 struct Stamp {
   uint64_t sequence;
@@ -66,6 +68,11 @@ int openSocket(int type, const sockaddr_in& address, bool listening) {
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (listening && bind(fd, generic, sizeof address) < 0) failWithErrno("cannot bind");
   return fd;
+}
+
+void sleepUntil(Nanoseconds at) {
+  const timespec time{static_cast<time_t>(at / 1'000'000'000), static_cast<long>(at % 1'000'000'000)};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
 }
 
 void sayReady() {
@@ -147,17 +154,15 @@ void printArrivals(Arrivals arrivals) {
 int udpReceive(std::span<char*> words) {
   const int fd = openSocket(SOCK_DGRAM, addressOf("0.0.0.0", words[0]), true);
   const int quietMs = std::stoi(words[1]);
+  takeRealTimePriority();
+  // The kernel turns its receive stamps on a moment after it was asked to.
+  sleepUntil(clockNow() + kStampsOnAfter);
   sayReady();
   Arrivals arrivals;
   pollfd wait{fd, POLLIN, 0};
   while (poll(&wait, 1, arrivals.sequences.empty() ? -1 : quietMs) > 0 && receiveOne(fd, arrivals)) {}
   printArrivals(std::move(arrivals));
   return 0;
-}
-
-void sleepUntil(Nanoseconds at) {
-  const timespec time{static_cast<time_t>(at / 1'000'000'000), static_cast<long>(at % 1'000'000'000)};
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
 }
 
 int udpSend(std::span<char*> words) {
@@ -167,6 +172,7 @@ int udpSend(std::span<char*> words) {
   const double perSec = std::stod(words[4]);
   const int fd = openSocket(SOCK_DGRAM, address, false);
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) failWithErrno("cannot connect");
+  takeRealTimePriority();
   uint64_t failed = 0;
   const auto sendOne = [&](uint64_t sequence) {
     const Stamp stamp{sequence, realTime()};

@@ -296,9 +296,10 @@ int Server::run() {
 }
 
 /** The outer process: prints who leads into the namespaces and ends as that one does. */
-int waitFor(pid_t child) {
+int waitFor(pid_t child, int gate) {
   std::printf("{\"pid\":%d}\n", child);
   std::fflush(stdout);
+  close(gate);
   close(STDIN_FILENO);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
@@ -312,10 +313,17 @@ int serve() {
   signal(SIGINT, SIG_IGN);  // of a terminal: whoever started us decides when to end
   signal(SIGPIPE, SIG_IGN);
   unshareNamespaces();
+  int gate[2];
+  if (pipe2(gate, O_CLOEXEC) < 0) failWithErrno("cannot make a pipe");
   const pid_t child = fork();
   if (child < 0) failWithErrno("cannot start a process");
-  if (child > 0) return waitFor(child);
+  if (child > 0) return waitFor(child, gate[1]);
   dieWithParent();
+  // The parent's line is the first: it closes the gate after it.
+  close(gate[1]);
+  char nothing;
+  while (read(gate[0], &nothing, 1) < 0 && errno == EINTR) {}
+  close(gate[0]);
   signal(SIGCHLD, SIG_IGN);  // processes whose parents are gone become ours, and are reaped by the kernel
   return Server().run();
 }

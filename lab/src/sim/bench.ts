@@ -8,13 +8,19 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { loadCodec } from "@tributary/native-codec";
+import { measureCost, printCost } from "./cost";
+import { drawTo } from "./draw";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
+import { pictureOf } from "./picture";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 import { speaks } from "./simulate";
 import { HTTP_MODES, PROTOCOL_MODES, type Mode } from "./world";
 
-const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--mode MODE,...] [--row TEXT]
+const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--mode MODE,...] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
+       npm run bench -- protocol --cost [--json FILE]
+  --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
+  --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
   --quick     10 seeds a row, not 60
   --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
   --row TEXT  only the rows whose title has TEXT
@@ -28,6 +34,7 @@ interface Settings {
   seeds: number;
   firstSeed: number;
   json: string | undefined;
+  picture: string | undefined;
 }
 
 type Job = { variant: Variant; mode: Mode; seeds: number; firstSeed: number; seventh: boolean };
@@ -68,7 +75,7 @@ function readSettings(words: string[]): Settings | string {
   try {
     const string = { type: "string" } as const;
     const boolean = { type: "boolean" } as const;
-    const options = { quick: boolean, json: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string };
+    const options = { quick: boolean, json: string, picture: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string };
     ({ values } = parseArgs({ args: words, options }));
   } catch (error) {
     return (error as Error).message;
@@ -82,7 +89,8 @@ function readSettings(words: string[]): Settings | string {
   const firstSeed = number(values.seed, 1);
   if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
   if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
-  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json };
+  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, picture: values.picture };
+  if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture)) return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
   const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
   if (own === false) {
     const wanted = values.row?.toLowerCase() ?? "";
@@ -152,7 +160,26 @@ function printSevenths(sevenths: readonly SeventhMeasured[]): void {
   console.log(`worst upper bound: ${(worst * 100).toFixed(2)} %`);
 }
 
+function cost(words: readonly string[]): number {
+  const [option, json, ...rest] = words.filter((word) => word !== "--cost");
+  if (option !== undefined && (option !== "--json" || json === undefined || rest.length > 0)) {
+    console.error(`--cost: got ${words.join(" ")}\n${USAGE}`);
+    return 2;
+  }
+  const rows = measureCost();
+  printCost(rows);
+  if (json !== undefined) writeFileSync(json, JSON.stringify(rows, null, 1));
+  return 0;
+}
+
+/** What was measured, by row: in the order of the jobs. */
+function groupsOf(rows: readonly Row[], modes: readonly Mode[], measured: readonly Measured[]): { row: Row; measured: Measured[] }[] {
+  let from = 0;
+  return rows.map((row) => ({ row, measured: measured.slice(from, (from += row.variants.length * modesOf(row, modes).length)) }));
+}
+
 async function main(words: string[]): Promise<number> {
+  if (words.includes("--cost")) return cost(words);
   const settings = readSettings(words);
   if (typeof settings === "string") {
     console.error(`${settings}\n${USAGE}`);
@@ -165,13 +192,11 @@ async function main(words: string[]): Promise<number> {
   const startedMs = Date.now();
   const results = await runAll(jobsOf({ ...settings, modes }));
   const measured = results.flatMap(({ measured: one }) => (one ? [one] : []));
-  let from = 0;
-  for (const row of settings.rows) {
-    const { length } = modesOf(row, modes);
-    if (length > 0) printRow(row, measured.slice(from, (from += row.variants.length * length)), length);
-  }
+  const groups = groupsOf(settings.rows, modes, measured);
+  for (const { row, measured: own } of groups) if (own.length > 0) printRow(row, own, modesOf(row, modes).length);
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
   if (sevenths.length > 0) printSevenths(sevenths);
+  if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
   console.log(`\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
   return measured.some(({ failed }) => failed > 0) ? 1 : 0;

@@ -1,91 +1,98 @@
 /**
- * The rivals in simulation: one chunk by byte ranges over persistent HTTP connections, four to a proxy, over the TCP of
- * tcp.ts. `naive-http` asks each proxy for an equal part at once (the "Naive" of Sørensen et al. 2017; it
- * is not the paper's Parallel HTTP, which asks all for everything). `split-http` asks for pieces that adapt to the
- * measured rates and shrink towards the end, the next one a round trip before the last one ends; when nothing is left
- * to ask for, who is idle takes over the end of the piece that would finish last. Answers have no head: HTTP's own
- * bytes cost nothing here. A segment carries what a data frame does, with a header as long.
+ * The modes over HTTP in simulation: one chunk from the proxies over persistent HTTP/1.1 connections, over the TCP of
+ * tcp.ts. Here is what carries requests and answers; who asks for what is the protocol's own SplitHttp, or
+ * parallel-http as the paper has it (section III: the same request to all, the first whole answer wins, the others are
+ * ended). A client sees the bytes of a connection in order only. A request that is cancelled costs its connection;
+ * the next one begins with a handshake and a new window. Answers have no head: HTTP's own bytes cost nothing here. A
+ * segment carries what a data frame does, with a header as long.
  */
+import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type SplitHttpCommand } from "@tributary/protocol";
 import { meanLoss } from "./link";
 import { Network, type NetworkUser, type OnLinkEvent } from "./network";
+import { contentOf } from "./simulate";
 import { TcpSender } from "./tcp";
-import type { HttpMode, Outcome, World } from "./world";
+import type { HttpMode, OnArrival, Outcome, World } from "./world";
 
 export const SEGMENT_BYTES = 1100;
 export const SEGMENT_HEADER_BYTES = 12;
 const ACK_BYTES = 40;
 const REQUEST_BYTES = 300;
-const CONNECTIONS = 4;
 const TICK_MS = 5;
 /** TCP's least time before it sends a lone packet again. */
 const REPEAT_MS_MIN = 200;
-/** A part of naive-http whose proxy says nothing for this long is asked of the next one. */
-const STALL_MS = 4000;
 /** Late packets are counted for this long. */
 const LATE_MS = 1000;
-const PIECE_SEGMENTS_MIN = 8;
-/** Work is taken over only where the end comes sooner by this. */
-const STEAL_GAIN_MS = 4;
-const RATE_SAMPLES = 32;
-const RATE_SAMPLES_MIN = 8;
-const QUIET_ROUND_TRIPS = 2;
-const QUIET_MS = 50;
 /** What a packet to a proxy is: `mark` holds it above the number that belongs to it. */
-const UP = { ack: 0, request: 1 << 28, abort: 2 << 28 } as const;
+const UP = { ack: 0, request: 1 << 28, close: 2 << 28 } as const;
 const UP_MASK = 3 << 28;
 
-interface Piece {
-  connection: number;
+/** A client's side: it asks and cancels, and is told of answers in the order of each connection's bytes. */
+interface HttpUser {
+  readonly isComplete: boolean;
+  handleHead(askId: number, head: AnswerHead, nowMs: number): void;
+  handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void;
+  handleEnd(askId: number, nowMs: number): void;
+  handleTick(nowMs: number): void;
+  pollCommand(): SplitHttpCommand | undefined;
+  /** The next bytes of the body in order. */
+  pollBytes(): Uint8Array | undefined;
+}
+
+/** One request and its answer: `count` segments of the connection's stream from `first` on. */
+interface Exchange {
+  readonly start: number;
+  readonly end: number;
+  readonly head: AnswerHead;
+  readonly connection: number;
   first: number;
-  /** As asked, and as wanted since somebody took over the end. */
-  askedEnd: number;
-  end: number;
-  missing: number;
+  readonly count: number;
   askedMs: number;
   repeatMs: number;
   repeatAfterMs: number;
-  heardMs: number;
-  open: boolean;
+  heard: boolean;
+  /** When its bytes begin to reach the proxy. */
+  originMs: number;
 }
 
 interface Connection {
-  proxy: number;
-  sender: TcpSender;
-  arrivals: number[];
-  /** The client's side: the piece that is being received. */
-  piece: number;
-  /** The proxy's side: the last piece asked for. */
+  readonly proxy: number;
+  readonly sender: TcpSender;
+  /** Transmissions as they came, and which segments of the stream they were. */
+  readonly arrivals: number[];
+  readonly ahead: Set<number>;
+  /** The client has all of the stream below this. */
+  received: number;
+  /** End of what was asked for, in segments of the stream. */
+  asked: number;
+  /** All that were asked for over it. */
+  readonly asks: number[];
+  /** The exchange under way at the client, at the proxy; -1 for none. */
+  current: number;
   serving: number;
+  closed: boolean;
+  isNew: boolean;
 }
 
-interface ProxyView {
-  arrivalMs: number[];
-  rttMs: number;
-  heardMs: number;
-  /** Asked for something and not heard since: it gets no more until it is. */
-  quiet: boolean;
-}
-
-export function simulateHttp(world: World, mode: HttpMode, onLinkEvent?: OnLinkEvent): Outcome {
-  return new HttpSimulation(world, mode, onLinkEvent).run();
+export function simulateHttp(world: World, mode: HttpMode, onLinkEvent?: OnLinkEvent, onArrival?: OnArrival): Outcome {
+  return new HttpSimulation(world, mode, onLinkEvent, onArrival).run();
 }
 
 class HttpSimulation implements NetworkUser {
   private readonly network: Network;
-  private readonly split: boolean;
+  private readonly user: HttpUser;
   private readonly cubic: boolean;
-  private readonly segmentCount: number;
-  private readonly have: Uint8Array;
-  private readonly owner: Int32Array;
-  private readonly pieces: Piece[] = [];
-  private readonly connections: Connection[];
-  private readonly views: ProxyView[];
-  private readonly headMs: number[];
+  private readonly original: Uint8Array;
+  private readonly connections: Connection[] = [];
+  private readonly byProxy: number[][];
+  private readonly turns: number[];
+  private readonly originFreeMs: number[];
+  private readonly exchanges = new Map<number, Exchange>();
+  private readonly arrived = new Set<number>();
   private readonly tick: number;
+  private readonly sendRequest: number;
   private readonly delivered: Outcome["delivered"] = [];
-  private unassigned = 0;
-  private haveCount = 0;
-  private prefix = 0;
+  private deliveredBytes = 0;
+  private bytesRight = true;
   private received = 0;
   private completionMs = Infinity;
 
@@ -93,38 +100,40 @@ class HttpSimulation implements NetworkUser {
     private readonly world: World,
     mode: HttpMode,
     onLinkEvent: OnLinkEvent | undefined,
+    private readonly onArrival: OnArrival | undefined,
   ) {
-    this.split = mode.startsWith("split");
     this.cubic = mode.endsWith("cubic");
     const links = this.cubic ? world.links.map((link) => ({ ...link, queueBytes: link.queueBytes ?? link.bytesPerSec / 10 })) : world.links;
     this.network = new Network({ ...world, links }, this, onLinkEvent);
-    this.segmentCount = Math.ceil(world.chunkBytes / SEGMENT_BYTES);
-    this.have = new Uint8Array(this.segmentCount);
-    this.owner = new Int32Array(this.segmentCount).fill(-1);
-    this.connections = world.links.flatMap((_, proxy) => Array.from({ length: CONNECTIONS }, () => this.newConnection(proxy)));
-    this.views = world.links.map(({ rttMs }) => ({ arrivalMs: [], rttMs, heardMs: 0, quiet: false }));
-    this.headMs = world.links.map(() => Infinity);
+    this.original = contentOf(world.chunkBytes);
+    this.user = mode.startsWith("split") ? new SplitUser(world.links.length) : new ParallelUser(world.links.length, world.chunkBytes);
+    this.byProxy = world.links.map(() => []);
+    this.turns = world.links.map(() => 0);
+    this.originFreeMs = world.links.map(() => 0);
     this.tick = this.network.events.register(() => this.handleTick());
+    this.sendRequest = this.network.events.register((askId) => this.repeatRequest(askId));
+    world.links.forEach((_, proxy) => {
+      for (let i = 0; i < SPLIT_CONNECTIONS_MAX; i++) this.connect(proxy, false);
+    });
   }
 
   run(): Outcome {
     const { events } = this.network;
-    if (this.split) this.world.links.forEach((_, proxy) => this.plan(proxy));
-    else this.askEqualParts();
-    if (this.segmentCount === 0) this.completionMs = 0;
+    this.drain();
     events.schedule(TICK_MS, this.tick, 0);
     while (events.step(Math.min(this.world.untilMs ?? 60_000, this.completionMs + LATE_MS)));
-    const { segmentCount, received, completionMs, delivered } = this;
+    const { received, completionMs, delivered } = this;
+    const symbolCount = Math.ceil(this.world.chunkBytes / SEGMENT_BYTES);
     return {
       completionMs,
       firstBytesMs: delivered[0]?.atMs ?? Infinity,
-      normalizedGoodput: received > 0 ? segmentCount / received : 0,
-      symbolCount: segmentCount,
+      normalizedGoodput: received > 0 ? symbolCount / received : 0,
+      symbolCount,
       receivedPackets: received,
       sentPackets: this.connections.reduce((sum, { sender }) => sum + sender.sentCount, 0),
       packetBytes: SEGMENT_BYTES + SEGMENT_HEADER_BYTES + (this.world.overheadBytes ?? 0),
       delivered,
-      bytesRight: true,
+      bytesRight: this.bytesRight && (completionMs === Infinity || this.deliveredBytes === this.original.length),
       eventHash: this.network.log.hash,
       events: this.network.log.events,
     };
@@ -145,7 +154,7 @@ class HttpSimulation implements NetworkUser {
     const [kind, number] = [pool.mark[slot]! & UP_MASK, pool.mark[slot]! & ~UP_MASK];
     pool.giveBack(slot);
     if (kind === UP.ack) connection.sender.acknowledge(connection.arrivals, number, events.nowMs);
-    else if (kind === UP.abort && number >= connection.serving) connection.sender.stop();
+    else if (kind === UP.close) connection.sender.stop();
     else if (kind === UP.request && number > connection.serving) this.serve(connection, number);
     this.pump(proxy);
   }
@@ -157,51 +166,91 @@ class HttpSimulation implements NetworkUser {
     const connection = this.connections[index]!;
     connection.arrivals.push(sent);
     this.received++;
-    if (this.completionMs < Infinity) return;
+    this.tellArrival(connection, connection.sender.segmentOf(sent));
+    if (connection.closed) return;
     this.network.toProxy(proxy, undefined, ACK_BYTES, index, UP.ack | connection.arrivals.length);
     const segment = connection.sender.segmentOf(sent);
-    this.noteArrival(proxy, this.pieces[connection.piece], segment, events.nowMs);
-    this.noteSegment(segment);
-    if (this.split && this.completionMs === Infinity) this.plan(proxy);
+    if (segment >= connection.received) connection.ahead.add(segment);
+    this.readStream(connection, events.nowMs);
   }
 
-  private newConnection(proxy: number): Connection {
+  /** Of the body's bytes, whoever brings them first. */
+  private tellArrival({ proxy, asks }: Connection, segment: number): void {
+    if (!this.onArrival) return;
+    const exchange = this.exchanges.get(asks.findLast((askId) => this.exchanges.get(askId)!.first <= segment)!)!;
+    const place = exchange.start + (segment - exchange.first) * SEGMENT_BYTES;
+    const kind = this.completionMs < Infinity ? "late" : this.arrived.has(place) ? "duplicate" : "innovative";
+    this.arrived.add(place);
+    this.onArrival(this.network.events.nowMs, proxy, kind);
+  }
+
+  /** What of the stream can be read in order goes to the client. */
+  private readStream(connection: Connection, nowMs: number): void {
+    while (!connection.closed && connection.ahead.delete(connection.received)) {
+      const askId = connection.current;
+      const exchange = this.exchanges.get(askId)!;
+      const at = connection.received++ - exchange.first;
+      if (!exchange.heard) this.user.handleHead(askId, exchange.head, nowMs);
+      exchange.heard = true;
+      const start = exchange.start + at * SEGMENT_BYTES;
+      const isLast = connection.received === exchange.first + exchange.count;
+      if (isLast) connection.current = -1;
+      this.user.handleBytes(askId, this.original.subarray(start, Math.min(exchange.end, start + SEGMENT_BYTES)), nowMs);
+      if (isLast) this.user.handleEnd(askId, nowMs);
+      this.drain();
+    }
+  }
+
+  private connect(proxy: number, isNew: boolean): number {
     const { bytesPerSec, rttMs, loss = 0, burst, queueBytes = bytesPerSec / 10 } = this.world.links[proxy]!;
     const packetBytes = SEGMENT_BYTES + SEGMENT_HEADER_BYTES;
-    const capacitySegments = ((bytesPerSec * rttMs) / 1000 + (this.split ? 0 : queueBytes / 2)) / packetBytes;
-    const path = { response: this.cubic ? "cubic" : "ideal", rttMs, loss: meanLoss({ loss, ...(burst ? { burst } : {}) }), capacitySegments } as const;
-    return { proxy, sender: new TcpSender(path), arrivals: [], piece: -1, serving: -1 };
+    const held = this.user instanceof SplitUser ? 0 : queueBytes / 2;
+    const capacitySegments = ((bytesPerSec * rttMs) / 1000 + held) / packetBytes;
+    const path = { response: this.cubic ? "cubic" : "ideal", rttMs, loss: meanLoss({ loss, ...(burst ? { burst } : {}) }), capacitySegments, isNew } as const;
+    const made = { proxy, sender: new TcpSender(path), arrivals: [], ahead: new Set<number>(), received: 0, asked: 0, asks: [], current: -1, serving: -1, closed: false, isNew };
+    const index = this.connections.push(made) - 1;
+    this.byProxy[proxy]!.push(index);
+    return index;
   }
 
-  private serve(connection: Connection, number: number): void {
-    const { first, askedEnd } = this.pieces[number]!;
-    connection.serving = number;
-    connection.sender.start(first, askedEnd);
+  private serve(connection: Connection, askId: number): void {
+    const exchange = this.exchanges.get(askId)!;
     const { origin } = this.world.links[connection.proxy]!;
-    this.headMs[connection.proxy] = Math.min(this.headMs[connection.proxy]!, this.network.events.nowMs + (origin?.rttMs ?? 0));
+    const { nowMs } = this.network.events;
+    connection.serving = askId;
+    if (origin) {
+      exchange.originMs = Math.max(nowMs + origin.rttMs, this.originFreeMs[connection.proxy]!);
+      this.originFreeMs[connection.proxy] = exchange.originMs + ((exchange.end - exchange.start) / origin.bytesPerSec) * 1000;
+    }
+    connection.sender.start(exchange.first, exchange.first + exchange.count);
   }
 
-  /** Segments that the proxy has from its origin. */
-  private available(proxy: number): number {
-    const { origin } = this.world.links[proxy]!;
-    if (!origin) return this.segmentCount;
-    const bytes = ((this.network.events.nowMs - this.headMs[proxy]!) * origin.bytesPerSec) / 1000;
-    return bytes >= this.world.chunkBytes ? this.segmentCount : Math.floor(bytes / SEGMENT_BYTES);
+  /** End of what may be sent of the stream: the origin's bytes have to be at the proxy first. */
+  private available(connection: Connection): number {
+    const exchange = this.exchanges.get(connection.serving);
+    const { origin } = this.world.links[connection.proxy]!;
+    if (!exchange || !origin) return Infinity;
+    const bytes = ((this.network.events.nowMs - exchange.originMs) * origin.bytesPerSec) / 1000;
+    if (bytes < 0) return exchange.first;
+    return bytes >= exchange.end - exchange.start ? Infinity : exchange.first + Math.floor(bytes / SEGMENT_BYTES);
   }
 
-  /** The oldest piece first; over the ideal TCP only while the serializer wants more. */
+  /**
+   * The connections take turns, while the serializer wants more: a host holds the sockets of its own queue back (as
+   * Linux with TCP small queues), whatever their windows.
+   */
   private pump(proxy: number): void {
     const { events, down } = this.network;
-    const limit = this.available(proxy);
-    const own = this.connections.slice(proxy * CONNECTIONS, (proxy + 1) * CONNECTIONS);
-    own.sort((a, b) => a.serving - b.serving);
-    for (const connection of own) {
-      connection.sender.handleTimeout(events.nowMs);
-      while (this.cubic || down[proxy]!.queuedPackets < (this.world.links[proxy]!.backpressurePackets ?? 2)) {
-        const sent = connection.sender.send(events.nowMs, limit);
-        if (sent < 0) break;
-        this.network.toClient(proxy, undefined, SEGMENT_BYTES + SEGMENT_HEADER_BYTES, this.connections.indexOf(connection), sent);
-      }
+    const own = this.byProxy[proxy]!;
+    const limit = this.world.links[proxy]!.backpressurePackets ?? 2;
+    for (const index of own) this.connections[index]!.sender.handleTimeout(events.nowMs);
+    for (let idle = 0; idle < own.length; ) {
+      if (down[proxy]!.queuedPackets >= limit) return;
+      const index = own[this.turns[proxy]!++ % own.length]!;
+      const connection = this.connections[index]!;
+      const sent = connection.sender.send(events.nowMs, this.available(connection));
+      idle = sent < 0 ? idle + 1 : 0;
+      if (sent >= 0) this.network.toClient(proxy, undefined, SEGMENT_BYTES + SEGMENT_HEADER_BYTES, index, sent);
     }
   }
 
@@ -209,215 +258,146 @@ class HttpSimulation implements NetworkUser {
     const { events } = this.network;
     this.world.links.forEach((_, proxy) => {
       if (!this.network.dead[proxy]) this.pump(proxy);
-      if (this.completionMs === Infinity && this.split) this.plan(proxy);
     });
     if (this.completionMs === Infinity) {
-      this.repeatRequests();
-      if (!this.split) this.moveStalled();
+      for (const askId of this.exchanges.keys()) if (events.nowMs >= this.exchanges.get(askId)!.repeatMs) this.repeatRequest(askId);
+      this.user.handleTick(events.nowMs);
+      this.drain();
     }
     events.schedule(events.nowMs + TICK_MS, this.tick, 0);
   }
 
   /** A request that nothing answered is sent again, as TCP would. */
-  private repeatRequests(): void {
+  private repeatRequest(askId: number): void {
+    const exchange = this.exchanges.get(askId)!;
+    const connection = this.connections[exchange.connection]!;
+    if (exchange.heard || connection.closed) return;
+    exchange.repeatMs = this.network.events.nowMs + exchange.repeatAfterMs;
+    exchange.repeatAfterMs *= 2;
+    this.network.toProxy(connection.proxy, undefined, REQUEST_BYTES, exchange.connection, UP.request | askId);
+  }
+
+  /** Does what the client wants, and takes what it hands on. */
+  private drain(): void {
+    for (let bytes = this.user.pollBytes(); bytes; bytes = this.user.pollBytes()) this.deliver(bytes);
+    for (let command = this.user.pollCommand(); command; command = this.user.pollCommand()) {
+      if (command.kind === "ask") this.ask(command.askId, command.proxyIndex, command.range);
+      else this.close(command.askId);
+    }
+    if (this.user.isComplete) this.completionMs = Math.min(this.completionMs, this.network.events.nowMs);
+  }
+
+  private deliver(bytes: Uint8Array): void {
+    const expected = this.original.subarray(this.deliveredBytes, this.deliveredBytes + bytes.length);
+    this.bytesRight &&= Buffer.compare(expected, bytes) === 0;
+    this.deliveredBytes += bytes.length;
+    this.delivered.push({ untilByte: this.deliveredBytes, atMs: this.network.events.nowMs });
+  }
+
+  private ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
     const { nowMs } = this.network.events;
-    this.pieces.forEach((piece, number) => {
-      if (!piece.open || piece.heardMs > piece.askedMs || nowMs < piece.repeatMs) return;
-      piece.repeatAfterMs *= 2;
-      piece.repeatMs = nowMs + piece.repeatAfterMs;
-      this.network.toProxy(this.connections[piece.connection]!.proxy, undefined, REQUEST_BYTES, piece.connection, UP.request | number);
-    });
+    const { rttMs } = this.world.links[proxy]!;
+    const index = this.byProxy[proxy]!.find((one) => this.connections[one]!.current < 0) ?? this.connect(proxy, true);
+    const connection = this.connections[index]!;
+    const [start, asked] = range ? [range.start, range.end + 1] : [0, Infinity];
+    const total = this.world.chunkBytes;
+    const end = Math.max(start, Math.min(asked, total));
+    const count = Math.max(1, Math.ceil((end - start) / SEGMENT_BYTES));
+    const contentRange = start < total ? { start, end: end - 1, total } : undefined;
+    const head = { status: contentRange ? 206 : 416, bytes: end - start, contentRange };
+    const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
+    this.exchanges.set(askId, { start, end, head, connection: index, first: connection.asked, count, askedMs: nowMs, repeatMs: Infinity, repeatAfterMs, heard: false, originMs: 0 });
+    connection.asked += count;
+    connection.current = askId;
+    connection.asks.push(askId);
+    this.network.events.schedule(nowMs + (connection.isNew ? rttMs : 0), this.sendRequest, askId);
+    connection.isNew = false;
   }
 
-  private askEqualParts(): void {
-    const count = this.world.links.length;
-    for (let proxy = 0; proxy < count; proxy++) {
-      const [first, end] = [proxy, proxy + 1].map((part) => Math.round((part * this.segmentCount) / count)) as [number, number];
-      if (end > first) this.ask(proxy * CONNECTIONS, first, end);
+  /** The client ends the connection in the middle of an answer. */
+  private close(askId: number): void {
+    const { connection: index } = this.exchanges.get(askId)!;
+    const connection = this.connections[index]!;
+    if (connection.current !== askId) return;
+    connection.closed = true;
+    this.byProxy[connection.proxy] = this.byProxy[connection.proxy]!.filter((one) => one !== index);
+    this.network.toProxy(connection.proxy, undefined, ACK_BYTES, index, UP.close);
+  }
+}
+
+/** The client's own scheduler. */
+class SplitUser implements HttpUser {
+  isComplete = false;
+  private readonly split: SplitHttp;
+
+  constructor(proxyCount: number) {
+    this.split = new SplitHttp({ proxyCount, nowMs: 0, alignBytes: SEGMENT_BYTES });
+  }
+
+  handleHead(askId: number, head: AnswerHead, nowMs: number): void {
+    this.split.handleHead(askId, head, nowMs);
+  }
+  handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {
+    this.split.handleBytes(askId, bytes, nowMs);
+  }
+  handleEnd(askId: number, nowMs: number): void {
+    this.split.handleEnd(askId, nowMs);
+  }
+  handleTick(nowMs: number): void {
+    this.split.handleTimeout(nowMs);
+  }
+  pollCommand(): SplitHttpCommand | undefined {
+    return this.split.pollCommand();
+  }
+  pollBytes(): Uint8Array | undefined {
+    for (let event = this.split.pollEvent(); event; event = this.split.pollEvent()) {
+      if (event.kind === "bytes") return event.bytes;
+      if (event.kind === "complete") this.isComplete = true;
     }
-    this.unassigned = this.segmentCount;
+    return undefined;
+  }
+}
+
+/** The same request to all; bytes of whoever is furthest ahead; the first to end wins, the others are ended. */
+class ParallelUser implements HttpUser {
+  private readonly positions: number[];
+  private readonly commands: SplitHttpCommand[];
+  private readonly bytes: Uint8Array[] = [];
+  private deliveredBytes = 0;
+
+  constructor(
+    private readonly proxyCount: number,
+    private readonly chunkBytes: number,
+  ) {
+    this.positions = Array.from({ length: proxyCount }, () => 0);
+    this.commands = this.positions.map((_, proxyIndex) => ({ kind: "ask", askId: proxyIndex, proxyIndex, range: undefined }));
   }
 
-  private moveStalled(): void {
-    const { nowMs } = this.network.events;
-    for (const piece of [...this.pieces]) {
-      if (!piece.open || nowMs - Math.max(piece.heardMs, piece.askedMs) < STALL_MS) continue;
-      const proxy = (this.connections[piece.connection]!.proxy + 1) % this.world.links.length;
-      const free = this.freeConnection(proxy);
-      if (free < 0) continue;
-      let first = piece.first;
-      while (first < piece.end && this.have[first]) first++;
-      this.close(piece);
-      this.ask(free, first, piece.end);
-    }
+  get isComplete(): boolean {
+    return this.deliveredBytes === this.chunkBytes;
   }
-
-  private ask(index: number, first: number, end: number): void {
-    const { nowMs } = this.network.events;
-    const number = this.pieces.length;
-    const proxy = this.connections[index]!.proxy;
-    let missing = 0;
-    for (let segment = first; segment < end; segment++) {
-      this.owner[segment] = number;
-      if (!this.have[segment]) missing++;
-    }
-    const repeatAfterMs = Math.max(REPEAT_MS_MIN, this.views[proxy]!.rttMs * 2);
-    this.pieces.push({ connection: index, first, askedEnd: end, end, missing, askedMs: nowMs, repeatMs: nowMs + repeatAfterMs, repeatAfterMs, heardMs: nowMs, open: true });
-    this.connections[index]!.piece = number;
-    this.network.toProxy(proxy, undefined, REQUEST_BYTES, index, UP.request | number);
+  handleBytes(askId: number, bytes: Uint8Array): void {
+    this.positions[askId]! += bytes.length;
+    const fresh = this.positions[askId]! - this.deliveredBytes;
+    if (fresh <= 0) return;
+    this.bytes.push(bytes.subarray(bytes.length - fresh));
+    this.deliveredBytes += fresh;
+    if (!this.isComplete) return;
+    for (let other = 0; other < this.proxyCount; other++) if (other !== askId) this.commands.push({ kind: "cancel", askId: other });
   }
-
-  /** The client wants no more of it; where it asked for more than it wants, it says so. */
-  private close(piece: Piece): void {
-    piece.open = false;
-    const connection = this.connections[piece.connection]!;
-    const number = connection.piece;
-    connection.piece = -1;
-    if (piece.end < piece.askedEnd || piece.missing > 0) this.network.toProxy(connection.proxy, undefined, ACK_BYTES, piece.connection, UP.abort | number);
+  handleHead(): void {
+    // The lengths agree here.
   }
-
-  private noteArrival(proxy: number, piece: Piece | undefined, segment: number, nowMs: number): void {
-    const view = this.views[proxy]!;
-    view.heardMs = nowMs;
-    view.quiet = false;
-    if (view.arrivalMs.push(nowMs) > RATE_SAMPLES) view.arrivalMs.shift();
-    if (!piece || segment < piece.first || segment >= piece.askedEnd) return;
-    if (piece.heardMs === piece.askedMs) view.rttMs = Math.min(view.rttMs, nowMs - piece.askedMs);
-    piece.heardMs = nowMs;
+  handleEnd(): void {
+    // Known by its bytes.
   }
-
-  private noteSegment(segment: number): void {
-    if (this.have[segment]) return;
-    this.have[segment] = 1;
-    this.haveCount++;
-    const piece = this.pieces[this.owner[segment]!];
-    if (piece && --piece.missing === 0 && piece.open) this.close(piece);
-    if (segment === this.prefix) this.deliver();
-    if (this.haveCount === this.segmentCount) this.complete();
+  handleTick(): void {
+    // Waits for nothing but bytes.
   }
-
-  private deliver(): void {
-    while (this.prefix < this.segmentCount && this.have[this.prefix]) this.prefix++;
-    const untilByte = Math.min(this.prefix * SEGMENT_BYTES, this.world.chunkBytes);
-    this.delivered.push({ untilByte, atMs: this.network.events.nowMs });
+  pollCommand(): SplitHttpCommand | undefined {
+    return this.commands.shift();
   }
-
-  private complete(): void {
-    this.completionMs = this.network.events.nowMs;
-    for (const piece of this.pieces) if (piece.open) this.close(piece);
-    this.connections.forEach((connection, index) => {
-      if (connection.serving >= 0) this.network.toProxy(connection.proxy, undefined, ACK_BYTES, index, UP.abort | connection.serving);
-    });
-  }
-
-  private freeConnection(proxy: number): number {
-    for (let i = 0; i < CONNECTIONS; i++) {
-      const index = proxy * CONNECTIONS + i;
-      if (this.connections[index]!.piece < 0) return index;
-    }
-    return -1;
-  }
-
-  /** split-http: asks this proxy for more, a round trip before it would have nothing to send. */
-  private plan(proxy: number): void {
-    const free = this.freeConnection(proxy);
-    if (free < 0 || this.isQuiet(proxy)) return;
-    const rates = this.rates();
-    const rate = rates[proxy]!;
-    const missing = this.missingOf(proxy);
-    const aheadMs = this.views[proxy]!.rttMs + TICK_MS;
-    if (missing > 0 && (this.views[proxy]!.arrivalMs.length < RATE_SAMPLES_MIN || missing / rate > aheadMs)) return;
-    const left = this.segmentCount - this.unassigned;
-    if (left === 0) {
-      if (missing > 0 || !this.fillHole(proxy, free)) this.takeOver(proxy, free, rates);
-      return;
-    }
-    const size = Math.min(left, this.pieceSize(proxy, rates, left, Math.max(PIECE_SEGMENTS_MIN, (rate * aheadMs) / (missing === 0 ? 1 : CONNECTIONS - 1))));
-    if (size < 1) return;
-    const first = this.unassigned;
-    this.unassigned += size;
-    this.ask(free, first, this.unassigned);
-  }
-
-  /** Half of what this proxy may still send so that all end together; the whole of it once that is no more than `least`. */
-  private pieceSize(proxy: number, rates: readonly number[], left: number, least: number): number {
-    const missing = this.views.map((_, i) => this.missingOf(i));
-    const endMs = (left + missing.reduce((a, b) => a + b, 0)) / rates.reduce((a, b) => a + b, 0);
-    const fair = endMs * rates[proxy]! - missing[proxy]!;
-    return Math.ceil(fair <= least ? Math.max(fair, missing[proxy] === 0 ? 1 : 0) : Math.max(least, fair / 2));
-  }
-
-  /** End game: a segment that a proxy fell silent over is asked of one that is idle; sooner than TCP would repeat it. */
-  private fillHole(proxy: number, free: number): boolean {
-    const { nowMs } = this.network.events;
-    const piece = this.pieces.find(({ open, missing, connection }) => {
-      if (!open || missing === 0) return false;
-      const other = this.connections[connection]!.proxy;
-      const { heardMs, rttMs } = this.views[other]!;
-      return other !== proxy && heardMs > 0 && nowMs - heardMs > rttMs / 2 + TICK_MS;
-    });
-    if (!piece) return false;
-    let first = piece.first;
-    while (!this.isOpen(piece, first)) first++;
-    let end = first + 1;
-    while (end < piece.end && this.isOpen(piece, end)) end++;
-    piece.missing -= end - first;
-    this.ask(free, first, end);
-    return true;
-  }
-
-  /** Splits the last piece of the proxy that would end last so that both halves end together. */
-  private takeOver(proxy: number, free: number, rates: readonly number[]): void {
-    const ends = this.views.map((_, i) => (i === proxy ? 0 : this.missingOf(i) / rates[i]!));
-    const lastMs = Math.max(...ends);
-    const other = ends.indexOf(lastMs);
-    const piece = this.pieces.findLast(({ open, missing, connection }) => open && missing > 0 && this.connections[connection]!.proxy === other);
-    if (!piece || other === proxy) return;
-    const [rate, theirs] = [rates[proxy]!, rates[other]!];
-    const readyMs = Math.max(this.views[proxy]!.rttMs, this.missingOf(proxy) / rate);
-    const underway = this.isQuiet(other) ? 0 : theirs * this.views[other]!.rttMs;
-    const fair = this.isQuiet(other) ? piece.missing : (lastMs - readyMs) / (1 / rate + 1 / theirs);
-    const count = Math.floor(Math.min(fair, piece.missing, this.missingOf(other) - underway));
-    if (count < 1 || lastMs - (readyMs + count / rate) < Math.max(STEAL_GAIN_MS, this.views[proxy]!.rttMs / 5)) return;
-    const end = piece.end;
-    let first = end;
-    for (let wanted = count; first > piece.first && wanted > 0; ) if (this.isOpen(piece, --first)) wanted--;
-    piece.missing -= count;
-    piece.end = first;
-    this.ask(free, first, end);
-    if (piece.missing === 0) this.close(piece);
-  }
-
-  /** The segment is missing, and this piece is to bring it. */
-  private isOpen(piece: Piece, segment: number): boolean {
-    return !this.have[segment] && this.pieces[this.owner[segment]!] === piece;
-  }
-
-  /** Segments a ms of each proxy, measured; before anything came, the mean of the others; next to nothing from quiet ones. */
-  private rates(): number[] {
-    const measured = this.views.map(({ arrivalMs }) => {
-      if (arrivalMs.length < RATE_SAMPLES_MIN) return 0;
-      return (arrivalMs.length - 1) / Math.max(0.01, arrivalMs.at(-1)! - arrivalMs[0]!);
-    });
-    const known = measured.filter((rate) => rate > 0);
-    const mean = known.length > 0 ? known.reduce((a, b) => a + b, 0) / known.length : 1;
-    return measured.map((rate, proxy) => (this.isQuiet(proxy) ? 1e-6 : rate || mean));
-  }
-
-  /** It owes something and has not been heard for some round trips. */
-  private isQuiet(proxy: number): boolean {
-    const { rttMs, heardMs } = this.views[proxy]!;
-    const { nowMs } = this.network.events;
-    for (let i = 0; i < CONNECTIONS; i++) {
-      const piece = this.pieces[this.connections[proxy * CONNECTIONS + i]!.piece];
-      if (piece && nowMs - Math.max(heardMs, piece.askedMs) > QUIET_ROUND_TRIPS * rttMs + QUIET_MS) this.views[proxy]!.quiet = true;
-    }
-    return this.views[proxy]!.quiet;
-  }
-
-  private missingOf(proxy: number): number {
-    let missing = 0;
-    for (let i = 0; i < CONNECTIONS; i++) missing += this.pieces[this.connections[proxy * CONNECTIONS + i]!.piece]?.missing ?? 0;
-    return missing;
+  pollBytes(): Uint8Array | undefined {
+    return this.bytes.shift();
   }
 }

@@ -1,21 +1,25 @@
 /**
  * `npm run sim`: replays one simulated download and says what came of it.
- *   npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--json]
- * Same seed, same event-log hash. The trace is CSV: one line for each thing that befell a packet.
+ *   npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--plot FILE] [--json]
+ * Same seed, same event-log hash. The trace is CSV: one line for each thing that befell a packet. The plot is SVG or PNG,
+ * by its name.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
 import { boundMs } from "./bound";
+import { drawTo } from "./draw";
 import { simulateHttp } from "./httpClient";
-import { SCENARIOS } from "./scenarios";
+import type { OnLinkEvent } from "./network";
 import { findPlanted, USAGE as PLANTED_USAGE } from "./planted/main";
+import { Plot } from "./plot";
+import { SCENARIOS } from "./scenarios";
 import { simulate, speaks } from "./simulate";
 import { swarm, USAGE as SWARM_USAGE } from "./swarm/main";
 import { TRACE_HEADER, traceLine } from "./trace";
 import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
 
-const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--json]
+const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
 ${[SWARM_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
 ${Object.entries(SCENARIOS).map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`).join("\n")}
@@ -27,7 +31,7 @@ function main(words: string[]): number {
     console.error(`${options}\n${USAGE}`);
     return 2;
   }
-  const { world, scenario, seed, trace, json } = options;
+  const { world, scenario, seed, trace, plot: picture, json } = options;
   const codec = loadCodec();
   const mode = options.mode ?? (speaks("coded", codec) ? "coded" : "coded-mutp");
   if (!isHttp(mode) && !speaks(mode, codec)) {
@@ -36,9 +40,16 @@ function main(words: string[]): number {
   }
   const file = trace === undefined ? undefined : openSync(trace, "w");
   if (file !== undefined) writeSync(file, TRACE_HEADER);
-  const onLinkEvent = file === undefined ? undefined : (...event: Parameters<typeof traceLine>) => void writeSync(file, traceLine(...event));
-  const outcome = isHttp(mode) ? simulateHttp(world, mode, onLinkEvent) : simulate(world, mode, codec, {}, onLinkEvent);
+  const plot = picture === undefined ? undefined : new Plot();
+  const onLinkEvent: OnLinkEvent = (...event) => {
+    if (file !== undefined) writeSync(file, traceLine(...event));
+    plot?.onLinkEvent(...event);
+  };
+  const watch = [file === undefined && !plot ? undefined : onLinkEvent, plot?.onArrival] as const;
+  const outcome = isHttp(mode) ? simulateHttp(world, mode, ...watch) : simulate(world, mode, codec, {}, ...watch);
   if (file !== undefined) closeSync(file);
+  const bound = boundMs(world, outcome.symbolCount, outcome.packetBytes);
+  if (plot) drawTo(picture!, plot.specification(`${mode}: ${SCENARIOS[scenario]!.shows}`, outcome, bound, world.links.length));
   print(scenario, seed, mode, world, outcome, json);
   return outcome.completionMs < Infinity && outcome.bytesRight ? 0 : 1;
 }
@@ -47,21 +58,32 @@ function isHttp(mode: Mode): mode is HttpMode {
   return (HTTP_MODES as readonly string[]).includes(mode);
 }
 
-function readOptions(words: string[]): { world: World; scenario: string; seed: number; mode: Mode | undefined; trace: string | undefined; json: boolean } | string {
+interface Options {
+  world: World;
+  scenario: string;
+  seed: number;
+  mode: Mode | undefined;
+  trace: string | undefined;
+  plot: string | undefined;
+  json: boolean;
+}
+
+function readOptions(words: string[]): Options | string {
   let values;
   try {
     const string = { type: "string" } as const;
-    ({ values } = parseArgs({ args: words, options: { seed: string, scenario: string, mode: string, trace: string, json: { type: "boolean" } } }));
+    ({ values } = parseArgs({ args: words, options: { seed: string, scenario: string, mode: string, trace: string, plot: string, json: { type: "boolean" } } }));
   } catch (error) {
     return (error as Error).message;
   }
-  const { scenario = "lossy", mode, trace, json = false } = values;
+  const { scenario = "lossy", mode, trace, plot, json = false } = values;
   const seed = Number(values.seed ?? 1);
   const found = SCENARIOS[scenario];
   if (!found) return `--scenario: got ${scenario}, which is none of those below`;
   if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
   if (mode !== undefined && ![...PROTOCOL_MODES, ...HTTP_MODES].includes(mode as Mode)) return `--mode: got ${mode}, which is none of those below`;
-  return { world: { ...found, seed }, scenario, seed, mode: mode as Mode | undefined, trace, json };
+  if (plot !== undefined && !/\.(svg|png)$/.test(plot)) return `--plot: got ${plot}, wanted a name that ends in .svg or .png`;
+  return { world: { ...found, seed }, scenario, seed, mode: mode as Mode | undefined, trace, plot, json };
 }
 
 function print(scenario: string, seed: number, mode: Mode, world: World, outcome: Outcome, json: boolean): void {

@@ -13,13 +13,15 @@ export interface Variant {
   rttMs: number;
   chunkBytes: number;
   world: Omit<World, "seed">;
-  /** The receiver's own options, where they differ from its defaults; rivals have none. */
+  /** The receiver's own options, where they differ from its defaults; modes over HTTP have none. */
   tuning?: Tuning;
 }
 
 export interface Row {
   title: string;
   target: string;
+  /** In the picture, in place of the links; a row that repeats another one's worlds has none, and no place there. */
+  short?: string;
   /** What is shown besides completion over bound and normalized goodput. */
   also?: "lag" | "roundTripsOver" | "versusBest";
   variants: Variant[];
@@ -72,7 +74,7 @@ function variants({ links = "6x896", losses = [0], rtts = [50], chunks = [CHUNK]
 const slows = ({ bytesPerSec }: ProxyLink, atMs: number) => ({ rateChanges: [{ atMs, bytesPerSec: bytesPerSec / 10 }] });
 const dies = (_: ProxyLink, fromMs: number) => ({ outages: [{ fromMs, toMs: Infinity, crash: true }] });
 
-const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "naive-http"];
+const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http", "parallel-http-cubic"];
 
 /** The paper's links (Figs 12 to 14). The label says which g and w: `1x1792+3x896 g=12 w=240`. */
 function tuned(generationSize: number, windowPackets: number): Variant {
@@ -81,20 +83,20 @@ function tuned(generationSize: number, windowPackets: number): Variant {
 }
 
 export const ROWS: Row[] = [
-  { title: "6 x 896 KB/s, 1.5 MB, no loss", target: "floor 1.03 / 0.97, aim 1.01 / 0.99", variants: variants({ rtts: [50, 100] }) },
-  { title: "6 x 896 KB/s, 1.5 MB, 2 % loss", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ losses: [0.02], rtts: [50, 100] }) },
-  { title: "1 x 1792 + 3 x 896 KB/s", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ links: "1x1792+3x896", losses: [0, 0.02], rtts: [50, 100] }) },
-  { title: "one of six falls to 10 % of its rate half-way (bound: an oracle that knows)", target: "floor 1.10, aim 1.03", variants: variants({ losses: [0, 0.02], rtts: [100], first: slows }) },
-  { title: "the viewer's own downlink is the bottleneck: 4 x 896 into 1,792 KB/s, queue 100 ms", target: "floor 1.05 / 0.94, aim 1.02 / 0.97", variants: variants({ links: "4x896", losses: [0, 0.02], world: { downlink: { bytesPerSec: 2 * RATE, queueBytes: RATE / 5 } } }) },
-  { title: "one of four dies half-way (bound: an oracle that knows)", target: "floor 2 RTT over, aim 1 RTT", also: "roundTripsOver", variants: variants({ links: "4x896", rtts: [100], first: dies }) },
-  { title: "64 KB and 256 KB, jitter 20 ms", target: "floor 1.05 of the best other mode, aim 1.00", also: "versusBest", variants: variants({ losses: [0, 0.02], chunks: [64_000, 256_000], link: { jitterMs: 20 } }) },
-  { title: "one link", target: "floor 1.05, aim 1.01", variants: variants({ links: "1x896" }) },
+  { title: "6 x 896 KB/s, 1.5 MB, no loss", short: "6 x 896", target: "floor 1.03 / 0.97, aim 1.01 / 0.99", variants: variants({ rtts: [50, 100] }) },
+  { title: "6 x 896 KB/s, 1.5 MB, 2 % loss", short: "6 x 896", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ losses: [0.02], rtts: [50, 100] }) },
+  { title: "1 x 1792 + 3 x 896 KB/s", short: "1 x 1792 + 3 x 896", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ links: "1x1792+3x896", losses: [0, 0.02], rtts: [50, 100] }) },
+  { title: "one of six falls to 10 % of its rate half-way (bound: an oracle that knows)", short: "one of six falls to a tenth", target: "floor 1.10, aim 1.03", variants: variants({ losses: [0, 0.02], rtts: [100], first: slows }) },
+  { title: "the viewer's own downlink is the bottleneck: 4 x 896 into 1,792 KB/s, queue 100 ms", short: "4 x 896 into 1,792", target: "floor 1.05 / 0.94, aim 1.02 / 0.97", variants: variants({ links: "4x896", losses: [0, 0.02], world: { downlink: { bytesPerSec: 2 * RATE, queueBytes: RATE / 5 } } }) },
+  { title: "one of four dies half-way (bound: an oracle that knows)", short: "one of four dies", target: "floor 2 RTT over, aim 1 RTT", also: "roundTripsOver", variants: variants({ links: "4x896", rtts: [100], first: dies }) },
+  { title: "64 KB and 256 KB, jitter 20 ms", short: "6 x 896, jitter 20 ms", target: "floor 1.05 of the best other mode, aim 1.00", also: "versusBest", variants: variants({ losses: [0, 0.02], chunks: [64_000, 256_000], link: { jitterMs: 20 } }) },
+  { title: "one link", short: "1 x 896", target: "floor 1.05, aim 1.01", variants: variants({ links: "1x896" }) },
   { title: "in-order bytes: largest lag behind the fluid ideal", target: "floor 120 ms, aim 60 ms", also: "lag", variants: variants({ losses: [0, 0.02] }) },
   { title: "beside: the chunk comes from an origin of 3,584 KB/s, 20 ms away", target: "none", variants: variants({ losses: [0, 0.02], link: { origin: { bytesPerSec: 4 * RATE, rttMs: 20 } } }) },
   { title: "beside: fast links, 6 x 50 MB/s, 8 MB, a proxy pushes 64 packets ahead", target: "none", variants: variants({ links: "6x50000", rtts: [1, 10], chunks: [8_000_000], link: { backpressurePackets: 64 } }) },
-  { title: "beside: bursts of loss, 5 % in the mean", target: "none", variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }) },
-  { title: "the paper's modes, one to four sources", target: "coded > uncoded", modes: PAPER_MODES, variants: [1, 2, 3, 4].flatMap((count) => variants({ links: `${count}x896` })) },
-  { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES.slice(0, 2), variants: [12, 20, 24].flatMap((size) => [120, 240, 360].map((window) => tuned(size, window))) },
+  { title: "beside: bursts of loss, 5 % in the mean", short: "6 x 896, bursts of loss", target: "none", variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }) },
+  { title: "the paper's modes, one to six sources", target: "normalized goodput: coded > uncoded > parallel HTTP from two sources on", modes: PAPER_MODES, variants: [1, 2, 4, 6].flatMap((count) => variants({ links: `${count}x896` })) },
+  { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES, variants: [12, 20, 24].flatMap((size) => [120, 240, 360].map((window) => tuned(size, window))) },
 ];
 
 export const SEVENTHS: Seventh[] = [5, 50, 500].flatMap((rate) => [20, 100, 400].flatMap((rttMs) => [0, 0.05, 0.2].map((loss) => ({ bytesPerSec: rate * 1000, rttMs, loss }))));

@@ -10,6 +10,11 @@ const MODES = PROTOCOL_MODES.filter((mode) => speaks(mode, codec));
 const NAMES = Object.keys(SCENARIOS);
 const world = (name: string, seed: number): World => ({ ...SCENARIOS[name]!, seed });
 const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes, SCENARIOS[name]!.chunkBytes);
+/** A range need not wait for the bytes before it to reach the proxy: over HTTP the origin's leg bounds nothing. */
+const lowest = (name: string, { symbolCount, packetBytes }: Outcome): number => {
+  const links = SCENARIOS[name]!.links.map(({ origin: _, ...link }) => link);
+  return boundMs({ ...SCENARIOS[name]!, links }, symbolCount, packetBytes);
+};
 
 describe.each(MODES)("simulation: %s", (mode) => {
   test.each(NAMES)("%s: every byte arrives, and none before the bound (seed 1)", (name) => {
@@ -30,8 +35,9 @@ describe.each(MODES)("simulation: %s", (mode) => {
 describe.each(HTTP_MODES)("simulation: %s", (mode) => {
   test.each(NAMES)("%s: the chunk arrives (seed 1)", (name) => {
     const outcome = simulateHttp(world(name, 1), mode);
-    expect(outcome.completionMs).toBeLessThan(8000);
-    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss)) expect(outcome.completionMs).toBeGreaterThan(bound(name, outcome) - 1e-6);
+    expect(outcome.completionMs).toBeLessThan(12_000);
+    expect(outcome.bytesRight).toBe(true);
+    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss)) expect(outcome.completionMs).toBeGreaterThan(lowest(name, outcome) - 1e-6);
   });
 
   test("the same seed gives the same run, to the last event; another seed another one", () => {
@@ -60,14 +66,14 @@ test("simulation: one link more changes nothing of what befalls the others' pack
   expect(lost([...alone.links, alone.links[0]!])).toEqual(lost(alone.links));
 });
 
-test("simulation: without loss the ideal TCP of naive HTTP stays within 1 % of the bound on equal links", () => {
-  const outcome = simulateHttp(world("clean", 1), "naive-http");
-  expect(outcome.completionMs / bound("clean", outcome)).toBeLessThan(1.01);
+test("simulation: without loss the ideal TCP of parallel HTTP on one link stays within 1 % of the bound on equal links", () => {
+  const outcome = simulateHttp(world("single", 1), "parallel-http");
+  expect(outcome.completionMs / bound("single", outcome)).toBeLessThan(1.01);
   expect(outcome.normalizedGoodput).toBe(1);
 });
 
 test("simulation: Cubic pays for 2 % loss with most of the rate, the ideal TCP does not (seed 1)", () => {
-  const [ideal, cubic] = (["split-http", "split-http-cubic"] as const).map((mode) => simulateHttp(world("lossy", 1), mode).completionMs);
+  const [ideal, cubic] = (["parallel-http", "parallel-http-cubic"] as const).map((mode) => simulateHttp(world("lossy", 1), mode).completionMs);
   expect(cubic! / ideal!).toBeGreaterThan(1.5);
 });
 

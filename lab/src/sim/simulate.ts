@@ -3,10 +3,10 @@
  * fixes everything. Every byte handed on is compared with the chunk. The links alone decide when a sender may send:
  * whenever its serializer has fewer than two packets, an ideal backpressure.
  */
-import { encodeFrame, parseFrame, Receiver, Sender, type ChunkSource, type Codec, type MutpMode } from "@tributary/protocol";
+import { encodeFrame, parseFrame, Receiver, Sender, type ChunkSource, type Codec, type MutpMode, type ProxyStats } from "@tributary/protocol";
 import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
 import { Random } from "./random";
-import type { Mode, Outcome, ProxyLink, Tuning, World } from "./world";
+import type { Mode, OnArrival, Outcome, ProxyLink, Tuning, World } from "./world";
 
 const REQUEST_ID = 1;
 /** A timer that changes nothing fires again after this long, whatever it asks for. */
@@ -24,8 +24,8 @@ interface ProxySide {
 }
 
 /** Throws when the receiver will not have the mode. */
-export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}, onLinkEvent?: OnLinkEvent): Outcome {
-  return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent).run();
+export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}, onLinkEvent?: OnLinkEvent, onArrival?: OnArrival): Outcome {
+  return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent, onArrival).run();
 }
 
 /** True when receiver and request know the mode. */
@@ -78,6 +78,7 @@ class Simulation implements NetworkUser {
     private readonly codec: Codec,
     tuning: Tuning,
     onLinkEvent: OnLinkEvent | undefined,
+    private readonly onArrival: OnArrival | undefined,
   ) {
     this.network = new Network(world, this, onLinkEvent);
     this.original = contentOf(world.chunkBytes);
@@ -116,8 +117,17 @@ class Simulation implements NetworkUser {
     const { pool, events } = this.network;
     const message = pool.message[slot]!;
     pool.giveBack(slot);
+    const before = this.onArrival && this.receiver.stats().proxies[index]!;
     this.receiver.handleFrame(index, message, events.nowMs);
+    if (before) this.tellArrival(index, before);
     this.pumpReceiver();
+  }
+
+  /** As the receiver counted it. */
+  private tellArrival(index: number, before: ProxyStats): void {
+    const after = this.receiver.stats().proxies[index]!;
+    const kind = (["innovative", "duplicate", "late"] as const).find((name) => after[name] > before[name]);
+    if (kind) this.onArrival!(this.network.events.nowMs, index, kind);
   }
 
   private handleReceiverTimer(): void {

@@ -12,12 +12,15 @@ export interface TcpPath {
   /** Mean loss, and the segments that link and queue hold: they give the warm window. */
   loss: number;
   capacitySegments: number;
+  /** A connection that has not carried anything yet: initial window (RFC 6928), then slow start. */
+  isNew?: boolean;
 }
 
 const CUBIC_C = 0.4;
 const BETA = 0.7;
 const DUPLICATES = 3;
 const WINDOW_MIN = 2;
+const WINDOW_INITIAL = 10;
 
 export class TcpSender {
   /** The answer that is being sent: its segments, and the next new one of them. */
@@ -50,7 +53,8 @@ export class TcpSender {
     this.variationMs = path.rttMs / 8;
     const steady = steadyWindow(path.loss, path.rttMs);
     this.window = Math.max(WINDOW_MIN, Math.min(path.capacitySegments, steady));
-    this.threshold = this.window;
+    if (path.isNew) this.window = WINDOW_INITIAL;
+    this.threshold = path.isNew ? Infinity : this.window;
     this.maximum = this.window;
   }
 

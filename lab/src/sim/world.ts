@@ -55,12 +55,16 @@ export interface World {
 }
 
 export type Mode = MutpMode | HttpMode | "coded";
-export type HttpMode = "naive-http" | "split-http" | "naive-http-cubic" | "split-http-cubic";
-export const HTTP_MODES: readonly HttpMode[] = ["naive-http", "split-http", "naive-http-cubic", "split-http-cubic"];
+export type HttpMode = "parallel-http" | "split-http" | "parallel-http-cubic" | "split-http-cubic";
+export const HTTP_MODES: readonly HttpMode[] = ["parallel-http", "split-http", "parallel-http-cubic", "split-http-cubic"];
 export const PROTOCOL_MODES = ["uncoded-mutp", "coded-mutp", "coded"] as const;
 
 /** What may be set of the receiver's own options. */
 export type Tuning = Partial<Omit<ReceiverOptions, "requestId" | "url" | "mode" | "proxyCount" | "codec" | "nowMs">>;
+
+/** What a data packet was when it came: `late` after the chunk was complete. */
+export type ArrivalKind = "innovative" | "duplicate" | "late";
+export type OnArrival = (nowMs: number, proxy: number, kind: ArrivalKind) => void;
 
 export interface Outcome {
   /** From the client's first request to the last degree of freedom; Infinity when it never came. */

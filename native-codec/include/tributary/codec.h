@@ -115,7 +115,7 @@ class Elimination {
   void rebase();
 
  private:
-  void adopt(uint8_t* incoming, size_t pivot);
+  void adopt(const uint8_t* reduced, size_t pivot);
 
   const Engine* engine_ = nullptr;
   size_t symbolCount_ = 0;
@@ -130,7 +130,8 @@ class Elimination {
 
 /**
  * Solves for the source symbols. Coefficients are eliminated at once; payloads are multiplied later, a batch of fresh
- * ones at a time ("settling"), the last batch of a generation small, so that little is left to do when it is complete.
+ * ones at a time ("settling"), the last batch of a generation small, so that little is left to do when it is complete;
+ * a small generation all at once.
  */
 class Solver {
  public:
@@ -146,6 +147,8 @@ class Solver {
   bool determines(size_t index) const { return elimination_.determines(index); }
   /** A determined source symbol. Settles when it has to. */
   const uint8_t* symbol(size_t index);
+  /** All source symbols, one after another, at full rank. What is not settled is computed straight into `out`. */
+  void readAll(uint8_t* out);
 
  private:
   /** Rows to take or to write, and how many. */
@@ -153,11 +156,17 @@ class Solver {
     uint16_t of[kRepairMissingMax];
     size_t count = 0;
     void add(size_t column) { of[count++] = static_cast<uint16_t>(column); }
+    /** True when they follow one another. */
+    bool isRun() const;
   };
 
   void solveFresh();
-  void clearFreshFromSettled();
-  void multiply(uint8_t* const* outputs, const Columns& to, const Columns& from, const Rows& matrix, bool accumulate);
+  void multiplyHeld(uint8_t* const* outputs, const Columns& to);
+  void findUnsolved(Columns& unsolved) const;
+  void findTouched(Columns& touched) const;
+  void multiply(uint8_t* const* outputs, const uint8_t* const* addends, const Columns& to, const Columns& from,
+                const Rows& matrix);
+  void gatherFactors(const Columns& to, const Columns& from, const Rows& matrix);
   uint8_t* payload(size_t index) { return payloads_.row(2 * index + side_[index]); }
   uint8_t* spare(size_t index) { return payloads_.row(2 * index + (side_[index] ^ 1)); }
 
@@ -167,13 +176,13 @@ class Solver {
   Elimination elimination_;
   /** Two for each symbol: one in use, the other for its new value. */
   Rows payloads_;
-  /** The matrix as it stood after the last settling. */
+  /** The matrix as it stood after the last settling, then as many rows for the coefficients of one product. */
   Rows settledMatrix_;
-  /** The coefficients of one product. */
-  Rows factors_;
   /** Pivots whose payloads are as received, in the order they came. */
   Columns fresh_;
   bool isFresh_[kRepairMissingMax] = {};
+  /** True when the right sides of the fresh rows are computed, and not yet taken off the settled ones. */
+  bool freshIsSolved_ = false;
   /** Which of its two rows a payload is in. */
   uint8_t side_[kRepairMissingMax] = {};
   /** False while all symbols came as they are. */
@@ -234,8 +243,9 @@ class Encoder {
 
 /**
  * Recovers the source symbols. Coefficient vectors are eliminated as they come, so that the rank and the determined
- * symbols are always known; payloads are stored, and multiplied in batches as they come. Each symbol is computed once,
- * however often it is read. Costs: README.md.
+ * symbols are always known; payloads are stored, and multiplied in batches as they come, or when they are read. A read
+ * of all symbols at once computes what is left straight into the caller's buffer, and again when it is repeated; any
+ * other read computes each symbol once. Costs: README.md.
  */
 class Decoder final : public detail::Collector {
  public:

@@ -3,6 +3,8 @@
  * other side of that ratio. Pure: engines come in as names, nothing is run here.
  */
 
+import type { LookUp } from "./wasm-roofline";
+
 export type Op = "encode" | "decode" | "recode" | "repair";
 export type Runtime = "native" | "node-wasm" | "chromium-wasm";
 /** Processes that measure: the C++ program, the Rust program, Node with WebAssembly, Chromium, Node with the addon. */
@@ -78,6 +80,9 @@ const LARGE_SHAPE: Shape = [128, 4096];
 /** Too slow for batches and of interest as yardsticks only. */
 const SLOW_ENGINES = ["scalar", "reference"];
 
+/** wasm-roofline.ts. */
+export const WASM_ROOFLINES: readonly LookUp[] = ["sums", "swizzle", "relaxed-swizzle"];
+
 function encodeKeyShape(engines: Engines): Group {
   const shape = KEY_SHAPE;
   return {
@@ -131,7 +136,9 @@ function decodeKeyShape(engines: Engines): Group {
       ...engines.native.map((path) => ours(path, "decode", shape, g)),
       ...ISAL_PATHS.map((path) => isaL(path, "decode", shape, g)),
       ...["rlnc", "reed-solomon-simd", "raptorq"].map((name) => crate(name, "decode", shape, g)),
+      of("native", "roofline", "registers", "decode", shape, g),
       ...wasm(engines, "decode", shape, g),
+      ...(engines.chromium.length > 0 ? WASM_ROOFLINES.map((path) => of("chromium", "roofline", path, "decode", shape, g)) : []),
     ],
   };
 }
@@ -144,6 +151,7 @@ function decodeShape(engines: Engines, shape: Shape): Group {
       ...engines.native.slice(0, 1).map((path) => ours(path, "decode", shape, g)),
       ...ISAL_BEST_PATHS.map((path) => isaL(path, "decode", shape, g)),
       ...["rlnc", "raptorq"].map((name) => crate(name, "decode", shape, g)),
+      of("native", "roofline", "registers", "decode", shape, g),
     ],
   };
 }

@@ -3,6 +3,7 @@
  * requests as lab/bench/codec/native.cc. Runs in Node and in a Worker of a browser alike; knows neither.
  */
 import type { Codec, Decoder, Encoder, RepairDecoder } from "@tributary/protocol";
+import { wasmRoofline, type LookUp } from "./wasm-roofline";
 
 /** Median seconds of one operation over a slice of so many milliseconds. */
 export type Measurement = (sliceMs: number) => number | Promise<number>;
@@ -188,6 +189,12 @@ const REQUESTS: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurem
   encode, decode, "decode-last": decodeLast, recode, repair: repairOf("repair"), "repair-arrival": repairOf("arrival"),
 };
 
+/** As many multiply-adds as the operation takes. */
+function roofline(lookUp: string, { g, symbolBytes, outputs }: Shape): Measurement | string {
+  const operation = wasmRoofline(lookUp as LookUp, g * symbolBytes * outputs);
+  return operation ? repeated(operation) : `no ${lookUp} here`;
+}
+
 export class Contenders {
   private readonly prepared = new Map<string, Measurement>();
 
@@ -210,14 +217,20 @@ export class Contenders {
   }
 
   private async measure(words: readonly string[]): Promise<string> {
-    const [, path = "", request = "", g, symbolBytes, outputs, sliceMs] = words;
-    const codec = this.codecs.get(path);
-    if (!codec) return `absent no engine ${path} here`;
-    const prepare = this.overrides[request] ?? REQUESTS[request];
-    if (!prepare) return `absent ${codec.engine} has no ${request}`;
+    const [contender, path = "", request = "", g, symbolBytes, outputs, sliceMs] = words;
+    const shape: Shape = { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) };
     const key = words.slice(0, -1).join(" ");
-    const measurement = this.prepared.get(key) ?? prepare(codec, { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) });
-    this.prepared.set(key, measurement);
-    return `seconds ${await measurement(Number(sliceMs))}`;
+    const found = this.prepared.get(key) ?? (contender === "roofline" ? roofline(path, shape) : this.prepare(path, request, shape));
+    if (typeof found === "string") return `absent ${found}`;
+    this.prepared.set(key, found);
+    return `seconds ${await found(Number(sliceMs))}`;
+  }
+
+  /** A measurement of ours, or why there is none. */
+  private prepare(path: string, request: string, shape: Shape): Measurement | string {
+    const codec = this.codecs.get(path);
+    if (!codec) return `no engine ${path} here`;
+    const prepare = this.overrides[request] ?? REQUESTS[request];
+    return prepare ? prepare(codec, shape) : `${codec.engine} has no ${request}`;
   }
 }

@@ -12,7 +12,6 @@ import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
-import { ModuleKind, ScriptTarget, transpileModule } from "typescript";
 import type { Report } from "../swarm/main";
 import { PLANTED, type PlantedBug } from "./bugs";
 
@@ -22,13 +21,13 @@ const SEARCH_SEEDS = 10_000;
 const STALE_SEEDS = 500;
 const BATCH = 20;
 /** A run that takes longer hangs, which is a find. */
-const HANG_MS = 120_000;
+const HANG_MS = 30_000;
 
 const protocol = path.dirname(require.resolve("@tributary/protocol/package.json"));
 const nativeCodec = path.dirname(require.resolve("@tributary/native-codec/package.json"));
 
 /** The simulator beside a protocol with the bug in it; without a bug, as it is. */
-function makeCopy(folder: string, bug: PlantedBug | undefined): void {
+async function makeCopy(folder: string, bug?: PlantedBug): Promise<void> {
   const scope = path.join(folder, "node_modules/@tributary");
   mkdirSync(scope, { recursive: true });
   symlinkSync(nativeCodec, path.join(scope, "native-codec"));
@@ -36,6 +35,7 @@ function makeCopy(folder: string, bug: PlantedBug | undefined): void {
   cpSync(path.join(protocol, "dist"), path.join(scope, "protocol/dist"), { recursive: true });
   cpSync(path.join(protocol, "package.json"), path.join(scope, "protocol/package.json"));
   if (!bug) return;
+  const { ModuleKind, ScriptTarget, transpileModule } = await import("typescript");
   const { outputText } = transpileModule(withBug(bug), { compilerOptions: { module: ModuleKind.CommonJS, target: ScriptTarget.ES2022 } });
   writeFileSync(path.join(scope, "protocol/dist", bug.file.replace(/\.ts$/, ".js")), outputText);
 }
@@ -82,7 +82,7 @@ function findIn(folder: string, firstSeed: number, count: number): Promise<Found
 /** What is wrong with the bug's find, or undefined. */
 async function check(bug: PlantedBug, folder: string, clean: string, search: boolean): Promise<string | undefined> {
   try {
-    makeCopy(folder, bug);
+    await makeCopy(folder, bug);
   } catch (error) {
     return (error as Error).message;
   }
@@ -108,7 +108,7 @@ export async function findPlanted(words: string[]): Promise<number> {
   let failed = 0;
   try {
     const clean = path.join(folder, "clean");
-    makeCopy(clean, undefined);
+    await makeCopy(clean);
     for (const [index, bug] of bugs.entries()) {
       const wrong = await check(bug, path.join(folder, String(index)), clean, search);
       if (!wrong) continue;

@@ -1,6 +1,6 @@
 /**
  * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded, and
- * when faults heal. Data only. Faults end at `healMs`; malice never does.
+ * when faults heal. Data only. Faults end at `healMs`; malice and death never do.
  */
 import { LIMITS, type ByteRange, type MutpMode } from "@tributary/protocol";
 import { Random } from "../random";
@@ -8,7 +8,7 @@ import type { ProxyLink } from "../world";
 
 export const MALICE = [
   "pollute", "pollute-rarely", "mislabel", "lie-length", "lie-etag", "lie-status", "jump", "useless", "replay", "noise",
-  "wild", "wrong-id", "mute", "reject", "end", "no-plan",
+  "wild", "wrong-id", "mute", "reject", "end", "no-plan", "no-end",
 ] as const;
 export type Malice = (typeof MALICE)[number];
 
@@ -93,7 +93,7 @@ function drawBytes(dice: Dice, symbolBytes: number, generationSize: number): num
   return Math.floor(dice.magnitude(1, most));
 }
 
-const FAULTS = ["loss", "burst", "feedbackLoss", "repeat", "reorder", "jitter", "clog", "partition", "crash", "corruption", "late", "origin", "originFails"] as const;
+const FAULTS = ["loss", "burst", "feedbackLoss", "repeat", "reorder", "jitter", "clog", "partition", "crash", "corruption", "late", "origin", "originFails", "death"] as const;
 type Fault = (typeof FAULTS)[number];
 
 function drawProxy(dice: Dice, hostile: boolean, healMs: number, kinds: readonly Fault[]): ProxyDraw {
@@ -110,6 +110,7 @@ function drawProxy(dice: Dice, hostile: boolean, healMs: number, kinds: readonly
   if (has("clog")) link.rateChanges = drawClog(dice, bytesPerSec, healMs);
   link.outages = [...(has("partition") ? [drawOutage(dice, healMs, false)] : []), ...(has("crash") ? [drawOutage(dice, healMs, true)] : [])];
   if (link.outages.length === 2) link.outages = apart(link.outages);
+  if (has("death") && dice.chance(0.5)) link.outages = [{ fromMs: dice.between(0, healMs), toMs: Infinity, crash: dice.chance(0.5) }];
   if (has("origin")) link.origin = { bytesPerSec: dice.magnitude(50_000, 5_000_000), rttMs: dice.magnitude(1, 1000) };
   return {
     link,

@@ -35,6 +35,7 @@ export class MaliciousProxy {
     if (kind === "wild") return random.unit() < 0.3 ? [message, encodeFrame(wildFrame(random, this.requestId, this.symbolBytes))] : [message];
     if (kind === "wrong-id") return random.unit() < 0.5 ? [message, withId(frame, random.u32())] : [message];
     if (kind === "replay") return this.replay(message);
+    if (kind === "no-end" && frame.type === "end") return [];
     if (frame.type === "plan") return this.twistPlan(kind, frame, message);
     if (frame.type === "data") return this.twistData(kind, frame, message);
     return [message];

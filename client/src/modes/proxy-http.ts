@@ -1,0 +1,59 @@
+/** One request through a proxy over HTTP (`GET /v1/fetch`), and what of its answer is the origin's. Decides nothing else. */
+import type { ByteRange, Rejection } from "@tributary/protocol";
+import type { DownloadHead, ProxyInfo } from "../api";
+import { DownloadError } from "../errors";
+import type { Run } from "../run";
+import { headersFor, headOf } from "./http";
+
+export interface ProxyFailure {
+  (proxy: ProxyInfo, rejection: Rejection): void;
+}
+
+export interface ProxiedAnswer {
+  response: Response;
+  head: DownloadHead;
+  /** What the proxy waited for the origin. */
+  serverFetchMs: number;
+}
+
+const ERROR_BODY_CHARS_MAX = 4096;
+const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges"];
+/** Those that the proxy sends as `x-origin-...`, since from itself they would mean something else. */
+const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
+
+/** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
+export async function fetchThrough(run: Run, proxy: ProxyInfo, range: ByteRange | undefined, signal: AbortSignal): Promise<ProxiedAnswer> {
+  const response = await run.platform.fetch(`${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}`, {
+    headers: headersFor(range),
+    credentials: "omit",
+    cache: "no-store",
+    signal,
+  });
+  const serverFetchMs = originTime(response.headers.get("server-timing"));
+  if (serverFetchMs === undefined && response.status >= 400) throw await proxyError(response);
+  const { headers, ...rest } = headOf(response);
+  return { response, head: { ...rest, headers: originHeaders(headers) }, serverFetchMs: serverFetchMs ?? 0 };
+}
+
+/** The headers that are the origin's; what the proxy says for itself stays out. */
+function originHeaders(headers: Record<string, string>): Record<string, string> {
+  const kept = Object.fromEntries(PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+  const renamed = RENAMED.flatMap((name) => (headers[`x-origin-${name}`] === undefined ? [] : [[name, headers[`x-origin-${name}`]]]));
+  return { ...kept, ...(Object.fromEntries(renamed) as Record<string, string>) };
+}
+
+/** `origin;dur=12.3` of a Server-Timing header: only answers that come from the origin carry it. */
+function originTime(value: string | null): number | undefined {
+  const match = /(?:^|,)\s*origin\s*;\s*dur=([\d.]+)/.exec(value ?? "");
+  return match ? Number(match[1]) : undefined;
+}
+
+async function proxyError(response: Response): Promise<DownloadError> {
+  const text = (await response.text()).slice(0, ERROR_BODY_CHARS_MAX);
+  try {
+    const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown } };
+    return new DownloadError(String(error.kind), String(error.message));
+  } catch {
+    return new DownloadError("proxyFailed", `The proxy answered ${response.status}.`);
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Mode `split-http`: byte ranges over persistent HTTP from all proxies at once. What to ask of whom is decided by the
+ * protocol's SplitHttp; here are its requests, its clock, the reader that may be slow, and the abort.
+ */
+import { SplitHttp, type AnswerHead, type ByteRange, type Rejection, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
+import type { DownloadHead, ProxyInfo } from "../api";
+import { DownloadError, messageOf } from "../errors";
+import type { ModeResult, Run } from "../run";
+import { StallWatch } from "../stall";
+import { linkedAbort, parseContentRange, wholeHead } from "./http";
+import { fetchThrough, type ProxyFailure } from "./proxy-http";
+
+export async function splitHttp(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+  const transfer = new SplitTransfer(run, proxies, onProxyFailed);
+  return transfer.execute();
+}
+
+/** An answer under way. */
+interface Answer {
+  readonly controller: AbortController;
+  readonly ended: Promise<void>;
+  head: DownloadHead | undefined;
+  serverFetchMs: number;
+}
+
+class SplitTransfer {
+  private readonly split: SplitHttp;
+  private readonly answers = new Map<number, Answer>();
+  private readonly watch: StallWatch;
+  private readonly abort: ReturnType<typeof linkedAbort>;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private result: ModeResult | undefined;
+  private resolve!: () => void;
+  private waitsForReader = false;
+
+  constructor(
+    private readonly download: Run,
+    private readonly proxies: readonly ProxyInfo[],
+    private readonly onProxyFailed: ProxyFailure,
+  ) {
+    const { firstByteMs, stallMs, chunkBytesMax } = download.settings;
+    this.split = new SplitHttp({ proxyCount: proxies.length, range: download.request.range, nowMs: this.nowMs(), aheadBytesMax: chunkBytesMax });
+    this.abort = linkedAbort(download.signal);
+    this.watch = new StallWatch(firstByteMs, stallMs, (ms) => {
+      this.end({ kind: "failed", rejection: { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` } });
+    });
+  }
+
+  async execute(): Promise<ModeResult> {
+    const over = new Promise<void>((resolve) => (this.resolve = resolve));
+    this.abort.controller.signal.addEventListener("abort", () => this.end({ kind: "aborted" }));
+    if (this.abort.controller.signal.aborted) this.end({ kind: "aborted" });
+    this.pump();
+    await over;
+    await Promise.all([...this.answers.values()].map(({ ended }) => ended));
+    return this.result!;
+  }
+
+  private nowMs(): number {
+    return this.download.elapsedMs();
+  }
+
+  private end(result: ModeResult): void {
+    if (this.result) return;
+    this.result = result;
+    clearTimeout(this.timer);
+    this.watch.pause();
+    this.abort.unlink();
+    this.split.stop();
+    for (const { controller } of this.answers.values()) controller.abort();
+    this.resolve();
+  }
+
+  /** Does what is wanted now, and comes back when it is time. */
+  private pump(): void {
+    for (let event = this.split.pollEvent(); event && !this.result; event = this.split.pollEvent()) this.take(event);
+    for (let command = this.split.pollCommand(); command && !this.result; command = this.split.pollCommand()) this.do(command);
+    if (this.download.sink.isFull) void this.awaitReader();
+    clearTimeout(this.timer);
+    const atMs = this.split.pollTimeout();
+    if (this.result || atMs === undefined) return;
+    this.timer = setTimeout(() => {
+      this.split.handleTimeout(this.nowMs());
+      this.pump();
+    }, Math.max(1, atMs - this.nowMs()));
+  }
+
+  private take(event: SplitHttpEvent): void {
+    switch (event.kind) {
+      case "head":
+        return this.setHead(event.askId, event.whole);
+      case "bytes":
+        return this.download.sink.write(event.bytes);
+      case "proxyFailed":
+        return this.noteFailed(event.proxyIndex, event.rejection);
+      case "complete":
+        return this.end({ kind: "complete" });
+      case "failed":
+        return this.end({ kind: "failed", rejection: event.rejection });
+    }
+  }
+
+  private do(command: SplitHttpCommand): void {
+    if (command.kind === "cancel") {
+      this.answers.get(command.askId)?.controller.abort();
+      return;
+    }
+    const { askId, proxyIndex, range } = command;
+    const controller = new AbortController();
+    const ended = this.read(askId, proxyIndex, range, controller.signal).finally(() => this.answers.delete(askId));
+    this.answers.set(askId, { controller, ended, head: undefined, serverFetchMs: 0 });
+  }
+
+  private setHead(askId: number, whole: ByteRange | undefined): void {
+    const { head, serverFetchMs } = this.answers.get(askId)!;
+    const asked = this.download.request.range ? 206 : 200;
+    this.download.setHead(whole ? wholeHead(head!, whole, asked) : head!, serverFetchMs);
+  }
+
+  private noteFailed(proxyIndex: number, rejection: Rejection): void {
+    this.download.tally.fail(proxyIndex, `${rejection.kind}: ${rejection.message}`);
+    this.onProxyFailed(this.proxies[proxyIndex]!, rejection);
+  }
+
+  /** While the reader is behind nothing new is asked for, and what comes waits. */
+  private async awaitReader(): Promise<void> {
+    if (this.waitsForReader) return;
+    this.waitsForReader = true;
+    this.watch.pause();
+    this.split.handleRoom(false, this.nowMs());
+    await this.download.sink.ready();
+    this.waitsForReader = false;
+    if (this.result) return;
+    this.watch.progress();
+    this.split.handleRoom(true, this.nowMs());
+    this.pump();
+  }
+
+  /** One answer from its head to its end. */
+  private async read(askId: number, proxyIndex: number, range: ByteRange | undefined, signal: AbortSignal): Promise<void> {
+    try {
+      const { response, head, serverFetchMs } = await fetchThrough(this.download, this.proxies[proxyIndex]!, range, signal);
+      Object.assign(this.answers.get(askId)!, { head, serverFetchMs });
+      if (!this.result) this.watch.progress();
+      this.split.handleHead(askId, answerHeadOf(head), this.nowMs());
+      this.pump();
+      await this.readBody(askId, proxyIndex, response, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const kind = error instanceof DownloadError ? error.kind : "proxyFailed";
+      this.split.handleFailure(askId, { kind, message: messageOf(error) }, this.nowMs());
+      this.pump();
+    }
+  }
+
+  private async readBody(askId: number, proxyIndex: number, response: Response, signal: AbortSignal): Promise<void> {
+    const reader = response.body?.getReader();
+    while (reader && !signal.aborted) {
+      if (this.download.sink.isFull) await this.download.sink.ready();
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (!this.result) this.watch.progress();
+      this.download.tally.addBytes(proxyIndex, value.length);
+      this.split.handleBytes(askId, value, this.nowMs());
+      this.pump();
+    }
+    if (signal.aborted) return;
+    this.split.handleEnd(askId, this.nowMs());
+    this.pump();
+  }
+}
+
+function answerHeadOf({ status, headers, totalBytes }: DownloadHead): AnswerHead {
+  const contentRange = status === 206 ? parseContentRange(headers["content-range"]) : undefined;
+  return { status, bytes: totalBytes, contentRange, etag: headers.etag, lastModified: headers["last-modified"] };
+}

@@ -1,0 +1,78 @@
+/**
+ * ByteStore: the bytes of one body as they arrive from several places, in any order and more than once. Hands them on
+ * in order, each byte once, and tells what is missing. Offsets are the resource's; stretches are [start, end).
+ * Pure; keeps references to what it is given and copies nothing.
+ */
+export interface Stretch {
+  start: number;
+  end: number;
+}
+
+interface Kept extends Stretch {
+  parts: Uint8Array[];
+}
+
+export class ByteStore {
+  /** All bytes below this were handed on, or can be by the next `take`. */
+  prefix: number;
+  /** Beyond the prefix, in order. */
+  private readonly kept: Kept[] = [];
+  private readonly ready: Uint8Array[] = [];
+
+  constructor(start: number) {
+    this.prefix = start;
+  }
+
+  /** Bytes kept beyond the prefix. */
+  get keptBytes(): number {
+    return this.kept.reduce((sum, { start, end }) => sum + end - start, 0);
+  }
+
+  /** How many of them were new. */
+  insert(start: number, bytes: Uint8Array): number {
+    let fresh = 0;
+    for (const gap of this.gaps(start, start + bytes.length)) {
+      fresh += gap.end - gap.start;
+      this.keep(gap, bytes.subarray(gap.start - start, gap.end - start));
+    }
+    while (this.kept[0]?.start === this.prefix) {
+      const { end, parts } = this.kept.shift()!;
+      this.prefix = end;
+      this.ready.push(...parts);
+    }
+    return fresh;
+  }
+
+  /** The next bytes in order, once. */
+  take(): Uint8Array[] {
+    return this.ready.splice(0);
+  }
+
+  /** What is missing of [start, end), in order. */
+  gaps(start: number, end: number): Stretch[] {
+    const found: Stretch[] = [];
+    let at = Math.max(start, this.prefix);
+    for (const kept of this.kept) {
+      if (kept.end <= at) continue;
+      if (kept.start >= end) break;
+      if (kept.start > at) found.push({ start: at, end: kept.start });
+      at = kept.end;
+    }
+    if (at < end) found.push({ start: at, end });
+    return found;
+  }
+
+  missing(start: number, end: number): number {
+    return this.gaps(start, end).reduce((sum, gap) => sum + gap.end - gap.start, 0);
+  }
+
+  private keep({ start, end }: Stretch, bytes: Uint8Array): void {
+    const after = this.kept.findIndex((one) => one.start > start);
+    const at = after < 0 ? this.kept.length : after;
+    const before = this.kept[at - 1];
+    if (before?.end === start) {
+      before.end = end;
+      before.parts.push(bytes);
+    } else this.kept.splice(at, 0, { start, end, parts: [bytes] });
+  }
+}

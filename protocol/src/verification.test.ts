@@ -1,0 +1,253 @@
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
+import { encodeFrame, parseFrame } from "./frames";
+import { Receiver } from "./receiver";
+import { xorshift128 } from "./rng";
+import { Sender } from "./sender";
+import type { Coding, DataFrame, FeedbackFrame, Frame, MutpMode } from "./types";
+import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
+
+const codec = loadWasmCodec();
+const SYMBOL_BYTES = 64;
+const SYMBOLS = 4;
+/** The last symbol is not full. */
+const truth = Uint8Array.from({ length: SYMBOLS * SYMBOL_BYTES - 10 }, (_, i) => i * 7);
+/** Not a digest for the world, one for a test: the bytes themselves. */
+const hash = (bytes: Uint8Array) => bytes.slice();
+
+function generation(): OpenGeneration {
+  const makeSolver = (): Solver => {
+    const decoder = codec.createDecoder(SYMBOLS, SYMBOL_BYTES);
+    return {
+      get rank() {
+        return decoder.rank;
+      },
+      add: (coding, payload) => (coding.kind === "seed" ? decoder.addSeeded(coding.seed, payload) : coding.kind === "systematic" && decoder.addSystematic(coding.symbolIndex, payload)),
+      has: (index) => decoder.isDecoded(index),
+      read(out) {
+        const whole = new Uint8Array(SYMBOLS * SYMBOL_BYTES);
+        decoder.read(0, SYMBOLS, whole);
+        out.set(whole.subarray(0, out.length));
+      },
+      free: () => decoder.free(),
+    };
+  };
+  return new OpenGeneration({ codec, symbolCount: SYMBOLS, symbolBytes: SYMBOL_BYTES, byteCount: truth.length, makeSolver, isTrue: (bytes) => sameBytes(bytes, truth) });
+}
+
+const encoder = codec.createEncoder(SYMBOLS, SYMBOL_BYTES);
+encoder.setSymbols(0, truth);
+function packet(seed: number, lie = false): [Coding, Uint8Array] {
+  const payload = new Uint8Array(SYMBOL_BYTES);
+  encoder.encodeSeeds(Uint32Array.of(seed), payload);
+  if (lie) payload[3]! ^= 1;
+  return [{ kind: "seed", seed, grant: 0 }, payload];
+}
+
+describe("verification: a generation", () => {
+  test("whose packets are true is settled as soon as they suffice, whoever sent them", () => {
+    const one = generation();
+    for (let seed = 1; seed <= SYMBOLS; seed++) expect(one.add(seed % 2, ...packet(seed))).toBe(true);
+    expect(one.bytes).toEqual(truth);
+    expect(one.liars.size).toBe(0);
+  });
+
+  test("that one proxy alone made false convicts it at once", () => {
+    const one = generation();
+    for (let seed = 1; seed <= SYMBOLS; seed++) one.add(5, ...packet(seed, seed === 2));
+    expect(one.bytes).toBeUndefined();
+    expect([...one.liars]).toEqual([5]);
+  });
+
+  test("that two made false together is disputed: each counts alone, and the first that is true convicts the other", () => {
+    const one = generation();
+    one.add(0, ...packet(1));
+    one.add(0, ...packet(2));
+    one.add(1, ...packet(3, true));
+    one.add(1, ...packet(4));
+    expect(one.disputed).toBe(true);
+    expect([one.rankFor(0), one.rankFor(1), one.rankFor(2)]).toEqual([2, 2, 0]);
+    expect(one.takenBack).toBe(1);
+    one.add(0, ...packet(5));
+    expect(one.liars.size).toBe(0);
+    one.add(0, ...packet(6));
+    expect(one.bytes).toEqual(truth);
+    expect([...one.liars]).toEqual([1]);
+  });
+
+  test("forgets an excluded proxy's packets and is settled by the others' together", () => {
+    const one = generation();
+    one.add(0, ...packet(1));
+    one.add(2, ...packet(2));
+    one.add(1, ...packet(3, true));
+    one.add(2, ...packet(4));
+    expect(one.disputed).toBe(true);
+    expect(one.exclude(1)).toBe(1);
+    expect(one.disputed).toBe(false);
+    expect(one.rank).toBe(3);
+    one.add(0, ...packet(5));
+    expect(one.bytes).toEqual(truth);
+  });
+
+  test("does not blame one who only sent too little", () => {
+    const one = generation();
+    one.add(0, ...packet(1));
+    for (let seed = 2; seed <= SYMBOLS; seed++) one.add(1, ...packet(seed, true));
+    for (let seed = 10; !one.bytes; seed++) one.add(2, ...packet(seed));
+    expect([...one.liars]).toEqual([1]);
+  });
+});
+
+// ---- receiver and senders --------------------------------------------------------------------------
+
+const original = Uint8Array.from({ length: 40 * SYMBOL_BYTES + 5 }, (_, i) => i * 31 + (i >> 8));
+const generationBytes = 8 * SYMBOL_BYTES;
+const digests = Array.from({ length: 6 }, (_, i) => original.slice(i * generationBytes, (i + 1) * generationBytes));
+const head = { status: 200, totalBytes: original.length, headers: { etag: '"1"' }, serverFetchMs: 0 };
+const trusted: Trusted = { head, digests, hash };
+const source = { totalBytes: original.length, availableBytes: original.length, view: (start: number, end: number) => original.subarray(start, end) };
+
+const receiverOf = (mode: MutpMode, proxyCount: number, given: Partial<Trusted> = {}) =>
+  new Receiver({ requestId: 1, url: "http://o/", mode, proxyCount, codec, nowMs: 0, symbolBytes: SYMBOL_BYTES, generationSize: 8, windowPackets: 16, trusted: { ...trusted, ...given } });
+
+/** Runs until the end, a millisecond each way; `twist` makes of each proxy's frames what it likes. */
+function exchange(receiver: Receiver, proxyCount: number, twist: (proxyIndex: number, frame: Frame) => Frame, untilMs = 20_000) {
+  const senders: (Sender | undefined)[] = Array.from({ length: proxyCount });
+  const received: number[] = [];
+  const ends: string[] = [];
+  for (let i = 0; i < proxyCount; i++) receiver.handleProxyReady(i, 0);
+  for (let now = 0; now < untilMs && !receiver.finished; now++) {
+    receiver.handleTimeout(now);
+    for (let out = receiver.pollTransmit(now); out; out = receiver.pollTransmit(now)) {
+      const frame = parseFrame(out.bytes) as Frame;
+      if (frame.type === "request" && !senders[out.proxyIndex]) {
+        senders[out.proxyIndex] = new Sender({ request: frame, codec, rng: xorshift128(out.proxyIndex + 1), nowMs: now });
+        senders[out.proxyIndex]!.handlePlan(head, source);
+      } else senders[out.proxyIndex]?.handleFrame(frame, now);
+    }
+    senders.forEach((sender, index) => {
+      if (sender && (sender.pollTimeout() ?? Infinity) <= now) sender.handleTimeout(now);
+      for (let sent = 0; sender && sent < 3; sent++) {
+        const bytes = sender.pollTransmit(now);
+        if (bytes) receiver.handleFrame(index, encodeFrame(twist(index, parseFrame(bytes) as Frame)), now);
+      }
+    });
+    for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
+      if (event.kind === "bytes") received.push(...event.bytes);
+      else if (event.kind !== "head") ends.push(event.kind);
+    }
+  }
+  return { received: Uint8Array.from(received), ends, proxies: receiver.stats().proxies };
+}
+
+const lie = (frame: Frame): Frame => (frame.type === "data" ? { ...frame, payload: frame.payload.map((byte) => byte ^ 0x55) } : frame);
+
+describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: %s", (mode) => {
+  test("three of four proxies send false packets: they are excluded, the bytes are right", () => {
+    const { received, ends, proxies } = exchange(receiverOf(mode, 4), 4, (index, frame) => (index < 3 ? lie(frame) : frame));
+    expect(received).toEqual(original);
+    expect(ends).toEqual(["complete"]);
+    expect(proxies.map(({ error }) => error?.startsWith("digestMismatch") ?? false)).toEqual([true, true, true, false]);
+    for (const { packets, innovative, duplicate, late, rejected } of proxies) expect(packets).toBe(innovative + duplicate + late + rejected);
+  });
+
+  test("when every proxy lies nothing is handed on, and the request fails", () => {
+    const { received, ends } = exchange(receiverOf(mode, 2), 2, (_, frame) => lie(frame));
+    expect(received).toHaveLength(0);
+    expect(ends).toEqual(["failed"]);
+  });
+
+  test("a false plan that comes first is its proxy's failure, not the others'", () => {
+    const { received, proxies } = exchange(receiverOf(mode, 2), 2, (index, frame) => (index === 0 && frame.type === "plan" ? { ...frame, head: { ...frame.head, totalBytes: 77 } } : frame));
+    expect(received).toEqual(original);
+    expect(proxies.map(({ error }) => error?.split(":")[0])).toEqual(["planMismatch", undefined]);
+  });
+});
+
+test("verification: there must be as many digests as generations", () => {
+  expect(() => receiverOf("coded", 1)).not.toThrow();
+  expect(() => receiverOf("coded", 1, { digests: digests.slice(1) })).toThrow(/got 5, limit 6/);
+});
+
+test("sender: a new epoch takes back what was acknowledged, an old one says nothing", () => {
+  const request = { type: "request", requestId: 1, mode: "coded-mutp", symbolBytes: SYMBOL_BYTES, generationSize: 8, windowPackets: 8, url: "http://o/" } as const;
+  const sender = new Sender({ request, codec, rng: xorshift128(1), nowMs: 0 });
+  sender.handlePlan(head, source);
+  const sent = (): number[] => {
+    const indexes: number[] = [];
+    for (let bytes = sender.pollTransmit(0); bytes; bytes = sender.pollTransmit(0)) {
+      const frame = parseFrame(bytes);
+      if (frame.type === "data") indexes.push(frame.generationIndex);
+    }
+    return indexes;
+  };
+  const report = (epoch: number, feedbackSequence: number, base: number, degrees: number): FeedbackFrame => ({
+    type: "feedback", requestId: 1, epoch, feedbackSequence, final: false, reason: "none", nextSequence: 0, receivedPackets: 0, base,
+    received: { kind: "degreesOfFreedom", counts: Uint8Array.of(degrees) },
+  });
+  expect(sent()).toEqual(Array(8).fill(0));
+  sender.handleFrame(report(0, 0, 1, 0), 0);
+  expect(sent()).toEqual(Array(8).fill(1));
+  sender.handleFrame(report(1, 1, 0, 3), 0);
+  expect(sent()).toEqual(Array(5).fill(0));
+  sender.handleFrame(report(0, 2, 2, 0), 0);
+  expect(sent()).toEqual([]);
+  sender.free();
+});
+
+test.each([
+  ["silent", (receiver: Receiver) => receiver.handleTimeout(5000)],
+  ["lost", (receiver: Receiver) => receiver.handleProxyLost(0, "closed", 5000)],
+])("receiver: a proxy that was %s and whose session is then lost is welcome again", (_, befalls) => {
+  const receiver = receiverOf("coded", 2);
+  receiver.handleProxyReady(0, 0);
+  while (receiver.pollTransmit(0)) continue;
+  befalls(receiver);
+  receiver.handleProxyLost(0, "closed", 5100);
+  receiver.handleProxyReady(0, 6000);
+  expect(receiver.stats().proxies[0]!.state).toBe("waiting");
+  expect(receiver.pollTransmit(6000)).toMatchObject({ proxyIndex: 0 });
+});
+
+describe("receiver, mode coded", () => {
+  const started = () => {
+    const receiver = receiverOf("coded", 1);
+    receiver.handleProxyReady(0, 0);
+    while (receiver.pollTransmit(0)) continue;
+    receiver.handleFrame(0, encodeFrame({ type: "plan", requestId: 1, head }), 10);
+    return receiver;
+  };
+  const data = (sequence: number): DataFrame => ({ type: "data", requestId: 1, sequence, generationIndex: 0, coding: { kind: "seed", seed: sequence, grant: 0 }, payload: new Uint8Array(SYMBOL_BYTES) });
+
+  test("a sequence that was granted is taken, one beyond it is rejected", () => {
+    const receiver = started();
+    receiver.handleFrame(0, encodeFrame(data(15)), 20);
+    expect(receiver.stats().proxies[0]).toMatchObject({ innovative: 1, rejected: 0 });
+    receiver.handleFrame(0, encodeFrame(data(16)), 20);
+    expect(receiver.stats().proxies[0]).toMatchObject({ innovative: 1, rejected: 1 });
+  });
+
+  test("a proxy whose packets were all lost is granted more than it has sent", () => {
+    const receiver = started();
+    let granted = 0;
+    for (let now = 20; now < 3000; now += 10) {
+      receiver.handleTimeout(now);
+      for (let out = receiver.pollTransmit(now); out; out = receiver.pollTransmit(now)) {
+        const frame = parseFrame(out.bytes);
+        if (frame.type === "grant") granted = Math.max(granted, frame.fromSequence + frame.runs.reduce((sum, { count }) => sum + count, 0));
+      }
+    }
+    expect(granted).toBeGreaterThan(16 + 8);
+  });
+
+  test("a plan that got lost is asked for again, though the proxy says each second that it is there", () => {
+    const receiver = receiverOf("coded", 1);
+    receiver.handleProxyReady(0, 0);
+    let requests = 0;
+    for (let now = 0; now < 6000; now += 10) {
+      receiver.handleTimeout(now);
+      for (let out = receiver.pollTransmit(now); out; out = receiver.pollTransmit(now)) requests++;
+      if (now % 1000 === 20) receiver.handleFrame(0, encodeFrame({ type: "pending", requestId: 1 }), now);
+    }
+    expect(requests).toBeGreaterThanOrEqual(3);
+  });
+});
