@@ -27,6 +27,8 @@ const RTT_MS_UNKNOWN = 100;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
+/** The rate falls with the silence itself: after this long it is no excuse. */
+const QUIET_MS_MAX = 500;
 /** The time between two askings of a quiet proxy doubles so often. */
 const QUIET_DOUBLINGS = 2;
 /** Loss is measured over about this many packets. */
@@ -187,7 +189,7 @@ export class Path {
   }
 
   private quietMs(perMs: number): number {
-    return this.reorderMs + Math.max(QUIET_MS_MIN, QUIET_PACKETS / perMs);
+    return this.reorderMs + Math.max(QUIET_MS_MIN, Math.min(QUIET_PACKETS / perMs, QUIET_MS_MAX));
   }
 
   /** Too little has been heard to say how fast it is. */
