@@ -1,6 +1,7 @@
 /** How the C++ of this package is compiled: sources, flags for each, objects in parallel. Used by build.mjs, test.mjs and fuzz.mjs. */
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,6 +23,13 @@ export const CORE_SOURCES = [
 ];
 
 export const COMMON_FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Iinclude", "-Isrc"];
+
+export const ADDON_FLAGS = [
+  "-fPIC", "-fvisibility=hidden", "-pthread", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_CPP_EXCEPTIONS_ALL",
+  "-DNODE_ADDON_API_DISABLE_DEPRECATED",
+  "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS", // a worker that is terminated takes none any more
+];
+const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"].map((name) => join("src", name));
 
 /** Runs the compiler; rejects with what it printed. */
 export function compile(args) {
@@ -57,21 +65,58 @@ export async function compileAll(sources, flags, objectDir) {
   return objects;
 }
 
+/** Builds the addon: the addon's own sources and `sources`, which also see Node's headers, and the core or its objects. */
+export async function buildAddon({ file, objectDir, flags, linkFlags, sources = [], core }) {
+  const require = createRequire(import.meta.url);
+  const headerDirs = [require("node-api-headers").include_dir, dirname(require.resolve("node-addon-api/napi.h"))];
+  const nodeFlags = headerDirs.flatMap((dir) => ["-isystem", dir]);
+  const own = [...ADDON_SOURCES, ...sources].map((source) => ({ file: source, flags: nodeFlags }));
+  const compiled = [...ADDON_FLAGS, ...flags];
+  const objects = [...(await compileAll(own, compiled, objectDir)), ...(core ?? (await compileAll(CORE_SOURCES, compiled, objectDir)))];
+  await compile(["-shared", "-pthread", ...linkFlags, ...objects, "-o", file]);
+}
+
 /** The linker's flag that lets a test make allocations of the core fail. */
 export const WRAP_ALLOCATIONS = "-Wl,--wrap=calloc,--wrap=malloc";
 
-/** Builds test/NAME.cc with the core, AddressSanitizer and UBSan, and returns the program's path; ends the process when it cannot. */
+const SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const SANITIZED_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", ...SANITIZERS];
+
+const SANITIZED_DIR = join(PACKAGE_DIR, "build", "sanitized");
+let sanitizedCore;
+
+/** The core's objects, with AddressSanitizer and UBSan; compiled once for all that this process builds. */
+function buildSanitizedCore() {
+  sanitizedCore ??= compileAll(CORE_SOURCES, [...ADDON_FLAGS, ...SANITIZED_FLAGS], SANITIZED_DIR);
+  return sanitizedCore;
+}
+
+/** Builds test/NAME.cc with the sanitized core, and returns the program's path; ends the process when it cannot. */
 export async function buildSanitized(name) {
-  const sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-  const dir = join(PACKAGE_DIR, "build", "test");
-  const program = join(dir, name);
+  const program = join(SANITIZED_DIR, name);
   try {
-    const sources = [...CORE_SOURCES, { file: join("test", `${name}.cc`), flags: [] }];
-    const objects = await compileAll(sources, ["-O1", "-g", "-fno-omit-frame-pointer", ...sanitizers], dir);
-    await compile([...sanitizers, WRAP_ALLOCATIONS, ...objects, "-o", program]);
+    const core = await buildSanitizedCore();
+    const own = await compileAll([{ file: join("test", `${name}.cc`), flags: [] }], SANITIZED_FLAGS, SANITIZED_DIR);
+    await compile([...SANITIZERS, WRAP_ALLOCATIONS, ...own, ...core, "-o", program]);
   } catch (error) {
     console.error(`native-codec: ${name} does not build: ${error.message}`);
     process.exit(1);
   }
   return program;
+}
+
+/** The addon, sanitized, with allocations that fail when test/addon_faults.cc is told to; and what it needs to be loaded. */
+export async function buildSanitizedAddon() {
+  const file = join(SANITIZED_DIR, "codec.node");
+  const wraps = ["malloc", "calloc", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t"].map((name) => `--wrap=${name}`);
+  await buildAddon({
+    file, objectDir: SANITIZED_DIR, core: await buildSanitizedCore(), flags: [...SANITIZED_FLAGS, "-DTRIBUTARY_FAULTS"], linkFlags: [...SANITIZERS, `-Wl,${wraps.join(",")}`],
+    sources: [join("test", "addon_faults.cc")],
+  });
+  const libraries = await Promise.all(["libasan.so", "libubsan.so", "libstdc++.so.6"].map((name) => compile([`-print-file-name=${name}`])));
+  const env = {
+    TRIBUTARY_ADDON: file, LD_PRELOAD: libraries.map((name) => name.trim()).join(" "),
+    ASAN_OPTIONS: "detect_leaks=0:quarantine_size_mb=8", UBSAN_OPTIONS: "print_stacktrace=1",
+  };
+  return { file, env };
 }

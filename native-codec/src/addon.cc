@@ -8,27 +8,25 @@
 #include "addon.h"
 
 #include <cmath>
-#include <vector>
+#include <iterator>
 
 namespace tributary::addon {
 
-Napi::Value makeError(Napi::Env env, const std::string& what, double got, double limit, const std::string& message) {
+Napi::Value makeError(Napi::Env env, const char* what, double got, double limit, const char* message) {
   const Environment* environment = env.GetInstanceData<Environment>();
   if (environment->errorClass.IsEmpty()) throw Napi::Error::New(env, "setErrorClass comes first");
-  std::vector<napi_value> arguments = {Napi::String::New(env, what), Napi::Number::New(env, got),
-                                       Napi::Number::New(env, limit)};
-  if (!message.empty()) arguments.push_back(Napi::String::New(env, message));
-  return environment->errorClass.New(arguments);
+  const napi_value arguments[] = {Napi::String::New(env, what), Napi::Number::New(env, got), Napi::Number::New(env, limit),
+                                  message == nullptr ? env.Undefined() : Napi::String::New(env, message)};
+  return environment->errorClass.Value().New(std::size(arguments), arguments);
 }
 
 Napi::Value makeError(Napi::Env env, const Status& status) {
   const auto got = static_cast<double>(status.got);
   if (status.code != Status::Code::kOutOfMemory) return makeError(env, status.what, got, static_cast<double>(status.limit));
-  return makeError(env, "memoryBytes", got, 0,
-                   "out of memory: " + std::to_string(status.got) + " more bytes were not to be had");
+  return makeError(env, "memoryBytes", got, 0, Message("out of memory: %.0f more bytes were not to be had", got).text);
 }
 
-void fail(Napi::Env env, const std::string& what, double got, double limit, const std::string& message) {
+void fail(Napi::Env env, const char* what, double got, double limit, const char* message) {
   throw Napi::Error(env, makeError(env, what, got, limit, message));
 }
 
@@ -49,7 +47,7 @@ uint32_t u32Argument(const Napi::CallbackInfo& info, size_t position, const char
 }
 
 void failType(Napi::Env env, const char* what, const char* type) {
-  fail(env, what, std::nan(""), std::nan(""), std::string(what) + ": not a " + type);
+  fail(env, what, std::nan(""), std::nan(""), Message("%s: not a %s", what, type).text);
 }
 
 namespace {
@@ -112,6 +110,9 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports["setErrorClass"] = Napi::Function::New(env, setErrorClass, "setErrorClass");
   defineCoders(env, exports);
   definePool(env, exports);
+#ifdef TRIBUTARY_FAULTS
+  defineFaults(env, exports);
+#endif
   return exports;
 }
 

@@ -8,10 +8,10 @@
 #include <napi.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <new>
-#include <string>
 
 #include "addon_executor.h"
 #include "tributary/codec.h"
@@ -23,11 +23,19 @@ struct Environment {
   Napi::FunctionReference errorClass;
 };
 
+/** A message as printf makes it, on the stack: errors are also made when there is no memory. */
+struct Message {
+  template <class... Values>
+  explicit Message(const char* format, Values... values) {
+    snprintf(text, sizeof text, format, values...);
+  }
+  char text[200];
+};
+
 /** A new CodecError(what, got, limit, message?). */
-Napi::Value makeError(Napi::Env env, const std::string& what, double got, double limit, const std::string& message = "");
+Napi::Value makeError(Napi::Env env, const char* what, double got, double limit, const char* message = nullptr);
 Napi::Value makeError(Napi::Env env, const Status& status);
-[[noreturn]] void fail(Napi::Env env, const std::string& what, double got, double limit,
-                       const std::string& message = "");
+[[noreturn]] void fail(Napi::Env env, const char* what, double got, double limit, const char* message = nullptr);
 [[noreturn]] void failOutOfMemory(Napi::Env env, uint64_t bytes);
 [[noreturn]] void failType(Napi::Env env, const char* what, const char* type);
 void check(Napi::Env env, const Status& status);
@@ -72,6 +80,8 @@ std::shared_ptr<Held<Decoder>> heldDecoder(Napi::Env env, Napi::Value value);
 
 void defineCoders(Napi::Env env, Napi::Object exports);
 void definePool(Napi::Env env, Napi::Object exports);
+/** In test/addon_faults.cc, which only the sanitized addon has. */
+void defineFaults(Napi::Env env, Napi::Object exports);
 
 }  // namespace tributary::addon
 

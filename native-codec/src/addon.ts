@@ -40,8 +40,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** TRIBUTARY_ADDON names another file, such as the one that the sanitizers watch (native-codec/test.mjs). */
 function builtHere(): Addon | string {
-  const path = join(PACKAGE_DIR, "build", "codec.node");
+  const path = process.env["TRIBUTARY_ADDON"] ?? join(PACKAGE_DIR, "build", "codec.node");
   if (!existsSync(path)) return "native-codec/build/codec.node is not built (node native-codec/build.mjs builds it)";
   try {
     return load(path);

@@ -52,18 +52,23 @@ class Wrap : public Napi::ObjectWrap<Self> {
     release(info.Env());
   }
 
-  /** For getters: unlike methods they can be called on an object of another class, which `this` then is not. */
-  static void checkReceiver(const Napi::CallbackInfo& info) {
-    if (!info.This().As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(info.Env(), "this", Self::kName);
+  /** Unlike methods, getters can be called on an object of another class: not one for InstanceAccessor to call on. */
+  template <auto method>
+  static Napi::ClassPropertyDescriptor<Self> getter(const char* name) {
+    napi_property_descriptor descriptor = {};
+    descriptor.utf8name = name;
+    descriptor.getter = [](napi_env env, napi_callback_info raw) -> napi_value {
+      return Napi::details::WrapCallback(env, [&]() -> napi_value {
+        const Napi::CallbackInfo info(env, raw);
+        const Napi::Value self = info.This();
+        if (!self.IsObject() || !self.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(env, "this", Self::kName);
+        return (Self::Unwrap(self.As<Napi::Object>())->*method)(info);
+      });
+    };
+    return descriptor;
   }
-  Napi::Value symbolCount(const Napi::CallbackInfo& info) {
-    checkReceiver(info);
-    return number(info, symbolCount_);
-  }
-  Napi::Value symbolBytes(const Napi::CallbackInfo& info) {
-    checkReceiver(info);
-    return number(info, symbolBytes_);
-  }
+  Napi::Value symbolCount(const Napi::CallbackInfo& info) { return number(info, symbolCount_); }
+  Napi::Value symbolBytes(const Napi::CallbackInfo& info) { return number(info, symbolBytes_); }
 
   void setSymbols(const Napi::CallbackInfo& info) {
     Coder& encoder = coder(info);
@@ -103,7 +108,7 @@ class Wrap : public Napi::ObjectWrap<Self> {
   static void refuseInFlight(Napi::Env env, uint32_t batches) {
     if (batches == 0) return;
     fail(env, "batchesInFlight", batches, 0,
-         "in use: got " + std::to_string(batches) + " batches in flight on this coder, limit 0: await or cancel them first");
+         Message("in use: got %u batches in flight on this coder, limit 0: await or cancel them first", batches).text);
   }
 
   void release(Napi::Env env) {
@@ -134,8 +139,8 @@ class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
                         InstanceMethod("encodeSeeds", &EncoderWrap::encodeSeeds),
                         InstanceMethod("encodeVector", &EncoderWrap::encodeVector),
                         InstanceMethod("free", &EncoderWrap::free),
-                        InstanceAccessor("symbolCount", &EncoderWrap::symbolCount, nullptr),
-                        InstanceAccessor("symbolBytes", &EncoderWrap::symbolBytes, nullptr)});
+                        getter<&EncoderWrap::symbolCount>("symbolCount"),
+                        getter<&EncoderWrap::symbolBytes>("symbolBytes")});
   }
 
  private:
@@ -154,7 +159,6 @@ class CollectorWrap : public Wrap<Self, Coder> {
 
  protected:
   Napi::Value rank(const Napi::CallbackInfo& info) {
-    this->checkReceiver(info);
     return this->number(info, this->coder(info).rank());
   }
 
@@ -188,9 +192,9 @@ class DecoderWrap : public CollectorWrap<DecoderWrap, Decoder> {
                         InstanceMethod("isDecoded", &DecoderWrap::isDecoded),
                         InstanceMethod("read", &DecoderWrap::read),
                         InstanceMethod("free", &DecoderWrap::free),
-                        InstanceAccessor("rank", &DecoderWrap::rank, nullptr),
-                        InstanceAccessor("symbolCount", &DecoderWrap::symbolCount, nullptr),
-                        InstanceAccessor("symbolBytes", &DecoderWrap::symbolBytes, nullptr)});
+                        getter<&DecoderWrap::rank>("rank"),
+                        getter<&DecoderWrap::symbolCount>("symbolCount"),
+                        getter<&DecoderWrap::symbolBytes>("symbolBytes")});
   }
 };
 
@@ -207,9 +211,9 @@ class RecoderWrap : public CollectorWrap<RecoderWrap, Recoder> {
                         InstanceMethod("addVector", &RecoderWrap::addVector),
                         InstanceMethod("recode", &RecoderWrap::recode),
                         InstanceMethod("free", &RecoderWrap::free),
-                        InstanceAccessor("rank", &RecoderWrap::rank, nullptr),
-                        InstanceAccessor("symbolCount", &RecoderWrap::symbolCount, nullptr),
-                        InstanceAccessor("symbolBytes", &RecoderWrap::symbolBytes, nullptr)});
+                        getter<&RecoderWrap::rank>("rank"),
+                        getter<&RecoderWrap::symbolCount>("symbolCount"),
+                        getter<&RecoderWrap::symbolBytes>("symbolBytes")});
   }
 
  private:
@@ -232,8 +236,8 @@ class RepairEncoderWrap : public Wrap<RepairEncoderWrap, RepairEncoder> {
                        {InstanceMethod("setSymbols", &RepairEncoderWrap::setSymbols),
                         InstanceMethod("encodeSeeds", &RepairEncoderWrap::encodeSeeds),
                         InstanceMethod("free", &RepairEncoderWrap::free),
-                        InstanceAccessor("symbolCount", &RepairEncoderWrap::symbolCount, nullptr),
-                        InstanceAccessor("symbolBytes", &RepairEncoderWrap::symbolBytes, nullptr)});
+                        getter<&RepairEncoderWrap::symbolCount>("symbolCount"),
+                        getter<&RepairEncoderWrap::symbolBytes>("symbolBytes")});
   }
 };
 
@@ -250,14 +254,13 @@ class RepairDecoderWrap : public Wrap<RepairDecoderWrap, RepairDecoder> {
                         InstanceMethod("isDecoded", &RepairDecoderWrap::isDecoded),
                         InstanceMethod("read", &RepairDecoderWrap::read),
                         InstanceMethod("free", &RepairDecoderWrap::free),
-                        InstanceAccessor("missingCount", &RepairDecoderWrap::missingCount, nullptr),
-                        InstanceAccessor("symbolCount", &RepairDecoderWrap::symbolCount, nullptr),
-                        InstanceAccessor("symbolBytes", &RepairDecoderWrap::symbolBytes, nullptr)});
+                        getter<&RepairDecoderWrap::missingCount>("missingCount"),
+                        getter<&RepairDecoderWrap::symbolCount>("symbolCount"),
+                        getter<&RepairDecoderWrap::symbolBytes>("symbolBytes")});
   }
 
  private:
   Napi::Value missingCount(const Napi::CallbackInfo& info) {
-    checkReceiver(info);
     return number(info, coder(info).missingCount());
   }
   Napi::Value addSource(const Napi::CallbackInfo& info) {

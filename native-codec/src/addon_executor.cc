@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -79,6 +80,7 @@ size_t Executor::claim(const std::vector<Claim>& claims) {
     for (size_t other = 0; other < i; other++) bytes = std::max(bytes, overlap(claims[i], claims[other]));
     if (bytes > 0) return bytes;
   }
+  claims_.reserve(claims_.size() + claims.size());
   claims_.insert(claims_.end(), claims.begin(), claims.end());
   return 0;
 }
@@ -180,9 +182,10 @@ bool Lane::post(Task* task) {
         executor_->startThread();
       } catch (const std::system_error&) {
         if (executor_->threads_.empty()) return false;
+      } catch (const std::bad_alloc&) {
+        if (executor_->threads_.empty()) throw;
       }
     }
-    done_.reserve(done_.size() + running_ + waiting_.size() + 1);  // so that threads never allocate here
     waiting_.push_back(task);
     waitingWork_ += task->work;
     executor_->queued_++;
@@ -198,31 +201,35 @@ bool Lane::withdraw(Task* task) {
     waitingWork_ -= task->work;
     executor_->queued_--;
   }
-  if (!done_.empty() && !std::exchange(notified_, true)) notify_();
+  if (firstDone_ != nullptr && !std::exchange(notified_, true)) notify_();
   return waited;
 }
 
 void Lane::finish(Task* task, Clock::time_point started) {
   const Clock::time_point now = Clock::now();
   running_--;
-  if (done_.empty()) firstDone_ = now;
-  done_.push_back(task);
+  task->nextDone = nullptr;
+  if (firstDone_ == nullptr) {
+    firstDone_ = task;
+    firstDoneAt_ = now;
+  } else {
+    lastDone_->nextDone = task;
+  }
+  lastDone_ = task;
   if (task->work > 0) secondsPerWork_ = std::chrono::duration<double>(now - started).count() / static_cast<double>(task->work);
 }
 
 bool Lane::isReportDue(double nextSeconds, Clock::time_point now) const {
-  if (done_.empty() || notified_) return false;
-  const double waitedSeconds = std::chrono::duration<double>(now - firstDone_).count();
+  if (firstDone_ == nullptr || notified_) return false;
+  const double waitedSeconds = std::chrono::duration<double>(now - firstDoneAt_).count();
   const double leftSeconds = secondsOf(waitingWork_) / static_cast<double>(threads_);
   return leftSeconds < kLoopSeconds || waitedSeconds + nextSeconds > kReportDelaySeconds;
 }
 
-std::vector<Task*> Lane::collect() {
+Task* Lane::collect() {
   const std::lock_guard lock(executor_->mutex_);
-  std::vector<Task*> next;
-  next.reserve(running_ + waiting_.size());
   notified_ = false;
-  return std::exchange(done_, std::move(next));
+  return std::exchange(firstDone_, nullptr);
 }
 
 void Lane::drain() {

@@ -33,6 +33,8 @@ class Task {
   std::shared_ptr<Turn> turn;
   /** What it will take, in any unit that is the same for all tasks of a lane. */
   uint64_t work = 0;
+  /** The one that finished after it, among those not collected. */
+  Task* nextDone = nullptr;
 };
 
 /** Memory that a task uses while it is in flight. Writing excludes all other use. */
@@ -53,7 +55,7 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
-  /** Takes all claims; or none, and returns the bytes by which one overlaps another of them or one already held. */
+  /** Throws std::bad_alloc with nothing done. Takes all claims; or none, and returns the bytes by which one overlaps another of them or one already held. */
   size_t claim(const std::vector<Claim>& claims);
   void release(const std::vector<Claim>& claims);
 
@@ -86,12 +88,12 @@ class Lane {
   /** Drains. */
   ~Lane();
 
-  /** False when there is no thread to run it and none can be started. */
+  /** False when there is no thread to run it and none can be started. Throws std::bad_alloc with nothing done. */
   bool post(Task* task);
   /** True when the task was still waiting: it will not run. */
   bool withdraw(Task* task);
-  /** The tasks that finished since the last call. */
-  std::vector<Task*> collect();
+  /** The tasks that finished since the last call, linked by `nextDone`; null when there are none. */
+  Task* collect();
   /** Forgets what waits, returns when nothing runs. */
   void drain();
 
@@ -108,9 +110,10 @@ class Lane {
   const std::function<void()> notify_;
   std::deque<Task*> waiting_;
   uint64_t waitingWork_ = 0;
-  std::vector<Task*> done_;
-  /** Of those in `done_`. */
-  Clock::time_point firstDone_;
+  /** Finished and not collected; when the first of them did. */
+  Task* firstDone_ = nullptr;
+  Task* lastDone_ = nullptr;
+  Clock::time_point firstDoneAt_;
   /** Of the task that finished last; 0 before that. */
   double secondsPerWork_ = 0;
   size_t running_ = 0;

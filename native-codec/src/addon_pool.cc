@@ -50,6 +50,10 @@ std::vector<uint32_t> wordsCopy(const Napi::CallbackInfo& info, size_t position,
 
 class Batch : public Task {
  public:
+  ~Batch() override {
+    if (claimedFrom != nullptr) claimedFrom->release(claims);
+  }
+
   /** Counts this batch on its coder. */
   virtual void count(int batches, int wanted) = 0;
   virtual Napi::Value result(Napi::Env env) = 0;
@@ -94,6 +98,8 @@ class Batch : public Task {
   /** Set once the batch is under way. */
   std::optional<Napi::Promise::Deferred> deferred;
   std::vector<Claim> claims;
+  /** Null before the claims are held. */
+  std::shared_ptr<Executor> claimedFrom;
   std::atomic<bool> cancelled = false;
   Status status;
   Bytes out;
@@ -216,10 +222,15 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
                                         nullptr, nullptr, nullptr, &wake_);
     NAPI_THROW_IF_FAILED_VOID(env, status);
     napi_unref_threadsafe_function(env, wake_);
-    executor_ = Executor::shared();
-    lane_ = std::make_unique<Lane>(executor_, threads, [wake = wake_] {
-      napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking);
-    });
+    try {
+      executor_ = Executor::shared();
+      lane_ = std::make_unique<Lane>(executor_, threads, [wake = wake_] {
+        napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking);
+      });
+    } catch (const std::bad_alloc&) {
+      napi_release_threadsafe_function(wake_, napi_tsfn_release);
+      failOutOfMemory(env, sizeof(Lane));
+    }
     // Added after the function's own hook, hence run before it: threads never call a function that is gone.
     napi_add_env_cleanup_hook(env, abandon, this);
   }
@@ -318,15 +329,24 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
 
   Napi::Value start(Napi::Env env, std::unique_ptr<Batch> owned) {
     Batch& batch = *owned;
-    if (batches_.contains(batch.id)) fail(env, "id", batch.id, 0, "id: got one that is in flight");
+    const uint32_t id = batch.id;
+    if (batches_.contains(id)) fail(env, "id", id, 0, "id: got one that is in flight");
     if (const size_t overlap = executor_->claim(batch.claims); overlap > 0) {
       fail(env, "bytesInFlight", static_cast<double>(overlap), 0,
-           "memory in use: got " + std::to_string(overlap) + " bytes that another batch or argument uses, limit 0");
+           Message("memory in use: got %zu bytes that another batch or argument uses, limit 0", overlap).text);
     }
-    batches_.emplace(batch.id, std::move(owned));
-    if (!lane_->post(&batch)) {
-      executor_->release(batch.claims);
-      batches_.erase(batch.id);
+    batch.claimedFrom = executor_;
+    batches_.reserve(batches_.size() + 1);
+    batches_.emplace(id, std::move(owned));
+    bool isPosted = false;
+    try {
+      isPosted = lane_->post(&batch);
+    } catch (const std::bad_alloc&) {
+      batches_.erase(id);
+      throw;
+    }
+    if (!isPosted) {
+      batches_.erase(id);
       fail(env, "threads", 0, 1);
     }
     batch.count(1, 1);
@@ -348,12 +368,15 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
 
   void settle(const Napi::CallbackInfo& info) {
     if (lane_ == nullptr) return;
-    for (Task* task : lane_->collect()) settleOne(info.Env(), *static_cast<Batch*>(task));
+    for (Task* task = lane_->collect(); task != nullptr;) {
+      Task* const next = task->nextDone;
+      settleOne(info.Env(), *static_cast<Batch*>(task));
+      task = next;
+    }
   }
 
   void settleOne(Napi::Env env, Batch& batch) {
     const Napi::HandleScope scope(env);
-    executor_->release(batch.claims);
     batch.count(-1, batch.cancelled ? 0 : -1);
     const auto node = batches_.extract(batch.id);
     if (batches_.empty()) {
@@ -389,7 +412,6 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     PoolWrap& pool = *static_cast<PoolWrap*>(self);
     for (auto& [id, batch] : pool.batches_) batch->cancelled = true;
     pool.lane_->drain();
-    for (auto& [id, batch] : pool.batches_) pool.executor_->release(batch->claims);
     pool.batches_.clear();
     pool.lane_.reset();
     pool.executor_.reset();

@@ -81,7 +81,8 @@ describe("native codec: from the platform's package", () => {
     mkdirSync(join(scope, "protocol"), { recursive: true });
     writeFileSync(join(scope, "protocol", "index.js"), "exports.CodecError = class extends Error {}");
     const script = `const a = require("@tributary/native-codec/src/addon.js").loadAddon(); console.log(typeof a === "string" ? a : a.engineNames[0])`;
-    return execFileSync(process.execPath, ["-e", script], { cwd: dir, encoding: "utf8" }).trim();
+    const env = { ...process.env, TRIBUTARY_ADDON: undefined };
+    return execFileSync(process.execPath, ["-e", script], { cwd: dir, encoding: "utf8", env }).trim();
   };
 
   beforeAll(() => (dir = mkdtempSync(join(tmpdir(), "tributary-package-"))));

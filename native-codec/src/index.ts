@@ -8,6 +8,7 @@ import { setImmediate } from "node:timers";
 import { CodecError, type Codec } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { loadAddon, type Addon } from "./addon";
+import { withTypedErrors } from "./errors";
 import { InlineBackend } from "./inline";
 import { CoderPool, type CoderPoolOptions } from "./pool";
 
@@ -31,11 +32,11 @@ const nativeParts = new WeakMap<Codec, { addon: Addon; engineIndex: number }>();
 function codecOf(addon: Addon, engineIndex: number): Codec {
   const codec: Codec = {
     engine: `native/${addon.engineNames[engineIndex]}`,
-    createEncoder: (symbolCount, symbolBytes) => new addon.Encoder(engineIndex, symbolCount, symbolBytes),
-    createDecoder: (symbolCount, symbolBytes) => new addon.Decoder(engineIndex, symbolCount, symbolBytes),
-    createRecoder: (symbolCount, symbolBytes) => new addon.Recoder(engineIndex, symbolCount, symbolBytes),
-    createRepairEncoder: (symbolCount, symbolBytes) => new addon.RepairEncoder(engineIndex, symbolCount, symbolBytes),
-    createRepairDecoder: (symbolCount, symbolBytes) => new addon.RepairDecoder(engineIndex, symbolCount, symbolBytes),
+    createEncoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.Encoder(engineIndex, symbolCount, symbolBytes)),
+    createDecoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.Decoder(engineIndex, symbolCount, symbolBytes)),
+    createRecoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.Recoder(engineIndex, symbolCount, symbolBytes)),
+    createRepairEncoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.RepairEncoder(engineIndex, symbolCount, symbolBytes)),
+    createRepairDecoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.RepairDecoder(engineIndex, symbolCount, symbolBytes)),
     coefficients: (seed, symbolCount) => addon.coefficients(seed, symbolCount),
   };
   nativeParts.set(codec, { addon, engineIndex });
@@ -87,7 +88,7 @@ export function createCoderPool(codec: Codec, options: CoderPoolOptions = {}): C
   if (!native) return new CoderPool(codec.engine, 1, batchesMax, new InlineBackend(codec, batchesMax));
   // One turn of the event loop settles what is done by then, so that timers and sockets have theirs in between.
   const wake = (): void => void setImmediate(() => backend.deref()?.settle());
-  const pool = new native.addon.Pool(native.engineIndex, threads, batchesMax, wake);
+  const pool = withTypedErrors(() => new native.addon.Pool(native.engineIndex, threads, batchesMax, wake));
   const backend = new WeakRef(pool);
   return new CoderPool(codec.engine, threads, batchesMax, pool);
 }

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-const ADDON = join(__dirname, "..", "build", "codec.node");
+const ADDON = process.env["TRIBUTARY_ADDON"] ?? join(__dirname, "..", "build", "codec.node");
 
 /** What every child and worker starts with: `pool`, and `run(id, bytes)`, a batch of about that many bytes of output. */
 const PREAMBLE = `

@@ -17,6 +17,7 @@
  */
 import { setImmediate } from "node:timers";
 import { CodecError, type Decoder, type Encoder } from "@tributary/protocol";
+import { withTypedErrors } from "./errors";
 
 export interface CoderPoolOptions {
   /** Batches that run at once, 1..256; by default as many as the process may use processors. */
@@ -139,7 +140,7 @@ export class CoderPool {
     if (this.closing) throw new CodecError("closed", 0, 0, "used after close()");
     signal?.throwIfAborted();
     const id = (this.lastId = (this.lastId + 1) >>> 0);
-    const settled = start(id);
+    const settled = withTypedErrors(() => start(id));
     const flight = this.fly(id, signal, settled);
     this.flying.set(id, flight);
     return flight;

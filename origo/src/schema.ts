@@ -23,6 +23,7 @@ export const SCHEMA_LIMITS = {
   excludedPerList: 64,
   recordsPerPage: 500,
   recordsPerPageDefault: 100,
+  experimentsPerRecord: 16,
 } as const;
 
 /** A proxy reports its status this often; one that misses two reports in a row is gone. */
@@ -114,6 +115,10 @@ export type RecordProxy = z.infer<typeof RecordProxy>;
 const ByteRange = z.object({ start: count, end: count }).strict()
   .refine((range) => range.start <= range.end, { message: "start must not be after end", path: ["start"] });
 
+/** `id` is the experiment's, `arm` the name of the arm. */
+export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(SCHEMA_LIMITS.nameChars) }).strict();
+export type DrawnArm = z.infer<typeof DrawnArm>;
+
 /** One download as its client saw it. The URL carries no query string and no fragment; `status` is 0 when none was received. */
 export const DownloadRecord = z.object({
   id: uuid,
@@ -142,6 +147,10 @@ export const DownloadRecord = z.object({
   windowPackets: count.min(1).max(65_536).optional(),
   symbolBytes: count.min(1).max(65_536).optional(),
   comment: text(SCHEMA_LIMITS.commentChars).optional(),
+  /** Version of the configuration that the download went by. */
+  configVersion: count.optional(),
+  /** The arm that the download drew of each experiment then running. */
+  experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
   proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
 }).strict();
 export type DownloadRecord = z.infer<typeof DownloadRecord>;

@@ -35,7 +35,9 @@ export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   const store = await Store.open(options.dataDir);
   const registry = new Registry();
   let closed: Promise<void> | undefined;
+  const gate = { admit: () => "local" };
   const app = makeApp({
+    gate,
     registry, store, nowMs, rng: () => randomBytes(4).readUInt32LE(), dashboardDir: options.dashboardDir, closing: () => closed !== undefined,
   });
   const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);

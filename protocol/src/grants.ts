@@ -61,6 +61,12 @@ export class GrantedSchedule implements Schedule {
     return index;
   }
 
+  following(index: number, limit: number): number {
+    let count = 0;
+    while (count < limit && this.order[this.sent + count] === index) count++;
+    return count;
+  }
+
   /** Replaces what is not sent yet. An old grant, or one that leaves a hole, changes nothing. */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
     if (grantSequence <= this.lastGrantSequence || fromSequence > this.order.length) return;

@@ -12,6 +12,8 @@ import type { FeedbackFrame, Rng } from "./types";
 export interface Schedule {
   /** The next item to send, now in transit; undefined when nothing is sendable. */
   next(availableBytes: number): number | undefined;
+  /** How many packets of `item` are to come right after the one just given, as far as that is decided; at most `limit`. */
+  following(item: number, limit: number): number;
   /** The client's cumulative report; a stale one changes nothing. */
   acknowledge(received: FeedbackFrame["received"], base: number): void;
   /** A sent packet of `item` left transit: it is reported as received, or counts as lost. */
@@ -44,6 +46,10 @@ export class RandomSchedule implements Schedule {
     const symbol = this.sendable[below(this.rng, this.sendable.length)]!;
     this.remove(symbol);
     return symbol;
+  }
+
+  following(): number {
+    return 0;
   }
 
   acknowledge(received: FeedbackFrame["received"], base: number): void {
@@ -129,6 +135,11 @@ export class RarestGenerationSchedule implements Schedule {
     }
     if (rarest !== undefined) this.inTransit[rarest]!++;
     return rarest;
+  }
+
+  /** The next packet is of another generation as a rule. */
+  following(): number {
+    return 0;
   }
 
   acknowledge(received: FeedbackFrame["received"], base: number): void {

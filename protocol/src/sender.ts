@@ -3,9 +3,10 @@
  * network can take it. Pure: time arrives as `nowMs`, randomness as `rng`, body bytes as a growing `ChunkSource`.
  * In: handle*. Out: pollTransmit, pollTimeout. Rules: docs/protocol.md §5 and §6.
  */
-import type { Codec, Encoder } from "./codec";
+import type { Codec } from "./codec";
+import { CodedSymbols } from "./coded-symbols";
 import { encodeFrame, encodeData } from "./frames";
-import { generationBytes, generationStart, geometryOf, isRejection, symbolsIn, type Geometry } from "./geometry";
+import { geometryOf, isRejection, type Geometry } from "./geometry";
 import { PLAN_EVERY_PACKETS, TIMING } from "./limits";
 import { firstPackets, GrantedSchedule } from "./grants";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
@@ -24,6 +25,7 @@ interface Body {
   source: ChunkSource;
   geometry: Geometry;
   schedule: Schedule;
+  coded: CodedSymbols;
 }
 
 export class Sender {
@@ -37,7 +39,6 @@ export class Sender {
   private failureTries = 0;
   private readonly control: Frame[] = [];
   private readonly inTransit: InTransit[] = [];
-  private readonly encoders = new Map<number, Encoder>();
   private clientHeard = false;
   private endQueued: SenderOutcome | undefined;
   private lastHeardMs: number;
@@ -70,8 +71,8 @@ export class Sender {
     if (this.body || this.failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.request.symbolBytes, this.request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
-    const schedule = this.scheduleFor(geometry);
-    this.body = { head, source, geometry, schedule };
+    const coded = new CodedSymbols(this.codec, this.rng, geometry, source);
+    this.body = { head, source, geometry, schedule: this.scheduleFor(geometry), coded };
     this.queuePlan();
   }
 
@@ -138,8 +139,7 @@ export class Sender {
   }
 
   free(): void {
-    for (const encoder of this.encoders.values()) encoder.free();
-    this.encoders.clear();
+    this.body?.coded.free();
   }
 
   private quietMs(): number {
@@ -177,7 +177,7 @@ export class Sender {
     if (!this.body || this.request.mode === "coded" || frame.epoch < this.epoch) return;
     if (frame.epoch > this.epoch) this.startEpoch(this.body, frame.epoch);
     this.body.schedule.acknowledge(frame.received, frame.base);
-    if (frame.received.kind === "degreesOfFreedom") this.freeEncodersBelow(frame.base);
+    if (frame.received.kind === "degreesOfFreedom") this.body.coded.freeBelow(frame.base);
     if (frame.feedbackSequence <= this.lastFeedbackSequence) return;
     this.lastFeedbackSequence = frame.feedbackSequence;
     this.clearTransit(frame.nextSequence, nowMs);
@@ -195,7 +195,7 @@ export class Sender {
     this.clientHeard = true;
     if (!(this.body?.schedule instanceof GrantedSchedule)) return;
     this.body.schedule.grant(frame);
-    this.freeEncodersBelow(frame.base);
+    this.body.coded.freeBelow(frame.base);
   }
 
   /** Packets up to the newest one the client reports are received or lost: none is in transit any more. */
@@ -265,31 +265,10 @@ export class Sender {
   }
 
   private codedData(sequence: number, generationIndex: number): Uint8Array {
-    const seed = this.rng();
-    const payload = new Uint8Array(this.request.symbolBytes);
-    this.encoderOf(generationIndex).encodeSeeds(Uint32Array.of(seed), payload);
-    const schedule = this.body!.schedule;
+    const { coded, schedule } = this.body!;
+    const { seed, payload } = coded.next(generationIndex, (limit) => schedule.following(generationIndex, limit));
     const grant = schedule instanceof GrantedSchedule ? schedule.lastGrantSequence & 0xff : 0;
     const coding = { kind: "seed", seed, grant } as const;
     return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
-  }
-
-  private encoderOf(generationIndex: number): Encoder {
-    const known = this.encoders.get(generationIndex);
-    if (known) return known;
-    const { geometry, source } = this.body!;
-    const encoder = this.codec.createEncoder(symbolsIn(geometry, generationIndex), geometry.symbolBytes);
-    const start = generationStart(geometry, generationIndex);
-    encoder.setSymbols(0, source.view(start, start + generationBytes(geometry, generationIndex)));
-    this.encoders.set(generationIndex, encoder);
-    return encoder;
-  }
-
-  private freeEncodersBelow(base: number): void {
-    for (const [index, encoder] of this.encoders) {
-      if (index >= base) continue;
-      encoder.free();
-      this.encoders.delete(index);
-    }
   }
 }

@@ -1,0 +1,11 @@
+/** What the binding library throws by itself when it has no memory for an object of its own, as a CodecError. */
+import { CodecError } from "@tributary/protocol";
+
+export function withTypedErrors<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof Error && error.message === "std::bad_alloc") throw new CodecError("memoryBytes", 0, 0, "out of memory");
+    throw error;
+  }
+}

@@ -1,0 +1,105 @@
+/** How many symbols a sender has made, of what, and when; that they decode is what transfer.test.ts shows. */
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
+import type { Codec } from "./codec";
+import { parseFrame } from "./frames";
+import { BATCH_SYMBOLS_MAX } from "./coded-symbols";
+import { xorshift128 } from "./rng";
+import { Sender } from "./sender";
+import type { DataFrame, MutpMode, RequestFrame, Run } from "./types";
+
+const wasm = loadWasmCodec();
+const SYMBOL_BYTES = 100;
+const GENERATION_SIZE = 40;
+const body = Uint8Array.from({ length: 5 * GENERATION_SIZE * SYMBOL_BYTES }, (_, i) => (i * 31) >> 3);
+const source = { totalBytes: body.length, availableBytes: body.length, view: (start: number, end: number) => body.subarray(start, end) };
+
+/** A sender whose codec notes the number of seeds of each call. */
+function senderOf(mode: MutpMode, share = 65535) {
+  const batches: number[] = [];
+  const codec: Codec = {
+    ...wasm,
+    createEncoder: (symbolCount, symbolBytes) => {
+      const encoder = wasm.createEncoder(symbolCount, symbolBytes);
+      return {
+        symbolCount, symbolBytes,
+        setSymbols: (firstIndex, bytes) => encoder.setSymbols(firstIndex, bytes),
+        encodeVector: (coefficients, out) => encoder.encodeVector(coefficients, out),
+        free: () => encoder.free(),
+        encodeSeeds: (seeds, out) => {
+          batches.push(seeds.length);
+          encoder.encodeSeeds(seeds, out);
+        },
+      };
+    },
+  };
+  const request: RequestFrame = {
+    type: "request", requestId: 1, mode, symbolBytes: SYMBOL_BYTES, generationSize: GENERATION_SIZE, windowPackets: 4096, url: "http://o/",
+    ...(mode === "coded" ? { share: { start: 0, end: share } } : {}),
+  };
+  const sender = new Sender({ request, codec, rng: xorshift128(1), nowMs: 0 });
+  sender.handlePlan({ status: 200, totalBytes: body.length, headers: {}, serverFetchMs: 0 }, source);
+  const data = (count: number): DataFrame[] => {
+    const frames: DataFrame[] = [];
+    while (frames.length < count) {
+      const message = sender.pollTransmit(0);
+      if (!message) break;
+      const frame = parseFrame(message);
+      if (frame.type === "data") frames.push(frame);
+    }
+    return frames;
+  };
+  const grant = (grantSequence: number, fromSequence: number, runs: Run[]) =>
+    sender.handleFrame({ type: "grant", requestId: 1, grantSequence, fromSequence, base: 0, runs }, 0);
+  return { batches, data, grant };
+}
+
+const seedOf = ({ coding }: DataFrame): number => (coding.kind === "seed" ? coding.seed : -1);
+
+test("coded symbols: a generation's packets are made in full batches and what is left over", () => {
+  const { batches, data } = senderOf("coded");
+  expect(BATCH_SYMBOLS_MAX).toBe(16);
+  expect(data(GENERATION_SIZE).map(({ generationIndex }) => generationIndex)).toEqual(Array(GENERATION_SIZE).fill(0));
+  expect(batches).toEqual([16, 16, 8]);
+});
+
+test("coded symbols: no more than a share or a grant allows, of the last packet too", () => {
+  const { batches, data, grant } = senderOf("coded", 65536 / 8);
+  expect(data(1000)).toHaveLength(5 * 5 + 1);
+  expect(batches).toEqual([5, 5, 5, 5, 6]);
+  grant(1, 26, [{ generationIndex: 2, count: 3 }, { generationIndex: 1, count: 1 }, { generationIndex: 2, count: 20 }]);
+  expect(data(1000)).toHaveLength(24);
+  expect(batches.slice(5)).toEqual([3, 1, 16, 4]);
+});
+
+test("coded symbols: a new grant for the same generation uses up what is made, one for another drops it", () => {
+  const { batches, data, grant } = senderOf("coded");
+  data(2);
+  grant(1, 2, [{ generationIndex: 0, count: 14 }, { generationIndex: 3, count: 40 }]);
+  data(15);
+  expect(batches).toEqual([16, 16]);
+  grant(2, 17, [{ generationIndex: 4, count: 2 }]);
+  const frames = data(1000);
+  expect(frames.map(({ generationIndex }) => generationIndex)).toEqual([4, 4]);
+  expect(batches).toEqual([16, 16, 2]);
+});
+
+test("coded symbols: each packet has a seed and bytes of its own, those of its generation", () => {
+  const { data } = senderOf("coded");
+  const frames = data(5 * GENERATION_SIZE);
+  expect(new Set(frames.map(seedOf)).size).toBe(5 * GENERATION_SIZE);
+  for (const frame of frames) {
+    const encoder = wasm.createEncoder(GENERATION_SIZE, SYMBOL_BYTES);
+    const start = frame.generationIndex * GENERATION_SIZE * SYMBOL_BYTES;
+    encoder.setSymbols(0, body.subarray(start, start + GENERATION_SIZE * SYMBOL_BYTES));
+    const wanted = new Uint8Array(SYMBOL_BYTES);
+    encoder.encodeSeeds(Uint32Array.of(seedOf(frame)), wanted);
+    encoder.free();
+    expect(frame.payload).toEqual(wanted);
+  }
+});
+
+test("coded symbols: the paper's scheduler, which changes generation with each packet, makes one at a time", () => {
+  const { batches, data } = senderOf("coded-mutp");
+  data(20);
+  expect(batches).toEqual(Array(20).fill(1));
+});

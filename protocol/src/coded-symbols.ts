@@ -1,0 +1,80 @@
+/**
+ * CodedSymbols: a sender's coded symbols, made several of one generation at a time, as that is how an encoder is fast
+ * (docs/adr/0005-coding-in-batches.md). What a changed plan makes useless is dropped: at most one batch. Decides neither
+ * what to send nor when.
+ */
+import type { Codec, Encoder } from "./codec";
+import { generationBytes, generationStart, symbolsIn, type Geometry } from "./geometry";
+import type { ChunkSource, Rng } from "./types";
+
+/** What an encoder makes in one pass over the generation. */
+export const BATCH_SYMBOLS_MAX = 16;
+
+export interface CodedSymbol {
+  seed: number;
+  /** Valid until the next batch is made. */
+  payload: Uint8Array;
+}
+
+export class CodedSymbols {
+  private readonly encoders = new Map<number, Encoder>();
+  private readonly seeds = new Uint32Array(BATCH_SYMBOLS_MAX);
+  private readonly payloads: Uint8Array;
+  /** Of the batch in hand: its generation, the next symbol to give and how many there are. */
+  private generationIndex = -1;
+  private given = 0;
+  private made = 0;
+
+  /** `source` holds a generation's bytes before a symbol of it is asked for. */
+  constructor(
+    private readonly codec: Codec,
+    private readonly rng: Rng,
+    private readonly geometry: Geometry,
+    private readonly source: ChunkSource,
+  ) {
+    this.payloads = new Uint8Array(BATCH_SYMBOLS_MAX * geometry.symbolBytes);
+  }
+
+  /** A fresh symbol of the generation. `following` says how many more of it will be asked for right after this one. */
+  next(generationIndex: number, following: (limit: number) => number): CodedSymbol {
+    if (generationIndex !== this.generationIndex || this.given === this.made) {
+      this.make(generationIndex, 1 + following(BATCH_SYMBOLS_MAX - 1));
+    }
+    const { symbolBytes } = this.geometry;
+    const start = this.given * symbolBytes;
+    return { seed: this.seeds[this.given++]!, payload: this.payloads.subarray(start, start + symbolBytes) };
+  }
+
+  /** The client has all generations before `base`. */
+  freeBelow(base: number): void {
+    for (const [index, encoder] of this.encoders) {
+      if (index >= base) continue;
+      encoder.free();
+      this.encoders.delete(index);
+    }
+  }
+
+  free(): void {
+    this.freeBelow(Infinity);
+  }
+
+  private make(generationIndex: number, count: number): void {
+    const seeds = this.seeds.subarray(0, count);
+    for (let i = 0; i < count; i++) seeds[i] = this.rng();
+    this.encoderOf(generationIndex).encodeSeeds(seeds, this.payloads.subarray(0, count * this.geometry.symbolBytes));
+    this.generationIndex = generationIndex;
+    this.given = 0;
+    this.made = count;
+  }
+
+  private encoderOf(generationIndex: number): Encoder {
+    const known = this.encoders.get(generationIndex);
+    if (known) return known;
+    const { geometry, source } = this;
+    const encoder = this.codec.createEncoder(symbolsIn(geometry, generationIndex), geometry.symbolBytes);
+    const start = generationStart(geometry, generationIndex);
+    encoder.setSymbols(0, source.view(start, start + generationBytes(geometry, generationIndex)));
+    this.encoders.set(generationIndex, encoder);
+    return encoder;
+  }
+}
