@@ -2,7 +2,7 @@
 import land from "world-atlas/land-110m.json";
 import { registerMap } from "echarts/core";
 import { useMemo } from "react";
-import type { FleetProxy } from "../../../src/schema";
+import type { FleetProxy } from "../fleet-view";
 import { rate } from "../format";
 import { baseOption, EChart, type Option } from "./echart";
 import { useLook, type Look } from "./look";

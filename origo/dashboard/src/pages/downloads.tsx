@@ -6,7 +6,7 @@ import { Button, Checkbox, Popover, ScrollArea, TextInput } from "@mantine/core"
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { z } from "zod";
-import { Condition, type Cell, type DownloadsPage, type DownloadsQuery, type Field } from "../../../src/query-schema";
+import { Condition, type Cell, type DownloadsPage as RowsPage, type DownloadsQuery, type Field } from "../../../src/query-schema";
 import { api } from "../api";
 import { Conditions } from "../conditions";
 import { useFields } from "../fields";
@@ -75,7 +75,7 @@ function useDownloads(state: State, shown: readonly Field[]) {
   const body: DownloadsQuery = { where: state.where, columns: shown.map((field) => field.name), limit: ROWS_PER_PAGE, ...(state.sort ? { sort: state.sort } : {}) };
   return useInfiniteQuery({
     queryKey: ["downloads", body], enabled: shown.length > 0, initialPageParam: null as string | null,
-    queryFn: ({ pageParam }) => api.post<DownloadsPage>("/v1/query/downloads", pageParam === null ? body : { ...body, cursor: pageParam }),
+    queryFn: ({ pageParam }) => api.post<RowsPage>("/v1/query/downloads", pageParam === null ? body : { ...body, cursor: pageParam }),
     getNextPageParam: (page) => page.next, placeholderData: (before) => before,
   });
 }
@@ -85,7 +85,7 @@ function useFresh(live: boolean, state: State, first: string | undefined): boole
   const body: DownloadsQuery = { where: state.where, columns: ["id"], limit: 1 };
   const newestFirst = state.sort === undefined;
   const { data } = useQuery({
-    queryKey: ["newest", state.where], queryFn: () => api.post<DownloadsPage>("/v1/query/downloads", body), enabled: newestFirst, refetchInterval: pollMs(live, 3000),
+    queryKey: ["newest", state.where], queryFn: () => api.post<RowsPage>("/v1/query/downloads", body), enabled: newestFirst, refetchInterval: pollMs(live, 3000),
   });
   const newest = data?.ids[0];
   return newestFirst && newest !== undefined && first !== newest;
@@ -100,7 +100,7 @@ export function nextSort(state: Pick<State, "sort">, field: string): State["sort
 interface TableProps {
   state: State;
   fields: readonly Field[];
-  pages: readonly DownloadsPage[];
+  pages: readonly RowsPage[];
   sortBy: (field: string) => void;
 }
 

@@ -5,7 +5,7 @@ import { ActionIcon, Menu, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useRef, useState } from "react";
 import type { FleetAction } from "../../../src/admin-schema";
-import type { FleetProxy, FleetResponse } from "../../../src/schema";
+import type { FleetProxy, FleetResponse } from "../fleet-view";
 import { api, under } from "../api";
 import { bytes, count, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
