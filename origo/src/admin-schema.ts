@@ -6,7 +6,8 @@
 import { z } from "zod";
 
 export const ADMIN_LIMITS = {
-  nameChars: 64, passwordChars: 256, passwordCharsMin: 10, reasonChars: 500, arms: 16, experiments: 64, viewChars: 8000, keyChars: 64,
+  nameChars: 64, passwordChars: 256, passwordCharsMin: 10, reasonChars: 500, arms: 16, experiments: 64, views: 500, viewChars: 8000,
+  keyChars: 64,
 } as const;
 
 const name = z.string().min(1).max(ADMIN_LIMITS.nameChars);
@@ -57,6 +58,8 @@ export const Setting = z.object({
   max: z.number().optional(),
   options: z.array(z.string()).optional(),
   default: z.union([z.number(), z.boolean(), z.string()]),
+  /** True where each download can have a value of its own: what the arms of an experiment may set. */
+  perDownload: z.boolean().optional(),
 }).strict();
 export type Setting = z.infer<typeof Setting>;
 

@@ -2,31 +2,53 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import express, { type Express, type RequestHandler } from "express";
-import { failure, mount, refuse, securityHeaders, type Endpoint, type Gate } from "./http";
+import { z } from "zod";
+import { endpoint, failure, mount, refuse, securityHeaders, type Endpoint } from "./http";
+import { openApiOf } from "./openapi";
+import { adminEndpoints, type AdminOptions } from "./routes-admin";
+import { configEndpoints } from "./routes-config";
 import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
 import { intakeEndpoints, type IntakeOptions } from "./routes-intake";
 import { operationsEndpoints, type OperationsOptions } from "./routes-operations";
 import { queryEndpoints } from "./routes-query";
+import type { Store } from "./store";
+import type { Log } from "./telemetry";
 
-export interface AppOptions extends FleetOptions, IntakeOptions, OperationsOptions {
-  gate: Gate;
+export const ORIGO_VERSION = "0.1.0";
+
+export interface AppOptions extends AdminOptions, FleetOptions, IntakeOptions, OperationsOptions {
+  store: Store;
+  log: Log;
+  /** Proxies of HTTP (balancers) in front of this process, whose X-Forwarded-For is believed. */
+  trustedHops: number;
   /** Folder with the built page. */
   dashboardDir: string;
 }
 
-export const endpointsOf = (options: AppOptions): Endpoint[] => [
-  ...operationsEndpoints(options), ...fleetEndpoints(options), ...intakeEndpoints(options), ...queryEndpoints(options),
-];
+export function endpointsOf(options: AppOptions): Endpoint[] {
+  const endpoints = [
+    ...operationsEndpoints(options), ...fleetEndpoints(options), ...intakeEndpoints(options), ...queryEndpoints(options),
+    ...configEndpoints(options), ...adminEndpoints(options),
+  ];
+  endpoints.push(endpoint({
+    method: "get", path: "/openapi.json", access: "public", summary: "This description", answer: z.object({ openapi: z.string() }).passthrough(),
+    handle: () => document,
+  }));
+  const document = openApiOf(endpoints, ORIGO_VERSION);
+  return endpoints;
+}
 
 export function makeApp(options: AppOptions): Express {
   const app = express();
   app.disable("x-powered-by");
   app.set("query parser", "simple");
+  app.set("trust proxy", options.trustedHops);
+  app.use(options.telemetry.timing);
   app.use(securityHeaders);
-  mount(app, endpointsOf(options), options.gate);
+  mount(app, endpointsOf(options), options.access);
   app.use(dashboard(options.dashboardDir));
   app.use((request, response) => refuse(response, 404, { kind: "notFound", message: `there is no ${request.path} here` }));
-  app.use(failure((error) => console.error(JSON.stringify({ level: "error", event: "requestFailed", message: error.message }))));
+  app.use(failure((error) => options.log.error({ event: "requestFailed", reason: error.message })));
   return app;
 }
 

@@ -75,7 +75,7 @@ export const whole = (min: number, max: number, preset: number) => z.string().re
 
 export interface Gate {
   /** The caller's name. Throws a Refusal for one who may not. */
-  admit(request: Request, access: "viewer" | "admin"): string;
+  admit(request: Request, access: "viewer" | "admin"): Promise<string>;
 }
 
 /** Adds the endpoints; any other method of their paths is 405. */
@@ -105,9 +105,9 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
 
 function layers(each: Endpoint, gate: Gate): RequestHandler[] {
   const { access } = each;
-  const enter: RequestHandler = (request, response, next) => {
+  const enter: RequestHandler = async (request, response, next) => {
     if (access === "open") response.set("Access-Control-Allow-Origin", "*");
-    response.locals["author"] = access === "viewer" || access === "admin" ? gate.admit(request, access) : "";
+    response.locals["author"] = access === "viewer" || access === "admin" ? await gate.admit(request, access) : "";
     next();
   };
   const parse = each.body ? [requireJson, express.json({ limit: each.bodyBytesMax ?? BODY_BYTES_MAX })] : [];

@@ -31,7 +31,7 @@ function run(environment: Record<string, string>): ChildProcess {
 }
 
 async function ready(): Promise<{ child: ChildProcess; url: string }> {
-  const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder });
+  const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder, LOGIN: "off" });
   if (child.stdout === null) throw new Error("no stdout");
   const [line] = await once(createInterface(child.stdout), "line") as [string];
   const message = JSON.parse(line) as { ready: boolean; url: string };
@@ -85,6 +85,7 @@ describe("the Origo process", () => {
     ["no secret", { DATA_DIR: "x" }, "ORIGO_SECRET is missing"],
     ["an empty secret", { DATA_DIR: "x", ORIGO_SECRET: "" }, "ORIGO_SECRET must not be empty"],
     ["no folder", { ORIGO_SECRET: "secret" }, "DATA_DIR is missing"],
+    ["no login on a public address", { DATA_DIR: "x", ORIGO_SECRET: "secret", LOGIN: "off", HOST: "0.0.0.0" }, "LOGIN may be off only where HOST is a loopback"],
     ["a port out of range", { DATA_DIR: "x", ORIGO_SECRET: "secret", PORT: "65536" }, "PORT must be a port"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({ code: 2, text: expect.stringContaining(text) as string });

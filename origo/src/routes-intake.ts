@@ -6,15 +6,25 @@ import type { Store } from "./store";
 export interface IntakeOptions {
   store: Store;
   nowMs: () => number;
+  /** Something was stored. */
+  onIntake: (kind: "record" | "error", result: IntakeResponse) => void;
 }
 
-export const intakeEndpoints = ({ store, nowMs }: IntakeOptions): Endpoint[] => [
+export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endpoint[] => [
   endpoint({
     method: "post", path: "/v1/records", access: "open", summary: "Records of downloads", body: RecordsRequest, answer: IntakeResponse, status: 202,
-    handle: ({ body }) => store.addRecords(body.records, nowMs()),
+    handle: async ({ body }) => {
+      const result = await store.addRecords(body.records, nowMs());
+      onIntake("record", result);
+      return result;
+    },
   }),
   endpoint({
     method: "post", path: "/v1/errors", access: "open", summary: "Reports of errors", body: ErrorsRequest, answer: IntakeResponse, status: 202,
-    handle: ({ body }) => store.addErrors(body.errors, nowMs()),
+    handle: async ({ body }) => {
+      const result = await store.addErrors(body.errors, nowMs());
+      onIntake("error", result);
+      return result;
+    },
   }),
 ];

@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 const start = (): Promise<Origo> => startOrigo({
-  host: "127.0.0.1", port: 0, secret: SECRET, dataDir: folder, dashboardDir: folder, nowMs: () => Date.now() + skewMs,
+  host: "127.0.0.1", port: 0, secret: SECRET, dataDir: folder, dashboardDir: folder, login: "off", nowMs: () => Date.now() + skewMs,
 });
 
 function socketTo(namespace: string, auth: object): Promise<Socket> {
@@ -254,7 +254,7 @@ describe("HTTP", () => {
 
   test("a taken port is an error that leaves the store free", async () => {
     const other = await mkdtemp(join(tmpdir(), "origo-server-"));
-    const options = { host: "127.0.0.1", secret: SECRET, dataDir: other, dashboardDir: other };
+    const options = { host: "127.0.0.1", secret: SECRET, dataDir: other, dashboardDir: other, login: "off" as const };
     await expect(startOrigo({ ...options, port: Number(new URL(origo.url).port) })).rejects.toThrow("EADDRINUSE");
     await (await startOrigo({ ...options, port: 0 })).close();
     await rm(other, { recursive: true });

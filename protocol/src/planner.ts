@@ -232,7 +232,7 @@ export class Planner {
     const quiet = proxy.next < order.length && nowMs - proxy.lastArrivalMs > quietMs;
     const perMs = (proxy.next < order.length && rateOf(proxy, nowMs)) || proxy.perMs || PER_MS_UNKNOWN;
     if (!quiet) {
-      order.length = Math.min(order.length, sentBy(proxy, perMs, nowMs + SLACK_MS));
+      if (proxy.askedCount === 0) order.length = Math.min(order.length, sentBy(proxy, perMs, nowMs + SLACK_MS));
       const counted = Math.min(order.length, proxy.next + Math.ceil(perMs * usefulMs));
       for (let sequence = proxy.next; sequence < counted; sequence++) cover(order[sequence]!, loss);
     }
@@ -265,7 +265,8 @@ export class Planner {
     if (nowMs - proxy.askedMs <= quietMs * 2 ** proxy.askedCount) return proxy.order.length;
     proxy.askedMs = nowMs;
     proxy.askedCount = Math.min(proxy.askedCount + 1, QUIET_DOUBLINGS);
-    proxy.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    do proxy.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    while (proxy.order.length <= proxy.quota);
     return proxy.order.length + OUTSTANDING_MIN;
   }
 

@@ -9,11 +9,23 @@ export type Cell = string | number | boolean | null | Uint8Array;
 export type Row = Record<string, Cell>;
 export type Kind = "duckdb" | "postgres";
 
+/** A column as both databases know it; a row has a cell for it under the name of the field. */
+export interface Column {
+  name: string;
+  column: string;
+  kind: "text" | "whole" | "real" | "uuid" | "time";
+}
+
 export interface Queries {
   /** Resolves to the number of rows changed. */
   run(sql: string, values?: readonly Cell[]): Promise<number>;
   /** Numbers of any width arrive as numbers, UUIDs as text. */
   all(sql: string, values?: readonly Cell[]): Promise<Row[]>;
+  /**
+   * Adds, in order, the rows whose `id` is not in the table yet and not in an earlier row; resolves to the ids added. The table has
+   * the columns given and `seq`, which counts up in order of arrival.
+   */
+  insertNew(table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>>;
 }
 
 export interface Database extends Queries {

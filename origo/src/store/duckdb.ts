@@ -4,8 +4,8 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { BIGINT, BLOB, BOOLEAN, DOUBLE, DuckDBBlobValue, DuckDBInstance, VARCHAR, type DuckDBConnection, type DuckDBType, type DuckDBValue } from "@duckdb/node-api";
-import type { Cell, Database, Queries, Row } from "./database";
+import { BIGINT, BLOB, BOOLEAN, DOUBLE, DuckDBBlobValue, DuckDBInstance, VARCHAR, type DuckDBAppender, type DuckDBConnection, type DuckDBType, type DuckDBValue } from "@duckdb/node-api";
+import type { Cell, Column, Database, Queries, Row } from "./database";
 
 export const DUCKDB_FILE = "origo.duckdb";
 /** Questions beyond this many at a time wait for one another. */
@@ -43,12 +43,17 @@ class DuckDb implements Database {
     return this.asReader((connection) => all(connection, sql, values));
   }
 
+  insertNew(table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
+    return this.transaction((inside) => inside.insertNew(table, columns, rows));
+  }
+
   transaction<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
     return this.inTurn(async () => {
       await this.writer.run("BEGIN TRANSACTION");
       try {
         const result = await work({
           run: (sql, values = []) => run(this.writer, sql, values), all: (sql, values = []) => all(this.writer, sql, values),
+          insertNew: (table, columns, rows) => insertNew(this.writer, table, columns, rows),
         });
         await this.writer.run("COMMIT");
         return result;
@@ -101,6 +106,35 @@ async function run(connection: DuckDBConnection, sql: string, values: readonly C
 async function all(connection: DuckDBConnection, sql: string, values: readonly Cell[]): Promise<Row[]> {
   const result = await connection.runAndReadAll(sql, values.map(valueOf), values.map(typeOf));
   return result.getRowObjectsJS().map(rowOf);
+}
+
+/** An appender takes a third of the time of an INSERT with JSON, and an index over the ids would cost more than the look. */
+async function insertNew(connection: DuckDBConnection, table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
+  const fresh = new Map<string, Row>();
+  for (const row of rows) if (!fresh.has(String(row["id"]))) fresh.set(String(row["id"]), row);
+  const known = await all(connection, `SELECT id::VARCHAR AS id FROM ${table} WHERE id IN (SELECT unnest(from_json($1, '["UUID"]')))`, [JSON.stringify([...fresh.keys()])]);
+  for (const { id } of known) fresh.delete(String(id));
+  if (fresh.size === 0) return new Set();
+  const numbers = await all(connection, `SELECT nextval('${table}_seq') AS seq FROM range(${fresh.size})`, []);
+  const kinds = ["whole", ...columns.map(({ kind }) => kind)];
+  const names = ["seq", ...columns.map(({ name }) => name)];
+  const appender = await connection.createAppender(table);
+  try {
+    [...fresh.values()].forEach((row, index) => appendRow(appender, kinds, names.map((name) => (name === "seq" ? numbers[index]?.["seq"] : row[name]) ?? null)));
+  } finally {
+    appender.closeSync();
+  }
+  return new Set(fresh.keys());
+}
+
+function appendRow(appender: DuckDBAppender, kinds: readonly string[], cells: readonly Cell[]): void {
+  cells.forEach((cell, index) => {
+    if (cell === null) appender.appendNull();
+    else if (typeof cell === "string") appender.appendVarchar(cell);
+    else if (kinds[index] === "whole") appender.appendBigInt(BigInt(cell as number));
+    else appender.appendDouble(cell as number);
+  });
+  appender.endRow();
 }
 
 /** Whole numbers are compared as such, so that a question by `seq` skips what it need not read. */

@@ -2,7 +2,7 @@
  * PostgreSQL as a Database: for several Origos over one store. Each transaction has a connection of its own from a small pool.
  */
 import { Pool, types, type PoolClient } from "pg";
-import type { Cell, Database, Queries, Row } from "./database";
+import type { Cell, Column, Database, Queries, Row } from "./database";
 
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS_MAX = 5000;
@@ -42,11 +42,19 @@ class Postgres implements Database {
     return (await this.pool.query<Row>(sql, values.map(valueOf))).rows;
   }
 
+  insertNew(table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
+    return insertNew(this, table, columns, rows);
+  }
+
   transaction<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
-    return this.onConnection((client) => inTransaction(client, () => work({
-      run: async (sql, values = []) => (await client.query(sql, values.map(valueOf))).rowCount ?? 0,
-      all: async (sql, values = []) => (await client.query<Row>(sql, values.map(valueOf))).rows,
-    })));
+    return this.onConnection((client) => inTransaction(client, () => {
+      const inside: Queries = {
+        run: async (sql, values = []) => (await client.query(sql, values.map(valueOf))).rowCount ?? 0,
+        all: async (sql, values = []) => (await client.query<Row>(sql, values.map(valueOf))).rows,
+        insertNew: (table, columns, rows) => insertNew(inside, table, columns, rows),
+      };
+      return work(inside);
+    }));
   }
 
   /** Reads by a cursor, in a transaction of its own. */
@@ -102,6 +110,14 @@ async function inTransaction<T>(client: PoolClient, work: () => Promise<T>): Pro
     });
     throw error;
   }
+}
+
+async function insertNew(queries: Queries, table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
+  const names = columns.map(({ column }) => column).join(", ");
+  const json = JSON.stringify(rows.map((row) => Object.fromEntries(columns.map(({ name, column }) => [column, row[name] ?? null]))));
+  const added = await queries.all(`INSERT INTO ${table} (${names}) SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
+    ON CONFLICT (id) DO NOTHING RETURNING id`, [json]);
+  return new Set(added.map(({ id }) => String(id)));
 }
 
 const valueOf = (cell: Cell): unknown => (cell instanceof Uint8Array ? Buffer.from(cell) : cell);
