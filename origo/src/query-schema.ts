@@ -22,7 +22,10 @@ const fieldName = z.string().min(1).max(QUERY_LIMITS.fieldChars);
 const scalar = z.union([z.string().max(QUERY_LIMITS.valueChars), z.number().finite(), z.boolean()]);
 const finite = z.number().finite();
 
-/** One characteristic of a download. `unit` is null for text and pure numbers; `values` lists the values of an enumeration. */
+/**
+ * One characteristic of a download. `unit` is null for text and pure numbers; `values` lists the values of an enumeration.
+ * Besides those listed there is `arm:ID` wherever a field is named: the arm that a download drew of the experiment ID.
+ */
 export const Field = z.object({
   name: fieldName,
   label: z.string(),
@@ -146,3 +149,7 @@ export const Trace = z.object({
   feedback: z.array(TraceFeedback).max(65_536),
 }).strict();
 export type Trace = z.infer<typeof Trace>;
+
+/** Body of POST /v1/traces. */
+export const TracesRequest = z.object({ traces: z.array(Trace).min(1).max(16) }).strict();
+export type TracesRequest = z.infer<typeof TracesRequest>;

@@ -1,4 +1,9 @@
 /** Door of the store. */
 export { type Cell, type Database, type Queries, type Row } from "./database";
+export { queryChart } from "./charts";
+export { queryDifference } from "./difference";
+export { queryDownloads } from "./downloads-query";
+export { QueryFault } from "./faults";
+export { FIELDS } from "./fields";
 export { IntakeFull } from "./intake";
 export { Store, type Page } from "./store";
