@@ -45,14 +45,16 @@ export function usePlace(): Place {
 
 /** What `schema` makes of JSON text; its defaults when the text is no JSON or does not fit. */
 export function parseState<S extends z.ZodTypeAny>(schema: S, text: string): z.output<S> {
-  let value: unknown = {};
-  try {
-    value = text === "" ? {} : JSON.parse(text);
-  } catch {
-    value = {};
-  }
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(jsonOf(text));
   return (parsed.success ? parsed.data : schema.parse({})) as z.output<S>;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text === "" ? "{}" : text);
+  } catch {
+    return {};
+  }
 }
 
 /** The page's state in the address, and how to change parts of it. Changing replaces the entry in the browser's history. */

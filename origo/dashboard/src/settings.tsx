@@ -44,6 +44,9 @@ export function SettingInput({ setting, value, disabled = false, change }: Input
   return <NumberInput {...common} value={typeof value === "number" ? value : ""} suffix={unit ? ` ${unit}` : ""} allowDecimal={type === "number"} hideControls onChange={(next) => change(typeof next === "number" ? next : NaN)} />;
 }
 
+/** The values less one key. */
+export const without = (values: SettingValues, key: string): SettingValues => Object.fromEntries(Object.entries(values).filter(([each]) => each !== key));
+
 export interface Difference {
   key: string;
   before: Value | undefined;

@@ -102,6 +102,9 @@ function boxText(box: Box, unit: string | null): string {
   ].join("\n");
 }
 
+/** A box narrower than this, in CSS pixels, has its n written upwards. */
+const NAMED_WIDTH_MIN = 30;
+
 /** One box: quartiles, median, whiskers to the last value within 1.5 interquartile ranges, what lies beyond, and n above it. */
 function boxShape(box: Box, category: number, slot: { offsetCenter: number; width: number }, api: CustomApi, colour: string, look: Look, positive: (value: number) => boolean): object {
   const y = (value: number): number => api.coord([category, value])[1];
@@ -109,6 +112,7 @@ function boxShape(box: Box, category: number, slot: { offsetCenter: number; widt
   const half = Math.max(2, slot.width / 2);
   const line = (x1: number, y1: number, x2: number, y2: number, width = 1.5) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: width } });
   const outliers = box.outliers.filter(positive);
+  const narrow = slot.width < NAMED_WIDTH_MIN;
   return {
     type: "group",
     children: [
@@ -119,7 +123,8 @@ function boxShape(box: Box, category: number, slot: { offsetCenter: number; widt
       ...outliers.map((value) => ({ type: "circle", shape: { cx: x, cy: y(value), r: 2 }, style: { fill: `${colour}80` } })),
       {
         type: "text",
-        style: { text: `n=${count(box.n)}`, x, y: y(Math.max(box.whiskerHigh, ...outliers)) - 4, align: "center", verticalAlign: "bottom", fill: look.muted, fontSize: slot.width < 28 ? 9 : 11 },
+        x, y: y(Math.max(box.whiskerHigh, ...outliers)) - 4, rotation: narrow ? Math.PI / 2 : 0,
+        style: { text: `n=${count(box.n)}`, align: narrow ? "left" : "center", verticalAlign: narrow ? "middle" : "bottom", fill: look.muted, fontSize: narrow ? 9 : 11 },
       },
     ],
   };

@@ -4,13 +4,13 @@
  */
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import { DataZoomInsideComponent, GeoComponent, GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { LabelLayout } from "echarts/features";
 import { init, use, type EChartsCoreOption, type EChartsType } from "echarts/core";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
-import { useEffect, useRef, type Ref } from "react";
-import { useImperativeHandle } from "react";
+import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
 import type { Look } from "./look";
 
-use([CustomChart, LineChart, ScatterChart, DataZoomInsideComponent, GeoComponent, GridComponent, LegendComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
+use([CustomChart, LineChart, ScatterChart, DataZoomInsideComponent, GeoComponent, GridComponent, LabelLayout, LegendComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
 
 export type Option = EChartsCoreOption;
 

@@ -2,7 +2,7 @@
 import land from "world-atlas/land-110m.json";
 import { registerMap } from "echarts/core";
 import { useMemo } from "react";
-import type { FleetProxy } from "../fleet-view";
+import type { FleetProxy } from "../../../src/schema";
 import { rate } from "../format";
 import { baseOption, EChart, type Option } from "./echart";
 import { useLook, type Look } from "./look";
@@ -16,7 +16,7 @@ function mapOption(proxies: readonly FleetProxy[], look: Look): Option {
   return {
     ...baseOption(look),
     geo: {
-      map: "land", roam: false, silent: true, left: 4, right: 4, top: 4, bottom: 4, boundingCoords: [[-170, 78], [180, -56]],
+      map: "land", roam: false, silent: true, preserveAspect: "contain", left: 0, right: 0, top: 0, bottom: 0, boundingCoords: [[-170, 76], [190, -56]], clip: true,
       itemStyle: { areaColor: look.land, borderColor: look.land, borderWidth: 0.5 },
     },
     series: [{
@@ -24,7 +24,7 @@ function mapOption(proxies: readonly FleetProxy[], look: Look): Option {
       data: proxies.flatMap((proxy) => (proxy.place ? [{
         name: proxy.name, value: [proxy.place.lon, proxy.place.lat, proxy.sentBytesPerSec ?? 0],
         symbolSize: 10 + 14 * Math.sqrt((proxy.sentBytesPerSec ?? 0) / most),
-        itemStyle: { color: COLOURS(look)[proxy.state ?? "live"], borderColor: look.surface, borderWidth: 1.5, opacity: 0.9 },
+        itemStyle: { color: COLOURS(look)[proxy.state], borderColor: look.surface, borderWidth: 1.5, opacity: 0.9 },
       }] : [])),
       label: { show: proxies.length <= 24, formatter: "{b}", position: "right", color: look.text, fontSize: 11, textBorderColor: look.surface, textBorderWidth: 2 },
       labelLayout: { hideOverlap: true },
@@ -35,6 +35,7 @@ function mapOption(proxies: readonly FleetProxy[], look: Look): Option {
 
 export default function FleetMap({ proxies }: { proxies: readonly FleetProxy[] }) {
   const look = useLook();
+  const height = Math.min(380, Math.round(window.innerWidth * 0.48));
   const option = useMemo(() => mapOption(proxies, look), [proxies, look]);
-  return <EChart option={option} height={360} label={`Map of ${proxies.length} proxies: ${proxies.map((proxy) => proxy.name).join(", ")}`} />;
+  return <EChart option={option} height={height} label={`Map of ${proxies.length} proxies: ${proxies.map((proxy) => proxy.name).join(", ")}`} />;
 }

@@ -24,7 +24,7 @@ export function arrivalsOption(trace: Trace, names: readonly string[], look: Loo
   const shown = KINDS.map((kind) => ({ kind, data: at(kind) })).filter(({ data }) => data.length > 0);
   return {
     ...baseOption(look),
-    legend: { top: 0, left: 0, textStyle: { color: look.text }, icon: "circle" },
+    legend: { type: "scroll", top: 0, left: 0, right: 0, textStyle: { color: look.text }, icon: "circle" },
     grid: { left: 8, right: 20, top: 36, bottom: 34, containLabel: true },
     dataZoom: [{ type: "inside", xAxisIndex: 0, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false }],
     xAxis: timeAxis(look),

@@ -9,7 +9,7 @@ import type { ConfigHistory, ConfigResponse, Setting, SettingValues } from "../.
 import { api } from "../api";
 import { clock } from "../format";
 import { useSession } from "../session";
-import { Differences, differencesOf, faultOf, rangeText, SettingInput, showValue, type Value } from "../settings";
+import { Differences, differencesOf, faultOf, rangeText, SettingInput, showValue, without, type Value } from "../settings";
 import type { PageProps } from "../shell";
 import { Empty, Failure, Page, Section, Tag } from "../ui";
 
@@ -31,7 +31,7 @@ function Editor({ config }: { config: ConfigResponse }) {
   const groups = useMemo(() => [...new Set(config.settings.map((setting) => setting.group))], [config.settings]);
   const now = (setting: Setting): Value => edits[setting.key] ?? config.values[setting.key] ?? setting.default;
   const edit = (setting: Setting, value: Value): void => {
-    const { [setting.key]: _old, ...rest } = edits;
+    const rest = without(edits, setting.key);
     setEdits(value === (config.values[setting.key] ?? setting.default) ? rest : { ...rest, [setting.key]: value });
   };
   const matches = (setting: Setting): boolean => `${setting.key} ${setting.help} ${setting.scope}`.toLowerCase().includes(search.toLowerCase());
@@ -69,7 +69,7 @@ function Row({ setting, value, edited, disabled, change }: RowProps) {
       </div>
       <div>
         <SettingInput setting={setting} value={value} disabled={disabled} change={change} />
-        {value !== setting.default && !disabled ? <Button variant="subtle" size="compact-xs" onClick={() => change(setting.default)} aria-label={`Set ${setting.key} to its default`}>Set to default</Button> : null}
+        {value !== setting.default && !disabled ? <Button variant="subtle" size="compact-xs" onClick={() => change(setting.default)} aria-label={`Set to default: ${setting.key}`}>Set to default</Button> : null}
       </div>
     </div>
   );

@@ -81,6 +81,9 @@ function Facts({ record }: { record: DownloadRecord }) {
         <Fact name="Configuration">{record.configVersion === undefined ? null : `version ${record.configVersion}`}</Fact>
         <Fact name="Experiments">{(record.experiments ?? []).map((drawn) => `${drawn.id}: ${drawn.arm}`).join(" · ")}</Fact>
         <Fact name="Comment">{record.comment}</Fact>
+        <Fact name="Viewer's comment">{record.userComment}</Fact>
+        <Fact name="Played by">{[record.player, record.agent, record.os].filter((part) => part !== undefined).join(" · ")}</Fact>
+        <Fact name="Codec engine">{record.engine}</Fact>
         <Fact name="Source">{record.source}</Fact>
         <Fact name="Client">{record.clientId}</Fact>
         <Fact name="Record">{record.id}</Fact>
@@ -120,7 +123,7 @@ function Breakdown({ record }: { record: DownloadRecord }) {
       {record.proxies.length > 0 ? (
         <div className="table-wrap" tabIndex={0} role="region" aria-label="Table of packets by proxy">
           <table className="data cards breakdown">
-            <thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+            <thead><tr>{heads.map((head) => <th key={head} scope="col" className={/^(Bytes|innovative|[+=] .*|Lost|RTT)$/.test(head) ? "num" : undefined}>{head}</th>)}</tr></thead>
             <tbody>{record.proxies.map((proxy) => <ProxyRow key={proxy.id} proxy={proxy} most={most} />)}</tbody>
             {record.proxies.length > 1 ? <tfoot><tr><th scope="row" data-label="Proxy">all proxies</th><SumCells sums={accounts.total} bar={null} /><td /><td /></tr></tfoot> : null}
           </table>
@@ -131,11 +134,8 @@ function Breakdown({ record }: { record: DownloadRecord }) {
   );
 }
 
-/** A proxy's transport, where its record names one. */
-const transportOf = (proxy: RecordProxy): string | undefined => ("transport" in proxy && typeof proxy.transport === "string" ? proxy.transport : undefined);
-
 function ProxyRow({ proxy, most }: { proxy: RecordProxy; most: number }) {
-  const small = [proxy.name === undefined ? undefined : proxy.id.slice(0, 6), transportOf(proxy)].filter(Boolean).join(" · ");
+  const small = [proxy.name === undefined ? undefined : proxy.id.slice(0, 6), proxy.transport].filter(Boolean).join(" · ");
   return (
     <tr>
       <th scope="row" data-label="Proxy"><b>{proxy.name ?? proxy.id}</b>{small === "" ? null : <small>{small}</small>}</th>

@@ -10,7 +10,7 @@ import { api, under } from "../api";
 import { clock } from "../format";
 import { linkTo } from "../hash";
 import { useSession } from "../session";
-import { faultOf, SettingInput, showValue } from "../settings";
+import { faultOf, SettingInput, showValue, without } from "../settings";
 import type { PageProps } from "../shell";
 import { Confirm, Empty, Failure, Page, Section, Tag, type Tone } from "../ui";
 
@@ -43,7 +43,7 @@ function ExperimentCard({ experiment, admin }: { experiment: Experiment; admin: 
   const next = state === "draft" ? "running" : state === "running" ? "stopped" : undefined;
   const total = arms.reduce((sum, arm) => sum + arm.weight, 0);
   const times = [`made ${clock(createdAtMs, Date.now())} by ${author}`, startedAtMs === null ? "" : `started ${clock(startedAtMs, Date.now())}`, stoppedAtMs === null ? "" : `stopped ${clock(stoppedAtMs, Date.now())}`];
-  const analysis = { chart: "box", metric: "goodputBytesPerSec", groupBy: ["arm"], where: [{ field: "experimentId", op: "=", value: id }], ...(arms[0] && arms[1] ? { difference: { field: "arm", a: arms[0].name, b: arms[1].name } } : {}) };
+  const analysis = { chart: "box", metric: "goodputBytesPerSec", groupBy: [`arm:${id}`], where: [{ field: `arm:${id}`, op: "notNull" }], ...(arms[0] && arms[1] ? { difference: { field: `arm:${id}`, a: arms[0].name, b: arms[1].name } } : {}) };
   return (
     <Section title={name} aside={<Tag tone={STATE_TONES[state]}>{state}</Tag>}>
       {question === "" ? null : <p>{question}</p>}
@@ -84,7 +84,7 @@ function NewExperiment({ close }: { close: () => void }) {
   const [name, setName] = useState("");
   const [question, setQuestion] = useState("");
   const [arms, setArms] = useState(EMPTY_ARMS);
-  const settings = (config?.settings ?? []).filter((setting) => setting.scope === "client");
+  const settings = (config?.settings ?? []).filter((setting) => setting.perDownload === true);
   const put = (index: number, arm: ArmDraft | undefined): void => setArms(arms.flatMap((each, at) => (at === index ? (arm ? [arm] : []) : [each])));
   return (
     <Confirm title="New experiment" action="Save as draft" close={close} run={() => api.post("/v1/experiments", { name, question, arms }).then(refresh)}>
@@ -102,7 +102,7 @@ function NewExperiment({ close }: { close: () => void }) {
 function ArmEditor({ arm, settings, change, remove }: { arm: ArmDraft; settings: readonly Setting[]; change: (arm: ArmDraft) => void; remove?: () => void }) {
   const unused = settings.filter((setting) => !(setting.key in arm.values));
   const set = (key: string, value: SettingValues[string] | undefined): void => {
-    const { [key]: _old, ...rest } = arm.values;
+    const rest = without(arm.values, key);
     change({ ...arm, values: value === undefined ? rest : { ...rest, [key]: value } });
   };
   return (

@@ -5,7 +5,7 @@ import { ActionIcon, Menu, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useRef, useState } from "react";
 import type { FleetAction } from "../../../src/admin-schema";
-import type { FleetProxy, FleetResponse } from "../fleet-view";
+import type { FleetProxy, FleetResponse } from "../../../src/schema";
 import { api, under } from "../api";
 import { bytes, count, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
@@ -58,7 +58,7 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
   const declared = sum((proxy) => proxy.rateBytesPerSec);
   return (
     <dl className="tiles">
-      <Tile label="Proxies live" value={count(proxies.length)} note={`${proxies.filter((proxy) => stateOf(proxy) === "live").length} taking clients`} />
+      <Tile label="Proxies live" value={count(proxies.length)} note={`${proxies.filter((proxy) => proxy.state === "live").length} taking clients`} />
       <Tile label="Sending now" value={rate(sum((proxy) => proxy.sentBytesPerSec ?? 0))} note={declared > 0 ? `of ${rate(declared)} declared` : "rates not limited"} />
       <Tile label="Fetching from origins" value={rate(sum((proxy) => proxy.originBytesPerSec ?? 0))} />
       <Tile label="Sessions" value={count(sum((proxy) => proxy.status?.sessions ?? 0))} note={`${count(sum((proxy) => proxy.status?.activeRequests ?? 0))} requests active`} />
@@ -68,16 +68,15 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
   );
 }
 
-const stateOf = (proxy: FleetProxy): "live" | "draining" | "disabled" => proxy.state ?? "live";
-const STATE_TONES: Record<string, Tone> = { live: "good", draining: "warn", disabled: "bad" };
+const STATE_TONES: Record<FleetProxy["state"], Tone> = { live: "good", draining: "warn", disabled: "bad" };
 
 function ProxyTable({ fleet, rates }: { fleet: FleetResponse; rates: Rates }) {
   const { admin } = useSession();
-  const heads = ["Proxy", "State", "Rate now", "Sessions", "Cache", "Errors", "Engine", "Version", "Up for", "Last report"];
+  const heads = [["Proxy"], ["State"], ["Rate now", "num"], ["Sessions", "num"], ["Cache", "num"], ["Errors", "num"], ["Engine"], ["Version"], ["Up for"], ["Last report"]];
   return (
     <div className="table-wrap" tabIndex={0} role="region" aria-label="Table of proxies">
       <table className="data cards">
-        <thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}{admin ? <th scope="col"><span className="hidden">Actions</span></th> : null}</tr></thead>
+        <thead><tr>{heads.map(([head, kind]) => <th key={head} scope="col" className={kind}>{head}</th>)}{admin ? <th scope="col"><span className="hidden">Actions</span></th> : null}</tr></thead>
         <tbody>
           {fleet.proxies.map((proxy) => <ProxyRow key={proxy.id} proxy={proxy} nowMs={fleet.nowMs} rates={rates.get(proxy.id)?.values ?? []} admin={admin} />)}
         </tbody>
@@ -93,7 +92,7 @@ function ProxyRow({ proxy, nowMs, rates, admin }: { proxy: FleetProxy; nowMs: nu
   return (
     <tr>
       <th scope="row" data-label="Proxy"><b>{proxy.name}</b><small title={proxy.id}>{where === "" ? proxy.url : where}</small></th>
-      <td data-label="State"><Tag tone={STATE_TONES[stateOf(proxy)] ?? "plain"}>{stateOf(proxy)}</Tag></td>
+      <td data-label="State"><Tag tone={STATE_TONES[proxy.state]}>{proxy.state}</Tag><small>{status?.load === undefined ? "" : `load ${Math.round(100 * status.load)} %`}</small></td>
       <td data-label="Rate now" className="num"><Sparkline values={rates} limit={proxy.rateBytesPerSec} /><span>{rate(proxy.sentBytesPerSec)}<small>{proxy.rateBytesPerSec > 0 ? `of ${rate(proxy.rateBytesPerSec)}` : "no limit"}</small></span></td>
       <td data-label="Sessions" className="num">{status ? count(status.sessions) : NONE}<small>{status ? `${count(status.activeRequests)} active` : ""}</small></td>
       <td data-label="Cache" className="num">{status ? bytes(status.cacheBytes) : NONE}<small>{status ? `${count(status.cacheHits)} hits` : ""}</small></td>
@@ -128,7 +127,7 @@ function Actions({ proxy }: { proxy: FleetProxy }) {
   const client = useQueryClient();
   const [asked, setAsked] = useState<Asked>();
   const [name, setName] = useState(proxy.name);
-  const offered: Asked[] = [...(stateOf(proxy) === "live" ? (["drain", "disable"] as const) : (["enable"] as const)), "rename"];
+  const offered: Asked[] = [...(proxy.state === "live" ? (["drain", "disable"] as const) : (["enable"] as const)), "rename"];
   const act = async (): Promise<void> => {
     if (asked === undefined) return;
     const action: FleetAction = asked === "rename" ? { action: asked, name } : { action: asked };
