@@ -16,6 +16,7 @@ const Environment = z.object({
     .min(1, "must not be empty").max(1024),
   DATA_DIR: z.string({ required_error: "is missing: set it to the folder for origo.duckdb" }).min(1),
   DATABASE_URL: z.string().min(1).optional(),
+  RETENTION_DAYS: z.string().regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999").transform(Number).optional(),
   LOGIN: z.enum(["required", "off"]).default("required"),
   GEO_DB: z.string().min(1).optional(),
   TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
@@ -31,10 +32,10 @@ async function main(): Promise<void> {
     process.exit(2);
   }
   const { PORT: port, HOST: host, ORIGO_SECRET: secret, DATA_DIR: dataDir, LOGIN: login, GEO_DB: geoFile, TRUSTED_HOPS: trustedHops } = environment.data;
-  const { DATABASE_URL: databaseUrl, LOG_LEVEL: logLevel } = environment.data;
+  const { DATABASE_URL: databaseUrl, LOG_LEVEL: logLevel, RETENTION_DAYS: retentionDays } = environment.data;
   const log = makeLog(logLevel);
   const origo = await startOrigo({
-    port, host, secret, dataDir, databaseUrl, login, geoFile, trustedHops, log, dashboardDir: join(__dirname, "dashboard"),
+    port, host, secret, dataDir, databaseUrl, retentionDays, login, geoFile, trustedHops, log, dashboardDir: join(__dirname, "dashboard"),
   });
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ event: "stopping", signal });

@@ -153,3 +153,7 @@ export type Trace = z.infer<typeof Trace>;
 /** Body of POST /v1/traces. */
 export const TracesRequest = z.object({ traces: z.array(Trace).min(1).max(16) }).strict();
 export type TracesRequest = z.infer<typeof TracesRequest>;
+
+/** Answer of POST /v1/import. */
+export const ImportResponse = z.object({ accepted: z.number().int(), duplicate: z.number().int() }).strict();
+export type ImportResponse = z.infer<typeof ImportResponse>;

@@ -24,6 +24,9 @@ import { newTokenKey, TokenSigner } from "./token";
 const DRAIN_MS_MAX = 5000;
 /** What another Origo over the same database changed is noticed within this. */
 const REFRESH_MS = 5000;
+/** Old records are deleted at the start and this often. */
+const RETENTION_EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 export interface OrigoOptions {
   host: string;
@@ -33,6 +36,8 @@ export interface OrigoOptions {
   dataDir: string;
   /** PostgreSQL, in place of a file in `dataDir`. */
   databaseUrl?: string | undefined;
+  /** Records, reports and traces are deleted so long after they came; default: never. */
+  retentionDays?: number | undefined;
   dashboardDir: string;
   /** `off` is for loopback only: everybody who reaches the port is an admin then. */
   login: "required" | "off";
@@ -116,8 +121,15 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf }: 
   const pages = attachDashboardLink(proxies.io, { access, registry, configuration, nowMs });
   links = { proxies, pages };
   const refreshing = setInterval(() => void refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message })), REFRESH_MS);
+  const deleteOld = async (): Promise<void> => {
+    if (options.retentionDays === undefined) return;
+    await store.deleteBefore(nowMs() - options.retentionDays * DAY_MS).catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
+  };
+  await deleteOld();
+  const deleting = setInterval(() => void deleteOld(), RETENTION_EVERY_MS);
   const close = async (): Promise<void> => {
     clearInterval(refreshing);
+    clearInterval(deleting);
     pages.close();
     const cut = setTimeout(() => http.closeAllConnections(), DRAIN_MS_MAX);
     const stopped = proxies.io.close();

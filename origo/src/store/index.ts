@@ -4,6 +4,7 @@ export { queryChart } from "./charts";
 export { queryDifference } from "./difference";
 export { queryDownloads } from "./downloads-query";
 export { QueryFault } from "./faults";
+export { exportCsv, importFile, withParquet } from "./files";
 export { FIELDS } from "./fields";
 export { IntakeFull } from "./intake";
 export { Store, type Page } from "./store";
