@@ -95,9 +95,9 @@ export class Session implements Feeder, ChannelHandlers {
     this.options.onClosed();
   }
 
-  /** Takes no new requests from here on. */
-  drain(): void {
-    this.draining = true;
+  /** Takes no new requests while `draining`. */
+  drain(draining = true): void {
+    this.draining = draining;
   }
 
   close(reason: string): void {
@@ -139,7 +139,7 @@ export class Session implements Feeder, ChannelHandlers {
   private handleRequest(request: RequestFrame, nowMs: number): void {
     const { requestId } = request;
     if (this.ended.has(requestId)) return this.answerEnd(requestId);
-    if (this.draining) return this.reject(requestId, { kind: "draining", message: "This proxy is shutting down." });
+    if (this.draining) return this.reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
     const limit = LIMITS.requestsPerSessionMax;
     if (this.active.size >= limit) {
       const message = `Too many requests at once in this session: got ${this.active.size + 1}, limit ${limit}.`;
