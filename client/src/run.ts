@@ -2,7 +2,7 @@
  * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
  * made from it at the end. Modes write here; client.ts decides what comes after what.
  */
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord, DrawnArm } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
 import type { DownloadHead, Mode, ProxyInfo, Source } from "./api";
 import { abortError, DownloadError } from "./errors";
@@ -23,6 +23,14 @@ export interface RunOptions {
   board: LiveBoard;
 }
 
+/** What a download goes by; version and arms are for its record. */
+export interface RunBasis {
+  request: Request;
+  settings: Settings;
+  configVersion: number | undefined;
+  experiments: DrawnArm[];
+}
+
 /** No packets, nothing to tune. */
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
@@ -30,18 +38,19 @@ const KIND_CHARS_MAX = 64;
 
 export class Run {
   readonly id: string;
-  readonly request: Request;
   readonly platform: Platform;
-  readonly settings: Settings;
   readonly sink: BodySink;
   readonly headPromise: Promise<DownloadHead>;
   head: DownloadHead | undefined;
   tally: Tally;
+  /** Shown to the proxies. */
+  token: string | undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
   fallbackReason: string | undefined;
   /** What must end before the counts are final. */
   readonly closing: Promise<void>[] = [];
+  private basis: RunBasis;
   private readonly startMs: number;
   private readonly startedAtMs: number;
   private readonly hasher: Hasher;
@@ -56,9 +65,8 @@ export class Run {
   constructor(options: RunOptions) {
     const { platform, hasher, board } = options;
     this.id = platform.randomUUID();
-    this.request = options.request;
+    this.basis = { request: options.request, settings: options.settings, configVersion: undefined, experiments: [] };
     this.platform = platform;
-    this.settings = options.settings;
     this.hasher = hasher;
     this.board = board;
     this.startMs = platform.now();
@@ -78,6 +86,19 @@ export class Run {
       },
       onCancel: (reason) => this.abort(reason),
     });
+  }
+
+  get request(): Request {
+    return this.basis.request;
+  }
+
+  get settings(): Settings {
+    return this.basis.settings;
+  }
+
+  /** What the download goes by, once Origo's configuration is known; before its mode begins. */
+  goBy(basis: RunBasis): void {
+    this.basis = basis;
   }
 
   get signal(): AbortSignal {
@@ -130,7 +151,8 @@ export class Run {
   async record(source: Source, clientId: string): Promise<DownloadRecord> {
     await this.closed();
     const result = this.result ?? { kind: "aborted" };
-    const { request, tally } = this;
+    const { tally } = this;
+    const { request, configVersion, experiments } = this.basis;
     const netBytes = this.sink.deliveredBytes;
     const { grossBytes } = tally;
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
@@ -159,6 +181,8 @@ export class Run {
       fallback: this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
       sha256: await this.digest(result.kind === "complete"),
       ...pickDefined(coded, ["generationSize", "windowPackets", "symbolBytes"]),
+      ...(configVersion === undefined ? {} : { configVersion }),
+      ...(experiments.length === 0 ? {} : { experiments }),
       ...(request.comment === undefined ? {} : { comment: request.comment }),
       proxies: tally.proxies.map((proxy) => ({ ...proxy, ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }) })),
     };

@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
  * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
+ * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
  *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
@@ -12,7 +13,7 @@
  *
  * Exit status: 0 measured (a figure under its floor is a result, not a failure), 1 could not measure, 2 bad option.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -20,7 +21,6 @@ import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
 const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- origo [--quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
-const DOCUMENT = path.join(root, "docs/measurements.md");
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -44,7 +44,7 @@ async function setUpAll(print) {
   });
 }
 
-const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist/bench/codec", `${name}.js`)).href);
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
 
 /** Relative to where the person typed the command. */
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
@@ -58,10 +58,10 @@ async function writePicture(run, base) {
 }
 
 async function writeDocument(run) {
-  const { markdownSection, withSection } = await loadCompiled("report");
-  const document = existsSync(DOCUMENT) ? readFileSync(DOCUMENT, "utf8") : "# Measurements\n\nWhat was measured, on which machine, by which command.\n";
-  await writePicture(run, path.join(path.dirname(DOCUMENT), DOCUMENT_PICTURE));
-  writeFileSync(DOCUMENT, withSection(document, markdownSection(run, `${DOCUMENT_PICTURE}.png`)));
+  const { markdownSection } = await loadCompiled("bench/codec/report");
+  const { writeSection } = await loadCompiled("document");
+  await writePicture(run, path.join(root, "docs", DOCUMENT_PICTURE));
+  writeSection("codec", "npm run bench -- codec --docs", markdownSection(run, `${DOCUMENT_PICTURE}.png`));
 }
 
 /** What to type to measure the same again; where this run's files went is nobody else's matter. */
@@ -76,6 +76,10 @@ async function runProtocolBench(args) {
 async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
+  if (args[0] === "origo" && args.includes("--fleet")) {
+    await setUp({ print: () => undefined });
+    return (await import("./origo/fleet.mjs")).runFleetBench(args.slice(1));
+  }
   if (args[0] === "origo") return (await import("./origo/bench.mjs")).runOrigoBench(args.slice(1));
   const options = parseOptions(args);
   if (!options) {
@@ -86,8 +90,8 @@ async function main() {
   await setUpAll(print);
   const { prepareContenders } = await import("./codec/setup.mjs");
   const tools = await prepareContenders(print);
-  const { runCodecBench } = await loadCompiled("bench");
-  const { terminalTable } = await loadCompiled("report");
+  const { runCodecBench } = await loadCompiled("bench/codec/bench");
+  const { terminalTable } = await loadCompiled("bench/codec/report");
   const run = await runCodecBench({ tools, quick: options.quick, command: commandOf(options), print });
   print(`\n${terminalTable(run.figures)}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(run.rows, null, 1)}\n`);

@@ -1,4 +1,5 @@
 /** Signing in, users, decisions about proxies, configuration, experiments and views, over real HTTP and a real database. */
+/* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { generateKeyPairSync, createPublicKey, verify } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -60,6 +60,7 @@ function queryParameters(query: z.ZodTypeAny): Json[] {
 }
 
 function schemaOf(shape: z.ZodTypeAny, pipeStrategy: "input" | "output"): Json {
-  const { $schema: _dialect, ...schema } = zodToJsonSchema(shape, { target: "jsonSchema2019-09", $refStrategy: "none", pipeStrategy }) as Json;
+  const schema = zodToJsonSchema(shape, { target: "jsonSchema2019-09", $refStrategy: "none", pipeStrategy }) as Json;
+  delete schema["$schema"];
   return schema;
 }

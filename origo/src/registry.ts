@@ -98,16 +98,24 @@ export class Registry {
 
   /** Live proxies, by name, then id. */
   fleet(nowMs: number): FleetProxy[] {
-    return [...this.entries.values()]
-      .map((entry) => entry.proxy)
-      .filter((proxy) => nowMs - proxy.lastSeenMs < BEATS_MISSED_MAX * this.heartbeatMs())
-      .sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
+    return this.live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
   }
 
   /** `count` live proxies, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
   pick(count: number, excludedIds: ReadonlySet<string>, rng: () => number, nowMs: number, selection = AT_RANDOM): ListedProxy[] {
-    const pool = this.fleet(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
+    const pool = this.live(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
     return inOrder(pool, selection, rng).slice(0, count).map(listed);
+  }
+
+  /** Those of `ids` that clients may be told. */
+  usable(ids: readonly string[], nowMs: number): string[] {
+    const known = new Set(this.live(nowMs).filter((proxy) => proxy.state === "live").map((proxy) => proxy.id));
+    return ids.filter((id) => known.has(id));
+  }
+
+  private live(nowMs: number): FleetProxy[] {
+    const silenceMsMax = BEATS_MISSED_MAX * this.heartbeatMs();
+    return [...this.entries.values()].map((entry) => entry.proxy).filter((proxy) => nowMs - proxy.lastSeenMs < silenceMsMax);
   }
 
   private entryOf(connectionId: string): Entry | undefined {

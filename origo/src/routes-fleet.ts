@@ -6,7 +6,7 @@ import type { Configuration } from "./configuration";
 import type { PlaceOf } from "./geo";
 import { endpoint, notFound, whole, type Endpoint } from "./http";
 import type { Decision, Registry } from "./registry";
-import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS, type ListedProxy } from "./schema";
+import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "./schema";
 import { SELECTIONS, type Selection } from "./selection";
 import type { AdminStore } from "./store/admin-store";
 import type { TokenSigner } from "./token";
@@ -36,6 +36,8 @@ const ListQuery = z.object({
   rtt: z.string().optional().transform(list)
     .pipe(z.array(z.string().regex(/^[^:]{1,64}:\d{1,6}(\.\d{1,6})?$/, "must be ID:MILLISECONDS")).max(SCHEMA_LIMITS.excludedPerList))
     .transform((items) => new Map(items.map((item) => [item.slice(0, item.indexOf(":")), Number(item.slice(item.indexOf(":") + 1))]))),
+  /** Proxies that the client goes on with: the token is for them too. */
+  keep: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.proxiesPerList)),
   /** Whom the token is for; a new anonymous one without it. */
   client: z.string().uuid().toLowerCase().optional(),
 }).strict();
@@ -50,7 +52,7 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
       const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
       const selection = { select, place, nearKm: configuration.number("origo.nearKm"), rttMs: query.rtt };
       const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
-      return { proxies, token: tokenFor(options, proxies, query.client) } satisfies ProxiesResponse;
+      return { proxies, token: tokenFor(options, [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())], query.client) } satisfies ProxiesResponse;
     },
   }),
   endpoint({
@@ -86,10 +88,10 @@ function decide(before: Decision, action: FleetAction): Decision {
   return { ...before, state: ({ drain: "draining", disable: "disabled", enable: "live" } as const)[action.action] };
 }
 
-function tokenFor({ configuration, tokens, nowMs }: FleetOptions, proxies: readonly ListedProxy[], client: string | undefined): string {
+function tokenFor({ configuration, tokens, nowMs }: FleetOptions, ids: readonly string[], client: string | undefined): string {
   const iat = Math.floor(nowMs() / 1000);
   return tokens.sign({
-    iss: "origo", sub: client ?? randomUUID(), aud: proxies.map((proxy) => proxy.id), jti: randomUUID(),
+    iss: "origo", sub: client ?? randomUUID(), aud: [...new Set(ids)], jti: randomUUID(),
     bytes: configuration.number("origo.tokenBytes"), iat, exp: iat + 60 * configuration.number("origo.tokenMinutes"),
   });
 }

@@ -114,7 +114,7 @@ export type ProxyStatus = z.infer<typeof ProxyStatus>;
 export const TokenClaims = z.object({
   iss: z.literal("origo"),
   sub: label(SCHEMA_LIMITS.idChars),
-  aud: z.array(label(SCHEMA_LIMITS.idChars)).max(SCHEMA_LIMITS.proxiesPerList),
+  aud: z.array(label(SCHEMA_LIMITS.idChars)).max(2 * SCHEMA_LIMITS.proxiesPerList),
   jti: label(SCHEMA_LIMITS.idChars),
   bytes: count,
   iat: count,

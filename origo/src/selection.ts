@@ -45,10 +45,12 @@ function rankByTurns(proxies: readonly FleetProxy[], ranks: Map<string, number>)
 }
 
 function shuffle<T>(items: readonly T[], rng: () => number): T[] {
-  const left = [...items];
-  const taken: T[] = [];
-  while (left.length > 0) taken.push(...left.splice(Math.floor((rng() / 2 ** 32) * left.length), 1));
-  return taken;
+  const shuffled = [...items];
+  for (let left = shuffled.length; left > 1; left--) {
+    const at = Math.floor((rng() / 2 ** 32) * left);
+    [shuffled[left - 1], shuffled[at]] = [shuffled[at]!, shuffled[left - 1]!];
+  }
+  return shuffled;
 }
 
 const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);

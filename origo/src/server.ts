@@ -14,7 +14,7 @@ import { attachDashboardLink, type DashboardLink } from "./dashboard-link";
 import { openGeo } from "./geo";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
-import { Store } from "./store";
+import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
 import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";
@@ -105,21 +105,21 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf }: 
   const access = new Access({ store: adminStore, login: options.login, nowMs, configuration });
   const telemetry = new Telemetry({ fleet: () => registry.fleet(nowMs()), storageBytes: stores.storageBytes });
   let closed: Promise<void> | undefined;
-  let links: { proxies: ProxyLink; pages: DashboardLink } | undefined;
+  const links: { proxies?: ProxyLink; pages?: DashboardLink } = {};
   const app = makeApp({
     registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
     dashboardDir: options.dashboardDir, trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
-    onDecision: (id) => links?.proxies.handleDecision(id),
+    onDecision: (id) => links.proxies?.handleDecision(id),
     onIntake: (kind, { accepted, duplicate }) => {
       telemetry.noteIntake(kind, accepted, duplicate);
-      if (kind === "record") links?.pages.noteRecords(accepted);
+      if (kind === "record") links.pages?.noteRecords(accepted);
     },
   });
   const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
   await listen(http, options.port, options.host);
   const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
   const pages = attachDashboardLink(proxies.io, { access, registry, configuration, nowMs });
-  links = { proxies, pages };
+  Object.assign(links, { proxies, pages });
   const refreshing = setInterval(() => void refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message })), REFRESH_MS);
   const deleteOld = async (): Promise<void> => {
     if (options.retentionDays === undefined) return;

@@ -41,10 +41,10 @@ const DOWNLOAD: readonly Setting[] = [
   integer("client.directSilenceMs", "Fallback", 30_000, { min: 1000, max: 300_000, unit: "ms" }, "Silence of the origin after which a direct download has failed."),
   integer("client.closeWaitMs", "Download", 1000, { min: 0, max: 10_000, unit: "ms" }, "How long a record waits for late packets and the proxies' last words."),
   integer("client.cutBytes", "Download", 8 * MIB, { min: 64 * 1024, max: 32 * MIB, unit: "bytes" }, "Longer requests than the protocol takes are cut into ranges of this size."),
-  integer("client.queuedBytesMax", "Download", 8 * MIB, { min: 64 * 1024, max: 256 * MIB, unit: "bytes" }, "Delivered bytes that may wait for their reader before no more are asked for."),
 ].map(perDownload);
 
 const CLIENT: readonly Setting[] = [
+  integer("client.queuedBytesMax", "Download", 8 * MIB, { min: 64 * 1024, max: 256 * MIB, unit: "bytes" }, "Delivered bytes that may wait for their reader before no more are asked for."),
   integer("client.connectTimeoutMs", "Sessions", 5000, { min: 500, max: 60_000, unit: "ms" }, "One try to reach a proxy."),
   integer("client.connectTries", "Sessions", 3, { min: 1, max: 10, unit: "tries" }, "Tries to reach a proxy before it has failed."),
   integer("client.connectBackoffMs", "Sessions", 150, { min: 0, max: 10_000, unit: "ms" }, "Before the second try; doubles."),
