@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import { QUERY_LIMITS, type Cell as GroupCell, type Chart, type ChartQuery } from "../query-schema";
-import type { Cell, Database, Row } from "./database";
+import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import type { StoredField } from "./fields";
 import { known, knownNumber, Places, whereOf } from "./sql";
