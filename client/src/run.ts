@@ -35,6 +35,7 @@ export interface RunBasis {
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
 const KIND_CHARS_MAX = 64;
+const TYPE_CHARS_MAX = 128;
 
 export class Run {
   readonly id: string;
@@ -58,6 +59,7 @@ export class Run {
   private readonly controller = new AbortController();
   private firstByteMs: number | undefined;
   private durationMs = 0;
+  private headMs: number | undefined;
   private result: ModeResult | undefined;
   private resolveHead!: (head: DownloadHead) => void;
   private rejectHead!: (error: Error) => void;
@@ -118,6 +120,7 @@ export class Run {
   setHead(head: DownloadHead, serverFetchMs: number): void {
     if (this.head) return;
     this.head = head;
+    this.headMs = this.elapsedMs();
     this.serverFetchMs = serverFetchMs;
     this.resolveHead(head);
   }
@@ -157,6 +160,8 @@ export class Run {
     const { grossBytes } = tally;
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
     const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
+    const contentType = this.head?.headers["content-type"]?.split(";")[0]?.trim().slice(0, TYPE_CHARS_MAX);
+    const optional = { ...coded, ...tally.totals, contentType, totalBytes: this.head?.totalBytes, headMs: this.headMs };
     return {
       id: this.id,
       clientId,
@@ -169,10 +174,12 @@ export class Run {
       status: this.head?.status ?? 0,
       netBytes,
       grossBytes,
+      directBytes: tally.directBytes,
       durationMs: this.durationMs,
       firstByteMs: this.firstByteMs ?? this.durationMs,
       ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
       serverFetchMs: this.serverFetchMs,
+      closeMs: Math.max(0, this.elapsedMs() - this.durationMs),
       throughputBytesPerSec: perSecond(grossBytes),
       goodputBytesPerSec: perSecond(netBytes),
       normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
@@ -180,7 +187,9 @@ export class Run {
       ...(result.kind === "complete" ? {} : { error: this.errorOf(result) }),
       fallback: this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
       sha256: await this.digest(result.kind === "complete"),
-      ...pickDefined(coded, ["generationSize", "windowPackets", "symbolBytes"]),
+      ...pickDefined(optional, [
+        "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "symbolCount", "feedbackFrames", "contentType", "totalBytes", "headMs",
+      ]),
       ...(configVersion === undefined ? {} : { configVersion }),
       ...(experiments.length === 0 ? {} : { experiments }),
       ...(request.comment === undefined ? {} : { comment: request.comment }),

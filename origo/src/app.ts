@@ -11,7 +11,7 @@ import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
 import { intakeEndpoints, type IntakeOptions } from "./routes-intake";
 import { operationsEndpoints, type OperationsOptions } from "./routes-operations";
 import { queryEndpoints } from "./routes-query";
-import type { Store } from "./store";
+import type { Store } from "./store/index";
 import type { Log } from "./telemetry";
 
 export const ORIGO_VERSION = "0.1.0";

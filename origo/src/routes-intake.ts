@@ -5,7 +5,7 @@
 import { endpoint, Refusal, type Endpoint } from "./http";
 import { TracesRequest } from "./query-schema";
 import { ErrorsRequest, IntakeResponse, RecordsRequest } from "./schema";
-import { IntakeFull, type Store } from "./store";
+import { IntakeFull, type Store } from "./store/index";
 
 /** Of traces, which hold an entry a packet. */
 const TRACE_BYTES_MAX = 4_000_000;

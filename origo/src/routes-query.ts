@@ -8,7 +8,7 @@ import {
 import { DownloadRecord, ErrorsResponse, RecordsResponse, SCHEMA_LIMITS } from "./schema";
 import {
   exportCsv, FIELDS, importFile, queryChart, queryDifference, queryDownloads, QueryFault, withParquet, type Page, type Store,
-} from "./store";
+} from "./store/index";
 
 const PageQuery = z.object({
   limit: whole(1, SCHEMA_LIMITS.recordsPerPage, SCHEMA_LIMITS.recordsPerPageDefault),

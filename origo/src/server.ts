@@ -14,7 +14,7 @@ import { attachDashboardLink, type DashboardLink } from "./dashboard-link";
 import { openGeo } from "./geo";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
-import { Store } from "./store";
+import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
 import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Store } from "../src/store";
+import { Store } from "../src/store/index";
 import { startPostgres, type TestPostgres } from "./postgres";
 
 export interface TestDatabase {

@@ -21,6 +21,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
+import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { postgresFolder, startPostgres } from "../../../infra/postgres.mjs";
 import { root, setUp } from "../../../infra/setup.mjs";
