@@ -5,7 +5,6 @@ import { boxGrid, chartCsv, csvOf, figuresOf } from "./chart/charts";
 import { fillingsOf } from "./chart/trace";
 import { conditionOf, scalarOf, wordsOf } from "./conditions";
 import { linkTo, parseHash, parseState } from "./hash";
-import { queryOf } from "./pages/analysis";
 import { valuesAfter } from "./pages/configuration";
 import { nextSort } from "./pages/downloads";
 import { differencesOf, faultOf, rangeText } from "./settings";
@@ -33,12 +32,6 @@ test("a condition is complete only with a value of its field's type", () => {
   expect(conditionOf({ field: "netBytes", op: "in", text: "", list: ["1", "2"] }, "number")).toEqual({ field: "netBytes", op: "in", value: [1, 2] });
   expect(wordsOf({ field: "netBytes", op: ">=", value: 1000 }, FIELD)).toBe("Net at least 1000 B");
   expect(wordsOf({ field: "gone", op: "isNull" }, undefined)).toBe("gone is empty");
-});
-
-test("only boxes are asked for with two groups", () => {
-  const state = { chart: "box", metric: "a", x: "b", groupBy: ["c", "d"], where: [], bins: 7, statistic: "median", bucketMs: 1000, log: false } as const;
-  expect(queryOf({ ...state, groupBy: [...state.groupBy], where: [] })).toMatchObject({ groupBy: ["c", "d"] });
-  expect(queryOf({ ...state, chart: "histogram", groupBy: [...state.groupBy], where: [] })).toEqual({ chart: "histogram", metric: "a", bins: 7, groupBy: ["c"], where: [] });
 });
 
 test("boxes stand by their first group, coloured by their second; every one keeps its n", () => {
