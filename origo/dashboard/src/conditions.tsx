@@ -112,7 +112,7 @@ function Editor({ fields, label, start, done }: { fields: readonly Field[]; labe
       <Popover.Dropdown aria-label="Condition">
         <form onSubmit={(event) => { event.preventDefault(); if (condition) { done(condition); setOpened(false); } }}>
           <Stack gap="xs" className="editor">
-            <Select label="Field" searchable data={fieldOptions(fields)} value={draft.field} onChange={pickField} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }} description={field?.help} allowDeselect={false} />
+            <Select label="Field" searchable openOnFocus={false} data={fieldOptions(fields)} value={draft.field} onChange={pickField} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }} description={field?.help} allowDeselect={false} />
             <Select label="Condition" data={OPS[type].map((op) => ({ value: op, label: WORDS[op] }))} value={draft.op} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
               onChange={(op) => op && setDraft({ ...draft, op: op as Op })} allowDeselect={false} />
             <ValueInput draft={draft} field={field} change={setDraft} />

@@ -30,7 +30,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { data: session, error } = useQuery({ queryKey: ["session"], queryFn: () => api.get<SessionResponse>("/v1/session"), staleTime: Infinity, retry: 2 });
   const take = (next: SessionResponse): void => {
     setCsrfToken(next.csrfToken);
-    client.clear();
+    client.removeQueries({ predicate: (query) => query.queryKey[0] !== "session" });
     client.setQueryData(["session"], next);
     setSetupToken(undefined);
     if (window.location.hash.startsWith("#setup=")) window.location.replace("#/fleet");

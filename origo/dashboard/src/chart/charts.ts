@@ -4,7 +4,7 @@
  */
 import type { Box, Cell, Chart, Field } from "../../../src/query-schema";
 import { count, quantity } from "../format";
-import { axisLook, baseOption, type Option } from "./echart";
+import { axisLook, baseOption, type Option } from "./base";
 import { colourAt, type Look } from "./look";
 
 export interface ChartFields {

@@ -5,14 +5,12 @@
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import { DataZoomInsideComponent, GeoComponent, GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
 import { LabelLayout } from "echarts/features";
-import { init, use, type EChartsCoreOption, type EChartsType } from "echarts/core";
+import { init, use, type EChartsType } from "echarts/core";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
-import type { Look } from "./look";
+import type { Option } from "./base";
 
 use([CustomChart, LineChart, ScatterChart, DataZoomInsideComponent, GeoComponent, GridComponent, LabelLayout, LegendComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
-
-export type Option = EChartsCoreOption;
 
 export interface ChartHandle {
   png: (background: string) => Blob;
@@ -70,25 +68,4 @@ function svgOf(option: Option, width: number, height: number): Blob {
 function blobOf(dataUrl: string): Blob {
   const [head = "", body = ""] = dataUrl.split(",");
   return new Blob([Uint8Array.from(atob(body), (character) => character.charCodeAt(0))], { type: /^data:([^;]+)/.exec(head)?.[1] ?? "" });
-}
-
-/** What all drawings have in common. */
-export function baseOption(look: Look): Option {
-  return {
-    animation: false,
-    textStyle: { fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif", color: look.text },
-    tooltip: {
-      renderMode: "richText", confine: true, backgroundColor: look.surface, borderColor: look.line, borderWidth: 1,
-      textStyle: { color: look.text, fontSize: 12, lineHeight: 18 },
-    },
-    grid: { left: 8, right: 20, top: 40, bottom: 28, containLabel: true },
-  };
-}
-
-export function axisLook(look: Look): Option {
-  return {
-    axisLine: { show: true, lineStyle: { color: look.line } }, axisTick: { show: false },
-    axisLabel: { color: look.muted, hideOverlap: true }, splitLine: { lineStyle: { color: look.line } },
-    nameTextStyle: { color: look.muted },
-  };
 }

@@ -4,7 +4,8 @@ import { registerMap } from "echarts/core";
 import { useMemo } from "react";
 import type { FleetProxy } from "../../../src/schema";
 import { rate } from "../format";
-import { baseOption, EChart, type Option } from "./echart";
+import { baseOption, type Option } from "./base";
+import { EChart } from "./echart";
 import { useLook, type Look } from "./look";
 
 registerMap("land", land as unknown as Parameters<typeof registerMap>[1]);

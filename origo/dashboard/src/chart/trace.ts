@@ -5,7 +5,7 @@
  */
 import type { Trace } from "../../../src/query-schema";
 import { count, quantity } from "../format";
-import { axisLook, baseOption, type Option } from "./echart";
+import { axisLook, baseOption, type Option } from "./base";
 import type { Look } from "./look";
 
 const KINDS = ["innovative", "duplicate", "late", "rejected"] as const;

@@ -41,7 +41,7 @@ const State = z.object({
 type State = z.output<typeof State>;
 
 /** The question that a state stands for. Only boxes take two fields. */
-export function queryOf(state: State): ChartQuery {
+function queryOf(state: State): ChartQuery {
   const { chart, metric, where } = state;
   const groupBy = state.groupBy.slice(0, chart === "box" ? 2 : 1);
   switch (chart) {
