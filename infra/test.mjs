@@ -1,5 +1,5 @@
 /**
- * `npm test`: set-up (Chromium and a C++ compiler included), then every check in order, whatever the earlier ones said.
+ * `npm test`: set-up (Chromium, Firefox and a C++ compiler included), then every check in order, whatever the earlier ones said.
  *
  *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, web, e2e
  *
@@ -96,7 +96,7 @@ async function main() {
   }
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
   const has = (name) => steps.some((step) => step.name === name);
-  await setUp({ browser: has("e2e") || has("web"), compiler: has("cpp") });
+  await setUp({ browser: has("e2e") || has("web"), firefox: has("e2e"), compiler: has("cpp") });
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();

@@ -5,7 +5,7 @@
 import { execFile, spawn } from "node:child_process";
 import path from "node:path";
 import { openBrowser, repoRoot, samplePageState } from "@tributary/lab";
-import type { AccessLogEntry, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
+import type { AccessLogEntry, BrowserName, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Page } from "puppeteer-core";
 
@@ -37,6 +37,7 @@ export interface Played {
 export interface PlayOptions {
   url: string;
   defaults: ExtensionDefaults;
+  browser?: BrowserName;
   /** 1 = as a viewer would; more saves time. */
   playbackRate?: number;
   /** Play to this second instead of the end. */
@@ -49,7 +50,7 @@ export interface PlayOptions {
 /** Plays a sample page in a fresh browser with the extension, to its end or a given second, or for secondsMax. */
 export async function playPage(options: PlayOptions): Promise<Played> {
   const startedMs = Date.now();
-  const open = await openBrowser({ headless: true, defaults: options.defaults });
+  const open = await openBrowser({ name: options.browser ?? "chromium", headless: true, defaults: options.defaults });
   try {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });

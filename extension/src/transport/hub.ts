@@ -1,6 +1,6 @@
 /**
- * Transport (offscreen document): one ProxyClient for all pages. It takes pages' ports from the service worker, makes
- * a session of each, and tells the popup what is under way.
+ * Hub: one ProxyClient for all pages that this context serves: all of them in Chromium's offscreen document, the one
+ * around it in Firefox's frame. It makes a session of each page's port and tells the popup what is under way.
  */
 import { createBrowserClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
@@ -60,13 +60,10 @@ async function askBackground(): Promise<SettingsAnswer> {
   return chrome.runtime.sendMessage(question);
 }
 
-navigator.serviceWorker.addEventListener("message", (event) => {
-  const { type, pageOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown };
-  const port = event.ports[0];
-  if (type !== "port" || typeof pageOrigin !== "string" || port === undefined) return;
+/** Takes a page's port; `pageOrigin` comes from the browser, not from the page. */
+export function admitPort(port: MessagePort, pageOrigin: string): void {
   void ready.then(() => admit(port, pageOrigin));
-});
-navigator.serviceWorker.startMessages();
+}
 
 function admit(port: MessagePort, pageOrigin: string): void {
   const session = new PortSession(port, pageOrigin, host);
