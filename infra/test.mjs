@@ -1,7 +1,7 @@
 /**
  * `npm test`: set-up (Chromium, Firefox and a C++ compiler included), then every check in order, whatever the earlier ones said.
  *
- *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, web, e2e
+ *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, web, e2e, matrix
  *
  * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
@@ -28,6 +28,7 @@ const STEPS = [
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
   { name: "web", commands: [["extension/test-browser/transparency.mjs"]], repeat: "node extension/test-browser/transparency.mjs", count: countPrinted },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
+  { name: "matrix", commands: [["lab/dist/matrix.js", "--short"]], repeat: "npm run test:matrix -- --short", count: countPrinted },
 ];
 
 function countOne({ status }) {
@@ -96,7 +97,7 @@ async function main() {
   }
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
   const has = (name) => steps.some((step) => step.name === name);
-  await setUp({ browser: has("e2e") || has("web"), firefox: has("e2e"), compiler: has("cpp") });
+  await setUp({ browser: has("e2e") || has("web") || has("matrix"), firefox: has("e2e") || has("matrix"), compiler: has("cpp") });
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();

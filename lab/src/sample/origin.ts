@@ -2,8 +2,9 @@
  * The sample origin: an ordinary web server with a real video, player pages, and paths that misbehave on purpose.
  * It knows nothing of proxies. What it must be: cacheable, seekable, readable from any site, and honest in its log.
  *
- *   /                      index of the player pages: /hls.html /dash.html /shaka.html /plain.html
+ *   /                      index of the player pages: /hls.html /dash.html /shaka.html /videojs.html /plain.html
  *   /media/...             the video (lab/sample/media)
+ *   /aes/media.m3u8        the lowest quality, its segments encrypted with AES-128
  *   /players/NAME          the players' own builds, from node_modules
  *   /__log?since=MS        the access log as JSON
  *   /__size/N              N deterministic bytes (bytes.ts), with ranges
@@ -12,7 +13,7 @@
  *   /__status/CODE         that status with a short text
  *   /__redirect?to=URL     one redirect; /__loop redirects to itself for ever
  */
-import { createHash } from "node:crypto";
+import { createCipheriv, createHash } from "node:crypto";
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { Readable } from "node:stream";
@@ -33,6 +34,7 @@ const CONTENT_TYPES: Record<string, string> = {
 const PLAYERS: Record<string, string> = {
   "hls.js": "hls.js/dist/hls.min.js",
   "dash.js": "dashjs/dist/modern/umd/dash.all.min.js",
+  "video.js": "video.js/dist/video.min.js",
   "shaka.js": "shaka-player/dist/shaka-player.compiled.js",
 };
 
@@ -50,10 +52,32 @@ export function createSampleOrigin(): { app: Express; log: AccessLog } {
   });
   addTestPaths(app);
   app.get("/players/:name", sendPlayer);
+  addEncrypted(app);
   app.use("/media", serveFiles(mediaDir, "public, max-age=3600"));
   app.use(serveFiles(path.join(sampleDir, "pages"), "no-cache"));
   app.use((request, response) => void response.status(404).type("text").send(`no such path: ${request.path}\n`));
   return { app, log };
+}
+
+const AES_KEY = Buffer.from("000102030405060708090a0b0c0d0e0f", "hex");
+const AES_IV = Buffer.alloc(16, 7);
+
+/** HLS with AES-128: each segment a whole cipher text, the init segment in the clear before the key (RFC 8216 §4.3.2.4). */
+function addEncrypted(app: Express): void {
+  app.get("/aes/media.m3u8", (_request, response) => {
+    const key = `#EXT-X-KEY:METHOD=AES-128,URI="/aes/video.key",IV=0x${AES_IV.toString("hex")}`;
+    const playlist = readFileSync(path.join(mediaDir, "cmaf/media_0.m3u8"), "utf8").replace(/"init-0\.m4s"/, '"/media/cmaf/init-0.m4s"');
+    const [first = "", ...rest] = playlist.split(/(?=^#EXTINF)/m);
+    response.type("application/vnd.apple.mpegurl").send([first, `${key}\n`, ...rest].join(""));
+  });
+  app.get("/aes/video.key", (_request, response) => response.type("application/octet-stream").send(AES_KEY));
+  app.get("/aes/:name", (request, response) => {
+    const { name } = request.params;
+    if (!/^segment-0-\d{3}\.m4s$/.test(name)) return void response.sendStatus(404);
+    const cipher = createCipheriv("aes-128-cbc", AES_KEY, AES_IV);
+    response.type("video/iso.segment").set("Cache-Control", "public, max-age=3600");
+    response.send(Buffer.concat([cipher.update(readFileSync(path.join(mediaDir, "cmaf", name))), cipher.final()]));
+  });
 }
 
 function allowEverySite(request: Request, response: Response, next: NextFunction): void {
