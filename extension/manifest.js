@@ -10,28 +10,30 @@ const ID = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
 function manifest(browser, { version, access }) {
   const common = {
     manifest_version: 3,
-    name: "Tributary",
+    name: "__MSG_name__",
+    default_locale: "en",
     version,
-    description: "Plays web video through many thin streams at once: each segment comes, network-coded, through several proxies.",
+    description: "__MSG_description__",
     icons: { 16: "icons/16.png", 32: "icons/32.png", 48: "icons/48.png", 128: "icons/128.png" },
-    action: { default_title: "Tributary", default_popup: "popup.html", default_icon: { 16: "icons/16.png", 32: "icons/32.png" } },
+    action: { default_title: "__MSG_name__", default_popup: "popup.html", default_icon: { 16: "icons/16.png", 32: "icons/32.png" } },
+    options_ui: { page: "options.html", open_in_tab: true },
     web_accessible_resources: [{ resources: ["frame.html"], matches: EVERY_SITE }],
     content_security_policy: { extension_pages: "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'" },
     ...sites(access),
   };
-  return browser === "firefox" ? { ...common, ...firefox() } : { ...common, ...chromium() };
+  return browser === "firefox" ? { ...common, ...firefox() } : { ...common, ...chromium(common.permissions) };
 }
 
 function sites(access) {
-  if (access === "asked") return { optional_host_permissions: EVERY_SITE };
+  if (access === "asked") return { optional_host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"] };
   const script = (file, more) => ({ matches: EVERY_SITE, js: [file], run_at: "document_start", all_frames: true, ...more });
-  return { content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })] };
+  return { permissions: ["activeTab", "storage"], content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })] };
 }
 
-function chromium() {
+function chromium(permissions) {
   return {
     minimum_chrome_version: "123",
-    permissions: ["offscreen", "storage"],
+    permissions: [...permissions, "offscreen"],
     background: { service_worker: "background.js" },
     cross_origin_embedder_policy: { value: "require-corp" },
     cross_origin_opener_policy: { value: "same-origin" },
@@ -40,7 +42,6 @@ function chromium() {
 
 function firefox() {
   return {
-    permissions: ["storage"],
     background: { scripts: ["background.js"] },
     browser_specific_settings: {
       gecko: {

@@ -37,6 +37,8 @@ const ENTRIES = {
   page: "./src/page/index.ts",
   "engine-worker": { import: "./src/transport/engine-worker.ts", chunkLoading: false },
   popup: "./src/popup/index.ts",
+  options: "./src/options/index.ts",
+  welcome: "./src/welcome/index.ts",
 };
 const BROWSER_ENTRIES = {
   chromium: {

@@ -21,9 +21,9 @@ export interface ExtensionDefaults {
   connections: number;
 }
 
-/** Writes the settings that an extension with empty storage starts with. */
+/** Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own Origo. */
 export async function writeExtensionDefaults(extensionDir: string, defaults: ExtensionDefaults): Promise<void> {
-  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify(defaults)}\n`);
+  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify({ ...defaults, sendRecords: true })}\n`);
 }
 
 export interface OpenBrowser {

@@ -78,6 +78,8 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async (context) => {
       const page = await opened(context);
       await reach(page, 1, context);
+      // Without sound, browsers pause a hidden page's video by themselves.
+      await page.evaluate("(() => { const video = document.querySelector('video'); video.muted = false; return video.play(); })()");
       const other = await context.newPage();
       await other.bringToFront();
       await reach(page, 8, context);
@@ -178,16 +180,16 @@ async function switchOf(page: Page, { browser, browserName }: CellContext): Prom
     const worker = await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker();
     return async (enabled) => void (await worker?.evaluate(`chrome.storage.local.set({ enabled: ${enabled} })`));
   }
-  // Turned off, the frame goes, and with it the way to turn it on again: storage is told both beforehand.
+  // Turned off, the frame goes, and with it the way to turn it on again: a reload brings a new one for a moment.
   const frame = page.frames()[1];
   if (frame === undefined) return undefined;
   return async (enabled) => {
     if (!enabled) await frame.evaluate("chrome.storage.local.set({ enabled: false }).catch(() => undefined); 0");
-    else await turnOnFromAnewFrame(page);
+    else await turnOnFromNewFrame(page);
   };
 }
 
-async function turnOnFromAnewFrame(page: Page): Promise<void> {
+async function turnOnFromNewFrame(page: Page): Promise<void> {
   await page.reload({ waitUntil: "domcontentloaded" });
   for (let tries = 0; tries < 50; tries++) {
     const frame = page.frames()[1];

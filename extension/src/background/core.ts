@@ -3,6 +3,7 @@
  * state that it could not lose: it is a service worker in Chromium and an event page in Firefox.
  */
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
+import { syncSites } from "./sites";
 import type { Badge, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 
 async function loadDefaults(): Promise<Settings> {
@@ -60,5 +61,16 @@ async function drawBadge({ proxies, trouble }: Badge, tabId?: number): Promise<v
   await chrome.action.setBadgeBackgroundColor({ color: !enabled ? "#6b7280" : trouble ? "#b45309" : "#0f766e", ...where });
 }
 
-chrome.runtime.onInstalled.addListener(() => void drawBadge({ proxies: 0, trouble: false }));
+chrome.runtime.onInstalled.addListener(({ reason }) => {
+  void drawBadge({ proxies: 0, trouble: false });
+  if (reason === "install") void welcome();
+});
 chrome.runtime.onStartup.addListener(() => void drawBadge({ proxies: 0, trouble: false }));
+
+/** The first run's page; not in a package that comes with its settings. */
+async function welcome(): Promise<void> {
+  const isPrepared = await fetch(chrome.runtime.getURL("defaults.json")).then((response) => response.ok, () => false);
+  if (!isPrepared) await chrome.tabs.create({ url: chrome.runtime.getURL("welcome.html") });
+}
+
+void syncSites();

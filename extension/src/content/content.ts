@@ -2,6 +2,8 @@
  * Content script (isolated world, document_start): on the page script's first need it puts the extension's frame into
  * the document, and switches off. Nothing else of the extension is reachable through it.
  */
+import { parseSettings } from "../shared/settings";
+import { siteOf } from "../shared/sites";
 import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, SWITCH_EVENT } from "../shared/names";
 
 /** A frame that has led to nothing by then goes. */
@@ -18,8 +20,8 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     removeFrame();
     frame = placeFrame();
     lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
-    void chrome.storage.local.get("enabled").then(({ enabled }) => {
-      if (enabled === false) switchOff();
+    void readIsOn().then((on) => {
+      if (!on) switchOff();
     });
   });
 
@@ -29,9 +31,11 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   });
 
   chrome.storage.onChanged.addListener((changes, area) => {
-    if (area !== "local" || changes.enabled === undefined) return;
-    if (changes.enabled.newValue === false) switchOff();
-    else if (isOff) switchOn();
+    if (area !== "local" || (changes.enabled === undefined && changes.offSites === undefined)) return;
+    void readIsOn().then((on) => {
+      if (!on && !isOff) switchOff();
+      else if (on && isOff) switchOn();
+    });
   });
 
   function removeFrame(): void {
@@ -50,6 +54,14 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     isOff = false;
     tell("on");
   }
+}
+
+/** Whether the viewer has it on, and on for the site of this tab. */
+async function readIsOn(): Promise<boolean> {
+  const stored = await chrome.storage.local.get(["enabled", "offSites"]);
+  const { enabled, offSites } = parseSettings(stored);
+  const site = siteOf([...location.ancestorOrigins].at(-1) ?? location.href);
+  return enabled && (site === undefined || !offSites.includes(site));
 }
 
 function placeFrame(): HTMLIFrameElement {

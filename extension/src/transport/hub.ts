@@ -8,7 +8,7 @@ import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { PortSession, type SessionHost } from "./session";
+import { PortSession, type CarriedOptions, type SessionHost } from "./session";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
@@ -17,6 +17,7 @@ const BADGE_LINGER_MS = 8000;
 
 type Client = ReturnType<typeof createBrowserClient>;
 
+const transportId = crypto.randomUUID();
 const sessions = new Set<PortSession>();
 const detours = new Detours(() => Date.now());
 let settings: Settings = BUILT_IN;
@@ -27,7 +28,7 @@ let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
 const host: SessionHost = {
   settings: () => settings,
-  carrier: () => (client ??= makeClient()),
+  carrier: () => ({ get: (url, options) => (client ??= makeClient()).get(url, withComment(options)) }),
   detours,
   activeCount,
   changed: showActivity,
@@ -43,6 +44,11 @@ function makeClient(): Client {
     clientId,
     reportRecords: settings.sendRecords,
   });
+}
+
+/** What a study's participant has written goes with each record. */
+function withComment(options: CarriedOptions): CarriedOptions & { comment?: string } {
+  return settings.sendRecords && settings.comment !== "" ? { ...options, comment: settings.comment } : options;
 }
 
 function activeCount(): number {
@@ -85,7 +91,9 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 
 function adopt(next: Settings): void {
   const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords;
+  const isOnlyComment = JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
   settings = next;
+  if (isOnlyComment) return;
   detours.reset();
   if (!isOtherClient || client === null) return;
   void client.close();
@@ -107,6 +115,7 @@ function proxiesShown(): LiveProxy[] {
 function figures(): LiveFigures {
   const live = client?.live;
   return {
+    transportId,
     atMs: Date.now(),
     origoUrl: settings.origoUrl,
     mode: settings.mode,
