@@ -54,4 +54,10 @@ function firefox() {
   };
 }
 
-module.exports = { manifest, ID };
+/** As the file in the package; the version is package.json's. */
+function manifestText(browser, access) {
+  const { version } = require("./package.json");
+  return `${JSON.stringify(manifest(browser, { version, access }), null, 2)}\n`;
+}
+
+module.exports = { manifest, manifestText, ID };

@@ -1,14 +1,13 @@
 /**
- * Builds the extension into dist/chromium and dist/firefox, or with --env store into dist/store-chromium and
- * dist/store-firefox: one bundle per context, nothing shared between them at run time, no code from anywhere but the
- * package. The demo's packages may read every site and start from static/defaults.json; a store's asks for each site.
- * Run from anywhere: npx webpack --config extension/webpack.config.js
+ * Builds the extension into dist/chromium and dist/firefox: one bundle per context, nothing shared between them at run
+ * time, no code from anywhere but the package. These are the demo's packages, which may read every site and start from
+ * static/defaults.json; pack.mjs makes the stores' of them. Run from anywhere: npx webpack --config extension/webpack.config.js
  */
 const fs = require("node:fs");
 const path = require("node:path");
 const CopyPlugin = require("copy-webpack-plugin");
 const { sources } = require("webpack");
-const { manifest } = require("./manifest");
+const { manifestText } = require("./manifest");
 
 const here = __dirname;
 const root = path.dirname(here);
@@ -57,24 +56,21 @@ const OMITTED = { chromium: [], firefox: ["**/transport.html"] };
 
 /** Writes the manifest among the outputs. */
 class ManifestPlugin {
-  constructor(browser, access) {
+  constructor(browser) {
     this.browser = browser;
-    this.access = access;
   }
   apply(compiler) {
     compiler.hooks.thisCompilation.tap("manifest", (compilation) => {
       compilation.hooks.processAssets.tap("manifest", () => {
-        const { version } = JSON.parse(fs.readFileSync(path.join(here, "package.json"), "utf8"));
-        const text = JSON.stringify(manifest(this.browser, { version, access: this.access }), null, 2);
-        compilation.emitAsset("manifest.json", new sources.RawSource(`${text}\n`));
+        const text = manifestText(this.browser, "all");
+        compilation.emitAsset("manifest.json", new sources.RawSource(text));
       });
     });
   }
 }
 
 /** One browser's configuration. */
-function target(browser, { mode = "production", isStore = false } = {}) {
-  const ignore = [...OMITTED[browser], ...(isStore ? ["**/defaults.json"] : [])];
+function target(browser, { mode = "production" } = {}) {
   return {
     name: browser,
     context: here,
@@ -82,16 +78,16 @@ function target(browser, { mode = "production", isStore = false } = {}) {
     target: ["web", "es2022"],
     devtool: false,
     entry: { ...ENTRIES, ...BROWSER_ENTRIES[browser] },
-    output: { path: path.join(here, "dist", isStore ? `store-${browser}` : browser), filename: "[name].js", publicPath: "", clean: true },
+    output: { path: path.join(here, "dist", browser), filename: "[name].js", publicPath: "", clean: true },
     optimization: { splitChunks: false, runtimeChunk: false },
     performance: { hints: false },
     resolve: { extensions: [".ts", ".js"], alias: aliases },
     module: { rules: [{ test: /\.ts$/, loader: "ts-loader", options: typescript }] },
     plugins: [
-      new ManifestPlugin(browser, isStore ? "asked" : "all"),
+      new ManifestPlugin(browser),
       new CopyPlugin({
         patterns: [
-          { from: "static", globOptions: { ignore } },
+          { from: "static", globOptions: { ignore: OMITTED[browser] } },
           { from: path.join(root, "wasm-codec", "module", "*.wasm"), to: "[name][ext]" },
         ],
       }),
@@ -99,5 +95,5 @@ function target(browser, { mode = "production", isStore = false } = {}) {
   };
 }
 
-module.exports = (env, argv) => ["chromium", "firefox"].map((browser) => target(browser, { mode: argv?.mode ?? "production", isStore: env?.store === true }));
+module.exports = (_env, argv) => ["chromium", "firefox"].map((browser) => target(browser, { mode: argv?.mode ?? "production" }));
 module.exports.target = target;

@@ -12,7 +12,7 @@ import { extensionId } from "./browser.mjs";
 
 const require = createRequire(import.meta.url);
 const { openBrowser, repoRoot, startFleet } = require("../../lab/dist/index.js");
-const axePath = require.resolve("axe-core/axe.min.js");
+const { source: axeSource } = require("axe-core");
 const pictures = process.argv.includes("--pictures");
 const PAGES = [["popup", 360, 620], ["options", 760, 900], ["welcome", 760, 620]];
 
@@ -52,7 +52,7 @@ async function checkPage(browser, base, [name, width, height], scheme) {
   const page = await opened(browser, `${base}/${name}.html`, width, height, scheme);
   if (name === "popup" && pictures) await new Promise((resolve) => setTimeout(resolve, 5000));
   if (pictures) await page.screenshot({ path: path.join(repoRoot, `docs/images/extension-${name}-${scheme}.png`), fullPage: true });
-  await page.addScriptTag({ path: axePath }).catch(() => undefined);
+  await page.evaluate(axeSource);
   const violations = await page.evaluate(async () => {
     const found = await window.axe.run(document, { resultTypes: ["violations"] });
     return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);

@@ -70,9 +70,7 @@ function makeRow(): HTMLLIElement {
     made.append(...children);
     return made;
   };
-  const bar = part("div", "bar", part("span", ""));
-  bar.setAttribute("aria-hidden", "true");
-  row.append(part("span", "dot"), part("span", "name", part("span", "label"), part("small", "state")), part("span", "figure"), bar);
+  row.append(part("span", "dot"), part("span", "name", part("span", "label"), part("small", "state")), part("span", "figure"));
   row.append(part("div", "more", part("span", "counts"), part("span", "rtt")));
   return row;
 }
@@ -87,8 +85,6 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
   set(".label", stream.name || stream.id);
   set(".state", stateWord(say, stream.state));
   set(".figure", stream.bytesPerSec > 0 ? `${rateText(stream.bytesPerSec)} · ${percentText(stream.share)}` : percentText(stream.share));
-  const bar = row.querySelector<HTMLElement>(".bar span");
-  if (bar !== null) bar.style.width = `${(stream.share * 100).toFixed(1)}%`;
   row.style.setProperty("--stream", COLOURS[index % COLOURS.length] ?? "");
   const useful = stream.packets > 0 ? `, ${say("packetsNew", String(Math.round((100 * stream.innovative) / stream.packets)), stream.packets.toLocaleString())}` : "";
   set(".counts", `${bytesText(stream.bytes)}${useful}`);
