@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import zlib from "node:zlib";
@@ -77,11 +77,22 @@ function crc32(bytes) {
   return ~crc >>> 0;
 }
 
+/** The same unpacked, to be loaded or linted. */
+function writeFolder(folder, files) {
+  rmSync(folder, { recursive: true, force: true });
+  for (const [name, bytes] of files) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    writeFileSync(path.join(folder, name), bytes);
+  }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   execFileSync(process.execPath, [require.resolve("webpack/bin/webpack.js"), "--config", path.join(here, "webpack.config.js")], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
   for (const browser of ["chromium", "firefox"]) {
+    const files = storeFiles(browser);
+    writeFolder(path.join(here, "dist", `store-${browser}`), files);
     const file = path.join(here, "dist", `tributary-${browser}-${version}.zip`);
-    const bytes = zip(storeFiles(browser));
+    const bytes = zip(files);
     writeFileSync(file, bytes);
     console.log(`${path.relative(process.cwd(), file)}: ${bytes.length} bytes, SHA-256 ${createHash("sha256").update(bytes).digest("hex")}`);
   }

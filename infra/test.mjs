@@ -26,7 +26,7 @@ const STEPS = [
   { name: "unit", commands: [[bin.jest]], repeat: "npx jest", count: countJest },
   { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
-  { name: "web", commands: [["extension/test-browser/transparency.mjs"]], repeat: "node extension/test-browser/transparency.mjs", count: countPrinted },
+  { name: "web", commands: [["extension/test-browser/transparency.mjs"], ["extension/test-browser/interface.mjs"]], repeat: "node extension/test-browser/transparency.mjs && node extension/test-browser/interface.mjs", count: countPrinted },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
   { name: "matrix", commands: [["lab/dist/matrix.js", "--short"]], repeat: "npm run test:matrix -- --short", count: countPrinted },
 ];

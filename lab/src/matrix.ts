@@ -7,6 +7,7 @@
  *
  * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
  */
+import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
 import type { Page } from "puppeteer-core";
 import { openBrowser, samplePageState } from "./browser";
@@ -17,6 +18,7 @@ import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrixCells";
 import type { CellContext } from "./matrixCells";
 import type { AccessLogEntry } from "./sample/accessLog";
 import { formatTable, segmentMismatch } from "./verify";
+import type { PlayedSegment } from "./verify";
 
 const BROWSERS: readonly BrowserName[] = ["chromium", "firefox"];
 /** A page that has not got where it should by then has failed. Far above what an idle machine needs. */
@@ -105,8 +107,9 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
   }
 }
 
-function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], log: readonly AccessLogEntry[], isDirect: boolean): string {
-  const faults = states.flatMap((state) => [...(state.errors ?? []), ...(state.segments ?? []).flatMap((segment) => (segment.url.includes("/media/") ? (segmentMismatch(segment) ?? []) : []))]);
+async function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], log: readonly AccessLogEntry[], isDirect: boolean): Promise<string> {
+  const faults = states.flatMap((state) => state.errors ?? []);
+  for (const segment of states.flatMap((state) => state.segments ?? [])) faults.push(...((await mismatch(segment)) ?? []));
   const isMedia = ({ path }: AccessLogEntry): boolean => /\.(m4s|mp4)(\?|$)/.test(path);
   const isBrowser = ({ userAgent }: AccessLogEntry): boolean => /mozilla/i.test(userAgent);
   const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isBrowser(entry));
@@ -116,6 +119,15 @@ function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], l
   if (!isDirect && carried === 0) faults.push("no media came through the proxies");
   if (faults.length > 0) return `FAIL ${faults.slice(0, 3).join("; ")}`;
   return carried === 0 ? "direct" : direct === 0 ? "ok" : `ok, ${direct} direct`;
+}
+
+/** Against the file in the sample's media, or against what the origin answers where it makes the bytes itself. */
+async function mismatch(segment: PlayedSegment): Promise<string[] | undefined> {
+  if (new URL(segment.url).pathname.startsWith("/media/")) return [segmentMismatch(segment) ?? []].flat();
+  const headers: Record<string, string> = segment.end === undefined ? {} : { Range: `bytes=${segment.start ?? 0}-${segment.end}` };
+  const bytes = Buffer.from(await (await fetch(segment.url, { headers })).arrayBuffer());
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  return sha256 === segment.sha256 ? undefined : [`${segment.url}: SHA-256 ${segment.sha256}, the origin's is ${sha256}`];
 }
 
 function report(cells: readonly Cell[], verdicts: ReadonlyMap<Cell, string>): number {

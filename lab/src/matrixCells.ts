@@ -128,6 +128,12 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async (context) => reach(await opened(context), 4, context),
   },
   {
+    name: "peertube",
+    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8`,
+    only: (player) => player.startsWith("hls.js") || player === "video.js",
+    run: async (context) => reach(await opened(context), 6, context),
+  },
+  {
     name: "turned-off",
     run: async (context) => {
       const page = await opened(context);
@@ -143,7 +149,7 @@ export const SCENARIOS: readonly Scenario[] = [
 /** What CI runs: three minutes at most. */
 export const SHORT: readonly string[] = [
   "chromium hls.js-fetch play", "chromium hls.js-noworker seek", "chromium dash.js quality", "chromium video.js play", "chromium shaka two-in-iframes",
-  "chromium hls.js aes-128", "chromium hls.js turned-off", "firefox dash.js seek", "firefox shaka play",
+  "chromium hls.js aes-128", "chromium hls.js peertube", "firefox hls.js peertube", "chromium hls.js turned-off", "firefox dash.js seek", "firefox shaka play",
 ];
 
 export function applies(player: string, scenario: string): boolean {

@@ -5,6 +5,7 @@
  *   /                      index of the player pages: /hls.html /dash.html /shaka.html /videojs.html /plain.html
  *   /media/...             the video (lab/sample/media)
  *   /aes/media.m3u8        the lowest quality, its segments encrypted with AES-128
+ *   /static/...            the same video in PeerTube's layout: HLS of byte ranges in fragmented MP4 files, and web videos
  *   /players/NAME          the players' own builds, from node_modules
  *   /__log?since=MS        the access log as JSON
  *   /__size/N              N deterministic bytes (bytes.ts), with ranges
@@ -53,6 +54,7 @@ export function createSampleOrigin(): { app: Express; log: AccessLog } {
   addTestPaths(app);
   app.get("/players/:name", sendPlayer);
   addEncrypted(app);
+  addPeerTubeLayout(app);
   app.use("/media", serveFiles(mediaDir, "public, max-age=3600"));
   app.use(serveFiles(path.join(sampleDir, "pages"), "no-cache"));
   app.use((request, response) => void response.status(404).type("text").send(`no such path: ${request.path}\n`));
@@ -78,6 +80,54 @@ function addEncrypted(app: Express): void {
     response.type("video/iso.segment").set("Cache-Control", "public, max-age=3600");
     response.send(Buffer.concat([cipher.update(readFileSync(path.join(mediaDir, "cmaf", name))), cipher.final()]));
   });
+}
+
+const VIDEO_ID = "8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13";
+const HLS_FOLDER = `/static/streaming-playlists/hls/${VIDEO_ID}`;
+
+/** PeerTube's paths: a file a quality, which its playlist cuts into byte ranges, and the whole video beside it. */
+function addPeerTubeLayout(app: Express): void {
+  const inMedia = (name: string): Buffer => readFileSync(path.join(mediaDir, "cmaf", name));
+  const parts = (track: string): Buffer[] => {
+    const segments = readdirSync(path.join(mediaDir, "cmaf")).filter((name) => name.startsWith(`segment-${track}-`)).sort();
+    return [`init-${track}.m4s`, ...segments].map(inMedia);
+  };
+  app.get(`${HLS_FOLDER}/master.m3u8`, (_request, response) => {
+    const master = inMedia("master.m3u8").toString().replace(/media_(\d)\.m3u8/g, `${VIDEO_ID}-$1.m3u8`);
+    response.type("application/vnd.apple.mpegurl").send(master);
+  });
+  app.get(new RegExp(`^${HLS_FOLDER}/${VIDEO_ID}-(\\d)\\.m3u8$`), (request, response) => {
+    const track = String(request.params[0]);
+    response.type("application/vnd.apple.mpegurl").send(rangedPlaylist(inMedia(`media_${track}.m3u8`).toString(), `${VIDEO_ID}-${track}-fragmented.mp4`, parts(track)));
+  });
+  app.get(new RegExp(`^${HLS_FOLDER}/${VIDEO_ID}-(\\d)-fragmented\\.mp4$`), (request, response) => sendRange(request, response, Buffer.concat(parts(String(request.params[0])))));
+  app.get(`/static/web-videos/${VIDEO_ID}-720.mp4`, (request, response) => sendRange(request, response, readFileSync(path.join(mediaDir, "progressive.mp4"))));
+}
+
+/** `playlist`, of whole segments, as one of ranges of `file` (RFC 8216 §4.3.2.2). */
+function rangedPlaylist(playlist: string, file: string, parts: readonly Buffer[]): string {
+  let offset = 0;
+  let index = 0;
+  const next = (): string => {
+    const range = `${parts[index]?.length ?? 0}@${offset}`;
+    offset += parts[index++]?.length ?? 0;
+    return range;
+  };
+  const lines = playlist.split("\n").map((line) => {
+    if (line.startsWith("#EXT-X-MAP")) return `#EXT-X-MAP:URI="${file}",BYTERANGE="${next()}"`;
+    return line.endsWith(".m4s") ? `#EXT-X-BYTERANGE:${next()}\n${file}` : line;
+  });
+  return lines.join("\n");
+}
+
+function sendRange(request: Request, response: Response, bytes: Buffer): void {
+  const etag = `"${createHash("sha256").update(bytes).digest("hex").slice(0, 32)}"`;
+  response.set({ "Content-Type": "video/mp4", "Accept-Ranges": "bytes", "Cache-Control": "public, max-age=3600", ETag: etag });
+  const range = parseRange(request.get("range"), bytes.length);
+  if (range.kind === "unsatisfiable") return void response.status(416).set("Content-Range", `bytes */${bytes.length}`).end();
+  const [start, end] = range.kind === "range" ? [range.start, range.end + 1] : [0, bytes.length];
+  if (range.kind === "range") response.status(206).set("Content-Range", `bytes ${start}-${end - 1}/${bytes.length}`);
+  response.set("Content-Length", String(end - start)).end(bytes.subarray(start, end));
 }
 
 function allowEverySite(request: Request, response: Response, next: NextFunction): void {
