@@ -7,7 +7,7 @@ import path from "node:path";
 import { openBrowser, repoRoot, samplePageState } from "@tributary/lab";
 import type { AccessLogEntry, BrowserName, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
 import type { DownloadRecord } from "@tributary/origo/schema";
-import type { Page } from "puppeteer-core";
+import type { Browser, Page } from "puppeteer-core";
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -44,7 +44,7 @@ export interface PlayOptions {
   untilSecond?: number;
   secondsMax?: number;
   /** Called once when the playhead has passed `atSecond`. */
-  during?: { atSecond: number; act: () => Promise<void> };
+  during?: { atSecond: number; act: (browser: Browser) => Promise<void> };
 }
 
 /** Plays a sample page in a fresh browser with the extension, to its end or a given second, or for secondsMax. */
@@ -70,7 +70,7 @@ async function playOn(page: Page, options: PlayOptions, deadlineMs: number): Pro
     if (pending && state.currentTime >= pending.atSecond) {
       const { act } = pending;
       pending = undefined;
-      await act();
+      await act(page.browser());
     }
     if (state.ended || state.currentTime >= (options.untilSecond ?? Infinity) || Date.now() > deadlineMs) return state;
     await sleep(100);
