@@ -19,6 +19,8 @@ export interface ExtensionDefaults {
   origoUrl: string;
   mode: string;
   connections: number;
+  /** Default `auto`. */
+  transport?: "auto" | "webtransport" | "webrtc";
 }
 
 /** Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own Origo. */

@@ -8,6 +8,8 @@ export type Mode = (typeof MODES)[number];
 export const CONNECTIONS_MAX = 16;
 export const COMMENT_CHARS_MAX = 1000;
 const OFF_SITES_MAX = 1000;
+export const TRANSPORTS = ["auto", "webtransport", "webrtc"] as const;
+export type Transport = (typeof TRANSPORTS)[number];
 
 export interface Settings {
   enabled: boolean;
@@ -22,6 +24,8 @@ export interface Settings {
   offSites: string[];
   /** Goes with each record, for a study's participants. */
   comment: string;
+  /** What carries the packets; for experiments, in the packaged defaults alone. */
+  transport: Transport;
 }
 
 export const BUILT_IN: Readonly<Settings> = {
@@ -32,13 +36,14 @@ export const BUILT_IN: Readonly<Settings> = {
   sendRecords: false,
   offSites: [],
   comment: "",
+  transport: "auto",
 };
 export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
 
 /** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
 export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
   const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
-  const { enabled, mode, connections, origoUrl, sendRecords, offSites, comment } = values;
+  const { enabled, mode, connections, origoUrl, sendRecords, offSites, comment, transport } = values;
   return {
     enabled: typeof enabled === "boolean" ? enabled : defaults.enabled,
     mode: MODES.find((known) => known === mode) ?? defaults.mode,
@@ -47,6 +52,7 @@ export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT
     sendRecords: typeof sendRecords === "boolean" ? sendRecords : defaults.sendRecords,
     offSites: parseSites(offSites) ?? [...defaults.offSites],
     comment: typeof comment === "string" && comment.length <= COMMENT_CHARS_MAX ? comment : defaults.comment,
+    transport: TRANSPORTS.find((known) => known === transport) ?? defaults.transport,
   };
 }
 

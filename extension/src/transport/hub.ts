@@ -43,6 +43,7 @@ function makeClient(): Client {
     source: "extension",
     clientId,
     reportRecords: settings.sendRecords,
+    transport: settings.transport,
   });
 }
 
@@ -90,7 +91,7 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 });
 
 function adopt(next: Settings): void {
-  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords;
+  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
   const isOnlyComment = JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
   settings = next;
   if (isOnlyComment) return;

@@ -78,7 +78,7 @@ export function runSwarm(draw: SwarmDraw, codec: Codec): SwarmOutcome {
  */
 export function boundMs({ healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw, { symbolCount, symbolBytes, totalBytes }: Geometry): number {
   const packetBytes = symbolBytes + 16;
-  const windows = mode === "coded" ? symbolCount / 200 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
+  const windows = mode === "coded" ? symbolCount / 100 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
   const times = proxies.filter(isSteady).map(({ link }) => {
     const originMs = link.origin ? link.origin.rttMs + (totalBytes * 1000) / link.origin.bytesPerSec : 0;
     return originMs + (4 * symbolCount * packetBytes * 1000) / link.bytesPerSec + (20 + 6 * windows) * (link.rttMs + 50);
@@ -437,7 +437,7 @@ class RogueClient {
     const { random } = this;
     const mode = (["coded", "coded-mutp", "uncoded-mutp"] as const)[random.u32() % 3]!;
     const request: RequestFrame = {
-      type: "request", requestId: REQUEST_ID, mode, url: "http://origin/", share: { start: 0, end: 65535 },
+      type: "request", requestId: REQUEST_ID, mode, url: "http://origin/", share: { start: 0, end: 65535, firstGeneration: random.u32() % 4 },
       symbolBytes: this.symbolBytes, generationSize: 1 + (random.u32() % 128), windowPackets: 1 + (random.u32() % 300),
     };
     const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: 0 });
