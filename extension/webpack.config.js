@@ -1,10 +1,13 @@
 /**
- * Builds the extension for Chromium into dist/chromium: one bundle per context, nothing shared between them at run
- * time, no code from anywhere but the package. Run from anywhere: npx webpack --config extension/webpack.config.js
+ * Builds the extension into dist/chromium and dist/firefox: one bundle per context, nothing shared between them at run
+ * time, no code from anywhere but the package. These are the demo's packages, which may read every site and start from
+ * static/defaults.json; pack.mjs makes the stores' of them. Run from anywhere: npx webpack --config extension/webpack.config.js
  */
 const fs = require("node:fs");
 const path = require("node:path");
 const CopyPlugin = require("copy-webpack-plugin");
+const { sources } = require("webpack");
+const { manifestText } = require("./manifest");
 
 const here = __dirname;
 const root = path.dirname(here);
@@ -21,12 +24,6 @@ const aliases = Object.fromEntries(
   }),
 );
 
-/** The manifest with what package.json knows. */
-function manifest(template) {
-  const { version } = JSON.parse(fs.readFileSync(path.join(here, "package.json"), "utf8"));
-  return JSON.stringify({ ...JSON.parse(template.toString()), version }, null, 2);
-}
-
 /** ES modules, so that webpack can leave out what a context does not use; types are checked by `tsc -b`. */
 const typescript = {
   transpileOnly: true,
@@ -34,33 +31,69 @@ const typescript = {
   compilerOptions: { module: "esnext", rootDir: root, sourceMap: false, declaration: false, composite: false },
 };
 
-module.exports = (_env, argv) => ({
-  name: "chromium",
-  context: here,
-  mode: argv?.mode ?? "production",
-  target: ["web", "es2022"],
-  devtool: false,
-  entry: {
-    page: "./src/page/index.ts",
-    content: "./src/content/index.ts",
-    frame: "./src/frame/index.ts",
-    background: { import: "./src/background/index.ts", chunkLoading: false },
-    transport: "./src/transport/index.ts",
-    "engine-worker": { import: "./src/transport/engine-worker.ts", chunkLoading: false },
-    popup: "./src/popup/index.ts",
+/** What runs where in every browser, and what differs. */
+const ENTRIES = {
+  page: "./src/page/index.ts",
+  "engine-worker": { import: "./src/transport/engine-worker.ts", chunkLoading: false },
+  popup: "./src/popup/index.ts",
+  options: "./src/options/index.ts",
+  welcome: "./src/welcome/index.ts",
+};
+const BROWSER_ENTRIES = {
+  chromium: {
+    content: "./src/content/chromium.ts",
+    frame: "./src/frame/chromium.ts",
+    background: { import: "./src/background/chromium.ts", chunkLoading: false },
+    transport: "./src/transport/offscreen.ts",
   },
-  output: { path: path.join(here, "dist", "chromium"), filename: "[name].js", publicPath: "", clean: true },
-  optimization: { splitChunks: false, runtimeChunk: false },
-  performance: { hints: false },
-  resolve: { extensions: [".ts", ".js"], alias: aliases },
-  module: { rules: [{ test: /\.ts$/, loader: "ts-loader", options: typescript }] },
-  plugins: [
-    new CopyPlugin({
-      patterns: [
-        { from: "static/manifest.json", to: "manifest.json", transform: manifest },
-        { from: "static", globOptions: { ignore: ["**/manifest.json"] } },
-        { from: path.join(root, "wasm-codec", "module", "*.wasm"), to: "[name][ext]" },
-      ],
-    }),
-  ],
-});
+  firefox: {
+    content: "./src/content/firefox.ts",
+    frame: "./src/frame/firefox.ts",
+    background: { import: "./src/background/firefox.ts", chunkLoading: false },
+  },
+};
+const OMITTED = { chromium: [], firefox: ["**/transport.html"] };
+
+/** Writes the manifest among the outputs. */
+class ManifestPlugin {
+  constructor(browser) {
+    this.browser = browser;
+  }
+  apply(compiler) {
+    compiler.hooks.thisCompilation.tap("manifest", (compilation) => {
+      compilation.hooks.processAssets.tap("manifest", () => {
+        const text = manifestText(this.browser, "all");
+        compilation.emitAsset("manifest.json", new sources.RawSource(text));
+      });
+    });
+  }
+}
+
+/** One browser's configuration. */
+function target(browser, { mode = "production" } = {}) {
+  return {
+    name: browser,
+    context: here,
+    mode,
+    target: ["web", "es2022"],
+    devtool: false,
+    entry: { ...ENTRIES, ...BROWSER_ENTRIES[browser] },
+    output: { path: path.join(here, "dist", browser), filename: "[name].js", publicPath: "", clean: true },
+    optimization: { splitChunks: false, runtimeChunk: false },
+    performance: { hints: false },
+    resolve: { extensions: [".ts", ".js"], alias: aliases },
+    module: { rules: [{ test: /\.ts$/, loader: "ts-loader", options: typescript }] },
+    plugins: [
+      new ManifestPlugin(browser),
+      new CopyPlugin({
+        patterns: [
+          { from: "static", globOptions: { ignore: OMITTED[browser] } },
+          { from: path.join(root, "wasm-codec", "module", "*.wasm"), to: "[name][ext]" },
+        ],
+      }),
+    ],
+  };
+}
+
+module.exports = (_env, argv) => ["chromium", "firefox"].map((browser) => target(browser, { mode: argv?.mode ?? "production" }));
+module.exports.target = target;

@@ -1,8 +1,8 @@
 /**
  * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and, when
- * asked for, Chromium, a C++ compiler and PostgreSQL. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
+ * asked for, Chromium, Firefox, a C++ compiler and PostgreSQL. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
  *
- *   node infra/setup.mjs [--browser] [--compiler] [--database]
+ *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database]
  *
  * One line a step with its seconds; a step that fails shows its command and its output. Exit status: 0, 1 failed, 2 bad option.
  */
@@ -21,7 +21,7 @@ const stampDir = path.join(root, "node_modules/.tributary-setup");
 export class SetupError extends Error {}
 
 /** Does everything that is not yet done; throws SetupError. */
-export async function setUp({ browser = false, compiler = false, database = false, print = console.log } = {}) {
+export async function setUp({ browser = false, firefox = false, compiler = false, database = false, print = console.log } = {}) {
   checkNodeVersion();
   const step = async (name, work) => {
     const startedMs = Date.now();
@@ -29,14 +29,15 @@ export async function setUp({ browser = false, compiler = false, database = fals
     print(`set-up: ${name.padEnd(14)} ${note ?? "done"} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
   };
   await step("dependencies", installDependencies);
-  if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", "g++", () => onPath("g++")));
+  if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", ["g++"], () => onPath("g++")));
   await step("native addon", buildNativeAddon);
   await step("WebTransport", buildWebTransport);
   await step("TypeScript", compileTypeScript);
-  await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/chromium/manifest.json"));
+  await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/firefox/manifest.json"));
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
-  if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", "postgresql", postgresFolder));
-  if (browser) await step("Chromium", () => ensureDebianTool("Chromium", "chromium", chromiumPath));
+  if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
+  if (browser) await step("Chromium", () => ensureDebianTool("Chromium", ["chromium"], () => browserPath("Chromium")));
+  if (firefox) await step("Firefox", () => ensureDebianTool("Firefox", ["firefox-esr", "libavcodec-extra"], () => browserPath("Firefox")));
 }
 
 export function checkNodeVersion(version = process.versions.node) {
@@ -112,25 +113,26 @@ async function bundle(folder, inputs, output) {
   return "bundled";
 }
 
-async function chromiumPath() {
-  const { findChromium } = await import(pathToFileURL(path.join(root, "lab/dist/chromium.js")).href);
-  const found = findChromium();
-  if (!found && process.env.CHROMIUM) throw new SetupError(`the variable CHROMIUM names ${process.env.CHROMIUM}, which is not a program that can be run`);
+async function browserPath(name) {
+  const finders = await import(pathToFileURL(path.join(root, "lab/dist/chromium.js")).href);
+  const found = finders[`find${name}`]();
+  const variable = name.toUpperCase();
+  if (!found && process.env[variable]) throw new SetupError(`the variable ${variable} names ${process.env[variable]}, which is not a program that can be run`);
   return found;
 }
 
-/** Finds a tool or, as root on a Debian, installs its package. */
-async function ensureDebianTool(what, packageName, find) {
+/** Finds a tool or, as root on a Debian, installs its packages. */
+async function ensureDebianTool(what, packages, find) {
   const found = await find();
   if (found) return found;
   if (process.getuid?.() !== 0 || !onPath("apt-get")) {
-    throw new SetupError(`${what} is needed and was not found: install it (on Debian: sudo apt-get install ${packageName})`);
+    throw new SetupError(`${what} is needed and was not found: install it (on Debian: sudo apt-get install ${packages.join(" ")})`);
   }
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   await run(["apt-get", "update", "-q"], env);
-  await run(["apt-get", "install", "-q", "-y", "--no-install-recommends", packageName], env);
+  await run(["apt-get", "install", "-q", "-y", "--no-install-recommends", ...packages], env);
   const installed = await find();
-  if (!installed) throw new SetupError(`${what} was not found even after apt-get install ${packageName}`);
+  if (!installed) throw new SetupError(`${what} was not found even after apt-get install ${packages.join(" ")}`);
   return `installed ${installed}`;
 }
 
@@ -192,14 +194,14 @@ export async function runMain(main) {
 }
 
 async function main() {
-  const known = ["--browser", "--compiler", "--database"];
+  const known = ["--browser", "--firefox", "--compiler", "--database"];
   const unknown = process.argv.slice(2).find((option) => !known.includes(option));
   if (unknown) {
-    console.error(`unknown option ${unknown}: node infra/setup.mjs takes ${known.join(" and ")}`);
+    console.error(`unknown option ${unknown}: node infra/setup.mjs takes ${known.join(", ")}`);
     return 2;
   }
   const asked = (option) => process.argv.includes(option);
-  await setUp({ browser: asked("--browser"), compiler: asked("--compiler"), database: asked("--database") });
+  await setUp({ browser: asked("--browser"), firefox: asked("--firefox"), compiler: asked("--compiler"), database: asked("--database") });
   return 0;
 }
 

@@ -1,7 +1,7 @@
 /**
- * `npm test`: set-up (Chromium, a C++ compiler and PostgreSQL included), then every check in order, whatever the earlier ones said.
+ * `npm test`: set-up (Chromium, Firefox, a C++ compiler and PostgreSQL included), then every check in order, whatever the earlier ones said.
  *
- *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, origo, e2e
+ *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, origo, e2e, matrix
  *
  * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
@@ -27,9 +27,10 @@ const STEPS = [
   { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
   { name: "rust", commands: [["webtransport/test.mjs"]], repeat: "node webtransport/test.mjs", count: countPrinted },
-  { name: "web", commands: [["extension/test-browser/transparency.mjs"]], repeat: "node extension/test-browser/transparency.mjs", count: countPrinted },
+  { name: "web", commands: [["extension/test-browser/transparency.mjs"], ["extension/test-browser/interface.mjs"]], repeat: "node extension/test-browser/transparency.mjs && node extension/test-browser/interface.mjs", count: countPrinted },
   { name: "origo", commands: [[bin.jest, "--config", "origo/test-browser/jest.config.js", "--runInBand"]], repeat: "npx jest --config origo/test-browser/jest.config.js --runInBand", count: countJest },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
+  { name: "matrix", commands: [["lab/dist/matrix.js", "--short"]], repeat: "npm run test:matrix -- --short", count: countPrinted },
 ];
 
 function countOne({ status }) {
@@ -98,7 +99,8 @@ async function main() {
   }
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
   const has = (name) => steps.some((step) => step.name === name);
-  await setUp({ browser: has("e2e") || has("web") || has("origo"), compiler: has("cpp"), database: has("unit") });
+  const seen = ["e2e", "web", "origo", "matrix"].some(has);
+  await setUp({ browser: seen, firefox: has("e2e") || has("matrix"), compiler: has("cpp"), database: has("unit") });
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();

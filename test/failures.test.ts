@@ -1,6 +1,7 @@
 /** What a viewer sees when parts die: playback goes on. */
 import { segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
+import type { Browser } from "puppeteer-core";
 import { accessLog, playPage, recordsFor } from "./support";
 
 const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
@@ -51,6 +52,49 @@ test("all proxies are killed in the middle: the page plays on directly", async (
     const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("Origo dies in the middle: playback goes on through the proxies that are known", async () => {
+  const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
+    let killedMs = Infinity;
+    const act = async (): Promise<void> => {
+      await fleet.origo.kill();
+      killedMs = Date.now();
+    };
+    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
+    expect(state.errors).toEqual([]);
+    expect(state.ended).toBe(true);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    const later = (await accessLog(fleet, killedMs)).filter((entry) => entry.path.endsWith(".m4s"));
+    expect(later.some((entry) => !/mozilla/i.test(entry.userAgent))).toBe(true);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("the offscreen document is closed and the service worker stopped in the middle: playback goes on, and through proxies again", async () => {
+  const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
+    let stoppedMs = Infinity;
+    const act = async (browser: Browser): Promise<void> => {
+      const target = await browser.waitForTarget((candidate) => candidate.type() === "service_worker");
+      const worker = await target.worker();
+      await worker?.evaluate("chrome.offscreen.closeDocument()");
+      await worker?.close();
+      stoppedMs = Date.now();
+    };
+    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
+    expect(state.errors).toEqual([]);
+    expect(state.ended).toBe(true);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    const later = (await accessLog(fleet, stoppedMs)).filter((entry) => entry.path.endsWith(".m4s"));
+    expect(later.some((entry) => !/mozilla/i.test(entry.userAgent))).toBe(true);
   } finally {
     await fleet.stop();
   }

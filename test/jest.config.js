@@ -1,4 +1,4 @@
-/** End-to-end tests, in band, against the built packages (dist): run node infra/setup.mjs --browser first. */
+/** End-to-end tests, in band, against the built packages (dist): run node infra/setup.mjs --browser --firefox first. */
 module.exports = {
   testEnvironment: "node",
   rootDir: __dirname,

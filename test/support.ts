@@ -5,9 +5,9 @@
 import { execFile, spawn } from "node:child_process";
 import path from "node:path";
 import { openBrowser, repoRoot, samplePageState } from "@tributary/lab";
-import type { AccessLogEntry, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
+import type { AccessLogEntry, BrowserName, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
 import type { DownloadRecord } from "@tributary/origo/schema";
-import type { Page } from "puppeteer-core";
+import type { Browser, Page } from "puppeteer-core";
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -37,19 +37,20 @@ export interface Played {
 export interface PlayOptions {
   url: string;
   defaults: ExtensionDefaults;
+  browser?: BrowserName;
   /** 1 = as a viewer would; more saves time. */
   playbackRate?: number;
   /** Play to this second instead of the end. */
   untilSecond?: number;
   secondsMax?: number;
   /** Called once when the playhead has passed `atSecond`. */
-  during?: { atSecond: number; act: () => Promise<void> };
+  during?: { atSecond: number; act: (browser: Browser) => Promise<void> };
 }
 
 /** Plays a sample page in a fresh browser with the extension, to its end or a given second, or for secondsMax. */
 export async function playPage(options: PlayOptions): Promise<Played> {
   const startedMs = Date.now();
-  const open = await openBrowser({ headless: true, defaults: options.defaults });
+  const open = await openBrowser({ name: options.browser ?? "chromium", headless: true, defaults: options.defaults });
   try {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });
@@ -69,7 +70,7 @@ async function playOn(page: Page, options: PlayOptions, deadlineMs: number): Pro
     if (pending && state.currentTime >= pending.atSecond) {
       const { act } = pending;
       pending = undefined;
-      await act();
+      await act(page.browser());
     }
     if (state.ended || state.currentTime >= (options.untilSecond ?? Infinity) || Date.now() > deadlineMs) return state;
     await sleep(100);

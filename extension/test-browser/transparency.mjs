@@ -142,7 +142,7 @@ async function lostTransport() {
 async function offAndOn() {
   const popup = await extended.newPage();
   await popup.goto(`chrome-extension://${await extensionId(extended)}/popup.html`);
-  await popup.waitForFunction(() => document.querySelectorAll("#modes input").length > 0);
+  await popup.waitForFunction(() => document.querySelectorAll("#mode option").length > 0);
   const page = await openPage(extended);
   assert.equal(await isCarried(page), true);
   await popup.evaluate(() => document.getElementById("enabled").click());

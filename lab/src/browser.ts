@@ -1,16 +1,19 @@
 /**
- * Chromium with the extension loaded, driven by puppeteer. The extension is copied first, with its packaged defaults
+ * A browser with the extension loaded, driven by puppeteer: Chromium, or Firefox over BiDi. The extension is copied first, with its packaged defaults
  * (defaults.json) pointing at the fleet at hand, so that several browsers with different settings can run side by side.
  */
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import puppeteer from "puppeteer-core";
 import type { Browser, Page } from "puppeteer-core";
-import { findChromium } from "./chromium";
+import { findChromium, findFirefox } from "./chromium";
 import { repoRoot } from "./fleet";
 
-export const builtExtensionDir = path.join(repoRoot, "extension/dist/chromium");
+export type BrowserName = "chromium" | "firefox";
+
+/** The package that webpack made: a folder of extension/dist. */
+export const builtExtensionDir = (name: string): string => path.join(repoRoot, "extension/dist", name);
 
 export interface ExtensionDefaults {
   origoUrl: string;
@@ -20,9 +23,9 @@ export interface ExtensionDefaults {
   transport?: "auto" | "webtransport" | "webrtc";
 }
 
-/** Writes the settings that an extension with empty storage starts with. */
+/** Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own Origo. */
 export async function writeExtensionDefaults(extensionDir: string, defaults: ExtensionDefaults): Promise<void> {
-  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify(defaults)}\n`);
+  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify({ ...defaults, sendRecords: true })}\n`);
 }
 
 export interface OpenBrowser {
@@ -30,35 +33,88 @@ export interface OpenBrowser {
   close(): Promise<void>;
 }
 
-/** Opens Chromium; without `defaults` it opens without the extension. Throws a sentence when there is no Chromium. */
-export async function openBrowser(options: { defaults?: ExtensionDefaults; headless: boolean; flags?: readonly string[] }): Promise<OpenBrowser> {
-  const executablePath = findChromium();
-  if (!executablePath) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
+export interface OpenOptions {
+  /** Default chromium. */
+  name?: BrowserName;
+  /** Without them it opens without the extension. */
+  defaults?: ExtensionDefaults;
+  headless: boolean;
+  /** Further flags, for Chromium only. */
+  flags?: readonly string[];
+  /** Folder of extension/dist; default the browser's name. */
+  build?: string;
+  /** Changes the copied package before it is loaded. */
+  prepare?: (extensionDir: string) => Promise<void>;
+}
+
+/** Opens a browser. Throws a sentence when it is not on this machine. */
+export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
+  const name = options.name ?? "chromium";
+  const executablePath = name === "firefox" ? findFirefox() : findChromium();
+  const spoken = name === "firefox" ? "Firefox" : "Chromium";
+  if (!executablePath) throw new Error(`no ${spoken} found: install it, or name its path in the variable ${name.toUpperCase()}`);
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));
   const extensionDir = path.join(folder, "extension");
   if (options.defaults) {
-    await cp(builtExtensionDir, extensionDir, { recursive: true });
+    await cp(builtExtensionDir(options.build ?? name), extensionDir, { recursive: true });
     await writeExtensionDefaults(extensionDir, options.defaults);
+    await options.prepare?.(extensionDir);
   }
-  const browser = await puppeteer.launch({
-    executablePath,
-    headless: options.headless,
-    pipe: true,
-    ignoreDefaultArgs: ["--enable-automation"],
-    handleSIGINT: false,
-    handleSIGTERM: false,
-    handleSIGHUP: false,
-    userDataDir: path.join(folder, "profile"),
-    ...(options.defaults ? { enableExtensions: [extensionDir] } : {}),
-    ...(options.headless ? {} : { defaultViewport: null }),
-    args: [...browserFlags(), ...(options.flags ?? [])],
-  });
+  const loaded = options.defaults ? extensionDir : undefined;
+  const browser = await (name === "firefox" ? launchFirefox : launchChromium)(executablePath, path.join(folder, "profile"), loaded, options);
   const close = async (): Promise<void> => {
     await browser.close().catch(() => undefined);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => undefined);
   };
   return { browser, close };
 }
+
+const COMMON = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false } as const;
+
+function launchChromium(executablePath: string, userDataDir: string, extensionDir: string | undefined, options: OpenOptions): Promise<Browser> {
+  return puppeteer.launch({
+    ...COMMON,
+    executablePath,
+    userDataDir,
+    headless: options.headless,
+    pipe: true,
+    ignoreDefaultArgs: ["--enable-automation"],
+    ...(extensionDir ? { enableExtensions: [extensionDir] } : {}),
+    ...(options.headless ? {} : { defaultViewport: null }),
+    args: [...browserFlags(), ...(options.flags ?? [])],
+  });
+}
+
+async function launchFirefox(executablePath: string, userDataDir: string, extensionDir: string | undefined, options: OpenOptions): Promise<Browser> {
+  await mkdir(userDataDir);
+  const browser = await puppeteer.launch({
+    ...COMMON,
+    browser: "firefox",
+    executablePath,
+    userDataDir,
+    headless: options.headless,
+    extraPrefsFirefox: FIREFOX_PREFS,
+  });
+  if (extensionDir) await browser.installExtension(extensionDir);
+  return browser;
+}
+
+/** The add-on's id in the manifest, and the address that the tests give it. */
+const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
+const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
+
+/**
+ * Proxies on loopback need the last three: Firefox pairs no other address of its own with 127.0.0.1, and a proxy can't
+ * look up the mDNS names that it gives instead of addresses. Proxies elsewhere need none of them.
+ */
+const FIREFOX_PREFS = {
+  "extensions.webextensions.uuids": JSON.stringify({ [FIREFOX_ADD_ON]: FIREFOX_UUID }),
+  "media.autoplay.default": 0,
+  "media.autoplay.blocking_policy": 0,
+  "media.peerconnection.ice.loopback": true,
+  "media.peerconnection.ice.default_address_only": false,
+  "media.peerconnection.ice.obfuscate_host_addresses": false,
+};
 
 function browserFlags(): string[] {
   const flags = [

@@ -1,4 +1,4 @@
-/** Where Chromium is on this machine. Finds, never installs (infra/setup.mjs does). Imports nothing but node. */
+/** Where the browsers are on this machine. Finds, never installs (infra/setup.mjs does). Imports nothing but node. */
 import { accessSync, constants } from "node:fs";
 import path from "node:path";
 
@@ -14,9 +14,21 @@ const NAMES_ON_PATH = ["chromium", "chromium-browser", "google-chrome-stable", "
 /** Path of the browser to use: the variable CHROMIUM first, then the usual places; undefined when there is none. */
 export function findChromium(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   if (env["CHROMIUM"]) return isExecutable(env["CHROMIUM"]) ? env["CHROMIUM"] : undefined;
+  return [...FIXED_PLACES, ...onPath(NAMES_ON_PATH, env)].find(isExecutable);
+}
+
+const FIREFOX_PLACES = ["/usr/bin/firefox-esr", "/usr/lib/firefox-esr/firefox-esr", "/Applications/Firefox.app/Contents/MacOS/firefox"];
+const FIREFOX_NAMES = ["firefox-esr", "firefox"];
+
+/** The same for Firefox, with the variable FIREFOX. */
+export function findFirefox(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
+  if (env["FIREFOX"]) return isExecutable(env["FIREFOX"]) ? env["FIREFOX"] : undefined;
+  return [...FIREFOX_PLACES, ...onPath(FIREFOX_NAMES, env)].find(isExecutable);
+}
+
+function onPath(names: readonly string[], env: Readonly<Record<string, string | undefined>>): string[] {
   const folders = (env["PATH"] ?? "").split(path.delimiter).filter(Boolean);
-  const onPath = NAMES_ON_PATH.flatMap((name) => folders.map((folder) => path.join(folder, name)));
-  return [...FIXED_PLACES, ...onPath].find(isExecutable);
+  return names.flatMap((name) => folders.map((folder) => path.join(folder, name)));
 }
 
 function isExecutable(file: string): boolean {

@@ -1,7 +1,7 @@
 /** Door of the lab: a local fleet, the sample origin, a browser with the extension, and the questions to ask afterwards. */
 export { openBrowser, samplePageState } from "./browser";
-export type { ExtensionDefaults, OpenBrowser, SamplePageState } from "./browser";
-export { findChromium } from "./chromium";
+export type { BrowserName, ExtensionDefaults, OpenBrowser, SamplePageState } from "./browser";
+export { findChromium, findFirefox } from "./chromium";
 export { repoRoot, startFleet } from "./fleet";
 export type { Fleet, FleetOptions } from "./fleet";
 export { LinksError } from "./links/core";

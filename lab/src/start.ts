@@ -45,8 +45,9 @@ export async function start(options: StartOptions): Promise<number> {
       const passed = await runOnce({ fleet, connections: defaults.connections, print, interrupted: interrupt.first });
       return interrupt.seen ? INTERRUPTED : passed ? 0 : 1;
     }
-    await writeExtensionDefaults(builtExtensionDir, defaults);
-    print(`\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ${builtExtensionDir}`);
+    await writeExtensionDefaults(builtExtensionDir("chromium"), defaults);
+    print(`\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ${builtExtensionDir("chromium")}`);
+    print(`extension: this copy sends a record of each download to ${fleet.origo.url}, for its dashboard; a store's package sends none unless asked`);
     const window = options.browser ? await openBrowser({ headless: false, defaults }) : undefined;
     if (window) await (await window.browser.pages())[0]?.goto(`${fleet.sample.url}/hls.html`);
     print("running; Ctrl-C stops everything");

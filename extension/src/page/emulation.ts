@@ -74,11 +74,11 @@ export class Emulation {
   }
 
   assertUnsent(what: string): void {
-    if (this.#sent || this.#state !== OPENED) throw invalidState(what, "The object's state must be OPENED.");
+    if (this.#sent || this.#state !== OPENED) throw invalidState(what, "be OPENED.");
   }
 
   assertNotLoading(what: string): void {
-    if (this.#state >= LOADING) throw invalidState(what, "The object's state must not be LOADING or DONE.");
+    if (this.#state >= LOADING) throw invalidState(what, "not be LOADING or DONE.");
   }
 
   send(): void {
@@ -279,5 +279,5 @@ function headOf(response: Response): ExchangeHead {
 }
 
 function invalidState(what: string, why: string): DOMException {
-  return new DOMException(`Failed to execute '${what}' on 'XMLHttpRequest': ${why}`, "InvalidStateError");
+  return new DOMException(`Failed to execute '${what}' on 'XMLHttpRequest': The object's state must ${why}`, "InvalidStateError");
 }

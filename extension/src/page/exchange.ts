@@ -23,12 +23,12 @@ export interface ExchangeHead {
 }
 
 export interface ExchangeEvents {
-  native(reason: string): void;
+  native(): void;
   head(head: ExchangeHead): void;
   bytes(bytes: Uint8Array<ArrayBuffer>): void;
   end(): void;
   /** Like a network error: the body can't be finished. */
-  error(reason: string): void;
+  error(): void;
 }
 
 export interface ExchangeRequest {
@@ -58,7 +58,7 @@ export class Exchange {
     this.#lastProgressMs = link.env.nowMs();
     this.#call = link.call(request.url, request.range, {
       message: (message) => this.#handle(message),
-      lost: () => this.#failOver("the transport is gone"),
+      lost: () => this.#failOver(),
       tick: (nowMs) => this.#handleTick(nowMs),
     });
   }
@@ -86,17 +86,17 @@ export class Exchange {
     switch (message.type) {
       case "native":
         this.#call = null;
-        return this.#failOver(message.reason);
+        return this.#failOver();
       case "head":
         return this.#deliverHead(message);
       case "data":
         return this.#deliver(new Uint8Array(message.buffer));
       case "end":
         this.#call = null;
-        return this.#isWhole() ? this.#finish() : this.#failOver("the body ended early");
+        return this.#isWhole() ? this.#finish() : this.#failOver();
       case "failed":
         this.#call = null;
-        return this.#failOver(message.reason);
+        return this.#failOver();
       default:
     }
   }
@@ -104,7 +104,7 @@ export class Exchange {
   #handleTick(nowMs: number): void {
     const silentMs = nowMs - this.#lastProgressMs;
     const isWaiting = this.#head === null || this.#delivered === this.#credited;
-    if (isWaiting && silentMs > (this.#head === null ? FIRST_BYTE_MS : STALL_MS)) this.#failOver("no bytes came");
+    if (isWaiting && silentMs > (this.#head === null ? FIRST_BYTE_MS : STALL_MS)) this.#failOver();
   }
 
   #deliverHead(head: ExchangeHead): void {
@@ -126,34 +126,37 @@ export class Exchange {
     this.#events.end();
   }
 
-  #failOver(reason: string): void {
+  #failOver(): void {
     if (this.#over) return;
     this.#call?.abort();
     this.#call = null;
     if (this.#head === null) {
       this.#over = true;
-      return this.#events.native(reason);
+      return this.#events.native();
     }
     if (this.#isWhole() && this.#head.totalBytes !== null) return this.#finish();
-    this.#finishNatively(this.#head).catch((error: unknown) => {
-      if (this.#over) return;
-      this.#over = true;
-      this.#events.error(`${reason}; ${error instanceof Error ? error.message : String(error)}`);
-    });
+    this.#finishNatively(this.#head)
+      .catch(() => false)
+      .then((isWhole) => {
+        if (this.#over) return;
+        if (isWhole) return this.#finish();
+        this.#over = true;
+        this.#events.error();
+      });
   }
 
-  async #finishNatively(head: ExchangeHead): Promise<void> {
+  /** Fetches the rest; false when it can't be asked for, has changed, or ended early. */
+  async #finishNatively(head: ExchangeHead): Promise<boolean> {
     this.#resume = new AbortController();
     const offset = this.#delivered;
     const range = restOf(this.#request.range, head, offset);
-    if (range === undefined) throw new TypeError(`the rest of a ${head.status} answer can't be asked for`);
+    if (range === undefined) return false;
     const response = await this.#fetch(this.#request.url, { headers: { Range: range }, signal: this.#resume.signal });
     const skip = bytesToSkip(response, head, offset, this.#request.range);
-    if (skip === undefined || response.body === null) throw new TypeError("the origin's answer has changed");
+    if (skip === undefined || response.body === null) return false;
     await this.#pump(response.body, skip);
     this.#link.noteDirect(this.#delivered - offset);
-    if (!this.#isWhole()) throw new TypeError("the origin's answer ended early");
-    this.#finish();
+    return this.#isWhole();
   }
 
   async #pump(body: ReadableStream<Uint8Array<ArrayBuffer>>, skip: number): Promise<void> {

@@ -144,7 +144,7 @@ const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as 
  */
 function dress(response: Response, head: ExchangeHead, failure: () => { reason: unknown } | null): Response {
   const own = (name: string, value: unknown): void => {
-    Object.defineProperty(response, name, { value, configurable: true, enumerable: false, writable: false });
+    Object.defineProperty(response, name, { value, configurable: true });
   };
   own("url", head.url);
   own("type", head.responseType);

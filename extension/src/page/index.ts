@@ -2,7 +2,7 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
-import { CONNECTED_EVENT, FRAME_MESSAGE, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shared/names";
+import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shared/names";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
@@ -19,10 +19,8 @@ const link = new Link({
 });
 
 window.addEventListener("message", (event) => {
-  if (!EXTENSION_ORIGIN.test(event.origin)) return;
-  if (event.data === FRAME_MESSAGE) link.signOfLife();
-  else if (event.data === PORT_MESSAGE && event.ports[0] !== undefined) link.attach(event.ports[0]);
-  else return;
+  if (!EXTENSION_ORIGIN.test(event.origin) || event.data !== PORT_MESSAGE || event.ports[0] === undefined) return;
+  link.attach(event.ports[0]);
   event.stopImmediatePropagation();
 }, true);
 

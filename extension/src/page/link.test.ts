@@ -1,5 +1,5 @@
 import type { ToPage, ToTransport } from "../shared/messages";
-import { Link, PORT_READY_MS, SIGN_OF_LIFE_MS, type LinkListener, type PortLike } from "./link";
+import { Link, PORT_READY_MS, type LinkListener, type PortLike } from "./link";
 
 /** A clock whose timers run when it is moved on. */
 class Clock {
@@ -72,31 +72,34 @@ function listener(): LinkListener & { heard: string[] } {
   return { heard, message: ({ type }) => heard.push(type), lost: () => heard.push("lost"), tick: () => undefined };
 }
 
-describe("link: the way is decided once", () => {
+describe("link: the port is waited for once", () => {
   test("a port that says hello makes it ready", async () => {
     const { link, calls } = await makeReady();
     expect([link.state, calls.summon, calls.connected]).toEqual(["ready", 1, 1]);
     expect(await link.ready()).toBe(true);
   });
 
-  test("without a sign of life the page stays native", async () => {
+  test("without a port in time requests are native, until one comes", async () => {
     const { link, clock, calls } = make();
     const ready = link.ready();
-    clock.advance(SIGN_OF_LIFE_MS);
+    clock.advance(PORT_READY_MS);
     expect(await ready).toBe(false);
-    link.attach(new Port());
-    expect([link.state, await link.ready(), calls.summon]).toEqual(["native", false, 1]);
+    expect([link.state, link.isNative, await link.ready(), calls.summon]).toEqual(["late", true, false, 1]);
+    const port = new Port();
+    link.attach(port);
+    expect(await link.ready()).toBe(false);
+    port.receive({ type: "hello" });
+    expect([link.state, await link.ready()]).toEqual(["ready", true]);
   });
 
-  test("a frame that shows a sign of life gets more time, but not for ever", async () => {
+  test("turned off while it waits, a late port is closed", () => {
     const { link, clock } = make();
-    const ready = link.ready();
-    clock.advance(SIGN_OF_LIFE_MS - 1);
-    link.signOfLife();
-    clock.advance(PORT_READY_MS - 1);
-    expect(link.state).toBe("connecting");
-    clock.advance(1);
-    expect(await ready).toBe(false);
+    void link.ready();
+    clock.advance(PORT_READY_MS);
+    link.switch(false);
+    const port = new Port();
+    link.attach(port);
+    expect([link.state, port.closed]).toEqual(["off", true]);
   });
 
   test("warming up sets no deadline, the first need does", () => {
@@ -105,8 +108,8 @@ describe("link: the way is decided once", () => {
     clock.advance(10_000);
     expect(link.state).toBe("connecting");
     void link.ready();
-    clock.advance(SIGN_OF_LIFE_MS);
-    expect(link.state).toBe("native");
+    clock.advance(PORT_READY_MS);
+    expect(link.state).toBe("late");
   });
 
   test("a second port is closed at once", async () => {

@@ -1,23 +1,23 @@
 /**
- * Link: the page's way to the transport. It decides once per page whether there is one, carries exchanges over the
+ * Link: the page's way to the transport. It waits once per page for one, carries exchanges over the
  * port, and notices when the transport is gone (a closed offscreen document says nothing).
  * Clock, timers and the call for a port are handed in, so it runs in a test. No timer runs while nothing is asked for.
  */
 import type { ByteRange, ToPage, ToTransport } from "../shared/messages";
 
 /**
- * From the first need to the first sign of the extension's frame, and from it to a working port: 0.1-0.35 s together on
- * an idle machine. It is waited for once per page, and a manifest that came before has started it already.
+ * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a manifest that came
+ * before has started it already. A port that comes later serves the requests after it.
  */
-export const SIGN_OF_LIFE_MS = 1000;
-export const PORT_READY_MS = 2000;
+export const PORT_READY_MS = 1500;
 const TICK_MS = 500;
 /** Pings unanswered before the transport is taken for gone. */
 const MISSED_PINGS_MAX = 4;
 /** Lost transports after which the page stays native. */
 const LOSSES_MAX = 3;
 
-export type LinkState = "idle" | "connecting" | "ready" | "native" | "off";
+/** `late`: requests are native until the port comes. */
+export type LinkState = "idle" | "connecting" | "late" | "ready" | "native" | "off";
 
 /** What an exchange hears. `lost`: the transport is gone; nothing more comes. */
 export interface LinkListener {
@@ -69,7 +69,11 @@ export class Link {
 
   /** True when requests have to stay native, decided already. */
   get isNative(): boolean {
-    return this.#state === "native" || this.#state === "off";
+    return this.#state === "late" || this.#state === "native" || this.#state === "off";
+  }
+
+  get #isAwaited(): boolean {
+    return this.#state === "connecting" || this.#state === "late";
   }
 
   /** Media is about to be asked for: have a port made. */
@@ -85,21 +89,13 @@ export class Link {
     if (this.isNative) return Promise.resolve(false);
     this.warm();
     if (this.isNative) return Promise.resolve(false);
-    this.#deadline ??= this.env.setTimeout(() => this.#decide("native"), SIGN_OF_LIFE_MS);
+    this.#deadline ??= this.env.setTimeout(() => this.#decide("late"), PORT_READY_MS);
     return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  /** The extension's frame has loaded; the port takes its time but comes. */
-  signOfLife(): void {
-    if (this.#state !== "connecting" || this.#deadline === undefined) return;
-    this.env.clearTimeout(this.#deadline);
-    this.#deadline = this.env.setTimeout(() => this.#decide("native"), PORT_READY_MS);
   }
 
   /** A port from the extension's frame. It counts once the transport says hello on it. */
   attach(port: PortLike): void {
-    if (this.#state !== "connecting" || this.#port !== null) return port.close();
-    this.signOfLife();
+    if (!this.#isAwaited || this.#port !== null) return port.close();
     this.#port = port;
     port.onmessage = (event: MessageEvent) => this.#handle(event.data as ToPage);
   }
@@ -131,19 +127,19 @@ export class Link {
     if (this.#state === "ready") this.#post({ type: "direct", bytes });
   }
 
-  #decide(state: "ready" | "native" | "off"): void {
+  #decide(state: "ready" | "late" | "off"): void {
     this.#state = state;
     this.env.clearTimeout(this.#deadline);
     this.#deadline = undefined;
     if (state === "ready") this.env.connected();
-    else this.#drop();
+    else if (state === "off") this.#drop();
     for (const resolve of this.#waiting.splice(0)) resolve(state === "ready");
   }
 
   #handle(message: ToPage): void {
     this.#missedPings = 0;
     if (message.type === "hello") {
-      if (this.#state === "connecting") this.#decide("ready");
+      if (this.#isAwaited) this.#decide("ready");
       return;
     }
     if (message.type === "pong") return;

@@ -1,11 +1,22 @@
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
 import type { LiveFigures } from "../shared/runtime";
 import { BUILT_IN } from "../shared/settings";
+import { History } from "./chart";
+import { Merge } from "./merge";
 import { Rates } from "./rates";
-import { bytesText, rateText, statusSentence, troubleSentence } from "./words";
+import { bytesText, rateText, statusSentence, troubleSentence } from "../shared/words";
+
+type Messages = Record<string, { message: string }>;
+const folder = path.join(__dirname, "../../static");
+const messages = (language: string): Messages => JSON.parse(readFileSync(path.join(folder, "_locales", language, "messages.json"), "utf8")) as Messages;
+const english = messages("en");
+const say = (key: string, ...substitutions: string[]): string =>
+  (english[key]?.message ?? `no text ${key}`).replace(/\$(\d)/g, (_, index: string) => substitutions[Number(index) - 1] ?? "");
 
 function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {}): LiveFigures {
   const proxies = bytes.map((count, index) => ({ id: `p${index}`, name: `p${index}`, state: "open", bytes: count, packets: 0, innovative: 0, duplicate: 0, rttMs: null }));
-  return { atMs, origoUrl: BUILT_IN.origoUrl, mode: "coded-mutp", proxies, downloads: 0, active: 0, deliveredBytes: 0, fallbacks: 0, directBytes: 0, trouble: null, ...more };
+  return { transportId: "t", atMs, origoUrl: BUILT_IN.origoUrl, mode: "coded-mutp", proxies, downloads: 0, active: 0, deliveredBytes: 0, fallbacks: 0, directBytes: 0, trouble: null, ...more };
 }
 
 describe("popup: rates of cumulative figures", () => {
@@ -45,16 +56,60 @@ describe("popup: words", () => {
 
   test("a dead Origo is named", () => {
     const trouble = { kind: "noProxies", detail: "Origo at http://127.0.0.1:7600 cannot be reached: Failed to fetch", atMs: 0 };
-    expect(troubleSentence(BUILT_IN, trouble)).toBe("No proxies: Origo at http://127.0.0.1:7600 does not answer. Video plays directly.");
-    expect(troubleSentence({ ...BUILT_IN, enabled: false }, trouble)).toBeNull();
-    expect(troubleSentence({ ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
+    expect(troubleSentence(say, BUILT_IN, trouble)).toBe("No proxies: Origo at http://127.0.0.1:7600 does not answer. Video plays directly.");
+    expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
+    expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
   });
 
   test("the line under the name says what is going on", () => {
-    expect(statusSentence({ ...BUILT_IN, enabled: false }, null, 0)).toMatch(/^Off/);
-    expect(statusSentence(BUILT_IN, null, 0)).toMatch(/^Ready/);
-    expect(statusSentence(BUILT_IN, figures(0, [1], { active: 1 }), 0)).toBe("Bringing video through 1 proxy.");
-    expect(statusSentence(BUILT_IN, figures(0, [1, 1]), 2)).toBe("Bringing video through 2 proxies.");
-    expect(statusSentence(BUILT_IN, figures(0, [1, 1]), 0)).toBe("Ready, connected to 2 proxies.");
+    expect(statusSentence(say, { ...BUILT_IN, enabled: false }, null, 0)).toMatch(/^Off/);
+    expect(statusSentence(say, BUILT_IN, null, 0)).toMatch(/^Ready/);
+    expect(statusSentence(say, BUILT_IN, figures(0, [1], { active: 1 }), 0)).toBe("Bringing video; proxies: 1.");
+    expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 2)).toBe("Bringing video; proxies: 2.");
+    expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 0)).toBe("Ready; proxies connected: 2.");
+  });
+});
+
+describe("popup: several transports", () => {
+  test("figures of two pages add up, and one that fell silent is gone", () => {
+    const merge = new Merge();
+    merge.add(figures(0, [100, 50], { deliveredBytes: 90, active: 1 }));
+    const both = merge.add(figures(500, [10, 5], { transportId: "other", deliveredBytes: 9 }));
+    expect(both.proxies.map(({ bytes }) => bytes)).toEqual([110, 55]);
+    expect([both.deliveredBytes, both.active]).toEqual([99, 1]);
+    expect(merge.add(figures(3000, [20, 5], { transportId: "other", deliveredBytes: 10 })).deliveredBytes).toBe(10);
+  });
+});
+
+describe("popup: chart", () => {
+  const reading = (rate: number): Parameters<History["add"]>[0] =>
+    figures(0, [1, 1]).proxies.map((proxy, index) => ({ ...proxy, share: 0.5, bytesPerSec: rate * (index + 1) }));
+
+  test("nothing is drawn while nothing moves", () => {
+    const history = new History();
+    for (let count = 0; count < 3; count++) history.add(reading(0));
+    expect(history.paths(["p0", "p1"])).toEqual([]);
+  });
+
+  test("the proxies are stacked up to the full height at the highest rate", () => {
+    const history = new History();
+    for (const rate of [1, 2]) history.add(reading(rate));
+    const [lower, upper] = history.paths(["p0", "p1"]);
+    expect(lower).toContain("L300.0 32.0L");
+    expect(upper).toContain("L300.0 0.0L");
+  });
+});
+
+describe("texts", () => {
+  test("each language has the same texts with the same substitutions", () => {
+    const holes = (texts: Messages): [string, string[]][] => Object.entries(texts).map(([key, { message }]): [string, string[]] => [key, (message.match(/\$\d/g) ?? []).sort()]).sort();
+    for (const language of readdirSync(path.join(folder, "_locales"))) expect(holes(messages(language))).toEqual(holes(english));
+  });
+
+  test("each text that a page names is there", () => {
+    const pages = readdirSync(folder).filter((name) => name.endsWith(".html")).map((name) => readFileSync(path.join(folder, name), "utf8"));
+    const named = pages.flatMap((page) => [...page.matchAll(/data-say(?:-label|-title)?="([^"]+)"/g)].map(([, key]) => key ?? ""));
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((key) => english[key] === undefined)).toEqual([]);
   });
 });

@@ -10,8 +10,6 @@ export const SWITCH_EVENT = "tributary-switch";
 
 /** The frame's message to the page that carries the port. */
 export const PORT_MESSAGE = "tributary-port";
-/** The frame's first message: it has loaded, the port follows. */
-export const FRAME_MESSAGE = "tributary-frame";
 
 export const FRAME_PATH = "frame.html";
 export const TRANSPORT_PATH = "transport.html";

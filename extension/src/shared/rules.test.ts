@@ -35,3 +35,17 @@ describe("rules: which headers can be carried", () => {
     expect(carriedHeaders([["Range", "bytes=1-"]])).toBeUndefined();
   });
 });
+
+describe("rules: sites", () => {
+  const base = "https://tube.example/static";
+  test.each([
+    [`${base}/web-videos/1f2e-720.mp4`, true],
+    [`${base}/streaming-playlists/hls/1f2e/1f2e-720-fragmented.mp4`, true],
+    [`${base}/streaming-playlists/hls/1f2e/master.m3u8`, false],
+    [`${base}/web-videos/private/1f2e-720.mp4?videoFileToken=x`, false],
+    [`${base}/streaming-playlists/hls/private/1f2e/1f2e-720-fragmented.mp4`, false],
+    ["https://rr1---sn.googlevideo.com/videoplayback?ip=192.0.2.1", false],
+    ["https://rr1---sn.googlevideo.com/x.mp4", false],
+    ["https://cdn.example/private/seg.ts", true],
+  ])("%s is carried: %s", (url, isCarried) => expect(mediaUrl(url) !== null).toBe(isCarried));
+});

@@ -5,21 +5,32 @@
  */
 import type { ByteRange } from "./messages";
 
-/** Extensions of media segments and files. Manifests, keys and subtitles are not in it and stay direct. */
-const MEDIA_EXTENSIONS = [
-  "m4s", "m4f", "mp4", "m4v", "m4a", "mp4a", "mp4v", "cmfv", "cmfa", "cmfm", "ts", "m2ts", "mts", "aac", "ac3", "ec3", "mp3",
-  "webm", "weba", "mkv", "ogv", "oga", "ogg", "opus", "flac", "mov", "dash",
+/** Host (null: any), path, and whether the proxies may carry it or it stays direct. */
+type SiteRule = readonly [host: RegExp | null, path: RegExp, isCarried: boolean];
+
+/**
+ * The first rule that fits counts; what none fits stays direct, as do manifests, keys and subtitles. A chunk's key is its
+ * address without the fragment, and its range.
+ */
+const SITE_RULES: readonly SiteRule[] = [
+  // YouTube: bound by a signature to the viewer's address, a proxy would be refused.
+  [/\.googlevideo\.com$/, /^/, false],
+  // PeerTube: videos for signed-in viewers, whose addresses can carry a token; then those for everybody.
+  [null, /^\/static\/[\w/-]+\/private\//, false],
+  [null, /^\/static\/(?:web-videos|streaming-playlists)\/.+\.mp4$/, true],
+  // Any site: media segments and files.
+  [null, /\.(?:m4[sfva]|mp4[av]?|cmf[vam]|m?ts|m2ts|aac|[ae]c3|mp3|web[ma]|mkv|og[vag]|opus|flac|mov|dash)$/i, true],
 ];
-const MEDIA_PATH = new RegExp(`\\.(?:${MEDIA_EXTENSIONS.join("|")})$`, "i");
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 /** A URL longer than this stays direct; same figure as the protocol's limit. */
 export const URL_LENGTH_MAX = 8192;
 const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
 
-/** The parsed URL when it is http(s), without credentials, and its path ends in a media extension; otherwise null. */
+/** The parsed URL when it is http(s), without credentials, and the table lets the proxies carry it; otherwise null. */
 export function mediaUrl(url: string, base?: string): URL | null {
   const parsed = parseHttpUrl(url, base);
-  return parsed !== null && MEDIA_PATH.test(parsed.pathname) ? parsed : null;
+  const rule = parsed && SITE_RULES.find(([host, path]) => (host?.test(parsed.hostname) ?? true) && path.test(parsed.pathname));
+  return rule?.[2] === true ? parsed : null;
 }
 
 /** True for a manifest: it stays direct, but media is about to be asked for. */

@@ -30,6 +30,8 @@ export function isCarrying(state: string): boolean {
 
 /** Cumulative since the transport started; the popup makes rates of two of them. */
 export interface LiveFigures {
+  /** One in Chromium, one for each page with media in Firefox. */
+  transportId: string;
   atMs: number;
   origoUrl: string;
   mode: string;

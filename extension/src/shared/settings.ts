@@ -1,11 +1,13 @@
 /**
  * Settings: what the viewer can set, its defaults, and the parser for what storage and the packaged defaults.json hold.
- * Pure: reading and writing chrome.storage is the background's and the popup's business.
+ * Pure: reading and writing chrome.storage is the business of the background, the popup and the options page.
  */
 
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 export const CONNECTIONS_MAX = 16;
+export const COMMENT_CHARS_MAX = 1000;
+const OFF_SITES_MAX = 1000;
 export const TRANSPORTS = ["auto", "webtransport", "webrtc"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
@@ -18,6 +20,10 @@ export interface Settings {
   origoUrl: string;
   /** Send a record of each download (no query string, no address) to Origo. */
   sendRecords: boolean;
+  /** Sites (hosts) that the viewer turned off. */
+  offSites: string[];
+  /** Goes with each record, for a study's participants. */
+  comment: string;
   /** What carries the packets; for experiments, in the packaged defaults alone. */
   transport: Transport;
 }
@@ -27,7 +33,9 @@ export const BUILT_IN: Readonly<Settings> = {
   mode: "coded",
   connections: 4,
   origoUrl: "http://127.0.0.1:7600",
-  sendRecords: true,
+  sendRecords: false,
+  offSites: [],
+  comment: "",
   transport: "auto",
 };
 export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
@@ -35,19 +43,25 @@ export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
 /** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
 export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
   const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
-  const { enabled, mode, connections, origoUrl, sendRecords, transport } = values;
+  const { enabled, mode, connections, origoUrl, sendRecords, offSites, comment, transport } = values;
   return {
     enabled: typeof enabled === "boolean" ? enabled : defaults.enabled,
     mode: MODES.find((known) => known === mode) ?? defaults.mode,
     connections: parseConnections(connections) ?? defaults.connections,
     origoUrl: parseOrigoUrl(origoUrl) ?? defaults.origoUrl,
     sendRecords: typeof sendRecords === "boolean" ? sendRecords : defaults.sendRecords,
+    offSites: parseSites(offSites) ?? [...defaults.offSites],
+    comment: typeof comment === "string" && comment.length <= COMMENT_CHARS_MAX ? comment : defaults.comment,
     transport: TRANSPORTS.find((known) => known === transport) ?? defaults.transport,
   };
 }
 
 function parseConnections(value: unknown): number | undefined {
   return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= CONNECTIONS_MAX ? value : undefined;
+}
+
+function parseSites(value: unknown): string[] | undefined {
+  return Array.isArray(value) && value.length <= OFF_SITES_MAX && value.every((site) => typeof site === "string") ? (value as string[]) : undefined;
 }
 
 /** An http(s) URL without credentials, query or fragment; slashes at its end are cut. `undefined` when it is anything else. */

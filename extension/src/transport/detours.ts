@@ -36,7 +36,7 @@ export class Detours {
 
   isDirect(host: string, nowMs: number): boolean {
     const isResting = (this.#hosts.get(host)?.restUntilMs ?? 0) > nowMs;
-    if (isResting) this.fallbacks += 1;
+    if (isResting) this.noteFallback("resting", `${host}, ${FAILURES_MAX} times`);
     return isResting;
   }
 

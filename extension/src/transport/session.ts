@@ -21,8 +21,15 @@ export interface CarriedDownload {
   abort(reason?: unknown): void;
 }
 
+export interface CarriedOptions {
+  mode: Settings["mode"];
+  connections: number;
+  range?: ByteRange;
+  allowFallback: false;
+}
+
 export interface Carrier {
-  get(url: string, options: { mode: Settings["mode"]; connections: number; range?: ByteRange; allowFallback: false }): CarriedDownload;
+  get(url: string, options: CarriedOptions): CarriedDownload;
 }
 
 export interface SessionPort {

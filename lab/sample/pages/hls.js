@@ -1,8 +1,21 @@
-/** hls.js page: a fragment loader that hands every fragment, init segments included, to the segment list. */
-/* global window, performance, Hls, recordSegment, recordError, sampleVideo */
+/**
+ * hls.js page: a fragment loader that hands every fragment, init segments included, to the segment list.
+ * `?loader=fetch` loads by fetch, `?worker=off` demuxes in the page, `?source=` names another playlist.
+ */
+/* global window, performance, URLSearchParams, Hls, recordSegment, recordError, sampleVideo */
 "use strict";
 
-class RecordingLoader extends Hls.DefaultConfig.loader {
+const query = new URLSearchParams(window.location.search);
+
+/** hls.js does not export its fetch loader, but puts it into the configuration of its progressive mode. */
+function fetchLoader() {
+  const probe = new Hls({ progressive: true });
+  const { loader } = probe.config;
+  probe.destroy();
+  return loader;
+}
+
+class RecordingLoader extends (query.get("loader") === "fetch" ? fetchLoader() : Hls.DefaultConfig.loader) {
   load(context, config, callbacks) {
     const startedMs = performance.now();
     const range = context.rangeEnd ? { start: context.rangeStart ?? 0, end: context.rangeEnd - 1 } : undefined;
@@ -14,12 +27,12 @@ class RecordingLoader extends Hls.DefaultConfig.loader {
   }
 }
 
-const hls = new Hls({ fLoader: RecordingLoader, maxBufferLength: 10, maxMaxBufferLength: 10 });
+const hls = new Hls({ fLoader: RecordingLoader, enableWorker: query.get("worker") !== "off", maxBufferLength: 10, maxMaxBufferLength: 10 });
 window.samplePlayer = hls;
 // Not faults: a wait for data, a segment appended again in a better quality, a load given up for a lower quality.
 const ORDINARY = [Hls.ErrorDetails.BUFFER_STALLED_ERROR, Hls.ErrorDetails.BUFFER_APPEND_NO_PROGRESS, Hls.ErrorDetails.INTERNAL_ABORTED];
 hls.on(Hls.Events.ERROR, (_event, data) => {
   if (data.fatal || !ORDINARY.includes(data.details)) recordError(`hls.js: ${data.details}${data.fatal ? " (fatal)" : ""}`);
 });
-hls.loadSource("/media/cmaf/master.m3u8");
+hls.loadSource(query.get("source") ?? "/media/cmaf/master.m3u8");
 hls.attachMedia(sampleVideo);

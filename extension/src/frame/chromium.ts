@@ -3,12 +3,11 @@
  * and sends the other through the service worker to the transport, together with the page's origin, which it knows
  * from the browser and not from the page.
  */
-import { FRAME_MESSAGE, PORT_MESSAGE } from "../shared/names";
+import { PORT_MESSAGE } from "../shared/names";
 
 const origin = location.ancestorOrigins[0];
 
 if (origin !== undefined && origin !== "null" && window.parent !== window) {
-  window.parent.postMessage(FRAME_MESSAGE, origin);
   void handOver(origin);
 }
 

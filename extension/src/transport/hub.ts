@@ -1,6 +1,6 @@
 /**
- * Transport (offscreen document): one ProxyClient for all pages. It takes pages' ports from the service worker, makes
- * a session of each, and tells the popup what is under way.
+ * Hub: one ProxyClient for all pages that this context serves: all of them in Chromium's offscreen document, the one
+ * around it in Firefox's frame. It makes a session of each page's port and tells the popup what is under way.
  */
 import { createBrowserClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
@@ -8,7 +8,7 @@ import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { PortSession, type SessionHost } from "./session";
+import { PortSession, type CarriedOptions, type SessionHost } from "./session";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
@@ -17,6 +17,7 @@ const BADGE_LINGER_MS = 8000;
 
 type Client = ReturnType<typeof createBrowserClient>;
 
+const transportId = crypto.randomUUID();
 const sessions = new Set<PortSession>();
 const detours = new Detours(() => Date.now());
 let settings: Settings = BUILT_IN;
@@ -27,7 +28,7 @@ let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
 const host: SessionHost = {
   settings: () => settings,
-  carrier: () => (client ??= makeClient()),
+  carrier: () => ({ get: (url, options) => (client ??= makeClient()).get(url, withComment(options)) }),
   detours,
   activeCount,
   changed: showActivity,
@@ -46,6 +47,11 @@ function makeClient(): Client {
   });
 }
 
+/** What a study's participant has written goes with each record. */
+function withComment(options: CarriedOptions): CarriedOptions & { comment?: string } {
+  return settings.sendRecords && settings.comment !== "" ? { ...options, comment: settings.comment } : options;
+}
+
 function activeCount(): number {
   return [...sessions].reduce((sum, session) => sum + session.activeCount, 0);
 }
@@ -61,13 +67,10 @@ async function askBackground(): Promise<SettingsAnswer> {
   return chrome.runtime.sendMessage(question);
 }
 
-navigator.serviceWorker.addEventListener("message", (event) => {
-  const { type, pageOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown };
-  const port = event.ports[0];
-  if (type !== "port" || typeof pageOrigin !== "string" || port === undefined) return;
+/** Takes a page's port; `pageOrigin` comes from the browser, not from the page. */
+export function admitPort(port: MessagePort, pageOrigin: string): void {
   void ready.then(() => admit(port, pageOrigin));
-});
-navigator.serviceWorker.startMessages();
+}
 
 function admit(port: MessagePort, pageOrigin: string): void {
   const session = new PortSession(port, pageOrigin, host);
@@ -89,7 +92,9 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 
 function adopt(next: Settings): void {
   const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
+  const isOnlyComment = JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
   settings = next;
+  if (isOnlyComment) return;
   detours.reset();
   if (!isOtherClient || client === null) return;
   void client.close();
@@ -111,6 +116,7 @@ function proxiesShown(): LiveProxy[] {
 function figures(): LiveFigures {
   const live = client?.live;
   return {
+    transportId,
     atMs: Date.now(),
     origoUrl: settings.origoUrl,
     mode: settings.mode,

@@ -1,0 +1,47 @@
+/**
+ * Background in Chromium (service worker): makes the offscreen document when a page needs it and passes each page's
+ * port on to it; the rest is core.ts.
+ */
+import { FRAME_PATH, TRANSPORT_PATH } from "../shared/names";
+import "./core";
+
+/** The part of the service worker's global scope that is used here; the DOM library types another one. */
+interface Scope {
+  clients: { matchAll(options: { includeUncontrolled: boolean }): Promise<{ url: string; postMessage(message: unknown, transfer: Transferable[]): void }[]> };
+  addEventListener(type: "message", listener: (event: MessageEvent & { waitUntil(work: Promise<unknown>): void }) => void): void;
+}
+const scope = self as unknown as Scope;
+
+scope.addEventListener("message", (event) => {
+  const sender = event.source as { url?: string } | null;
+  const { type, pageOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown };
+  if (sender?.url !== chrome.runtime.getURL(FRAME_PATH) || type !== "port" || typeof pageOrigin !== "string" || event.ports[0] === undefined) return;
+  event.waitUntil(passPort(pageOrigin, event.ports[0]));
+});
+
+let creation: Promise<void> | null = null;
+
+/** One offscreen document for all pages; two needs at once make one. */
+function ensureTransport(): Promise<void> {
+  creation ??= createTransport().finally(() => {
+    creation = null;
+  });
+  return creation;
+}
+
+async function createTransport(): Promise<void> {
+  const contexts = await chrome.runtime.getContexts({ contextTypes: [chrome.runtime.ContextType.OFFSCREEN_DOCUMENT] });
+  if (contexts.length > 0) return;
+  await chrome.offscreen.createDocument({
+    url: TRANSPORT_PATH,
+    reasons: [chrome.offscreen.Reason.WEB_RTC, chrome.offscreen.Reason.WORKERS],
+    justification: "Downloads video segments from several proxies over WebRTC data channels and decodes them in a worker.",
+  });
+}
+
+async function passPort(pageOrigin: string, port: MessagePort): Promise<void> {
+  await ensureTransport();
+  const url = chrome.runtime.getURL(TRANSPORT_PATH);
+  const transport = (await scope.clients.matchAll({ includeUncontrolled: true })).find((client) => client.url === url);
+  transport?.postMessage({ type: "port", pageOrigin }, [port]);
+}

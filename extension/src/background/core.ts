@@ -1,0 +1,76 @@
+/**
+ * Core: what the background does in every browser: hands settings to the transports and draws the badge. It holds no
+ * state that it could not lose: it is a service worker in Chromium and an event page in Firefox.
+ */
+import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
+import { syncSites } from "./sites";
+import type { Badge, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
+
+async function loadDefaults(): Promise<Settings> {
+  const packaged: unknown = await fetch(chrome.runtime.getURL("defaults.json")).then((response) => response.json()).catch(() => null);
+  return parseSettings(packaged, BUILT_IN);
+}
+
+async function loadSettings(): Promise<Settings> {
+  const [stored, defaults] = await Promise.all([chrome.storage.local.get(SETTING_KEYS), loadDefaults()]);
+  return parseSettings(stored, defaults);
+}
+
+/** An id of this installation for Origo's records, made by chance when first needed. */
+async function loadClientId(): Promise<string> {
+  const { clientId } = await chrome.storage.local.get("clientId");
+  if (typeof clientId === "string") return clientId;
+  const made = crypto.randomUUID();
+  await chrome.storage.local.set({ clientId: made });
+  return made;
+}
+
+chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (answer: SettingsAnswer) => void) => {
+  if (message.to !== "background" || !isOwnPage(sender)) return;
+  if (message.type === "badge") {
+    void drawBadge(message.badge, sender.tab?.id);
+    return;
+  }
+  void Promise.all([loadSettings(), loadClientId()]).then(([settings, clientId]) => respond({ settings, clientId }));
+  return true;
+});
+
+/** A content script's messages carry the address of the page that it is in. */
+function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
+  return sender.tab === undefined || sender.url?.startsWith(chrome.runtime.getURL("")) === true;
+}
+
+chrome.storage.onChanged.addListener((changes, area) => {
+  if (area !== "local" || !SETTING_KEYS.some((key) => key in changes)) return;
+  void tellSettings();
+});
+
+async function tellSettings(): Promise<void> {
+  const settings = await loadSettings();
+  const message: ToTransportContext = { to: "transport", type: "settings", settings };
+  await chrome.runtime.sendMessage(message).catch(() => undefined);
+  await drawBadge({ proxies: 0, trouble: false });
+}
+
+/** For all tabs, or for the one whose frame is the transport. */
+async function drawBadge({ proxies, trouble }: Badge, tabId?: number): Promise<void> {
+  const { enabled } = await loadSettings();
+  const text = !enabled ? "off" : trouble ? "!" : proxies > 0 ? String(proxies) : "";
+  const where = tabId === undefined ? {} : { tabId };
+  await chrome.action.setBadgeText({ text, ...where });
+  await chrome.action.setBadgeBackgroundColor({ color: !enabled ? "#6b7280" : trouble ? "#b45309" : "#0f766e", ...where });
+}
+
+chrome.runtime.onInstalled.addListener(({ reason }) => {
+  void drawBadge({ proxies: 0, trouble: false });
+  if (reason === "install") void welcome();
+});
+chrome.runtime.onStartup.addListener(() => void drawBadge({ proxies: 0, trouble: false }));
+
+/** The first run's page; not in a package that comes with its settings. */
+async function welcome(): Promise<void> {
+  const isPrepared = await fetch(chrome.runtime.getURL("defaults.json")).then((response) => response.ok, () => false);
+  if (!isPrepared) await chrome.tabs.create({ url: chrome.runtime.getURL("welcome.html") });
+}
+
+void syncSites();

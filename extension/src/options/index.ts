@@ -1,0 +1,86 @@
+/**
+ * Options: everything that can be set, the sites that the viewer allowed, and what a record holds. Texts from outside are
+ * set as text nodes.
+ */
+import { SettingsView, element } from "../shared/controls";
+import { localize, say } from "../shared/say";
+import { parseOrigoUrl } from "../shared/settings";
+
+const origo = element<HTMLInputElement>("origo");
+const records = element<HTMLInputElement>("records");
+const readsEverySite = chrome.runtime.getManifest().content_scripts !== undefined;
+const view = new SettingsView(show);
+
+function show(): void {
+  if (document.activeElement !== origo) origo.value = view.settings.origoUrl;
+  records.checked = view.settings.sendRecords;
+  void showSites();
+}
+
+function tellSaved(key: string): void {
+  element("saved").textContent = say(key);
+}
+
+async function showSites(): Promise<void> {
+  const { offSites } = view.settings;
+  const { origins = [] } = readsEverySite ? {} : await chrome.permissions.getAll();
+  element("sites-help").textContent = say(readsEverySite ? "sitesAll" : "sitesHelp");
+  element("no-sites").hidden = readsEverySite || origins.length > 0;
+  fill("sites", origins, (origin) => chrome.permissions.remove({ origins: [origin] }).then(showSites));
+  element("off-title").hidden = offSites.length === 0;
+  fill("off-sites", offSites, (site) => view.save({ offSites: offSites.filter((each) => each !== site) }));
+}
+
+function fill(id: string, names: readonly string[], remove: (name: string) => unknown): void {
+  const rows = names.map((name) => {
+    const row = document.createElement("li");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "plain";
+    button.textContent = say("remove");
+    button.setAttribute("aria-label", `${say("remove")} ${name}`);
+    button.addEventListener("click", () => void remove(name));
+    row.append(name, button);
+    return row;
+  });
+  element(id).replaceChildren(...rows);
+}
+
+function changeOrigo(): void {
+  const parsed = parseOrigoUrl(origo.value);
+  origo.setAttribute("aria-invalid", String(parsed === undefined));
+  element("origo-problem").textContent = parsed === undefined ? say("origoProblem") : "";
+  if (parsed === undefined || parsed === view.settings.origoUrl) return;
+  view.save({ origoUrl: parsed });
+  tellSaved("saved");
+}
+
+async function changeRecords(): Promise<void> {
+  const wanted = records.checked;
+  const allowed = !wanted || (await mayCollect());
+  records.checked = wanted && allowed;
+  view.save({ sendRecords: wanted && allowed });
+  tellSaved("saved");
+}
+
+/** Firefox keeps the consent to records itself, besides the setting. */
+async function mayCollect(): Promise<boolean> {
+  if (!location.protocol.startsWith("moz")) return true;
+  const wanted = { data_collection: ["technicalAndInteraction"] } as chrome.permissions.Permissions;
+  return chrome.permissions.request(wanted);
+}
+
+async function reset(): Promise<void> {
+  await chrome.storage.local.clear();
+  const { origins = [] } = readsEverySite ? {} : await chrome.permissions.getAll();
+  if (origins.length > 0) await chrome.permissions.remove({ origins });
+  location.hash = "reset";
+  location.reload();
+}
+
+localize();
+if (location.hash === "#reset") tellSaved("resetDone");
+origo.addEventListener("change", changeOrigo);
+records.addEventListener("change", () => void changeRecords());
+element("reset").addEventListener("click", () => void reset());
+void view.start();

@@ -1,0 +1,43 @@
+/** Merge: the figures of several transports (Firefox has one a page) as if they were one's. Pure. */
+import { isCarrying, type LiveFigures, type LiveProxy } from "../shared/runtime";
+
+/** A transport that has not spoken for so long has gone with its page. */
+const SILENT_MS = 2000;
+
+export class Merge {
+  readonly #latest = new Map<string, LiveFigures>();
+
+  /** Takes a reading and returns the sum of all transports that are there. */
+  add(reading: LiveFigures): LiveFigures {
+    this.#latest.set(reading.transportId, reading);
+    for (const [id, { atMs }] of this.#latest) if (reading.atMs - atMs > SILENT_MS) this.#latest.delete(id);
+    const all = [...this.#latest.values()];
+    const sum = (key: "downloads" | "active" | "deliveredBytes" | "fallbacks" | "directBytes"): number => all.reduce((total, figures) => total + figures[key], 0);
+    const troubles = all.flatMap(({ trouble }) => trouble ?? []).sort((a, b) => b.atMs - a.atMs);
+    return {
+      ...reading,
+      proxies: mergeProxies(all.flatMap(({ proxies }) => proxies)),
+      downloads: sum("downloads"),
+      active: sum("active"),
+      deliveredBytes: sum("deliveredBytes"),
+      fallbacks: sum("fallbacks"),
+      directBytes: sum("directBytes"),
+      trouble: troubles[0] ?? null,
+    };
+  }
+}
+
+function mergeProxies(proxies: readonly LiveProxy[]): LiveProxy[] {
+  const merged = new Map<string, LiveProxy>();
+  for (const proxy of proxies) {
+    const known = merged.get(proxy.id);
+    if (known === undefined) {
+      merged.set(proxy.id, { ...proxy });
+      continue;
+    }
+    for (const key of ["bytes", "packets", "innovative", "duplicate"] as const) known[key] += proxy[key];
+    if (!isCarrying(known.state)) known.state = proxy.state;
+    known.rttMs = known.rttMs === null ? proxy.rttMs : Math.min(known.rttMs, proxy.rttMs ?? known.rttMs);
+  }
+  return [...merged.values()];
+}

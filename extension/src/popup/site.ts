@@ -1,0 +1,65 @@
+/**
+ * Site: the popup's switch for the site of the tab at hand. Turned on, it asks for access where the package has none
+ * yet; turned off, the site's name is kept and its pages go direct at once.
+ */
+import { element, type SettingsView } from "../shared/controls";
+import { say } from "../shared/say";
+import { isBoundToViewer, patternOf, siteOf } from "../shared/sites";
+
+const readsEverySite = chrome.runtime.getManifest().content_scripts !== undefined;
+
+export class SiteSwitch {
+  readonly #view: SettingsView;
+  readonly #button = element<HTMLButtonElement>("site");
+  #tab: chrome.tabs.Tab | undefined;
+  #site: string | undefined;
+  #isAllowed = readsEverySite;
+
+  constructor(view: SettingsView) {
+    this.#view = view;
+    this.#button.addEventListener("click", () => void this.#turn());
+    element("reload").addEventListener("click", () => {
+      if (this.#tab?.id !== undefined) void chrome.tabs.reload(this.#tab.id).then(() => window.close());
+    });
+  }
+
+  async start(): Promise<void> {
+    [this.#tab] = await chrome.tabs.query({ active: true, currentWindow: true });
+    this.#site = siteOf(this.#tab?.url);
+    if (this.#site !== undefined && !readsEverySite) this.#isAllowed = await chrome.permissions.contains({ origins: [patternOf(this.#site)] });
+    this.show();
+  }
+
+  show(): void {
+    const site = this.#site;
+    this.#button.disabled = site === undefined;
+    this.#button.setAttribute("aria-checked", String(this.#isOn()));
+    element("site-name").textContent = site ?? "";
+    element("site-state").textContent = say(this.#stateKey());
+  }
+
+  #isOn(): boolean {
+    return this.#site !== undefined && this.#isAllowed && !this.#view.settings.offSites.includes(this.#site);
+  }
+
+  #stateKey(): string {
+    if (this.#site === undefined) return "siteNone";
+    if (isBoundToViewer(this.#site)) return "siteYouTube";
+    return this.#isOn() ? "siteOn" : this.#isAllowed ? "siteOff" : "siteAsk";
+  }
+
+  /** The question for access has to be asked in the click itself: nothing is awaited before it. */
+  async #turn(): Promise<void> {
+    const site = this.#site;
+    if (site === undefined) return;
+    const { offSites } = this.#view.settings;
+    const others = offSites.filter((each) => each !== site);
+    if (this.#isOn()) return this.#view.save({ offSites: [...others, site] });
+    if (!this.#isAllowed) {
+      this.#isAllowed = await chrome.permissions.request({ origins: [patternOf(site)] });
+      if (!this.#isAllowed) return this.show();
+      element("reload").hidden = false;
+    }
+    this.#view.save({ offSites: others });
+  }
+}

@@ -1,0 +1,14 @@
+/**
+ * Say: the texts for the viewer, from _locales in the browser's language. Elements name theirs by `data-say`, and by
+ * `data-say-label` their accessible name, by `data-say-title` their tooltip.
+ */
+export type Say = (key: string, ...substitutions: string[]) => string;
+
+export const say: Say = (key, ...substitutions) => chrome.i18n.getMessage(key, substitutions) || key;
+
+export function localize(): void {
+  document.documentElement.lang = chrome.i18n.getUILanguage();
+  for (const element of document.querySelectorAll<HTMLElement>("[data-say]")) element.textContent = say(element.dataset.say ?? "");
+  for (const element of document.querySelectorAll<HTMLElement>("[data-say-label]")) element.setAttribute("aria-label", say(element.dataset.sayLabel ?? ""));
+  for (const element of document.querySelectorAll<HTMLElement>("[data-say-title]")) element.title = say(element.dataset.sayTitle ?? "");
+}

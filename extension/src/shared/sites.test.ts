@@ -1,0 +1,12 @@
+import { isBoundToViewer, patternOf, siteOf } from "./sites";
+
+test.each([
+  ["https://video.example.org:8443/watch?v=1", "video.example.org"], ["http://127.0.0.1:80/", "127.0.0.1"],
+  ["chrome://extensions", undefined], ["about:blank", undefined], ["not a url", undefined], [undefined, undefined],
+])("the site of %j", (url, site) => expect(siteOf(url)).toBe(site));
+
+test("a site is asked for on both schemes and no other host", () => expect(patternOf("a.example")).toBe("*://a.example/*"));
+
+test.each([["www.youtube.com", true], ["youtube.com", true], ["notyoutube.com", false], ["youtube.com.example", false]])("%s is bound to the viewer: %s", (site, is) => {
+  expect(isBoundToViewer(site)).toBe(is);
+});

@@ -1,0 +1,63 @@
+/**
+ * Words: what the popup says, chosen from _locales. Pure: `say` is handed in.
+ */
+import { isCarrying, type LiveFigures, type Trouble } from "./runtime";
+import type { Say } from "./say";
+import type { Mode, Settings } from "./settings";
+
+/** Keys of a mode's short name; its meaning has the same key with `Meaning` at its end. */
+export const MODE_KEYS: Readonly<Record<Mode, string>> = {
+  direct: "modeDirect", "parallel-http": "modeParallelHttp", "split-http": "modeSplitHttp", "uncoded-mutp": "modeUncodedMutp",
+  "coded-mutp": "modeCodedMutp", coded: "modeCoded",
+};
+
+/** The line under the name. `flowing`: proxies from which bytes came in the last seconds. */
+export function statusSentence(say: Say, settings: Settings, figures: LiveFigures | null, flowing: number): string {
+  if (!settings.enabled) return say("statusOff");
+  if (settings.mode === "direct") return say("statusDirect");
+  if (figures === null) return say("statusNone");
+  if (figures.trouble !== null) return say("statusTrouble");
+  const used = figures.proxies.filter(({ state }) => isCarrying(state)).length;
+  if (figures.active > 0 || flowing > 0) return say("statusBringing", String(Math.max(flowing, used)));
+  return used > 0 ? say("statusConnected", String(used)) : say("statusReady");
+}
+
+/** Why video plays directly although the extension is on; null when nothing is wrong. */
+export function troubleSentence(say: Say, settings: Settings, trouble: Trouble | null): string | null {
+  if (!settings.enabled || settings.mode === "direct" || trouble === null) return null;
+  return say("playsDirectly", causeOf(say, trouble, settings));
+}
+
+function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): string {
+  const cause = detail.replace(/\.$/, "");
+  if (kind === "noProxies") return detail.includes("cannot be reached") ? say("causeOrigo", settings.origoUrl) : say("causeNoProxies", cause);
+  return say(CAUSE_KEYS[kind] ?? "causeOther", cause);
+}
+
+const CAUSE_KEYS: Readonly<Record<string, string>> = {
+  egressRefused: "causeEgress", cors: "causeCors", status: "causeStatus", busy: "causeBusy", resting: "causeResting",
+};
+
+const STATE_KEYS: Readonly<Record<string, string>> = {
+  idle: "stateIdle", connecting: "stateConnecting", open: "stateOpen", closed: "stateClosed", http: "stateHttp", failed: "stateFailed",
+};
+
+export function stateWord(say: Say, state: string): string {
+  const key = STATE_KEYS[state];
+  return key === undefined ? state : say(key);
+}
+
+export function bytesText(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const step = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** step;
+  return `${step === 0 ? Math.round(value) : value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${units[step]}`;
+}
+
+export function rateText(bytesPerSec: number): string {
+  return `${bytesText(Math.round(bytesPerSec))}/s`;
+}
+
+export function percentText(part: number): string {
+  return `${Math.round(part * 100)} %`;
+}

@@ -1,0 +1,92 @@
+/**
+ * Interface: popup, options and first run in a real Chromium, in both colour schemes: axe-core finds nothing wrong, and
+ * the switches do what they say. With --pictures the pages are also written to docs/images, while a video plays.
+ * Run after node infra/setup.mjs --browser: node extension/test-browser/interface.mjs [--pictures]
+ */
+/* global window, document, chrome */
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { extensionId } from "./browser.mjs";
+
+const require = createRequire(import.meta.url);
+const { openBrowser, repoRoot, startFleet } = require("../../lab/dist/index.js");
+const { source: axeSource } = require("axe-core");
+const pictures = process.argv.includes("--pictures");
+const PAGES = [["popup", 360, 620], ["options", 760, 900], ["welcome", 760, 620]];
+
+export async function checkInterface() {
+  const results = [];
+  const fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
+  const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  try {
+    const id = await extensionId(open.browser);
+    const playing = await open.browser.newPage();
+    await playing.goto(`${fleet.sample.url}/hls.html`);
+    for (const scheme of ["light", "dark"]) {
+      for (const page of PAGES) results.push(...(await checkPage(open.browser, `chrome-extension://${id}`, page, scheme)));
+    }
+    results.push(...(await checkSiteSwitch(open.browser, `chrome-extension://${id}`)));
+  } finally {
+    await open.close();
+    await fleet.stop();
+  }
+  return results;
+}
+
+/** The popup asks for the tab at hand: here it is told one, for as a page it is that tab itself. */
+async function opened(browser, address, width, height, scheme) {
+  const page = await browser.newPage();
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await page.evaluateOnNewDocument(() => {
+    if (globalThis.chrome?.tabs) chrome.tabs.query = async () => [{ id: 1, url: "https://video.example.org/watch" }];
+  });
+  await page.goto(address);
+  await page.waitForFunction(() => document.querySelectorAll("#mode option").length > 0 || document.getElementById("begin") !== null);
+  return page;
+}
+
+async function checkPage(browser, base, [name, width, height], scheme) {
+  const page = await opened(browser, `${base}/${name}.html`, width, height, scheme);
+  if (name === "popup" && pictures) await new Promise((resolve) => setTimeout(resolve, 5000));
+  if (pictures) await page.screenshot({ path: path.join(repoRoot, `docs/images/extension-${name}-${scheme}.png`), fullPage: true });
+  await page.evaluate(axeSource);
+  const violations = await page.evaluate(async () => {
+    const found = await window.axe.run(document, { resultTypes: ["violations"] });
+    return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
+  });
+  await page.close();
+  return [{ name: `${name}, ${scheme}: no accessibility violation`, faults: violations }];
+}
+
+async function checkSiteSwitch(browser, base) {
+  const page = await opened(browser, `${base}/popup.html`, 360, 620, "light");
+  const faults = [];
+  try {
+    const state = () => page.$eval("#site", (button) => button.getAttribute("aria-checked"));
+    const stored = () => page.evaluate(() => chrome.storage.local.get("offSites"));
+    await page.waitForFunction(() => document.getElementById("site-name").textContent !== "");
+    assert.equal(await state(), "true");
+    await page.focus("#site");
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => document.getElementById("site").getAttribute("aria-checked") === "false");
+    assert.deepEqual(await stored(), { offSites: ["video.example.org"] });
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => document.getElementById("site").getAttribute("aria-checked") === "true");
+    assert.deepEqual(await stored(), { offSites: [] });
+  } catch (error) {
+    faults.push(error.message);
+  }
+  await page.close();
+  return [{ name: "the site's switch works by keyboard and is kept", faults }];
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const results = await checkInterface();
+  for (const { name, faults } of results) console.log(`${faults.length === 0 ? "ok  " : "FAIL"} ${name}${faults.map((fault) => `\n     ${fault}`).join("")}`);
+  const failed = results.filter(({ faults }) => faults.length > 0).length;
+  console.log(`${results.length - failed} passed, ${failed} failed`);
+  process.exit(failed === 0 ? 0 : 1);
+}

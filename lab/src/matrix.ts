@@ -1,0 +1,155 @@
+/**
+ * `npm run test:matrix`: browser x player x scenario against a local fleet, one browser at a time; a table at the end.
+ * A cell is right when the video got where it should, every recorded segment is the file's bytes, manifests and keys came
+ * directly, and media came through proxies (or, for a player whose media is direct by design, did not have to).
+ *
+ *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME] [--short]
+ *
+ * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
+ */
+import { createHash } from "node:crypto";
+import { parseArgs } from "node:util";
+import type { Page } from "puppeteer-core";
+import { openBrowser, samplePageState } from "./browser";
+import type { BrowserName, OpenBrowser } from "./browser";
+import { startFleet } from "./fleet";
+import type { Fleet } from "./fleet";
+import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrixCells";
+import type { CellContext } from "./matrixCells";
+import type { AccessLogEntry } from "./sample/accessLog";
+import { formatTable, segmentMismatch } from "./verify";
+import type { PlayedSegment } from "./verify";
+
+const BROWSERS: readonly BrowserName[] = ["chromium", "firefox"];
+/** A page that has not got where it should by then has failed. Far above what an idle machine needs. */
+const CELL_MS_MAX = 60_000;
+
+interface Cell {
+  browser: BrowserName;
+  player: string;
+  scenario: string;
+}
+
+async function main(): Promise<number> {
+  const cells = chosenCells();
+  if (typeof cells === "string") {
+    console.error(cells);
+    return 2;
+  }
+  const fleet = await startFleet({ proxyCount: 4, ports: "any" });
+  const verdicts = new Map<Cell, string>();
+  try {
+    for (const browser of BROWSERS) {
+      const own = cells.filter((cell) => cell.browser === browser);
+      if (own.length > 0) await runIn(browser, own, fleet, verdicts);
+    }
+  } finally {
+    await fleet.stop();
+  }
+  return report(cells, verdicts);
+}
+
+function chosenCells(): Cell[] | string {
+  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean };
+  try {
+    const option = { type: "string" } as const;
+    chosen = parseArgs({ options: { browser: option, player: option, scenario: option, short: { type: "boolean" } } }).values;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  const all = BROWSERS.flatMap((browser) => PLAYERS.flatMap((player) => SCENARIOS.map((scenario): Cell => ({ browser, player: player.name, scenario: scenario.name }))));
+  const cells = all.filter(({ browser, player, scenario }) => {
+    const isAsked = (chosen.browser ?? browser) === browser && (chosen.player ?? player) === player && (chosen.scenario ?? scenario) === scenario;
+    return isAsked && applies(player, scenario) && (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`));
+  });
+  return cells.length > 0 ? cells : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
+}
+
+async function runIn(browser: BrowserName, cells: readonly Cell[], fleet: Fleet, verdicts: Map<Cell, string>): Promise<void> {
+  const open = await openBrowser({ name: browser, headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  try {
+    for (const cell of cells) {
+      const startedMs = Date.now();
+      const verdict = await runCell(cell, open, fleet).catch((error: unknown) => `FAIL ${error instanceof Error ? error.message : String(error)}`);
+      verdicts.set(cell, verdict);
+      console.log(`${cell.browser} ${cell.player} ${cell.scenario}: ${verdict} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+    }
+  } finally {
+    await open.close();
+  }
+}
+
+async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<string> {
+  const player = PLAYERS.find(({ name }) => name === cell.player);
+  const scenario = SCENARIOS.find(({ name }) => name === cell.scenario);
+  if (player === undefined || scenario === undefined) throw new Error("no such cell");
+  const startedMs = Date.now();
+  const pages: Page[] = [];
+  const context: CellContext = {
+    browser: open.browser,
+    browserName: cell.browser,
+    url: `${fleet.sample.url}${scenario.path?.(player.path) ?? player.path}`,
+    player,
+    deadlineMs: startedMs + CELL_MS_MAX,
+    newPage: async () => {
+      const page = await open.browser.newPage();
+      pages.push(page);
+      return page;
+    },
+  };
+  try {
+    await scenario.run(context);
+    const states = await Promise.all(pages.map((page) => samplePageState(page).catch(() => undefined)));
+    const log = (await (await fetch(`${fleet.sample.url}/__log?since=${startedMs}`)).json()) as AccessLogEntry[];
+    return judge(states.flatMap((state) => state ?? []), log, player.isDirect);
+  } finally {
+    await Promise.all(pages.map((page) => page.close().catch(() => undefined)));
+  }
+}
+
+async function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], log: readonly AccessLogEntry[], isDirect: boolean): Promise<string> {
+  const faults = states.flatMap((state) => state.errors ?? []);
+  for (const segment of states.flatMap((state) => state.segments ?? [])) faults.push(...((await mismatch(segment)) ?? []));
+  const isMedia = ({ path }: AccessLogEntry): boolean => /\.(m4s|mp4)(\?|$)/.test(path);
+  const isBrowser = ({ userAgent }: AccessLogEntry): boolean => /mozilla/i.test(userAgent);
+  const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isBrowser(entry));
+  if (carriedWrongly.length > 0) faults.push(`${carriedWrongly[0]?.path} went through a proxy`);
+  const carried = log.filter((entry) => isMedia(entry) && !isBrowser(entry)).length;
+  const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry)).length;
+  if (!isDirect && carried === 0) faults.push("no media came through the proxies");
+  if (faults.length > 0) return `FAIL ${faults.slice(0, 3).join("; ")}`;
+  return carried === 0 ? "direct" : direct === 0 ? "ok" : `ok, ${direct} direct`;
+}
+
+/** Against the file in the sample's media, or against what the origin answers where it makes the bytes itself. */
+async function mismatch(segment: PlayedSegment): Promise<string[] | undefined> {
+  if (new URL(segment.url).pathname.startsWith("/media/")) return [segmentMismatch(segment) ?? []].flat();
+  const headers: Record<string, string> = segment.end === undefined ? {} : { Range: `bytes=${segment.start ?? 0}-${segment.end}` };
+  const bytes = Buffer.from(await (await fetch(segment.url, { headers })).arrayBuffer());
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  return sha256 === segment.sha256 ? undefined : [`${segment.url}: SHA-256 ${segment.sha256}, the origin's is ${sha256}`];
+}
+
+function report(cells: readonly Cell[], verdicts: ReadonlyMap<Cell, string>): number {
+  const columns = [...new Set(cells.map(({ browser, player }) => `${browser} ${player}`))];
+  const rows = [...new Set(cells.map(({ scenario }) => scenario))].map((scenario) => [
+    scenario,
+    ...columns.map((column) => {
+      const cell = cells.find((each) => `${each.browser} ${each.player}` === column && each.scenario === scenario);
+      return cell === undefined ? "-" : (verdicts.get(cell) ?? "FAIL").replace(/^FAIL.*/s, "FAIL");
+    }),
+  ]);
+  console.log(`\n${formatTable([["", ...columns], ...rows])}\n`);
+  const failed = cells.filter((cell) => verdicts.get(cell)?.startsWith("FAIL") !== false);
+  for (const cell of failed) console.log(`to repeat: npm run test:matrix -- --browser ${cell.browser} --player ${cell.player} --scenario ${cell.scenario}`);
+  console.log(`${cells.length - failed.length} passed, ${failed.length} failed`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+main().then(
+  (status) => process.exit(status),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

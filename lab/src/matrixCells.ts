@@ -1,0 +1,208 @@
+/** The matrix's players and scenarios: what is done to a page and what the video must reach. Judging is matrix.ts's. */
+import type { Browser, Page } from "puppeteer-core";
+import { samplePageState } from "./browser";
+import type { BrowserName } from "./browser";
+
+interface Player {
+  name: string;
+  path: string;
+  /** Its media never goes through the page's scripts. */
+  isDirect: boolean;
+  /** Script that switches to the lowest quality; none where there is one quality only. */
+  lowest?: string;
+}
+
+const HLS_LOWEST = "samplePlayer.nextLevel = 0";
+export const PLAYERS: readonly Player[] = [
+  { name: "hls.js", path: "/hls.html", isDirect: false, lowest: HLS_LOWEST },
+  { name: "hls.js-fetch", path: "/hls.html?loader=fetch", isDirect: false, lowest: HLS_LOWEST },
+  { name: "hls.js-noworker", path: "/hls.html?worker=off", isDirect: false, lowest: HLS_LOWEST },
+  { name: "dash.js", path: "/dash.html", isDirect: false, lowest: "samplePlayer.setRepresentationForTypeByIndex('video', 0)" },
+  { name: "shaka", path: "/shaka.html", isDirect: false, lowest: "samplePlayer.configure({abr: {enabled: false}}); samplePlayer.selectVariantTrack(samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth)[0])" },
+  { name: "video.js", path: "/videojs.html", isDirect: false, lowest: "[...samplePlayer.qualityLevels()].forEach((level, index) => { level.enabled = index === 0; })" },
+  { name: "plain", path: "/plain.html", isDirect: true },
+];
+
+export interface CellContext {
+  browser: Browser;
+  browserName: BrowserName;
+  url: string;
+  player: Player;
+  deadlineMs: number;
+  newPage(): Promise<Page>;
+}
+
+interface Scenario {
+  name: string;
+  /** The page to open, where it isn't the player's own. */
+  path?: (playerPath: string) => string;
+  /** Players that it is for; all when missing. */
+  only?: (player: string) => boolean;
+  run(context: CellContext): Promise<void>;
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: "play", run: async (context) => reach(await opened(context), 4, context) },
+  {
+    name: "seek",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 1, context);
+      await page.evaluate("document.querySelector('video').currentTime = 16");
+      await reach(page, 18, context);
+    },
+  },
+  {
+    name: "quality",
+    only: (player) => player !== "plain",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 1, context);
+      await page.evaluate(`(() => { ${context.player.lowest ?? ""} })()`);
+      await reach(page, 13, context, 2);
+    },
+  },
+  {
+    name: "pause",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 1, context);
+      await page.evaluate("document.querySelector('video').pause()");
+      await pause(3000);
+      await page.evaluate("document.querySelector('video').play()");
+      await reach(page, 5, context);
+    },
+  },
+  {
+    name: "hidden",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 1, context);
+      // Without sound, browsers pause a hidden page's video by themselves.
+      await page.evaluate("(() => { const video = document.querySelector('video'); video.muted = false; return video.play(); })()");
+      const other = await context.newPage();
+      await other.bringToFront();
+      await reach(page, 8, context);
+    },
+  },
+  {
+    name: "reload",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 2, context);
+      await page.reload({ waitUntil: "domcontentloaded" });
+      await reach(page, 3, context);
+    },
+  },
+  {
+    name: "spa",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 1, context);
+      await page.evaluate("history.pushState({}, '', '/watch/2')");
+      await reach(page, 6, context);
+    },
+  },
+  {
+    name: "two-tabs",
+    run: async (context) => {
+      const pages = [await opened(context), await opened(context)];
+      for (const page of pages) await page.bringToFront().then(() => reach(page, 3, context));
+    },
+  },
+  {
+    name: "two-in-iframes",
+    path: (playerPath) => `/frames.html?${new URLSearchParams({ page: playerPath }).toString()}`,
+    run: async (context) => {
+      const page = await opened(context);
+      await until(context, async () => {
+        const times = (await page.evaluate("[...document.querySelectorAll('iframe.player')].map((frame) => frame.contentDocument?.querySelector('video')?.currentTime ?? 0)")) as number[];
+        return times.length === 2 && times.every((seconds) => seconds >= 3);
+      });
+    },
+  },
+  {
+    name: "aes-128",
+    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/aes/media.m3u8`,
+    only: (player) => player.startsWith("hls.js") || player === "video.js",
+    run: async (context) => reach(await opened(context), 4, context),
+  },
+  {
+    name: "peertube",
+    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8`,
+    only: (player) => player.startsWith("hls.js") || player === "video.js",
+    run: async (context) => reach(await opened(context), 6, context),
+  },
+  {
+    name: "turned-off",
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 2, context);
+      const turn = await switchOf(page, context);
+      await turn?.(false);
+      await reach(page, 16, context, 2);
+      await turn?.(true);
+    },
+  },
+];
+
+/** What CI runs: three minutes at most. */
+export const SHORT: readonly string[] = [
+  "chromium hls.js-fetch play", "chromium hls.js-noworker seek", "chromium dash.js quality", "chromium video.js play", "chromium shaka two-in-iframes",
+  "chromium hls.js aes-128", "chromium hls.js peertube", "firefox hls.js peertube", "chromium hls.js turned-off", "firefox dash.js seek", "firefox shaka play",
+];
+
+export function applies(player: string, scenario: string): boolean {
+  return SCENARIOS.find(({ name }) => name === scenario)?.only?.(player) ?? true;
+}
+
+async function opened(context: CellContext): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(context.url, { waitUntil: "domcontentloaded" });
+  return page;
+}
+
+/** Waits until the playhead has passed `seconds`. */
+async function reach(page: Page, seconds: number, context: CellContext, playbackRate = 1): Promise<void> {
+  await page.evaluate(`document.querySelector("video").playbackRate = ${playbackRate}`);
+  let last = "";
+  await until(context, async () => {
+    const { currentTime, errors } = await samplePageState(page);
+    last = `at ${currentTime.toFixed(1)} s of ${seconds} s${errors.length > 0 ? `, ${errors[0]}` : ""}`;
+    return currentTime >= seconds;
+  }).catch(() => Promise.reject(new Error(last)));
+}
+
+async function until(context: CellContext, isTrue: () => Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) {
+    if (Date.now() > context.deadlineMs) throw new Error("not in time");
+    await pause(100);
+  }
+}
+
+/** Turns the extension off and on as the popup does; undefined where no context of the extension is there to do it. */
+async function switchOf(page: Page, { browser, browserName }: CellContext): Promise<((enabled: boolean) => Promise<void>) | undefined> {
+  if (browserName === "chromium") {
+    const worker = await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker();
+    return async (enabled) => void (await worker?.evaluate(`chrome.storage.local.set({ enabled: ${enabled} })`));
+  }
+  // Turned off, the frame goes, and with it the way to turn it on again: a reload brings a new one for a moment.
+  const frame = page.frames()[1];
+  if (frame === undefined) return undefined;
+  return async (enabled) => {
+    if (!enabled) await frame.evaluate("chrome.storage.local.set({ enabled: false }).catch(() => undefined); 0");
+    else await turnOnFromNewFrame(page);
+  };
+}
+
+async function turnOnFromNewFrame(page: Page): Promise<void> {
+  await page.reload({ waitUntil: "domcontentloaded" });
+  for (let tries = 0; tries < 50; tries++) {
+    const frame = page.frames()[1];
+    const done = await frame?.evaluate("chrome.storage.local.set({ enabled: true }).then(() => true)").catch(() => false);
+    if (done === true) return;
+    await pause(20);
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,33 @@
+/** The extension in Firefox: the transport is in the page's own frame; every byte compared with the files. */
+import { mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab";
+import { accessLog, playPage } from "./support";
+
+const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
+
+test("Firefox: the hls page plays to its end through four proxies, byte for byte right", async () => {
+  const fleet = await startFleet({ proxyCount: 4, ports: "any" });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
+    const { state, startedMs } = await playPage({ browser: "firefox", url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2 });
+    expect(state.errors).toEqual([]);
+    expect(state.ended).toBe(true);
+    expect(state.segments.length).toBeGreaterThanOrEqual(26);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("Firefox: all proxies are killed in the middle: the page plays on directly", async () => {
+  const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
+    const act = async (): Promise<void> => void (await Promise.all(fleet.proxies.map((proxy) => proxy.kill())));
+    const { state } = await playPage({ browser: "firefox", url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 100, during: { atSecond: 2, act } });
+    expect(state.ended).toBe(true);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+  } finally {
+    await fleet.stop();
+  }
+});

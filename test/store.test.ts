@@ -1,0 +1,73 @@
+/**
+ * The stores' package: no content script until a site is allowed. A prompt can't be answered by a test, so the package
+ * here has the sample's site granted in its manifest; everything after that is the package's own.
+ */
+import { readFile, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { openBrowser, repoRoot, samplePageState, segmentMismatch, startFleet } from "@tributary/lab";
+import type { Fleet } from "@tributary/lab";
+import { accessLog, sleep } from "./support";
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet({ proxyCount: 2, ports: "any" });
+});
+afterAll(() => fleet.stop());
+
+/** Makes a copy of the demo's package the stores'. */
+const asStorePackage = (granted: string[]) => async (folder: string): Promise<void> => {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports
+  const { manifestText } = require(path.join(repoRoot, "extension/manifest.js")) as { manifestText(browser: string, access: string): string };
+  const manifest = JSON.parse(manifestText("chromium", "asked")) as Record<string, unknown>;
+  await writeFile(path.join(folder, "manifest.json"), JSON.stringify({ ...manifest, host_permissions: granted }));
+};
+
+const defaults = (): { origoUrl: string; mode: string; connections: number } => ({ origoUrl: fleet.origo.url, mode: "coded", connections: 2 });
+const REGISTERED = "chrome.scripting.getRegisteredContentScripts().then((scripts) => scripts.length)";
+
+test("a site that was allowed is carried, every byte right", async () => {
+  const open = await openBrowser({ headless: true, defaults: defaults(), prepare: asStorePackage(["*://127.0.0.1/*"]) });
+  try {
+    const worker = await (await open.browser.waitForTarget((target) => target.type() === "service_worker")).worker();
+    while ((await worker?.evaluate(REGISTERED)) !== 2) await sleep(50);
+    const startedMs = Date.now();
+    const page = await open.browser.newPage();
+    await page.goto(`${fleet.sample.url}/hls.html`);
+    while ((await samplePageState(page)).currentTime < 4) await sleep(100);
+    const { segments, errors } = await samplePageState(page);
+    expect(errors).toEqual([]);
+    expect(segments.map((segment) => segmentMismatch(segment)).filter(Boolean)).toEqual([]);
+    expect((await accessLog(fleet, startedMs)).filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent)).length).toBeGreaterThan(0);
+  } finally {
+    await open.close();
+  }
+});
+
+test("without an allowed site nothing of the extension is in a page, and records are off", async () => {
+  const withoutDefaults = async (folder: string): Promise<void> => {
+    await asStorePackage([])(folder);
+    await rm(path.join(folder, "defaults.json"));
+  };
+  const open = await openBrowser({ headless: true, defaults: defaults(), prepare: withoutDefaults });
+  try {
+    const welcome = await open.browser.waitForTarget((target) => target.url().endsWith("/welcome.html"));
+    expect(await (await welcome.page())?.$$eval("main p", (sentences) => sentences.length)).toBe(3);
+    const options = await open.browser.newPage();
+    await options.goto(welcome.url().replace("welcome.html", "options.html"));
+    await options.waitForSelector("#mode option");
+    expect(await options.$eval("#records", (box) => (box as HTMLInputElement).checked)).toBe(false);
+    const page = await open.browser.newPage();
+    const startedMs = Date.now();
+    await page.goto(`${fleet.sample.url}/hls.html`);
+    while ((await samplePageState(page)).currentTime < 3) await sleep(100);
+    expect((await accessLog(fleet, startedMs)).filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent))).toEqual([]);
+  } finally {
+    await open.close();
+  }
+});
+
+test("the demo's and the stores' packages differ in what they may read only", async () => {
+  const demo = JSON.parse(await readFile(path.join(repoRoot, "extension/dist/chromium/manifest.json"), "utf8")) as { permissions: string[]; content_scripts?: unknown };
+  expect(demo.permissions).toEqual(["activeTab", "storage", "offscreen"]);
+  expect(demo.content_scripts).toBeDefined();
+});
