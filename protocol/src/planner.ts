@@ -65,7 +65,7 @@ export class Planner {
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
-    Object.assign(this.paths[proxyIndex]!, { rttMs, leastRttMs: rttMs });
+    this.paths[proxyIndex]!.handleRoundTrip(rttMs);
   }
 
   handleHeard(proxyIndex: number, nowMs: number): void {
