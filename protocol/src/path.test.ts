@@ -107,3 +107,14 @@ test("path: one with packets due that sends none is quiet, one without is not", 
   path.order.length = 20;
   expect(path.isQuiet(0.8, 100)).toBe(false);
 });
+
+test("path: what is worth remembering is known once rate and round trip were measured; a remembered loss gives way", () => {
+  const path = new Path(Array<number>(1000).fill(0), 0, 0.2);
+  expect(path.known(1000)).toBeUndefined();
+  path.handleRoundTrip(50);
+  path.handleHeard(50);
+  arrive(path, 0, 200, 1.25, 51.25);
+  const { rttMs, bytesPerSec, loss } = path.known(1000)!;
+  expect([rttMs, Math.round(bytesPerSec / 1000)]).toEqual([50, 800]);
+  expect(loss).toBeCloseTo((0.2 * 32) / 232, 5);
+});

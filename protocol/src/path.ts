@@ -3,6 +3,7 @@
  * round trip, loss and reordering. Estimates only; what to order is the planner's. Pure: time arrives as `nowMs`.
  * Specification: docs/protocol.md §8.6.
  */
+import type { KnownPath } from "./known";
 import type { DataFrame } from "./types";
 
 /**
@@ -33,6 +34,8 @@ const QUIET_MS_MAX = 500;
 const QUIET_DOUBLINGS = 2;
 /** Loss is measured over about this many packets. */
 const LOSS_PACKETS = 256;
+/** A loss that is remembered counts as much as this many packets. */
+const LOSS_PACKETS_KNOWN = 32;
 /**
  * An echo is the low byte of a grant's sequence: so many values may be out unechoed. A grant beyond them repeats the last
  * one's low byte, so that no echo, an old one or the 0 of a proxy without a grant, is ever taken for a newer grant's.
@@ -96,12 +99,15 @@ export class Path {
   private reorderMs = 1;
   private grantSequence = 0;
 
-  /** `begin`: the order that it was asked to begin with. */
-  constructor(begin: number[], nowMs: number) {
+  /** `begin`: the order that it was asked to begin with. `knownLoss`: as remembered. */
+  constructor(begin: number[], nowMs: number, knownLoss?: number) {
     this.order = begin.slice();
     this.begins = [begin];
     this.idleFrom = this.quota = begin.length;
     this.lastArrivalMs = nowMs;
+    if (knownLoss === undefined) return;
+    this.lost = knownLoss * LOSS_PACKETS_KNOWN;
+    this.received = LOSS_PACKETS_KNOWN - this.lost;
   }
 
   /** It is asked once more, or a new sender is; it begins as it was asked first, or as now. */
@@ -181,6 +187,12 @@ export class Path {
     if (!last || (this.arrivals.length < RATE_SAMPLES_MIN && this.perMsMeasured > 0)) return this.perMsMeasured;
     const dueSinceMs = this.next < this.order.length ? nowMs - Math.max(last.atMs, this.soonestMs[this.next] ?? 0) : 0;
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
+  }
+
+  /** Undefined as long as neither rate nor round trip was measured. */
+  known(packetBytes: number): KnownPath | undefined {
+    if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
+    return { rttMs: this.leastSeenMs, bytesPerSec: this.perMsMeasured * packetBytes * 1000, loss: this.lost / (this.lost + this.received) };
   }
 
   /** Packets are due and none has come for too long. */
