@@ -10,6 +10,7 @@ import { Directory } from "./directory";
 import { EngineLink } from "./engine-link";
 import { messageOf, RequestError } from "./errors";
 import { direct, fetchRest } from "./modes/direct";
+import { PathMemory } from "./memory";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
 import { splitHttp } from "./modes/split-http";
@@ -53,6 +54,7 @@ export class ProxyClient {
   private readonly reporter: Reporter;
   private readonly engine: EngineLink;
   private readonly sessions: SessionPool;
+  private readonly memory: PathMemory;
   private readonly slots = new Slots(REQUESTS_OPEN_MAX);
   private readonly board = new LiveBoard();
   private readonly runs = new Map<Run, Promise<DownloadRecord>>();
@@ -68,6 +70,7 @@ export class ProxyClient {
     this.givenSettings = options.settings ?? {};
     this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
     this.directory = new Directory(origoUrl, this.platform, this.settings, { refresh: () => this.refreshSettings() }, this.clientId);
+    this.memory = new PathMemory(this.settings.memoryMs);
     this.reporter = new Reporter(origoUrl, this.platform);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
     const choice = new Choice(this.transports(), parseTransport(options.transport), this.settings.choiceMs);
@@ -200,8 +203,8 @@ export class ProxyClient {
     const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void => this.noteProxyFailed(proxy, rejection, run);
     if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
     if (run.request.mode === "split-http") return splitHttp(run, proxies, onProxyFailed);
-    const { engine, sessions, slots } = this;
-    return mutp(run, proxies, { engine, sessions, slots, onProxyFailed });
+    const { engine, sessions, slots, memory } = this;
+    return mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed });
   }
 
   /** The proxies cannot: the rest comes from the origin itself, and the record says so. */

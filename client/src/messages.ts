@@ -3,7 +3,7 @@
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
 import type { TransportName } from "@tributary/origo/schema";
-import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import type { ByteRange, KnownPath, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 
 export interface PackedFrames {
@@ -22,6 +22,8 @@ export interface StartOptions {
   windowPackets?: number;
   feedbackEveryPackets?: number;
   feedbackEveryMs?: number;
+  /** Mode `coded`: what is remembered of each proxy. */
+  known?: (KnownPath | undefined)[];
 }
 
 export type ToEngine =

@@ -10,6 +10,8 @@ export interface Settings {
   headStartMs: number;
   /** What worked with a proxy comes first for so long; then the order of preference holds again. */
   choiceMs: number;
+  /** What was seen of a proxy's rate, round trip and loss is remembered for so long. */
+  memoryMs: number;
   /** Before the second try; doubles. */
   connectBackoffMs: number;
   /** A proxy closes an idle session after 60 s; closing first means never asking over a closing channel. */
@@ -39,6 +41,7 @@ export const SETTINGS_DEFAULT: Settings = {
   connectTries: 3,
   headStartMs: 250,
   choiceMs: 600_000,
+  memoryMs: 600_000,
   connectBackoffMs: 150,
   idleCloseMs: 55_000,
   firstByteMs: 8000,

@@ -1,8 +1,9 @@
 /** Shares of mode `coded`: docs/protocol.md §8.2 and §8.3. */
 import { geometryOf, type Geometry } from "./geometry";
-import { equalShare, firstPackets, GrantedSchedule, symbolsOf } from "./grants";
+import { firstPackets, GrantedSchedule, sharesOf, symbolsOf } from "./grants";
 
 const geometry = (symbols: number, generationSize: number) => geometryOf(symbols * 100, 100, generationSize) as Geometry;
+const equalShare = (index: number, count: number) => sharesOf(Array<number>(count).fill(1))[index]!;
 const countOf = (order: readonly number[], index: number) => order.filter((other) => other === index).length;
 
 test.each([1, 2, 3, 5, 6, 7, 16])("grants: the shares of %i proxies have each symbol of a generation once, whatever its size", (count) => {

@@ -54,10 +54,12 @@ function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b);
 }
 
-/** Equal shares of `count` proxies; every packet of a generation is in exactly one of them. */
-export function equalShare(proxyIndex: number, count: number): Share {
-  const at = (index: number) => Math.floor((index * SHARE_WHOLE) / count);
-  return { start: at(proxyIndex), end: at(proxyIndex + 1), firstGeneration: 0 };
+/** Shares of proxies in proportion to their weights; every packet of a generation is in exactly one of them. */
+export function sharesOf(weights: readonly number[]): Share[] {
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  let upTo = 0;
+  const ends = weights.map((weight) => Math.floor(((upTo += weight) * SHARE_WHOLE) / whole));
+  return ends.map((end, index) => ({ start: ends[index - 1] ?? 0, end, firstGeneration: 0 }));
 }
 
 /** Packets in order as runs; `limit` runs at most, of at most 255 packets each. */

@@ -4,6 +4,7 @@ export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./frames"
 export { Fragmenter, Reassembler } from "./fragments";
 export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
+export type { KnownPath } from "./known";
 export { Pacer } from "./pacer";
 export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
 export { xorshift128 } from "./rng";

@@ -70,6 +70,35 @@ test("path: an echo tells the round trip, and how far the proxy comes before a g
   expect(path.sentBy(0.8, 110)).toBe(41 + 80);
 });
 
+test("path: an echo of the past, or of no grant, is no round trip, however many grants were sent since", () => {
+  const path = fresh();
+  arrive(path, 0, 20, 1.25, 51.25);
+  for (let i = 0; i < 400; i++) path.nextGrant(true, 100 + 5 * i);
+  for (const [at, echo] of [0, 200, 255].entries()) path.handleData(frame(20 + at, echo), 2100);
+  expect(path.rttMs).toBe(100);
+  path.handleData(frame(23, 1), 2100);
+  expect([path.rttMs, path.leastRttMs]).toEqual([2000, 2000]);
+  path.handleData(frame(24, 128), 2200);
+  expect(path.rttMs).toBe(2000);
+  const known = path.nextGrant(true, 2300);
+  path.handleData(frame(25, known % 256), 2350);
+  expect([path.rttMs, path.leastRttMs]).toEqual([50, 50]);
+});
+
+test("path: what is supposed of a round trip is not the least one seen", () => {
+  const path = fresh();
+  path.nextGrant(true, 60);
+  path.handleData(frame(0, 1), 410);
+  expect([path.rttMs, path.leastRttMs]).toEqual([350, 350]);
+});
+
+test("path: sequences of grants only grow, and 256 of them without an echo do not repeat what is out", () => {
+  const path = fresh();
+  const sequences = Array.from({ length: 300 }, (_, i) => path.nextGrant(true, i));
+  expect(sequences.every((sequence, i) => i === 0 || sequence > sequences[i - 1]!)).toBe(true);
+  expect(new Set(sequences.map((sequence) => sequence % 256)).size).toBe(128);
+});
+
 test("path: one with packets due that sends none is quiet, one without is not", () => {
   const path = fresh();
   arrive(path, 0, 20, 1.25, 51.25);
@@ -77,4 +106,15 @@ test("path: one with packets due that sends none is quiet, one without is not", 
   expect(path.isQuiet(0.8, 100)).toBe(true);
   path.order.length = 20;
   expect(path.isQuiet(0.8, 100)).toBe(false);
+});
+
+test("path: what is worth remembering is known once rate and round trip were measured; a remembered loss gives way", () => {
+  const path = new Path(Array<number>(1000).fill(0), 0, 0.2);
+  expect(path.known(1000)).toBeUndefined();
+  path.handleRoundTrip(50);
+  path.handleHeard(50);
+  arrive(path, 0, 200, 1.25, 51.25);
+  const { rttMs, bytesPerSec, loss } = path.known(1000)!;
+  expect([rttMs, Math.round(bytesPerSec / 1000)]).toEqual([50, 800]);
+  expect(loss).toBeCloseTo((0.2 * 32) / 232, 5);
 });

@@ -3,6 +3,7 @@
  * round trip, loss and reordering. Estimates only; what to order is the planner's. Pure: time arrives as `nowMs`.
  * Specification: docs/protocol.md §8.6.
  */
+import type { KnownPath } from "./known";
 import type { DataFrame } from "./types";
 
 /**
@@ -33,8 +34,14 @@ const QUIET_MS_MAX = 500;
 const QUIET_DOUBLINGS = 2;
 /** Loss is measured over about this many packets. */
 const LOSS_PACKETS = 256;
-/** Grants whose time of sending is kept, to see the round trip by their echo. */
-const GRANTS_KEPT = 128;
+/** A loss that is remembered counts as much as this many packets. */
+const LOSS_PACKETS_KNOWN = 32;
+/**
+ * An echo is the low byte of a grant's sequence: so many values may be out unechoed. A grant beyond them repeats the last
+ * one's low byte, so that no echo, an old one or the 0 of a proxy without a grant, is ever taken for a newer grant's.
+ */
+const GRANTS_OUT = 128;
+const GRANT_BYTES = 256;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
 
@@ -61,13 +68,13 @@ export class Path {
   limit = 0;
   /** The longest that the order has been in a request or grant: no packet with a sequence beyond it was asked for. */
   quota: number;
-  /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
-  leastRttMs = RTT_MS_UNKNOWN;
+  /** The latest round trip: a grant's from its sending to the first packet that knows of it, the request's before. */
   rttMs = RTT_MS_UNKNOWN;
   /** When it was last heard, or asked again after it had fallen quiet. */
   lastArrivalMs: number;
   /** What it was asked to begin with, each time, until its first data shows which it is. */
   private readonly begins: number[][];
+  private leastSeenMs = Infinity;
   /** As last measured; 0 before. */
   private perMsMeasured = 0;
   /** The queue that all paths share: what all round trips have grown by. */
@@ -81,20 +88,26 @@ export class Path {
    * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
    */
   private readonly echoes: { grantSentMs: number; sequence: number }[] = [];
-  /** When each of the last grants was sent and how long the order was, by the low byte of its sequence; echoed ones are gone. */
-  private readonly grants = new Map<number, { sentMs: number; idleFrom: number }>();
+  /**
+   * When each grant was sent that is newer than any echoed, and how long the order was; by the low byte of its sequence.
+   * The time is not known where several have that byte.
+   */
+  private readonly grants = new Map<number, { sentMs: number | undefined; idleFrom: number }>();
   /** From this sequence on the proxy had nothing to do, by the newest grant that it is known to have. */
   private idleFrom: number;
   /** How long packets were seen to come after later ones. */
   private reorderMs = 1;
-  private grantSequence = 1;
+  private grantSequence = 0;
 
-  /** `begin`: the order that it was asked to begin with. */
-  constructor(begin: number[], nowMs: number) {
+  /** `begin`: the order that it was asked to begin with. `knownLoss`: as remembered. */
+  constructor(begin: number[], nowMs: number, knownLoss?: number) {
     this.order = begin.slice();
     this.begins = [begin];
     this.idleFrom = this.quota = begin.length;
     this.lastArrivalMs = nowMs;
+    if (knownLoss === undefined) return;
+    this.lost = knownLoss * LOSS_PACKETS_KNOWN;
+    this.received = LOSS_PACKETS_KNOWN - this.lost;
   }
 
   /** It is asked once more, or a new sender is; it begins as it was asked first, or as now. */
@@ -112,7 +125,17 @@ export class Path {
     for (const list of [this.gaps, this.grants]) list.clear();
     this.arrivals.length = 0;
     this.echoes.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 1, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
+  }
+
+  handleRoundTrip(rttMs: number): void {
+    this.rttMs = rttMs;
+    this.leastSeenMs = Math.min(this.leastSeenMs, rttMs);
+  }
+
+  /** The least round trip seen; what is supposed as long as none was. */
+  get leastRttMs(): number {
+    return Math.min(this.leastSeenMs, this.rttMs);
   }
 
   /** The first frame came: data follows it closely, so that the rate can be measured from here on. */
@@ -166,6 +189,12 @@ export class Path {
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
   }
 
+  /** Undefined as long as neither rate nor round trip was measured. */
+  known(packetBytes: number): KnownPath | undefined {
+    if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
+    return { rttMs: this.leastSeenMs, bytesPerSec: this.perMsMeasured * packetBytes * 1000, loss: this.lost / (this.lost + this.received) };
+  }
+
   /** Packets are due and none has come for too long. */
   isQuiet(perMs: number, nowMs: number): boolean {
     if (this.next >= this.order.length) return false;
@@ -209,9 +238,10 @@ export class Path {
   /** A grant of the order as it is now leaves; `full` where only the quota keeps it from being longer. */
   nextGrant(full: boolean, nowMs: number): number {
     this.quota = Math.max(this.quota, this.order.length);
-    this.grants.delete((this.grantSequence - GRANTS_KEPT) & 0xff);
-    this.grants.set(this.grantSequence & 0xff, { sentMs: nowMs, idleFrom: full ? Infinity : this.order.length });
-    return this.grantSequence++;
+    const repeats = this.grants.size === GRANTS_OUT;
+    this.grantSequence += repeats ? GRANT_BYTES : 1;
+    this.grants.set(this.grantSequence % GRANT_BYTES, { sentMs: repeats ? undefined : nowMs, idleFrom: full ? Infinity : this.order.length });
+    return this.grantSequence;
   }
 
   /** The first data shows which of its requests reached the proxy: the last one that agrees. */
@@ -259,11 +289,14 @@ export class Path {
   private noteEcho(grant: number, sequence: number, nowMs: number): void {
     const known = this.grants.get(grant);
     if (!known) return;
-    this.grants.delete(grant);
+    for (const older of this.grants.keys()) {
+      this.grants.delete(older);
+      if (older === grant) break;
+    }
     this.idleFrom = known.idleFrom;
+    if (known.sentMs === undefined) return;
     if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();
-    this.rttMs = nowMs - known.sentMs;
-    this.leastRttMs = Math.min(this.leastRttMs, this.rttMs);
+    this.handleRoundTrip(nowMs - known.sentMs);
   }
 }
 

@@ -5,7 +5,8 @@
  */
 import type { Assembly } from "./assembly";
 import type { Geometry } from "./geometry";
-import { equalShare, firstPackets, runsOf } from "./grants";
+import { firstPackets, runsOf } from "./grants";
+import type { Beginning, KnownPath } from "./known";
 import { LIMITS, TIMING } from "./limits";
 import { Path, SLACK_MS } from "./path";
 import type { DataFrame, Run, Share } from "./types";
@@ -55,17 +56,16 @@ export class Planner {
   constructor(
     private readonly geometry: Geometry,
     private readonly assembly: Assembly,
-    proxyCount: number,
-    private readonly firstPacketsMax: number,
+    private readonly beginnings: readonly Beginning[],
+    known: readonly (KnownPath | undefined)[],
     nowMs: number,
   ) {
     this.progressMs = nowMs;
-    const begin = (_: unknown, index: number) => new Path(firstPackets(geometry, equalShare(index, proxyCount), firstPacketsMax), nowMs);
-    this.paths = Array.from({ length: proxyCount }, begin);
+    this.paths = beginnings.map(({ share, windowPackets }, index) => new Path(firstPackets(geometry, share, windowPackets), nowMs, known[index]?.loss));
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
-    Object.assign(this.paths[proxyIndex]!, { rttMs, leastRttMs: rttMs });
+    this.paths[proxyIndex]!.handleRoundTrip(rttMs);
   }
 
   handleHeard(proxyIndex: number, nowMs: number): void {
@@ -84,8 +84,9 @@ export class Planner {
 
   /** The share with which a proxy is to begin that is asked now: of what the others are not granted yet. */
   shareFor(proxyIndex: number): Share {
-    const share = { ...equalShare(proxyIndex, this.paths.length), firstGeneration: this.frontier };
-    this.paths[proxyIndex]!.handleAsked(firstPackets(this.geometry, share, this.firstPacketsMax));
+    const { share: all, windowPackets } = this.beginnings[proxyIndex]!;
+    const share = { ...all, firstGeneration: this.frontier };
+    this.paths[proxyIndex]!.handleAsked(firstPackets(this.geometry, share, windowPackets));
     return share;
   }
 
@@ -101,6 +102,11 @@ export class Planner {
 
   handleData(proxyIndex: number, frame: DataFrame, nowMs: number): void {
     this.paths[proxyIndex]!.handleData(frame, nowMs);
+  }
+
+  /** What is worth remembering of a proxy; undefined as long as too little has come. */
+  knownOf(proxyIndex: number, packetBytes: number): KnownPath | undefined {
+    return this.paths[proxyIndex]!.known(packetBytes);
   }
 
   /** A fresh plan for all; `grantFor` then gives each proxy its part. */

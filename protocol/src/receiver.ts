@@ -6,10 +6,10 @@
  */
 import { Assembly } from "./assembly";
 import type { Codec } from "./codec";
-import { encodeFrame, parseFrame } from "./frames";
-import { equalShare } from "./grants";
+import { dataHeaderBytes, encodeFrame, parseFrame } from "./frames";
 import { Planner } from "./planner";
 import { geometryOf, isRejection, type Geometry } from "./geometry";
+import { beginningsOf, type Beginning, type KnownPath } from "./known";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "./limits";
 import type { ByteRange, DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, ResponseHead } from "./types";
 import type { Trusted } from "./verification";
@@ -34,6 +34,8 @@ export interface ProxyStats {
   /** Gaps in the sequence numbers. */
   lost: number;
   rttMs: number | null;
+  /** Mode `coded`: what a later chunk may be told as `known`. */
+  path?: KnownPath;
   state: "waiting" | "active" | "failed" | "ended";
   error?: string;
   /** As the proxy's END says. */
@@ -69,6 +71,8 @@ export interface ReceiverOptions {
   feedbackEveryPackets?: number;
   /** ... or this long after the first progress not yet reported to it (T). */
   feedbackEveryMs?: number;
+  /** Mode `coded`: what is remembered of each proxy. */
+  known?: readonly (KnownPath | undefined)[];
   /** With it only bytes that have these digests are handed on; without it proxies are believed. */
   trusted?: Trusted;
 }
@@ -100,6 +104,9 @@ export class Receiver {
   private readonly request: RequestFrame;
   private readonly codec: Codec;
   private readonly startMs: number;
+  private readonly packetBytes: number;
+  private readonly known: readonly (KnownPath | undefined)[];
+  private readonly beginnings: readonly Beginning[];
   private readonly everyPackets: number;
   private readonly everyMs: number;
   private readonly trusted: Trusted | undefined;
@@ -130,7 +137,10 @@ export class Receiver {
       ...(options.range ? { range: options.range } : {}),
       ...(options.token === undefined ? {} : { token: options.token }),
     };
-    const checked = parseFrame(encodeFrame(coded ? { ...this.request, share: equalShare(0, options.proxyCount) } : this.request));
+    this.packetBytes = this.request.symbolBytes + dataHeaderBytes("seed", 0);
+    this.known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
+    this.beginnings = beginningsOf(this.known, this.request.windowPackets, this.packetBytes);
+    const checked = parseFrame(encodeFrame(coded ? { ...this.request, share: this.beginnings[0]!.share } : this.request));
     if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
     this.codec = options.codec;
     this.startMs = options.nowMs;
@@ -225,10 +235,10 @@ export class Receiver {
   }
 
   stats(): ReceiverStats {
-    const proxies = this.proxies.map(({ stats, nextSequence, dataFrames }) => ({
-      ...stats,
-      lost: stats.lost + Math.max(0, nextSequence - dataFrames),
-    }));
+    const proxies = this.proxies.map(({ stats, nextSequence, dataFrames }, index) => {
+      const path = this.planner?.knownOf(index, this.packetBytes);
+      return { ...stats, lost: stats.lost + Math.max(0, nextSequence - dataFrames), ...(path ? { path } : {}) };
+    });
     return {
       deliveredBytes: this.assembly?.deliveredBytes ?? 0,
       grossBytes: proxies.reduce((sum, proxy) => sum + proxy.bytes, 0),
@@ -320,7 +330,7 @@ export class Receiver {
     this.geometry = geometry;
     this.assembly = new Assembly(geometry, mode, this.codec, this.trusted);
     if (mode === "coded") {
-      this.planner = new Planner(geometry, this.assembly, this.proxies.length, this.request.windowPackets, nowMs);
+      this.planner = new Planner(geometry, this.assembly, this.beginnings, this.known, nowMs);
       this.proxies.forEach((proxy, index) => {
         if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });
@@ -463,7 +473,8 @@ export class Receiver {
     }
     if (this.request.mode !== "coded") return this.request;
     const proxyIndex = this.proxies.indexOf(proxy);
-    return { ...this.request, share: this.planner?.shareFor(proxyIndex) ?? equalShare(proxyIndex, this.proxies.length) };
+    const beginning = this.beginnings[proxyIndex]!;
+    return { ...this.request, ...beginning, share: this.planner?.shareFor(proxyIndex) ?? beginning.share };
   }
 
   private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {

@@ -6,6 +6,7 @@ import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from
 import type { DownloadHead, ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
+import type { PathMemory } from "../memory";
 import type { ModeResult, Run } from "../run";
 import type { SessionPool } from "../session";
 import type { Slots } from "../slots";
@@ -18,6 +19,7 @@ export interface MutpServices {
   engine: EngineLink;
   sessions: SessionPool;
   slots: Slots;
+  memory: PathMemory;
   onProxyFailed: ProxyFailure;
 }
 
@@ -168,14 +170,15 @@ class Transfer {
 
   /** Starts the request in the engine and brings the sessions up for it. */
   private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
-    const { engine, sessions } = this.services;
+    const { engine, sessions, memory } = this.services;
     const { request, token } = this.download;
     const users = this.proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.download.elapsedMs();
+    const known = this.proxies.map(({ id }) => memory.of(id, this.download.platform.now()));
     const requestId: number = engine.start(
       users.map(({ key }) => key),
       {
-        url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
+        known, url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
         ...request.tuning,
       },
       {
@@ -231,7 +234,8 @@ class Transfer {
     }
     if (stats.firstPacketMs !== undefined) run.firstPacketMs ??= startedMs + stats.firstPacketMs;
     run.tally.addReceiver(requestId, stats);
-    stats.proxies.forEach(({ state, error }, index) => {
+    stats.proxies.forEach(({ state, error, path }, index) => {
+      if (path) this.services.memory.note(this.proxies[index]!.id, path, run.platform.now());
       if (state === "failed" && !this.suspects.has(index)) this.suspect(index, error ?? "");
     });
   }

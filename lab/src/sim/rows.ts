@@ -74,6 +74,20 @@ function variants({ links = "6x896", losses = [0], rtts = [50], chunks = [CHUNK]
 const slows = ({ bytesPerSec }: ProxyLink, atMs: number) => ({ rateChanges: [{ atMs, bytesPerSec: bytesPerSec / 10 }] });
 const dies = (_: ProxyLink, fromMs: number) => ({ outages: [{ fromMs, toMs: Infinity, crash: true }] });
 
+const LIKE_NEW = { links: "1x1792+3x896", losses: [0.02], rtts: [50, 100] };
+const FAST = { links: "6x50000", rtts: [1, 10], chunks: [8_000_000], link: { backpressurePackets: 64 } };
+
+/** What a client remembers of such links; wrong: in turn ten times the truth (rate and loss) and a tenth (no loss). */
+function remembered(shape: Shape, wrong: boolean): Variant[] {
+  return variants(shape).map((variant) => {
+    const known = variant.world.links.map(({ bytesPerSec, rttMs, loss = 0 }, index) => {
+      if (!wrong) return { bytesPerSec, rttMs, loss };
+      return index % 2 === 0 ? { bytesPerSec: 10 * bytesPerSec, rttMs: 10 * rttMs, loss: 10 * loss } : { bytesPerSec: bytesPerSec / 10, rttMs: rttMs / 10, loss: 0 };
+    });
+    return { ...variant, links: `${variant.links} ${wrong ? "wrong" : "warm"}`, tuning: { known } };
+  });
+}
+
 const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http", "parallel-http-cubic"];
 
 /** The paper's links (Figs 12 to 14). The label says which g and w: `1x1792+3x896 g=12 w=240`. */
@@ -93,7 +107,8 @@ export const ROWS: Row[] = [
   { title: "one link", short: "1 x 896", target: "floor 1.05, aim 1.01", variants: variants({ links: "1x896" }) },
   { title: "in-order bytes: largest lag behind the fluid ideal", target: "floor 120 ms, aim 60 ms", also: "lag", variants: variants({ losses: [0, 0.02] }) },
   { title: "beside: the chunk comes from an origin of 3,584 KB/s, 20 ms away", target: "none", variants: variants({ losses: [0, 0.02], link: { origin: { bytesPerSec: 4 * RATE, rttMs: 20 } } }) },
-  { title: "beside: fast links, 6 x 50 MB/s, 8 MB, a proxy pushes 64 packets ahead", target: "none", variants: variants({ links: "6x50000", rtts: [1, 10], chunks: [8_000_000], link: { backpressurePackets: 64 } }) },
+  { title: "beside: fast links, 6 x 50 MB/s, 8 MB, a proxy pushes 64 packets ahead", target: "none", variants: variants(FAST) },
+  { title: "beside: what a client remembers of its proxies: not yet, as it is, ten times and a tenth in turn", target: "none", modes: ["coded"], variants: [LIKE_NEW, FAST].flatMap((shape) => [...variants(shape), ...remembered(shape, false), ...remembered(shape, true)]) },
   { title: "beside: bursts of loss, 5 % in the mean", short: "6 x 896, bursts of loss", target: "none", variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }) },
   { title: "the paper's modes, one to six sources", target: "normalized goodput: coded > uncoded > parallel HTTP from two sources on", modes: PAPER_MODES, variants: [1, 2, 4, 6].flatMap((count) => variants({ links: `${count}x896` })) },
   { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES, variants: [12, 20, 24].flatMap((size) => [120, 240, 360].map((window) => tuned(size, window))) },

@@ -148,8 +148,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "grant sequence used again",
     file: "path.ts",
-    find: "return this.grantSequence++;",
-    replace: "return this.grantSequence;",
+    find: "this.grantSequence += repeats ? GRANT_BYTES : 1;",
+    replace: "this.grantSequence ||= 1;",
     seed: 5,
   },
   {

@@ -78,7 +78,7 @@ export function runSwarm(draw: SwarmDraw, codec: Codec): SwarmOutcome {
  */
 export function boundMs({ healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw, { symbolCount, symbolBytes, totalBytes }: Geometry): number {
   const packetBytes = symbolBytes + 16;
-  const windows = mode === "coded" ? symbolCount / 100 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
+  const windows = mode === "coded" ? symbolCount / 200 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
   const times = proxies.filter(isSteady).map(({ link }) => {
     const originMs = link.origin ? link.origin.rttMs + (totalBytes * 1000) / link.origin.bytesPerSec : 0;
     return originMs + (4 * symbolCount * packetBytes * 1000) / link.bytesPerSec + (20 + 6 * windows) * (link.rttMs + 50);

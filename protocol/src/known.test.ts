@@ -1,0 +1,28 @@
+/** What a proxy begins with by what is remembered of it: docs/protocol.md §8.10. */
+import { beginningsOf, type KnownPath } from "./known";
+
+const path = (bytesPerSec: number, rttMs = 50): KnownPath => ({ bytesPerSec, rttMs, loss: 0 });
+const parts = (known: (KnownPath | undefined)[]) => beginningsOf(known, 256, 1116).map(({ share }) => (share.end - share.start) / 65535);
+
+test("known: without memory shares are equal and windows as asked", () => {
+  const beginnings = beginningsOf([undefined, undefined, undefined], 256, 1116);
+  expect(beginnings.map(({ share }) => share.end)).toEqual([21845, 43690, 65535]);
+  expect(beginnings.every(({ windowPackets }) => windowPackets === 256)).toBe(true);
+});
+
+test("known: shares follow the rates, and a proxy that is not known counts as the mean", () => {
+  const [fast, slow, unknown] = parts([path(2_000_000), path(1_000_000), undefined]) as [number, number, number];
+  expect(fast / slow).toBeCloseTo(2, 2);
+  expect(unknown / slow).toBeCloseTo(1.5, 2);
+  expect(fast + slow + unknown).toBeCloseTo(1, 6);
+});
+
+test("known: a proxy that was very slow still gets enough of a share to show what it is now", () => {
+  const [, slow] = parts([path(1_000_000), path(1)]) as [number, number];
+  expect(slow).toBeGreaterThan(0.1);
+});
+
+test("known: the first share covers the way of a fast link, and no more than a request may ask for", () => {
+  const windows = [path(896_000), path(50_000_000, 10), path(50_000_000, 1000)].map((one) => beginningsOf([one], 256, 1116)[0]!.windowPackets);
+  expect(windows).toEqual([256, 2375, 4096]);
+});
