@@ -189,6 +189,7 @@ export class ProxyClient {
     const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, onProxyFailed });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
     if (!isKnown) this.noTransportUntilMs = platform.now() + this.settings.noTransportMs;
+    for (const { id } of proxies) this.directory.forgive(id);
     if (!run.request.allowFallback || run.signal.aborted) return result;
     this.noteFallback(run, result.rejection);
     return splitHttp(run, proxies, onProxyFailed);

@@ -47,7 +47,7 @@ function downloads(name: string, plan: Plan): Part {
 
 function partsOf(quick: boolean): Part[] {
   const runs = quick ? 1 : 7;
-  const seconds = quick ? 15 : 60;
+  const seconds = quick ? 12 : 60;
   const long = quick ? 2_500_000 : 5_000_000;
   return [
     downloads("single-chromium", { set: "single", receiver: "chromium", transports: BROWSERS, losses: [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
