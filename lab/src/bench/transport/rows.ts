@@ -5,7 +5,7 @@ export type Receiver = "chromium" | "firefox" | "node";
 
 /** Medians over `runs` downloads. */
 export interface Row {
-  /** What is measured, as `--row` selects it. */
+  /** One proxy, or six with equal links. */
   set: "single" | "six";
   transport: Carrier;
   receiver: Receiver;
@@ -92,7 +92,7 @@ export interface Figure {
   got: number;
   floor: number;
   aim: number;
-  /** `within`: floor is the range's half, a factor. */
+  /** `nearOne`: floor and aim are factors, allowed to either side. */
   better: "more" | "less" | "nearOne";
   unit: string;
 }
