@@ -312,6 +312,25 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expect(proxies[0]!.sessionsMade).toBe(1);
   });
 
+  test("client: where no session can be had the bytes come over HTTP through the same proxies, and the record says so", async () => {
+    const { origin, proxies, client } = await build([{ refuseSessions: 99 }, { refuseSessions: 99 }], 300_000, { sessionMs: 200, firstByteMs: 8000, stallMs: 5000 });
+    const first = await fetchAll("file", { mode, connections: 2 });
+    expectWhole(first, origin.body);
+    expect(first.record.fallback).toEqual({ reason: expect.stringMatching(/^noTransport: No session to any of 2 proxies/), bytes: 0 });
+    expect(first.record.proxies.reduce((sum, { bytes }) => sum + bytes, 0)).toBeGreaterThanOrEqual(300_000);
+    const second = await fetchAll("file", { mode, connections: 2 });
+    expectWhole(second, origin.body);
+    expect(second.record.fallback).toEqual({ reason: expect.stringMatching(/^noTransport: .* as a moment ago/), bytes: 0 });
+    expect(proxies.map(({ sessionsMade }) => sessionsMade)).toEqual([0, 0]);
+    expect(client.live.fallbacks).toBe(2);
+  });
+
+  test("client: where no session can be had and no fallback is allowed the download fails and names that", async () => {
+    await build([{ refuseSessions: 99 }], 30_000, { sessionMs: 200 });
+    const { record } = await fetchAll("file", { mode, connections: 1, allowFallback: false });
+    expect(record).toMatchObject({ outcome: "failed", error: { kind: "noTransport" } });
+  });
+
   test("client: two hundred downloads at once all arrive", async () => {
     const { origin } = await build([{}, {}], 3000, { firstByteMs: 20_000 });
     const outcomes = await Promise.all(Array.from({ length: 200 }, () => fetchAll("file", { mode, connections: 2 })));

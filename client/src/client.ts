@@ -13,6 +13,7 @@ import { direct, fetchRest } from "./modes/direct";
 import { PathMemory } from "./memory";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
+import type { ProxyFailure } from "./modes/proxy-http";
 import { splitHttp } from "./modes/split-http";
 import type { Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
@@ -59,6 +60,7 @@ export class ProxyClient {
   private readonly board = new LiveBoard();
   private readonly runs = new Map<Run, Promise<DownloadRecord>>();
   private closed = false;
+  private noTransportUntilMs = -Infinity;
 
   constructor(options: ProxyClientOptions) {
     const origoUrl = parseOrigoUrl(options.origoUrl);
@@ -77,7 +79,7 @@ export class ProxyClient {
     this.sessions = new SessionPool(this.platform, this.settings, choice, {
       token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
-      onFailed: ({ proxy }, reason) => this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason }),
+      onFailed: ({ proxy }, reason) => this.noteSessionFailed(proxy, reason),
     });
   }
 
@@ -203,17 +205,42 @@ export class ProxyClient {
     const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void => this.noteProxyFailed(proxy, rejection, run);
     if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
     if (run.request.mode === "split-http") return splitHttp(run, proxies, onProxyFailed);
-    const { engine, sessions, slots, memory } = this;
-    return mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed });
+    return this.overDatagrams(run, proxies, onProxyFailed);
+  }
+
+  /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
+  private async overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+    const { engine, sessions, slots, memory, platform } = this;
+    const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
+    const isKnown = run.request.allowFallback && !hasSession && platform.now() < this.noTransportUntilMs;
+    if (isKnown) void this.warm(run.request.connections);
+    const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
+    const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed });
+    if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
+    if (!isKnown) this.noTransportUntilMs = platform.now() + this.settings.noTransportMs;
+    for (const { id } of proxies) this.directory.forgive(id);
+    if (!run.request.allowFallback || run.signal.aborted) return result;
+    this.noteFallback(run, result.rejection);
+    return splitHttp(run, proxies, onProxyFailed);
   }
 
   /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
   private async fallBack(run: Run, rejection: Rejection): Promise<ModeResult> {
     if (!run.request.allowFallback) return { kind: "failed", rejection };
+    this.noteFallback(run, rejection);
+    return fetchRest(run);
+  }
+
+  private noteFallback(run: Run, rejection: Rejection): void {
     run.fallbackReason = `${rejection.kind}: ${rejection.message}`;
     this.board.fallbacks++;
     this.report(`fallback.${rejection.kind}`, rejection.message, run);
-    return fetchRest(run);
+  }
+
+  /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
+  private noteSessionFailed(proxy: ProxyInfo, reason: string): void {
+    if (this.platform.now() >= this.noTransportUntilMs) return this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
+    this.report("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 
   private noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: Run): void {

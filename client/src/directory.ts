@@ -61,6 +61,11 @@ export class Directory {
     this.chosen = this.chosen.filter((proxy) => proxy.id !== id);
   }
 
+  /** What it failed at was not its own doing. */
+  forgive(id: string): void {
+    this.penaltyUntilMs.delete(id);
+  }
+
   /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
   refresh(): Promise<string | undefined> {
     this.refreshing ??= Promise.all([this.ask(), this.remote.refresh()]).then(([problem]) => this.note(problem)).finally(() => (this.refreshing = undefined));

@@ -16,6 +16,10 @@ export interface Settings {
   connectBackoffMs: number;
   /** A proxy closes an idle session after 60 s; closing first means never asking over a closing channel. */
   idleCloseMs: number;
+  /** Where no session to any proxy is open by then, the download goes over HTTP through the same proxies. */
+  sessionMs: number;
+  /** Then for so long downloads without an open session do so at once, while sessions are tried for beside them. */
+  noTransportMs: number;
   /** Without a first byte for this long, the viewer is better served directly. */
   firstByteMs: number;
   /** The same once bytes have come. */
@@ -44,6 +48,8 @@ export const SETTINGS_DEFAULT: Settings = {
   memoryMs: 600_000,
   connectBackoffMs: 150,
   idleCloseMs: 55_000,
+  sessionMs: 1500,
+  noTransportMs: 60_000,
   firstByteMs: 8000,
   stallMs: 5000,
   directSilenceMs: 30_000,

@@ -2,6 +2,7 @@
  * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
  * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
  * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
+ * `npm run bench -- transport`: transports over emulated links (lab/src/bench/transport/bench.ts).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
  *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
@@ -20,7 +21,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -73,8 +74,15 @@ async function runProtocolBench(args) {
   return spawnSync(process.execPath, [path.join(root, "lab/dist/sim/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
 }
 
+/** So does that of the transports. */
+async function runTransportBench(args) {
+  await setUpAll(() => undefined);
+  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/transport/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+}
+
 async function main() {
   const args = process.argv.slice(2);
+  if (args[0] === "transport") return runTransportBench(args.slice(1));
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
   if (args[0] === "origo" && args.includes("--fleet")) {
     await setUp({ print: () => undefined });

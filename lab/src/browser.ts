@@ -41,6 +41,8 @@ export interface OpenOptions {
   headless: boolean;
   /** Further flags, for Chromium only. */
   flags?: readonly string[];
+  /** What to run instead of the browser found on this machine, such as a script that starts it elsewhere. */
+  executable?: string;
   /** Folder of extension/dist; default the browser's name. */
   build?: string;
   /** Changes the copied package before it is loaded. */
@@ -50,7 +52,7 @@ export interface OpenOptions {
 /** Opens a browser. Throws a sentence when it is not on this machine. */
 export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
   const name = options.name ?? "chromium";
-  const executablePath = name === "firefox" ? findFirefox() : findChromium();
+  const executablePath = options.executable ?? (name === "firefox" ? findFirefox() : findChromium());
   const spoken = name === "firefox" ? "Firefox" : "Chromium";
   if (!executablePath) throw new Error(`no ${spoken} found: install it, or name its path in the variable ${name.toUpperCase()}`);
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));

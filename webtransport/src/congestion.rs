@@ -5,7 +5,8 @@
 //! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
 //! the receiver to gather acknowledgements. Slow start ends when the rate no longer grows or, before a queue overflows, when
 //! the round trip does. Then the gain goes round in a cycle: a round that drains, some in between, and a short push to find
-//! more. QUIC paces at 5/4 of a window a round trip.
+//! more. Where a queue stays when ours has drained the link is contested: the window is then larger, and full queues that
+//! drop packets make it smaller for a while, so that the flow shares with TCP. QUIC paces at 5/4 of a window a round trip.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -32,6 +33,19 @@ const QUEUE_SAMPLES: u32 = 8;
 const GAINS: [f64; 8] = [1.0, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.75];
 /// The gain while losses say that queues are full.
 const GAIN_UNDER_LOSS: f64 = 1.0;
+/// Where a queue of others stays, a gain that drains leaves the link to them: BBR keeps two products in flight, Cubic all
+/// that fits. The lower one is for the round that asks whether they are still there, and for losses.
+const GAIN_CONTESTED: f64 = 2.2;
+const GAIN_CONTESTED_LOW: f64 = 1.4;
+/// A queue of others is one of this share of the lowest round trip, when ours has drained.
+const CONTEST_SHARE: u32 = 4;
+/// A round with losses from a full queue lowers the window to so much, as Cubic lowers its own, down to the least; each
+/// round without gives so much of it back.
+const YIELD: f64 = 0.8;
+const YIELDED_MIN: f64 = 0.8;
+const REGAIN: f64 = 0.01;
+/// How near to its highest the round trip is when a queue is full.
+const FULL_SHARE: f64 = 0.8;
 /// Random losses stay below this share; a queue that overflows soon goes above it.
 const LOSS_SHARE_MAX: f64 = 0.08;
 /// Losses of fewer packets than this in a round are chance.
@@ -118,11 +132,23 @@ pub struct Delivery {
     loss_rounds: usize,
     /// Lowest round trips of this and the last half of the memory.
     round_trips: [Duration; 2],
+    /// Highest ones of the same times.
+    round_trips_most: [Duration; 2],
     round_trip_half: Instant,
+    /// The latest round trip.
+    latest: Duration,
+    /// Lowest of this round, and of the one before.
+    round_least: [Duration; 2],
+    /// A queue stays when ours has drained: others are there.
+    contested: bool,
+    /// The share of the window that is left after queues that overflowed.
+    yielded: f64,
+    /// One did in this round.
+    overflowed: bool,
 }
 
 impl Delivery {
-    fn new(now: Instant, mtu: u16) -> Self {
+    pub(crate) fn new(now: Instant, mtu: u16) -> Self {
         Self {
             mtu: mtu.into(),
             window: INITIAL_PACKETS * u64::from(mtu),
@@ -145,7 +171,13 @@ impl Delivery {
             plateau_rate: 0.0,
             loss_rounds: 0,
             round_trips: [Duration::MAX; 2],
+            round_trips_most: [Duration::ZERO; 2],
             round_trip_half: now,
+            latest: Duration::ZERO,
+            round_least: [Duration::MAX; 2],
+            contested: false,
+            yielded: 1.0,
+            overflowed: false,
         }
     }
 
@@ -156,9 +188,13 @@ impl Delivery {
     fn note_round_trip(&mut self, now: Instant, sample: Duration) {
         if now.duration_since(self.round_trip_half) > ROUND_TRIP_MEMORY / 2 {
             self.round_trips = [Duration::MAX, self.round_trips[0]];
+            self.round_trips_most = [Duration::ZERO, self.round_trips_most[0]];
             self.round_trip_half = now;
         }
         self.round_trips[0] = self.round_trips[0].min(sample);
+        self.round_trips_most[0] = self.round_trips_most[0].max(sample);
+        self.round_least[0] = self.round_least[0].min(sample);
+        self.latest = sample;
         let least = self.round_trip_min();
         if sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN) {
             self.queue_samples += 1;
@@ -192,8 +228,18 @@ impl Delivery {
                     self.end_slow_start();
                 }
             }
-            Phase::Cycle => self.loss_rounds = if congested { GAINS.len() } else { self.loss_rounds.saturating_sub(1) },
+            Phase::Cycle => {
+                self.loss_rounds = if congested { GAINS.len() } else { self.loss_rounds.saturating_sub(1) };
+                self.yielded = if self.overflowed { (self.yielded * YIELD).max(YIELDED_MIN) } else { (self.yielded + REGAIN).min(1.0) };
+                // What was sent in the round that drains is acknowledged by the end of the next.
+                if self.place_in_cycle() == 2 {
+                    let least = self.round_trip_min();
+                    self.contested = self.round_least[0].min(self.round_least[1]) > least + least / CONTEST_SHARE + ACK_TIME;
+                }
+            }
         }
+        self.overflowed = false;
+        self.round_least = [Duration::MAX, self.round_least[0]];
         (self.round_acked, self.round_lost, self.queue_samples) = (0, 0, 0);
         self.round_app_limited = false;
     }
@@ -217,21 +263,40 @@ impl Delivery {
         self.plateau_rounds >= PLATEAU_ROUNDS
     }
 
+    fn place_in_cycle(&self) -> usize {
+        (self.round - self.cycle_from) as usize % GAINS.len()
+    }
+
+    fn gain(&self) -> f64 {
+        match (self.contested, self.loss_rounds > 0) {
+            (false, false) => GAINS[self.place_in_cycle()],
+            (false, true) => GAIN_UNDER_LOSS,
+            (true, false) if self.place_in_cycle() > 0 => GAIN_CONTESTED,
+            (true, _) => GAIN_CONTESTED_LOW,
+        }
+    }
+
+    /// Were the packets that are lost dropped by a queue that was full? Then the round trip is near its highest, and that is
+    /// far from its lowest; random losses come at any time.
+    fn is_queue_full(&self) -> bool {
+        let (least, most) = (self.round_trip_min(), self.round_trips_most[0].max(self.round_trips_most[1]));
+        most > least && most - least > least / 2 && self.latest > least + (most - least).mul_f64(FULL_SHARE)
+    }
+
     /// A window that is not used does not grow.
     fn set_window(&mut self, acked: u64, in_flight: u64) {
         let product = self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64();
         self.window = match self.phase {
             Phase::SlowStart if 2 * (in_flight + acked) >= self.window => self.window + acked,
             Phase::SlowStart => self.window,
-            Phase::Cycle if self.loss_rounds > 0 => (product * GAIN_UNDER_LOSS) as u64,
-            Phase::Cycle => (product * GAINS[(self.round - self.cycle_from) as usize % GAINS.len()]) as u64,
+            Phase::Cycle => (product * self.gain() * self.yielded) as u64,
         }
         .max(MINIMUM_PACKETS * self.mtu);
     }
 }
 
 impl Delivery {
-    fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
+    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
         self.delivered += bytes;
         self.round_acked += bytes;
         self.batch_acked += bytes;
@@ -284,6 +349,7 @@ impl Controller for Delivery {
 
     fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, is_persistent: bool, lost_bytes: u64) {
         self.round_lost += lost_bytes;
+        self.overflowed |= self.is_queue_full();
         if is_persistent {
             self.rate = RateFilter::default();
             self.window = MINIMUM_PACKETS * self.mtu;

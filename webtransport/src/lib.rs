@@ -6,6 +6,8 @@ mod certificate;
 mod congestion;
 mod endpoint;
 mod events;
+#[cfg(test)]
+mod neighbours;
 mod session;
 
 use std::net::{IpAddr, SocketAddr};

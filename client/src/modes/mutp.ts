@@ -1,6 +1,7 @@
 /**
  * Modes `uncoded-mutp`, `coded-mutp` and `coded`: chunks over the sessions, decoded by the engine. A request longer than one
- * chunk is cut into ranges; they are fetched two at a time and handed on in order.
+ * chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up in time the mode
+ * fails with `noTransport`, before it has delivered anything.
  */
 import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { DownloadHead, ProxyInfo } from "../api";
@@ -49,6 +50,10 @@ class Transfer {
   private readonly headArrivals = new Map<Chunk, () => void>();
   private stalled: Rejection | undefined;
   private stopped = false;
+  private hasSession = false;
+  /** Why sessions could not be had, by proxy. */
+  private readonly refusals = new Map<number, string>();
+  private sessionTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly download: Run,
@@ -78,6 +83,7 @@ class Transfer {
   readonly stop = (): void => {
     this.stopped = true;
     this.watch.pause();
+    clearTimeout(this.sessionTimer);
     this.download.signal.removeEventListener("abort", this.stop);
     for (const stop of [...this.stops]) stop();
   };
@@ -171,7 +177,8 @@ class Transfer {
   /** Starts the request in the engine and brings the sessions up for it. */
   private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
     const { engine, sessions, memory } = this.services;
-    const { request, token } = this.download;
+    const { request, token, settings: { sessionMs } } = this.download;
+    this.sessionTimer ??= setTimeout(() => this.giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
     const users = this.proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.download.elapsedMs();
     const known = this.proxies.map(({ id }) => memory.of(id, this.download.platform.now()));
@@ -207,13 +214,27 @@ class Transfer {
       const lost = (reason: string): void => engine.lost(requestId, index, reason);
       session.acquire(lost).then(
         () => {
+          this.hasSession = true;
           if (session.transport) this.download.tally.carry(index, session.transport);
           engine.ready(requestId, index);
         },
-        (error: unknown) => engine.lost(requestId, index, messageOf(error)),
+        (error: unknown) => this.handleRefusal(index, messageOf(error), () => engine.lost(requestId, index, messageOf(error))),
       );
       return () => session.release(lost);
     });
+  }
+
+  private handleRefusal(index: number, reason: string, tellEngine: () => void): void {
+    this.refusals.set(index, reason);
+    if (this.refusals.size === this.proxies.length) this.giveUpSessions(reason);
+    tellEngine();
+  }
+
+  /** Datagrams do not get through, by any transport, to any of the proxies. */
+  private giveUpSessions(reason: string): void {
+    if (this.hasSession || this.stopped) return;
+    this.stalled = { kind: "noTransport", message: `No session to any of ${this.proxies.length} proxies: ${reason}.` };
+    this.stop();
   }
 
   private handleHead(chunk: Chunk, head: ResponseHead): void {

@@ -1,0 +1,117 @@
+/** How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
+import type { OpenSession } from "@tributary/proxy";
+import { loadWebTransport } from "@tributary/webtransport";
+import { openBrowser } from "../../browser";
+import type { Loopback } from "./rows";
+
+const MESSAGE = new Uint8Array(1100);
+const TURN_MESSAGES = 400;
+
+const onSession: OpenSession = (channel) => {
+  let isWanted = false;
+  const feed = (): void => {
+    for (let count = 0; isWanted && count < TURN_MESSAGES && channel.room > 0; count++) channel.send(MESSAGE);
+    if (isWanted && channel.room > 0) setImmediate(feed);
+  };
+  return {
+    handleMessage: ([word]) => {
+      isWanted = word === 1;
+      feed();
+    },
+    handleWritable: feed,
+    handleClosed: () => void (isWanted = false),
+  };
+};
+
+/** One second to settle, three to count. */
+const COUNTING = `
+  const counting = () => {
+    const startMs = performance.now();
+    let bytes = 0, fromMs = 0, lastMs = 0;
+    return {
+      add: (count) => { const now = performance.now(); if (now - startMs < 1000) return; fromMs ||= now; lastMs = now; bytes += count; },
+      isOver: () => performance.now() - startMs > 4000,
+      mbPerSec: () => bytes / (lastMs - fromMs) / 1000,
+    };
+  };`;
+
+const IN_WORKER = `${COUNTING}
+onmessage = async ({ data: { url, certificateHashes } }) => {
+  const startMs = performance.now();
+  const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
+  const session = new WebTransport(url, { serverCertificateHashes: certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOf(hash) })) });
+  await session.ready;
+  const setUpMs = performance.now() - startMs;
+  session.datagrams.incomingHighWaterMark = 4096;
+  const writer = (session.datagrams.createWritable?.() ?? session.datagrams.writable).getWriter();
+  const reader = session.datagrams.readable.getReader();
+  writer.write(Uint8Array.of(1));
+  const count = counting();
+  while (!count.isOver()) count.add((await reader.read()).value.length);
+  session.close();
+  postMessage({ mbPerSec: count.mbPerSec(), setUpMs });
+};`;
+
+const webTransportRun = (address: object): string => `new Promise((resolve) => {
+  const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(IN_WORKER)}])));
+  worker.onmessage = ({ data }) => { worker.terminate(); resolve(data); };
+  worker.postMessage(${JSON.stringify(address)});
+})`;
+
+const WEBRTC_RUN = `(async () => {${COUNTING}
+  const startMs = performance.now();
+  const peer = new RTCPeerConnection();
+  const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
+  channel.binaryType = "arraybuffer";
+  const opened = new Promise((resolve) => (channel.onopen = resolve));
+  await peer.setLocalDescription(await peer.createOffer());
+  if (peer.iceGatheringState !== "complete") await new Promise((resolve) => (peer.onicegatheringstatechange = () => peer.iceGatheringState === "complete" && resolve()));
+  const offer = peer.localDescription.sdp.replace(/a=max-message-size:\\d+/, "a=max-message-size:16384");
+  await peer.setRemoteDescription({ type: "answer", sdp: await (await fetch("/", { method: "POST", body: offer })).text() });
+  await opened;
+  const setUpMs = performance.now() - startMs;
+  const count = counting();
+  channel.onmessage = ({ data }) => count.add(data.byteLength);
+  channel.send(Uint8Array.of(1));
+  await new Promise((resolve) => setTimeout(resolve, 4000));
+  peer.close();
+  return { mbPerSec: count.mbPerSec(), setUpMs };
+})()`;
+
+export async function measureLoopback(runs: number, print: (line: string) => void): Promise<Loopback[]> {
+  const { webTransport } = loadWebTransport();
+  if (!webTransport) throw new Error("the native part of WebTransport is not built");
+  const host = "127.0.0.1";
+  const edge = new WebTransportEdge(webTransport, { host, port: 0, name: host, sessionsMax: 8, onSession, onRotated: () => undefined });
+  const rtc = new Rtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
+  let sessions = 0;
+  const server = createServer((request, response) => {
+    response.setHeader("content-type", "text/html");
+    if (request.method !== "POST") return void response.end("<p>loopback");
+    void text(request).then(async (offer) => response.end(await rtc.accept(`loopback-${++sessions}`, offer, onSession)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const open = await openBrowser({ headless: true });
+  try {
+    const page = await open.browser.newPage();
+    await page.goto(`http://${host}:${(server.address() as AddressInfo).port}/`);
+    const results: Loopback[] = [];
+    for (let run = 0; run < runs; run++) {
+      for (const [transport, script] of [["webtransport", webTransportRun(edge.address(`${host}:${edge.port}`))], ["webrtc", WEBRTC_RUN]] as const) {
+        const result = { transport, ...((await page.evaluate(script)) as Omit<Loopback, "transport">) };
+        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms`);
+        results.push(result);
+      }
+    }
+    return results;
+  } finally {
+    await open.close();
+    edge.close();
+    rtc.close();
+    server.close();
+  }
+}

@@ -1,0 +1,65 @@
+/** The figures and rows as text: for a terminal, and as the section of docs/measurements.md. Pure but for the machine's name. */
+import os from "node:os";
+import { verdictOf } from "./rows";
+import type { Figure, Results, Row, Sharing } from "./rows";
+
+const number = (value: number): string => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 20 ? 0 : 2) : "-");
+const limit = ({ better }: Figure, value: number): string => (better === "nearOne" ? `${number(1 / value)} .. ${value}` : String(value));
+
+export function tableOf(figures: readonly Figure[]): string {
+  const lines = figures.map((figure) => [figure.what, `${number(figure.got)}${figure.unit}`, limit(figure, figure.floor), limit(figure, figure.aim), verdictOf(figure)]);
+  const all = [["what", "got", "floor", "aim", ""], ...lines];
+  const widths = all[0]!.map((_, column) => Math.max(...all.map((line) => line[column]!.length)));
+  return all.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd()).join("\n");
+}
+
+export interface Section {
+  results: Results;
+  figures: readonly Figure[];
+  command: string;
+  machine: string;
+  failures: readonly string[];
+  picture: string;
+}
+
+export function markdownOf({ results, figures, command, machine, failures, picture }: Section): string {
+  const measured = figures.filter(({ got }) => Number.isFinite(got));
+  const missing = figures.filter(({ got }) => !Number.isFinite(got)).map(({ what }) => what);
+  return [
+    "## Transport",
+    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. The product's programs over \`lab/links\`; transports in turns, medians. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is.`,
+    `M${machine.slice(1)}.`,
+    "### Figures to reach",
+    markdownTable(["what", "got", "floor", "aim", ""], measured.map((figure) => [figure.what, `${number(figure.got)}${figure.unit}`, limit(figure, figure.floor), limit(figure, figure.aim), verdictOf(figure)])),
+    ...(missing.length > 0 ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
+    ...(failures.length > 0 ? [`Parts that failed: ${failures.join("; ")}.`] : []),
+    "### Downloads",
+    markdownTable(
+      ["links", "receiver", "transport", "loss", "state", "bytes", "runs", "share of the links", "seconds", "first packet, ms", "late a proxy", "duplicate a proxy"],
+      results.rows.map(rowCells),
+    ),
+    "### Beside TCP",
+    "One bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each from a fifth of the time on.",
+    markdownTable(["ours", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"], results.sharing.map(sharingCells)),
+    `![Rates of ours and of TCP over time, and the queue](${picture})`,
+    "",
+  ].join("\n\n");
+}
+
+function rowCells({ set, receiver, transport, loss, state, bytes, runs, linkShare, completionSec, firstPacketMs, inVain, duplicate }: Row): string[] {
+  const count = (value: number | null): string => (value === null ? "-" : number(value));
+  return [
+    set === "six" ? "six, 50 ms" : "one, 40 ms", receiver, transport, `${100 * loss} %`, state, bytes.toLocaleString("en"), String(runs), linkShare.toFixed(3), completionSec.toFixed(2),
+    firstPacketMs.toFixed(0), count(inVain), count(duplicate),
+  ];
+}
+
+function sharingCells({ rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean }: Sharing): string[] {
+  const rate = (bytesPerSec: number): string => (bytesPerSec / 1000).toFixed(0);
+  return [String(ourFlows), `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), `${(100 * ourLossShare).toFixed(1)} %`, queueMean.toFixed(2)];
+}
+
+function markdownTable(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...lines.map(line)].join("\n");
+}

@@ -1,0 +1,35 @@
+import { figuresOf, median, verdictOf } from "./rows";
+import type { Figure, Results, Row } from "./rows";
+
+const figure = (got: number, better: Figure["better"], floor: number, aim: number): Figure => ({ what: "", got, floor, aim, better, unit: "" });
+
+test("figures: what was not measured is never met", () => {
+  for (const better of ["more", "less", "nearOne"] as const) expect(verdictOf(figure(NaN, better, 1, 1))).toBe("not measured");
+  const nothing: Results = { rows: [], sharing: [], reactions: [], loopback: [], hosts: [] };
+  expect(new Set(figuresOf(nothing).map(verdictOf))).toEqual(new Set(["not measured"]));
+});
+
+test.each([
+  [0.89, "more", 0.9, 0.95, "NOT MET"], [0.9, "more", 0.9, 0.95, "met"], [0.96, "more", 0.9, 0.95, "aim met"],
+  [16, "less", 15, 3, "NOT MET"], [15, "less", 15, 3, "met"], [3, "less", 15, 3, "aim met"],
+  [0.49, "nearOne", 2, 1.4, "NOT MET"], [2.1, "nearOne", 2, 1.4, "NOT MET"], [0.5, "nearOne", 2, 1.4, "met"], [1.2, "nearOne", 2, 1.4, "aim met"],
+] as const)("figures: %d, %s, floor %d, aim %d: %s", (got, better, floor, aim, verdict) => {
+  expect(verdictOf(figure(got, better, floor, aim))).toBe(verdict);
+});
+
+test("figures: a cold download is compared without its set-up, which is what its first packet waits beyond a warm one's", () => {
+  const row: Row = {
+    set: "single", transport: "webtransport", receiver: "node", rateBytesPerSec: 896_000, rttMs: 40, loss: 0, state: "warm", bytes: 1_500_000, proxies: 1, runs: 1,
+    linkShare: 0.9, completionSec: 2, firstPacketMs: 50, inVain: 0, duplicate: 0,
+  };
+  const rows: Row[] = [row, { ...row, state: "cold", completionSec: 2.35, firstPacketMs: 200 }];
+  const figures = figuresOf({ rows, sharing: [], reactions: [], loopback: [], hosts: [] });
+  expect(figures.find(({ what }) => what.startsWith("1.5 MB, cold") && what.endsWith("WebTransport"))!.got).toBeCloseTo(1.1, 10);
+  expect(figures.find(({ what }) => what.startsWith("set-up") && what.endsWith("WebTransport"))!.got).toBe(5);
+});
+
+test("median: of nothing there is none", () => {
+  expect(median([])).toBeNaN();
+  expect(median([3, 1, 2])).toBe(2);
+  expect(median([4, 1, 2, 3])).toBe(2.5);
+});

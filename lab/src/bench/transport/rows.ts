@@ -1,0 +1,188 @@
+/** What the transport bench measures, as data, and the figures of its table. Pure: the measuring is in the files beside it. */
+
+export type Carrier = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
+export type Receiver = "chromium" | "firefox" | "node";
+
+/** Medians over `runs` downloads. */
+export interface Row {
+  /** One proxy, or six with equal links. */
+  set: "single" | "six";
+  transport: Carrier;
+  receiver: Receiver;
+  /** Of one proxy's link, whole IP packets. */
+  rateBytesPerSec: number;
+  rttMs: number;
+  loss: number;
+  /** `cold`: on a connection made for it. Sessions that are older are `warm`. */
+  state: "cold" | "warm";
+  bytes: number;
+  proxies: number;
+  runs: number;
+  /** Bytes of the body over the time from the asking to the last byte, as a share of the links' rates together. */
+  linkShare: number;
+  completionSec: number;
+  /** From the asking, connecting included where `cold`, to the first packet (HTTP: byte) of the body. */
+  firstPacketMs: number;
+  /** Packets that came when nothing was missing any more, per proxy. null: HTTP. */
+  inVain: number | null;
+  /** Packets that brought nothing new before that, per proxy. */
+  duplicate: number | null;
+}
+
+/** The machine during a measurement. */
+export interface Host {
+  /** Share of all cores that was not idle. */
+  busy: number;
+  /** How late the emulator handed packets over, microseconds. */
+  lateUs: { p50: number; p99: number; max: number };
+  /** Packets that the machine, not the model, dropped. */
+  interfaceDrops: number;
+}
+
+/** One flow of ours beside flows of the kernel's TCP. */
+export interface Sharing {
+  /** Of TCP. */
+  rivals: string;
+  queueProducts: number;
+  seconds: number;
+  ourFlows: number;
+  theirFlows: number;
+  /** Per flow, what arrived, IP packets. */
+  ourBytesPerSec: number;
+  theirBytesPerSec: number;
+  /** Of our packets. */
+  ourLossShare: number;
+  /** Most and mean of the queue, in bandwidth-delay products, over the second half. */
+  queueMost: number;
+  queueMean: number;
+  /** Every 50 ms. */
+  history: { atMs: number; ours: number; theirs: number; queue: number }[];
+}
+
+/** One flow of ours alone, while the link changes. */
+export interface Reaction {
+  what: string;
+  /** Bytes delivered over what the link carries, losses taken off. */
+  share: number;
+  /** Mean of the queue, and its most once the start is over, in bandwidth-delay products. */
+  queueMean: number;
+  queueMost: number;
+  /** After the link has halved: until what enters it in a round trip fits it again, in round trips. null: it never did. */
+  backOffRounds: number | null;
+  history: { atMs: number; ours: number; queue: number }[];
+}
+
+export interface Loopback {
+  transport: "webtransport" | "webrtc";
+  /** 10^6 bytes of messages a second. */
+  mbPerSec: number;
+  setUpMs: number;
+}
+
+export interface Results {
+  rows: Row[];
+  sharing: Sharing[];
+  reactions: Reaction[];
+  loopback: Loopback[];
+  hosts: Host[];
+}
+
+export interface Figure {
+  what: string;
+  got: number;
+  floor: number;
+  aim: number;
+  /** `nearOne`: floor and aim are factors, allowed to either side. */
+  better: "more" | "less" | "nearOne";
+  unit: string;
+}
+
+export type Verdict = "aim met" | "met" | "NOT MET" | "not measured";
+
+export function verdictOf({ got, floor, aim, better }: Figure): Verdict {
+  if (!Number.isFinite(got)) return "not measured";
+  const meets = (limit: number): boolean => {
+    if (better === "nearOne") return got <= limit && got >= 1 / limit;
+    return better === "more" ? got >= limit : got <= limit;
+  };
+  if (meets(aim)) return "aim met";
+  return meets(floor) ? "met" : "NOT MET";
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  if (sorted.length === 0) return NaN;
+  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** The figures of the table, those that nothing was measured for with `got` NaN. */
+export function figuresOf({ rows, sharing, reactions, loopback }: Results): Figure[] {
+  return [...shares(rows), ...starts(rows), ...vain(rows), ...loops(loopback), ...neighbours(sharing), ...alone(reactions)];
+}
+
+const SHARES: readonly [Carrier, number, number, number][] = [
+  ["webtransport", 0, 0.9, 0.95], ["webtransport", 0.01, 0.88, 0.93], ["webtransport", 0.03, 0.83, 0.9],
+  ["webrtc", 0, 0.86, 0.9], ["webrtc", 0.01, 0.6, 0.8], ["webrtc", 0.03, 0.35, 0.65],
+];
+const NAMES: Record<Carrier, string> = { webtransport: "WebTransport", webrtc: "WebRTC", udp: "UDP", "http-bbr": "HTTP, BBR", "http-reno": "HTTP, Reno" };
+const percent = (share: number): string => `${Math.round(1000 * share) / 10} %`;
+
+const find = (rows: readonly Row[], wanted: Partial<Row>): Row | undefined =>
+  rows.find((row) => Object.entries(wanted).every(([key, value]) => row[key as keyof Row] === value));
+
+function shares(rows: readonly Row[]): Figure[] {
+  return (["chromium", "node"] as const).flatMap((receiver) =>
+    SHARES.map(([transport, loss, floor, aim]) => {
+      const row = find(rows.filter(({ bytes }) => bytes > 2e6), { set: "single", transport, receiver, loss, state: "warm" });
+      return { what: `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of the link`, got: row?.linkShare ?? NaN, floor, aim, better: "more" as const, unit: "" };
+    }),
+  );
+}
+
+function starts(rows: readonly Row[]): Figure[] {
+  const short = rows.filter(({ set, bytes, loss, receiver }) => set === "single" && bytes < 2e6 && loss === 0 && receiver === "node");
+  return (["webtransport", "webrtc"] as const).flatMap((transport) => {
+    const [cold, warm] = [find(short, { transport, state: "cold" }), find(short, { transport, state: "warm" })];
+    // Set-up is the wait for the first packet that a warm connection does not have.
+    const setUpSec = ((cold?.firstPacketMs ?? NaN) - (warm?.firstPacketMs ?? NaN)) / 1000;
+    const [floor, aim] = transport === "webtransport" ? [4.5, 3.5] : [12, 8];
+    return [
+      { what: `1.5 MB, cold over warm, set-up not counted, 40 ms, ${NAMES[transport]}`, got: ((cold?.completionSec ?? NaN) - setUpSec) / (warm?.completionSec ?? NaN), floor: 1.25, aim: 1.05, better: "less" as const, unit: "" },
+      { what: `set-up to first packet, 40 ms, ${NAMES[transport]}`, got: (cold?.firstPacketMs ?? NaN) / (cold?.rttMs ?? NaN), floor, aim, better: "less" as const, unit: " RTT" },
+    ];
+  });
+}
+
+function vain(rows: readonly Row[]): Figure[] {
+  return (["webtransport", "webrtc"] as const).flatMap((transport) =>
+    ([[0, 15, 3], [0.02, 25, 12]] as const).map(([loss, floor, aim]) => {
+      const row = find(rows, { set: "six", transport, loss, state: "warm" });
+      return { what: `received in vain, per proxy, six links, 50 ms, loss ${percent(loss)}, ${NAMES[transport]}`, got: (row?.inVain ?? NaN) + (row?.duplicate ?? NaN), floor, aim, better: "less" as const, unit: " packets" };
+    }),
+  );
+}
+
+function loops(loopback: readonly Loopback[]): Figure[] {
+  return ([["webtransport", 45, 60], ["webrtc", 26, 35]] as const).map(([transport, floor, aim]) => {
+    const got = median(loopback.filter((each) => each.transport === transport).map(({ mbPerSec }) => mbPerSec));
+    return { what: `loopback to Chromium, 1,100 B, ${NAMES[transport]}`, got, floor, aim, better: "more" as const, unit: " MB/s" };
+  });
+}
+
+function neighbours(sharing: readonly Sharing[]): Figure[] {
+  return sharing.flatMap((each) => [
+    { what: `${each.ourFlows} of ours beside ${each.theirFlows} of ${each.rivals}, queue ${each.queueProducts} BDP, ${each.seconds} s: rate of one over one`, got: each.ourBytesPerSec / each.theirBytesPerSec, floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" },
+  ]);
+}
+
+function alone(reactions: readonly Reaction[]): Figure[] {
+  return reactions.flatMap((each) => {
+    const figures: Figure[] = [
+      { what: `alone, ${each.what}: queue added at most`, got: each.queueMost, floor: 1.5, aim: 1.5, better: "less", unit: " BDP" },
+    ];
+    if (each.backOffRounds !== null) figures.push({ what: `alone, ${each.what}: backs off within`, got: each.backOffRounds, floor: 3, aim: 3, better: "less", unit: " RTT" });
+    else figures.push({ what: `alone, ${each.what}: share of what the link delivers`, got: each.share, floor: 0.83, aim: 0.9, better: "more", unit: "" });
+    return figures;
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * Streams of ours and flows of the kernel's TCP through one bottleneck, 10 Mbit/s and 40 ms, which is the viewer's own
+ * downlink; and streams of ours alone on a link that halves or loses. What each sent is counted by the emulator, per host.
+ */
+import path from "node:path";
+import type { ChildProcess } from "node:child_process";
+import { startLinks } from "../../links/links";
+import type { Links, LinksStats, PipeSample } from "../../links/links";
+import { exitOf, linesOf } from "./lines";
+import { watchHost } from "./host";
+import type { Host, Reaction, Sharing } from "./rows";
+
+const STREAM = path.resolve(__dirname, "../../../dist/bench/transport/stream.js");
+export const RATE_BYTES_PER_SEC = 1_250_000;
+export const ROUND_TRIP_MS = 40;
+const PRODUCT_BYTES = (RATE_BYTES_PER_SEC * ROUND_TRIP_MS) / 1000;
+/** Of a sender's own link: no limit, but pipes without a rate keep no history. */
+const SENDER_BYTES_PER_SEC = 125_000_000;
+const TCP_PORT = 6000;
+/** Between the start of ours and theirs: neither has an empty link to itself for long. */
+const APART_MS = 300;
+
+interface Crowd {
+  ours: number;
+  theirs: readonly string[];
+  queueProducts: number;
+  loss?: number;
+}
+
+const oursName = (index: number): string => `ours${index}`;
+const theirsName = (index: number): string => `theirs${index}`;
+
+/** A host for each sender; the client's downlink is what they share. */
+function startCrowd({ ours, theirs, queueProducts, loss = 0 }: Crowd): Promise<Links> {
+  const server = { link: { delay: ROUND_TRIP_MS / 4, up: { rate: SENDER_BYTES_PER_SEC, queue: "100 ms" } } };
+  return startLinks({
+    hosts: {
+      client: { link: { delay: ROUND_TRIP_MS / 4, down: { rate: RATE_BYTES_PER_SEC, queue: Math.round(queueProducts * PRODUCT_BYTES), loss } } },
+      ...Object.fromEntries(Array.from({ length: ours }, (_, index) => [oursName(index), server])),
+      ...Object.fromEntries(theirs.map((_, index) => [theirsName(index), server])),
+    },
+  });
+}
+
+async function startOurs(links: Links, index: number, seconds: number): Promise<ChildProcess> {
+  const host = oursName(index);
+  const server = links.run(host, [process.execPath, STREAM, "serve", links.address(host)], { stdio: ["ignore", "pipe", "inherit"] });
+  const address = await linesOf(server).next();
+  return links.run("client", [process.execPath, STREAM, "take", address, String(seconds)], { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+async function startTheirs(links: Links, index: number, congestion: string, seconds: number): Promise<ChildProcess> {
+  const program = links.words("client")[0]!;
+  const port = String(TCP_PORT + index);
+  const receiver = links.run("client", [program, "probe", "tcp-receive", port], { stdio: ["ignore", "pipe", "inherit"] });
+  await linesOf(receiver).next();
+  return links.run(theirsName(index), [program, "probe", "tcp-send", links.address("client"), port, String(seconds), congestion], { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Bytes between two samples, per second, summed over hosts; samples of all pipes are taken at the same times. */
+function ratesOf(pipes: readonly PipeSample[][]): number[] {
+  const [first] = pipes;
+  if (!first) return [];
+  return first.slice(1).map((sample, at) => {
+    const spanSec = (sample.atMs - first[at]!.atMs) / 1000;
+    return pipes.reduce((sum, pipe) => sum + ((pipe[at + 1]?.outBytes ?? 0) - (pipe[at]?.outBytes ?? 0)), 0) / spanSec;
+  });
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+
+async function rates(links: Links, names: readonly string[]): Promise<number[]> {
+  return ratesOf(await Promise.all(names.map((name) => links.samples(name, "up"))));
+}
+
+/** Shares count from a fifth of the time on: the start is not the neighbourhood. */
+export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ sharing: Sharing; host: Host }> {
+  const links = await startCrowd(crowd);
+  try {
+    const watch = await watchHost(links);
+    await links.begin();
+    const theirs = await Promise.all(crowd.theirs.map((congestion, index) => startTheirs(links, index, congestion, seconds)));
+    await pause(APART_MS);
+    const takers = await Promise.all(Array.from({ length: crowd.ours }, (_, index) => startOurs(links, index, seconds)));
+    const taken = Promise.all(takers.map(async (taker) => JSON.parse(await linesOf(taker).next()) as Taken));
+    await Promise.all(theirs.map(exitOf));
+    const host = await watch();
+    const arrivedShare = arrivedShareOf(await taken, await links.stats());
+    const queue = await links.samples("client", "down");
+    const ours = await rates(links, Array.from({ length: crowd.ours }, (_, index) => oursName(index)));
+    const others = await rates(links, crowd.theirs.map((_, index) => theirsName(index)));
+    const history = ours.map((rate, at) => ({ atMs: queue[at + 1]?.atMs ?? 0, ours: rate, theirs: others[at] ?? 0, queue: (queue[at + 1]?.queueBytesMax ?? 0) / PRODUCT_BYTES }))
+      .filter(({ atMs }) => atMs >= 0 && atMs < seconds * 1000);
+    const settled = history.filter(({ atMs }) => atMs > seconds * 200);
+    const down = queue.filter(({ atMs }) => atMs > seconds * 200 && atMs < seconds * 1000);
+    const allBytesPerSec = ((down.at(-1)?.outBytes ?? 0) - (down[0]?.outBytes ?? 0)) / (((down.at(-1)?.atMs ?? 0) - (down[0]?.atMs ?? 0)) / 1000);
+    const oursTogether = arrivedShare * mean(settled.map((each) => each.ours));
+    const [ourBytesPerSec, theirBytesPerSec] = [oursTogether / crowd.ours, (allBytesPerSec - oursTogether) / crowd.theirs.length];
+    const queues = settled.map((each) => each.queue);
+    return {
+      host,
+      sharing: {
+        rivals: [...new Set(crowd.theirs)].join(" and "), queueProducts: crowd.queueProducts, seconds, ourFlows: crowd.ours, theirFlows: crowd.theirs.length,
+        ourBytesPerSec, theirBytesPerSec, ourLossShare: 1 - arrivedShare, queueMost: Math.max(...queues), queueMean: mean(queues), history,
+      },
+    };
+  } finally {
+    await links.close();
+  }
+}
+
+interface Taken {
+  messages: number;
+}
+
+/** Of the packets that our senders sent, those that arrived; each carries a message but few. */
+function arrivedShareOf(taken: readonly Taken[], { hosts }: LinksStats): number {
+  const sent = taken.reduce((sum, _, index) => sum + hosts[oursName(index)]!.up.outPackets, 0);
+  return Math.min(1, taken.reduce((sum, { messages }) => sum + messages, 0) / Math.max(1, sent));
+}
+
+/** Alone; `halvesAtMs`: from then on the link carries half. */
+export async function measureAlone(what: string, { queueProducts, loss, halvesAtMs }: { queueProducts: number; loss: number; halvesAtMs?: number }, seconds: number): Promise<{ reaction: Reaction; host: Host }> {
+  const links = await startCrowd({ ours: 1, theirs: [], queueProducts, loss });
+  try {
+    const watch = await watchHost(links);
+    const taker = await startOurs(links, 0, seconds);
+    await links.begin();
+    const halving = halvesAtMs === undefined ? undefined : setTimeout(() => void links.set("client", { down: { rate: RATE_BYTES_PER_SEC / 2 } }), halvesAtMs);
+    await exitOf(taker);
+    clearTimeout(halving);
+    const host = await watch();
+    const queue = await links.samples("client", "down");
+    const [entering, leaving] = [await rates(links, [oursName(0)]), ratesOf([queue])];
+    const history = entering.map((rate, at) => ({ atMs: queue[at + 1]?.atMs ?? 0, ours: rate, queue: (queue[at + 1]?.queueBytesMax ?? 0) / PRODUCT_BYTES }))
+      .filter(({ atMs }) => atMs >= 0 && atMs < seconds * 1000 - 200);
+    const settled = history.filter(({ atMs }) => atMs > 2000 && (halvesAtMs === undefined || atMs < halvesAtMs));
+    const delivered = mean(leaving.filter((_, at) => (queue[at + 1]?.atMs ?? 0) > 2000 && (queue[at + 1]?.atMs ?? 0) < (halvesAtMs ?? seconds * 1000 - 200)));
+    return {
+      host,
+      reaction: {
+        what, share: delivered / (RATE_BYTES_PER_SEC * (1 - loss)), queueMean: mean(settled.map((each) => each.queue)), queueMost: Math.max(...settled.map((each) => each.queue)),
+        backOffRounds: halvesAtMs === undefined ? null : backOffRounds(history, halvesAtMs), history,
+      },
+    };
+  } finally {
+    await links.close();
+  }
+}
+
+/** Round trips until a sample of what enters fits the halved link, a tenth more allowed. */
+function backOffRounds(history: readonly { atMs: number; ours: number }[], halvesAtMs: number): number {
+  const fits = history.find(({ atMs, ours }) => atMs > halvesAtMs + 50 && ours <= 1.1 * (RATE_BYTES_PER_SEC / 2));
+  return fits ? (fits.atMs - 50 - halvesAtMs) / ROUND_TRIP_MS : Infinity;
+}

@@ -1,0 +1,333 @@
+//! The controller beside TCP, in simulation: flows of ours, of Cubic and of BBR (version 1) through one drop-tail bottleneck.
+//! Models of the rivals, simple and whole enough to share as they do: RFC 9438 without its Reno-friendly region, and
+//! draft-cardwell-iccrg-bbr-congestion-control-00. Test code only.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use quinn_proto::congestion::Controller;
+
+use crate::congestion::Delivery;
+
+const PACKET: f64 = 1200.0;
+const ROUND_TRIP: f64 = 0.04;
+const RATE: f64 = 1_250_000.0;
+const STEP: f64 = 50e-6;
+
+/// Times in seconds, sizes in bytes.
+trait Sender {
+    fn window(&self) -> f64;
+    fn pacing(&self, smoothed: f64) -> f64;
+    fn sent(&mut self, now: f64);
+    /// Packets that were sent at these times have arrived.
+    fn acked(&mut self, now: f64, sent: &[f64], in_flight: f64);
+    fn lost(&mut self, now: f64, sent: f64);
+}
+
+struct Ours {
+    controller: Delivery,
+    start: Instant,
+}
+
+impl Ours {
+    fn at(&self, time: f64) -> Instant {
+        self.start + Duration::from_secs_f64(time)
+    }
+}
+
+impl Sender for Ours {
+    fn window(&self) -> f64 {
+        self.controller.window() as f64
+    }
+
+    fn pacing(&self, smoothed: f64) -> f64 {
+        1.25 * self.window() / smoothed
+    }
+
+    fn sent(&mut self, now: f64) {
+        self.controller.on_sent(self.at(now), PACKET as u64, 0);
+    }
+
+    fn acked(&mut self, now: f64, sent: &[f64], in_flight: f64) {
+        for &time in sent {
+            self.controller.acked(self.at(now), self.at(time), PACKET as u64, false);
+        }
+        self.controller.on_end_acks(self.at(now), in_flight as u64, false, None);
+    }
+
+    fn lost(&mut self, now: f64, sent: f64) {
+        self.controller.on_congestion_event(self.at(now), self.at(sent), false, PACKET as u64);
+    }
+}
+
+struct Cubic {
+    window: f64,
+    threshold: f64,
+    most: f64,
+    epoch: f64,
+}
+
+impl Sender for Cubic {
+    fn window(&self) -> f64 {
+        self.window * PACKET
+    }
+
+    fn pacing(&self, smoothed: f64) -> f64 {
+        2.0 * self.window() / smoothed
+    }
+
+    fn sent(&mut self, _now: f64) {}
+
+    fn acked(&mut self, now: f64, sent: &[f64], _in_flight: f64) {
+        for _ in sent {
+            if self.window < self.threshold {
+                self.window += 1.0;
+                continue;
+            }
+            let back = (self.most * 0.3 / 0.4).cbrt();
+            let target = 0.4 * (now + ROUND_TRIP - self.epoch - back).powi(3) + self.most;
+            self.window += (target - self.window).clamp(0.01, 0.5 * self.window) / self.window;
+        }
+    }
+
+    fn lost(&mut self, now: f64, sent: f64) {
+        if sent < self.epoch {
+            return;
+        }
+        self.most = self.window;
+        self.window = (self.window * 0.7).max(2.0);
+        (self.threshold, self.epoch) = (self.window, now);
+    }
+}
+
+struct Bbr {
+    /// Sent at, delivered by then, when.
+    flights: VecDeque<(f64, f64, f64)>,
+    delivered: f64,
+    delivered_at: f64,
+    rates: VecDeque<(u64, f64)>,
+    round: u64,
+    round_end: f64,
+    least: f64,
+    least_at: f64,
+    probe_until: f64,
+    phase: usize,
+    phase_at: f64,
+    full: (f64, u32),
+    startup: bool,
+}
+
+const BBR_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+impl Bbr {
+    fn rate(&self) -> f64 {
+        self.rates.iter().map(|&(_, rate)| rate).fold(10.0 * PACKET / ROUND_TRIP, f64::max)
+    }
+
+    fn end_round(&mut self) {
+        self.round += 1;
+        self.round_end = self.delivered + 1.0;
+        if self.startup {
+            let rate = self.rate();
+            self.full = if rate > self.full.0 * 1.25 { (rate, 0) } else { (self.full.0, self.full.1 + 1) };
+            self.startup = self.full.1 < 3;
+        }
+    }
+}
+
+impl Sender for Bbr {
+    fn window(&self) -> f64 {
+        let product = self.rate() * self.least.min(10.0);
+        if self.probe_until > 0.0 { 4.0 * PACKET } else { (product * if self.startup { 2.89 } else { 2.0 }).max(4.0 * PACKET) }
+    }
+
+    fn pacing(&self, _smoothed: f64) -> f64 {
+        self.rate() * if self.startup { 2.89 } else { BBR_GAINS[self.phase] }
+    }
+
+    fn sent(&mut self, now: f64) {
+        if self.flights.is_empty() {
+            self.delivered_at = now;
+        }
+        self.flights.push_back((now, self.delivered, self.delivered_at));
+    }
+
+    fn acked(&mut self, now: f64, sent: &[f64], in_flight: f64) {
+        self.delivered += PACKET * sent.len() as f64;
+        self.delivered_at = now;
+        let Some(&newest) = sent.last() else { return };
+        while self.flights.front().is_some_and(|flight| flight.0 < newest) {
+            self.flights.pop_front();
+        }
+        let Some(&(_, delivered, at)) = self.flights.front() else { return };
+        let sample = (self.delivered - delivered) / (now - at).max(1e-3);
+        self.rates.push_back((self.round, sample));
+        while self.rates.front().is_some_and(|&(round, _)| round + 10 < self.round) {
+            self.rates.pop_front();
+        }
+        if delivered >= self.round_end {
+            self.end_round();
+        }
+        let trip = now - newest;
+        if trip <= self.least {
+            (self.least, self.least_at) = (trip, now);
+        } else if now - self.least_at > 10.0 && self.probe_until == 0.0 {
+            self.probe_until = now + 0.2 + trip;
+            self.least = trip;
+        }
+        if self.probe_until > 0.0 && now > self.probe_until {
+            (self.probe_until, self.least_at) = (0.0, now);
+        }
+        if now - self.phase_at > self.least && (self.phase != 0 || in_flight > 1.25 * self.rate() * self.least || now - self.phase_at > 2.0 * self.least) {
+            self.phase = (self.phase + 1) % BBR_GAINS.len();
+            self.phase_at = now;
+        }
+    }
+
+    fn lost(&mut self, _now: f64, _sent: f64) {}
+}
+
+fn ours() -> Box<dyn Sender> {
+    let start = Instant::now();
+    Box::new(Ours { controller: Delivery::new(start, PACKET as u16), start })
+}
+
+fn cubic() -> Box<dyn Sender> {
+    Box::new(Cubic { window: 10.0, threshold: f64::MAX, most: 0.0, epoch: -1.0 })
+}
+
+fn bbr() -> Box<dyn Sender> {
+    Box::new(Bbr {
+        flights: VecDeque::new(), delivered: 0.0, delivered_at: 0.0, rates: VecDeque::new(), round: 0, round_end: 0.0, least: f64::MAX,
+        least_at: 0.0, probe_until: 0.0, phase: 2, phase_at: 0.0, full: (0.0, 0), startup: true,
+    })
+}
+
+struct Flow {
+    sender: Box<dyn Sender>,
+    from: f64,
+    /// Sent at, arrives at (infinite: lost).
+    in_flight: VecDeque<(f64, f64)>,
+    next_send: f64,
+    smoothed: f64,
+    delivered: f64,
+    lost: f64,
+}
+
+struct Outcome {
+    /// Bytes a second, per flow.
+    rates: Vec<f64>,
+    /// Shares of packets lost, per flow.
+    losses: Vec<f64>,
+    queue_mean: f64,
+}
+
+/// Runs the flows for `seconds` and tells of all but the first fifth. They start 300 ms apart. Queues in products.
+fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64) -> Outcome {
+    let mut flows: Vec<Flow> = senders
+        .into_iter()
+        .enumerate()
+        .map(|(index, sender)| Flow { sender, from: 0.3 * index as f64, in_flight: VecDeque::new(), next_send: 0.0, smoothed: ROUND_TRIP, delivered: 0.0, lost: 0.0 })
+        .collect();
+    let queue_bytes = queue_products * RATE * ROUND_TRIP;
+    let (mut free_at, mut queue_sum, mut now, mut settled, mut turn) = (0.0f64, 0.0, 0.0f64, false, 0);
+    let mut random = 88172645463325252u64;
+    while now < seconds {
+        now += STEP;
+        if !settled && now > seconds / 5.0 {
+            settled = true;
+            queue_sum = 0.0;
+            flows.iter_mut().for_each(|flow| (flow.delivered, flow.lost) = (0.0, 0.0));
+        }
+        queue_sum += (free_at - now).max(0.0) * STEP;
+        turn += 1;
+        for at in 0..flows.len() {
+            let count = flows.len();
+            let flow = &mut flows[(at + turn) % count];
+            acknowledge(flow, now);
+            while now >= flow.from && flow.next_send <= now && (flow.in_flight.len() as f64 + 1.0) * PACKET <= flow.sender.window() {
+                // Half a packet of chance, or flows that pace alike fall into step.
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let chance = (random >> 11) as f64 / (1u64 << 53) as f64;
+                flow.sender.sent(now);
+                let waiting = (free_at - now).max(0.0) * RATE;
+                let mut arrives = f64::INFINITY;
+                if waiting + PACKET <= queue_bytes {
+                    free_at = free_at.max(now) + PACKET / RATE;
+                    arrives = free_at + ROUND_TRIP;
+                }
+                flow.in_flight.push_back((now, arrives));
+                flow.next_send = flow.next_send.max(now - 0.002) + (0.5 + chance) * PACKET / flow.sender.pacing(flow.smoothed);
+            }
+        }
+    }
+    let span = seconds * 0.8;
+    Outcome {
+        rates: flows.iter().map(|flow| flow.delivered / span).collect(),
+        losses: flows.iter().map(|flow| flow.lost / (flow.lost + flow.delivered).max(1.0)).collect(),
+        queue_mean: queue_sum / span / ROUND_TRIP,
+    }
+}
+
+fn acknowledge(flow: &mut Flow, now: f64) {
+    let Some(newest) = flow.in_flight.iter().rposition(|&(_, at)| at <= now) else { return };
+    let mut acked = Vec::new();
+    let mut kept = VecDeque::new();
+    for (index, (sent, at)) in std::mem::take(&mut flow.in_flight).into_iter().enumerate() {
+        if at <= now {
+            flow.smoothed += (now - sent - flow.smoothed) / 8.0;
+            flow.delivered += PACKET;
+            acked.push(sent);
+        } else if index + 3 <= newest {
+            flow.lost += PACKET;
+            flow.sender.lost(now, sent);
+        } else {
+            kept.push_back((sent, at));
+        }
+    }
+    flow.in_flight = kept;
+    flow.sender.acked(now, &acked, flow.in_flight.len() as f64 * PACKET);
+}
+
+fn tell(what: &str, crowd: Vec<Box<dyn Sender>>, queue_products: f64) -> (f64, Outcome) {
+    let outcome = run(crowd, queue_products, 60.0);
+    let ratio = outcome.rates[1] / outcome.rates[0];
+    println!("{what}, queue {queue_products}: ratio {ratio:.2}, rates {:.0?}, lost {:.3?}, queue {:.2}", outcome.rates, outcome.losses, outcome.queue_mean);
+    (ratio, outcome)
+}
+
+#[test]
+fn shares_with_one_flow_of_tcp_within_a_factor_of_two() {
+    for (name, rival, queue_products) in [("bbr", bbr(), 2.5), ("cubic", cubic(), 1.0), ("cubic", cubic(), 2.5)] {
+        let (ratio, outcome) = tell(name, vec![rival, ours()], queue_products);
+        assert!((0.5..=2.0).contains(&ratio), "{name}, queue {queue_products}: {ratio}");
+        assert!(outcome.losses[1] < 0.05, "{name}, queue {queue_products}: {:.3} of ours lost", outcome.losses[1]);
+    }
+}
+
+/// BBR heeds no losses: in a queue of one product it takes more than its part of any flow that does.
+#[test]
+fn is_not_starved_by_bbr_in_a_short_queue() {
+    let (ratio, _) = tell("bbr", vec![bbr(), ours()], 1.0);
+    assert!((0.25..=2.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn flows_of_ours_share_alike() {
+    for queue_products in [1.0, 2.5] {
+        let (ratio, _) = tell("ours", vec![ours(), ours()], queue_products);
+        assert!((0.5..=2.0).contains(&ratio), "queue {queue_products}: {ratio}");
+    }
+}
+
+/// The models are what they are models of.
+#[test]
+fn rivals_alone_fill_the_link_and_share_with_each_other() {
+    for rival in [bbr, cubic] {
+        let (ratio, outcome) = tell("rivals", vec![rival(), rival()], 1.0);
+        assert!((0.4..=2.5).contains(&ratio), "{ratio}");
+        assert!(outcome.rates.iter().sum::<f64>() > 0.9 * RATE, "{:?}", outcome.rates);
+    }
+}
