@@ -39,7 +39,7 @@ export function markdownOf({ results, figures, command, machine, failures, pictu
       results.rows.map(rowCells),
     ),
     "### Beside TCP",
-    "One bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each from a fifth of the time on.",
+    "One bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours.",
     markdownTable(["ours", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"], results.sharing.map(sharingCells)),
     `![Rates of ours and of TCP over time, and the queue](${picture})`,
     "",

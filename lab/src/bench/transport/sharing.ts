@@ -75,7 +75,7 @@ async function rates(links: Links, names: readonly string[]): Promise<number[]> 
   return ratesOf(await Promise.all(names.map((name) => links.samples(name, "up"))));
 }
 
-/** Shares count from a fifth of the time on: the start is not the neighbourhood. */
+/** Shares count from a fifth of the time after the start of ours: the start is not the neighbourhood. */
 export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ sharing: Sharing; host: Host }> {
   const links = await startCrowd(crowd);
   try {
@@ -93,8 +93,12 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
     const others = await rates(links, crowd.theirs.map((_, index) => theirsName(index)));
     const history = ours.map((rate, at) => ({ atMs: queue[at + 1]?.atMs ?? 0, ours: rate, theirs: others[at] ?? 0, queue: (queue[at + 1]?.queueBytesMax ?? 0) / PRODUCT_BYTES }))
       .filter(({ atMs }) => atMs >= 0 && atMs < seconds * 1000);
-    const settled = history.filter(({ atMs }) => atMs > seconds * 200);
-    const down = queue.filter(({ atMs }) => atMs > seconds * 200 && atMs < seconds * 1000);
+    // On a busy machine a sender of ours may take seconds to start: what counts begins when it sends in earnest.
+    const startMs = history.find(({ ours: rate }) => rate > RATE_BYTES_PER_SEC / 20)?.atMs ?? Infinity;
+    const fromMs = startMs + seconds * 200;
+    const settled = history.filter(({ atMs }) => atMs > fromMs);
+    if (settled.length < history.length / 2) throw new Error(`ours began after ${(startMs / 1000).toFixed(1)} s of ${seconds}: the rest is too short to count`);
+    const down = queue.filter(({ atMs }) => atMs > fromMs && atMs < seconds * 1000);
     const allBytesPerSec = ((down.at(-1)?.outBytes ?? 0) - (down[0]?.outBytes ?? 0)) / (((down.at(-1)?.atMs ?? 0) - (down[0]?.atMs ?? 0)) / 1000);
     const oursTogether = arrivedShare * mean(settled.map((each) => each.ours));
     const [ourBytesPerSec, theirBytesPerSec] = [oursTogether / crowd.ours, (allBytesPerSec - oursTogether) / crowd.theirs.length];
