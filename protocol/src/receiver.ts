@@ -55,6 +55,8 @@ export interface ReceiverStats {
 
 export interface ReceiverOptions {
   requestId: number;
+  /** Shown to every proxy. */
+  token?: string;
   url: string;
   range?: ByteRange;
   mode: MutpMode;
@@ -133,6 +135,7 @@ export class Receiver {
       windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
       url: options.url,
       ...(options.range ? { range: options.range } : {}),
+      ...(options.token === undefined ? {} : { token: options.token }),
     };
     this.packetBytes = this.request.symbolBytes + dataHeaderBytes("seed", 0);
     this.known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
