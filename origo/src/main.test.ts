@@ -9,7 +9,7 @@ import { DATABASES, stopDatabases } from "../test/databases";
 import { recordOf } from "../test/samples";
 import type { RecordsResponse } from "./schema";
 
-jest.setTimeout(30_000);
+jest.setTimeout(60_000);
 
 let folder: string;
 let children: ChildProcess[] = [];

@@ -9,6 +9,7 @@ import { startOrigo, type Origo } from "./server";
 const HOSTILE = `'; DROP TABLE downloads; --\r\n<img src=x onerror=alert(1)> "quoted", ünï 🎬`;
 const DAY_MS = 86_400_000;
 afterAll(stopDatabases);
+jest.setTimeout(60_000);
 
 describe.each(DATABASES)("HTTP over %s", (_name, make) => {
   let place: TestDatabase;

@@ -131,12 +131,17 @@ async function histogram(database: Database, query: Of<"histogram">): Promise<An
   return { chart: "histogram", edges, groupsLeftOut: leftOut, series: found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), counts: counts[index] ?? [] })) };
 }
 
-/** Quantiles at equal shares, by linear interpolation. */
+/** The values at equal shares of each group, sorted once: as many quantiles by percentile_cont take DuckDB ten times as long. */
 async function cdf(database: Database, query: Of<"cdf">): Promise<Answer<"cdf">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
   const shares = Array.from({ length: CDF_STEPS + 1 }, (_, index) => index / CDF_STEPS);
-  const { found, leftOut } = await grouped(database, base, `percentile_cont(ARRAY[${shares.join(", ")}]) WITHIN GROUP (ORDER BY v) AS p`);
-  const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), values: numbersOf(row, "p"), shares }));
+  const { found, leftOut } = await grouped(database, base, "0 AS zero");
+  if (found.length === 0) return { chart: "cdf", groupsLeftOut: 0, series: [] };
+  const from = joined(base, found, [], () => []);
+  const rows = await database.all(`WITH sorted AS (SELECT k, array_agg(v ORDER BY v) AS a, count(*) AS n FROM ${from} GROUP BY k)
+    SELECT k, ARRAY[${shares.map((share) => `a[1 + floor(${share} * (n - 1))::INTEGER]`).join(", ")}] AS p FROM sorted`, base.places.values);
+  const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
+  const series = found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), values: numbersOf(byIndex.get(index), "p"), shares }));
   return { chart: "cdf", groupsLeftOut: leftOut, series };
 }
 

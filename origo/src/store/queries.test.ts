@@ -9,6 +9,7 @@ import { FIELDS, queryChart, queryDifference, queryDownloads, type Store } from 
 const NOW = 1_790_000_000_000;
 const HOSTILE = `'; DROP TABLE downloads; -- <script>alert(1)</script> "$1" %_\\`;
 afterAll(stopDatabases);
+jest.setTimeout(60_000);
 
 const idOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
 
@@ -159,9 +160,10 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
 
   test("a CDF goes from the least value to the greatest", async () => {
     const [one] = (await chart({ chart: "cdf", metric: "durationMs", where: [{ field: "mode", op: "=", value: "coded" }] })).series;
-    const values = samples.filter(({ mode }) => mode === "coded").map(({ durationMs }) => durationMs);
+    const values = samples.filter(({ mode }) => mode === "coded").map(({ durationMs }) => durationMs).sort((a, b) => a - b);
     expect(one?.n).toBe(30);
-    one?.shares.forEach((share, index) => expect(one.values[index]).toBeCloseTo(quantile(values, share), 6));
+    expect(one?.shares).toHaveLength(201);
+    one?.shares.forEach((share, index) => expect(one.values[index]).toBe(values[Math.floor(share * 29)]));
   });
 
   test("a scatter draws all points where they fit, a share of each group where not", async () => {

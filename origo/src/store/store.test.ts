@@ -11,6 +11,7 @@ import { Store } from ".";
 
 const NOW = 1_790_000_000_000;
 afterAll(stopDatabases);
+jest.setTimeout(60_000);
 
 describe.each(DATABASES)("store over %s", (_name, make) => {
   let place: TestDatabase;
