@@ -1,5 +1,6 @@
 /**
  * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
+ * `npm run bench -- campaign`: downloads over emulated links (campaign.mjs).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
  *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
@@ -18,7 +19,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT = path.join(root, "docs/measurements.md");
 const DOCUMENT_PICTURE = "images/codec";
 
@@ -75,6 +76,7 @@ async function runProtocolBench(args) {
 async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
+  if (args[0] === "campaign") return (await import("./campaign.mjs")).runCampaignBench(args.slice(1));
   const options = parseOptions(args);
   if (!options) {
     console.error(`${USAGE}; got ${args.join(" ")}`);

@@ -28,9 +28,18 @@ export interface OpenBrowser {
   close(): Promise<void>;
 }
 
-/** Opens Chromium; without `defaults` it opens without the extension. Throws a sentence when there is no Chromium. */
-export async function openBrowser(options: { defaults?: ExtensionDefaults; headless: boolean; flags?: readonly string[] }): Promise<OpenBrowser> {
-  const executablePath = findChromium();
+export interface BrowserOptions {
+  /** Of the extension; without them the browser opens without it. */
+  defaults?: ExtensionDefaults;
+  headless: boolean;
+  flags?: readonly string[];
+  /** What to run instead of the Chromium found on this machine, such as a script that starts it elsewhere. */
+  executable?: string;
+}
+
+/** Opens Chromium. Throws a sentence when there is none. */
+export async function openBrowser(options: BrowserOptions): Promise<OpenBrowser> {
+  const executablePath = options.executable ?? findChromium();
   if (!executablePath) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));
   const extensionDir = path.join(folder, "extension");

@@ -6,7 +6,7 @@
  *   /media/...             the video (lab/sample/media)
  *   /players/NAME          the players' own builds, from node_modules
  *   /__log?since=MS        the access log as JSON
- *   /__size/N              N deterministic bytes (bytes.ts), with ranges
+ *   /__size/N              N deterministic bytes (bytes.ts), with ranges; N.mp4 is the same under a name that looks like media
  *   /__chunked/N           the same without Content-Length
  *   /__short/N             promises N bytes, sends half of them, hangs up
  *   /__status/CODE         that status with a short text
@@ -142,7 +142,7 @@ function addTestPaths(app: Express): void {
 }
 
 function sizeOf(request: Request, response: Response): number | undefined {
-  const bytes = Number(request.params["bytes"]);
+  const bytes = Number(String(request.params["bytes"]).replace(/\.mp4$/, ""));
   if (Number.isInteger(bytes) && bytes >= 0 && bytes <= SIZE_BYTES_MAX) return bytes;
   response.status(400).type("text").send(`size must be a whole number from 0 to ${SIZE_BYTES_MAX}, got ${request.params["bytes"]}\n`);
   return undefined;

@@ -1,0 +1,183 @@
+/**
+ * The boxes of the campaign, all of them: over which links, by which client, what is downloaded and how often. Data only; run.ts
+ * downloads, rows.ts counts. Sets of boxes follow the paper's figures (Braun, Médard, Ekler 2019, Figs 11 to 15), then our own.
+ */
+import type { Mode } from "@tributary/client";
+import type { ScenarioInput } from "../../links/scenario";
+
+export type Congestion = "bbr" | "cubic";
+export type Runner = "node" | "chromium" | "aria2";
+/** Who has the chunk when it is asked for. */
+export type ChunkAt = "proxies" | "origin";
+
+/** Links of equal loss, one a proxy; the origin's own link to the client is like the first. */
+export interface LinksSpec {
+  id: string;
+  /** KB/s in wire bytes, 1 KB = 1,000 bytes. */
+  ratesKB: readonly number[];
+  rttMs: readonly number[];
+  lossPercent: number;
+  congestion: Congestion;
+  /** While a download runs, proxy1 falls to a tenth, or is cut off, after this long. */
+  event?: { what: "tenth" | "cut"; atMs: number };
+}
+
+export interface Box {
+  id: string;
+  figures: readonly string[];
+  links: LinksSpec;
+  runner: Runner;
+  mode: Mode | "aria2";
+  connections: number;
+  chunkBytes: number;
+  generationSize?: number;
+  windowPackets?: number;
+  chunkAt: ChunkAt;
+  /**
+   * One visit is a download on new sessions and, right after it, one on the sessions it left warm. Only the warm one counts in
+   * a browser, which opens sessions before a page asks, and where links change meanwhile.
+   */
+  visits: number;
+  /** Of one visit, on an idle machine. */
+  expectedSec: number;
+}
+
+const CHUNK_BYTES = 1_500_000;
+const VISITS = { node: 100, chromium: 30, aria2: 100 } as const;
+const QUICK_VISITS = { node: 6, chromium: 5, aria2: 6 } as const;
+const PAPERS: readonly Mode[] = ["parallel-http", "uncoded-mutp", "coded-mutp"];
+const OURS: readonly Mode[] = ["split-http", "coded"];
+const HTTP: readonly Mode[] = ["direct", "parallel-http", "split-http"];
+
+function links(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
+  const name = [...new Set(ratesKB)].map((rate) => `${ratesKB.filter((each) => each === rate).length}x${rate}`).join("+");
+  const happening = event ? [`one ${event.what === "cut" ? "dies" : "falls to a tenth"} at ${event.atMs} ms`] : [];
+  const id = [`${name} KB/s`, `RTT ${rttMs.join("/")} ms`, `loss ${lossPercent} %`, congestion, ...happening].join(", ");
+  return { id, ratesKB, rttMs: ratesKB.map((_, index) => rttMs[index % rttMs.length]!), lossPercent, congestion, ...(event ? { event } : {}) };
+}
+
+interface BoxInput extends Partial<Pick<Box, "runner" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
+  links: LinksSpec;
+  mode: Box["mode"];
+}
+
+function box(figures: readonly string[], visits: Record<Runner, number>, input: BoxInput): Box {
+  const { links: spec, mode, runner = mode === "aria2" ? "aria2" : "node", connections = spec.ratesKB.length, chunkBytes = CHUNK_BYTES, chunkAt = runner === "chromium" ? "origin" : "proxies" } = input;
+  const tuning = { ...(input.generationSize ? { generationSize: input.generationSize } : {}), ...(input.windowPackets ? { windowPackets: input.windowPackets } : {}) };
+  const id = [
+    spec.id, runner, mode, `N=${connections}`, `${chunkBytes / 1000} KB`, ...Object.entries(tuning).map(([name, value]) => `${name === "generationSize" ? "g" : "w"}=${value}`),
+    ...(chunkAt === "origin" ? ["chunk at the origin"] : []),
+  ].join(" | ");
+  return { id, figures, links: spec, runner, mode, connections, chunkBytes, ...tuning, chunkAt, visits: visits[runner], expectedSec: expectedSec(spec, mode, connections, chunkBytes) };
+}
+
+/** A mode that receives all from all takes as long as its fastest link; the others use half of the links where they are far or lossy. */
+function expectedSec(spec: LinksSpec, mode: Box["mode"], connections: number, chunkBytes: number): number {
+  const used = spec.ratesKB.slice(0, connections);
+  const alone = mode === "direct" || mode === "parallel-http";
+  const rate = 1000 * (alone ? 0.9 * Math.max(...used) : 0.5 * used.reduce((sum, each) => sum + each, 0));
+  const lossCost = spec.congestion === "cubic" && spec.lossPercent > 0 ? 3 : 1;
+  return 0.8 + (2 * lossCost * chunkBytes) / rate + 0.008 * Math.max(...spec.rttMs);
+}
+
+const SIX = [896, 896, 896, 896, 896, 896];
+const MIXED = [1792, 896, 896, 896];
+const UNEQUAL = { rttMs: [20, 50, 80, 120] };
+const BOTH: readonly Congestion[] = ["bbr", "cubic"];
+
+type Add = (input: BoxInput) => void;
+
+/** Fig. 11: how many connections, over which rates. */
+function connectionsOf(add: Add): void {
+  for (const congestion of BOTH) {
+    for (const rates of [[896], [1792], [896, 896], [1792, 896], [896, 896, 896, 896], MIXED, SIX, [1792, 1792, 896, 896, 896, 896]]) {
+      for (const mode of [...PAPERS, ...OURS, "direct" as const]) add({ links: links(rates, { congestion }), mode });
+    }
+  }
+}
+
+/** Fig. 12: chunks from 64 KB to 5 MB. */
+function chunkSizesOf(add: Add): void {
+  for (const chunkBytes of [65_536, 131_072, 262_144, 524_288, 1_048_576, 2_097_152, 5_000_000]) {
+    for (const mode of [...PAPERS, ...OURS]) add({ links: links(MIXED), mode, chunkBytes });
+  }
+}
+
+/** Figs 13 and 14: generation size g with w = 240, and window w with g = 24. */
+function codingOf(add: Add): void {
+  const of = (generationSize: number, windowPackets: number): void => {
+    for (const mode of ["uncoded-mutp", "coded-mutp", "coded"] as const) add({ links: links(MIXED), mode, generationSize, windowPackets });
+  };
+  for (const generationSize of [12, 20, 24]) of(generationSize, 240);
+  for (const windowPackets of [120, 360]) of(24, windowPackets);
+}
+
+/** Fig. 15: loss from 0 to 3 %, over the paper's links and over six equal ones. */
+function lossOf(add: Add): void {
+  for (const congestion of BOTH) {
+    for (const lossPercent of [0, 0.5, 1, 2, 3]) {
+      for (const mode of [...PAPERS, ...OURS]) add({ links: links(MIXED, { lossPercent, congestion }), mode });
+      for (const mode of [...OURS, "coded-mutp" as const]) add({ links: links(SIX, { lossPercent, congestion }), mode });
+    }
+  }
+}
+
+/** What a viewer would use instead, on files that aria2 can split (pieces of 1 MiB), and links that are not alike or change. */
+function rivalsOf(add: Add): void {
+  for (const congestion of BOTH) {
+    for (const lossPercent of [0, 2]) {
+      for (const mode of ["aria2", ...OURS, "direct"] as const) add({ links: links(SIX, { lossPercent, congestion }), mode, chunkBytes: 8_000_000 });
+    }
+    for (const mode of OURS) {
+      add({ links: links(MIXED, { ...UNEQUAL, congestion }), mode });
+      for (const what of ["tenth", "cut"] as const) add({ links: links(SIX, { congestion, event: { what, atMs: 400 } }), mode, chunkBytes: 4_000_000 });
+      add({ links: links(SIX, { congestion }), mode, chunkAt: "origin" });
+    }
+  }
+}
+
+function browserOf(add: Add): void {
+  for (const lossPercent of [0, 2]) {
+    for (const mode of [...HTTP, "coded-mutp", "coded"] as const) add({ links: links(SIX, { lossPercent }), mode, runner: "chromium" });
+  }
+}
+
+/** About ten minutes: a few boxes of each set. */
+function quickOf(add: (figure: string) => Add): void {
+  for (const rates of [[896, 896], SIX]) for (const mode of [...PAPERS, ...OURS]) add("11")({ links: links(rates), mode });
+  for (const mode of OURS) add("15")({ links: links(SIX, { lossPercent: 2 }), mode });
+  add("15")({ links: links(SIX, { lossPercent: 2 }), mode: "coded-mutp" });
+  for (const mode of OURS) add("15")({ links: links(SIX, { lossPercent: 2, congestion: "cubic" }), mode });
+  for (const mode of ["aria2", ...OURS] as const) add("rivals")({ links: links(SIX), mode, chunkBytes: 8_000_000 });
+  for (const mode of OURS) add("rivals")({ links: links(MIXED, UNEQUAL), mode });
+  for (const mode of OURS) add("rivals")({ links: links(SIX, { event: { what: "tenth", atMs: 400 } }), mode, chunkBytes: 4_000_000 });
+  for (const mode of ["split-http", "coded"] as const) add("browser")({ links: links(SIX), mode, runner: "chromium" });
+}
+
+/** Each box once, with every figure that shows it. */
+export function boxesOf(quick: boolean): Box[] {
+  const byId = new Map<string, Box>();
+  const visits = quick ? QUICK_VISITS : VISITS;
+  const add = (figure: string): Add => (input) => {
+    const made = box([figure], visits, input);
+    const known = byId.get(made.id);
+    byId.set(made.id, known ? { ...known, figures: [...new Set([...known.figures, figure])] } : made);
+  };
+  if (quick) quickOf(add);
+  else {
+    const sets = { "11": connectionsOf, "12": chunkSizesOf, "13-14": codingOf, "15": lossOf, rivals: rivalsOf, browser: browserOf };
+    for (const [figure, fill] of Object.entries(sets)) fill(add(figure));
+  }
+  return [...byId.values()];
+}
+
+/** The scenario that brings these links up. Servers reach each other past their links: an origin is not the bottleneck. */
+export function scenarioOf({ ratesKB, rttMs, lossPercent, congestion, event }: LinksSpec): ScenarioInput {
+  const host = (index: number): ScenarioInput["hosts"][string] => ({
+    link: { delay: rttMs[index]! / 2, up: { rate: `${ratesKB[index]!} KB/s`, queue: "100 ms", loss: lossPercent / 100 } },
+    tcp: { congestion },
+  });
+  const proxies = Object.fromEntries(ratesKB.map((_, index) => [`proxy${index + 1}`, host(index)]));
+  const happening = event ? [{ at: event.atMs, link: "proxy1", ...(event.what === "cut" ? { cut: true } : { up: { rate: "10 %" } }) }] : [];
+  return { services: true, backbone: { delay: 5 }, hosts: { client: {}, origin: host(0), origo: {}, ...proxies }, changes: happening };
+}
