@@ -1,7 +1,7 @@
 /** Unit and component tests: `npx jest`. Browser tests live in test/ and run from infra/test.mjs. */
 module.exports = {
   testEnvironment: "node",
-  roots: ["protocol", "native-codec", "wasm-codec", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
+  roots: ["protocol", "native-codec", "wasm-codec", "webtransport", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
   testMatch: ["**/src/**/*.test.ts"],
   modulePathIgnorePatterns: ["/dist/"],
   transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2022" }, module: { type: "commonjs" } }] },

@@ -15,16 +15,30 @@ COPY protocol/package.json protocol/
 COPY proxy/package.json proxy/
 COPY test/package.json test/
 COPY wasm-codec/package.json wasm-codec/
+COPY webtransport/package.json webtransport/
 RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
+
+# WebTransport's native part. Debian's own cargo is too old; its security archive has the one that its browsers are built with.
+# Where it cannot be built the image offers WebRTC alone, and the proxy's log says so.
+FROM build AS webtransport-build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends cargo-web rustc-web \
+ && rm -rf /var/lib/apt/lists/* \
+ || echo "no recent cargo: the image offers WebRTC alone"
+COPY webtransport webtransport
+RUN mkdir -p webtransport/build \
+ && (node webtransport/build.mjs || echo "not built: the image offers WebRTC alone") \
+ && rm -rf webtransport/build/target
 
 FROM build AS proxy-build
 COPY protocol protocol
 COPY wasm-codec wasm-codec
 COPY native-codec native-codec
+COPY webtransport webtransport
 COPY origo origo
 COPY proxy proxy
 RUN npx tsc -b proxy && node native-codec/build.mjs
-RUN for part in protocol wasm-codec native-codec origo proxy; do \
+RUN for part in protocol wasm-codec native-codec webtransport origo proxy; do \
       mkdir -p /out/$part && cp -r $part/package.json $part/dist /out/$part/; \
     done \
  && cp -r wasm-codec/module /out/wasm-codec/ \
@@ -35,15 +49,16 @@ FROM build AS proxy-deps
 RUN npm ci --omit=dev -w @tributary/proxy && rm -rf node_modules/@duckdb
 
 FROM node:20-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610 WEBTRANSPORT_PORT=7620
 WORKDIR /app
 COPY --from=proxy-deps /app/package.json ./
 COPY --from=proxy-deps /app/node_modules node_modules
 COPY --from=proxy-build /out ./
+COPY --from=webtransport-build /app/webtransport/build webtransport/build
 COPY infra/docker/secret.js infra/docker/healthcheck.js infra/
 RUN install -d -o node -g node -m 0700 /run/tributary
 USER node
-EXPOSE 7610/tcp 7610/udp
+EXPOSE 7610/tcp 7610/udp 7620/udp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "infra/healthcheck.js"]
 ENTRYPOINT ["node", "--require", "./infra/secret.js", "proxy/dist/main.js"]

@@ -30,6 +30,7 @@ export async function setUp({ browser = false, compiler = false, print = console
   await step("dependencies", installDependencies);
   if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", "g++", () => onPath("g++")));
   await step("native addon", buildNativeAddon);
+  await step("WebTransport", buildWebTransport);
   await step("TypeScript", compileTypeScript);
   await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/chromium/manifest.json"));
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
@@ -74,6 +75,21 @@ async function buildNativeAddon() {
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     return `WARNING: not built, the slower WebAssembly codec serves instead. ${error.message}\nset-up: native addon  `;
+  }
+  stamp.write();
+  return "built";
+}
+
+/** Not fatal: without cargo, or without its registry, the proxies offer WebRTC alone. */
+async function buildWebTransport() {
+  const stamp = stampOf("webtransport", ["webtransport"], process.arch);
+  if (stamp.current && existsSync(path.join(root, "webtransport/build/webtransport.node"))) return "unchanged";
+  try {
+    await run([process.execPath, "webtransport/build.mjs"]);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    const reason = error.message.trimEnd().split("\n").at(-1).replace(/^webtransport: /, "");
+    return `not built, WebRTC carries the packets: ${reason}`;
   }
   stamp.write();
   return "built";

@@ -1,7 +1,7 @@
 /**
  * `npm test`: set-up (Chromium and a C++ compiler included), then every check in order, whatever the earlier ones said.
  *
- *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, web, e2e
+ *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, e2e
  *
  * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
@@ -26,6 +26,7 @@ const STEPS = [
   { name: "unit", commands: [[bin.jest]], repeat: "npx jest", count: countJest },
   { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
+  { name: "rust", commands: [["webtransport/test.mjs"]], repeat: "node webtransport/test.mjs", count: countPrinted },
   { name: "web", commands: [["extension/test-browser/transparency.mjs"]], repeat: "node extension/test-browser/transparency.mjs", count: countPrinted },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
 ];

@@ -1,6 +1,7 @@
 /** The sample's player pages in a real Chromium with the extension, four proxies, every mode; every byte compared with the files. */
 import { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
+import { loadWebTransport } from "@tributary/webtransport";
 import { accessLog, playPage, recordsFor } from "./support";
 
 const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
@@ -23,6 +24,20 @@ describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
     const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded-mutp")))).toEqual([]);
     expect(new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.bytes > 0).map((proxy) => proxy.name))).size).toBe(4);
+  });
+});
+
+describe.each(["webtransport", "webrtc"] as const)("transport %s", (transport) => {
+  const isThere = transport === "webrtc" || loadWebTransport().webTransport !== undefined;
+  (isThere ? test : test.skip)("hls page: every segment through the proxies over it, byte for byte right", async () => {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4, transport };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10 });
+    expect(state.errors).toEqual([]);
+    expect(state.currentTime).toBeGreaterThanOrEqual(10);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
+    expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded")))).toEqual([]);
+    expect(new Set(records.flatMap((record) => record.proxies.filter(({ bytes }) => bytes > 0).map((proxy) => proxy.transport)))).toEqual(new Set([transport]));
   });
 });
 

@@ -1,18 +1,18 @@
 /** The words of the library as types: what goes into a download and what comes out of it. No code but constants. */
 import type { ByteRange } from "@tributary/protocol";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord, ListedProxy, TransportName } from "@tributary/origo/schema";
 
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 
 export type Source = "extension" | "cli" | "library";
 
-export interface ProxyInfo {
-  id: string;
-  name: string;
-  /** Where its HTTP endpoint is. */
-  url: string;
-}
+/** A proxy as Origo lists it: where its HTTP endpoint is, and how else it can be reached. */
+export type ProxyInfo = ListedProxy;
+
+export const TRANSPORTS = ["auto", "webtransport", "webrtc", "udp"] as const;
+/** What carries the datagrams: `auto` lets the client choose; anything else is tried alone. */
+export type TransportOption = "auto" | TransportName;
 
 export interface GetOptions {
   /** Default `coded`. */

@@ -1,7 +1,8 @@
 /** The library in a browser: RTCPeerConnection, a dedicated Worker. For a page or an extension's document, not a worker. */
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
-import type { Channel, ChannelOptions, EngineWorker, Platform } from "./platform";
+import { createDefer } from "./defer-browser";
+import type { Channel, ChannelOptions, DeliverySignals, EngineWorker, Platform, Transport } from "./platform";
 
 export { ProxyClient } from "./client";
 
@@ -27,7 +28,8 @@ function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platfo
     randomUUID: () => crypto.randomUUID(),
     fetch: (input, init) => fetch(input, init),
     defer: createDefer(),
-    openChannel,
+    transports: [webRtc],
+    engineTransports: typeof WebTransport === "function" ? ["webtransport"] : [],
     spawnEngine: () => spawnEngine(workerUrl),
     loadCodec: async () => {
       const response = await fetch(wasmUrl);
@@ -37,16 +39,7 @@ function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platfo
   };
 }
 
-/** A message port makes macrotasks that a hidden document's timers would hold back. */
-function createDefer(): Platform["defer"] {
-  const { port1, port2 } = new MessageChannel();
-  const tasks: (() => void)[] = [];
-  port1.onmessage = () => tasks.shift()?.();
-  return (task) => {
-    tasks.push(task);
-    port2.postMessage(null);
-  };
-}
+const webRtc: Transport = { name: "webrtc", reaches: () => true, open: openChannel };
 
 async function openChannel(options: ChannelOptions): Promise<Channel> {
   const peer = new RTCPeerConnection();
@@ -75,7 +68,7 @@ async function openChannel(options: ChannelOptions): Promise<Channel> {
   peer.onconnectionstatechange = () => {
     if (peer.connectionState === "failed") lost("the connection failed");
   };
-  return { send: (bytes) => trySend(channel, bytes), close };
+  return { send: (bytes) => trySend(channel, bytes), signals: () => signalsOf(peer), close };
 }
 
 async function negotiate(peer: RTCPeerConnection, channel: RTCDataChannel, { exchange, signal }: ChannelOptions): Promise<void> {
@@ -109,6 +102,15 @@ function gathered(peer: RTCPeerConnection): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Of the candidate pair in use; SCTP's losses are not told. */
+async function signalsOf(peer: RTCPeerConnection): Promise<DeliverySignals | undefined> {
+  for (const report of (await peer.getStats()).values() as Iterable<RTCIceCandidatePairStats & { packetsSent?: number }>) {
+    if (report.type !== "candidate-pair" || !report.nominated) continue;
+    return { rttMs: 1000 * (report.currentRoundTripTime ?? 0), sentPackets: report.packetsSent ?? 0, lostPackets: 0 };
+  }
+  return undefined;
 }
 
 function trySend(channel: RTCDataChannel, bytes: Uint8Array): boolean {

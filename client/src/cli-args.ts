@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import type { ByteRange } from "@tributary/protocol";
 import type { GetOptions, Mode } from "./api";
-import { MODES } from "./api";
+import { MODES, TRANSPORTS, type TransportOption } from "./api";
 import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
 
 export const ORIGO_URL_DEFAULT = "http://127.0.0.1:7600";
@@ -12,6 +12,7 @@ export interface GetCommand {
   url: string;
   origoUrl: string;
   options: GetOptions;
+  transport: TransportOption;
   output: string | undefined;
   json: boolean;
 }
@@ -30,6 +31,7 @@ get fetches URL through several proxies at once and writes its bytes to standard
   --range A-B           bytes A to B, both included
   --mode MODE           ${MODES.join(", ")} (default coded)
   --connections N       proxies to use at once, 1..${CONNECTIONS_MAX} (default ${CONNECTIONS_DEFAULT})
+  --transport NAME      ${TRANSPORTS.join(", ")} (default auto; udp only where a proxy offers it)
   --origo URL           where Origo is (default ${ORIGO_URL_DEFAULT})
   --output FILE         write the bytes to FILE
   --json                print one JSON object about the download, and no bytes
@@ -48,6 +50,7 @@ Exit status: 0 when it worked, 1 when it did not (an HTTP status of 400 and more
 const OPTIONS = {
   range: { type: "string" },
   mode: { type: "string" },
+  transport: { type: "string" },
   connections: { type: "string" },
   origo: { type: "string" },
   output: { type: "string" },
@@ -93,7 +96,7 @@ function parse(args: string[]): Command {
   setNumber(options, "generationSize", "--generation-size", values["generation-size"]);
   setNumber(options, "symbolBytes", "--symbol-bytes", values["symbol-bytes"]);
   setNumber(options, "windowPackets", "--window", values.window);
-  return { command: "get", url: rest[0]!, origoUrl, options, output: values.output, json };
+  return { command: "get", url: rest[0]!, origoUrl, options, transport: (values.transport ?? "auto") as TransportOption, output: values.output, json };
 }
 
 function parseRange(text: string): ByteRange {

@@ -48,7 +48,7 @@ async function listProxies(origoUrl: string, json: boolean): Promise<number> {
 }
 
 async function get(command: GetCommand): Promise<number> {
-  const client = createNodeClient({ origoUrl: command.origoUrl, source: "cli" });
+  const client = createNodeClient({ origoUrl: command.origoUrl, transport: command.transport, source: "cli" });
   const download = client.get(command.url, command.options);
   let interrupted = false;
   const interrupt = (): void => {

@@ -4,7 +4,8 @@
  */
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
-import type { Download, GetOptions, LiveStats, ProxyInfo, Source } from "./api";
+import { TRANSPORTS, type Download, type GetOptions, type LiveStats, type ProxyInfo, type Source, type TransportOption } from "./api";
+import { Choice } from "./choice";
 import { Directory } from "./directory";
 import { EngineLink } from "./engine-link";
 import { messageOf, RequestError } from "./errors";
@@ -12,7 +13,7 @@ import { direct, fetchRest } from "./modes/direct";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
 import { splitHttp } from "./modes/split-http";
-import type { Platform } from "./platform";
+import type { Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
 import { parseRequest, plainUrl } from "./request";
 import { Run, type ModeResult } from "./run";
@@ -30,6 +31,8 @@ export interface ProxyClientOptions {
   clientId?: string;
   /** Send a record of each download to Origo; default true. */
   reportRecords?: boolean;
+  /** Default `auto`. */
+  transport?: TransportOption;
   settings?: Partial<Settings>;
 }
 
@@ -62,7 +65,8 @@ export class ProxyClient {
     this.directory = new Directory(origoUrl, this.platform, this.settings);
     this.reporter = new Reporter(origoUrl, this.platform);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
-    this.sessions = new SessionPool(this.platform, this.settings, {
+    const choice = new Choice(this.transports(), parseTransport(options.transport), this.settings.choiceMs);
+    this.sessions = new SessionPool(this.platform, this.settings, choice, {
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
       onFailed: ({ proxy }, reason) => this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason }),
     });
@@ -132,6 +136,15 @@ export class ProxyClient {
     this.engine.close();
   }
 
+  /** In order of preference: WebTransport where there is any, WebRTC everywhere. */
+  private transports(): Transport[] {
+    const { transports, engineTransports } = this.platform;
+    const offers = { webtransport: "webTransport", udp: "udp" } as const;
+    const ofEngine = engineTransports.filter((name) => name !== "webrtc").map((name) =>
+      this.engine.transport(name, (proxy) => proxy[offers[name]] !== undefined));
+    return [...ofEngine, ...transports];
+  }
+
   private async execute(run: Run): Promise<DownloadRecord> {
     try {
       run.settle(await this.attempt(run));
@@ -191,6 +204,11 @@ export class ProxyClient {
       ...(run ? { url: plainUrl(run.request.url) } : {}),
     });
   }
+}
+
+function parseTransport(option: TransportOption = "auto"): TransportOption {
+  if (!TRANSPORTS.includes(option)) throw new RequestError("transport", option, TRANSPORTS.join(", "));
+  return option;
 }
 
 function parseOrigoUrl(text: string): string {

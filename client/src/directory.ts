@@ -92,6 +92,19 @@ export class Directory {
 
 function isProxyInfo(value: unknown): value is ProxyInfo {
   if (typeof value !== "object" || value === null) return false;
-  const { id, name, url } = value as Record<string, unknown>;
-  return typeof id === "string" && typeof name === "string" && typeof url === "string" && /^https?:\/\//.test(url);
+  const { id, name, url, webTransport, udp } = value as Record<string, unknown>;
+  const isNamed = typeof id === "string" && typeof name === "string" && typeof url === "string" && /^https?:\/\//.test(url);
+  return isNamed && isWebTransportAddress(webTransport) && isUdpAddress(udp);
+}
+
+function isWebTransportAddress(value: unknown): boolean {
+  if (value === undefined) return true;
+  const { url, certificateHashes: hashes } = (value ?? {}) as Record<string, unknown>;
+  return typeof url === "string" && url.startsWith("https://") && Array.isArray(hashes) && hashes.every((hash) => /^[0-9a-f]{64}$/.test(String(hash)));
+}
+
+function isUdpAddress(value: unknown): boolean {
+  if (value === undefined) return true;
+  const { host, port } = (value ?? {}) as Record<string, unknown>;
+  return typeof host === "string" && typeof port === "number";
 }

@@ -1,12 +1,13 @@
 /**
  * The main thread's side of the engine: starts the worker when it is first needed, batches incoming packets, and
- * tells each request's handlers what the engine says. A worker that dies fails its requests; the next one gets a new
+ * tells each request's handlers what the engine says; likewise for the channels that live in the worker. A worker that dies fails its requests; the next one gets a new
  * worker. Decides nothing about downloads.
  */
+import type { TransportName } from "@tributary/origo/schema";
 import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import { bufferOf, FramePacker, unpack, type FromEngine, type StartOptions, type ToEngine } from "./messages";
-import type { EngineWorker, Hasher, Platform } from "./platform";
+import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 
 /** A batch is posted at once when it has this many bytes, else with the macrotask's end. */
 const BATCH_BYTES = 65_536;
@@ -19,6 +20,12 @@ export interface RequestHandlers {
   onFailed(rejection: Rejection): void;
   /** Nothing comes after this. */
   onClosed(): void;
+}
+
+/** A channel in the worker, from its asking on. */
+interface WorkerChannel {
+  opened(): void;
+  closed(reason: string): void;
 }
 
 interface Pending<T> {
@@ -36,6 +43,8 @@ export class EngineLink {
   private flushQueued = false;
   private lastRequestId = 0;
   private lastHashId = 0;
+  private readonly channels = new Map<number, WorkerChannel>();
+  private lastChannelId = 0;
 
   constructor(
     private readonly platform: Platform,
@@ -77,6 +86,45 @@ export class EngineLink {
         this.flush();
       });
     }
+  }
+
+  /** A transport that lives in the worker. */
+  transport(name: TransportName, reaches: Transport["reaches"]): Transport {
+    return { name, reaches, open: (options) => this.openChannel(name, options) };
+  }
+
+  private openChannel(transport: TransportName, { proxy, session, signal, onClosed }: ChannelOptions): Promise<Channel> {
+    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    const id = ++this.lastChannelId;
+    return new Promise((resolve, reject) => {
+      let isOpen = false;
+      const end = (): void => {
+        this.channels.delete(id);
+        signal.removeEventListener("abort", onAbort);
+      };
+      const close = (): void => {
+        end();
+        if (this.worker) this.post({ type: "closeChannel", channel: id });
+      };
+      const onAbort = (): void => {
+        if (isOpen) return;
+        close();
+        reject(signal.reason as Error);
+      };
+      signal.addEventListener("abort", onAbort);
+      this.channels.set(id, {
+        opened: () => {
+          isOpen = true;
+          resolve({ send: () => false, signals: () => Promise.resolve(undefined), close });
+        },
+        closed: (reason) => {
+          end();
+          if (isOpen) onClosed(reason);
+          else reject(new Error(reason));
+        },
+      });
+      this.post({ type: "open", channel: id, session, transport, proxy });
+    });
   }
 
   /** A hasher that works in the engine's worker. */
@@ -139,6 +187,7 @@ export class EngineLink {
       handlers.onFailed({ kind: "engineFailed", message: reason });
       handlers.onClosed();
     }
+    for (const channel of [...this.channels.values()]) channel.closed(reason);
     for (const digest of this.digests.values()) digest.reject(new Error(reason));
     this.digests.clear();
   }
@@ -149,7 +198,9 @@ export class EngineLink {
     } else if (message.type === "digested") {
       this.digests.get(message.hashId)?.resolve(message.hex);
       this.digests.delete(message.hashId);
-    } else if (message.type === "inited") this.engineName = message.engine;
+    } else if (message.type === "opened") this.channels.get(message.channel)?.opened();
+    else if (message.type === "channelClosed") this.channels.get(message.channel)?.closed(message.reason);
+    else if (message.type === "inited") this.engineName = message.engine;
     else if ("requestId" in message) this.dispatchToRequest(message);
   }
 

@@ -19,7 +19,7 @@ function plan(requestId: number, totalBytes: number): Frame {
 function symbol(requestId: number, index: number, body: Uint8Array): Frame {
   const payload = new Uint8Array(100);
   payload.set(body.subarray(index * 100, index * 100 + 100));
-  const coding = { kind: "systematic", symbolIndex: index % 4 } as const;
+  const coding = { kind: "systematic", symbolIndex: index % 4, grant: 0 } as const;
   return { type: "data", requestId, sequence: index, generationIndex: Math.floor(index / 4), coding, payload };
 }
 

@@ -5,7 +5,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { encodeFrame, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
-import { bufferOf, FramePacker, unpack, type FromEngine, type PackedFrames, type StartOptions, type ToEngine } from "./messages";
+import { bufferOf, FramePacker, unpack, type FromEngine, type StartOptions, type ToEngine } from "./messages";
 import { piecesOf } from "./pieces";
 
 const STATS_EVERY_MS = 100;
@@ -24,6 +24,9 @@ interface Request {
   settled: boolean;
 }
 
+/** What the engine itself is told; channels are the worker's business. */
+export type EngineMessage = Exclude<ToEngine, { type: "open" | "closeChannel" }>;
+
 export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
 
 export class Engine {
@@ -41,7 +44,7 @@ export class Engine {
     return this.requests.size;
   }
 
-  handle(message: ToEngine, nowMs: number): void {
+  handle(message: EngineMessage, nowMs: number): void {
     switch (message.type) {
       case "start":
         this.start(message.requestId, message.sessions, message.options, nowMs);
@@ -53,7 +56,7 @@ export class Engine {
         this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs));
         break;
       case "frames":
-        this.handleFrames(message.session, message.frames, nowMs);
+        this.handleFrames(message.session, unpack(message.frames), nowMs);
         break;
       case "abort":
         this.with(message.requestId, nowMs, (request) => {
@@ -64,6 +67,12 @@ export class Engine {
       default:
         this.handleHash(message);
     }
+    this.flush();
+  }
+
+  /** Frames from a channel of the worker's own. */
+  receive(session: number, frames: Iterable<Uint8Array>, nowMs: number): void {
+    this.handleFrames(session, frames, nowMs);
     this.flush();
   }
 
@@ -111,9 +120,9 @@ export class Engine {
     }
   }
 
-  private handleFrames(session: number, frames: PackedFrames, nowMs: number): void {
+  private handleFrames(session: number, frames: Iterable<Uint8Array>, nowMs: number): void {
     const byRequest = new Map<number, Uint8Array[]>();
-    for (const bytes of unpack(frames)) {
+    for (const bytes of frames) {
       const requestId = this.requestOf(session, bytes);
       if (requestId === undefined) this.answerPing(session, bytes);
       else if (!byRequest.get(requestId)?.push(bytes)) byRequest.set(requestId, [bytes]);
@@ -203,7 +212,7 @@ export class Engine {
     this.outgoing.clear();
   }
 
-  private handleHash(message: ToEngine): void {
+  private handleHash(message: EngineMessage): void {
     if (message.type === "hash") {
       let hash = this.hashes.get(message.hashId);
       if (!hash) this.hashes.set(message.hashId, (hash = sha256.create()));

@@ -1,9 +1,9 @@
 /** ProxyClientLib: what is the same in every environment. Clients are made by `./node` and `./browser`. */
-export { MODES, type Download, type DownloadHead, type GetOptions, type LiveProxy, type LiveStats, type Mode, type ProxyInfo, type Source } from "./api";
+export { MODES, TRANSPORTS, type TransportOption, type Download, type DownloadHead, type GetOptions, type LiveProxy, type LiveStats, type Mode, type ProxyInfo, type Source } from "./api";
 export { ProxyClient, type ProxyClientOptions } from "./client";
 export { DownloadError, RequestError } from "./errors";
 export type { FromEngine, ToEngine } from "./messages";
-export type { Channel, ChannelOptions, EngineWorker, Hasher, Platform } from "./platform";
+export type { Channel, ChannelOptions, DeliverySignals, EngineWorker, Hasher, Platform, Transport } from "./platform";
 export { SETTINGS_DEFAULT, type Settings } from "./settings";
 export type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
 export type { ByteRange } from "@tributary/protocol";

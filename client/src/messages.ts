@@ -2,7 +2,9 @@
  * What goes between the main thread and the download engine in its worker. Frames travel packed: one buffer and the
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
+import type { TransportName } from "@tributary/origo/schema";
 import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import type { ProxyInfo } from "./api";
 
 export interface PackedFrames {
   bytes: Uint8Array;
@@ -27,6 +29,9 @@ export type ToEngine =
   | { type: "ready"; requestId: number; proxyIndex: number }
   | { type: "lost"; requestId: number; proxyIndex: number; reason: string }
   | { type: "frames"; session: number; frames: PackedFrames }
+  /** Make a channel in the worker; `session`'s frames go through it once it is `opened`. */
+  | { type: "open"; channel: number; session: number; transport: TransportName; proxy: ProxyInfo }
+  | { type: "closeChannel"; channel: number }
   | { type: "abort"; requestId: number }
   | { type: "hash"; hashId: number; bytes: Uint8Array }
   | { type: "digest"; hashId: number }
@@ -36,6 +41,9 @@ export type FromEngine =
   | { type: "inited"; engine: string }
   | { type: "initFailed"; message: string }
   | { type: "send"; session: number; frames: PackedFrames }
+  | { type: "opened"; channel: number }
+  /** It was open and is not any more, or could not be opened. */
+  | { type: "channelClosed"; channel: number; reason: string }
   | { type: "head"; requestId: number; head: ResponseHead }
   | { type: "bytes"; requestId: number; bytes: Uint8Array }
   | { type: "stats"; requestId: number; stats: ReceiverStats }

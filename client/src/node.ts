@@ -8,18 +8,22 @@ import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { wasmModulePath } from "@tributary/wasm-codec/node";
-import { PeerConnection, type DataChannel } from "node-datachannel";
+import { loadWebTransport } from "@tributary/webtransport";
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
-import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform } from "./platform";
+import type { EngineWorker, Hasher, Platform, Transport } from "./platform";
+import { nodeUdp } from "./transports/udp-node";
+import { nodeWebRtc } from "./transports/webrtc-node";
+import { nodeWebTransport } from "./transports/webtransport-node";
 
 export { ProxyClient } from "./client";
+
+/** Every transport of this environment, on this thread: for whoever needs no engine. */
+export const nodeTransports: readonly Transport[] = [nodeWebTransport, nodeUdp, nodeWebRtc];
 
 export interface NodeClientOptions extends Omit<ProxyClientOptions, "platform" | "source"> {
   source?: ProxyClientOptions["source"];
 }
-
-const GATHERING_MS_MAX = 500;
 
 export function createNodeClient({ source = "library", ...options }: NodeClientOptions): ProxyClient {
   return new ProxyClient({ ...options, source, platform: nodePlatform() });
@@ -32,7 +36,8 @@ export function nodePlatform(): Platform {
     randomUUID: () => crypto.randomUUID(),
     fetch: (input, init) => fetch(input, init),
     defer: (task) => void setImmediate(task),
-    openChannel,
+    transports: [nodeWebRtc],
+    engineTransports: loadWebTransport().webTransport ? ["webtransport", "udp"] : ["udp"],
     spawnEngine,
     loadCodec,
     createHasher,
@@ -63,75 +68,5 @@ function spawnEngine(): EngineWorker {
       worker.on("exit", (code) => handler(`The engine's worker ended with code ${code}.`));
     },
     terminate: () => void worker.terminate(),
-  };
-}
-
-function openChannel({ exchange, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason as Error);
-    const peer = new PeerConnection("tributary", { iceServers: [] });
-    let state: "opening" | "open" | "ended" = "opening";
-
-    const end = (): void => {
-      state = "ended";
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      channel.close();
-      peer.close();
-    };
-    const fail = (reason: unknown): void => {
-      if (state === "ended") return;
-      const wasOpen = state === "open";
-      end();
-      if (wasOpen) onClosed(String(reason));
-      else reject(reason instanceof Error ? reason : new Error(String(reason)));
-    };
-    const onAbort = (): void => {
-      if (state === "opening") fail(signal.reason);
-    };
-    const offer = once(() => {
-      const sdp = peer.localDescription()?.sdp;
-      if (state !== "opening" || !sdp) return;
-      exchange(sdp).then((answer) => {
-        if (state === "opening") peer.setRemoteDescription(answer, "answer");
-      }).catch(fail);
-    });
-    const timer = setTimeout(offer, GATHERING_MS_MAX);
-
-    signal.addEventListener("abort", onAbort);
-    peer.onGatheringStateChange((gathering) => gathering === "complete" && offer());
-    peer.onStateChange((connection) => {
-      if (connection === "failed" || connection === "closed") fail(`the connection is ${connection}`);
-    });
-    const channel = peer.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
-    channel.onMessage((message) => {
-      if (typeof message === "string" || state === "ended") return;
-      onMessage(message instanceof ArrayBuffer ? new Uint8Array(message) : message);
-    });
-    channel.onClosed(() => fail("the data channel was closed"));
-    channel.onError((error) => fail(`the data channel failed: ${error}`));
-    channel.onOpen(() => {
-      if (state !== "opening") return;
-      state = "open";
-      signal.removeEventListener("abort", onAbort);
-      resolve({ send: (bytes) => trySend(channel, bytes), close: () => state === "open" && end() });
-    });
-  });
-}
-
-function trySend(channel: DataChannel, bytes: Uint8Array): boolean {
-  try {
-    return channel.isOpen() && channel.sendMessageBinary(bytes);
-  } catch {
-    return false;
-  }
-}
-
-function once(task: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    task();
   };
 }

@@ -2,17 +2,40 @@
  * The edge to the environment: all that differs between a browser and Node. browser.ts and node.ts implement it,
  * tests replace it. Timers and `fetch` types are the standard ones.
  */
+import type { TransportName } from "@tributary/origo/schema";
+import type { ProxyInfo } from "./api";
 import type { FromEngine, ToEngine } from "./messages";
 
-/** One data channel to a proxy: unordered, no retransmission, binary messages. */
+/** A way to carry a session's messages. Each passes the same suite: lab/src/transports. */
+export interface Transport {
+  readonly name: TransportName;
+  /** Whether this end has it and that proxy offers it. */
+  reaches(proxy: ProxyInfo): boolean;
+  /** Rejects with the reason, or with the signal's. */
+  open(options: ChannelOptions): Promise<Channel>;
+}
+
+/** An unreliable, unordered path to a proxy for messages of up to 16,384 bytes. */
 export interface Channel {
   /** False when the message could not be taken; it is then lost, which the protocol survives. */
   send(bytes: Uint8Array): boolean;
+  /** What this end knows of delivery and loss, where the transport tells. */
+  signals(): Promise<DeliverySignals | undefined>;
   close(): void;
 }
 
+export interface DeliverySignals {
+  /** Smoothed. */
+  rttMs: number;
+  sentPackets: number;
+  lostPackets: number;
+}
+
 export interface ChannelOptions {
-  /** Brings the offer to the proxy and its answer back. */
+  proxy: ProxyInfo;
+  /** The session's key at the engine. */
+  session: number;
+  /** For WebRTC: brings the offer to the proxy and its answer back. */
   exchange(offerSdp: string): Promise<string>;
   /** Gives the attempt up; the promise rejects and nothing stays open. */
   signal: AbortSignal;
@@ -46,7 +69,10 @@ export interface Platform {
   fetch(input: string, init?: RequestInit): Promise<Response>;
   /** Runs `task` in a macrotask of its own, soon: behind what is queued now, not behind a throttled timer. */
   defer(task: () => void): void;
-  openChannel(options: ChannelOptions): Promise<Channel>;
+  /** The transports of this thread. */
+  readonly transports: readonly Transport[];
+  /** The names of those that the engine's worker has. */
+  readonly engineTransports: readonly TransportName[];
   spawnEngine(): EngineWorker;
   /** The bytes of the WebAssembly codec. */
   loadCodec(): Promise<ArrayBuffer>;

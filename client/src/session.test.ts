@@ -1,4 +1,5 @@
-import type { Channel, ChannelOptions, Platform } from "./platform";
+import { Choice } from "./choice";
+import type { Channel, ChannelOptions, Platform, Transport } from "./platform";
 import { SessionPool, type Session } from "./session";
 import { SETTINGS_DEFAULT } from "./settings";
 
@@ -16,20 +17,25 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
   const failures: string[] = [];
   const messages: Uint8Array[] = [];
   const posted: { url: string; body: string }[] = [];
-  const platform = {
-    openChannel: (options: ChannelOptions) =>
+  const webRtc: Transport = {
+    name: "webrtc",
+    reaches: () => true,
+    open: (options: ChannelOptions) =>
       new Promise<Channel>((resolve, reject) => {
-        const channel = { send: () => true, close: () => void (attempt.closed = true) };
+        const channel = { send: () => true, signals: () => Promise.resolve(undefined), close: () => void (attempt.closed = true) };
         const attempt: Try = { options, closed: false, open: () => resolve(channel), fail: reject };
         options.signal.addEventListener("abort", () => reject(options.signal.reason as Error));
         tries.push(attempt);
       }),
+  };
+  const platform = {
+    now: () => performance.now(),
     fetch: (url: string, init: RequestInit) => {
       posted.push({ url, body: init.body as string });
       return Promise.resolve(answer());
     },
   } as unknown as Platform;
-  const pool = new SessionPool(platform, SETTINGS_DEFAULT, {
+  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([webRtc], "auto", SETTINGS_DEFAULT.choiceMs), {
     onMessage: (_, bytes) => messages.push(bytes),
     onFailed: (_, reason) => failures.push(reason),
   });
@@ -95,9 +101,9 @@ describe("session", () => {
     await jest.advanceTimersByTimeAsync(4999);
     expect(tries).toHaveLength(1);
     await jest.advanceTimersByTimeAsync(5000 * 3 + 1000);
-    expect(await acquired).toBe("No session to proxy one: no channel within 5000 ms");
+    expect(await acquired).toBe("No session to proxy one: webrtc: no channel within 5000 ms");
     expect(tries).toHaveLength(3);
-    expect(failures).toEqual(["no channel within 5000 ms"]);
+    expect(failures).toEqual(["webrtc: no channel within 5000 ms"]);
     session.release(ignore);
   });
 

@@ -1,11 +1,14 @@
 /**
- * A session to one proxy: one peer connection with one data channel, made when first needed, kept warm between
+ * A session to one proxy: one channel over whatever transport was first, made when first needed, kept warm between
  * downloads, made again after it was lost. Knows no frames; the pool gives it the way to the engine.
  */
 import { LIMITS } from "@tributary/protocol";
+import type { TransportName } from "@tributary/origo/schema";
 import type { ProxyInfo } from "./api";
+import type { Choice } from "./choice";
 import { messageOf } from "./errors";
-import type { Channel, Platform } from "./platform";
+import type { Channel, Platform, Transport } from "./platform";
+import { race, RaceError, type Runner } from "./race";
 import type { Settings } from "./settings";
 
 export type SessionState = "idle" | "connecting" | "open" | "closed";
@@ -21,6 +24,8 @@ export interface SessionHooks {
 
 export class Session {
   state: SessionState = "idle";
+  /** What carries it, or carried it last. */
+  transport: TransportName | undefined;
   private channel: Channel | undefined;
   private connecting: Promise<void> | undefined;
   private attempt = new AbortController();
@@ -31,9 +36,11 @@ export class Session {
   constructor(
     /** Names the session towards the engine. */
     readonly key: number,
-    readonly proxy: ProxyInfo,
+    /** As Origo listed it last: addresses and certificates change. */
+    public proxy: ProxyInfo,
     private readonly platform: Platform,
     private readonly settings: Settings,
+    private readonly choice: Choice,
     private readonly hooks: SessionHooks,
   ) {}
 
@@ -79,12 +86,13 @@ export class Session {
     for (let tries = 0; tries < this.settings.connectTries && !signal.aborted; tries++) {
       if (tries > 0) await pause(this.settings.connectBackoffMs * 2 ** (tries - 1), signal);
       try {
-        this.channel = await this.tryOnce(signal);
+        this.channel = await this.raceOnce(signal);
         this.state = "open";
         return;
       } catch (failure) {
         error = failure;
-        if (failure instanceof Refused) break;
+        const last = failure instanceof RaceError ? failure.failures.at(-1) : failure;
+        if (last instanceof Refused) break;
       }
     }
     this.state = "closed";
@@ -93,15 +101,32 @@ export class Session {
     throw new Error(`No session to proxy ${this.proxy.name}: ${reason}`);
   }
 
-  /** One peer connection from offer to open channel. */
-  private async tryOnce(signal: AbortSignal): Promise<Channel> {
+  /** All transports that reach the proxy, the next one some time after the one before; the first to be open stays. */
+  private async raceOnce(signal: AbortSignal): Promise<Channel> {
+    const { proxy, platform, choice } = this;
+    const order = choice.order(proxy, platform.now());
+    if (order.length === 0) throw new Refused("the proxy and this client have no transport in common that is allowed");
+    const runners: Runner<{ transport: Transport; channel: Channel }>[] = order.map((transport) => ({
+      run: async (stop) => ({ transport, channel: await this.tryOnce(transport, stop) }),
+      discard: (made) => made.channel.close(),
+    }));
+    const { transport, channel } = await race(runners, this.settings.headStartMs, signal);
+    this.transport = transport.name;
+    choice.noteWorked(proxy, transport.name, platform.now());
+    return channel;
+  }
+
+  /** One channel over one transport. */
+  private async tryOnce(transport: Transport, signal: AbortSignal): Promise<Channel> {
     const attempt = new AbortController();
     const stop = (): void => attempt.abort(signal.reason);
-    const late = `no channel within ${this.settings.connectTimeoutMs} ms`;
+    const late = `${transport.name}: no channel within ${this.settings.connectTimeoutMs} ms`;
     const timer = setTimeout(() => attempt.abort(new Error(late)), this.settings.connectTimeoutMs);
     signal.addEventListener("abort", stop);
     try {
-      const channel: Channel = await this.platform.openChannel({
+      const channel: Channel = await transport.open({
+        proxy: this.proxy,
+        session: this.key,
         exchange: (offer) => this.exchange(offer, attempt.signal),
         signal: attempt.signal,
         onMessage: (bytes) => this.hooks.onMessage(this, bytes),
@@ -153,15 +178,18 @@ export class SessionPool {
   constructor(
     private readonly platform: Platform,
     private readonly settings: Settings,
+    private readonly choice: Choice,
     private readonly hooks: SessionHooks,
   ) {}
 
   /** The session to this proxy, made if there is none. */
   of(proxy: ProxyInfo): Session {
     for (const session of this.byKey.values()) {
-      if (session.proxy.id === proxy.id && session.proxy.url === proxy.url) return session;
+      if (session.proxy.id !== proxy.id || session.proxy.url !== proxy.url) continue;
+      session.proxy = proxy;
+      return session;
     }
-    const session = new Session(++this.lastKey, proxy, this.platform, this.settings, this.hooks);
+    const session = new Session(++this.lastKey, proxy, this.platform, this.settings, this.choice, this.hooks);
     this.byKey.set(session.key, session);
     return session;
   }

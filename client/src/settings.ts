@@ -6,6 +6,10 @@ export interface Settings {
   /** One try to reach a proxy: some connects take a second, none that works takes five. */
   connectTimeoutMs: number;
   connectTries: number;
+  /** What the transport tried first is ahead of the next one by, unless it fails sooner. */
+  headStartMs: number;
+  /** What worked with a proxy comes first for so long; then the order of preference holds again. */
+  choiceMs: number;
   /** Before the second try; doubles. */
   connectBackoffMs: number;
   /** A proxy closes an idle session after 60 s; closing first means never asking over a closing channel. */
@@ -33,6 +37,8 @@ export interface Settings {
 export const SETTINGS_DEFAULT: Settings = {
   connectTimeoutMs: 5000,
   connectTries: 3,
+  headStartMs: 250,
+  choiceMs: 600_000,
   connectBackoffMs: 150,
   idleCloseMs: 55_000,
   firstByteMs: 8000,

@@ -1,4 +1,5 @@
 /** What a download received, by proxy: the numbers of its record, and the live totals of its client. */
+import type { TransportName } from "@tributary/origo/schema";
 import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
 import type { LiveProxy, ProxyInfo } from "./api";
 
@@ -8,6 +9,8 @@ export interface ProxyTally extends ProxyCounts {
   readonly id: string;
   readonly name: string;
   rttMs: number | null;
+  /** What its session went over. */
+  transport?: TransportName;
   state: "used" | "failed";
   error?: string;
 }
@@ -59,6 +62,10 @@ export class Tally {
   addBytes(index: number, bytes: number): void {
     this.proxies[index]!.bytes += bytes;
     this.onProxy(this.infos[index]!, { ...noCounts(), bytes }, null);
+  }
+
+  carry(index: number, transport: TransportName): void {
+    this.proxies[index]!.transport = transport;
   }
 
   fail(index: number, error: string): void {

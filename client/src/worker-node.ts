@@ -1,9 +1,12 @@
 /** Entry of the engine's worker in Node (worker_threads). Its browser twin is worker.ts. */
 import { parentPort } from "node:worker_threads";
 import type { ToEngine } from "./messages";
+import { nodeUdp } from "./transports/udp-node";
+import { nodeWebTransport } from "./transports/webtransport-node";
 import { serveEngine } from "./worker-shell";
 
 if (!parentPort) throw new Error("worker-node.js is the entry of a worker thread; start it with node:worker_threads.");
 const port = parentPort;
-const handle = serveEngine({ post: (message, transfer) => port.postMessage(message, transfer) });
+const environment = { transports: [nodeWebTransport, nodeUdp], defer: (task: () => void) => void setImmediate(task) };
+const handle = serveEngine({ post: (message, transfer) => port.postMessage(message, transfer) }, environment);
 port.on("message", (message: ToEngine) => handle(message));

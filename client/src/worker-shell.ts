@@ -1,17 +1,35 @@
-/** The engine behind a message port: makes the codec, keeps the clock and the one timer. Knows no environment. */
+/**
+ * The engine behind a message port: makes the codec, keeps the clock and the one timer, and holds the channels of those
+ * transports that live in the worker: their packets never cross the main thread. Knows no environment.
+ */
 import { instantiateCodec } from "@tributary/wasm-codec";
-import { Engine } from "./engine";
-import type { FromEngine, ToEngine } from "./messages";
+import { messageOf } from "./errors";
+import { Engine, type EngineMessage } from "./engine";
+import { unpack, type FromEngine, type ToEngine } from "./messages";
+import type { Channel, Transport } from "./platform";
 
 export interface Port {
   post(message: FromEngine, transfer: ArrayBuffer[]): void;
 }
 
-/** Returns the handler for what the main thread posts. Messages that come before the codec is made wait for it. */
-export function serveEngine(port: Port): (message: ToEngine) => void {
+export interface WorkerEnvironment {
+  transports: readonly Transport[];
+  /** Runs `task` in a macrotask of its own, soon. */
+  defer(task: () => void): void;
+}
+
+/** What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end. */
+const BATCH_PACKETS = 64;
+
+/** Returns the handler for what the main thread posts. Messages to the engine wait until its codec is made. */
+export function serveEngine(port: Port, environment: WorkerEnvironment): (message: ToEngine) => void {
   let engine: Engine | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const waiting: ToEngine[] = [];
+  const waiting: EngineMessage[] = [];
+  const channels = new WorkerChannels(port, environment, (session, frames) => {
+    engine?.receive(session, frames, performance.now());
+    if (engine) arm(engine);
+  });
 
   const arm = (current: Engine): void => {
     clearTimeout(timer);
@@ -22,14 +40,16 @@ export function serveEngine(port: Port): (message: ToEngine) => void {
       arm(current);
     }, Math.max(1, at - performance.now()));
   };
-  const handle = (current: Engine, message: ToEngine): void => {
+  const handle = (current: Engine, message: EngineMessage): void => {
     current.handle(message, performance.now());
     arm(current);
   };
   const initialise = (wasm: ArrayBuffer): void => {
     try {
       const codec = instantiateCodec(wasm);
-      const made = new Engine(codec, port.post);
+      const made = new Engine(codec, (message, transfer) => {
+        if (message.type !== "send" || !channels.send(message)) port.post(message, transfer);
+      });
       port.post({ type: "inited", engine: codec.engine }, []);
       engine = made;
       for (const message of waiting.splice(0)) handle(made, message);
@@ -40,7 +60,89 @@ export function serveEngine(port: Port): (message: ToEngine) => void {
 
   return (message) => {
     if (message.type === "init") initialise(message.wasm);
+    else if (message.type === "open") channels.open(message);
+    else if (message.type === "closeChannel") channels.close(message.channel);
     else if (engine) handle(engine, message);
     else waiting.push(message);
   };
+}
+
+interface WorkerChannel {
+  readonly session: number;
+  readonly attempt: AbortController;
+  open: Channel | undefined;
+}
+
+class WorkerChannels {
+  private readonly byId = new Map<number, WorkerChannel>();
+  private readonly bySession = new Map<number, Channel>();
+  private received = new Map<number, Uint8Array[]>();
+  private isDeferred = false;
+
+  constructor(
+    private readonly port: Port,
+    private readonly environment: WorkerEnvironment,
+    private readonly deliver: (session: number, frames: Uint8Array[]) => void,
+  ) {}
+
+  open({ channel: id, session, transport: name, proxy }: Extract<ToEngine, { type: "open" }>): void {
+    const entry: WorkerChannel = { session, attempt: new AbortController(), open: undefined };
+    this.byId.set(id, entry);
+    const transport = this.environment.transports.find((each) => each.name === name && each.reaches(proxy));
+    if (!transport) return this.handleClosed(id, `no ${name} here`);
+    const onMessage = (bytes: Uint8Array): void => this.receive(session, bytes);
+    const exchange = (): Promise<string> => Promise.reject(new Error("no signalling from the engine's worker"));
+    const onClosed = (reason: string): void => this.handleClosed(id, reason);
+    transport.open({ proxy, session, exchange, signal: entry.attempt.signal, onMessage, onClosed }).then(
+      (channel) => {
+        if (this.byId.get(id) !== entry) return channel.close();
+        entry.open = channel;
+        this.bySession.set(session, channel);
+        this.port.post({ type: "opened", channel: id }, []);
+      },
+      (error: unknown) => this.handleClosed(id, messageOf(error)),
+    );
+  }
+
+  close(id: number): void {
+    const entry = this.forget(id);
+    entry?.attempt.abort(new Error("given up"));
+    entry?.open?.close();
+  }
+
+  /** False when the session has no channel here. */
+  send({ session, frames }: Extract<FromEngine, { type: "send" }>): boolean {
+    const channel = this.bySession.get(session);
+    if (channel) for (const bytes of unpack(frames)) channel.send(bytes);
+    return channel !== undefined;
+  }
+
+  private handleClosed(id: number, reason: string): void {
+    if (this.forget(id)) this.port.post({ type: "channelClosed", channel: id, reason }, []);
+  }
+
+  private forget(id: number): WorkerChannel | undefined {
+    const entry = this.byId.get(id);
+    this.byId.delete(id);
+    if (entry?.open && this.bySession.get(entry.session) === entry.open) this.bySession.delete(entry.session);
+    return entry;
+  }
+
+  private receive(session: number, bytes: Uint8Array): void {
+    const batch = this.received.get(session);
+    if (!batch) this.received.set(session, [bytes]);
+    else if (batch.push(bytes) >= BATCH_PACKETS) return this.flush();
+    if (this.isDeferred) return;
+    this.isDeferred = true;
+    this.environment.defer(() => {
+      this.isDeferred = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    const { received } = this;
+    this.received = new Map();
+    for (const [session, frames] of received) this.deliver(session, frames);
+  }
 }

@@ -1,5 +1,7 @@
 /** Entry of the engine's worker in a browser. Its Node twin is worker-node.ts. */
+import { createDefer } from "./defer-browser";
 import type { ToEngine } from "./messages";
+import { browserWebTransport } from "./transports/webtransport-browser";
 import { serveEngine } from "./worker-shell";
 
 const scope = self as unknown as {
@@ -7,5 +9,6 @@ const scope = self as unknown as {
   onmessage: ((event: MessageEvent<ToEngine>) => void) | null;
 };
 
-const handle = serveEngine({ post: (message, transfer) => scope.postMessage(message, transfer) });
+const environment = { transports: [browserWebTransport], defer: createDefer() };
+const handle = serveEngine({ post: (message, transfer) => scope.postMessage(message, transfer) }, environment);
 scope.onmessage = (event) => handle(event.data);

@@ -379,6 +379,7 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
         setImmediate(() => session.fromClient(copy));
         return true;
       },
+      signals: () => Promise.resolve(undefined),
       close: () => {
         openChannels.delete(channel);
         session.close();
@@ -412,7 +413,7 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
     return {
       post: (message: ToEngine) => {
         setImmediate(() => {
-          if (!alive || message.type === "init") return;
+          if (!alive || message.type === "init" || "channel" in message) return;
           engine.handle(message, performance.now());
           arm();
         });
@@ -433,7 +434,8 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
     randomUUID,
     fetch: (input, init) => fetch(input, init),
     defer: (task) => void setImmediate(task),
-    openChannel,
+    transports: [{ name: "webrtc", reaches: () => true, open: openChannel }],
+    engineTransports: [],
     spawnEngine,
     loadCodec: () => Promise.resolve(new ArrayBuffer(8)),
   };

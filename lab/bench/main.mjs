@@ -12,7 +12,7 @@
  *
  * Exit status: 0 measured (a figure under its floor is a result, not a failure), 1 could not measure, 2 bad option.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -20,7 +20,6 @@ import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
 const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
-const DOCUMENT = path.join(root, "docs/measurements.md");
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -44,7 +43,7 @@ async function setUpAll(print) {
   });
 }
 
-const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist/bench/codec", `${name}.js`)).href);
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
 
 /** Relative to where the person typed the command. */
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
@@ -58,10 +57,10 @@ async function writePicture(run, base) {
 }
 
 async function writeDocument(run) {
-  const { markdownSection, withSection } = await loadCompiled("report");
-  const document = existsSync(DOCUMENT) ? readFileSync(DOCUMENT, "utf8") : "# Measurements\n\nWhat was measured, on which machine, by which command.\n";
-  await writePicture(run, path.join(path.dirname(DOCUMENT), DOCUMENT_PICTURE));
-  writeFileSync(DOCUMENT, withSection(document, markdownSection(run, `${DOCUMENT_PICTURE}.png`)));
+  const { markdownSection } = await loadCompiled("bench/codec/report");
+  const { writeSection } = await loadCompiled("document");
+  await writePicture(run, path.join(root, "docs", DOCUMENT_PICTURE));
+  writeSection("codec", "npm run bench -- codec --docs", markdownSection(run, `${DOCUMENT_PICTURE}.png`));
 }
 
 /** What to type to measure the same again; where this run's files went is nobody else's matter. */
@@ -86,8 +85,8 @@ async function main() {
   await setUpAll(print);
   const { prepareContenders } = await import("./codec/setup.mjs");
   const tools = await prepareContenders(print);
-  const { runCodecBench } = await loadCompiled("bench");
-  const { terminalTable } = await loadCompiled("report");
+  const { runCodecBench } = await loadCompiled("bench/codec/bench");
+  const { terminalTable } = await loadCompiled("bench/codec/report");
   const run = await runCodecBench({ tools, quick: options.quick, command: commandOf(options), print });
   print(`\n${terminalTable(run.figures)}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(run.rows, null, 1)}\n`);

@@ -16,6 +16,8 @@ export interface ExtensionDefaults {
   origoUrl: string;
   mode: string;
   connections: number;
+  /** Default `auto`. */
+  transport?: "auto" | "webtransport" | "webrtc";
 }
 
 /** Writes the settings that an extension with empty storage starts with. */

@@ -71,7 +71,7 @@ export class Registry {
     const picked: ListedProxy[] = [];
     while (picked.length < count && pool.length > 0) {
       const [proxy] = pool.splice(Math.floor((rng() / 2 ** 32) * pool.length), 1);
-      if (proxy !== undefined) picked.push({ id: proxy.id, name: proxy.name, url: proxy.url });
+      if (proxy !== undefined) picked.push(listed(proxy));
     }
     return picked;
   }
@@ -80,6 +80,10 @@ export class Registry {
     for (const entry of this.entries.values()) if (entry.connectionId === connectionId) return entry;
     return undefined;
   }
+}
+
+function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
+  return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
 }
 
 /** 16 hex digits, the same for the same name and address. */

@@ -37,6 +37,7 @@ const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
 const text = (charsMax: number) => z.string().max(charsMax);
 /** Any version; in lower case from here on, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
 const label = (charsMax: number) => z.string().min(1).max(charsMax);
 
 /** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
@@ -55,13 +56,26 @@ const plainUrl = (charsMax: number) => z.string().max(charsMax).superRefine((val
   if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
 });
 
-/** What a proxy says of itself when it connects. `rateBytesPerSec` 0 means unlimited. */
+/** Where a proxy takes WebTransport sessions, and the certificates it shows: SHA-256, the one shown first. */
+export const WebTransportAddress = z.object({
+  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars).refine((value) => value.startsWith("https:"), "must be https"),
+  certificateHashes: z.array(sha256).min(1).max(4),
+}).strict();
+export type WebTransportAddress = z.infer<typeof WebTransportAddress>;
+
+/** Where a proxy takes plain UDP sessions. */
+export const UdpAddress = z.object({ host: label(255), port: count.min(1).max(65_535) }).strict();
+export type UdpAddress = z.infer<typeof UdpAddress>;
+
+/** What a proxy says of itself when it connects; WebRTC is there always, its address is in its answers. `rateBytesPerSec` 0 means unlimited. */
 export const ProxyHello = z.object({
   name: label(SCHEMA_LIMITS.nameChars),
   url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
   version: label(64),
   engine: label(64),
   udpPort: count.max(65_535),
+  webTransport: WebTransportAddress.optional(),
+  udp: UdpAddress.optional(),
   rateBytesPerSec: finite,
   startedAtMs: epochMs,
 }).strict();
@@ -84,6 +98,10 @@ export type ProxyStatus = z.infer<typeof ProxyStatus>;
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };
 
+/** What carries a session's datagrams. */
+export const TransportName = z.enum(["webtransport", "webrtc", "udp"]);
+export type TransportName = z.infer<typeof TransportName>;
+
 export const Mode = z.enum(["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"]);
 export type Mode = z.infer<typeof Mode>;
 
@@ -99,6 +117,8 @@ export const RecordProxy = z.object({
   rejected: count,
   lost: count,
   rttMs: finite.nullable(),
+  /** Absent when no session was there: HTTP alone, or none could be made. */
+  transport: TransportName.optional(),
   state: z.enum(["used", "failed"]),
   error: text(SCHEMA_LIMITS.messageChars).optional(),
 }).strict().superRefine((proxy, context) => {
@@ -137,7 +157,7 @@ export const DownloadRecord = z.object({
   outcome: z.enum(["complete", "failed", "aborted"]),
   error: z.object({ kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) }).strict().optional(),
   fallback: z.object({ reason: text(SCHEMA_LIMITS.messageChars), bytes: count }).strict().nullable(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits").nullable(),
+  sha256: sha256.nullable(),
   generationSize: count.min(1).max(256).optional(),
   windowPackets: count.min(1).max(65_536).optional(),
   symbolBytes: count.min(1).max(65_536).optional(),
@@ -175,6 +195,8 @@ export const ListedProxy = z.object({
   id: label(SCHEMA_LIMITS.idChars),
   name: label(SCHEMA_LIMITS.nameChars),
   url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
+  webTransport: WebTransportAddress.optional(),
+  udp: UdpAddress.optional(),
 }).strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;
 

@@ -108,6 +108,19 @@ describe("store", () => {
     expect(rows).toEqual([{ mode: "coded-mutp", p: 116_891 }, { mode: "direct", p: 116_891 }]);
   });
 
+  test("a file of the version before is brought to this one, its records kept", async () => {
+    const { proxies } = recordOf();
+    const old = recordOf({ proxies: proxies.map(({ transport: _, ...proxy }) => proxy) });
+    await store.addRecords([old], NOW);
+    await query("ALTER TABLE download_proxies DROP COLUMN transport");
+    await query("UPDATE origo_schema SET version = 1");
+    await store.close();
+    store = await Store.open(folder);
+    const fresh = recordOf();
+    await store.addRecords([fresh], NOW);
+    expect(await all()).toEqual([fresh, old]);
+  });
+
   test("a file of another version, and one that is no database, are refused", async () => {
     await store.close();
     const instance = await DuckDBInstance.create(join(folder, "origo.duckdb"));
@@ -115,7 +128,7 @@ describe("store", () => {
     await connection.run("UPDATE origo_schema SET version = 99");
     connection.closeSync();
     instance.closeSync();
-    await expect(Store.open(folder)).rejects.toThrow("schema version 99, this Origo reads version 1");
+    await expect(Store.open(folder)).rejects.toThrow("schema version 99, this Origo reads version 2");
     const other = await mkdtemp(join(tmpdir(), "origo-store-"));
     await writeFile(join(other, "origo.duckdb"), "this is not a database".repeat(500));
     await expect(Store.open(other)).rejects.toThrow("not a valid DuckDB database file");

@@ -9,9 +9,11 @@ import { join } from "node:path";
 import { DuckDBInstance, type DuckDBConnection } from "@duckdb/node-api";
 import type { DownloadRecord, ErrorReport, IntakeResponse, RecordProxy } from "./schema";
 
-/** Raised when a table changes its columns; a file of another version is refused, never guessed at. */
-const SCHEMA_VERSION = 1;
+/** Raised when a table changes its columns. What leads from the version before to this one is in MIGRATIONS. */
+const SCHEMA_VERSION = 2;
 const FILE_NAME = "origo.duckdb";
+/** By the version that a file has; a file of any other version is refused, never guessed at. */
+const MIGRATIONS: Record<number, string> = { 1: "ALTER TABLE download_proxies ADD COLUMN transport VARCHAR" };
 
 type Cell = string | number | null;
 type Row = Record<string, Cell>;
@@ -32,6 +34,7 @@ const DOWNLOADS = {
 const DOWNLOAD_PROXIES = {
   download_id: "UUID", position: "BIGINT", proxy_id: "VARCHAR", name: "VARCHAR", bytes: "BIGINT", packets: "BIGINT", innovative: "BIGINT",
   duplicate: "BIGINT", late: "BIGINT", rejected: "BIGINT", lost: "BIGINT", rtt_ms: "DOUBLE", state: "VARCHAR", error: "VARCHAR",
+  transport: "VARCHAR",
 } as const satisfies Columns;
 
 const ERRORS = {
@@ -166,7 +169,9 @@ export class Store {
 async function makeTables(connection: DuckDBConnection): Promise<void> {
   await connection.run("CREATE TABLE IF NOT EXISTS origo_schema (version INTEGER)");
   const [row] = (await connection.runAndReadAll("SELECT version FROM origo_schema")).getRowObjectsJS();
-  if (row !== undefined && row["version"] !== SCHEMA_VERSION) {
+  const migration = MIGRATIONS[Number(row?.["version"])];
+  if (migration !== undefined) await connection.run(`BEGIN TRANSACTION; ${migration}; UPDATE origo_schema SET version = ${SCHEMA_VERSION}; COMMIT`);
+  else if (row !== undefined && row["version"] !== SCHEMA_VERSION) {
     throw new Error(`${FILE_NAME} has schema version ${String(row["version"])}, this Origo reads version ${SCHEMA_VERSION}: use another DATA_DIR`);
   }
   await connection.run("BEGIN TRANSACTION");
@@ -228,7 +233,7 @@ function rowsOfProxies(record: DownloadRecord): Row[] {
   return record.proxies.map((proxy, position) => ({
     download_id: record.id, position, proxy_id: proxy.id, name: proxy.name ?? null, bytes: proxy.bytes, packets: proxy.packets,
     innovative: proxy.innovative, duplicate: proxy.duplicate, late: proxy.late, rejected: proxy.rejected, lost: proxy.lost,
-    rtt_ms: proxy.rttMs, state: proxy.state, error: proxy.error ?? null,
+    rtt_ms: proxy.rttMs, state: proxy.state, error: proxy.error ?? null, transport: proxy.transport ?? null,
   }));
 }
 
@@ -268,6 +273,7 @@ function proxyOf(row: Row): RecordProxy {
     late: numberOf(row, "late"), rejected: numberOf(row, "rejected"), lost: numberOf(row, "lost"),
     rttMs: has(row, "rtt_ms") ? numberOf(row, "rtt_ms") : null, state: textOf(row, "state") as RecordProxy["state"],
     ...(has(row, "error") ? { error: textOf(row, "error") } : {}),
+    ...(has(row, "transport") ? { transport: textOf(row, "transport") as NonNullable<RecordProxy["transport"]> } : {}),
   };
 }
 

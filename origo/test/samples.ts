@@ -25,7 +25,7 @@ export function recordOf(fields: Partial<DownloadRecord> = {}): DownloadRecord {
     normalizedGoodput: 0.8872, outcome: "failed", error: { kind: "originFailed", message: "the origin closed early\nat byte 9" },
     fallback: { reason: "proxy-2 lost", bytes: 0 }, sha256: "a".repeat(64), generationSize: 24, windowPackets: 240, symbolBytes: 1100,
     comment: "ünïcode 🎬 \u0000", proxies: [
-      { id: "p1", name: "proxy-1", bytes: 66_960, packets: 60, innovative: 50, duplicate: 5, late: 4, rejected: 1, lost: 2, rttMs: 0.5, state: "used" },
+      { id: "p1", name: "proxy-1", bytes: 66_960, packets: 60, innovative: 50, duplicate: 5, late: 4, rejected: 1, lost: 2, rttMs: 0.5, state: "used", transport: "webtransport" },
       { id: "p2", bytes: 45_756, packets: 41, innovative: 41, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "failed", error: "closed" },
     ],
     ...fields,

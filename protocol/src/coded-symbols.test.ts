@@ -13,8 +13,8 @@ const GENERATION_SIZE = 40;
 const body = Uint8Array.from({ length: 5 * GENERATION_SIZE * SYMBOL_BYTES }, (_, i) => (i * 31) >> 3);
 const source = { totalBytes: body.length, availableBytes: body.length, view: (start: number, end: number) => body.subarray(start, end) };
 
-/** A sender whose codec notes the number of seeds of each call. */
-function senderOf(mode: MutpMode, share = 65535) {
+/** A sender whose codec notes the number of seeds of each call, and whose share is empty: all it sends is coded. */
+function senderOf(mode: MutpMode) {
   const batches: number[] = [];
   const codec: Codec = {
     ...wasm,
@@ -34,7 +34,7 @@ function senderOf(mode: MutpMode, share = 65535) {
   };
   const request: RequestFrame = {
     type: "request", requestId: 1, mode, symbolBytes: SYMBOL_BYTES, generationSize: GENERATION_SIZE, windowPackets: 4096, url: "http://o/",
-    ...(mode === "coded" ? { share: { start: 0, end: share } } : {}),
+    ...(mode === "coded" ? { share: { start: 0, end: 0, firstGeneration: 5 } } : {}),
   };
   const sender = new Sender({ request, codec, rng: xorshift128(1), nowMs: 0 });
   sender.handlePlan({ status: 200, totalBytes: body.length, headers: {}, serverFetchMs: 0 }, source);
@@ -56,35 +56,39 @@ function senderOf(mode: MutpMode, share = 65535) {
 const seedOf = ({ coding }: DataFrame): number => (coding.kind === "seed" ? coding.seed : -1);
 
 test("coded symbols: a generation's packets are made in full batches and what is left over", () => {
-  const { batches, data } = senderOf("coded");
+  const { batches, data, grant } = senderOf("coded");
+  grant(1, 0, [{ generationIndex: 0, count: GENERATION_SIZE }]);
   expect(BATCH_SYMBOLS_MAX).toBe(16);
   expect(data(GENERATION_SIZE).map(({ generationIndex }) => generationIndex)).toEqual(Array(GENERATION_SIZE).fill(0));
   expect(batches).toEqual([16, 16, 8]);
 });
 
-test("coded symbols: no more than a share or a grant allows, of the last packet too", () => {
-  const { batches, data, grant } = senderOf("coded", 65536 / 8);
+test("coded symbols: no more than a grant allows, of the last packet too", () => {
+  const { batches, data, grant } = senderOf("coded");
+  grant(1, 0, [5, 5, 5, 5, 6].map((count, generationIndex) => ({ generationIndex, count })));
   expect(data(1000)).toHaveLength(5 * 5 + 1);
   expect(batches).toEqual([5, 5, 5, 5, 6]);
-  grant(1, 26, [{ generationIndex: 2, count: 3 }, { generationIndex: 1, count: 1 }, { generationIndex: 2, count: 20 }]);
+  grant(2, 26, [{ generationIndex: 2, count: 3 }, { generationIndex: 1, count: 1 }, { generationIndex: 2, count: 20 }]);
   expect(data(1000)).toHaveLength(24);
   expect(batches.slice(5)).toEqual([3, 1, 16, 4]);
 });
 
 test("coded symbols: a new grant for the same generation uses up what is made, one for another drops it", () => {
   const { batches, data, grant } = senderOf("coded");
+  grant(1, 0, [{ generationIndex: 0, count: GENERATION_SIZE }]);
   data(2);
-  grant(1, 2, [{ generationIndex: 0, count: 14 }, { generationIndex: 3, count: 40 }]);
+  grant(2, 2, [{ generationIndex: 0, count: 14 }, { generationIndex: 3, count: 40 }]);
   data(15);
   expect(batches).toEqual([16, 16]);
-  grant(2, 17, [{ generationIndex: 4, count: 2 }]);
+  grant(3, 17, [{ generationIndex: 4, count: 2 }]);
   const frames = data(1000);
   expect(frames.map(({ generationIndex }) => generationIndex)).toEqual([4, 4]);
   expect(batches).toEqual([16, 16, 2]);
 });
 
 test("coded symbols: each packet has a seed and bytes of its own, those of its generation", () => {
-  const { data } = senderOf("coded");
+  const { data, grant } = senderOf("coded");
+  grant(1, 0, [0, 1, 2, 3, 4].map((generationIndex) => ({ generationIndex, count: GENERATION_SIZE })));
   const frames = data(5 * GENERATION_SIZE);
   expect(new Set(frames.map(seedOf)).size).toBe(5 * GENERATION_SIZE);
   for (const frame of frames) {

@@ -36,7 +36,7 @@ const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Bytes of a data frame before its payload. */
 export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): number {
-  if (coding === "systematic") return 12;
+  if (coding === "systematic") return 13;
   return coding === "seed" ? 16 : 12 + symbolCount;
 }
 
@@ -187,7 +187,7 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
     range = { start: reader.u48(), end: reader.u48() };
     if (range.end < range.start) refuse("rangeInverted", "The range ends before it starts", range.end, range.start);
   }
-  const share = flags & FLAG_SHARE ? { start: reader.u16(), end: reader.u16() } : undefined;
+  const share = flags & FLAG_SHARE ? { start: reader.u16(), end: reader.u16(), firstGeneration: reader.u16() } : undefined;
   if (share && share.end < share.start) refuse("shareInverted", "The share ends before it starts", share.end, share.start);
   if (share === undefined && mode === "coded") refuse("shareMissing", "Mode coded needs a share: flags", flags, FLAG_SHARE);
   const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
@@ -239,7 +239,7 @@ function parseData(reader: Reader, requestId: number, type: number, frameBytes: 
   const sequence = reader.u32();
   const generationIndex = reader.u16();
   let coding: Coding;
-  if (type === FRAME_TYPE.dataSystematic) coding = { kind: "systematic", symbolIndex: reader.u8() };
+  if (type === FRAME_TYPE.dataSystematic) coding = { kind: "systematic", symbolIndex: reader.u8(), grant: reader.u8() };
   else if (type === FRAME_TYPE.dataSeed) coding = { kind: "seed", seed: reader.u32(), grant: reader.u8() };
   else {
     const count = reader.within(reader.u8(), 1, LIMITS.generationSizeMax, "coefficientCount");
@@ -343,12 +343,12 @@ export function encodeFrame(frame: Frame): Uint8Array {
 
 function encodeRequest(frame: RequestFrame): Uint8Array {
   const url = utf8.encode(frame.url);
-  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 4 : 0) + url.length);
+  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + url.length);
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
   writer.u8((frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0));
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
-  if (frame.share) writer.u16(frame.share.start).u16(frame.share.end);
+  if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);
   return writer.u16(url.length).put(url).bytes;
 }
 
@@ -376,7 +376,7 @@ export function encodeData(frame: DataFrame): Uint8Array {
   const type =
     coding.kind === "systematic" ? FRAME_TYPE.dataSystematic : coding.kind === "seed" ? FRAME_TYPE.dataSeed : FRAME_TYPE.dataVector;
   writer.u8(type).u32(frame.requestId).u32(frame.sequence).u16(frame.generationIndex);
-  if (coding.kind === "systematic") writer.u8(coding.symbolIndex);
+  if (coding.kind === "systematic") writer.u8(coding.symbolIndex).u8(coding.grant);
   else if (coding.kind === "seed") writer.u32(coding.seed).u8(coding.grant);
   else writer.u8(count).put(coding.coefficients);
   return writer.put(payload).bytes;

@@ -7,26 +7,57 @@ import type { Schedule } from "./schedule";
 import type { GrantFrame, Run, Share } from "./types";
 
 const SHARE_WHOLE = 65535;
+/** Closing repair: so many times the square root of the packets before it, of the last generations in turn. */
+const CLOSING = 1;
+const CLOSING_GENERATIONS = 4;
 
 /**
- * The generation of each packet that a proxy with this share begins with, `limit` packets at most; one more packet of
- * the last generation closes it, so that a short chunk outlives a loss without asking again.
+ * The generation of each packet that a proxy with this share begins with, `limit` packets at most. What may get lost
+ * before the client can say so is covered: one packet more of the first generation, so that the first bytes need not
+ * wait for a repair; and after the last one repair packets that grow with the square root of the share, so that a short
+ * chunk outlives losses, and delays of a proxy, without asking again.
  */
 export function firstPackets(geometry: Geometry, share: Share, limit: number): number[] {
+  const { generationCount } = geometry;
   const order: number[] = [];
-  for (let index = 0; index < geometry.generationCount && order.length < limit; index++) {
-    const symbols = symbolsIn(geometry, index);
-    const upTo = (part: number) => Math.floor((symbols * part) / SHARE_WHOLE);
-    for (let left = upTo(share.end) - upTo(share.start); left > 0 && order.length < limit; left--) order.push(index);
+  const add = (index: number, count: number) => {
+    for (let left = Math.min(count, limit - order.length); left > 0; left--) order.push(index);
+  };
+  for (let index = share.firstGeneration; index < generationCount && order.length < limit; index++) {
+    const { start, end } = placesOf(share, symbolsIn(geometry, index));
+    add(index, end - start + (index === 0 && generationCount > 1 ? 1 : 0));
   }
-  if (order.length < limit && geometry.generationCount > 0) order.push(geometry.generationCount - 1);
+  const closing = generationCount > 0 ? Math.max(1, Math.ceil(CLOSING * Math.sqrt(order.length))) : 0;
+  for (let at = 0; at < closing; at++) add(generationCount - 1 - (at % Math.min(CLOSING_GENERATIONS, generationCount)), 1);
   return order;
+}
+
+/** The places of a generation of so many symbols that are in a share, from `start` to before `end`. */
+function placesOf({ start, end }: Share, symbolCount: number): { start: number; end: number } {
+  const upTo = (part: number) => Math.floor((symbolCount * part) / SHARE_WHOLE);
+  return { start: upTo(start), end: upTo(end) };
+}
+
+/**
+ * The source symbols that a share has of a generation, in order. They are spread over the generation, so that of a body
+ * that is still arriving every proxy has something to send: place p is symbol p * step modulo the count, the step being
+ * the first number from 0.618 of the count on that shares no divisor with it (the golden ratio spreads any stretch).
+ */
+export function symbolsOf(share: Share, symbolCount: number): Uint8Array {
+  let step = Math.max(1, Math.round(0.618 * symbolCount));
+  while (divisor(step, symbolCount) > 1) step++;
+  const { start, end } = placesOf(share, symbolCount);
+  return Uint8Array.from({ length: end - start }, (_, at) => ((start + at) * step) % symbolCount).sort();
+}
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
 }
 
 /** Equal shares of `count` proxies; every packet of a generation is in exactly one of them. */
 export function equalShare(proxyIndex: number, count: number): Share {
   const at = (index: number) => Math.floor((index * SHARE_WHOLE) / count);
-  return { start: at(proxyIndex), end: at(proxyIndex + 1) };
+  return { start: at(proxyIndex), end: at(proxyIndex + 1), firstGeneration: 0 };
 }
 
 /** Packets in order as runs; `limit` runs at most, of at most 255 packets each. */
@@ -44,20 +75,37 @@ export function runsOf(order: readonly number[], from: number, limit: number): R
 export class GrantedSchedule implements Schedule {
   /** 0 before the first grant: grants count from 1. */
   lastGrantSequence = 0;
+  /**
+   * The source symbol of its generation that the packet taken last carries: those of the share come first, as they are,
+   * since no other proxy has them; after them packets are coded, and this is undefined.
+   */
+  symbolIndex: number | undefined;
   private sent = 0;
+  private readonly order: number[];
+  /** The symbols of the share in a generation of `count`: all but the last one have the same. */
+  private symbols: { count: number; own: Uint8Array } = { count: 0, own: new Uint8Array(0) };
+  /** Source symbols sent, by generation. */
+  private readonly symbolsSent: Uint8Array;
 
   constructor(
     private readonly geometry: Geometry,
-    private readonly order: number[],
-  ) {}
+    private readonly share: Share,
+    limit: number,
+  ) {
+    this.order = firstPackets(geometry, share, limit);
+    this.symbolsSent = new Uint8Array(geometry.generationCount);
+  }
 
   next(availableBytes: number): number | undefined {
     const index = this.order[this.sent];
     if (index === undefined) return undefined;
     const { generationSize, symbolBytes, totalBytes } = this.geometry;
-    const end = Math.min((index + 1) * generationSize * symbolBytes, totalBytes);
-    if (availableBytes < end) return undefined;
+    const own = this.ownSymbol(index);
+    const upTo = own === undefined ? (index + 1) * generationSize : index * generationSize + own + 1;
+    if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;
     this.sent++;
+    this.symbolIndex = own;
+    if (own !== undefined) this.symbolsSent[index]!++;
     return index;
   }
 
@@ -65,6 +113,13 @@ export class GrantedSchedule implements Schedule {
     let count = 0;
     while (count < limit && this.order[this.sent + count] === index) count++;
     return count;
+  }
+
+  private ownSymbol(index: number): number | undefined {
+    if (index < this.share.firstGeneration) return undefined;
+    const symbolCount = symbolsIn(this.geometry, index);
+    if (this.symbols.count !== symbolCount) this.symbols = { count: symbolCount, own: symbolsOf(this.share, symbolCount) };
+    return this.symbols.own[this.symbolsSent[index]!];
   }
 
   /** Replaces what is not sent yet. An old grant, or one that leaves a hole, changes nothing. */

@@ -1,6 +1,7 @@
 /** MUTP and Coded MUTP as pure state machines: no clock, socket, random source or codec of its own. */
 export { CodecError, type Codec, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "./codec";
 export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./frames";
+export { Fragmenter, Reassembler } from "./fragments";
 export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export { Pacer } from "./pacer";
@@ -8,6 +9,9 @@ export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, ty
 export { xorshift128 } from "./rng";
 export { SplitHttp, CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX, type AnswerHead, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./splitHttp";
 export { Sender, type SenderOutcome } from "./sender";
+export {
+  encodeUdpPacket, parseUdpPacket, UDP_COOKIE_BYTES, UDP_DATAGRAM_BYTES_MAX, UDP_NONCE_BYTES, UDP_TOKEN_BYTES, type UdpPacket,
+} from "./udp";
 export type { Trusted } from "./verification";
 export type {
   ByteRange,

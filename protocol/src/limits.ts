@@ -21,7 +21,7 @@ export const LIMITS = {
   generationSizeMax: 128,
   generationSizeDefault: 24,
   /** Mode `coded`: larger generations need less redundancy, smaller ones come sooner. */
-  codedGenerationSizeDefault: 64,
+  codedGenerationSizeDefault: 128,
   /** Generation indexes travel in 16 bits. */
   generationCountMax: 65535,
   windowPacketsMax: 4096,
@@ -42,7 +42,9 @@ export const LIMITS = {
 
 /** Times in milliseconds. */
 export const TIMING = {
-  /** First repeat of an unanswered request; doubles up to requestRepeatMsMax. */
+  /** A request goes out twice, this long apart: a lost one costs a round trip of the whole proxy. */
+  requestTwinMs: 10,
+  /** Then an unanswered request is repeated; doubles up to requestRepeatMsMax. */
   requestRepeatMs: 250,
   requestRepeatMsMax: 2000,
   /** Repeat of a request this long, and a quarter of a round trip, after another proxy has answered. */
@@ -57,7 +59,7 @@ export const TIMING = {
   feedbackKeepaliveMs: 500,
   feedbackEveryMsDefault: 20,
   /** Mode `coded`: all proxies are granted anew this often. */
-  grantEveryMsDefault: 10,
+  grantEveryMsDefault: 5,
   /** Sender: a request without any frame from its client for this long is over. */
   clientSilenceMs: 15000,
   /** Sender: bounds of the time after which a packet in transit counts as lost. */
@@ -68,7 +70,7 @@ export const TIMING = {
 
 /** Feedback after this many packets from one proxy (the paper's F). */
 export const FEEDBACK_EVERY_PACKETS_DEFAULT = 24;
-/** A plan is repeated among the first data frames until the client is heard. */
-export const PLAN_EVERY_PACKETS = 16;
+/** Until the client is heard a plan is repeated after each power of two of data frames from this on. */
+export const PLAN_REPEAT_PACKETS = 4;
 /** Uncoded: a packet counts as lost once this many sent after it were reported. */
 export const REORDER_PACKETS = 3;

@@ -81,6 +81,7 @@ interface Proxy {
   lost: boolean;
   requestDueMs: number;
   requestEveryMs: number;
+  /** The first time. */
   requestSentMs: number;
   requestTries: number;
   lastHeardMs: number;
@@ -88,7 +89,8 @@ interface Proxy {
   nextSequence: number;
   packetsSinceFeedback: number;
   feedbackDueMs: number;
-  early: DataFrame[];
+  /** Data that came before the plan, and when. */
+  early: { frame: DataFrame; atMs: number }[];
   final: { reason: FinalReason; tries: number; dueMs: number } | undefined;
 }
 
@@ -147,7 +149,7 @@ export class Receiver {
     if (!proxy || this.closed) return;
     if (proxy.lost) {
       startAgain(proxy);
-      this.planner?.handleBack(proxyIndex, equalShare(proxyIndex, this.proxies.length), this.request.windowPackets, nowMs);
+      this.planner?.handleBack(proxyIndex, nowMs);
     }
     else if (proxy.asked || proxy.stats.state === "failed") return;
     proxy.asked = true;
@@ -268,7 +270,7 @@ export class Receiver {
   }
 
   private measureRoundTrip(proxy: Proxy, nowMs: number): void {
-    if (proxy.stats.rttMs === null && proxy.requestTries === 1) {
+    if (proxy.stats.rttMs === null && proxy.requestTries <= 2) {
       proxy.stats.rttMs = nowMs - proxy.requestSentMs;
       this.hastenRequests(proxy.stats.rttMs, nowMs);
       this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
@@ -283,7 +285,7 @@ export class Receiver {
   private hastenRequests(rttMs: number, nowMs: number): void {
     const dueMs = nowMs + TIMING.requestHastenMs + rttMs / 4;
     for (const proxy of this.proxies) {
-      if (proxy.asked && !proxy.planned && proxy.requestTries === 1 && proxy.stats.rttMs === null) proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
+      if (proxy.asked && !proxy.planned && proxy.requestTries <= 2 && proxy.stats.rttMs === null) proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
     }
   }
 
@@ -297,7 +299,8 @@ export class Receiver {
     proxy.planned = true;
     proxy.stats.state = "active";
     proxy.feedbackDueMs = nowMs + this.everyMs;
-    for (const frame of proxy.early.splice(0)) this.addData(proxy, frame, nowMs);
+    this.planner?.handleHeard(this.proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs);
+    for (const { frame, atMs } of proxy.early.splice(0)) this.addData(proxy, frame, atMs);
     if (this.assembly!.isComplete) this.complete(nowMs);
   }
 
@@ -314,8 +317,7 @@ export class Receiver {
     this.geometry = geometry;
     this.assembly = new Assembly(geometry, mode, this.codec, this.trusted);
     if (mode === "coded") {
-      const shares = this.proxies.map((_, index) => equalShare(index, this.proxies.length));
-      this.planner = new Planner(geometry, this.assembly, shares, this.request.windowPackets, nowMs);
+      this.planner = new Planner(geometry, this.assembly, this.proxies.length, this.request.windowPackets, nowMs);
       this.proxies.forEach((proxy, index) => {
         if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });
@@ -339,7 +341,7 @@ export class Receiver {
       if (this.assembly!.isComplete) this.complete(nowMs);
     } else if (proxy.early.length < LIMITS.earlyFramesMax) {
       proxy.stats.bytes += frameBytes;
-      proxy.early.push(frame);
+      proxy.early.push({ frame, atMs: nowMs });
     } else countPacket(proxy, frameBytes, "rejected");
   }
 
@@ -449,12 +451,16 @@ export class Receiver {
 
   private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
     if (nowMs < proxy.requestDueMs) return undefined;
-    proxy.requestTries++;
-    proxy.requestSentMs = nowMs;
-    proxy.requestDueMs = nowMs + proxy.requestEveryMs;
-    proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
+    if (++proxy.requestTries === 1) {
+      proxy.requestSentMs = nowMs;
+      proxy.requestDueMs = nowMs + TIMING.requestTwinMs;
+    } else {
+      proxy.requestDueMs = nowMs + proxy.requestEveryMs;
+      proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
+    }
     if (this.request.mode !== "coded") return this.request;
-    return { ...this.request, share: equalShare(this.proxies.indexOf(proxy), this.proxies.length) };
+    const proxyIndex = this.proxies.indexOf(proxy);
+    return { ...this.request, share: this.planner?.shareFor(proxyIndex) ?? equalShare(proxyIndex, this.proxies.length) };
   }
 
   private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {

@@ -7,8 +7,8 @@ import type { Codec } from "./codec";
 import { CodedSymbols } from "./coded-symbols";
 import { encodeFrame, encodeData } from "./frames";
 import { geometryOf, isRejection, type Geometry } from "./geometry";
-import { PLAN_EVERY_PACKETS, TIMING } from "./limits";
-import { firstPackets, GrantedSchedule } from "./grants";
+import { PLAN_REPEAT_PACKETS, TIMING } from "./limits";
+import { GrantedSchedule } from "./grants";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
 import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, ResponseHead, Rng } from "./types";
 
@@ -80,7 +80,7 @@ export class Sender {
     const { mode, windowPackets, share } = this.request;
     if (mode === "uncoded-mutp") return new RandomSchedule(geometry, windowPackets, this.rng);
     if (mode === "coded-mutp") return new RarestGenerationSchedule(geometry, windowPackets);
-    return new GrantedSchedule(geometry, firstPackets(geometry, share!, windowPackets));
+    return new GrantedSchedule(geometry, share!, windowPackets);
   }
 
   /** The chunk cannot be had, or no longer: REJECT is repeated until the client's final feedback. */
@@ -245,11 +245,17 @@ export class Sender {
     if (item === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
     if (this.request.mode !== "coded") this.inTransit.push({ sequence, item, sentMs: nowMs });
-    if (!this.clientHeard && this.stats.sentPackets % PLAN_EVERY_PACKETS === 0) this.queuePlan();
-    return this.request.mode === "uncoded-mutp" ? this.sourceData(sequence, item) : this.codedData(sequence, item);
+    const sent = this.stats.sentPackets;
+    if (!this.clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.queuePlan();
+    if (this.request.mode === "uncoded-mutp") return this.sourceData(sequence, item, 0);
+    const schedule = this.body.schedule;
+    if (!(schedule instanceof GrantedSchedule)) return this.codedData(sequence, item, 0);
+    const grant = schedule.lastGrantSequence & 0xff;
+    if (schedule.symbolIndex === undefined) return this.codedData(sequence, item, grant);
+    return this.sourceData(sequence, item * this.request.generationSize + schedule.symbolIndex, grant);
   }
 
-  private sourceData(sequence: number, symbol: number): Uint8Array {
+  private sourceData(sequence: number, symbol: number, grant: number): Uint8Array {
     const { geometry, source } = this.body!;
     const start = symbol * geometry.symbolBytes;
     const end = Math.min(start + geometry.symbolBytes, geometry.totalBytes);
@@ -260,14 +266,13 @@ export class Sender {
       payload = padded;
     }
     const generationIndex = Math.floor(symbol / geometry.generationSize);
-    const coding = { kind: "systematic", symbolIndex: symbol % geometry.generationSize } as const;
+    const coding = { kind: "systematic", symbolIndex: symbol % geometry.generationSize, grant } as const;
     return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
   }
 
-  private codedData(sequence: number, generationIndex: number): Uint8Array {
+  private codedData(sequence: number, generationIndex: number, grant: number): Uint8Array {
     const { coded, schedule } = this.body!;
     const { seed, payload } = coded.next(generationIndex, (limit) => schedule.following(generationIndex, limit));
-    const grant = schedule instanceof GrantedSchedule ? schedule.lastGrantSequence & 0xff : 0;
     const coding = { kind: "seed", seed, grant } as const;
     return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
   }

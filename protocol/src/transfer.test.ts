@@ -230,7 +230,7 @@ describe.each(modes)("transfer: %s", (mode) => {
 
   test("a client that vanishes is forgotten after its silence limit (seed 14)", () => {
     const sender = new Sender({
-      request: { type: "request", requestId: 1, mode, symbolBytes: 100, generationSize: 4, windowPackets: 8, url: "http://o/", share: { start: 0, end: 65535 } },
+      request: { type: "request", requestId: 1, mode, symbolBytes: 100, generationSize: 4, windowPackets: 8, url: "http://o/", share: { start: 0, end: 65535, firstGeneration: 0 } },
       codec,
       rng: xorshift128(14),
       nowMs: 0,

@@ -51,10 +51,11 @@ export interface RequestFrame {
   range?: ByteRange;
 }
 
-/** From `start` to `end` of each generation, in 65535ths: protocol.md §8.2. */
+/** From `start` to `end` of each generation, in 65535ths, from generation `firstGeneration` on: protocol.md §8.2. */
 export interface Share {
   start: number;
   end: number;
+  firstGeneration: number;
 }
 
 /** Packets of one generation that follow each other in a proxy's sequence. */
@@ -64,8 +65,8 @@ export interface Run {
 }
 
 export type Coding =
-  | { kind: "systematic"; symbolIndex: number }
   /** `grant`: low byte of the newest grant's sequence that the sender has, 0 outside mode `coded`. */
+  | { kind: "systematic"; symbolIndex: number; grant: number }
   | { kind: "seed"; seed: number; grant: number }
   | { kind: "vector"; coefficients: Uint8Array };
 

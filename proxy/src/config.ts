@@ -17,6 +17,8 @@ const integer = (max: number) => {
   return z.string().regex(/^\d{1,15}$/, allowed).transform(Number).refine((value) => value <= max, allowed);
 };
 
+const publicPort = integer(65_535).refine((value) => value > 0, "must be a whole number from 1 to 65535");
+
 const text = (max: number) => z.string().min(1).max(max, `must be 1 to ${max} characters`);
 
 const address = z.string().refine((value) => isIP(value) !== 0, "must be an IP address");
@@ -53,12 +55,18 @@ const Environment = z.object({
   HOST: z.string().transform((value) => (value === "localhost" ? "127.0.0.1" : value)).pipe(address).default("127.0.0.1"),
   PORT: integer(65_535).default("0"),
   UDP_PORT: integer(65_535).default("0"),
+  /** 0 = any, `off` = none. */
+  WEBTRANSPORT_PORT: z.string().regex(/^(off|\d{1,5})$/, "must be a port from 0 to 65535, or off").transform((value) => (value === "off" ? value : Number(value)))
+    .refine((value) => value === "off" || value <= 65_535, "must be a port from 0 to 65535, or off").default("0"),
+  /** Plain UDP is for Node programs on links of one's own, and off unless it has a port. */
+  UDP_PLAIN_PORT: integer(65_535).optional(),
   PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
   ORIGO_URL: httpUrl.optional(),
   ORIGO_SECRET: z.string().min(1).optional(),
   PUBLIC_URL: httpUrl.optional(),
   PUBLIC_ADDRESS: address.optional(),
-  PUBLIC_UDP_PORT: integer(65_535).refine((value) => value > 0, "must be a whole number from 1 to 65535").optional(),
+  PUBLIC_UDP_PORT: publicPort.optional(),
+  PUBLIC_WEBTRANSPORT_PORT: publicPort.optional(),
   PROBE_PUBLISHED: published.optional(),
   ALLOW_HOSTS: hostRules(true).default(""),
   ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),

@@ -161,6 +161,16 @@ test("proxy: bad values and taken ports end the process with the reason", async 
   expect(taken.err).toContain("EADDRINUSE");
 });
 
+test("proxy: without the native part, or with its port off, it offers WebRTC alone; the first it says once", async () => {
+  const without = await startProxy({ TRIBUTARY_WEBTRANSPORT: "off" });
+  expect(without.ready).not.toHaveProperty("webTransport");
+  expect(without.run.err.match(/noWebTransport/g)).toHaveLength(1);
+  const off = await startProxy({ WEBTRANSPORT_PORT: "off" });
+  expect(off.ready).not.toHaveProperty("webTransport");
+  expect(off.run.err).not.toContain("noWebTransport");
+  expect(await get(without.ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });
+});
+
 test("proxy: serves while Origo is away, and says so once", async () => {
   const { ready, run: proxy } = await startProxy({ ORIGO_URL: "http://127.0.0.1:9", ORIGO_SECRET: "s" });
   expect(await get(ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });

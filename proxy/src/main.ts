@@ -22,7 +22,8 @@ async function main(): Promise<void> {
     process.stderr.write(`The proxy could not start: ${(error as Error).message}\n`);
     process.exit(1);
   }
-  process.stdout.write(`${JSON.stringify({ ready: true, name: config.PROXY_NAME, url: proxy.url, udpPort: proxy.udpPort })}\n`);
+  const { url, udpPort, webTransportAddress: webTransport, udpAddress: udp } = proxy;
+  process.stdout.write(`${JSON.stringify({ ready: true, name: config.PROXY_NAME, url, udpPort, webTransport, udp })}\n`);
 }
 
 /** The first signal drains, a second one does not wait. WebRTC threads are left to process.exit. */

@@ -34,7 +34,7 @@ async function startOrigo(port = "0"): Promise<string> {
 
 function connect(origoUrl: string, secret = "secret"): string[] {
   const logged: string[] = [];
-  link = new OrigoLink({ origoUrl, secret, hello: HELLO, status: () => STATUS, log: (event) => logged.push(event) });
+  link = new OrigoLink({ origoUrl, secret, hello: () => HELLO, status: () => STATUS, log: (event) => logged.push(event) });
   return logged;
 }
 

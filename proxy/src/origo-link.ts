@@ -9,7 +9,8 @@ import type { Log } from "./log";
 export interface OrigoLinkOptions {
   origoUrl: string;
   secret: string;
-  hello: ProxyHello;
+  /** As it is now: certificates change. */
+  hello: () => ProxyHello;
   status: () => ProxyStatus;
   log: Log;
 }
@@ -35,6 +36,11 @@ export class OrigoLink {
     this.socket.on("disconnect", (reason) => this.connectLater("origoLost", reason));
   }
 
+  /** The hello has changed. */
+  renew(): void {
+    if (this.socket.connected) this.register();
+  }
+
   close(): void {
     clearInterval(this.heartbeat);
     clearTimeout(this.retry);
@@ -43,7 +49,7 @@ export class OrigoLink {
   }
 
   private register(): void {
-    this.socket.timeout(ACK_MS_MAX).emit("hello", this.options.hello, (late: Error | null, answer: ProxyAck) => {
+    this.socket.timeout(ACK_MS_MAX).emit("hello", this.options.hello(), (late: Error | null, answer: ProxyAck) => {
       if (late || "error" in answer) {
         const reason = late ? "no answer to hello" : "error" in answer ? answer.error.message : "";
         this.socket.disconnect();

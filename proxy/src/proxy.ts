@@ -1,12 +1,15 @@
 /**
- * Proxy: one running proxy, all its parts joined: egress, chunks, shaper, HTTP endpoint, WebRTC sessions, link to
- * Origo. Reads no environment and ends no process: main.ts does.
+ * Proxy: one running proxy, all its parts joined: egress, chunks, shaper, HTTP endpoint, sessions over WebRTC,
+ * WebTransport and UDP, link to Origo. Reads no environment and ends no process: main.ts does.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
+import type { ProxyHello } from "@tributary/origo/schema";
 import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
+import { loadWebTransport, type WebTransport } from "@tributary/webtransport";
+import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";
 import type { ProxyConfig } from "./config";
 import { newCounters } from "./counters";
@@ -16,10 +19,12 @@ import type { EgressPolicy } from "./egress/policy";
 import { makeApp } from "./http";
 import type { Log } from "./log";
 import { OrigoLink } from "./origo-link";
-import { findPublished } from "./published";
+import { findPublished, type PublishedPorts } from "./published";
 import { OfferError, pickUdpPort, Rtc } from "./rtc";
-import { Session, type Channel } from "./session";
+import { Session } from "./session";
 import { Shaper } from "./shaper";
+import { UdpEdge } from "./udp";
+import { WebTransportEdge } from "./webtransport";
 
 export const PROXY_VERSION = "0.1.0";
 
@@ -37,12 +42,17 @@ export class Proxy {
   private readonly nonce = randomUUID();
   private readonly http: Server;
   private rtc: Rtc | undefined;
+  private webTransport: WebTransportEdge | undefined;
+  private udp: UdpEdge | undefined;
   private link: OrigoLink | undefined;
   private deliveries = 0;
   private status: "starting" | "ok" | "draining" = "starting";
-  /** As told to Origo. Both are known once `start` has resolved. */
+  /** As told to Origo. Known once `start` has resolved. */
   url = "";
+  /** Of WebRTC. */
   udpPort = 0;
+  webTransportAddress: ProxyHello["webTransport"];
+  udpAddress: ProxyHello["udp"];
 
   constructor(private readonly config: ProxyConfig, private readonly codec: Codec, private readonly log: Log) {
     this.egress = new Egress({ policy: policyOf(config) });
@@ -67,27 +77,70 @@ export class Proxy {
     await listen(this.http, config.PORT, config.HOST);
     const { port } = this.http.address() as AddressInfo;
     this.udpPort = await pickUdpPort(config.UDP_PORT, config.HOST);
+    const native = this.findWebTransport();
+    const webTransportPort = native ? await pickUdpPort(Number(config.WEBTRANSPORT_PORT), config.HOST) : undefined;
+    const udpPorts = [this.udpPort, ...(webTransportPort === undefined ? [] : [webTransportPort])];
     const found = config.PROBE_PUBLISHED
-      ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.nonce, host: config.HOST, udpPort: this.udpPort })
+      ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.nonce, host: config.HOST, udpPorts })
       : undefined;
+    const host = config.PUBLIC_ADDRESS ?? found?.address ?? reachable(config.HOST);
+    this.url = config.PUBLIC_URL ?? `http://${urlHost(host)}:${found?.tcpPort ?? port}`;
+    this.startRtc(found);
+    const publicPort = config.PUBLIC_WEBTRANSPORT_PORT ?? found?.udpPorts[1];
+    if (native && found && publicPort === undefined) this.log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
+    else if (native) this.startWebTransport(native, webTransportPort!, host, publicPort);
+    if (config.UDP_PLAIN_PORT !== undefined) await this.startUdp(config.UDP_PLAIN_PORT, host);
+    this.status = "ok";
+    if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
+  }
+
+  private startRtc(found: PublishedPorts | undefined): void {
+    const { config } = this;
     const publicAddress = config.PUBLIC_ADDRESS ?? found?.address;
-    const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPort;
-    this.url = config.PUBLIC_URL ?? `http://${urlHost(publicAddress ?? reachable(config.HOST))}:${found?.tcpPort ?? port}`;
+    const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPorts[0];
     const edge = { host: config.HOST, udpPort: this.udpPort, publicAddress, publicUdpPort };
     this.rtc = new Rtc(edge, (message) => this.log("rtcError", { message }));
-    this.status = "ok";
-    if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, publicUdpPort ?? this.udpPort);
+  }
+
+  /** Without the native part the proxy offers WebRTC alone, and says so. */
+  private findWebTransport(): WebTransport | undefined {
+    if (this.config.WEBTRANSPORT_PORT === "off") return undefined;
+    const loaded = loadWebTransport();
+    if (!loaded.webTransport) this.log("noWebTransport", { reason: loaded.reason });
+    return loaded.webTransport;
+  }
+
+  private startWebTransport(native: WebTransport, port: number, host: string, publicPort: number | undefined): void {
+    const { config } = this;
+    const edge = new WebTransportEdge(native, {
+      host: config.HOST, port, name: host, sessionsMax: config.MAX_SESSIONS, onSession: this.onSession,
+      onRotated: () => {
+        this.webTransportAddress = edge.address(`${urlHost(host)}:${publicPort ?? edge.port}`);
+        this.link?.renew();
+      },
+    });
+    this.webTransport = edge;
+    this.webTransportAddress = edge.address(`${urlHost(host)}:${publicPort ?? edge.port}`);
+  }
+
+  private async startUdp(port: number, host: string): Promise<void> {
+    this.udp = await UdpEdge.listen({ host: this.config.HOST, port, sessionsMax: this.config.MAX_SESSIONS, onSession: this.onSession });
+    this.udpAddress = { host, port: this.udp.port };
   }
 
   /** Takes nothing new, lets what is under way finish for up to `drainMs`, then ends it. */
   async close(drainMs: number): Promise<void> {
     this.status = "draining";
     this.link?.close();
+    this.webTransport?.drain();
+    this.udp?.drain();
     for (const session of this.sessions.values()) session.drain();
     const endMs = performance.now() + drainMs;
     while (this.activeRequests() > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     for (const session of [...this.sessions.values()]) session.close("the proxy stops");
     this.rtc?.close();
+    this.webTransport?.close();
+    this.udp?.close();
     this.chunks.close();
     this.egress.close();
     this.http.closeAllConnections();
@@ -105,36 +158,45 @@ export class Proxy {
     if (failure) this.counters.errors++;
   }
 
+  /** Makes a WebRTC session of an offer. */
   private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
     const limit = this.config.MAX_SESSIONS;
-    const got = this.rtc!.connectionCount + 1;
+    const got = this.rtc!.connectionCount + (this.webTransport?.sessionCount ?? 0) + (this.udp?.sessionCount ?? 0) + 1;
     if (got > limit) return { kind: "tooManySessions", message: `This proxy has no free session: got ${got}, limit ${limit}.`, got, limit };
     const sessionId = randomUUID();
-    const onGone = (reason: string): void => this.sessions.get(sessionId)?.handleClosed(reason);
     try {
-      const sdp = await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel), onGone);
-      return { sessionId, sdp };
+      return { sessionId, sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel)) };
     } catch (error) {
       if (!(error instanceof OfferError)) throw error;
       return { kind: "badOffer", message: error.message };
     }
   }
 
+  /** Of the transports that need no signalling. */
+  private readonly onSession: OpenSession = (channel) => {
+    const session = this.makeSession(randomUUID(), channel);
+    const limit = this.config.MAX_SESSIONS;
+    if (this.sessions.size > limit) setImmediate(() => session.close(`tooManySessions: limit ${limit}`));
+    return session;
+  };
+
   private makeSession(id: string, channel: Channel): Session {
     const { codec, chunks, shaper, counters, log } = this;
     const rng = xorshift128(randomBytes(4).readUInt32LE());
     const session = new Session({ id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id) });
     this.sessions.set(id, session);
-    log("sessionOpened", { session: id, sessions: this.sessions.size });
+    log("sessionOpened", { session: id, transport: channel.transport, sessions: this.sessions.size });
     return session;
   }
 
   private register(origoUrl: string, udpPort: number): OrigoLink {
     const { config, codec, log } = this;
-    const hello = {
+    const hello = (): ProxyHello => ({
       name: config.PROXY_NAME, url: this.url, version: PROXY_VERSION, engine: codec.engine, udpPort,
+      ...(this.webTransportAddress ? { webTransport: this.webTransportAddress } : {}),
+      ...(this.udpAddress ? { udp: this.udpAddress } : {}),
       rateBytesPerSec: config.RATE_BYTES_PER_SEC, startedAtMs: this.startedAtMs,
-    };
+    });
     return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), log });
   }
 

@@ -26,12 +26,12 @@ async function freeUdpPort(): Promise<number> {
 }
 
 const find = (host: string, first: number, last: number, nonce: string, udpPort: number) =>
-  findPublished({ range: { host, first, last }, nonce, host: "127.0.0.1", udpPort, tries: 2, waitMs: 150 });
+  findPublished({ range: { host, first, last }, nonce, host: "127.0.0.1", udpPorts: [udpPort], tries: 2, waitMs: 150 });
 
 test("published: a neighbour's nonce is not taken for our own, and the UDP port is free again afterwards", async () => {
   const other = await answering("other");
   const mine = await answering("mine", other + 1);
-  expect(await find("127.0.0.1", other, mine, "mine", mine)).toEqual({ address: "127.0.0.1", tcpPort: mine, udpPort: mine });
+  expect(await find("127.0.0.1", other, mine, "mine", mine)).toEqual({ address: "127.0.0.1", tcpPort: mine, udpPorts: [mine] });
   const again = dgram.createSocket("udp4");
   open.push(again);
   await new Promise<void>((resolve, reject) => again.once("error", reject).bind(mine, "127.0.0.1", resolve));

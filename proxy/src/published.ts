@@ -1,7 +1,7 @@
 /**
  * Published ports: a proxy in a container does not know under which ports of the host it is reachable, so it looks for
  * itself: it tries each port of a range until its own answer comes back, over HTTP for TCP, with datagrams for UDP.
- * The UDP port must still be free: it is bound here and freed again before WebRTC takes it.
+ * The UDP ports must still be free: they are bound here and freed again before WebRTC and WebTransport take them.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import dgram from "node:dgram";
@@ -13,7 +13,8 @@ export interface PublishedPorts {
   /** IP address of the probed host. */
   address: string;
   tcpPort: number;
-  udpPort: number;
+  /** In the order of those asked for; the first is always found, others may not be published. */
+  udpPorts: [number, ...(number | undefined)[]];
 }
 
 export interface ProbeOptions {
@@ -21,7 +22,8 @@ export interface ProbeOptions {
   /** What this proxy's own GET /v1/whoami answers. */
   nonce: string;
   host: string;
-  udpPort: number;
+  /** Free ports of this machine. */
+  udpPorts: readonly number[];
   tries?: number;
   waitMs?: number;
 }
@@ -34,16 +36,16 @@ const NONCE_BYTES = 16;
 export async function findPublished(options: ProbeOptions): Promise<PublishedPorts> {
   const { range, tries = TRIES, waitMs = WAIT_MS } = options;
   let tcpPort: number | undefined;
-  let udpPort: number | undefined;
+  let udpPorts: (number | undefined)[] = options.udpPorts.map(() => undefined);
   let address: string | undefined;
   for (let attempt = 0; attempt < tries; attempt++) {
     address ??= await resolveHost(range.host);
     if (address !== undefined) {
       const at = address;
-      const [tcpFound, udpFound] = await Promise.all([tcpPort ?? findTcp(at, options, waitMs), udpPort ?? findUdp(at, options, waitMs)]);
-      tcpPort = tcpFound;
-      udpPort = udpFound;
-      if (tcpPort !== undefined && udpPort !== undefined) return { address, tcpPort, udpPort };
+      const probes = options.udpPorts.map(async (port, index) => udpPorts[index] ?? (await findUdp(at, port, options, waitMs)));
+      [tcpPort, udpPorts] = await Promise.all([tcpPort ?? findTcp(at, options, waitMs), Promise.all(probes)]);
+      const [first, ...others] = udpPorts;
+      if (tcpPort !== undefined && first !== undefined) return { address, tcpPort, udpPorts: [first, ...others] };
     }
     if (attempt + 1 < tries) await new Promise((resolve) => setTimeout(resolve, waitMs / 2));
   }
@@ -80,7 +82,7 @@ async function isMine(address: string, port: number, nonce: string, waitMs: numb
 }
 
 /** Each datagram carries a nonce and the port it was sent to: the first that arrives names the published port. */
-async function findUdp(address: string, { range, host, udpPort }: ProbeOptions, waitMs: number): Promise<number | undefined> {
+async function findUdp(address: string, udpPort: number, { range, host }: ProbeOptions, waitMs: number): Promise<number | undefined> {
   const nonce = randomBytes(NONCE_BYTES);
   const receiver = await boundSocket(host, udpPort);
   const sender = dgram.createSocket(isIP(address) === 6 ? "udp6" : "udp4");

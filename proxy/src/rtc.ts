@@ -6,8 +6,8 @@ import dgram from "node:dgram";
 import { isIP } from "node:net";
 import { LIMITS } from "@tributary/protocol";
 import { IceUdpMuxListener, initLogger, PeerConnection, setSctpSettings, type DataChannel } from "node-datachannel";
+import type { Channel, ChannelHandlers, OpenSession } from "./channel";
 import { tameOffer, withCandidate } from "./sdp";
-import { WRITABLE_BYTES, type Channel } from "./session";
 
 export interface RtcOptions {
   /** Where to listen: an IP address. */
@@ -17,12 +17,6 @@ export interface RtcOptions {
   /** An address and port told to clients in addition to those of this machine. */
   publicAddress: string | undefined;
   publicUdpPort: number | undefined;
-}
-
-/** What a session gives back to its transport: where messages and reports go. */
-export interface ChannelHandlers {
-  handleMessage(bytes: Uint8Array): void;
-  handleWritable(): void;
 }
 
 /** The offer was not one this proxy can answer. */
@@ -36,6 +30,9 @@ const MTU_BYTES = 1280;
  */
 const SEND_BUFFER_BYTES = 128 * 1024;
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
+/** Data waits in its sender, where it can still change, rather than in the channel's queue. */
+const QUEUE_BYTES_MAX = 64 * 1024;
+const WRITABLE_BYTES = 32 * 1024;
 const GATHER_MS_MAX = 2000;
 const OPEN_MS_MAX = 15_000;
 
@@ -86,33 +83,30 @@ export class Rtc {
   }
 
   /**
-   * Answers `offer`; rejects with an `OfferError`. `onChannel` is called when the client's channel opens, `onGone` once,
-   * when the connection is over or nothing came of it; then nothing of it is left.
+   * Answers `offer`; rejects with an `OfferError`. `onSession` is called when the client's channel opens. Of a connection that
+   * is over, or that nothing came of, nothing is left.
    */
-  async accept(
-    id: string, offer: string, onChannel: (channel: Channel) => ChannelHandlers, onGone: (reason: string) => void,
-  ): Promise<string> {
+  async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
     const connection = this.makeConnection(id);
     this.connections.add(connection);
     let gone = false;
+    let handlers: ChannelHandlers | undefined;
     const leave = (reason: string): void => {
       if (gone) return;
       gone = true;
       clearTimeout(opening);
       this.connections.delete(connection);
       setImmediate(() => connection.close());
-      onGone(reason);
+      handlers?.handleClosed(reason);
     };
     const opening = setTimeout(() => leave("no channel was opened in time"), OPEN_MS_MAX);
     connection.onStateChange((state) => {
       if (state === "closed" || state === "failed") leave(`connection ${state}`);
     });
-    let served = false;
     connection.onDataChannel((dataChannel) => {
-      if (served || gone) return dataChannel.close();
-      served = true;
+      if (handlers || gone) return dataChannel.close();
       clearTimeout(opening);
-      serve(dataChannel, onChannel, leave);
+      handlers = serve(dataChannel, onSession, leave);
     });
     try {
       return this.withPublicCandidate(await answerTo(connection, offer));
@@ -164,18 +158,32 @@ function answerTo(connection: PeerConnection, offer: string): Promise<string> {
   });
 }
 
-function serve(dataChannel: DataChannel, onChannel: (channel: Channel) => ChannelHandlers, leave: (reason: string) => void): void {
-  const handlers = onChannel({
-    send: (bytes) => dataChannel.isOpen() && dataChannel.sendMessageBinary(bytes),
-    get bufferedAmount() {
-      return dataChannel.isOpen() ? dataChannel.bufferedAmount() : 0;
+function serve(dataChannel: DataChannel, onSession: OpenSession, leave: (reason: string) => void): ChannelHandlers {
+  const channel: Channel = {
+    transport: "webrtc",
+    send: (bytes) => trySend(dataChannel, bytes),
+    get room() {
+      return QUEUE_BYTES_MAX - (dataChannel.isOpen() ? dataChannel.bufferedAmount() : 0);
     },
+    /** The library tells the round trip alone. */
+    signals: () => undefined,
     close: () => leave("closed by the proxy"),
-  });
+  };
+  const handlers = onSession(channel);
   dataChannel.setBufferedAmountLowThreshold(WRITABLE_BYTES);
   dataChannel.onBufferedAmountLow(() => handlers.handleWritable());
   dataChannel.onMessage((message) => handlers.handleMessage(bytesOf(message)));
   dataChannel.onClosed(() => leave("channel closed"));
+  return handlers;
+}
+
+/** The library throws when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
+function trySend(dataChannel: DataChannel, bytes: Uint8Array): boolean {
+  try {
+    return dataChannel.isOpen() && dataChannel.sendMessageBinary(bytes);
+  } catch {
+    return false;
+  }
 }
 
 function bytesOf(message: string | Buffer | ArrayBuffer): Uint8Array {

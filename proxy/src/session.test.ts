@@ -5,10 +5,13 @@ import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { ChunkListener, Lease } from "./chunks";
 import { newCounters } from "./counters";
 import { egressError } from "./egress/error";
-import { Session, WRITABLE_BYTES, type Channel } from "./session";
+import type { Channel } from "./channel";
+import { Session } from "./session";
 import { Shaper } from "./shaper";
 
 const codec = loadWasmCodec();
+const QUEUE_BYTES_MAX = 64 * 1024;
+const WRITABLE_BYTES = 32 * 1024;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Chunks that the test answers. */
@@ -35,6 +38,7 @@ class FakeChunks {
 
 /** Keeps what was sent; `drain` empties the queue as a network would. */
 class FakeChannel implements Channel {
+  readonly transport = "webrtc";
   sent: Uint8Array[] = [];
   bufferedAmount = 0;
   closed = false;
@@ -47,6 +51,12 @@ class FakeChannel implements Channel {
     this.peakBytes = Math.max(this.peakBytes, this.bufferedAmount);
     this.onSend(bytes);
     return true;
+  }
+  get room(): number {
+    return QUEUE_BYTES_MAX - this.bufferedAmount;
+  }
+  signals(): undefined {
+    return undefined;
   }
   close(): void {
     this.closed = true;

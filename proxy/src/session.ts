@@ -1,24 +1,16 @@
 /**
  * Session: one client's frames, over whatever carries messages. Makes a `Sender` for each request, lets them take
- * turns, sends while the channel's queue is short and the shaper permits, and keeps their timers. Knows no transport:
+ * turns, sends while the channel has room and the shaper permits, and keeps their timers. Knows no transport:
  * that hands in messages and reports (handle*), and is a `Channel` to send on. Rules: docs/protocol.md §2 to §5.
  */
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
 import type { Codec, Frame, Rejection, RequestFrame, Rng } from "@tributary/protocol";
+import type { Channel, ChannelHandlers } from "./channel";
 import type { ChunkStore, Lease } from "./chunks";
 import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";
 import { hostForLog, type Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
-
-/** An unreliable, unordered path for messages to one client. */
-export interface Channel {
-  /** False when the message was not taken; it is then lost, which the protocol survives. */
-  send(bytes: Uint8Array): boolean;
-  /** Bytes taken and not yet given to the network. When it falls below `WRITABLE_BYTES`, `handleWritable` is due. */
-  readonly bufferedAmount: number;
-  close(): void;
-}
 
 export interface SessionOptions {
   id: string;
@@ -34,11 +26,8 @@ export interface SessionOptions {
   idleMs?: number;
 }
 
-/** Data waits in its sender, where it can still change, rather than in a queue. */
-const QUEUE_BYTES_MAX = 64 * 1024;
-export const WRITABLE_BYTES = 32 * 1024;
-/** Short answers go out of turn, up to this queue length; a client that asks more without reading gets none. */
-const ANSWER_QUEUE_BYTES_MAX = 1024 * 1024;
+/** Short answers go out of turn, up to this much beyond a full queue; a client that asks more without reading gets none. */
+const ANSWER_OVERDRAFT_BYTES = 1024 * 1024;
 /** Looked at again after this, should the channel's own report get lost. */
 const BLOCKED_MS = 50;
 const IDLE_MS = 60_000;
@@ -50,7 +39,7 @@ interface Active {
   lease: Lease | undefined;
 }
 
-export class Session implements Feeder {
+export class Session implements Feeder, ChannelHandlers {
   readonly id: string;
   private readonly active = new Map<number, Active>();
   /** In order of their turns. */
@@ -101,7 +90,8 @@ export class Session implements Feeder {
     clearTimeout(this.timer);
     this.options.shaper.remove(this);
     for (const entry of [...this.active.values()]) this.end(entry, "sessionClosed");
-    this.options.log("sessionClosed", { session: this.id, reason });
+    const { transport } = this.options.channel;
+    this.options.log("sessionClosed", { session: this.id, transport, reason, ...this.options.channel.signals() });
     this.options.onClosed();
   }
 
@@ -113,13 +103,13 @@ export class Session implements Feeder {
   close(reason: string): void {
     if (this.closed) return;
     this.handleClosed(reason);
-    this.options.channel.close();
+    this.options.channel.close(reason);
   }
 
   feed(budgetBytes: number, nowMs: number): number {
     let sentBytes = 0;
     while (!this.closed && sentBytes < budgetBytes) {
-      if (this.options.channel.bufferedAmount >= QUEUE_BYTES_MAX) {
+      if (this.options.channel.room <= 0) {
         this.blocked = true;
         break;
       }
@@ -224,7 +214,7 @@ export class Session implements Feeder {
 
   private answer(frame: Frame): void {
     const { channel, counters, shaper } = this.options;
-    if (channel.bufferedAmount >= ANSWER_QUEUE_BYTES_MAX) return;
+    if (channel.room <= -ANSWER_OVERDRAFT_BYTES) return;
     const bytes = encodeFrame(frame);
     channel.send(bytes);
     counters.sentPackets++;

@@ -200,7 +200,10 @@ class Transfer {
     const releases = users.map((session, index) => {
       const lost = (reason: string): void => engine.lost(requestId, index, reason);
       session.acquire(lost).then(
-        () => engine.ready(requestId, index),
+        () => {
+          if (session.transport) this.download.tally.carry(index, session.transport);
+          engine.ready(requestId, index);
+        },
         (error: unknown) => engine.lost(requestId, index, messageOf(error)),
       );
       return () => session.release(lost);

@@ -6,6 +6,8 @@
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 export const CONNECTIONS_MAX = 16;
+export const TRANSPORTS = ["auto", "webtransport", "webrtc"] as const;
+export type Transport = (typeof TRANSPORTS)[number];
 
 export interface Settings {
   enabled: boolean;
@@ -16,6 +18,8 @@ export interface Settings {
   origoUrl: string;
   /** Send a record of each download (no query string, no address) to Origo. */
   sendRecords: boolean;
+  /** What carries the packets; for experiments, in the packaged defaults alone. */
+  transport: Transport;
 }
 
 export const BUILT_IN: Readonly<Settings> = {
@@ -24,19 +28,21 @@ export const BUILT_IN: Readonly<Settings> = {
   connections: 4,
   origoUrl: "http://127.0.0.1:7600",
   sendRecords: true,
+  transport: "auto",
 };
 export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
 
 /** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
 export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
   const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
-  const { enabled, mode, connections, origoUrl, sendRecords } = values;
+  const { enabled, mode, connections, origoUrl, sendRecords, transport } = values;
   return {
     enabled: typeof enabled === "boolean" ? enabled : defaults.enabled,
     mode: MODES.find((known) => known === mode) ?? defaults.mode,
     connections: parseConnections(connections) ?? defaults.connections,
     origoUrl: parseOrigoUrl(origoUrl) ?? defaults.origoUrl,
     sendRecords: typeof sendRecords === "boolean" ? sendRecords : defaults.sendRecords,
+    transport: TRANSPORTS.find((known) => known === transport) ?? defaults.transport,
   };
 }
 

@@ -42,6 +42,7 @@ function makeClient(): Client {
     source: "extension",
     clientId,
     reportRecords: settings.sendRecords,
+    transport: settings.transport,
   });
 }
 
@@ -87,7 +88,7 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 });
 
 function adopt(next: Settings): void {
-  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords;
+  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
   settings = next;
   detours.reset();
   if (!isOtherClient || client === null) return;

@@ -2,11 +2,11 @@
  * `npm run links -- --check`: how exact the emulator is, measured by programs at the ends of a link (lab/links/core/probe.cc)
  * that ask the emulator nothing. Exit status 1 when a figure misses its limit.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { repoRoot } from "../fleet";
+import { writeSection } from "../document";
 import { startLinks } from "./links";
 import type { Links } from "./links";
 import type { LinkChangeInput } from "./scenario";
@@ -201,24 +201,17 @@ const tableOf = (rows: readonly CheckRow[]): string =>
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
 
-const [BEGIN, END] = ["<!-- links: begin, made by npm run links -- --check --docs -->", "<!-- links: end -->"];
+const COMMAND = "npm run links -- --check --docs";
 
 function sectionOf(rows: readonly CheckRow[], late: string, loadBefore: number): string {
   const machine = `${os.cpus()[0]!.model}, ${os.cpus().length} cores, Linux ${os.release()}, node ${process.versions.node}`;
-  const text = `## Links: how exact the emulator is
+  return `## Links: how exact the emulator is
 
-Made by \`npm run links -- --check --docs\` on ${new Date().toISOString().slice(0, 10)}: ${machine}; load average before the run ${loadBefore.toFixed(1)}. Programs at the two ends measure; packets are IPv4 with UDP, delays from the sender's call to the receiver's kernel. The emulator itself handed packets over ${late} late.
+Made by \`${COMMAND}\` on ${new Date().toISOString().slice(0, 10)}: ${machine}; load average before the run ${loadBefore.toFixed(1)}. Programs at the two ends measure; packets are IPv4 with UDP, delays from the sender's call to the receiver's kernel. The emulator itself handed packets over ${late} late.
 
 ${tableOf(rows)}
 
 What the model is and where it ends: [links.md](links.md).`;
-  return `${BEGIN}\n\n${text}\n\n${END}`;
-}
-
-/** `document` with the section in it: in the old one's place, else at the end. */
-export function withLinksSection(document: string, section: string): string {
-  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)];
-  return from >= 0 && to > from ? document.slice(0, from) + section + document.slice(to + END.length) : `${document.trimEnd()}\n\n${section}\n`;
 }
 
 export async function runCheck(args: string[], here: string): Promise<number> {
@@ -232,8 +225,7 @@ export async function runCheck(args: string[], here: string): Promise<number> {
     const late = `${lateUs.p50} us (median), ${lateUs.p99} us (99 %), ${lateUs.max} us (highest)`;
     console.log(`packets handed over ${late} late; ${realTime ? "real-time priority" : "ordinary priority: load on this machine makes packets late"}`);
     if (values.json) writeFileSync(path.resolve(here, values.json), `${JSON.stringify(rows, null, 1)}\n`);
-    const document = path.join(repoRoot, "docs/measurements.md");
-    if (values.docs) writeFileSync(document, withLinksSection(readFileSync(document, "utf8"), sectionOf(rows, late, load)));
+    if (values.docs) writeSection("links", COMMAND, sectionOf(rows, late, load));
     return rows.every(({ within }) => within) ? 0 : 1;
   } finally {
     await links.close();

@@ -51,6 +51,7 @@ export async function startLinkServices(links: Links, logFolder: string | null):
     ORIGO_URL: origo.url,
     ORIGO_SECRET: secret,
     RATE_BYTES_PER_SEC: "0",
+    UDP_PLAIN_PORT: "0",
     ALLOW_HOSTS: new URL(origin.url).host,
     ALLOW_PRIVATE_HOSTS: new URL(origin.url).host,
   };

@@ -4,11 +4,13 @@
  * the figures, however many processors share the work.
  */
 import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { loadCodec } from "@tributary/native-codec";
-import { measureCost, printCost } from "./cost";
+import { writeSection } from "../document";
+import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
 import { drawTo } from "./draw";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
 import { pictureOf } from "./picture";
@@ -16,16 +18,19 @@ import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows"
 import { speaks } from "./simulate";
 import { HTTP_MODES, PROTOCOL_MODES, type Mode } from "./world";
 
-const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--mode MODE,...] [--row TEXT]
+const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--docs] [--mode MODE,...] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
-       npm run bench -- protocol --cost [--json FILE]
+       npm run bench -- protocol --cost [--json FILE] [--docs]
   --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
+  --docs      writes the tables and the picture into docs/measurements.md
   --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
   --quick     10 seeds a row, not 60
   --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
   --row TEXT  only the rows whose title has TEXT
   --links     one row of one's own, rates in KB/s (K = 1,000) of whole packets; loss both ways; rtt, jitter in ms
 modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
+
+const DOCUMENT_PICTURE = path.resolve(__dirname, "../../../docs/images/protocol-modes.png");
 
 interface Settings {
   rows: Row[];
@@ -35,6 +40,8 @@ interface Settings {
   firstSeed: number;
   json: string | undefined;
   picture: string | undefined;
+  docs: boolean;
+  cost: boolean;
 }
 
 type Job = { variant: Variant; mode: Mode; seeds: number; firstSeed: number; seventh: boolean };
@@ -75,7 +82,7 @@ function readSettings(words: string[]): Settings | string {
   try {
     const string = { type: "string" } as const;
     const boolean = { type: "boolean" } as const;
-    const options = { quick: boolean, json: string, picture: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string };
+    const options = { quick: boolean, docs: boolean, cost: boolean, json: string, picture: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string };
     ({ values } = parseArgs({ args: words, options }));
   } catch (error) {
     return (error as Error).message;
@@ -89,7 +96,7 @@ function readSettings(words: string[]): Settings | string {
   const firstSeed = number(values.seed, 1);
   if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
   if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
-  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, picture: values.picture };
+  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, picture: values.picture, docs: values.docs ?? false, cost: values.cost ?? false };
   if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture)) return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
   const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
   if (own === false) {
@@ -120,18 +127,19 @@ function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] 
   return modes.filter((mode) => !only || only.includes(mode));
 }
 
-function printRow(row: Row, measured: readonly Measured[], modeCount: number): void {
-  console.log(`\n${row.title} (${row.target})`);
-  console.log("| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" + headOf(row));
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
+/** The row's table, as markdown. */
+function tableOf(row: Row, measured: readonly Measured[], modeCount: number): string {
+  const lines = ["| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" + headOf(row)];
+  lines.push("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
   measured.forEach((one, i) => {
     const group = measured.slice(i - (i % modeCount), i - (i % modeCount) + modeCount);
     const { completionSec: median, completionSecP95: slow, boundSec } = one;
     const cells = [one.links, `${one.loss * 100} %`, one.rttMs, one.chunkBytes, one.mode, `${median.toFixed(3)} (${slow.toFixed(3)})`];
     cells.push(`${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`, `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`);
     cells.push(one.linkShare.toFixed(3), (one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
-    console.log(`| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`);
+    lines.push(`| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`);
   });
+  return lines.join("\n");
 }
 
 function headOf({ also }: Row): string {
@@ -149,27 +157,25 @@ function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): strin
   return [(one.completionSec / best).toFixed(3)];
 }
 
-function printSevenths(sevenths: readonly SeventhMeasured[]): void {
-  console.log("\nadding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)");
-  console.log("| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |\n| --- | --- | --- | --- | --- | --- | --- |");
+const SEVENTH_TITLE = "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";
+
+function tableOfSevenths(sevenths: readonly SeventhMeasured[]): string {
+  const lines = ["| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |", "| --- | --- | --- | --- | --- | --- | --- |"];
   for (const one of sevenths) {
     const cells = [one.mode, `${one.baseLoss * 100} %`, one.bytesPerSec / 1000, one.rttMs, `${one.loss * 100} %`];
-    console.log(`| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`);
+    lines.push(`| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`);
   }
   const worst = Math.max(...sevenths.map(({ slowdownUpper95 }) => slowdownUpper95));
-  console.log(`worst upper bound: ${(worst * 100).toFixed(2)} %`);
+  return [...lines, "", `Worst upper bound: ${(worst * 100).toFixed(2)} %`].join("\n");
 }
 
-function cost(words: readonly string[]): number {
-  const [option, json, ...rest] = words.filter((word) => word !== "--cost");
-  if (option !== undefined && (option !== "--json" || json === undefined || rest.length > 0)) {
-    console.error(`--cost: got ${words.join(" ")}\n${USAGE}`);
-    return 2;
-  }
+function cost(json: string | undefined, docs: boolean): number {
   const rows = measureCost();
-  printCost(rows);
+  const text = costText(rows);
+  console.log(text);
+  if (docs) writeSection("protocol-cost", "npm run bench -- protocol --cost --docs", text);
   if (json !== undefined) writeFileSync(json, JSON.stringify(rows, null, 1));
-  return 0;
+  return rows.every(({ stateBytes }) => stateBytes <= STATE_FLOOR_BYTES) ? 0 : 1;
 }
 
 /** What was measured, by row: in the order of the jobs. */
@@ -179,12 +185,12 @@ function groupsOf(rows: readonly Row[], modes: readonly Mode[], measured: readon
 }
 
 async function main(words: string[]): Promise<number> {
-  if (words.includes("--cost")) return cost(words);
   const settings = readSettings(words);
   if (typeof settings === "string") {
     console.error(`${settings}\n${USAGE}`);
     return 2;
   }
+  if (settings.cost) return cost(settings.json, settings.docs);
   const codec = loadCodec();
   const refused = settings.modes.filter((mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec));
   for (const mode of refused) console.log(`mode ${mode} left out: this build of the protocol does not speak it`);
@@ -193,9 +199,14 @@ async function main(words: string[]): Promise<number> {
   const results = await runAll(jobsOf({ ...settings, modes }));
   const measured = results.flatMap(({ measured: one }) => (one ? [one] : []));
   const groups = groupsOf(settings.rows, modes, measured);
-  for (const { row, measured: own } of groups) if (own.length > 0) printRow(row, own, modesOf(row, modes).length);
+  const tables: [string, string][] = groups.flatMap(({ row, measured: own }): [string, string][] => (own.length > 0 ? [[`${row.title} (${row.target})`, tableOf(row, own, modesOf(row, modes).length)]] : []));
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
-  if (sevenths.length > 0) printSevenths(sevenths);
+  if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
+  for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
+  if (settings.docs) {
+    drawTo(DOCUMENT_PICTURE, pictureOf(groups, settings.seeds));
+    writeSection("protocol", "npm run bench -- protocol --docs", tables.map(([title, table]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`).join("\n\n"));
+  }
   if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
   console.log(`\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);

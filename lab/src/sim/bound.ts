@@ -9,11 +9,14 @@ import type { World } from "./world";
 
 type Step = { atMs: number; change: number };
 
-/** When packet number `packets` (a fraction is fine) can be at the client, in ms; Infinity where it never can. */
-export function boundMs(world: Pick<World, "links" | "downlink">, packets: number, packetBytes: number): number {
+/**
+ * When packet number `packets` (a fraction is fine) can be at the client, in ms; Infinity where it never can. An origin
+ * sends `bodyBytes` for them, which is without headers.
+ */
+export function boundMs(world: Pick<World, "links" | "downlink">, packets: number, packetBytes: number, bodyBytes = packets * packetBytes): number {
   const steps = world.links.flatMap((link) => arrivalSteps(link, packetBytes)).sort((a, b) => a.atMs - b.atMs);
   const limit = world.downlink ? world.downlink.bytesPerSec / packetBytes / 1000 : Infinity;
-  return Math.max(fillTime(steps, limit, packets), originTime(world.links, packets, packetBytes));
+  return Math.max(fillTime(steps, limit, packets), originTime(world.links, bodyBytes));
 }
 
 /** Changes of the rate, in packets a ms, at which a link's packets arrive. */
@@ -60,7 +63,7 @@ function fillTime(steps: readonly Step[], limit: number, packets: number): numbe
 }
 
 /** No packet leaves a proxy before the origin's bytes are there: the soonest proxy for the last of them. */
-function originTime(links: World["links"], packets: number, packetBytes: number): number {
-  const times = links.map(({ origin, rttMs }) => (origin ? rttMs + origin.rttMs + ((packets * packetBytes) / origin.bytesPerSec) * 1000 : 0));
+function originTime(links: World["links"], bodyBytes: number): number {
+  const times = links.map(({ origin, rttMs }) => (origin ? rttMs + origin.rttMs + (bodyBytes / origin.bytesPerSec) * 1000 : 0));
   return Math.min(...times);
 }

@@ -54,13 +54,15 @@ function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow 
   };
 }
 
-export function printCost(rows: readonly CostRow[]): void {
-  console.log(`node ${process.version}, ${os.cpus()[0]!.model}, ${os.cpus().length} cores; 6 links of ${Math.round(LIMITS.symbolBytesDefault / STEP_MS)} KB/s, loss 2 %, RTT 50 ms; medians of ${ROUNDS} rounds\n`);
-  console.log("| mode | chunk MiB | digests checked | sender us a packet | receiver us a packet | state beyond the data MiB (floor 4) |\n| --- | --- | --- | --- | --- | --- |");
+/** The machine and a table, as markdown. */
+export function costText(rows: readonly CostRow[]): string {
+  const lines = [`node ${process.version}, ${os.cpus()[0]!.model}, ${os.cpus().length} cores; 6 links of ${Math.round(LIMITS.symbolBytesDefault / STEP_MS)} KB/s, loss 2 %, RTT 50 ms; medians of ${ROUNDS} rounds`, ""];
+  lines.push("| mode | chunk MiB | digests checked | sender us a packet | receiver us a packet | state beyond the data MiB (floor 4) |\n| --- | --- | --- | --- | --- | --- |");
   for (const { mode, chunkBytes, verified, senderUsPerPacket, receiverUsPerPacket, stateBytes } of rows) {
     const over = stateBytes > STATE_FLOOR_BYTES ? " NOT MET" : "";
-    console.log(`| ${[mode, chunkBytes >> 20, verified ? "yes" : "no", senderUsPerPacket.toFixed(1), receiverUsPerPacket.toFixed(1), (stateBytes / 2 ** 20).toFixed(2) + over].join(" | ")} |`);
+    lines.push(`| ${[mode, chunkBytes >> 20, verified ? "yes" : "no", senderUsPerPacket.toFixed(1), receiverUsPerPacket.toFixed(1), (stateBytes / 2 ** 20).toFixed(2) + over].join(" | ")} |`);
   }
+  return lines.join("\n");
 }
 
 interface Flying {

@@ -87,7 +87,7 @@ function readOptions(words: string[]): Options | string {
 }
 
 function print(scenario: string, seed: number, mode: Mode, world: World, outcome: Outcome, json: boolean): void {
-  const bound = boundMs(world, outcome.symbolCount, outcome.packetBytes);
+  const bound = boundMs(world, outcome.symbolCount, outcome.packetBytes, world.chunkBytes);
   if (json) {
     console.log(JSON.stringify({ scenario, seed, mode, boundMs: bound, ...outcome }));
     return;

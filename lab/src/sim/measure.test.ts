@@ -37,3 +37,15 @@ test("measure: a seventh source that never answers in time changes nothing where
   const [far] = measureSeventh(base, [{ bytesPerSec: 5000, rttMs: 4000, loss: 0 }], "coded-mutp", 2, 1, codec);
   expect(Math.abs(far!.slowdown)).toBeLessThan(0.02);
 });
+
+test("adding a source never hurts: mode coded is not slowed by a slow, far or lossy seventh (paired seeds 1 to 4)", () => {
+  const sevenths = [
+    { bytesPerSec: 5_000, rttMs: 100, loss: 0.2 },
+    { bytesPerSec: 50_000, rttMs: 100, loss: 0 },
+    { bytesPerSec: 500_000, rttMs: 100, loss: 0.05 },
+    { bytesPerSec: 500_000, rttMs: 400, loss: 0 },
+  ];
+  for (const base of SIX) {
+    for (const { slowdown } of measureSeventh(base, sevenths, "coded", 4, 1, codec)) expect(slowdown).toBeLessThan(0.005);
+  }
+});

@@ -49,7 +49,7 @@ export function runOnce(world: World, mode: Mode, codec: Codec, tuning: Tuning =
 /** Seeds `firstSeed`, `firstSeed + 1`, ... */
 export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: number, codec: Codec): Measured {
   const runs = Array.from({ length: seeds }, (_, i) => runOnce({ ...variant.world, seed: firstSeed + i }, mode, codec, variant.tuning));
-  const bounds = runs.map(({ symbolCount, packetBytes }) => boundMs(variant.world, symbolCount, packetBytes));
+  const bounds = runs.map(({ symbolCount, packetBytes }) => boundMs(variant.world, symbolCount, packetBytes, variant.chunkBytes));
   const completions = runs.map(({ completionMs }) => completionMs / 1000);
   const goodputs = runs.map(({ normalizedGoodput }) => normalizedGoodput);
   const firsts = runs.map(({ firstBytesMs }) => firstBytesMs / 1000);
@@ -78,7 +78,7 @@ function lagMs({ world }: Variant, { delivered, symbolCount, packetBytes, comple
   let lag = 0;
   let fromByte = 0;
   for (const { untilByte, atMs } of delivered) {
-    lag = Math.max(lag, atMs - boundMs(world, (fromByte / world.chunkBytes) * symbolCount, packetBytes));
+    lag = Math.max(lag, atMs - boundMs(world, (fromByte / world.chunkBytes) * symbolCount, packetBytes, fromByte));
     fromByte = untilByte;
   }
   return lag;

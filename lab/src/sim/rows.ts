@@ -93,6 +93,7 @@ export const ROWS: Row[] = [
   { title: "one link", short: "1 x 896", target: "floor 1.05, aim 1.01", variants: variants({ links: "1x896" }) },
   { title: "in-order bytes: largest lag behind the fluid ideal", target: "floor 120 ms, aim 60 ms", also: "lag", variants: variants({ losses: [0, 0.02] }) },
   { title: "beside: the chunk comes from an origin of 3,584 KB/s, 20 ms away", target: "none", variants: variants({ losses: [0, 0.02], link: { origin: { bytesPerSec: 4 * RATE, rttMs: 20 } } }) },
+  { title: "beside: fast links, 6 x 50 MB/s, 8 MB, a proxy pushes 64 packets ahead", target: "none", variants: variants({ links: "6x50000", rtts: [1, 10], chunks: [8_000_000], link: { backpressurePackets: 64 } }) },
   { title: "beside: bursts of loss, 5 % in the mean", short: "6 x 896, bursts of loss", target: "none", variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }) },
   { title: "the paper's modes, one to six sources", target: "normalized goodput: coded > uncoded > parallel HTTP from two sources on", modes: PAPER_MODES, variants: [1, 2, 4, 6].flatMap((count) => variants({ links: `${count}x896` })) },
   { title: "the paper's modes, generation size g and window w", target: "g hardly matters, w does", modes: PAPER_MODES, variants: [12, 20, 24].flatMap((size) => [120, 240, 360].map((window) => tuned(size, window))) },

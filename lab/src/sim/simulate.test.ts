@@ -9,7 +9,7 @@ const codec = loadCodec();
 const MODES = PROTOCOL_MODES.filter((mode) => speaks(mode, codec));
 const NAMES = Object.keys(SCENARIOS);
 const world = (name: string, seed: number): World => ({ ...SCENARIOS[name]!, seed });
-const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes);
+const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes, SCENARIOS[name]!.chunkBytes);
 /** A range need not wait for the bytes before it to reach the proxy: over HTTP the origin's leg bounds nothing. */
 const lowest = (name: string, { symbolCount, packetBytes }: Outcome): number => {
   const links = SCENARIOS[name]!.links.map(({ origin: _, ...link }) => link);

@@ -1,5 +1,5 @@
 import type { Figure } from "./figures";
-import { markdownSection, terminalTable, withSection, type Run } from "./report";
+import { markdownSection, terminalTable, type Run } from "./report";
 
 const figure: Figure = { what: "encode over somebody", unit: "x", value: 1.1, floor: 1.2, aim: 1.35, note: "500 MB/s" };
 const run: Run = {
@@ -19,13 +19,4 @@ test("report: the section names what falls short and what was not measured", () 
   expect(section).toContain("Under the floor in this run:\n\n- encode over somebody: 1.10x, floor 1.2x (500 MB/s)");
   expect(section).toContain("Not measured in this run:\n\n- repair");
   expect(section).toContain("(images/codec.png)");
-});
-
-test("report: a section is added once and replaced from then on, and the rest of the document stays", () => {
-  const once = withSection("# Measurements\n\nText.\n", "first");
-  const twice = `${withSection(once, "second")}\n## More\n`;
-  expect(twice).toContain("Text.");
-  expect(twice).toContain("second");
-  expect(twice).not.toContain("first");
-  expect(withSection(twice, "second")).toBe(twice);
 });

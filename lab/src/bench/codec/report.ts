@@ -110,13 +110,3 @@ ${shortfalls(run.figures)}
 ${rateTables(run.rows)}
 `;
 }
-
-const [BEGIN, END] = ["<!-- codec: begin, made by npm run bench -- codec -->", "<!-- codec: end -->"];
-
-/** The document with its codec section replaced, or added at its end. */
-export function withSection(document: string, section: string): string {
-  const marked = `${BEGIN}\n\n${section}\n${END}`;
-  const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (begin >= 0 && end > begin) return document.slice(0, begin) + marked + document.slice(end + END.length);
-  return `${document.trimEnd()}\n\n${marked}\n`;
-}

@@ -108,7 +108,7 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "receiver.ts",
     find: "if (proxy.final) at = Math.min(at, proxy.final.dueMs);",
     replace: "",
-    seed: 4,
+    seed: 6,
   },
   {
     name: "final feedback repeated without limit",
@@ -129,14 +129,14 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "receiver.ts",
     find: 'proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";',
     replace: "",
-    seed: 59,
+    seed: 63,
   },
   {
     name: "lost session goes unnoticed",
     file: "receiver.ts",
     find: 'this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);',
     replace: "",
-    seed: 606,
+    seed: 658,
   },
   {
     name: "early data dropped without being counted",
@@ -147,15 +147,15 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "grant sequence used again",
-    file: "planner.ts",
-    find: "proxy.grantSequence++",
-    replace: "proxy.grantSequence",
+    file: "path.ts",
+    find: "return this.grantSequence++;",
+    replace: "return this.grantSequence;",
     seed: 5,
   },
   {
     name: "generation sent before its bytes are there",
     file: "grants.ts",
-    find: "if (availableBytes < end) return undefined;",
+    find: "if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;",
     replace: "",
     seed: 6,
   },
@@ -164,6 +164,6 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "schedule.ts",
     find: "if (!this.received[symbol]) this.insert(symbol);",
     replace: "",
-    seed: 129,
+    seed: 154,
   },
 ];

@@ -135,7 +135,7 @@ function wildFeedback(random: Random) {
 
 function wildCoding(random: Random): DataFrame["coding"] {
   const which = below(random, 3);
-  if (which === 0) return { kind: "systematic", symbolIndex: below(random, 256) };
+  if (which === 0) return { kind: "systematic", symbolIndex: below(random, 256), grant: below(random, 256) };
   if (which === 1) return { kind: "seed", seed: random.u32(), grant: below(random, 256) };
   return { kind: "vector", coefficients: Uint8Array.from({ length: 1 + below(random, LIMITS.generationSizeMax) }, () => (below(random, 4) ? 0 : random.u32())) };
 }

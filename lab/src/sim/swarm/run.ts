@@ -437,7 +437,7 @@ class RogueClient {
     const { random } = this;
     const mode = (["coded", "coded-mutp", "uncoded-mutp"] as const)[random.u32() % 3]!;
     const request: RequestFrame = {
-      type: "request", requestId: REQUEST_ID, mode, url: "http://origin/", share: { start: 0, end: 65535 },
+      type: "request", requestId: REQUEST_ID, mode, url: "http://origin/", share: { start: 0, end: 65535, firstGeneration: random.u32() % 4 },
       symbolBytes: this.symbolBytes, generationSize: 1 + (random.u32() % 128), windowPackets: 1 + (random.u32() % 300),
     };
     const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: 0 });

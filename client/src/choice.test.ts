@@ -1,0 +1,39 @@
+import type { ProxyInfo, TransportOption } from "./api";
+import { Choice } from "./choice";
+import type { Transport } from "./platform";
+
+const transport = (name: Transport["name"], reaches: (proxy: ProxyInfo) => boolean): Transport => ({ name, reaches, open: () => Promise.reject(new Error()) });
+const WEB_TRANSPORT = { url: "https://a/v1/datagrams", certificateHashes: ["0".repeat(64)] };
+const FULL: ProxyInfo = { id: "a", name: "a", url: "http://a", webTransport: WEB_TRANSPORT, udp: { host: "a", port: 1 } };
+const OTHER: ProxyInfo = { ...FULL, id: "b" };
+const PLAIN: ProxyInfo = { id: "c", name: "c", url: "http://c" };
+
+const choose = (option: TransportOption): Choice => {
+  const all = [transport("webtransport", (proxy) => !!proxy.webTransport), transport("udp", (proxy) => !!proxy.udp), transport("webrtc", () => true)];
+  return new Choice(all, option, 1000);
+};
+const names = (choice: Choice, proxy: ProxyInfo, nowMs = 0): string[] => choice.order(proxy, nowMs).map(({ name }) => name);
+
+test("choice: WebTransport, then WebRTC; plain UDP never by itself; WebRTC alone where the proxy has nothing else", () => {
+  expect([names(choose("auto"), FULL), names(choose("auto"), PLAIN)]).toEqual([["webtransport", "webrtc"], ["webrtc"]]);
+});
+
+test.each([["webtransport", ["webtransport"], []], ["webrtc", ["webrtc"], ["webrtc"]], ["udp", ["udp"], []]] as const)(
+  "choice: %s, asked for by name, is the only one", (option, full, plain) => {
+    expect([names(choose(option), FULL), names(choose(option), PLAIN)]).toEqual([full, plain]);
+  },
+);
+
+test("choice: what worked comes first for a while, with this proxy and with others that are new", () => {
+  const choice = choose("auto");
+  choice.noteWorked(FULL, "webrtc", 0);
+  expect([names(choice, FULL, 999), names(choice, OTHER, 999)]).toEqual([["webrtc", "webtransport"], ["webrtc", "webtransport"]]);
+  expect(names(choice, FULL, 1000)).toEqual(["webtransport", "webrtc"]);
+});
+
+test("choice: what worked with a proxy counts more than what worked elsewhere", () => {
+  const choice = choose("auto");
+  choice.noteWorked(FULL, "webrtc", 0);
+  choice.noteWorked(OTHER, "webtransport", 1);
+  expect(names(choice, FULL, 2)).toEqual(["webrtc", "webtransport"]);
+});

@@ -1,0 +1,85 @@
+/** WebTransport in a browser's worker: HTTP/3 datagrams; the proxy's certificate is known by its hash, from Origo's list. */
+import { Fragmenter, Reassembler } from "@tributary/protocol";
+import { messageOf } from "../errors";
+import type { Channel, ChannelOptions, DeliverySignals, Transport } from "../platform";
+
+/** Datagrams that wait for a read: without it, Chromium keeps a single one while the worker is busy. */
+const INCOMING_DATAGRAMS_MAX = 4096;
+/** What QUIC carries on any path, should the browser not say. */
+const DATAGRAM_BYTES_MAX = 1161;
+
+export const browserWebTransport: Transport = {
+  name: "webtransport",
+  reaches: ({ webTransport }) => webTransport !== undefined && typeof WebTransport === "function",
+  open,
+};
+
+async function open({ proxy, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
+  const { url, certificateHashes } = proxy.webTransport!;
+  const serverCertificateHashes = certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOfHex(hash) }));
+  const session = new WebTransport(url, { serverCertificateHashes, requireUnreliable: true });
+  let state: "opening" | "open" | "ended" = "opening";
+  const stop = (): void => session.close();
+  signal.addEventListener("abort", stop);
+  const lost = (reason: string): void => {
+    const wasOpen = state === "open";
+    state = "ended";
+    if (wasOpen) onClosed(reason);
+  };
+  session.closed.then(({ reason }) => lost(reason || "the session was closed"), (error: unknown) => lost(messageOf(error)));
+  try {
+    if (signal.aborted) stop();
+    await session.ready;
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+  state = "open";
+  session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
+  void readAll(session, onMessage, () => state === "open");
+  const send = senderOf(session);
+  return {
+    send: (bytes) => state === "open" && send(bytes),
+    signals: () => signalsOf(session),
+    close: () => {
+      if (state === "open") session.close();
+      state = "ended";
+    },
+  };
+}
+
+async function readAll(session: WebTransport, onMessage: (bytes: Uint8Array) => void, isOpen: () => boolean): Promise<void> {
+  const reader = (session.datagrams.readable as ReadableStream<Uint8Array>).getReader();
+  const reassembler = new Reassembler();
+  try {
+    for (let read = await reader.read(); !read.done && isOpen(); read = await reader.read()) {
+      const message = reassembler.accept(read.value);
+      if (message) onMessage(message);
+    }
+  } catch {
+    // The session's end is told by `closed`.
+  }
+}
+
+function senderOf(session: WebTransport): (bytes: Uint8Array) => boolean {
+  const { datagrams } = session as { datagrams: WebTransportDatagramDuplexStream & { createWritable?: () => WritableStream<Uint8Array> } };
+  const writer = (datagrams.createWritable ? datagrams.createWritable() : datagrams.writable).getWriter();
+  const fragmenter = new Fragmenter();
+  return (bytes) => {
+    const pieces = fragmenter.split(bytes, datagrams.maxDatagramSize || DATAGRAM_BYTES_MAX);
+    for (const piece of pieces) writer.write(piece).catch(() => undefined);
+    return pieces.length > 0;
+  };
+}
+
+/** Not every browser has them. */
+async function signalsOf(session: WebTransport): Promise<DeliverySignals | undefined> {
+  const { getStats } = session as { getStats?: () => Promise<{ smoothedRtt?: number; packetsSent?: number; packetsLost?: number }> };
+  const stats = await getStats?.call(session).catch(() => undefined);
+  return stats && { rttMs: stats.smoothedRtt ?? 0, sentPackets: stats.packetsSent ?? 0, lostPackets: stats.packetsLost ?? 0 };
+}
+
+function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: hex.length / 2 }, (_, index) => Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16));
+}

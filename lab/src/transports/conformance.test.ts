@@ -1,0 +1,60 @@
+/** Each transport in a process of its own, from the built files; WebTransport where its native part is built. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { loadWebTransport } from "@tributary/webtransport";
+
+const SCRIPT = path.resolve(__dirname, "../../dist/transports/conformance.js");
+/** As in conformance.ts, which a test cannot import: it would load the libraries into Jest. */
+const TITLES = [
+  "messages of 1 to 1,156 bytes arrive as they were sent, both ways",
+  "the longest message, 16,384 bytes, arrives whole",
+  "2,000 messages that heed the room arrive but for a few",
+  "garbage from the peer and from strangers harms nobody",
+  "the proxy's close is seen by the client, once",
+  "the client's close is seen by the proxy, and not told to the client",
+  "an attempt that is given up rejects with the signal's reason",
+  "where nobody listens, the attempt fails",
+  "200 connects and closes leave no descriptor behind",
+];
+
+jest.setTimeout(150_000);
+
+interface Outcome {
+  case: string;
+  ok: boolean;
+  detail: string;
+}
+
+function run(name: string): Promise<Outcome[]> {
+  if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [SCRIPT, name], { stdio: ["ignore", "pipe", "pipe"] });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (text) => (out += text));
+    child.stderr.on("data", (text) => (err += text));
+    child.once("close", () => {
+      if (out === "") reject(new Error(`the suite ended: ${err}`));
+      else resolve(out.trimEnd().split("\n").map((line) => JSON.parse(line) as Outcome));
+    });
+  });
+}
+
+const loaded = loadWebTransport();
+const names = ["webrtc", "udp", ...(loaded.webTransport ? ["webtransport"] : [])];
+
+describe.each(names)("transport %s", (name) => {
+  let outcomes: Outcome[];
+  beforeAll(async () => {
+    outcomes = await run(name);
+  });
+
+  test.each(TITLES)("%s", (title) => {
+    const { ok, detail } = outcomes.find((outcome) => outcome.case === title) ?? { ok: false, detail: "was not run" };
+    expect(ok ? "" : detail).toBe("");
+  });
+
+  test("has run every case", () => {
+    expect(outcomes.map((outcome) => outcome.case)).toEqual(TITLES);
+  });
+});

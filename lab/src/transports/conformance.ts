@@ -1,0 +1,188 @@
+/**
+ * The suite that every transport passes, over loopback: `node lab/dist/transports/conformance.js NAME`. A process of its own,
+ * as the WebRTC library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
+ */
+import { randomBytes } from "node:crypto";
+import dgram from "node:dgram";
+import { readdirSync } from "node:fs";
+import { nodeTransports } from "@tributary/client/node";
+import type { Channel, Transport } from "@tributary/client";
+import { CLOSE, ECHO, FLOOD, FLOOD_BYTES, FLOOD_MESSAGES, openEdge, type Edge } from "./edges";
+
+const CYCLES = 200;
+/** Threads and caches of the libraries settle within the first connections. */
+const WARM_CYCLES = 20;
+const OPEN_MS_MAX = 10_000;
+const TRIES = 5;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+class Peer {
+  readonly messages: Uint8Array[] = [];
+  readonly ends: string[] = [];
+  channel!: Channel;
+
+  static async open(transport: Transport, edge: Edge, signal = AbortSignal.timeout(OPEN_MS_MAX)): Promise<Peer> {
+    const peer = new Peer();
+    peer.channel = await transport.open({
+      proxy: edge.proxy, session: 1, exchange: (offer) => edge.exchange(offer), signal,
+      onMessage: (bytes) => peer.messages.push(bytes.slice()),
+      onClosed: (reason) => peer.ends.push(reason),
+    });
+    return peer;
+  }
+
+  /** Unreliable as it is, a message is sent again until its echo comes. */
+  async echo(message: Uint8Array): Promise<void> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      this.channel.send(message);
+      if (await until(() => this.messages.some((each) => Buffer.compare(each, message) === 0), 1000)) return;
+    }
+    throw new Error(`no echo of ${message.length} bytes`);
+  }
+}
+
+async function until(isSo: () => boolean, withinMs: number): Promise<boolean> {
+  for (const endMs = performance.now() + withinMs; performance.now() < endMs; await pause(2)) if (isSo()) return true;
+  return isSo();
+}
+
+function check(condition: boolean, what: string): void {
+  if (!condition) throw new Error(what);
+}
+
+function message(bytes: number): Uint8Array {
+  const made = randomBytes(bytes);
+  made[0] = ECHO;
+  return made;
+}
+
+interface Bench {
+  transport: Transport;
+  edge: Edge;
+}
+
+type Case = (bench: Bench) => Promise<string | void>;
+
+export const CASES: Record<string, Case> = {
+  "messages of 1 to 1,156 bytes arrive as they were sent, both ways": async ({ transport, edge }) => {
+    const peer = await Peer.open(transport, edge);
+    for (const bytes of [1, 100, 1155, 1156]) await peer.echo(message(bytes));
+    peer.channel.close();
+  },
+
+  "the longest message, 16,384 bytes, arrives whole": async ({ transport, edge }) => {
+    const peer = await Peer.open(transport, edge);
+    for (const bytes of [1200, 5000, 16_384]) await peer.echo(message(bytes));
+    peer.channel.close();
+  },
+
+  "2,000 messages that heed the room arrive but for a few": async ({ transport, edge }) => {
+    const peer = await Peer.open(transport, edge);
+    for (let tries = 0; tries < TRIES && peer.messages.length === 0; tries++) {
+      peer.channel.send(Uint8Array.of(FLOOD));
+      await until(() => peer.messages.length > 0, 1000);
+    }
+    await until(() => peer.messages.length >= FLOOD_MESSAGES, 8000);
+    const whole = peer.messages.filter(({ length }) => length === FLOOD_BYTES).length;
+    peer.channel.close();
+    check(whole >= 0.9 * FLOOD_MESSAGES, `${whole} of ${FLOOD_MESSAGES} arrived`);
+    return `${whole} of ${FLOOD_MESSAGES}`;
+  },
+
+  "garbage from the peer and from strangers harms nobody": async ({ transport, edge }) => {
+    const peer = await Peer.open(transport, edge);
+    for (let index = 0; index < 200; index++) peer.channel.send(randomBytes(1 + (index % 1156)).fill(0xf0, 0, 1));
+    const stranger = dgram.createSocket("udp4");
+    for (let index = 0; index < 200; index++) stranger.send(randomBytes(1 + (index % 1400)), edge.udpPort, "127.0.0.1");
+    for (const first of [0xc0, 0x40, 0xe0, 0xe2, 0xe5]) stranger.send(randomBytes(1200).fill(first, 0, 1), edge.udpPort, "127.0.0.1");
+    await pause(50);
+    await peer.echo(message(500));
+    const another = await Peer.open(transport, edge);
+    await another.echo(message(500));
+    another.channel.close();
+    stranger.close();
+    check(peer.ends.length === 0, `the channel ended: ${peer.ends.join()}`);
+    peer.channel.close();
+  },
+
+  "the proxy's close is seen by the client, once": async ({ transport, edge }) => {
+    const peer = await Peer.open(transport, edge);
+    await peer.echo(message(10));
+    peer.channel.send(Uint8Array.of(CLOSE));
+    for (let tries = 0; tries < TRIES && peer.ends.length === 0; tries++) await until(() => peer.ends.length > 0, 1000);
+    await pause(50);
+    check(peer.ends.length === 1, `told ${peer.ends.length} times`);
+    check(!peer.channel.send(message(10)), "a closed channel took a message");
+  },
+
+  "the client's close is seen by the proxy, and not told to the client": async ({ transport, edge }) => {
+    const peer = await Peer.open(transport, edge);
+    await peer.echo(message(10));
+    const before = edge.ends.length;
+    peer.channel.close();
+    check(await until(() => edge.ends.length === before + 1, 5000), "the proxy was not told");
+    check(peer.ends.length === 0, "the client was told of its own close");
+  },
+
+  "an attempt that is given up rejects with the signal's reason": async ({ transport, edge }) => {
+    const controller = new AbortController();
+    const opening = Peer.open(transport, edge, controller.signal).catch((error: unknown) => error);
+    controller.abort(new Error("given up"));
+    const reason = await opening;
+    check(reason instanceof Error && reason.message === "given up", `rejected with ${String(reason)}`);
+    const aborted = await Peer.open(transport, edge, AbortSignal.abort(new Error("never"))).catch((error: unknown) => error);
+    check(aborted instanceof Error && aborted.message === "never", `rejected with ${String(aborted)}`);
+  },
+
+  "where nobody listens, the attempt fails": async ({ transport }) => {
+    const nowhere = await openEdge(transport.name);
+    nowhere.close();
+    await pause(50);
+    const failing: Edge = { ...nowhere, proxy: nowhere.proxy, exchange: () => Promise.reject(new Error("no proxy")) };
+    const reason = await Peer.open(transport, failing, AbortSignal.timeout(1500)).catch((error: unknown) => error);
+    check(reason instanceof Error, "it did not fail");
+  },
+
+  "200 connects and closes leave no descriptor behind": async ({ transport, edge }) => {
+    const cycle = async (): Promise<void> => {
+      const peer = await Peer.open(transport, edge);
+      peer.channel.close();
+    };
+    for (let index = 0; index < WARM_CYCLES; index++) await cycle();
+    await until(() => edge.openCount === 0, 5000);
+    await pause(500);
+    const [before, rssBefore] = [descriptors(), process.memoryUsage().rss];
+    for (let index = 0; index < CYCLES; index++) await cycle();
+    await until(() => edge.openCount === 0 && descriptors() <= before, 8000);
+    const grownMb = (process.memoryUsage().rss - rssBefore) / 1e6;
+    check(edge.openCount === 0, `${edge.openCount} channels are still open`);
+    check(descriptors() <= before, `${before} descriptors before, ${descriptors()} after`);
+    return `${before} descriptors before, ${descriptors()} after; resident memory ${grownMb.toFixed(1)} MB more`;
+  },
+};
+
+function descriptors(): number {
+  return readdirSync("/proc/self/fd").length;
+}
+
+async function main(name: string | undefined): Promise<number> {
+  const transport = nodeTransports.find((each) => each.name === name);
+  if (!transport) throw new Error(`the transport must be one of ${nodeTransports.map((each) => each.name).join(", ")}; got ${name}`);
+  const edge = await openEdge(transport.name);
+  let failed = 0;
+  for (const [title, run] of Object.entries(CASES)) {
+    const outcome = await run({ transport, edge }).then((detail) => ({ ok: true, detail: detail ?? "" }), (error: Error) => ({ ok: false, detail: error.message }));
+    if (!outcome.ok) failed++;
+    process.stdout.write(`${JSON.stringify({ case: title, ...outcome })}\n`);
+  }
+  edge.close();
+  return failed === 0 ? 0 : 1;
+}
+
+if (require.main === module) {
+  main(process.argv[2]).then((status) => process.exit(status), (error: Error) => {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  });
+}

@@ -1,0 +1,77 @@
+/** A proxy's end of each transport, with an echo behind it in place of sessions, for the conformance suite. */
+import { pickUdpPort, Rtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
+import type { ProxyInfo } from "@tributary/client";
+import { loadWebTransport } from "@tributary/webtransport";
+
+/** First byte of a message to the echo: return it, close the channel, or send so many messages. */
+export const ECHO = 1;
+export const CLOSE = 2;
+export const FLOOD = 3;
+export const FLOOD_MESSAGES = 2000;
+export const FLOOD_BYTES = 1156;
+
+export interface Edge {
+  readonly proxy: ProxyInfo;
+  /** Where it listens, for packets that are none. */
+  readonly udpPort: number;
+  exchange(offer: string): Promise<string>;
+  /** Reasons of the ends that the edge has told of. */
+  readonly ends: string[];
+  readonly openCount: number;
+  close(): void;
+}
+
+const HOST = "127.0.0.1";
+const SESSIONS_MAX = 32;
+
+export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise<Edge> {
+  const ends: string[] = [];
+  const open = new Set<Channel>();
+  const onSession: OpenSession = (channel) => {
+    open.add(channel);
+    return echoOf(channel, (reason) => {
+      open.delete(channel);
+      ends.push(reason);
+    });
+  };
+  const common = { ends, get openCount() { return open.size; }, exchange: () => Promise.reject(new Error("no signalling here")) };
+  const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
+  if (name === "udp") {
+    const edge = await UdpEdge.listen({ host: HOST, port: 0, sessionsMax: SESSIONS_MAX, onSession });
+    return Object.assign(common, { proxy: { ...proxy, udp: { host: HOST, port: edge.port } }, udpPort: edge.port, close: () => edge.close() });
+  }
+  if (name === "webtransport") {
+    const loaded = loadWebTransport();
+    if (!loaded.webTransport) throw new Error(loaded.reason);
+    const edge = new WebTransportEdge(loaded.webTransport, { host: HOST, port: 0, name: HOST, sessionsMax: SESSIONS_MAX, onSession, onRotated: () => undefined });
+    return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
+  }
+  const udpPort = await pickUdpPort(0, HOST);
+  const edge = new Rtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
+  let offers = 0;
+  const exchange = (offer: string): Promise<string> => edge.accept(`echo-${++offers}`, offer, onSession);
+  return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });
+}
+
+function echoOf(channel: Channel, onEnd: (reason: string) => void): ReturnType<OpenSession> {
+  let left = 0;
+  const flood = (): void => {
+    for (; left > 0 && channel.room > 0; left--) channel.send(new Uint8Array(FLOOD_BYTES).fill(left & 0xff, 1));
+    // A queue that is full says when it is not; an event that was lost must not end the flood.
+    if (left > 0) setTimeout(flood, 5);
+  };
+  return {
+    handleMessage: (bytes) => {
+      if (bytes[0] === ECHO) channel.send(bytes.slice());
+      else if (bytes[0] === CLOSE) {
+        channel.close("asked to");
+        onEnd("asked to");
+      } else if (bytes[0] === FLOOD && left === 0) {
+        left = FLOOD_MESSAGES;
+        flood();
+      }
+    },
+    handleWritable: flood,
+    handleClosed: onEnd,
+  };
+}

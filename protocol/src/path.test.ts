@@ -1,0 +1,80 @@
+/** What is known of a proxy: docs/protocol.md §8.6. */
+import { Path } from "./path";
+import type { DataFrame } from "./types";
+
+const frame = (sequence: number, grant = 0): DataFrame => ({
+  type: "data", requestId: 1, sequence, generationIndex: 0, coding: { kind: "systematic", symbolIndex: 0, grant }, payload: new Uint8Array(0),
+});
+
+/** `count` packets, one each `gapMs`, the first at `fromMs`. */
+function arrive(path: Path, fromSequence: number, count: number, gapMs: number, fromMs: number): void {
+  for (let i = 0; i < count; i++) path.handleData(frame(fromSequence + i), fromMs + i * gapMs);
+}
+
+const fresh = () => {
+  const path = new Path(Array<number>(1000).fill(0), 0);
+  path.handleHeard(50);
+  return path;
+};
+
+test("path: the rate is what arrives, and a lost packet does not lower it", () => {
+  const path = fresh();
+  for (let sequence = 0; sequence < 200; sequence++) if (sequence % 10) path.handleData(frame(sequence), 51.25 + 1.25 * sequence);
+  expect(path.perMs(0, 300)).toBeCloseTo(0.8, 2);
+  path.settleGaps(400);
+  expect(path.lost / (path.lost + path.received)).toBeCloseTo(0.1, 1);
+});
+
+test("path: a fall to a tenth is believed within two gaps; a hiccup of 5 ms is not one", () => {
+  const path = fresh();
+  arrive(path, 0, 100, 1.25, 51.25);
+  const lastMs = 51.25 + 99 * 1.25;
+  expect(path.perMs(0, lastMs + 5)).toBeGreaterThan(0.7);
+  arrive(path, 100, 2, 12.5, lastMs + 12.5);
+  expect(path.perMs(0, lastMs + 26)).toBeLessThan(0.12);
+});
+
+test("path: a silence behind a queue that all share is no fall", () => {
+  const path = fresh();
+  arrive(path, 0, 100, 1.25, 51.25);
+  expect(path.perMs(40, 51.25 + 99 * 1.25 + 12)).toBeGreaterThan(0.5);
+});
+
+test("path: packets beyond what was ever ordered are beyond its quota", () => {
+  const path = new Path([0, 0, 1], 0);
+  expect(path.quota).toBe(3);
+  path.order.push(1, 1);
+  path.nextGrant(false, 10);
+  path.order.length = 2;
+  path.nextGrant(false, 20);
+  expect(path.quota).toBe(5);
+});
+
+test("path: the first data shows which of two requests reached the proxy", () => {
+  const path = new Path([0, 0, 1, 1], 0);
+  path.handleAsked([1, 1, 2]);
+  path.handleData({ ...frame(0), generationIndex: 1 }, 60);
+  expect(path.order).toEqual([1, 1, 2]);
+  const first = new Path([0, 0, 1, 1], 0);
+  first.handleAsked([1, 1, 2]);
+  first.handleData(frame(1), 60);
+  expect(first.order).toEqual([0, 0, 1, 1]);
+});
+
+test("path: an echo tells the round trip, and how far the proxy comes before a grant reaches it", () => {
+  const path = fresh();
+  arrive(path, 0, 40, 1.25, 51.25);
+  path.nextGrant(true, 60);
+  path.handleData(frame(40, 1), 110);
+  expect(path.rttMs).toBe(50);
+  expect(path.sentBy(0.8, 110)).toBe(41 + 80);
+});
+
+test("path: one with packets due that sends none is quiet, one without is not", () => {
+  const path = fresh();
+  arrive(path, 0, 20, 1.25, 51.25);
+  expect(path.isQuiet(0.8, 80)).toBe(false);
+  expect(path.isQuiet(0.8, 100)).toBe(true);
+  path.order.length = 20;
+  expect(path.isQuiet(0.8, 100)).toBe(false);
+});

@@ -1,0 +1,277 @@
+/**
+ * What the client knows of one proxy and the way to it: what was ordered of it, what came, and from that its rate,
+ * round trip, loss and reordering. Estimates only; what to order is the planner's. Pure: time arrives as `nowMs`.
+ * Specification: docs/protocol.md §8.6.
+ */
+import type { DataFrame } from "./types";
+
+/**
+ * Rates are measured over this many samples of arrival or, where that is longer, so many round trips: over less than the
+ * time that a grant takes to be felt, grants and rates would swing each other up. Samples are this far apart.
+ */
+const RATE_SAMPLES = 32;
+const RATE_ROUNDS = 3;
+const RATE_STEP_MS = 0.2;
+/** With fewer samples than this the rate measured before holds. */
+const RATE_SAMPLES_MIN = 3;
+/** A proxy of which fewer packets have come, and for a shorter time, is left alone: its rate is a guess. */
+const YOUNG_PACKETS = 8;
+const YOUNG_MS = 10;
+/** The rate has changed when one of so many latest stretches is so many deviations off; a hiccup of this length is none. */
+const CHANGE_SAMPLES = 8;
+const CHANGE_SIGMAS = 4;
+const HICCUP_MS = 5;
+/** A grant takes effect this much later than the round trip says. */
+export const SLACK_MS = 3;
+const RTT_MS_UNKNOWN = 100;
+/** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
+const QUIET_MS_MIN = 20;
+const QUIET_PACKETS = 6;
+/** The rate falls with the silence itself: after this long it is no excuse. */
+const QUIET_MS_MAX = 500;
+/** The time between two askings of a quiet proxy doubles so often. */
+const QUIET_DOUBLINGS = 2;
+/** Loss is measured over about this many packets. */
+const LOSS_PACKETS = 256;
+/** Grants whose time of sending is kept, to see the round trip by their echo. */
+const GRANTS_KEPT = 128;
+/** The rate at which a proxy sends is measured over so many grants. */
+const ECHOES = 6;
+
+interface Arrival {
+  atMs: number;
+  sequence: number;
+}
+
+export class Path {
+  /** Generation of each packet by sequence, as ordered, or as come; its length is the quota. */
+  readonly order: number[];
+  /** When each of them can come at the soonest: it was ordered a round trip before. 0: with the first share. */
+  readonly soonestMs: number[] = [];
+  /** One more than the highest sequence received. */
+  next = 0;
+  /** Sequences passed over and not given up yet, with when that was seen. */
+  readonly gaps = new Map<number, number>();
+  received = 0;
+  lost = 0;
+  gone = false;
+  /** The first frame has come. */
+  heard = false;
+  /** The order may be this long. */
+  limit = 0;
+  /** The longest that the order has been in a request or grant: no packet with a sequence beyond it was asked for. */
+  quota: number;
+  /** The least round trip seen, and the latest: a grant's from its sending to the first packet that knows of it. */
+  leastRttMs = RTT_MS_UNKNOWN;
+  rttMs = RTT_MS_UNKNOWN;
+  /** When it was last heard, or asked again after it had fallen quiet. */
+  lastArrivalMs: number;
+  /** What it was asked to begin with, each time, until its first data shows which it is. */
+  private readonly begins: number[][];
+  /** As last measured; 0 before. */
+  private perMsMeasured = 0;
+  /** The queue that all paths share: what all round trips have grown by. */
+  private sharedMs = 0;
+  private heardMs = 0;
+  /** When it was last asked for more although it was quiet, and how often since it was heard. */
+  private askedMs = -Infinity;
+  private askedCount = 0;
+  private readonly arrivals: Arrival[] = [];
+  /**
+   * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
+   */
+  private readonly echoes: { grantSentMs: number; sequence: number }[] = [];
+  /** When each of the last grants was sent and how long the order was, by the low byte of its sequence; echoed ones are gone. */
+  private readonly grants = new Map<number, { sentMs: number; idleFrom: number }>();
+  /** From this sequence on the proxy had nothing to do, by the newest grant that it is known to have. */
+  private idleFrom: number;
+  /** How long packets were seen to come after later ones. */
+  private reorderMs = 1;
+  private grantSequence = 1;
+
+  /** `begin`: the order that it was asked to begin with. */
+  constructor(begin: number[], nowMs: number) {
+    this.order = begin.slice();
+    this.begins = [begin];
+    this.idleFrom = this.quota = begin.length;
+    this.lastArrivalMs = nowMs;
+  }
+
+  /** It is asked once more, or a new sender is; it begins as it was asked first, or as now. */
+  handleAsked(begin: number[]): void {
+    if (this.heard) return;
+    this.begins.push(begin);
+    this.quota = Math.max(this.quota, begin.length);
+  }
+
+  /** The sender at the other end is a new one. */
+  restart(nowMs: number): void {
+    this.begins.length = 0;
+    this.order.length = 0;
+    this.soonestMs.length = 0;
+    for (const list of [this.gaps, this.grants]) list.clear();
+    this.arrivals.length = 0;
+    this.echoes.length = 0;
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 1, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
+  }
+
+  /** The first frame came: data follows it closely, so that the rate can be measured from here on. */
+  handleHeard(nowMs: number): void {
+    if (this.heard) return;
+    this.heard = true;
+    this.heardMs = nowMs;
+    this.lastArrivalMs = nowMs;
+    this.arrivals.push({ atMs: nowMs, sequence: -1 });
+  }
+
+  handleData({ sequence, generationIndex, coding }: DataFrame, nowMs: number): void {
+    this.received++;
+    this.handleHeard(nowMs);
+    if (this.begins.length > 0) this.settleBegin(sequence, generationIndex);
+    const stalled = sequence >= this.idleFrom;
+    if (coding.kind !== "vector") this.noteEcho(coding.grant, sequence, nowMs);
+    if (sequence < this.next) {
+      const missedMs = this.gaps.get(sequence);
+      if (missedMs !== undefined) this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
+      this.gaps.delete(sequence);
+      return;
+    }
+    for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
+    while (this.order.length <= sequence) this.order.push(generationIndex);
+    this.order[sequence] = generationIndex;
+    this.next = sequence + 1;
+    this.lastArrivalMs = nowMs;
+    this.askedCount = 0;
+    this.noteArrival(sequence, stalled, nowMs);
+  }
+
+  /** Gives up gaps that are older than any reordering seen. */
+  settleGaps(nowMs: number): void {
+    for (const [sequence, missedMs] of this.gaps) {
+      if (nowMs - missedMs <= this.reorderMs) continue;
+      this.gaps.delete(sequence);
+      this.lost++;
+    }
+    if (this.lost + this.received <= LOSS_PACKETS) return;
+    this.lost /= 2;
+    this.received /= 2;
+  }
+
+  /** Packets per ms; 0 while nothing is known. */
+  perMs(sharedMs: number, nowMs: number): number {
+    this.sharedMs = sharedMs;
+    const last = this.arrivals.at(-1);
+    if (!last || (this.arrivals.length < RATE_SAMPLES_MIN && this.perMsMeasured > 0)) return this.perMsMeasured;
+    const dueSinceMs = this.next < this.order.length ? nowMs - Math.max(last.atMs, this.soonestMs[this.next] ?? 0) : 0;
+    return this.measure(last.atMs + Math.max(0, dueSinceMs));
+  }
+
+  /** Packets are due and none has come for too long. */
+  isQuiet(perMs: number, nowMs: number): boolean {
+    if (this.next >= this.order.length) return false;
+    return nowMs - Math.max(this.lastArrivalMs, this.soonestMs[this.next] ?? 0) > this.quietMs(perMs);
+  }
+
+  /**
+   * All that a quiet proxy was granted may be sent and lost, so that it has nothing to be heard by: now and then it is
+   * to be granted a packet beyond that.
+   */
+  isToBeAsked(perMs: number, nowMs: number): boolean {
+    if (nowMs - this.askedMs <= this.quietMs(perMs) * 2 ** this.askedCount) return false;
+    this.askedMs = nowMs;
+    this.askedCount = Math.min(this.askedCount + 1, QUIET_DOUBLINGS);
+    return true;
+  }
+
+  /** It was asked for more while it was quiet, and has not been heard since: all of its order may have been sent. */
+  get isAsked(): boolean {
+    return this.askedCount > 0;
+  }
+
+  private quietMs(perMs: number): number {
+    return this.reorderMs + Math.max(QUIET_MS_MIN, Math.min(QUIET_PACKETS / perMs, QUIET_MS_MAX));
+  }
+
+  /** Too little has been heard to say how fast it is. */
+  isYoung(nowMs: number): boolean {
+    return this.next < YOUNG_PACKETS && nowMs - this.heardMs < YOUNG_MS;
+  }
+
+  /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
+  sentBy(perMs: number, atMs: number): number {
+    const [first, last] = [this.echoes[0], this.echoes.at(-1)];
+    if (!first || !last) return this.next + Math.ceil(perMs * (this.rttMs + SLACK_MS));
+    const spanMs = last.grantSentMs - first.grantSentMs;
+    const sendPerMs = spanMs > 0 ? Math.max(perMs, (last.sequence - first.sequence) / spanMs) : 2 * perMs;
+    return Math.max(this.next, last.sequence + 1 + Math.ceil(sendPerMs * (atMs - last.grantSentMs)));
+  }
+
+  /** A grant of the order as it is now leaves; `full` where only the quota keeps it from being longer. */
+  nextGrant(full: boolean, nowMs: number): number {
+    this.quota = Math.max(this.quota, this.order.length);
+    this.grants.delete((this.grantSequence - GRANTS_KEPT) & 0xff);
+    this.grants.set(this.grantSequence & 0xff, { sentMs: nowMs, idleFrom: full ? Infinity : this.order.length });
+    return this.grantSequence++;
+  }
+
+  /** The first data shows which of its requests reached the proxy: the last one that agrees. */
+  private settleBegin(sequence: number, generationIndex: number): void {
+    const begin = this.begins.findLast((order) => order[sequence] === generationIndex) ?? [];
+    this.begins.length = 0;
+    this.order.length = 0;
+    for (const index of begin) this.order.push(index);
+    this.idleFrom = begin.length;
+  }
+
+  /** `stalled`: the proxy had come to the end of its order and waited. */
+  private noteArrival(sequence: number, stalled: boolean, nowMs: number): void {
+    const { arrivals } = this;
+    if (stalled) arrivals.length = 0;
+    const last = arrivals.at(-1);
+    if (last && last.sequence >= 0 && nowMs - last.atMs < RATE_STEP_MS) last.sequence = sequence;
+    else arrivals.push({ atMs: nowMs, sequence });
+    const { length } = arrivals;
+    while (arrivals.length > RATE_SAMPLES && nowMs - arrivals[1]!.atMs > RATE_ROUNDS * this.rttMs) arrivals.shift();
+    if (length >= RATE_SAMPLES_MIN) this.perMsMeasured = this.measure(nowMs);
+  }
+
+  /** The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer. */
+  private measure(nowMs: number): number {
+    const { arrivals } = this;
+    const last = arrivals.at(-1)!;
+    const mean = rateSince(arrivals[0]!, last, nowMs);
+    const doubtMs = this.reorderMs + this.sharedMs + HICCUP_MS;
+    for (let back = 1; back <= CHANGE_SAMPLES && back < arrivals.length; back++) {
+      const from = arrivals.at(-back)!;
+      const packets = last.sequence - from.sequence;
+      const spread = CHANGE_SIGMAS * Math.sqrt(packets + 1);
+      const spanMs = nowMs - from.atMs;
+      if (packets + spread >= mean * (spanMs - doubtMs) && packets - spread <= mean * (spanMs + doubtMs)) continue;
+      arrivals.splice(0, arrivals.length - back);
+      this.echoes.splice(0, this.echoes.length - 1);
+      this.perMsMeasured = rateSince(from, last, nowMs);
+      return this.perMsMeasured;
+    }
+    return mean;
+  }
+
+  /** The first packet that knows of a grant tells how long grants take now, queues included. */
+  private noteEcho(grant: number, sequence: number, nowMs: number): void {
+    const known = this.grants.get(grant);
+    if (!known) return;
+    this.grants.delete(grant);
+    this.idleFrom = known.idleFrom;
+    if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();
+    this.rttMs = nowMs - known.sentMs;
+    this.leastRttMs = Math.min(this.leastRttMs, this.rttMs);
+  }
+}
+
+/** Packets per ms from one arrival to a later one, or to now where another is overdue. */
+function rateSince(first: Arrival, last: Arrival, nowMs: number): number {
+  const packets = last.sequence - first.sequence;
+  if (packets === 0) return 1 / Math.max(nowMs - first.atMs, 1);
+  const spanMs = Math.max(last.atMs - first.atMs, RATE_STEP_MS);
+  const overdueMs = nowMs - last.atMs - (2 * spanMs) / packets;
+  return packets / (spanMs + Math.max(0, overdueMs));
+}

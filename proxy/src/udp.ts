@@ -1,0 +1,155 @@
+/**
+ * Plain UDP edge, for Node programs on links of one's own: no encryption and no congestion control but the client's grants
+ * and the proxy's shaper. A stranger gets a cookie and leaves no trace; only who sends it back from the same address gets a
+ * session, under a token that only he was told (docs/transport.md §5). Off unless UDP_PLAIN_PORT is set.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import dgram from "node:dgram";
+import { isIP } from "node:net";
+import {
+  encodeUdpPacket, Fragmenter, parseUdpPacket, Reassembler, UDP_COOKIE_BYTES, UDP_DATAGRAM_BYTES_MAX, UDP_TOKEN_BYTES, type UdpPacket,
+} from "@tributary/protocol";
+import type { Channel, ChannelHandlers, OpenSession } from "./channel";
+
+export interface UdpEdgeOptions {
+  host: string;
+  port: number;
+  sessionsMax: number;
+  onSession: OpenSession;
+  nowMs?: () => number;
+}
+
+/** A cookie is good for one to two of these. */
+const COOKIE_MS = 10_000;
+const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
+/** In node's own queue; the kernel takes what it can at once, so it is nearly always empty. */
+const QUEUE_BYTES_MAX = 64 * 1024;
+/** The word that a session is over may be lost. */
+const CLOSE_REPEATS = 3;
+
+interface Client {
+  /** Address, port and nonce of the OPEN. */
+  readonly opening: string;
+  readonly address: string;
+  readonly port: number;
+  readonly token: Buffer;
+  readonly reassembler: Reassembler;
+  handlers: ChannelHandlers | undefined;
+}
+
+export class UdpEdge {
+  private readonly secret = randomBytes(32);
+  private readonly byToken = new Map<string, Client>();
+  /** By address, port and nonce: a repeated OPEN is the same session. */
+  private readonly byOpening = new Map<string, Client>();
+  private draining = false;
+
+  private constructor(private readonly socket: dgram.Socket, private readonly options: UdpEdgeOptions) {
+    socket.on("message", (bytes, from) => this.handlePacket(bytes, from));
+    socket.on("error", () => undefined);
+  }
+
+  /** Rejects when the port is taken. */
+  static listen(options: UdpEdgeOptions): Promise<UdpEdge> {
+    return new Promise((resolve, reject) => {
+      const type = isIP(options.host) === 6 ? "udp6" : "udp4";
+      const socket = dgram.createSocket({ type, recvBufferSize: SOCKET_BUFFER_BYTES, sendBufferSize: SOCKET_BUFFER_BYTES });
+      socket.once("error", reject);
+      socket.bind(options.port, options.host, () => {
+        socket.off("error", reject);
+        resolve(new UdpEdge(socket, options));
+      });
+    });
+  }
+
+  get port(): number {
+    return this.socket.address().port;
+  }
+
+  get sessionCount(): number {
+    return this.byToken.size;
+  }
+
+  drain(): void {
+    this.draining = true;
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+
+  private handlePacket(bytes: Buffer, from: dgram.RemoteInfo): void {
+    const packet = parseUdpPacket(bytes);
+    if (packet?.type === "hello") this.send(encodeUdpPacket({ type: "cookie", nonce: packet.nonce, cookie: this.cookieOf(from, packet.nonce, 0) }), from);
+    else if (packet?.type === "open") this.handleOpen(packet.nonce, packet.cookie, from);
+    else if (packet?.type === "message" || packet?.type === "close") this.handleFromClient(packet, from);
+  }
+
+  private handleOpen(nonce: Uint8Array, cookie: Uint8Array, from: dgram.RemoteInfo): void {
+    const isGood = [0, 1].some((ago) => timingSafeEqual(this.cookieOf(from, nonce, ago), cookie));
+    if (!isGood) return;
+    const opening = `${from.address} ${from.port} ${Buffer.from(nonce).toString("hex")}`;
+    const known = this.byOpening.get(opening);
+    if (!known && (this.draining || this.byToken.size >= this.options.sessionsMax)) {
+      return this.send(encodeUdpPacket({ type: "refused", nonce }), from);
+    }
+    const client = known ?? this.admit(opening, from);
+    this.send(encodeUdpPacket({ type: "opened", nonce, token: client.token }), from);
+    client.handlers ??= this.options.onSession(this.channelTo(client));
+  }
+
+  private admit(opening: string, { address, port }: dgram.RemoteInfo): Client {
+    const token = randomBytes(UDP_TOKEN_BYTES);
+    const client = { opening, address, port, token, reassembler: new Reassembler(), handlers: undefined };
+    this.byToken.set(token.toString("hex"), client);
+    this.byOpening.set(opening, client);
+    return client;
+  }
+
+  private handleFromClient(packet: Extract<UdpPacket, { type: "message" | "close" }>, from: dgram.RemoteInfo): void {
+    const client = this.byToken.get(Buffer.from(packet.token).toString("hex"));
+    if (!client || client.address !== from.address || client.port !== from.port) return;
+    if (packet.type === "close") {
+      this.forget(client);
+      client.handlers?.handleClosed("closed by the client");
+      return;
+    }
+    const message = client.reassembler.accept(packet.datagram);
+    if (message) client.handlers?.handleMessage(message);
+  }
+
+  private channelTo(client: Client): Channel {
+    const fragmenter = new Fragmenter();
+    const { socket } = this;
+    const { token } = client;
+    return {
+      transport: "udp",
+      send: (bytes) => {
+        for (const datagram of fragmenter.split(bytes, UDP_DATAGRAM_BYTES_MAX)) this.send(encodeUdpPacket({ type: "message", token, datagram }), client);
+        return true;
+      },
+      get room() {
+        return QUEUE_BYTES_MAX - socket.getSendQueueSize();
+      },
+      signals: () => undefined,
+      close: () => {
+        for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++) this.send(encodeUdpPacket({ type: "close", token }), client);
+        this.forget(client);
+      },
+    };
+  }
+
+  private forget(client: Client): void {
+    this.byToken.delete(client.token.toString("hex"));
+    this.byOpening.delete(client.opening);
+  }
+
+  private cookieOf({ address, port }: dgram.RemoteInfo, nonce: Uint8Array, periodsAgo: number): Buffer {
+    const period = Math.floor((this.options.nowMs ?? Date.now)() / COOKIE_MS) - periodsAgo;
+    return createHmac("sha256", this.secret).update(`${address} ${port} ${period} `).update(nonce).digest().subarray(0, UDP_COOKIE_BYTES);
+  }
+
+  private send(packet: Uint8Array, { address, port }: { address: string; port: number }): void {
+    this.socket.send(packet, port, address, () => undefined);
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Builds build/webtransport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the registry that
+ * cargo is set up with. Does nothing when no input has changed.
+ *
+ *   node webtransport/build.mjs              exits 1 when it cannot be built
+ *   node webtransport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it, and
+ *                                            where it is installed no Rust is needed
+ */
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BUILD_DIR, cargo, cargoVersion, PACKAGE_DIR, TARGET_DIR } from "./cargo.mjs";
+
+const ADDON = join(BUILD_DIR, "webtransport.node");
+const STAMP = join(BUILD_DIR, "webtransport.stamp");
+const LIBRARY = { darwin: "libtributary_webtransport.dylib", win32: "tributary_webtransport.dll" }[process.platform] ?? "libtributary_webtransport.so";
+
+/** One hash over everything that the addon is made from. */
+function inputHash(version) {
+  const hash = createHash("sha256").update([process.arch, process.platform, version].join("\n"));
+  const sources = readdirSync(join(PACKAGE_DIR, "src")).filter((name) => name.endsWith(".rs")).sort().map((name) => join("src", name));
+  for (const name of ["Cargo.toml", "Cargo.lock", "build.rs", "build.mjs", "cargo.mjs", ...sources]) hash.update(`\n${name}\n`).update(readFileSync(join(PACKAGE_DIR, name)));
+  return hash.digest("hex");
+}
+
+function build() {
+  const hash = inputHash(cargoVersion());
+  if (existsSync(ADDON) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash) {
+    console.log("webtransport: build/webtransport.node is up to date");
+    return;
+  }
+  const done = cargo("build");
+  if (done.status !== 0) throw new Error(`cargo build failed:\n${done.stderr.trimEnd()}`);
+  const fresh = `${ADDON}.${process.pid}`;
+  copyFileSync(join(TARGET_DIR, "release", LIBRARY), fresh);
+  renameSync(fresh, ADDON); // a process that has the old file loaded keeps it
+  writeFileSync(STAMP, hash);
+  console.log("webtransport: built build/webtransport.node");
+}
+
+/** What src/addon.ts looks for when nothing is built. */
+function makePackage() {
+  const { version, license } = JSON.parse(readFileSync(join(PACKAGE_DIR, "package.json"), "utf8"));
+  const { platform, arch } = process;
+  const libc = platform === "linux" ? { libc: ["glibc"] } : {};
+  const manifest = {
+    name: `@tributary/webtransport-${platform}-${arch}`, version, license, main: "webtransport.node", files: ["webtransport.node"],
+    description: `Tributary's WebTransport, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
+  };
+  const dir = join(BUILD_DIR, "package");
+  mkdirSync(dir, { recursive: true });
+  copyFileSync(ADDON, join(dir, "webtransport.node"));
+  copyFileSync(join(PACKAGE_DIR, "..", "LICENSE"), join(dir, "LICENSE"));
+  writeFileSync(join(dir, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  console.log(`webtransport: made build/package, ${manifest.name} ${version}`);
+}
+
+try {
+  build();
+  if (process.argv.includes("--package")) makePackage();
+} catch (error) {
+  console.error(`webtransport: ${error.message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,116 @@
+/**
+ * Finds and loads the addon: what was built here, else the package that carries it for this platform. Not the door: that is
+ * index.ts.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+export interface SessionStats {
+  rttMs: number;
+  sentPackets: number;
+  lostPackets: number;
+  windowBytes: number;
+  mtuBytes: number;
+}
+
+export interface SessionEvent {
+  session: number;
+  kind: "opened" | "received" | "writable" | "closed";
+  /** With "opened": the largest datagram that the path is sure to carry. */
+  datagramBytesMax?: number;
+  /** With "received": datagrams end to end, and their lengths. */
+  bytes?: Uint8Array;
+  lengths?: Uint32Array;
+  /** With "closed". */
+  reason?: string;
+}
+
+export type Congestion = "delivery" | "bbr" | "cubic";
+
+/** What listener and connector have in common. `wake` (of the constructors) is called when there is something to `take`. */
+export interface NativeSessions {
+  take(): SessionEvent[];
+  /** Queues datagrams, end to end in `bytes`. Bytes still welcome; when not above 0, an event "writable" follows. */
+  send(session: number, bytes: Uint8Array, lengths: Uint32Array): number;
+  /** null when the session is over. */
+  stats(session: number): SessionStats | null;
+  closeSession(session: number, reason: string): void;
+  close(): void;
+}
+
+export interface NativeListener extends NativeSessions {
+  readonly port: number;
+  /** SHA-256 in hex of the certificate shown now and of the one that follows. */
+  readonly certificateHashes: string[];
+  rotateCertificate(): void;
+  drain(): void;
+}
+
+export interface NativeConnector extends NativeSessions {
+  connect(url: string, certificateHashes: string[]): number;
+}
+
+export interface ListenOptions {
+  /** IP address. */
+  host: string;
+  port: number;
+  /** Goes into the certificates. */
+  name: string;
+  sessionsMax: number;
+  congestion: Congestion;
+}
+
+/** What src/lib.rs exports. */
+export interface Addon {
+  readonly Listener: new (options: ListenOptions, wake: () => void) => NativeListener;
+  readonly Connector: new (congestion: Congestion, wake: () => void) => NativeConnector;
+  path(): string;
+}
+
+/** The same from src/ and from dist/. */
+const PACKAGE_DIR = join(__dirname, "..");
+const PLATFORM_PACKAGE = `@tributary/webtransport-${process.platform}-${process.arch}`;
+
+const requireHere = createRequire(__filename);
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function builtHere(): Addon | string {
+  const path = join(PACKAGE_DIR, "build", "webtransport.node");
+  if (!existsSync(path)) return "webtransport/build/webtransport.node is not built (node webtransport/build.mjs builds it, with cargo)";
+  try {
+    return requireHere(path) as Addon;
+  } catch (error) {
+    return `webtransport/build/webtransport.node does not load: ${messageOf(error)}`;
+  }
+}
+
+/** A package of another version may hold another interface, so it is not tried. */
+function fromPlatformPackage(): Addon | string {
+  let manifest: string;
+  try {
+    manifest = requireHere.resolve(`${PLATFORM_PACKAGE}/package.json`);
+  } catch {
+    return `${PLATFORM_PACKAGE} is not installed`;
+  }
+  const versionIn = (path: string): string => (JSON.parse(readFileSync(path, "utf8")) as { version: string }).version;
+  const [got, wanted] = [versionIn(manifest), versionIn(join(PACKAGE_DIR, "package.json"))];
+  if (got !== wanted) return `${PLATFORM_PACKAGE} is version ${got}, this is ${wanted}`;
+  try {
+    return requireHere(PLATFORM_PACKAGE) as Addon;
+  } catch (error) {
+    return `${PLATFORM_PACKAGE} does not load: ${messageOf(error)}`;
+  }
+}
+
+/** The addon, or why there is none. TRIBUTARY_WEBTRANSPORT=off makes as if there were none. */
+export function loadAddon(): Addon | string {
+  if (process.env["TRIBUTARY_WEBTRANSPORT"] === "off") return "TRIBUTARY_WEBTRANSPORT is off";
+  const built = builtHere();
+  if (typeof built !== "string") return built;
+  const packaged = fromPlatformPackage();
+  return typeof packaged === "string" ? `${built}; ${packaged}` : packaged;
+}

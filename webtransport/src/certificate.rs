@@ -1,0 +1,70 @@
+//! The certificates that browsers accept by their hash alone (`serverCertificateHashes`): ECDSA P-256, valid for at most
+//! 14 days. The server holds two, the one it shows and the one it will show next, and tells the hashes of both: a client
+//! that learned them before a rotation still gets in after it.
+
+use time::{Duration, OffsetDateTime};
+use wtransport::tls::Sha256DigestFmt;
+use wtransport::Identity;
+
+/// Before its making, for clients whose clocks are slow.
+const SLOW_CLOCK: Duration = Duration::days(2);
+/// With `SLOW_CLOCK` within the 14 days that browsers allow.
+const LIFETIME: Duration = Duration::days(11);
+
+pub struct Certificates {
+    name: String,
+    shown: Identity,
+    next: Identity,
+}
+
+impl Certificates {
+    /// For a server reached as `name`, a host name or an address; nobody checks it.
+    pub fn new(name: &str) -> Result<Self, String> {
+        Ok(Self { name: name.to_owned(), shown: make(name)?, next: make(name)? })
+    }
+
+    /// The next one becomes the one shown.
+    pub fn rotate(&mut self) -> Result<(), String> {
+        let fresh = make(&self.name)?;
+        self.shown = std::mem::replace(&mut self.next, fresh);
+        Ok(())
+    }
+
+    pub fn shown(&self) -> Identity {
+        self.shown.clone_identity()
+    }
+
+    /// SHA-256 in lower-case hex: of the one shown, then of the next.
+    pub fn hashes(&self) -> Vec<String> {
+        [&self.shown, &self.next].map(hash_of).to_vec()
+    }
+}
+
+fn make(name: &str) -> Result<Identity, String> {
+    let now = OffsetDateTime::now_utc();
+    Identity::self_signed_builder()
+        .subject_alt_names([name])
+        .validity_period(now - SLOW_CLOCK, now + LIFETIME)
+        .build()
+        .map_err(|error| format!("no certificate can be made for {name}: {error}"))
+}
+
+fn hash_of(identity: &Identity) -> String {
+    identity.certificate_chain().as_slice()[0].hash().fmt(Sha256DigestFmt::DottedHex).replace(':', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rotation_shows_the_certificate_that_was_announced() {
+        let mut certificates = Certificates::new("127.0.0.1").unwrap();
+        let before = certificates.hashes();
+        certificates.rotate().unwrap();
+        let after = certificates.hashes();
+        assert_eq!(before[1], after[0]);
+        assert_ne!(after[0], after[1]);
+        assert!(before.iter().all(|hash| hash.len() == 64));
+    }
+}

@@ -1,0 +1,503 @@
+//! Congestion control for coded datagrams: a window from what is delivered and from delay. Nothing sent is ever sent again,
+//! so a single loss says little; only a share of losses that no working link has counts as congestion.
+//!
+//! The window is a gain times the bandwidth-delay product: the highest delivery rate of the last rounds (sampled as in
+//! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
+//! the receiver to gather acknowledgements. Slow start ends when the rate no longer grows or, before a queue overflows, when
+//! the round trip does. Then the gain goes round in a cycle: a round that drains, some in between, and a short push to find
+//! more. QUIC paces at 5/4 of a window a round trip.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn_proto::congestion::{Controller, ControllerFactory};
+use quinn_proto::RttEstimator;
+
+/// Packets of a new connection's first window: RFC 6928's ten are few for a segment that should start at once.
+const INITIAL_PACKETS: u64 = 32;
+const MINIMUM_PACKETS: u64 = 16;
+/// Receivers gather acknowledgements: what is sent meanwhile comes on top of the bandwidth-delay product, which a path of
+/// less than a millisecond would otherwise leave too small to keep busy.
+const ACK_TIME: Duration = Duration::from_millis(4);
+/// Slow start ends after so many rounds without a quarter more.
+const PLATEAU_ROUNDS: u32 = 3;
+const PLATEAU_GROWTH: f64 = 1.25;
+/// It also ends when the round trip has grown by this much, in so many samples of a round.
+const QUEUE_SHARE: u32 = 8;
+const QUEUE_TIME_MIN: Duration = Duration::from_millis(4);
+const QUEUE_SAMPLES: u32 = 8;
+/// One round each; the last is a push, short of 2, so that a queue of one bandwidth-delay product holds it.
+const GAINS: [f64; 8] = [1.0, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.75];
+/// The gain while losses say that queues are full.
+const GAIN_UNDER_LOSS: f64 = 1.0;
+/// Random losses stay below this share; a queue that overflows soon goes above it.
+const LOSS_SHARE_MAX: f64 = 0.08;
+/// Losses of fewer packets than this in a round are chance.
+const LOST_PACKETS_MIN: u64 = 8;
+/// The rate of so many rounds back is forgotten.
+const RATE_ROUNDS: u64 = 8;
+const ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
+/// Packets in flight whose sending is remembered.
+const IN_FLIGHT_MAX: usize = 1 << 16;
+
+#[derive(Default)]
+pub struct DeliveryConfig;
+
+impl ControllerFactory for DeliveryConfig {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Delivery::new(now, current_mtu))
+    }
+}
+
+/// What was known when a packet was sent.
+#[derive(Clone, Copy)]
+struct Sending {
+    sent: Instant,
+    /// Bytes delivered by then, and when the last of them was acknowledged and had been sent.
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+}
+
+/// The maximum over the last rounds.
+#[derive(Clone, Default)]
+struct RateFilter {
+    samples: VecDeque<(u64, f64)>,
+}
+
+impl RateFilter {
+    fn add(&mut self, round: u64, rate: f64) {
+        while self.samples.back().is_some_and(|&(_, older)| older <= rate) {
+            self.samples.pop_back();
+        }
+        self.samples.push_back((round, rate));
+        while self.samples.front().is_some_and(|&(then, _)| then + RATE_ROUNDS < round) {
+            self.samples.pop_front();
+        }
+    }
+
+    fn max(&self) -> f64 {
+        self.samples.front().map_or(0.0, |&(_, rate)| rate)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Phase {
+    SlowStart,
+    Cycle,
+}
+
+#[derive(Clone)]
+pub struct Delivery {
+    mtu: u64,
+    window: u64,
+    phase: Phase,
+    sendings: VecDeque<Sending>,
+    /// Bytes acknowledged since the start.
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+    newest_acked: Option<Sending>,
+    rate: RateFilter,
+    /// A round ends when what was sent at its start is acknowledged.
+    round: u64,
+    round_ends_at: u64,
+    /// The round in which the cycle of gains began.
+    cycle_from: u64,
+    round_acked: u64,
+    round_lost: u64,
+    round_app_limited: bool,
+    /// Acknowledged since the last `on_end_acks`.
+    batch_acked: u64,
+    queue_samples: u32,
+    plateau_rounds: u32,
+    plateau_rate: f64,
+    /// Rounds that the gain stays low for.
+    loss_rounds: usize,
+    /// Lowest round trips of this and the last half of the memory.
+    round_trips: [Duration; 2],
+    round_trip_half: Instant,
+}
+
+impl Delivery {
+    fn new(now: Instant, mtu: u16) -> Self {
+        Self {
+            mtu: mtu.into(),
+            window: INITIAL_PACKETS * u64::from(mtu),
+            phase: Phase::SlowStart,
+            sendings: VecDeque::new(),
+            delivered: 0,
+            delivered_at: now,
+            first_sent: now,
+            newest_acked: None,
+            rate: RateFilter::default(),
+            round: 0,
+            round_ends_at: 0,
+            cycle_from: 0,
+            round_acked: 0,
+            round_lost: 0,
+            round_app_limited: false,
+            batch_acked: 0,
+            queue_samples: 0,
+            plateau_rounds: 0,
+            plateau_rate: 0.0,
+            loss_rounds: 0,
+            round_trips: [Duration::MAX; 2],
+            round_trip_half: now,
+        }
+    }
+
+    fn round_trip_min(&self) -> Duration {
+        self.round_trips[0].min(self.round_trips[1])
+    }
+
+    fn note_round_trip(&mut self, now: Instant, sample: Duration) {
+        if now.duration_since(self.round_trip_half) > ROUND_TRIP_MEMORY / 2 {
+            self.round_trips = [Duration::MAX, self.round_trips[0]];
+            self.round_trip_half = now;
+        }
+        self.round_trips[0] = self.round_trips[0].min(sample);
+        let least = self.round_trip_min();
+        if sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN) {
+            self.queue_samples += 1;
+        }
+    }
+
+    /// The rate between the sending of the newest acknowledged packet and now.
+    fn sample_rate(&mut self, now: Instant, packet: Sending, app_limited: bool) {
+        let acked_in = now.duration_since(packet.delivered_at);
+        let sent_in = packet.sent.duration_since(packet.first_sent);
+        let interval = acked_in.max(sent_in).as_secs_f64();
+        if interval <= 0.0 {
+            return;
+        }
+        let rate = (self.delivered - packet.delivered) as f64 / interval;
+        // With too little to send the path shows less than it can.
+        if !app_limited || rate > self.rate.max() {
+            self.rate.add(self.round, rate);
+        }
+    }
+
+    fn end_round(&mut self) {
+        self.round += u64::from(!self.round_app_limited);
+        self.round_ends_at = self.delivered + 1;
+        let total = (self.round_acked + self.round_lost).max(1);
+        let lost = self.round_lost as f64 / total as f64;
+        let congested = lost > LOSS_SHARE_MAX && self.round_lost >= LOST_PACKETS_MIN * self.mtu;
+        match self.phase {
+            Phase::SlowStart => {
+                if self.has_plateaued() || congested {
+                    self.end_slow_start();
+                }
+            }
+            Phase::Cycle => self.loss_rounds = if congested { GAINS.len() } else { self.loss_rounds.saturating_sub(1) },
+        }
+        (self.round_acked, self.round_lost, self.queue_samples) = (0, 0, 0);
+        self.round_app_limited = false;
+    }
+
+    /// The cycle begins with the round that drains what slow start has queued.
+    fn end_slow_start(&mut self) {
+        self.phase = Phase::Cycle;
+        self.cycle_from = self.round;
+    }
+
+    fn has_plateaued(&mut self) -> bool {
+        if self.round_app_limited {
+            return false;
+        }
+        let rate = self.rate.max();
+        if rate >= self.plateau_rate * PLATEAU_GROWTH {
+            (self.plateau_rate, self.plateau_rounds) = (rate, 0);
+            return false;
+        }
+        self.plateau_rounds += 1;
+        self.plateau_rounds >= PLATEAU_ROUNDS
+    }
+
+    /// A window that is not used does not grow.
+    fn set_window(&mut self, acked: u64, in_flight: u64) {
+        let product = self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64();
+        self.window = match self.phase {
+            Phase::SlowStart if 2 * (in_flight + acked) >= self.window => self.window + acked,
+            Phase::SlowStart => self.window,
+            Phase::Cycle if self.loss_rounds > 0 => (product * GAIN_UNDER_LOSS) as u64,
+            Phase::Cycle => (product * GAINS[(self.round - self.cycle_from) as usize % GAINS.len()]) as u64,
+        }
+        .max(MINIMUM_PACKETS * self.mtu);
+    }
+}
+
+impl Delivery {
+    fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
+        self.delivered += bytes;
+        self.round_acked += bytes;
+        self.batch_acked += bytes;
+        self.round_app_limited |= app_limited;
+        self.note_round_trip(now, now.duration_since(sent));
+        let from = self.sendings.partition_point(|sending| sending.sent < sent);
+        let newer = self.newest_acked.is_none_or(|newest| sent >= newest.sent);
+        match self.sendings.get(from) {
+            Some(&packet) if packet.sent == sent && newer => self.newest_acked = Some(packet),
+            _ => (),
+        }
+    }
+}
+
+impl Controller for Delivery {
+    fn on_sent(&mut self, now: Instant, _bytes: u64, _last_packet_number: u64) {
+        if self.sendings.is_empty() {
+            (self.delivered_at, self.first_sent) = (now, now);
+        }
+        let (delivered, delivered_at, first_sent) = (self.delivered, self.delivered_at, self.first_sent);
+        self.sendings.push_back(Sending { sent: now, delivered, delivered_at, first_sent });
+        if self.sendings.len() > IN_FLIGHT_MAX {
+            self.sendings.pop_front();
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, _rtt: &RttEstimator) {
+        self.acked(now, sent, bytes, app_limited);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+        let Some(packet) = self.newest_acked.take() else { return };
+        self.delivered_at = now;
+        self.first_sent = packet.sent;
+        self.sample_rate(now, packet, app_limited);
+        if self.phase == Phase::SlowStart && self.queue_samples >= QUEUE_SAMPLES {
+            self.end_slow_start();
+        }
+        if packet.delivered >= self.round_ends_at {
+            self.end_round();
+        }
+        let acked = std::mem::take(&mut self.batch_acked);
+        self.set_window(acked, in_flight);
+        let gone = self.sendings.partition_point(|sending| sending.sent <= packet.sent);
+        self.sendings.drain(..gone);
+        if in_flight == 0 {
+            self.sendings.clear();
+        }
+    }
+
+    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, is_persistent: bool, lost_bytes: u64) {
+        self.round_lost += lost_bytes;
+        if is_persistent {
+            self.rate = RateFilter::default();
+            self.window = MINIMUM_PACKETS * self.mtu;
+            self.phase = Phase::SlowStart;
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu.into();
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn initial_window(&self) -> u64 {
+        INITIAL_PACKETS * self.mtu
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    const PACKET: u64 = 1200;
+
+    /// A bottleneck with a drop-tail queue, a sender that always has data and is paced as quinn paces.
+    struct Link {
+        bytes_per_sec: f64,
+        round_trip: Duration,
+        queue_bytes: f64,
+        /// One packet in so many is lost at random; 0 = none.
+        loss: f64,
+    }
+
+    #[derive(Default)]
+    struct Seen {
+        sent: u64,
+        delivered: u64,
+        lost: u64,
+        queue_bytes_max: f64,
+    }
+
+    struct World {
+        controller: Delivery,
+        start: Instant,
+        now: Duration,
+        /// When the bottleneck has sent what it holds.
+        free_at: Duration,
+        /// Sent at, acknowledged at (None = lost).
+        in_flight: VecDeque<(Duration, Option<Duration>)>,
+        next_send: Duration,
+        smoothed: f64,
+        random: u64,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let start = Instant::now();
+            Self {
+                controller: Delivery::new(start, PACKET as u16),
+                start,
+                now: Duration::ZERO,
+                free_at: Duration::ZERO,
+                in_flight: VecDeque::new(),
+                next_send: Duration::ZERO,
+                smoothed: 0.04,
+                random: 88172645463325252,
+            }
+        }
+
+        fn draw(&mut self) -> f64 {
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            (self.random >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        /// Runs on for `time` over `link`, in steps of 50 us.
+        fn run(&mut self, link: &Link, time: Duration) -> Seen {
+            let mut seen = Seen::default();
+            let end = self.now + time;
+            while self.now < end {
+                self.now += Duration::from_micros(50);
+                self.acknowledge(&mut seen);
+                while self.next_send <= self.now && self.in_flight.len() as u64 * PACKET < self.controller.window() {
+                    self.send(link, &mut seen);
+                }
+                self.next_send = self.next_send.max(self.now.saturating_sub(Duration::from_millis(2)));
+            }
+            seen
+        }
+
+        fn send(&mut self, link: &Link, seen: &mut Seen) {
+            self.controller.on_sent(self.start + self.now, PACKET, 0);
+            seen.sent += PACKET;
+            let queue_bytes = self.free_at.saturating_sub(self.now).as_secs_f64() * link.bytes_per_sec;
+            seen.queue_bytes_max = seen.queue_bytes_max.max(queue_bytes);
+            let fits = queue_bytes + PACKET as f64 <= link.queue_bytes;
+            let mut acked_at = None;
+            if fits {
+                self.free_at = self.free_at.max(self.now) + Duration::from_secs_f64(PACKET as f64 / link.bytes_per_sec);
+                acked_at = (self.draw() >= link.loss).then_some(self.free_at + link.round_trip);
+            }
+            self.in_flight.push_back((self.now, acked_at));
+            self.next_send += Duration::from_secs_f64(PACKET as f64 * self.smoothed / (1.25 * self.controller.window() as f64));
+        }
+
+        /// Acknowledgements come in order; a packet counts as lost when three sent after it have arrived.
+        fn acknowledge(&mut self, seen: &mut Seen) {
+            let now = self.start + self.now;
+            let is_due = |at: &Option<Duration>| at.is_some_and(|at| at <= self.now);
+            let newest = self.in_flight.iter().rposition(|(_, at)| is_due(at));
+            let Some(newest) = newest else { return };
+            let mut kept = VecDeque::new();
+            for (index, (sent, at)) in std::mem::take(&mut self.in_flight).into_iter().enumerate() {
+                if at.is_some_and(|at| at <= self.now) {
+                    self.smoothed += ((self.now - sent).as_secs_f64() - self.smoothed) / 8.0;
+                    seen.delivered += PACKET;
+                    self.controller.acked(now, self.start + sent, PACKET, false);
+                } else if index + 3 <= newest {
+                    seen.lost += PACKET;
+                    self.controller.on_congestion_event(now, self.start + sent, false, PACKET);
+                } else {
+                    kept.push_back((sent, at));
+                }
+            }
+            self.in_flight = kept;
+            self.controller.on_end_acks(now, self.in_flight.len() as u64 * PACKET, false, None);
+        }
+    }
+
+    const PRODUCT: f64 = 896_000.0 * 0.04;
+
+    fn link(queue_products: f64, loss: f64) -> Link {
+        Link { bytes_per_sec: 896_000.0, round_trip: Duration::from_millis(40), queue_bytes: PRODUCT * queue_products, loss }
+    }
+
+    fn share(seen: &Seen, link: &Link, time: Duration) -> f64 {
+        seen.delivered as f64 / (link.bytes_per_sec * time.as_secs_f64())
+    }
+
+    #[test]
+    fn fills_a_link_and_adds_at_most_one_and_a_half_products_of_queue() {
+        let (link, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&link, Duration::from_secs(2));
+        let time = Duration::from_secs(8);
+        let seen = world.run(&link, time);
+        assert!(share(&seen, &link, time) > 0.97, "share {}", share(&seen, &link, time));
+        assert!(seen.queue_bytes_max < 1.5 * PRODUCT, "queue of {} products", seen.queue_bytes_max / PRODUCT);
+        assert_eq!(seen.lost, 0);
+    }
+
+    #[test]
+    fn does_not_collapse_under_random_loss() {
+        for loss in [0.01, 0.03] {
+            let (link, mut world) = (link(2.5, loss), World::new());
+            world.run(&link, Duration::from_secs(2));
+            let time = Duration::from_secs(10);
+            let seen = world.run(&link, time);
+            let got = share(&seen, &link, time) / (1.0 - loss);
+            assert!(got > 0.95, "{got} of what {loss} leaves");
+        }
+    }
+
+    #[test]
+    fn slow_start_overflows_no_queue_of_one_product() {
+        let (link, mut world) = (link(1.0, 0.0), World::new());
+        let seen = world.run(&link, Duration::from_secs(1));
+        assert!((seen.lost as f64) < 0.03 * seen.sent as f64, "{} of {} lost", seen.lost, seen.sent);
+        assert!(share(&seen, &link, Duration::from_secs(1)) > 0.8);
+    }
+
+    #[test]
+    fn a_queue_of_one_product_is_shared_without_much_loss() {
+        let (link, mut world) = (link(1.0, 0.0), World::new());
+        world.run(&link, Duration::from_secs(2));
+        let time = Duration::from_secs(8);
+        let seen = world.run(&link, time);
+        assert!(share(&seen, &link, time) > 0.95);
+        assert!((seen.lost as f64) < 0.01 * seen.sent as f64, "{} of {} lost", seen.lost, seen.sent);
+    }
+
+    #[test]
+    fn backs_off_within_three_round_trips_when_the_link_halves() {
+        let (before, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&before, Duration::from_secs(4));
+        let after = Link { bytes_per_sec: before.bytes_per_sec / 2.0, ..before };
+        world.run(&after, 3 * Duration::from_millis(100));
+        let time = Duration::from_millis(500);
+        let seen = world.run(&after, time);
+        assert!((seen.sent as f64) < 1.15 * after.bytes_per_sec * time.as_secs_f64(), "sent {}", seen.sent);
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let start = Instant::now();
+        let mut controller = Delivery::new(start, PACKET as u16);
+        let before = controller.window();
+        for round in 0..100 {
+            let sent = start + Duration::from_millis(50 * round);
+            controller.on_sent(sent, PACKET, round);
+            controller.acked(sent + Duration::from_millis(40), sent, PACKET, true);
+            controller.on_end_acks(sent + Duration::from_millis(40), 0, true, None);
+        }
+        assert_eq!(controller.window(), before);
+    }
+}

@@ -1,0 +1,303 @@
+//! Listener and connector: one UDP socket that takes sessions, or one that makes one. Decides how many sessions there are and
+//! answers strangers; what a session does is session.rs.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::{watch, Notify};
+use wtransport::config::QuicTransportConfig;
+use wtransport::endpoint::{endpoint_side, IncomingSession};
+use wtransport::tls::{Sha256Digest, Sha256DigestFmt};
+use wtransport::{quinn, ClientConfig, Connection, Endpoint, ServerConfig, VarInt};
+
+use crate::certificate::Certificates;
+use crate::congestion::DeliveryConfig;
+use crate::events::{Change, Events};
+use crate::session::{Session, QUIC_QUEUE_BYTES_MAX};
+
+/// Where sessions are taken; anything else is not found.
+pub const PATH: &str = "/v1/datagrams";
+/// Handshakes under way at once; from half of it on, clients must first show that they own their address.
+const HANDSHAKES_MAX: usize = 256;
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+const IDLE_TIME_MAX: Duration = Duration::from_secs(75);
+/// Keeps addresses translated on the way.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// HTTP/3 needs three one-way streams and the session's own; no other stream is ever read.
+const UNI_STREAMS_MAX: u32 = 4;
+const BIDI_STREAMS_MAX: u32 = 2;
+const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Congestion {
+    Delivery,
+    Bbr,
+    Cubic,
+}
+
+/// All endpoints of the process share it. One thread for the proxy's sessions, one for the rest.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("webtransport")
+            .enable_all()
+            .build()
+            .expect("threads can be started")
+    })
+}
+
+fn transport(congestion: Congestion) -> QuicTransportConfig {
+    let mut config = QuicTransportConfig::default();
+    config
+        .max_idle_timeout(Some(IDLE_TIME_MAX.try_into().expect("within QUIC's range")))
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_concurrent_bidi_streams(quinn::VarInt::from_u32(BIDI_STREAMS_MAX))
+        .max_concurrent_uni_streams(quinn::VarInt::from_u32(UNI_STREAMS_MAX))
+        .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
+        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
+    match congestion {
+        Congestion::Delivery => config.congestion_controller_factory(Arc::new(DeliveryConfig)),
+        Congestion::Bbr => config.congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default())),
+        Congestion::Cubic => config.congestion_controller_factory(Arc::new(quinn::congestion::CubicConfig::default())),
+    };
+    config
+}
+
+/// Sessions by the number that JavaScript knows them by.
+#[derive(Default)]
+struct Sessions {
+    open: Mutex<HashMap<u32, Arc<Session>>>,
+    last_id: AtomicU32,
+}
+
+impl Sessions {
+    fn next_id(&self) -> u32 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn get(&self, id: u32) -> Option<Arc<Session>> {
+        self.lock().get(&id).cloned()
+    }
+
+    /// Runs the session to its end.
+    async fn run(&self, id: u32, connection: Connection, events: &Arc<Events>) {
+        let session = Session::start(id, connection, Arc::clone(events));
+        self.lock().insert(id, Arc::clone(&session));
+        let reason = session.receive().await;
+        self.lock().remove(&id);
+        events.change(id, Change::Closed { reason });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<Session>>> {
+        lock(&self.open)
+    }
+}
+
+pub struct Listener {
+    sessions: Arc<Sessions>,
+    certificates: Mutex<Certificates>,
+    endpoint: Arc<Endpoint<endpoint_side::Server>>,
+    congestion: Congestion,
+    draining: Arc<AtomicBool>,
+    stop: watch::Sender<bool>,
+    pub port: u16,
+}
+
+impl Listener {
+    /// Binds `address`; the port may be 0. `name` goes into the certificate.
+    pub fn bind(
+        address: SocketAddr, name: &str, sessions_max: usize, congestion: Congestion, events: Arc<Events>,
+    ) -> Result<Self, String> {
+        let certificates = Certificates::new(name)?;
+        let _entered = runtime().enter();
+        let config = ServerConfig::builder()
+            .with_bind_address(address)
+            .with_custom_transport(certificates.shown(), transport(congestion))
+            .build();
+        let endpoint = Endpoint::server(config).map_err(|error| format!("UDP {address}: {error}"))?;
+        let port = endpoint.local_addr().map_err(|error| error.to_string())?.port();
+        let (stop, stopped) = watch::channel(false);
+        let listener = Self {
+            sessions: Arc::default(),
+            certificates: Mutex::new(certificates),
+            endpoint: Arc::new(endpoint),
+            congestion,
+            draining: Arc::default(),
+            stop,
+            port,
+        };
+        let door = Door {
+            sessions: Arc::clone(&listener.sessions),
+            draining: Arc::clone(&listener.draining),
+            handshakes: AtomicUsize::new(0),
+            sessions_max,
+            events,
+        };
+        runtime().spawn(accept_all(Arc::clone(&listener.endpoint), Arc::new(door), stopped));
+        Ok(listener)
+    }
+
+    pub fn hashes(&self) -> Vec<String> {
+        self.certificates.lock().map(|certificates| certificates.hashes()).unwrap_or_default()
+    }
+
+    /// New connections see the next certificate; those that exist stay.
+    pub fn rotate(&self) -> Result<(), String> {
+        let mut certificates = self.certificates.lock().map_err(|error| error.to_string())?;
+        certificates.rotate()?;
+        let config = ServerConfig::builder()
+            .with_bind_address(SocketAddr::from(([127, 0, 0, 1], 0)))
+            .with_custom_transport(certificates.shown(), transport(self.congestion))
+            .build();
+        self.endpoint.reload_config(config, false).map_err(|error| error.to_string())
+    }
+
+    /// Takes no new sessions from here on.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    pub fn session(&self, id: u32) -> Option<Arc<Session>> {
+        self.sessions.get(id)
+    }
+
+    /// Ends all sessions and frees the port.
+    pub fn close(&self) {
+        let _ = self.stop.send(true);
+    }
+}
+
+/// Who comes in.
+struct Door {
+    sessions: Arc<Sessions>,
+    draining: Arc<AtomicBool>,
+    handshakes: AtomicUsize,
+    sessions_max: usize,
+    events: Arc<Events>,
+}
+
+async fn accept_all(endpoint: Arc<Endpoint<endpoint_side::Server>>, door: Arc<Door>, mut stopped: watch::Receiver<bool>) {
+    loop {
+        // Dropped together with the listener, the channel says so by an error.
+        let incoming = tokio::select! {
+            incoming = endpoint.accept() => incoming,
+            _ = stopped.changed() => break,
+        };
+        let under_way = door.handshakes.load(Ordering::Relaxed);
+        if under_way >= HANDSHAKES_MAX || door.draining.load(Ordering::Acquire) {
+            incoming.refuse();
+        } else if under_way >= HANDSHAKES_MAX / 2 && !incoming.remote_address_validated() {
+            incoming.retry();
+        } else {
+            door.handshakes.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(Arc::clone(&door).admit(incoming));
+        }
+    }
+    endpoint.close(VarInt::from_u32(0), b"the proxy stops");
+    endpoint.wait_idle().await;
+}
+
+impl Door {
+    async fn admit(self: Arc<Self>, incoming: IncomingSession) {
+        let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, self.handshake(incoming)).await;
+        self.handshakes.fetch_sub(1, Ordering::Relaxed);
+        if let Ok(Some((id, connection))) = handshake {
+            self.sessions.run(id, connection, &self.events).await;
+        }
+    }
+
+    async fn handshake(&self, incoming: IncomingSession) -> Option<(u32, Connection)> {
+        let request = incoming.await.ok()?;
+        if request.path() != PATH {
+            request.not_found().await;
+            return None;
+        }
+        if self.sessions.lock().len() >= self.sessions_max {
+            request.too_many_requests().await;
+            return None;
+        }
+        let connection = request.accept().await.ok()?;
+        Some((self.sessions.next_id(), connection))
+    }
+}
+
+/// Makes sessions, each over a socket of its own.
+pub struct Connector {
+    sessions: Arc<Sessions>,
+    congestion: Congestion,
+    events: Arc<Events>,
+    /// What ends each attempt, and the session that came of it.
+    stops: Arc<Mutex<HashMap<u32, Arc<Notify>>>>,
+}
+
+impl Connector {
+    pub fn new(congestion: Congestion, events: Arc<Events>) -> Self {
+        Self { sessions: Arc::default(), congestion, events, stops: Arc::default() }
+    }
+
+    /// The session's number; `Opened` or `Closed` follows. The server must show a certificate with one of `hashes`.
+    pub fn connect(&self, url: String, hashes: &[String]) -> Result<u32, String> {
+        let digests = hashes.iter().map(|hash| digest_of(hash)).collect::<Result<Vec<_>, _>>()?;
+        let any: SocketAddr = if url.contains("//[") { ([0; 16], 0).into() } else { ([0; 4], 0).into() };
+        let _entered = runtime().enter();
+        let mut config = ClientConfig::builder().with_bind_address(any).with_server_certificate_hashes(digests).build();
+        config.quic_config_mut().transport_config(Arc::new(transport(self.congestion)));
+        let endpoint = Endpoint::client(config).map_err(|error| format!("no UDP socket: {error}"))?;
+        let id = self.sessions.next_id();
+        let stop = Arc::new(Notify::new());
+        lock(&self.stops).insert(id, Arc::clone(&stop));
+        let (sessions, events, stops) = (Arc::clone(&self.sessions), Arc::clone(&self.events), Arc::clone(&self.stops));
+        runtime().spawn(async move {
+            tokio::select! {
+                _ = stop.notified() => (),
+                _ = attempt(id, &endpoint, url, &sessions, &events) => (),
+            }
+            sessions.lock().remove(&id);
+            lock(&stops).remove(&id);
+            endpoint.close(VarInt::from_u32(0), b"closed");
+            endpoint.wait_idle().await;
+        });
+        Ok(id)
+    }
+
+    pub fn session(&self, id: u32) -> Option<Arc<Session>> {
+        self.sessions.get(id)
+    }
+
+    /// Ends a session or gives up its making; nothing more is told of it.
+    pub fn close_session(&self, id: u32) {
+        if let Some(stop) = lock(&self.stops).get(&id) {
+            stop.notify_one();
+        }
+    }
+
+    pub fn close(&self) {
+        lock(&self.stops).values().for_each(|stop| stop.notify_one());
+    }
+}
+
+/// One session from its handshake to its end.
+async fn attempt(id: u32, endpoint: &Endpoint<endpoint_side::Client>, url: String, sessions: &Sessions, events: &Arc<Events>) {
+    let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, endpoint.connect(url)).await {
+        Ok(Ok(connection)) => return sessions.run(id, connection, events).await,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "no answer in time".to_owned(),
+    };
+    events.change(id, Change::Closed { reason });
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn digest_of(hash: &str) -> Result<Sha256Digest, String> {
+    let pairs: Vec<&str> = (0..hash.len()).step_by(2).filter_map(|at| hash.get(at..at + 2)).collect();
+    Sha256Digest::from_str_fmt(pairs.join(":"), Sha256DigestFmt::DottedHex)
+        .map_err(|_| format!("not a SHA-256 in hex: {hash}"))
+}

@@ -1,0 +1,70 @@
+/** The door, with the native part where it is built; carrying messages is the conformance suite's business (lab). */
+import dgram from "node:dgram";
+import { loadWebTransport, type ChannelHandlers, type WebTransport, type WebTransportServer } from "./index";
+
+const loaded = loadWebTransport();
+const nothing: ChannelHandlers = { onMessage: () => undefined, onWritable: () => undefined, onClosed: () => undefined };
+
+test("webtransport: where the native part is switched off, the door says why there is none", () => {
+  process.env["TRIBUTARY_WEBTRANSPORT"] = "off";
+  expect(loadWebTransport()).toEqual({ webTransport: undefined, reason: "TRIBUTARY_WEBTRANSPORT is off" });
+  delete process.env["TRIBUTARY_WEBTRANSPORT"];
+});
+
+test("webtransport: it is there, or the door names what to build", () => {
+  if (!loaded.webTransport) expect(loaded.reason).toMatch(/not built \(node webtransport\/build\.mjs builds it/);
+  else expect(loaded.webTransport).toBeDefined();
+});
+
+(loaded.webTransport ? describe : describe.skip)("webtransport: server and client", () => {
+  const native = loaded.webTransport as WebTransport;
+  const servers: WebTransportServer[] = [];
+  const client = loaded.webTransport?.client();
+
+  function listen(sessionsMax = 8): WebTransportServer {
+    const server = native.listen({ host: "127.0.0.1", port: 0, name: "127.0.0.1", sessionsMax, onSession: () => nothing });
+    servers.push(server);
+    return server;
+  }
+  const connect = ({ port, path }: WebTransportServer, certificateHashes: string[], at = path) =>
+    client!.connect({ url: `https://127.0.0.1:${port}${at}`, certificateHashes, signal: AbortSignal.timeout(5000), ...nothing });
+  const failure = (attempt: Promise<unknown>): Promise<string> => attempt.then(() => "none", (error: Error) => error.message);
+
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+  afterAll(() => client?.close());
+
+  test("a certificate whose hash was not given is refused", async () => {
+    const server = listen();
+    expect(await failure(connect(server, ["0".repeat(64)]))).toMatch(/certificate|UnknownIssuer/i);
+    expect(await failure(connect(server, ["no hash"]))).toMatch(/not a SHA-256/);
+  });
+
+  test("after a rotation, who knows the hash that was announced gets in, who knows the old one alone does not", async () => {
+    const server = listen();
+    const [shown, next] = server.certificateHashes as [string, string];
+    server.rotateCertificate();
+    expect(server.certificateHashes[0]).toBe(next);
+    (await connect(server, [shown, next])).close("done");
+    expect(await failure(connect(server, [shown]))).not.toBe("none");
+  });
+
+  test("a path that is not the server's, a session too many and a server that drains are refused", async () => {
+    const server = listen(1);
+    expect(await failure(connect(server, server.certificateHashes, "/other"))).not.toBe("none");
+    const first = await connect(server, server.certificateHashes);
+    expect(await failure(connect(server, server.certificateHashes))).not.toBe("none");
+    first.close("done");
+    server.drain();
+    expect(await failure(connect(server, server.certificateHashes))).not.toBe("none");
+  });
+
+  test("a port that is taken is named", async () => {
+    const socket = dgram.createSocket("udp4");
+    await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+    const { port } = socket.address();
+    expect(() => native.listen({ host: "127.0.0.1", port, name: "x", sessionsMax: 1, onSession: () => nothing })).toThrow(`127.0.0.1:${port}`);
+    socket.close();
+  });
+});

@@ -1,0 +1,314 @@
+/**
+ * The door to WebTransport on Node: sessions over HTTP/3 datagrams, as server (`WebTransportServer`) and as client
+ * (`WebTransportClient`), where the native part is built. Datagrams that are sent within one turn of the event loop cross
+ * into it in one call, and all that came meanwhile crosses back in one. Longer messages travel in pieces.
+ */
+import { Fragmenter, Reassembler } from "@tributary/protocol";
+import { loadAddon, type Addon, type Congestion, type NativeSessions, type SessionEvent, type SessionStats } from "./addon";
+
+export type { Congestion, SessionStats } from "./addon";
+
+/** One session. */
+export interface WebTransportChannel {
+  /** Queues a message of up to 16,384 bytes; false when the session is over. */
+  send(message: Uint8Array): boolean;
+  /** Bytes that are welcome; when not above 0, `onWritable` follows. Below 0 when too many were queued. */
+  readonly room: number;
+  /** undefined when the session is over. */
+  stats(): SessionStats | undefined;
+  /** `onClosed` does not follow. */
+  close(reason: string): void;
+}
+
+export interface ChannelHandlers {
+  onMessage(message: Uint8Array): void;
+  onWritable(): void;
+  /** At most once. */
+  onClosed(reason: string): void;
+}
+
+/** The native part, or why there is none: in one sentence, for a log. */
+export type WebTransportResult = { readonly webTransport: WebTransport } | { readonly webTransport: undefined; readonly reason: string };
+
+export function loadWebTransport(): WebTransportResult {
+  const addon = loadAddon();
+  return typeof addon === "string" ? { webTransport: undefined, reason: addon } : { webTransport: new WebTransport(addon) };
+}
+
+export interface ServerOptions {
+  /** IP address to listen on. */
+  host: string;
+  /** 0 = any. */
+  port: number;
+  /** The address by which clients come; goes into the certificates. */
+  name: string;
+  sessionsMax: number;
+  /** Default `delivery`: docs/transport.md. */
+  congestion?: Congestion;
+  onSession(channel: WebTransportChannel): ChannelHandlers;
+}
+
+export class WebTransport {
+  constructor(private readonly addon: Addon) {}
+
+  /** Throws when the port is taken. */
+  listen(options: ServerOptions): WebTransportServer {
+    return new WebTransportServer(this.addon, options);
+  }
+
+  client(congestion: Congestion = "delivery"): WebTransportClient {
+    return new WebTransportClient(this.addon, congestion);
+  }
+}
+
+/** What is sent in one turn goes over in pieces of at most this. */
+const BATCH_BYTES = 64 * 1024;
+/** What a session is sure to take before the native part has said more. */
+const ROOM_BYTES_FIRST = 8 * 1024;
+
+/** A session's messages on their way out, gathered until the turn ends. */
+class NativeChannel implements WebTransportChannel {
+  private readonly fragmenter = new Fragmenter();
+  readonly reassembler = new Reassembler();
+  private batch = new Uint8Array(8 * 1024);
+  private used = 0;
+  private lengths: number[] = [];
+  private welcome = ROOM_BYTES_FIRST;
+  handlers: ChannelHandlers | undefined;
+  isOpen = true;
+
+  constructor(
+    private readonly native: NativeSessions,
+    private readonly session: number,
+    private readonly datagramBytesMax: number,
+    private readonly forget: () => void,
+  ) {}
+
+  send(message: Uint8Array): boolean {
+    if (!this.isOpen) return false;
+    for (const datagram of this.fragmenter.split(message, this.datagramBytesMax)) this.gather(datagram);
+    return true;
+  }
+
+  get room(): number {
+    if (this.used >= this.welcome) this.flush();
+    return this.welcome - this.used;
+  }
+
+  stats(): SessionStats | undefined {
+    return this.native.stats(this.session) ?? undefined;
+  }
+
+  close(reason: string): void {
+    if (!this.isOpen) return;
+    this.flush();
+    this.isOpen = false;
+    this.forget();
+    this.native.closeSession(this.session, reason);
+  }
+
+  handleWritable(): void {
+    this.welcome = Math.max(this.welcome, ROOM_BYTES_FIRST);
+    this.handlers?.onWritable();
+  }
+
+  handleClosed(reason: string): void {
+    this.isOpen = false;
+    this.handlers?.onClosed(reason);
+  }
+
+  handleReceived(bytes: Uint8Array, lengths: Uint32Array): void {
+    let at = 0;
+    for (const length of lengths) {
+      const message = this.reassembler.accept(bytes.subarray(at, at + length));
+      at += length;
+      if (message && this.isOpen) this.handlers?.onMessage(message);
+    }
+  }
+
+  private gather(datagram: Uint8Array): void {
+    if (this.used + datagram.length > BATCH_BYTES) this.flush();
+    if (this.used + datagram.length > this.batch.length) {
+      const larger = new Uint8Array(BATCH_BYTES);
+      larger.set(this.batch.subarray(0, this.used));
+      this.batch = larger;
+    }
+    this.batch.set(datagram, this.used);
+    this.used += datagram.length;
+    this.lengths.push(datagram.length);
+    if (this.lengths.length === 1) queueMicrotask(() => this.flush());
+  }
+
+  private flush(): void {
+    if (this.lengths.length === 0 || !this.isOpen) return;
+    this.welcome = this.native.send(this.session, this.batch.subarray(0, this.used), Uint32Array.from(this.lengths));
+    this.used = 0;
+    this.lengths = [];
+  }
+}
+
+/** Keeps the process alive, which the native part's threads do not, while something is awaited. */
+class Hold {
+  private timer: NodeJS.Timeout | undefined;
+
+  set(isHeld: boolean): void {
+    if (isHeld) this.timer ??= setInterval(() => undefined, 2 ** 30);
+    else {
+      clearInterval(this.timer);
+      this.timer = undefined;
+    }
+  }
+}
+
+/** The sessions of a listener or a connector, and what the native part tells of them. */
+class Channels {
+  private readonly open = new Map<number, NativeChannel>();
+
+  constructor(
+    private readonly native: () => NativeSessions,
+    private readonly hooks: {
+      opened(session: number, channel: NativeChannel): void;
+      failed(session: number, reason: string): void;
+      ended?(): void;
+    },
+  ) {}
+
+  /** To be called whenever the native part wakes us. */
+  readonly take = (): void => {
+    for (const event of this.native().take()) this.dispatch(event);
+  };
+
+  get size(): number {
+    return this.open.size;
+  }
+
+  private dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
+    const channel = this.open.get(session);
+    if (kind === "opened") {
+      const made = new NativeChannel(this.native(), session, datagramBytesMax, () => this.forget(session));
+      this.open.set(session, made);
+      this.hooks.opened(session, made);
+    } else if (kind === "received") channel?.handleReceived(bytes!, lengths!);
+    else if (kind === "writable") channel?.handleWritable();
+    else if (channel) {
+      this.forget(session);
+      channel.handleClosed(reason);
+    } else this.hooks.failed(session, reason);
+  }
+
+  private forget(session: number): void {
+    this.open.delete(session);
+    this.hooks.ended?.();
+  }
+}
+
+export class WebTransportServer {
+  private readonly native;
+  private readonly channels: Channels;
+
+  constructor(addon: Addon, { onSession, congestion = "delivery", ...options }: ServerOptions) {
+    this.channels = new Channels(() => this.native, {
+      opened: (_, channel) => (channel.handlers = onSession(channel)),
+      failed: () => undefined,
+    });
+    this.native = new addon.Listener({ ...options, congestion }, this.channels.take);
+    this.path = addon.path();
+    this.hold.set(true);
+  }
+
+  private readonly hold = new Hold();
+
+  /** Of the URL that clients connect to. */
+  readonly path: string;
+
+  get port(): number {
+    return this.native.port;
+  }
+
+  /** Lower-case hex: of the certificate shown now, and of the one that the next rotation will show. */
+  get certificateHashes(): string[] {
+    return this.native.certificateHashes;
+  }
+
+  get sessionCount(): number {
+    return this.channels.size;
+  }
+
+  /** New connections see the next certificate. Due every few days: certificates live 11. */
+  rotateCertificate(): void {
+    this.native.rotateCertificate();
+  }
+
+  /** Takes no new sessions. */
+  drain(): void {
+    this.native.drain();
+  }
+
+  close(): void {
+    this.hold.set(false);
+    this.native.close();
+  }
+}
+
+export interface ConnectOptions extends ChannelHandlers {
+  url: string;
+  /** Lower-case hex, SHA-256. */
+  certificateHashes: readonly string[];
+  signal?: AbortSignal;
+}
+
+export class WebTransportClient {
+  private readonly native;
+  private readonly channels: Channels;
+  private readonly attempts = new Map<number, { resolve(channel: NativeChannel): void; reject(error: Error): void }>();
+  private readonly hold = new Hold();
+
+  constructor(addon: Addon, congestion: Congestion) {
+    this.channels = new Channels(() => this.native, {
+      opened: (session, channel) => this.attempts.get(session)?.resolve(channel),
+      failed: (session, reason) => this.attempts.get(session)?.reject(new Error(reason)),
+      ended: () => this.keepAlive(),
+    });
+    this.native = new addon.Connector(congestion, this.channels.take);
+  }
+
+  /** Rejects with the reason when no session could be made, or with the signal's. */
+  connect({ url, certificateHashes, signal, ...handlers }: ConnectOptions): Promise<WebTransportChannel> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason as Error);
+      const session = this.native.connect(url, [...certificateHashes]);
+      const end = (): void => {
+        this.attempts.delete(session);
+        signal?.removeEventListener("abort", onAbort);
+        this.keepAlive();
+      };
+      const onAbort = (): void => {
+        end();
+        this.native.closeSession(session, "given up");
+        reject(signal!.reason as Error);
+      };
+      signal?.addEventListener("abort", onAbort);
+      this.attempts.set(session, {
+        resolve: (channel) => {
+          end();
+          channel.handlers = handlers;
+          resolve(channel);
+        },
+        reject: (error) => {
+          end();
+          reject(error);
+        },
+      });
+      this.keepAlive();
+    });
+  }
+
+  close(): void {
+    this.hold.set(false);
+    this.native.close();
+  }
+
+  private keepAlive(): void {
+    this.hold.set(this.attempts.size + this.channels.size > 0);
+  }
+}

@@ -1,0 +1,232 @@
+//! WebTransport for Node: HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC 9297), as a Node addon. This file is the door:
+//! it translates between JavaScript and the parts behind it and decides nothing. Datagrams cross in batches, one call each
+//! way; whatever happens calls `wake` once, and `take` gives all of it.
+
+mod certificate;
+mod congestion;
+mod endpoint;
+mod events;
+mod session;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Buffer, Function, Uint32Array, Uint8Array};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::{Error, Result};
+use napi_derive::napi;
+
+use crate::endpoint::{Congestion, Connector, Listener};
+use crate::events::{Change, Events};
+use crate::session::Session;
+
+/// One thing that happened to a session; `kind` says which of the others are there.
+#[napi(object)]
+pub struct SessionEvent {
+    pub session: u32,
+    /// "opened", "received", "writable" or "closed".
+    pub kind: String,
+    pub datagram_bytes_max: Option<u32>,
+    /// Datagrams end to end, and their lengths.
+    pub bytes: Option<Buffer>,
+    pub lengths: Option<Uint32Array>,
+    pub reason: Option<String>,
+}
+
+#[napi(object)]
+pub struct SessionStats {
+    pub rtt_ms: f64,
+    pub sent_packets: f64,
+    pub lost_packets: f64,
+    pub window_bytes: f64,
+    pub mtu_bytes: u32,
+}
+
+#[napi(object)]
+pub struct ListenOptions {
+    pub host: String,
+    pub port: u32,
+    /// What clients call this server; goes into its certificates.
+    pub name: String,
+    pub sessions_max: u32,
+    /// "delivery", "bbr" or "cubic".
+    pub congestion: String,
+}
+
+#[napi(js_name = "Listener")]
+pub struct JsListener {
+    listener: Listener,
+    events: Arc<Events>,
+}
+
+#[napi]
+impl JsListener {
+    /// Throws when the port is taken.
+    #[napi(constructor)]
+    pub fn new(options: ListenOptions, wake: Function<(), ()>) -> Result<Self> {
+        let host: IpAddr = options.host.parse().map_err(|_| Error::from_reason("host must be an IP address"))?;
+        let port = u16::try_from(options.port).map_err(|_| Error::from_reason("port must be 0 to 65535"))?;
+        let events = events_to(wake)?;
+        let congestion = congestion_of(&options.congestion)?;
+        let sessions_max = options.sessions_max as usize;
+        let address = SocketAddr::new(host, port);
+        let listener = Listener::bind(address, &options.name, sessions_max, congestion, Arc::clone(&events))
+            .map_err(Error::from_reason)?;
+        Ok(Self { listener, events })
+    }
+
+    #[napi(getter)]
+    pub fn port(&self) -> u32 {
+        self.listener.port.into()
+    }
+
+    #[napi(getter)]
+    pub fn certificate_hashes(&self) -> Vec<String> {
+        self.listener.hashes()
+    }
+
+    #[napi]
+    pub fn rotate_certificate(&self) -> Result<()> {
+        self.listener.rotate().map_err(Error::from_reason)
+    }
+
+    #[napi]
+    pub fn take(&self) -> Vec<SessionEvent> {
+        take(&self.events)
+    }
+
+    #[napi]
+    pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
+        send(self.listener.session(session), &bytes, &lengths)
+    }
+
+    #[napi]
+    pub fn stats(&self, session: u32) -> Option<SessionStats> {
+        self.listener.session(session).map(|session| stats(&session))
+    }
+
+    #[napi]
+    pub fn close_session(&self, session: u32, reason: String) {
+        if let Some(session) = self.listener.session(session) {
+            session.close(&reason);
+        }
+    }
+
+    #[napi]
+    pub fn drain(&self) {
+        self.listener.drain();
+    }
+
+    #[napi]
+    pub fn close(&self) {
+        self.listener.close();
+    }
+}
+
+#[napi(js_name = "Connector")]
+pub struct JsConnector {
+    connector: Connector,
+    events: Arc<Events>,
+}
+
+#[napi]
+impl JsConnector {
+    #[napi(constructor)]
+    pub fn new(congestion: String, wake: Function<(), ()>) -> Result<Self> {
+        let events = events_to(wake)?;
+        Ok(Self { connector: Connector::new(congestion_of(&congestion)?, Arc::clone(&events)), events })
+    }
+
+    /// The session's number; its event "opened" or "closed" follows.
+    #[napi]
+    pub fn connect(&self, url: String, certificate_hashes: Vec<String>) -> Result<u32> {
+        self.connector.connect(url, &certificate_hashes).map_err(Error::from_reason)
+    }
+
+    #[napi]
+    pub fn take(&self) -> Vec<SessionEvent> {
+        take(&self.events)
+    }
+
+    #[napi]
+    pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
+        send(self.connector.session(session), &bytes, &lengths)
+    }
+
+    #[napi]
+    pub fn stats(&self, session: u32) -> Option<SessionStats> {
+        self.connector.session(session).map(|session| stats(&session))
+    }
+
+    #[napi]
+    pub fn close_session(&self, session: u32) {
+        self.connector.close_session(session);
+    }
+
+    #[napi]
+    pub fn close(&self) {
+        self.connector.close();
+    }
+}
+
+/// The path on which a listener takes sessions.
+#[napi]
+pub fn path() -> String {
+    endpoint::PATH.to_owned()
+}
+
+/// `wake` runs on the event loop and does not keep the process alive.
+fn events_to(wake: Function<(), ()>) -> Result<Arc<Events>> {
+    let wake = wake.build_threadsafe_function::<()>().weak::<true>().build()?;
+    Ok(Arc::new(Events::new(Box::new(move || {
+        wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }))))
+}
+
+fn congestion_of(name: &str) -> Result<Congestion> {
+    match name {
+        "delivery" => Ok(Congestion::Delivery),
+        "bbr" => Ok(Congestion::Bbr),
+        "cubic" => Ok(Congestion::Cubic),
+        _ => Err(Error::from_reason(format!("congestion must be delivery, bbr or cubic, got {name}"))),
+    }
+}
+
+/// Changes that open sessions come first, those that close them last.
+fn take(events: &Events) -> Vec<SessionEvent> {
+    let pending = events.take();
+    let (closed, others): (Vec<_>, Vec<_>) =
+        pending.changes.into_iter().partition(|(_, change)| matches!(change, Change::Closed { .. }));
+    let received = pending.received.into_iter().map(|(session, batch)| SessionEvent {
+        bytes: Some(batch.bytes.into()),
+        lengths: Some(batch.lengths.into()),
+        ..event(session, "received")
+    });
+    let changed = |(session, change): (u32, Change)| match change {
+        Change::Opened { datagram_bytes_max } => {
+            SessionEvent { datagram_bytes_max: Some(datagram_bytes_max), ..event(session, "opened") }
+        }
+        Change::Writable => event(session, "writable"),
+        Change::Closed { reason } => SessionEvent { reason: Some(reason), ..event(session, "closed") },
+    };
+    others.into_iter().map(changed).chain(received).chain(closed.into_iter().map(changed)).collect()
+}
+
+fn event(session: u32, kind: &str) -> SessionEvent {
+    SessionEvent { session, kind: kind.to_owned(), datagram_bytes_max: None, bytes: None, lengths: None, reason: None }
+}
+
+fn send(session: Option<Arc<Session>>, bytes: &[u8], lengths: &[u32]) -> i64 {
+    session.map_or(0, |session| session.send(bytes, lengths))
+}
+
+fn stats(session: &Session) -> SessionStats {
+    let stats = session.stats();
+    SessionStats {
+        rtt_ms: stats.rtt.as_secs_f64() * 1000.0,
+        sent_packets: stats.sent_packets as f64,
+        lost_packets: stats.lost_packets as f64,
+        window_bytes: stats.window_bytes as f64,
+        mtu_bytes: stats.mtu_bytes.into(),
+    }
+}

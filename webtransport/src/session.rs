@@ -1,0 +1,182 @@
+//! One WebTransport session: takes batches of datagrams into a short queue, moves them to QUIC as the congestion window
+//! lets them go, and hands received ones to `Events`. Data that waits here can no longer change its mind, so the queue is
+//! kept at a few milliseconds of the present rate.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::mpsc;
+use wtransport::quinn;
+use wtransport::{Connection, VarInt};
+
+use crate::events::{Change, Events};
+
+/// The queue holds what the path carries in this time.
+const QUEUE_TIME: Duration = Duration::from_millis(8);
+const QUEUE_BYTES_MIN: usize = 8 * 1024;
+const QUEUE_BYTES_MAX: usize = 512 * 1024;
+/// Of QUIC's own, uncontrollable queue behind it.
+const QUIC_QUEUE_TIME: Duration = Duration::from_millis(2);
+const QUIC_QUEUE_BYTES_MIN: usize = 4 * 1024;
+/// What QUIC is configured to hold; the share of it that is used follows the rate.
+pub const QUIC_QUEUE_BYTES_MAX: usize = 256 * 1024;
+/// The rate is looked at once in so many datagrams.
+const RATE_EVERY: u32 = 32;
+
+pub struct Session {
+    pub id: u32,
+    connection: Connection,
+    queue: mpsc::UnboundedSender<Bytes>,
+    queued_bytes: AtomicUsize,
+    queue_bytes_max: AtomicUsize,
+    /// JavaScript found the queue full and waits to be told.
+    blocked: AtomicBool,
+    events: Arc<Events>,
+}
+
+pub struct Stats {
+    pub rtt: Duration,
+    pub sent_packets: u64,
+    pub lost_packets: u64,
+    pub window_bytes: u64,
+    pub mtu_bytes: u16,
+}
+
+impl Session {
+    /// Announces the session and starts its tasks; they end with the connection.
+    pub fn start(id: u32, connection: Connection, events: Arc<Events>) -> Arc<Self> {
+        let (queue, waiting) = mpsc::unbounded_channel();
+        let session = Arc::new(Self {
+            id,
+            connection,
+            queue,
+            queued_bytes: AtomicUsize::new(0),
+            queue_bytes_max: AtomicUsize::new(QUEUE_BYTES_MIN),
+            blocked: AtomicBool::new(false),
+            events,
+        });
+        let datagram_bytes_max = session.connection.max_datagram_size().unwrap_or(0) as u32;
+        session.events.change(id, Change::Opened { datagram_bytes_max });
+        tokio::spawn(Arc::clone(&session).send_queued(waiting));
+        session
+    }
+
+    /// Queues datagrams that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
+    /// too many already; when it is not positive, `Writable` follows.
+    pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
+        let prefix = quarter_stream_id(&self.connection);
+        let mut batch = BytesMut::with_capacity(bytes.len() + prefix.len() * lengths.len());
+        let mut at = 0;
+        for &length in lengths {
+            let end = (at + length as usize).min(bytes.len());
+            batch.put_slice(&prefix);
+            batch.put_slice(&bytes[at..end]);
+            at = end;
+        }
+        self.queued_bytes.fetch_add(batch.len(), Ordering::AcqRel);
+        let mut batch = batch.freeze();
+        for &length in lengths {
+            let datagram = batch.split_to((prefix.len() + length as usize).min(batch.len()));
+            if let Err(refused) = self.queue.send(datagram) {
+                self.queued_bytes.fetch_sub(refused.0.len(), Ordering::AcqRel);
+            }
+        }
+        self.room()
+    }
+
+    pub fn stats(&self) -> Stats {
+        let stats = self.connection.quic_connection().stats();
+        Stats {
+            rtt: stats.path.rtt,
+            sent_packets: stats.path.sent_packets,
+            lost_packets: stats.path.lost_packets,
+            window_bytes: stats.path.cwnd,
+            mtu_bytes: stats.path.current_mtu,
+        }
+    }
+
+    pub fn close(&self, reason: &str) {
+        self.connection.close(VarInt::from_u32(0), reason.as_bytes());
+    }
+
+    /// Until the connection is gone; returns why.
+    pub async fn receive(&self) -> String {
+        loop {
+            match self.connection.receive_datagram().await {
+                Ok(datagram) => self.events.received(self.id, &datagram),
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+
+    fn room(&self) -> i64 {
+        let look = || {
+            let most = self.queue_bytes_max.load(Ordering::Acquire) as i64;
+            (most, most - self.queued_bytes.load(Ordering::Acquire) as i64)
+        };
+        let (_, room) = look();
+        if room > 0 {
+            return room;
+        }
+        self.blocked.store(true, Ordering::Release);
+        // The queue may have been emptied between the two looks, with nobody marked as waiting.
+        let (most, room) = look();
+        if 2 * room > most && self.blocked.swap(false, Ordering::AcqRel) {
+            return room;
+        }
+        room.min(0)
+    }
+
+    async fn send_queued(self: Arc<Self>, mut waiting: mpsc::UnboundedReceiver<Bytes>) {
+        let quic = self.connection.quic_connection();
+        let mut until_rate = 0;
+        let mut quic_queue_bytes = QUIC_QUEUE_BYTES_MIN;
+        loop {
+            let datagram = tokio::select! {
+                datagram = waiting.recv() => datagram,
+                _ = quic.closed() => None,
+            };
+            let Some(datagram) = datagram else { return };
+            if until_rate == 0 {
+                until_rate = RATE_EVERY;
+                quic_queue_bytes = self.follow_rate();
+            }
+            until_rate -= 1;
+            let size = datagram.len();
+            while QUIC_QUEUE_BYTES_MAX.saturating_sub(quic.datagram_send_buffer_space()) > quic_queue_bytes {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                if quic.close_reason().is_some() {
+                    return;
+                }
+            }
+            if let Err(quinn::SendDatagramError::ConnectionLost(_)) = quic.send_datagram(datagram) {
+                return;
+            }
+            let left = self.queued_bytes.fetch_sub(size, Ordering::AcqRel) - size;
+            if left * 2 < self.queue_bytes_max.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel) {
+                self.events.change(self.id, Change::Writable);
+            }
+        }
+    }
+
+    /// Sets the queue's length by the present rate; returns what of QUIC's queue to use.
+    fn follow_rate(&self) -> usize {
+        let stats = self.connection.quic_connection().stats();
+        let bytes_per_sec = stats.path.cwnd as f64 / stats.path.rtt.as_secs_f64().max(1e-4);
+        let worth = |time: Duration| (bytes_per_sec * time.as_secs_f64()) as usize;
+        self.queue_bytes_max.store(worth(QUEUE_TIME).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX), Ordering::Release);
+        worth(QUIC_QUEUE_TIME).clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2)
+    }
+}
+
+/// The prefix of each HTTP/3 datagram (RFC 9297 section 2.1): the session's stream id over four, as a QUIC integer.
+fn quarter_stream_id(connection: &Connection) -> Vec<u8> {
+    let value = connection.session_id().into_u64() / 4;
+    match value {
+        0..=0x3f => vec![value as u8],
+        0x40..=0x3fff => (value as u16 | 0x4000).to_be_bytes().to_vec(),
+        _ => (value as u32 | 0x8000_0000).to_be_bytes().to_vec(),
+    }
+}
