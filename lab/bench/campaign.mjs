@@ -21,7 +21,6 @@ import { parseArgs } from "node:util";
 import { root, setUp, SetupError } from "../../infra/setup.mjs";
 
 const USAGE = "usage: npm run bench -- campaign [--quick] [--resume DIR] [--json FILE] [--docs] [--list]";
-const DOCUMENT = path.join(root, "docs/measurements.md");
 /** How often the links of the whole campaign come up: each time for a share of the visits. */
 const PASSES = { quick: 1, full: 5 };
 
@@ -36,7 +35,7 @@ function parseOptions(args) {
   }
 }
 
-const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist/bench/campaign", `${name}.js`)).href);
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
 const minutes = (seconds) => (seconds < 5400 ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}` : `${(seconds / 3600).toFixed(1)} h`);
 
@@ -94,7 +93,7 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ rowsOf }, { ratiosOf, ratioTable, rowTable, markdownSection, withSection }, { figuresOf }] = await Promise.all(["rows", "report", "figures"].map(loadCompiled));
+  const [{ rowsOf }, { ratiosOf, ratioTable, rowTable, markdownSection }, { figuresOf }] = await Promise.all(["bench/campaign/rows", "bench/campaign/report", "bench/campaign/figures"].map(loadCompiled));
   const rows = rowsOf(boxes, samples);
   const ratios = ratiosOf(rows);
   const figures = figuresOf(boxes, samples, `${begun.about.command}, ${begun.about.date}, ${begun.about.machine}`);
@@ -106,7 +105,8 @@ async function report({ boxes, samples, folder, begun, options }) {
   if (!options.docs) return;
   await drawAll(figures, path.join(root, "docs/images"));
   const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
-  writeFileSync(DOCUMENT, withSection(readFileSync(DOCUMENT, "utf8"), markdownSection(begun.about, rows, ratios, linked)));
+  const { writeSection } = await loadCompiled("document");
+  writeSection("campaign", "npm run bench -- campaign", markdownSection(begun.about, rows, ratios, linked));
 }
 
 function list(boxes, seconds) {
@@ -135,7 +135,7 @@ export async function runCampaignBench(args) {
   const options = parseOptions(args);
   if (!options) return 2;
   await setUp({ compiler: true, print: options.list ? () => undefined : console.log });
-  const [{ boxesOf }, { runCampaign, expectedSeconds }] = await Promise.all(["boxes", "run"].map(loadCompiled));
+  const [{ boxesOf }, { runCampaign, expectedSeconds }] = await Promise.all(["bench/campaign/boxes", "bench/campaign/run"].map(loadCompiled));
   const passes = (quick) => (quick ? PASSES.quick : PASSES.full);
   if (options.list) {
     const boxes = boxesOf(options.quick);

@@ -7,6 +7,7 @@ import type { ScenarioInput } from "../../links/scenario";
 
 export type Congestion = "bbr" | "cubic";
 export type Runner = "node" | "chromium" | "aria2";
+export type Transport = "webrtc" | "webtransport";
 /** Who has the chunk when it is asked for. */
 export type ChunkAt = "proxies" | "origin";
 
@@ -28,6 +29,8 @@ export interface Box {
   links: LinksSpec;
   runner: Runner;
   mode: Mode | "aria2";
+  /** What carries the packets of the modes that have packets; the others use HTTP/1.1 over TCP. */
+  transport?: Transport;
   connections: number;
   chunkBytes: number;
   generationSize?: number;
@@ -44,10 +47,11 @@ export interface Box {
 
 const CHUNK_BYTES = 1_500_000;
 const VISITS = { node: 100, chromium: 30, aria2: 100 } as const;
-const QUICK_VISITS = { node: 6, chromium: 5, aria2: 6 } as const;
+const QUICK_VISITS = { node: 5, chromium: 5, aria2: 5 } as const;
 const PAPERS: readonly Mode[] = ["parallel-http", "uncoded-mutp", "coded-mutp"];
 const OURS: readonly Mode[] = ["split-http", "coded"];
-const HTTP: readonly Mode[] = ["direct", "parallel-http", "split-http"];
+const PACKETS = new Set<Box["mode"]>(["uncoded-mutp", "coded-mutp", "coded"]);
+const TRANSPORTS: readonly Transport[] = ["webrtc", "webtransport"];
 
 function links(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
   const name = [...new Set(ratesKB)].map((rate) => `${ratesKB.filter((each) => each === rate).length}x${rate}`).join("+");
@@ -56,7 +60,7 @@ function links(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, cong
   return { id, ratesKB, rttMs: ratesKB.map((_, index) => rttMs[index % rttMs.length]!), lossPercent, congestion, ...(event ? { event } : {}) };
 }
 
-interface BoxInput extends Partial<Pick<Box, "runner" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
+interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
   links: LinksSpec;
   mode: Box["mode"];
 }
@@ -64,11 +68,12 @@ interface BoxInput extends Partial<Pick<Box, "runner" | "connections" | "chunkBy
 function box(figures: readonly string[], visits: Record<Runner, number>, input: BoxInput): Box {
   const { links: spec, mode, runner = mode === "aria2" ? "aria2" : "node", connections = spec.ratesKB.length, chunkBytes = CHUNK_BYTES, chunkAt = runner === "chromium" ? "origin" : "proxies" } = input;
   const tuning = { ...(input.generationSize ? { generationSize: input.generationSize } : {}), ...(input.windowPackets ? { windowPackets: input.windowPackets } : {}) };
+  const transport = PACKETS.has(mode) ? (input.transport ?? "webrtc") : undefined;
   const id = [
-    spec.id, runner, mode, `N=${connections}`, `${chunkBytes / 1000} KB`, ...Object.entries(tuning).map(([name, value]) => `${name === "generationSize" ? "g" : "w"}=${value}`),
+    spec.id, runner, transport ? `${mode} over ${transport}` : mode, `N=${connections}`, `${chunkBytes / 1000} KB`, ...Object.entries(tuning).map(([name, value]) => `${name === "generationSize" ? "g" : "w"}=${value}`),
     ...(chunkAt === "origin" ? ["chunk at the origin"] : []),
   ].join(" | ");
-  return { id, figures, links: spec, runner, mode, connections, chunkBytes, ...tuning, chunkAt, visits: visits[runner], expectedSec: expectedSec(spec, mode, connections, chunkBytes) };
+  return { id, figures, links: spec, runner, mode, ...(transport ? { transport } : {}), connections, chunkBytes, ...tuning, chunkAt, visits: visits[runner], expectedSec: expectedSec(spec, mode, connections, chunkBytes) };
 }
 
 /** A mode that receives all from all takes as long as its fastest link; the others use half of the links where they are far or lossy. */
@@ -87,11 +92,19 @@ const BOTH: readonly Congestion[] = ["bbr", "cubic"];
 
 type Add = (input: BoxInput) => void;
 
+/** A mode that has packets, over each transport; another one once. */
+function addEach(add: Add, modes: readonly Box["mode"][], input: Omit<BoxInput, "mode">): void {
+  for (const mode of modes) {
+    if (PACKETS.has(mode)) for (const transport of TRANSPORTS) add({ ...input, mode, transport });
+    else add({ ...input, mode });
+  }
+}
+
 /** Fig. 11: how many connections, over which rates. */
 function connectionsOf(add: Add): void {
   for (const congestion of BOTH) {
     for (const rates of [[896], [1792], [896, 896], [1792, 896], [896, 896, 896, 896], MIXED, SIX, [1792, 1792, 896, 896, 896, 896]]) {
-      for (const mode of [...PAPERS, ...OURS, "direct" as const]) add({ links: links(rates, { congestion }), mode });
+      addEach(add, [...PAPERS, ...OURS, "direct"], { links: links(rates, { congestion }) });
     }
   }
 }
@@ -99,14 +112,14 @@ function connectionsOf(add: Add): void {
 /** Fig. 12: chunks from 64 KB to 5 MB. */
 function chunkSizesOf(add: Add): void {
   for (const chunkBytes of [65_536, 131_072, 262_144, 524_288, 1_048_576, 2_097_152, 5_000_000]) {
-    for (const mode of [...PAPERS, ...OURS]) add({ links: links(MIXED), mode, chunkBytes });
+    addEach(add, [...PAPERS, ...OURS], { links: links(MIXED), chunkBytes });
   }
 }
 
 /** Figs 13 and 14: generation size g with w = 240, and window w with g = 24. */
 function codingOf(add: Add): void {
   const of = (generationSize: number, windowPackets: number): void => {
-    for (const mode of ["uncoded-mutp", "coded-mutp", "coded"] as const) add({ links: links(MIXED), mode, generationSize, windowPackets });
+    addEach(add, ["uncoded-mutp", "coded-mutp", "coded"], { links: links(MIXED), generationSize, windowPackets });
   };
   for (const generationSize of [12, 20, 24]) of(generationSize, 240);
   for (const windowPackets of [120, 360]) of(24, windowPackets);
@@ -116,8 +129,8 @@ function codingOf(add: Add): void {
 function lossOf(add: Add): void {
   for (const congestion of BOTH) {
     for (const lossPercent of [0, 0.5, 1, 2, 3]) {
-      for (const mode of [...PAPERS, ...OURS]) add({ links: links(MIXED, { lossPercent, congestion }), mode });
-      for (const mode of [...OURS, "coded-mutp" as const]) add({ links: links(SIX, { lossPercent, congestion }), mode });
+      addEach(add, [...PAPERS, ...OURS], { links: links(MIXED, { lossPercent, congestion }) });
+      addEach(add, [...OURS, "coded-mutp"], { links: links(SIX, { lossPercent, congestion }) });
     }
   }
 }
@@ -125,33 +138,27 @@ function lossOf(add: Add): void {
 /** What a viewer would use instead, on files that aria2 can split (pieces of 1 MiB), and links that are not alike or change. */
 function rivalsOf(add: Add): void {
   for (const congestion of BOTH) {
-    for (const lossPercent of [0, 2]) {
-      for (const mode of ["aria2", ...OURS, "direct"] as const) add({ links: links(SIX, { lossPercent, congestion }), mode, chunkBytes: 8_000_000 });
-    }
-    for (const mode of OURS) {
-      add({ links: links(MIXED, { ...UNEQUAL, congestion }), mode });
-      for (const what of ["tenth", "cut"] as const) add({ links: links(SIX, { congestion, event: { what, atMs: 400 } }), mode, chunkBytes: 4_000_000 });
-      add({ links: links(SIX, { congestion }), mode, chunkAt: "origin" });
-    }
+    for (const lossPercent of [0, 2]) addEach(add, ["aria2", ...OURS, "direct"], { links: links(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
+    addEach(add, OURS, { links: links(MIXED, { ...UNEQUAL, congestion }) });
+    addEach(add, OURS, { links: links(SIX, { congestion }), chunkAt: "origin" });
+    for (const what of ["tenth", "cut"] as const) addEach(add, OURS, { links: links(SIX, { congestion, event: { what, atMs: 400 } }), chunkBytes: 4_000_000 });
   }
 }
 
 function browserOf(add: Add): void {
-  for (const lossPercent of [0, 2]) {
-    for (const mode of [...HTTP, "coded-mutp", "coded"] as const) add({ links: links(SIX, { lossPercent }), mode, runner: "chromium" });
-  }
+  for (const lossPercent of [0, 2]) addEach(add, [...PAPERS, ...OURS, "direct"], { links: links(SIX, { lossPercent }), runner: "chromium" });
 }
 
 /** About ten minutes: a few boxes of each set. */
 function quickOf(add: (figure: string) => Add): void {
-  for (const rates of [[896, 896], SIX]) for (const mode of [...PAPERS, ...OURS]) add("11")({ links: links(rates), mode });
-  for (const mode of OURS) add("15")({ links: links(SIX, { lossPercent: 2 }), mode });
-  add("15")({ links: links(SIX, { lossPercent: 2 }), mode: "coded-mutp" });
-  for (const mode of OURS) add("15")({ links: links(SIX, { lossPercent: 2, congestion: "cubic" }), mode });
-  for (const mode of ["aria2", ...OURS] as const) add("rivals")({ links: links(SIX), mode, chunkBytes: 8_000_000 });
-  for (const mode of OURS) add("rivals")({ links: links(MIXED, UNEQUAL), mode });
-  for (const mode of OURS) add("rivals")({ links: links(SIX, { event: { what: "tenth", atMs: 400 } }), mode, chunkBytes: 4_000_000 });
-  for (const mode of ["split-http", "coded"] as const) add("browser")({ links: links(SIX), mode, runner: "chromium" });
+  for (const mode of [...PAPERS, ...OURS]) add("11")({ links: links([896, 896]), mode });
+  addEach(add("11"), [...PAPERS, ...OURS], { links: links(SIX) });
+  addEach(add("15"), ["coded-mutp", ...OURS], { links: links(SIX, { lossPercent: 2 }) });
+  addEach(add("15"), OURS, { links: links(SIX, { lossPercent: 2, congestion: "cubic" }) });
+  addEach(add("rivals"), ["aria2", ...OURS], { links: links(SIX), chunkBytes: 8_000_000 });
+  addEach(add("rivals"), OURS, { links: links(MIXED, UNEQUAL) });
+  addEach(add("rivals"), OURS, { links: links(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 });
+  addEach(add("browser"), OURS, { links: links(SIX), runner: "chromium" });
 }
 
 /** Each box once, with every figure that shows it. */

@@ -6,6 +6,7 @@
  */
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
+import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Order, Reply } from "./orders";
 
@@ -14,10 +15,16 @@ const KEPT_MS = 400;
 /** For the proxy to hear of the close, too. */
 const GONE_MS = KEPT_MS + 200;
 
-const client = createNodeClient({
-  origoUrl: process.argv[2] ?? "",
-  settings: { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, idleCloseMs: KEPT_MS },
-});
+const origoUrl = process.argv[2] ?? "";
+const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
+const clients = new Map<TransportOption, ProxyClient>();
+
+/** One client a transport, made when first needed. */
+function clientFor(transport: TransportOption): ProxyClient {
+  let client = clients.get(transport);
+  if (!client) clients.set(transport, (client = createNodeClient({ origoUrl, transport, settings })));
+  return client;
+}
 
 type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
@@ -31,12 +38,12 @@ async function dropConnections(): Promise<void> {
   await old.destroy();
 }
 
-async function get({ session, url, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
+async function get({ session, url, transport, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
   if (session === "new") {
     await new Promise((resolve) => setTimeout(resolve, GONE_MS));
     await dropConnections();
   }
-  const download = client.get(url, options);
+  const download = clientFor(transport).get(url, options);
   try {
     for await (const piece of download.body) void piece;
   } catch {
@@ -47,9 +54,7 @@ async function get({ session, url, options }: Extract<Order, { kind: "get" }>): 
 
 async function carryOut(order: Order): Promise<Pick<Reply, "record" | "json">> {
   if (order.kind === "get") return { record: await get(order) };
-  if (order.kind === "json") return { json: await (await fetch(order.url)).json() };
-  await client.proxies();
-  return {};
+  return { json: await (await fetch(order.url)).json() };
 }
 
 async function answer(order: Order): Promise<Reply> {
@@ -64,7 +69,7 @@ async function main(): Promise<void> {
     const order = JSON.parse(line) as Order;
     process.stdout.write(`${JSON.stringify(await answer(order))}\n`);
   }
-  await client.close();
+  await Promise.all([...clients.values()].map((client) => client.close()));
   process.exit(0);
 }
 

@@ -28,14 +28,18 @@ interface Point {
 }
 
 const COLOURS: Readonly<Record<string, string>> = {
-  direct: "#8c8c8c", "parallel-http": "#b3372f", "split-http": "#d9822b", "split-http cubic": "#f0b97a", "parallel-http cubic": "#dd8f89",
-  "uncoded-mutp": "#7aa6d6", "coded-mutp": "#3465a4", coded: "#1f7a4d", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
+  direct: "#8c8c8c", "direct cubic": "#c4c4c4", "parallel-http": "#b3372f", "split-http": "#d9822b", "split-http cubic": "#f0b97a", "parallel-http cubic": "#dd8f89",
+  "uncoded-mutp": "#a9c4e4", "uncoded-mutp WebTransport": "#7aa6d6", "coded-mutp": "#5b86c0", "coded-mutp WebTransport": "#2b4f86",
+  coded: "#7fc29b", "coded WebTransport": "#1f7a4d", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
 };
 const PANEL = { width: 560, height: 190 };
 const HTTP = new Set<string>(["direct", "parallel-http", "split-http", "aria2"]);
 
-/** A mode over HTTP is also named after its congestion control, where that is not BBR. */
-const whoOf = ({ mode, links }: Box): string => (HTTP.has(mode) && links.congestion !== "bbr" ? `${mode} ${links.congestion}` : mode);
+/** HTTP is over BBR and packets are over WebRTC unless the name says otherwise. */
+function whoOf({ mode, transport, links }: Box): string {
+  if (HTTP.has(mode)) return links.congestion === "bbr" ? mode : `${mode} ${links.congestion}`;
+  return transport === "webtransport" ? `${mode} WebTransport` : mode;
+}
 
 function pointsOf(boxes: readonly Box[], samples: readonly Sample[]): Point[] {
   const byId = new Map(boxes.map((box) => [box.id, box]));
@@ -99,7 +103,7 @@ function overLoss(points: readonly Point[], field: "share" | "normalized", title
   };
 }
 
-const NOTE = "box: quartiles; line: median; whiskers: 1.5 IQR; circles: outliers; number: downloads";
+const NOTE = "box: quartiles; line: median; whiskers: 1.5 IQR; circles: outliers; number: downloads; packets over WebRTC and TCP with BBR unless named";
 
 const TITLES: Readonly<Record<string, string>> = {
   "11": "Goodput by links (as the paper's Fig. 11)",

@@ -20,11 +20,10 @@ export interface Ratio {
   hostLimited: boolean;
 }
 
-const BEGIN = "<!-- campaign: begin, made by npm run bench -- campaign -->";
-const END = "<!-- campaign: end -->";
-
 const isCoded = ({ mode, generationSize }: Row): boolean => mode === "coded" && generationSize === null;
 const alike = (a: Row, b: Row): boolean => a.scenario === b.scenario && a.runner === b.runner && a.N === b.N && a.session === b.session && a.chunkAt === b.chunkAt && a.chunkBytes === b.chunkBytes;
+
+const nameOf = ({ mode, transport }: Row): string => (transport === null ? mode : `${mode} over ${transport}`);
 
 interface Rule {
   what: string;
@@ -56,7 +55,7 @@ export function ratiosOf(rows: readonly Row[]): Ratio[] {
   const mutual = RULES.flatMap((rule) => rows.filter((row) => isCoded(row) && row.n > 0 && rule.applies(row)).flatMap((coded) => {
     const rival = rows.find((row) => row.mode === rule.rival && row.n > 0 && alike(coded, row));
     if (!rival) return [];
-    const what = `coded: ${rule.what} (${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.scenario})`;
+    const what = `${nameOf(coded)}: ${rule.what} (${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.scenario})`;
     return [{ what, value: rule.value(coded, rival), floor: rule.floor, lessIsBetter: rule.lessIsBetter, n: [coded.n, rival.n] as const, hostLimited: coded.hostLimited || rival.hostLimited }];
   }));
   return [...mutual, ...againstAria2(rows)];
@@ -64,12 +63,10 @@ export function ratiosOf(rows: readonly Row[]): Ratio[] {
 
 /** aria2 makes new connections for each file, so its rivals are on new sessions. */
 function againstAria2(rows: readonly Row[]): Ratio[] {
-  return rows.filter(({ mode, n }) => mode === "aria2" && n > 0).flatMap((aria2) => ["split-http", "coded"].flatMap((mode) => {
-    const ours = rows.find((row) => row.mode === mode && row.session === "new" && row.n > 0 && alike({ ...row, runner: "aria2" }, aria2));
-    if (!ours) return [];
+  return rows.filter(({ mode, n }) => mode === "aria2" && n > 0).flatMap((aria2) => ["split-http", "coded"].flatMap((mode) => rows.filter((row) => row.mode === mode && row.session === "new" && row.n > 0 && alike({ ...row, runner: "aria2" }, aria2)).map((ours) => {
     const floor = mode === "split-http" ? 1.05 : aria2.scenario.includes("cubic") ? 0.6 : 0.95;
-    return [{ what: `${mode}: time over aria2 on the same mirrors, new sessions (${aria2.chunkBytes / 1e6} MB, ${aria2.scenario})`, value: time(ours, aria2), floor, lessIsBetter: true, n: [ours.n, aria2.n] as const, hostLimited: ours.hostLimited || aria2.hostLimited }];
-  }));
+    return { what: `${nameOf(ours)}: time over aria2 on the same mirrors, new sessions (${aria2.chunkBytes / 1e6} MB, ${aria2.scenario})`, value: time(ours, aria2), floor, lessIsBetter: true, n: [ours.n, aria2.n] as const, hostLimited: ours.hostLimited || aria2.hostLimited };
+  })));
 }
 
 export const isMet = ({ value, floor, lessIsBetter }: Ratio): boolean => (lessIsBetter ? value <= floor : value >= floor);
@@ -83,7 +80,7 @@ function rowCells(row: Row): string[] {
   const { q1, median, q3 } = row.goodputBytesPerSec;
   const tuning = [row.generationSize && `g=${row.generationSize}`, row.windowPackets && `w=${row.windowPackets}`, row.chunkAt === "origin" && "chunk at the origin"].filter(Boolean).join(", ");
   return [
-    row.scenario, row.runner, `${row.mode}${tuning ? ` (${tuning})` : ""}`, String(row.N), (row.chunkBytes / 1e6).toFixed(2), row.session, `${row.n}${row.failed ? ` (${row.failed} failed)` : ""}`,
+    row.scenario, row.runner, `${nameOf(row)}${tuning ? ` (${tuning})` : ""}`, String(row.N), (row.chunkBytes / 1e6).toFixed(2), row.session, `${row.n}${row.failed ? ` (${row.failed} failed)` : ""}`,
     [q1, median, q3].map((value) => (value / 1000).toFixed(0)).join(" / "), row.linkShare.toFixed(2), row.normalizedGoodput.toFixed(2), row.completionSec.toFixed(2), row.firstByteSec.toFixed(2),
     percent(row.idleShare), (row.lateUs / 1000).toFixed(2), row.hostLimited ? "host" : "links",
   ];
@@ -100,14 +97,14 @@ export const ratioTable = (ratios: readonly Ratio[]): string =>
 function losses(rows: readonly Row[]): string {
   const found = rows.filter((row) => row.mode === "coded" && row.n > 0).flatMap((coded) =>
     rows.filter((rival) => ["direct", "split-http", "parallel-http"].includes(rival.mode) && rival.n > 0 && alike(coded, rival) && rival.completionSec < coded.completionSec)
-      .map((rival) => `- ${coded.scenario}; ${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.session} sessions: ${time(coded, rival).toFixed(2)} times as long as ${rival.mode} (${coded.completionSec.toFixed(2)} s, ${rival.completionSec.toFixed(2)} s)`));
+      .map((rival) => `- ${coded.scenario}; ${nameOf(coded)}, ${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.session} sessions: ${time(coded, rival).toFixed(2)} times as long as ${rival.mode} (${coded.completionSec.toFixed(2)} s, ${rival.completionSec.toFixed(2)} s)`));
   return found.length > 0 ? found.join("\n") : "In no pair of this run.";
 }
 
 export function markdownSection(about: About, rows: readonly Row[], ratios: readonly Ratio[], pictures: readonly (Figure & { file: string })[]): string {
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
-    BEGIN, "## Campaign",
+    "## Campaign",
     `Made by \`${about.command}\` on ${about.date} at commit ${about.commit}; ${about.machine}; load average before the run ${about.loadAverage}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
@@ -117,13 +114,5 @@ export function markdownSection(about: About, rows: readonly Row[], ratios: read
     "### Where coding loses", losses(rows),
     "### Boxes", rowTable(rows),
     ...pictures.map(({ title, file }) => `![${title}](${file})`),
-    END,
   ].join("\n\n");
-}
-
-/** The document with the section in place of the one before, or at its end. */
-export function withSection(document: string, section: string): string {
-  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (from < 0 || to < from) return `${document.trimEnd()}\n\n${section}\n`;
-  return document.slice(0, from) + section + document.slice(to + END.length);
 }

@@ -34,6 +34,8 @@ export interface Row {
   scenario: string;
   runner: string;
   mode: string;
+  /** null where HTTP carries all. */
+  transport: string | null;
   N: number;
   session: SessionKind;
   chunkAt: string;
@@ -89,7 +91,7 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
   const idleShare = median(all.map((sample) => sample.idleShare));
   const lateUs = median(all.map((sample) => sample.lateUs));
   return {
-    scenario: box.links.id, runner: box.runner, mode: box.mode, N: box.connections, session, chunkAt: box.chunkAt, chunkBytes: box.chunkBytes,
+    scenario: box.links.id, runner: box.runner, mode: box.mode, transport: box.transport ?? null, N: box.connections, session, chunkAt: box.chunkAt, chunkBytes: box.chunkBytes,
     generationSize: box.generationSize ?? null, windowPackets: box.windowPackets ?? null, figures: box.figures,
     n: good.length, failed: all.length - good.length, fallbacks: all.filter(({ fellBack }) => fellBack).length,
     goodputBytesPerSec: { q1: quantile(good.map(goodputOf), 0.25), median: of(goodputOf), q3: quantile(good.map(goodputOf), 0.75) },

@@ -75,9 +75,8 @@ export class Stack {
     const chunks = new Set(boxes.filter(({ chunkAt }) => chunkAt === "proxies").map(({ chunkBytes }) => chunkBytes));
     const urls = [...chunks].flatMap((bytes) => this.mirrors(this.chunkUrl(bytes)));
     await this.fetchAtOrigo(urls);
-    await this.ask({ kind: "prepare" });
-    const node = boxes.filter(({ runner }) => runner === "node");
-    for (const mode of new Set(node.map((box) => box.mode))) await this.download(node.find((box) => box.mode === mode)!, "new", "warm-up");
+    const byWay = new Map(boxes.filter(({ runner }) => runner === "node").map((box) => [`${box.mode} ${box.transport}`, box]));
+    for (const box of byWay.values()) await this.download(box, "new", "first");
     if (boxes.some(({ runner }) => runner === "aria2")) {
       const starts: number[] = [];
       for (let start = 0; start < STARTS; start++) starts.push(await this.timed(["aria2c", "--version"]));
@@ -114,7 +113,7 @@ export class Stack {
   }
 
   private download(box: Box, session: SessionKind, name: string): Promise<Outcome> {
-    const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.mode}-${box.connections}-${name}` : undefined);
+    const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.runner}-${box.mode}-${box.transport}-${box.connections}-${name}` : undefined);
     if (box.runner === "aria2") return this.byAria2(box, url);
     return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, session, url);
   }
@@ -124,7 +123,7 @@ export class Stack {
       mode: box.mode as Mode, connections: box.connections, comment: `campaign: ${box.id}`.slice(0, 1000),
       ...(box.generationSize ? { generationSize: box.generationSize } : {}), ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, options });
+    const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", options });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
     return this.outcomeOf(record, box, cpuMs);
   }
@@ -142,7 +141,7 @@ export class Stack {
 
   /** The first download in a new browser opens its sessions and does not count. */
   private async byChromium(box: Box, url: string): Promise<Outcome> {
-    const key = `${box.mode} ${box.connections}`;
+    const key = `${box.mode} ${box.connections} ${box.transport}`;
     if (!this.browsers.has(key)) {
       this.browsers.set(key, await this.openPage(box));
       await this.fetchInPage(key, `${url}-first`);
@@ -155,11 +154,12 @@ export class Stack {
     return { ...outcome, ok: outcome.ok && isRight, ...(isRight ? {} : { problem: `the page got ${seen.bytes} bytes in mode ${record.mode}` }), completionMs: seen.ms, firstByteMs: seen.firstMs };
   }
 
-  private async openPage({ mode, connections }: Box): Promise<{ open: OpenBrowser; page: Page }> {
+  private async openPage({ mode, connections, transport }: Box): Promise<{ open: OpenBrowser; page: Page }> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
     const executable = await this.links.wrapper("client", chromium);
-    const open = await openBrowser({ headless: true, executable, defaults: { origoUrl: this.env("ORIGO_URL"), mode, connections } });
+    const defaults = { origoUrl: this.env("ORIGO_URL"), mode, connections, ...(transport ? { transport } : {}) };
+    const open = await openBrowser({ headless: true, executable, defaults });
     const page = await open.browser.newPage();
     await page.goto(`${this.env("ORIGIN_URL")}/`, { waitUntil: "load" });
     await new Promise((resolve) => setTimeout(resolve, 1000));
