@@ -47,25 +47,27 @@ export interface Box {
 
 const CHUNK_BYTES = 1_500_000;
 const VISITS = { node: 100, chromium: 30, aria2: 100 } as const;
-const QUICK_VISITS = { node: 5, chromium: 5, aria2: 5 } as const;
+const QUICK_VISITS = { node: 4, chromium: 5, aria2: 4 } as const;
 const PAPERS: readonly Mode[] = ["parallel-http", "uncoded-mutp", "coded-mutp"];
 const OURS: readonly Mode[] = ["split-http", "coded"];
 const PACKETS = new Set<Box["mode"]>(["uncoded-mutp", "coded-mutp", "coded"]);
 const TRANSPORTS: readonly Transport[] = ["webrtc", "webtransport"];
 
-function links(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
+/** Links of these rates; round trips are dealt out in turn. */
+export function linksOf(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
   const name = [...new Set(ratesKB)].map((rate) => `${ratesKB.filter((each) => each === rate).length}x${rate}`).join("+");
   const happening = event ? [`one ${event.what === "cut" ? "dies" : "falls to a tenth"} at ${event.atMs} ms`] : [];
   const id = [`${name} KB/s`, `RTT ${rttMs.join("/")} ms`, `loss ${lossPercent} %`, congestion, ...happening].join(", ");
   return { id, ratesKB, rttMs: ratesKB.map((_, index) => rttMs[index % rttMs.length]!), lossPercent, congestion, ...(event ? { event } : {}) };
 }
 
-interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
+export interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
   links: LinksSpec;
   mode: Box["mode"];
 }
 
-function box(figures: readonly string[], visits: Record<Runner, number>, input: BoxInput): Box {
+/** A box over all of its links unless it says otherwise. */
+export function makeBox(figures: readonly string[], visits: Record<Runner, number>, input: BoxInput): Box {
   const { links: spec, mode, runner = mode === "aria2" ? "aria2" : "node", connections = spec.ratesKB.length, chunkBytes = CHUNK_BYTES, chunkAt = runner === "chromium" ? "origin" : "proxies" } = input;
   const tuning = { ...(input.generationSize ? { generationSize: input.generationSize } : {}), ...(input.windowPackets ? { windowPackets: input.windowPackets } : {}) };
   const transport = PACKETS.has(mode) ? (input.transport ?? "webrtc") : undefined;
@@ -104,7 +106,7 @@ function addEach(add: Add, modes: readonly Box["mode"][], input: Omit<BoxInput, 
 function connectionsOf(add: Add): void {
   for (const congestion of BOTH) {
     for (const rates of [[896], [1792], [896, 896], [1792, 896], [896, 896, 896, 896], MIXED, SIX, [1792, 1792, 896, 896, 896, 896]]) {
-      addEach(add, [...PAPERS, ...OURS, "direct"], { links: links(rates, { congestion }) });
+      addEach(add, [...PAPERS, ...OURS, "direct"], { links: linksOf(rates, { congestion }) });
     }
   }
 }
@@ -112,14 +114,14 @@ function connectionsOf(add: Add): void {
 /** Fig. 12: chunks from 64 KB to 5 MB. */
 function chunkSizesOf(add: Add): void {
   for (const chunkBytes of [65_536, 131_072, 262_144, 524_288, 1_048_576, 2_097_152, 5_000_000]) {
-    addEach(add, [...PAPERS, ...OURS], { links: links(MIXED), chunkBytes });
+    addEach(add, [...PAPERS, ...OURS], { links: linksOf(MIXED), chunkBytes });
   }
 }
 
 /** Figs 13 and 14: generation size g with w = 240, and window w with g = 24. */
 function codingOf(add: Add): void {
   const of = (generationSize: number, windowPackets: number): void => {
-    addEach(add, ["uncoded-mutp", "coded-mutp", "coded"], { links: links(MIXED), generationSize, windowPackets });
+    addEach(add, ["uncoded-mutp", "coded-mutp", "coded"], { links: linksOf(MIXED), generationSize, windowPackets });
   };
   for (const generationSize of [12, 20, 24]) of(generationSize, 240);
   for (const windowPackets of [120, 360]) of(24, windowPackets);
@@ -129,8 +131,8 @@ function codingOf(add: Add): void {
 function lossOf(add: Add): void {
   for (const congestion of BOTH) {
     for (const lossPercent of [0, 0.5, 1, 2, 3]) {
-      addEach(add, [...PAPERS, ...OURS], { links: links(MIXED, { lossPercent, congestion }) });
-      addEach(add, [...OURS, "coded-mutp"], { links: links(SIX, { lossPercent, congestion }) });
+      addEach(add, [...PAPERS, ...OURS], { links: linksOf(MIXED, { lossPercent, congestion }) });
+      addEach(add, [...OURS, "coded-mutp"], { links: linksOf(SIX, { lossPercent, congestion }) });
     }
   }
 }
@@ -138,27 +140,27 @@ function lossOf(add: Add): void {
 /** What a viewer would use instead, on files that aria2 can split (pieces of 1 MiB), and links that are not alike or change. */
 function rivalsOf(add: Add): void {
   for (const congestion of BOTH) {
-    for (const lossPercent of [0, 2]) addEach(add, ["aria2", ...OURS, "direct"], { links: links(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
-    addEach(add, OURS, { links: links(MIXED, { ...UNEQUAL, congestion }) });
-    addEach(add, OURS, { links: links(SIX, { congestion }), chunkAt: "origin" });
-    for (const what of ["tenth", "cut"] as const) addEach(add, OURS, { links: links(SIX, { congestion, event: { what, atMs: 400 } }), chunkBytes: 4_000_000 });
+    for (const lossPercent of [0, 2]) addEach(add, ["aria2", ...OURS, "direct"], { links: linksOf(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
+    addEach(add, OURS, { links: linksOf(MIXED, { ...UNEQUAL, congestion }) });
+    addEach(add, OURS, { links: linksOf(SIX, { congestion }), chunkAt: "origin" });
+    for (const what of ["tenth", "cut"] as const) addEach(add, OURS, { links: linksOf(SIX, { congestion, event: { what, atMs: 400 } }), chunkBytes: 4_000_000 });
   }
 }
 
 function browserOf(add: Add): void {
-  for (const lossPercent of [0, 2]) addEach(add, [...PAPERS, ...OURS, "direct"], { links: links(SIX, { lossPercent }), runner: "chromium" });
+  for (const lossPercent of [0, 2]) addEach(add, [...PAPERS, ...OURS, "direct"], { links: linksOf(SIX, { lossPercent }), runner: "chromium" });
 }
 
 /** About ten minutes: a few boxes of each set. */
 function quickOf(add: (figure: string) => Add): void {
-  for (const mode of [...PAPERS, ...OURS]) add("11")({ links: links([896, 896]), mode });
-  addEach(add("11"), [...PAPERS, ...OURS], { links: links(SIX) });
-  addEach(add("15"), ["coded-mutp", ...OURS], { links: links(SIX, { lossPercent: 2 }) });
-  addEach(add("15"), OURS, { links: links(SIX, { lossPercent: 2, congestion: "cubic" }) });
-  addEach(add("rivals"), ["aria2", ...OURS], { links: links(SIX), chunkBytes: 8_000_000 });
-  addEach(add("rivals"), OURS, { links: links(MIXED, UNEQUAL) });
-  addEach(add("rivals"), OURS, { links: links(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 });
-  addEach(add("browser"), OURS, { links: links(SIX), runner: "chromium" });
+  for (const mode of [...PAPERS, ...OURS]) add("11")({ links: linksOf([896, 896]), mode });
+  addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf(SIX) });
+  addEach(add("15"), ["coded-mutp", ...OURS], { links: linksOf(SIX, { lossPercent: 2 }) });
+  addEach(add("15"), OURS, { links: linksOf(SIX, { lossPercent: 2, congestion: "cubic" }) });
+  addEach(add("rivals"), ["aria2", ...OURS], { links: linksOf(SIX), chunkBytes: 8_000_000 });
+  addEach(add("rivals"), OURS, { links: linksOf(MIXED, UNEQUAL) });
+  addEach(add("rivals"), OURS, { links: linksOf(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 });
+  addEach(add("browser"), OURS, { links: linksOf(SIX), runner: "chromium" });
 }
 
 /** Each box once, with every figure that shows it. */
@@ -166,7 +168,7 @@ export function boxesOf(quick: boolean): Box[] {
   const byId = new Map<string, Box>();
   const visits = quick ? QUICK_VISITS : VISITS;
   const add = (figure: string): Add => (input) => {
-    const made = box([figure], visits, input);
+    const made = makeBox([figure], visits, input);
     const known = byId.get(made.id);
     byId.set(made.id, known ? { ...known, figures: [...new Set([...known.figures, figure])] } : made);
   };
