@@ -32,7 +32,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   "uncoded-mutp": "#a9c4e4", "uncoded-mutp WebTransport": "#7aa6d6", "coded-mutp": "#5b86c0", "coded-mutp WebTransport": "#2b4f86",
   coded: "#7fc29b", "coded WebTransport": "#1f7a4d", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
 };
-const PANEL = { width: 560, height: 190 };
+const PANEL = { width: 380, height: 190 };
 const HTTP = new Set<string>(["direct", "parallel-http", "split-http", "aria2"]);
 
 /** HTTP is over BBR and packets are over WebRTC unless the name says otherwise. */
@@ -74,26 +74,27 @@ function orderOf({ links, chunkBytes, generationSize = 0, windowPackets = 0 }: B
 function boxplot(points: readonly Point[], field: "goodput" | "share" | "normalized", title: string): object {
   const setups = [...new Map([...points].sort((a, b) => a.order - b.order).map(({ setup, order }) => [setup, order])).keys()];
   const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
-  const x = { field: "setup", type: "nominal", sort: setups, axis: { title: null, labelAngle: 0, labelLimit: 170 } };
+  const x = { field: "setup", type: "nominal", sort: setups, axis: { title: null, labelAngle: 0, labelLimit: 170, labelExpr: "split(datum.label, ', ')" } };
   const offset = { field: "who", type: "nominal", sort: whos };
   const y = { field, type: "quantitative", axis: { title }, scale: { zero: true } };
-  const counts = { aggregate: [{ op: "count", as: "n" }, { op: "min", field, as: "low" }], groupby: ["setup", "who"] };
+  const low = `${field}Low`;
+  const counts = { aggregate: [{ op: "count", as: "n" }, { op: "min", field, as: low }], groupby: ["setup", "who"] };
   return {
     ...PANEL, width: Math.max(PANEL.width, setups.length * whos.length * 22), data: { values: points },
     layer: [
       {
         mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "white", size: 13 } },
-        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 5 } } },
+        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 220 } } },
       },
-      { transform: [counts], mark: { type: "text", dy: 9, fontSize: 8, color: "#666" }, encoding: { x, xOffset: offset, y: { ...y, field: "low" }, text: { field: "n" } } },
+      { transform: [counts], mark: { type: "text", dy: 9, fontSize: 8, color: "#666" }, encoding: { x, xOffset: offset, y: { ...y, field: low }, text: { field: "n" } } },
     ],
   };
 }
 
 function overLoss(points: readonly Point[], field: "share" | "normalized", title: string): object {
   const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
-  const color = { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 5 } };
-  const x = { field: "lossPercent", type: "quantitative", axis: { title: "loss of each link, %", tickCount: 4 } };
+  const color = { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 220 } };
+  const x = { field: "lossPercent", type: "quantitative", axis: { title: "loss of each link, %", values: [...new Set(points.map(({ lossPercent }) => lossPercent))], format: "~g" } };
   return {
     ...PANEL, data: { values: points },
     layer: [
@@ -124,14 +125,16 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
       const shown = own.filter((point) => point.session === session);
       if (shown.length === 0) return [];
       const named = (what: string): string => `${what}, ${session} sessions`;
-      return [{ ...boxplot(shown, "goodput", "goodput, KB/s"), title: named("Goodput") }, { ...boxplot(shown, "normalized", "goodput / throughput"), title: named("Normalized goodput") }];
+      const shares = { ...boxplot(shown, "normalized", "goodput / throughput"), title: named("Normalized goodput") };
+      return [{ hconcat: [{ ...boxplot(shown, "goodput", "goodput, KB/s"), title: named("Goodput") }, shares], spacing: 26 }];
     });
     if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, NOTE], specification: { vconcat: panels, spacing: 26 } });
   }
   const lossy = points.filter(({ figures: sets, session }) => (sets.includes("15") || sets.includes("11")) && session === "warm");
   const curves = [...new Set(lossy.filter(({ lossPercent }) => lossPercent > 0).map(({ rates }) => rates))].flatMap((rates) => {
     const own = lossy.filter((point) => point.rates === rates);
-    return [{ ...overLoss(own, "share", "link share"), title: `Link share, ${rates}, warm sessions` }, { ...overLoss(own, "normalized", "goodput / throughput"), title: `Normalized goodput, ${rates}, warm sessions` }];
+    const normalized = { ...overLoss(own, "normalized", "goodput / throughput"), title: `Normalized goodput, ${rates}, warm sessions` };
+    return [{ hconcat: [{ ...overLoss(own, "share", "link share"), title: `Link share, ${rates}, warm sessions` }, normalized], spacing: 26 }];
   });
   if (curves.length > 0) figures.push({ name: "campaign-loss", title: "What loss costs", subtitle: [subtitle, "medians; link share: goodput over the sum of the links' rates in wire bytes"], specification: { vconcat: curves, spacing: 26 } });
   return figures;
