@@ -104,9 +104,10 @@ async function report({ boxes, samples, folder, begun, options }) {
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
   await drawAll(figures, path.join(root, "docs/images"));
+  const visits = { done: new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size, planned: boxes.reduce((sum, box) => sum + box.visits, 0) };
   const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
   const { writeSection } = await loadCompiled("document");
-  writeSection("campaign", "npm run bench -- campaign", markdownSection(begun.about, rows, ratios, linked));
+  writeSection("campaign", "npm run bench -- campaign", markdownSection({ ...begun.about, visits }, rows, ratios, linked));
 }
 
 function list(boxes, seconds) {

@@ -68,7 +68,7 @@ test("campaign: ratios pair boxes of the same links, chunk and sessions, and the
   expect(ratios).toHaveLength(1);
   expect(ratios[0]).toMatchObject({ value: 1.2, floor: 0.95, n: [1, 1] });
   expect(isMet(ratios[0]!)).toBe(false);
-  const about = { date: "2026-01-02", command: "c", commit: "abc", machine: "m", loadAverage: "0.1" };
-  expect(markdownSection(about, rows, ratios, [])).toMatch(/Where coding loses\n\n- .*1\.20 times as long as split-http/);
+  const about = { date: "2026-01-02", command: "c", commit: "abc", machine: "m", loadAverage: "0.1", visits: { done: 3, planned: 6 } };
+  expect(markdownSection(about, rows, ratios, [])).toMatch(/3 of 6 visits \(stopped[^]*Where coding loses\n\n- .*1\.20 times as long as split-http/);
   expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
 });

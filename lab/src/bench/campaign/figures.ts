@@ -83,8 +83,8 @@ function boxplot(points: readonly Point[], field: "goodput" | "share" | "normali
     ...PANEL, width: Math.max(PANEL.width, setups.length * whos.length * 22), data: { values: points },
     layer: [
       {
-        mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "white", size: 13 } },
-        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 220 } } },
+        mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "#222", size: 13 } },
+        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } } },
       },
       { transform: [counts], mark: { type: "text", dy: 9, fontSize: 8, color: "#666" }, encoding: { x, xOffset: offset, y: { ...y, field: low }, text: { field: "n" } } },
     ],
@@ -93,7 +93,7 @@ function boxplot(points: readonly Point[], field: "goodput" | "share" | "normali
 
 function overLoss(points: readonly Point[], field: "share" | "normalized", title: string): object {
   const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
-  const color = { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 220 } };
+  const color = { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } };
   const x = { field: "lossPercent", type: "quantitative", axis: { title: "loss of each link, %", values: [...new Set(points.map(({ lossPercent }) => lossPercent))], format: "~g" } };
   return {
     ...PANEL, data: { values: points },

@@ -8,6 +8,8 @@ export interface About {
   commit: string;
   machine: string;
   loadAverage: string;
+  /** Fewer than planned when the campaign was stopped. */
+  visits: { done: number; planned: number };
 }
 
 /** A ratio of two boxes that ran in turns over the same links; `value` over `limit` is worse than the floor when `lessIsBetter`. */
@@ -105,7 +107,7 @@ export function markdownSection(about: About, rows: readonly Row[], ratios: read
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
     "## Campaign",
-    `Made by \`${about.command}\` on ${about.date} at commit ${about.commit}; ${about.machine}; load average before the run ${about.loadAverage}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
+    `Made by \`${about.command}\` on ${about.date} at commit ${about.commit}; ${about.machine}; load average before the run ${about.loadAverage}; ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
       : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",
