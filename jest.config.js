@@ -4,7 +4,9 @@ module.exports = {
   roots: ["protocol", "native-codec", "wasm-codec", "webtransport", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
   testMatch: ["**/src/**/*.test.ts"],
   modulePathIgnorePatterns: ["/dist/"],
-  transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2022" }, module: { type: "commonjs" } }] },
+  transform: Object.fromEntries([["^.+\\.ts$", {}], ["^.+\\.tsx$", { tsx: true }]].map(([files, syntax]) => [files, ["@swc/jest", {
+    jsc: { parser: { syntax: "typescript", ...syntax }, transform: { react: { runtime: "automatic" } }, target: "es2022" }, module: { type: "commonjs" },
+  }]])),
   moduleNameMapper: {
     "^@tributary/([^/]+)$": "<rootDir>/$1/src/index.ts",
     "^@tributary/([^/]+)/([^/]+)$": "<rootDir>/$1/src/$2.ts",

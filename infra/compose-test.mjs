@@ -137,7 +137,21 @@ function makeFleet(engine, network) {
   const origoUrl = `http://${network.uplinkAddress}:${ORIGO_PORT}`;
   const env = { ...engine.env, PUBLIC_ADDRESS: network.serverAddress, ALLOW_HOSTS: network.serverAddress, ALLOW_PRIVATE_HOSTS: `${network.serverAddress}:${SAMPLE_PORT}` };
   const docker = (...args) => run("docker", args, { env, cwd: ROOT, timeoutMs: 1_200_000 });
-  const getJson = async (pathname) => (await fetch(origoUrl + pathname, { signal: AbortSignal.timeout(5000) })).json();
+  let cookie = "";
+  const getJson = async (pathname) => (await fetch(origoUrl + pathname, { headers: { cookie }, signal: AbortSignal.timeout(5000) })).json();
+  /** As whoever set the fleet up does it: with the one-time link in Origo's log. */
+  const signIn = async () => {
+    const { stdout } = await docker(...COMPOSE, "logs", "--no-log-prefix", "origo");
+    const token = /#setup=([\w-]+)/.exec(stdout)?.[1];
+    if (token === undefined) throw new TestFailure(`Origo printed no one-time link:\n${stdout}`);
+    const refused = await fetch(`${origoUrl}/v1/records`);
+    if (refused.status !== 401) throw new TestFailure(`without signing in /v1/records answered ${refused.status}, expected 401`);
+    const response = await fetch(`${origoUrl}/v1/setup`, {
+      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token, name: "admin", password: "a password for this test" }),
+    });
+    if (!response.ok) throw new TestFailure(`the one-time link was refused: ${await response.text()}`);
+    cookie = response.headers.get("set-cookie").split(";")[0];
+  };
   const proxies = async () => {
     const ids = (await docker(...COMPOSE, "ps", "-q", "proxy")).stdout.split("\n").filter(Boolean);
     return ids.length === 0 ? [] : JSON.parse((await docker("inspect", ...ids)).stdout);
@@ -161,6 +175,7 @@ function makeFleet(engine, network) {
         const logs = await run("docker", [...COMPOSE, "logs", "--tail", "20"], { env, allowFailure: true });
         throw new TestFailure(`${error.message}\nlast lines of the containers:\n${logs.stdout}`);
       }
+      await signIn();
     },
     expectRegistered: () => waitFor("every proxy at Origo under its published port", registeredAsPublished, 20_000),
     killOne: async () => {

@@ -1,8 +1,8 @@
 /**
  * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and, when
- * asked for, Chromium and a C++ compiler. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
+ * asked for, Chromium, a C++ compiler and PostgreSQL. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
  *
- *   node infra/setup.mjs [--browser] [--compiler]
+ *   node infra/setup.mjs [--browser] [--compiler] [--database]
  *
  * One line a step with its seconds; a step that fails shows its command and its output. Exit status: 0, 1 failed, 2 bad option.
  */
@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { postgresFolder } from "./postgres.mjs";
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const NODE_VERSION_MIN = [20, 19];
@@ -20,7 +21,7 @@ const stampDir = path.join(root, "node_modules/.tributary-setup");
 export class SetupError extends Error {}
 
 /** Does everything that is not yet done; throws SetupError. */
-export async function setUp({ browser = false, compiler = false, print = console.log } = {}) {
+export async function setUp({ browser = false, compiler = false, database = false, print = console.log } = {}) {
   checkNodeVersion();
   const step = async (name, work) => {
     const startedMs = Date.now();
@@ -34,6 +35,7 @@ export async function setUp({ browser = false, compiler = false, print = console
   await step("TypeScript", compileTypeScript);
   await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/chromium/manifest.json"));
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
+  if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", "postgresql", postgresFolder));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", "chromium", chromiumPath));
 }
 
@@ -190,13 +192,14 @@ export async function runMain(main) {
 }
 
 async function main() {
-  const known = ["--browser", "--compiler"];
+  const known = ["--browser", "--compiler", "--database"];
   const unknown = process.argv.slice(2).find((option) => !known.includes(option));
   if (unknown) {
     console.error(`unknown option ${unknown}: node infra/setup.mjs takes ${known.join(" and ")}`);
     return 2;
   }
-  await setUp({ browser: process.argv.includes("--browser"), compiler: process.argv.includes("--compiler") });
+  const asked = (option) => process.argv.includes(option);
+  await setUp({ browser: asked("--browser"), compiler: asked("--compiler"), database: asked("--database") });
   return 0;
 }
 

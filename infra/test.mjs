@@ -1,7 +1,7 @@
 /**
- * `npm test`: set-up (Chromium and a C++ compiler included), then every check in order, whatever the earlier ones said.
+ * `npm test`: set-up (Chromium, a C++ compiler and PostgreSQL included), then every check in order, whatever the earlier ones said.
  *
- *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, e2e
+ *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, origo, e2e
  *
  * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
@@ -28,6 +28,7 @@ const STEPS = [
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
   { name: "rust", commands: [["webtransport/test.mjs"]], repeat: "node webtransport/test.mjs", count: countPrinted },
   { name: "web", commands: [["extension/test-browser/transparency.mjs"]], repeat: "node extension/test-browser/transparency.mjs", count: countPrinted },
+  { name: "origo", commands: [[bin.jest, "--config", "origo/test-browser/jest.config.js", "--runInBand"]], repeat: "npx jest --config origo/test-browser/jest.config.js --runInBand", count: countJest },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
 ];
 
@@ -97,7 +98,7 @@ async function main() {
   }
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
   const has = (name) => steps.some((step) => step.name === name);
-  await setUp({ browser: has("e2e") || has("web"), compiler: has("cpp") });
+  await setUp({ browser: has("e2e") || has("web") || has("origo"), compiler: has("cpp"), database: has("unit") });
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();

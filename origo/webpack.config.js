@@ -1,22 +1,34 @@
 /** Builds the dashboard into dist/dashboard: `npx webpack --config origo/webpack.config.js`. ts-loader checks its types too. */
 const path = require("node:path");
 const CopyPlugin = require("copy-webpack-plugin");
+const { EnvironmentPlugin } = require("webpack");
+const MiniCssExtractPlugin = require("mini-css-extract-plugin");
 
 module.exports = {
   mode: "production",
   context: __dirname,
   target: "web",
   devtool: "source-map",
-  entry: { dashboard: "./dashboard/src/main.ts" },
-  output: { path: path.join(__dirname, "dist/dashboard"), filename: "[name].js", publicPath: "", clean: true },
-  resolve: { extensions: [".ts", ".js"] },
-  module: {
-    rules: [{
-      test: /\.ts$/,
-      loader: "ts-loader",
-      options: { configFile: path.join(__dirname, "dashboard/tsconfig.json"), onlyCompileBundledFiles: true },
-    }],
+  entry: { dashboard: "./dashboard/src/main.tsx" },
+  output: {
+    path: path.join(__dirname, "dist/dashboard"), filename: "[name].js", chunkFilename: "[name].[contenthash:8].js", publicPath: "", clean: true,
   },
-  plugins: [new CopyPlugin({ patterns: [{ from: "dashboard/static" }] })],
-  performance: { maxAssetSize: 100_000, maxEntrypointSize: 100_000 },
+  resolve: { extensions: [".tsx", ".ts", ".mjs", ".js"] },
+  module: {
+    rules: [
+      {
+        test: /\.tsx?$/,
+        loader: "ts-loader",
+        options: { configFile: path.join(__dirname, "dashboard/tsconfig.json"), onlyCompileBundledFiles: true },
+      },
+      { test: /\.css$/, use: [MiniCssExtractPlugin.loader, "css-loader"] },
+      { test: /land-110m\.json$/, type: "json", use: path.join(__dirname, "dashboard/land-loader.js") },
+    ],
+  },
+  plugins: [
+    new EnvironmentPlugin({ NODE_ENV: "production" }),
+    new MiniCssExtractPlugin(),
+    new CopyPlugin({ patterns: [{ from: "dashboard/static" }] }),
+  ],
+  performance: { maxAssetSize: 1_200_000, maxEntrypointSize: 1_200_000 },
 };

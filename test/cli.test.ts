@@ -129,7 +129,8 @@ describe("refused addresses", () => {
 
   test.each(["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])("a proxy refuses http://%s", async (host) => {
     const target = `http://${host}:${new URL(other.sample.url).port}/__size/10`;
-    const response = await fetch(`${other.proxies[0]?.url}/v1/fetch?url=${encodeURIComponent(target)}`);
+    const { token } = await getJson<{ token: string }>(`${other.origo.url}/v1/proxies`);
+    const response = await fetch(`${other.proxies[0]?.url}/v1/fetch?url=${encodeURIComponent(target)}&token=${token}`);
     expect(response.status).toBe(403);
     expect(((await response.json()) as { error: { kind: string } }).error.kind).toBe("egressRefused");
   });

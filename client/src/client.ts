@@ -15,6 +15,7 @@ import { parallelHttp } from "./modes/parallel-http";
 import { splitHttp } from "./modes/split-http";
 import type { Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
+import { RemoteConfig } from "./remote-config";
 import { parseRequest, plainUrl } from "./request";
 import { Run, type ModeResult } from "./run";
 import { SessionPool } from "./session";
@@ -46,6 +47,8 @@ export class ProxyClient {
   private readonly clientId: string;
   private readonly reportRecords: boolean;
   private readonly settings: Settings;
+  private readonly givenSettings: Partial<Settings>;
+  private readonly remote: RemoteConfig;
   private readonly directory: Directory;
   private readonly reporter: Reporter;
   private readonly engine: EngineLink;
@@ -62,11 +65,14 @@ export class ProxyClient {
     this.clientId = options.clientId ?? options.platform.randomUUID();
     this.reportRecords = options.reportRecords ?? true;
     this.settings = { ...SETTINGS_DEFAULT, ...options.settings };
-    this.directory = new Directory(origoUrl, this.platform, this.settings);
+    this.givenSettings = options.settings ?? {};
+    this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
+    this.directory = new Directory(origoUrl, this.platform, this.settings, { refresh: () => this.refreshSettings() }, this.clientId);
     this.reporter = new Reporter(origoUrl, this.platform);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
     const choice = new Choice(this.transports(), parseTransport(options.transport), this.settings.choiceMs);
     this.sessions = new SessionPool(this.platform, this.settings, choice, {
+      token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
       onFailed: ({ proxy }, reason) => this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason }),
     });
@@ -84,7 +90,7 @@ export class ProxyClient {
     if (signal?.aborted) onAbort();
     signal?.addEventListener("abort", onAbort);
     board.downloads++;
-    const record = this.execute(run).finally(() => {
+    const record = this.execute(run, options).finally(() => {
       signal?.removeEventListener("abort", onAbort);
       this.runs.delete(run);
     });
@@ -145,8 +151,27 @@ export class ProxyClient {
     return [...ofEngine, ...transports];
   }
 
-  private async execute(run: Run): Promise<DownloadRecord> {
+  /** The components hold this object: what changes in it holds for what they begin from then on. */
+  private async refreshSettings(): Promise<void> {
+    await this.remote.refresh();
+    Object.assign(this.settings, SETTINGS_DEFAULT, this.remote.clientSettings, this.givenSettings);
+  }
+
+  /** What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it. */
+  private async configure(run: Run, given: GetOptions): Promise<void> {
+    if (given.mode !== "direct") await this.directory.ready();
+    const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
+    const names = new Set([...Object.keys(own), ...Object.keys(this.givenSettings)]);
+    const { options, settings, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
+    run.goBy({
+      request: parseRequest(run.request.url, { ...options, ...own }), settings: { ...this.settings, ...settings, ...this.givenSettings },
+      configVersion, experiments,
+    });
+  }
+
+  private async execute(run: Run, given: GetOptions): Promise<DownloadRecord> {
     try {
+      await this.configure(run, given);
       run.settle(await this.attempt(run));
     } catch (error) {
       run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
@@ -164,6 +189,7 @@ export class ProxyClient {
     const picked = await this.directory.pick(connections);
     if (run.signal.aborted) return { kind: "aborted" };
     if ("reason" in picked) return this.fallBack(run, { kind: "noProxies", message: picked.reason });
+    run.token = this.directory.token;
     run.useProxies(picked.proxies);
     const result = await this.throughProxies(run, picked.proxies);
     if (run.signal.aborted) return { kind: "aborted" };

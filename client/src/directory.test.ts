@@ -13,7 +13,7 @@ function build(names: string[]) {
       return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}` })) }));
     },
   } as unknown as Platform;
-  const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT);
+  const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT, { refresh: () => Promise.resolve() }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
   const pick = async (count: number): Promise<string> => {
     const picked = await directory.pick(count);
     return "reason" in picked ? picked.reason : picked.proxies.map(({ id }) => id).join("");
@@ -82,7 +82,7 @@ describe("directory", () => {
   test("directory: ignores entries that are no proxies", async () => {
     const { directory, pick } = build(["a"]);
     const platform = { now: () => 0, fetch: () => Promise.resolve(Response.json({ proxies: [null, 3, { id: "x" }, { id: "y", name: "y", url: "ftp://y" }] })) };
-    const odd = new Directory("http://origo", platform as unknown as Platform, SETTINGS_DEFAULT);
+    const odd = new Directory("http://origo", platform as unknown as Platform, SETTINGS_DEFAULT, { refresh: () => Promise.resolve() }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
     expect(await odd.pick(1)).toHaveProperty("reason");
     expect(await pick(1)).toBe("a");
     expect(directory.list).toHaveLength(1);

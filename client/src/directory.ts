@@ -5,30 +5,51 @@
 import type { ProxyInfo } from "./api";
 import { messageOf } from "./errors";
 import type { Platform } from "./platform";
+import type { RemoteConfig } from "./remote-config";
 import { CONNECTIONS_MAX, type Settings } from "./settings";
+
+/** Origo is not asked again sooner, when it could not be reached. */
+const ASK_AGAIN_MS = 100;
+
+/** Tokens live for a minute at least: an older list is not gone by without asking. */
+const TOKEN_AGE_MS = 45_000;
 
 export type Picked = { proxies: ProxyInfo[] } | { reason: string };
 
 export class Directory {
+  /** Opens the proxies of the list, and the chosen ones; undefined where Origo gives none. */
+  token: string | undefined;
   private chosen: ProxyInfo[] = [];
   private listed: ProxyInfo[] = [];
   private listedMs = -Infinity;
   private refreshing: Promise<string | undefined> | undefined;
+  private problem: string | undefined;
+  private problemMs = -Infinity;
   private readonly penaltyUntilMs = new Map<string, number>();
 
   constructor(
     private readonly origoUrl: string,
     private readonly platform: Platform,
     private readonly settings: Settings,
+    /** Asked for whenever the list is. */
+    private readonly remote: Pick<RemoteConfig, "refresh">,
+    private readonly clientId: string,
   ) {}
+
+  /** Waits for Origo's first answer, or for what stands in its way. */
+  async ready(): Promise<void> {
+    if (this.listedMs === -Infinity) await this.refresh();
+  }
 
   /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only when it has none. */
   async pick(count: number): Promise<Picked> {
     const isReady = this.fill(count).length > 0;
-    if (!isReady || this.platform.now() - this.listedMs > this.settings.directoryAgeMs) {
-      const refreshed = this.refresh();
-      const problem = isReady ? undefined : await refreshed;
-      if (problem) return { reason: problem };
+    const ageMs = this.platform.now() - this.listedMs;
+    const isStale = this.token !== undefined && ageMs > TOKEN_AGE_MS;
+    if (!isReady || ageMs > this.settings.directoryAgeMs) {
+      const refreshed = this.freshProblem() ?? this.refresh();
+      const problem = isReady && !isStale ? undefined : await refreshed;
+      if (problem && !isReady) return { reason: problem };
     }
     const proxies = this.fill(count);
     return proxies.length > 0 ? { proxies } : { reason: "Origo knows no live proxy that works" };
@@ -42,28 +63,45 @@ export class Directory {
 
   /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
   refresh(): Promise<string | undefined> {
-    this.refreshing ??= this.ask().finally(() => (this.refreshing = undefined));
+    this.refreshing ??= Promise.all([this.ask(), this.remote.refresh()]).then(([problem]) => this.note(problem)).finally(() => (this.refreshing = undefined));
     return this.refreshing;
+  }
+
+  /** What went wrong just now: asking again at once would only double the wait. */
+  private freshProblem(): string | undefined {
+    return this.platform.now() - this.problemMs < ASK_AGAIN_MS ? this.problem : undefined;
   }
 
   get list(): readonly ProxyInfo[] {
     return this.listed;
   }
 
+  private note(problem: string | undefined): string | undefined {
+    this.problem = problem;
+    this.problemMs = this.platform.now();
+    return problem;
+  }
+
   private async ask(): Promise<string | undefined> {
     try {
-      const response = await this.platform.fetch(`${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}`, {
+      const response = await this.platform.fetch(`${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.clientId}${this.keep()}`, {
         signal: AbortSignal.timeout(this.settings.directoryTimeoutMs),
         cache: "no-store",
         credentials: "omit",
       });
       if (!response.ok) return `Origo at ${this.origoUrl} answered ${response.status}`;
-      const answer = (await response.json()) as { proxies?: unknown };
+      const answer = (await response.json()) as { proxies?: unknown; token?: unknown };
+      this.token = typeof answer.token === "string" ? answer.token : undefined;
       this.adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
       return undefined;
     } catch (error) {
       return `Origo at ${this.origoUrl} cannot be reached: ${messageOf(error)}`;
     }
+  }
+
+  /** A fleet may be larger than the list: the token shall open the chosen ones too. */
+  private keep(): string {
+    return this.chosen.length === 0 ? "" : `&keep=${this.chosen.map(({ id }) => encodeURIComponent(id)).join(",")}`;
   }
 
   private adopt(proxies: ProxyInfo[]): void {

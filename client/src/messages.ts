@@ -13,6 +13,8 @@ export interface PackedFrames {
 
 export interface StartOptions {
   url: string;
+  /** Shown to the proxies. */
+  token?: string;
   range?: ByteRange;
   mode: MutpMode;
   symbolBytes?: number;

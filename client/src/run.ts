@@ -2,7 +2,7 @@
  * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
  * made from it at the end. Modes write here; client.ts decides what comes after what.
  */
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord, DrawnArm } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
 import type { DownloadHead, Mode, ProxyInfo, Source } from "./api";
 import { abortError, DownloadError } from "./errors";
@@ -23,25 +23,35 @@ export interface RunOptions {
   board: LiveBoard;
 }
 
+/** What a download goes by; version and arms are for its record. */
+export interface RunBasis {
+  request: Request;
+  settings: Settings;
+  configVersion: number | undefined;
+  experiments: DrawnArm[];
+}
+
 /** No packets, nothing to tune. */
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
 const KIND_CHARS_MAX = 64;
+const TYPE_CHARS_MAX = 128;
 
 export class Run {
   readonly id: string;
-  readonly request: Request;
   readonly platform: Platform;
-  readonly settings: Settings;
   readonly sink: BodySink;
   readonly headPromise: Promise<DownloadHead>;
   head: DownloadHead | undefined;
   tally: Tally;
+  /** Shown to the proxies. */
+  token: string | undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
   fallbackReason: string | undefined;
   /** What must end before the counts are final. */
   readonly closing: Promise<void>[] = [];
+  private basis: RunBasis;
   private readonly startMs: number;
   private readonly startedAtMs: number;
   private readonly hasher: Hasher;
@@ -49,6 +59,7 @@ export class Run {
   private readonly controller = new AbortController();
   private firstByteMs: number | undefined;
   private durationMs = 0;
+  private headMs: number | undefined;
   private result: ModeResult | undefined;
   private resolveHead!: (head: DownloadHead) => void;
   private rejectHead!: (error: Error) => void;
@@ -56,9 +67,8 @@ export class Run {
   constructor(options: RunOptions) {
     const { platform, hasher, board } = options;
     this.id = platform.randomUUID();
-    this.request = options.request;
+    this.basis = { request: options.request, settings: options.settings, configVersion: undefined, experiments: [] };
     this.platform = platform;
-    this.settings = options.settings;
     this.hasher = hasher;
     this.board = board;
     this.startMs = platform.now();
@@ -80,6 +90,19 @@ export class Run {
     });
   }
 
+  get request(): Request {
+    return this.basis.request;
+  }
+
+  get settings(): Settings {
+    return this.basis.settings;
+  }
+
+  /** What the download goes by, once Origo's configuration is known; before its mode begins. */
+  goBy(basis: RunBasis): void {
+    this.basis = basis;
+  }
+
   get signal(): AbortSignal {
     return this.controller.signal;
   }
@@ -97,6 +120,7 @@ export class Run {
   setHead(head: DownloadHead, serverFetchMs: number): void {
     if (this.head) return;
     this.head = head;
+    this.headMs = this.elapsedMs();
     this.serverFetchMs = serverFetchMs;
     this.resolveHead(head);
   }
@@ -130,11 +154,14 @@ export class Run {
   async record(source: Source, clientId: string): Promise<DownloadRecord> {
     await this.closed();
     const result = this.result ?? { kind: "aborted" };
-    const { request, tally } = this;
+    const { tally } = this;
+    const { request, configVersion, experiments } = this.basis;
     const netBytes = this.sink.deliveredBytes;
     const { grossBytes } = tally;
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
     const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
+    const contentType = this.head?.headers["content-type"]?.split(";")[0]?.trim().slice(0, TYPE_CHARS_MAX);
+    const optional = { ...coded, ...tally.totals, contentType, totalBytes: this.head?.totalBytes, headMs: this.headMs };
     return {
       id: this.id,
       clientId,
@@ -147,10 +174,12 @@ export class Run {
       status: this.head?.status ?? 0,
       netBytes,
       grossBytes,
+      directBytes: tally.directBytes,
       durationMs: this.durationMs,
       firstByteMs: this.firstByteMs ?? this.durationMs,
       ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
       serverFetchMs: this.serverFetchMs,
+      closeMs: Math.max(0, this.elapsedMs() - this.durationMs),
       throughputBytesPerSec: perSecond(grossBytes),
       goodputBytesPerSec: perSecond(netBytes),
       normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
@@ -158,7 +187,11 @@ export class Run {
       ...(result.kind === "complete" ? {} : { error: this.errorOf(result) }),
       fallback: this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
       sha256: await this.digest(result.kind === "complete"),
-      ...pickDefined(coded, ["generationSize", "windowPackets", "symbolBytes"]),
+      ...pickDefined(optional, [
+        "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "symbolCount", "feedbackFrames", "contentType", "totalBytes", "headMs",
+      ]),
+      ...(configVersion === undefined ? {} : { configVersion }),
+      ...(experiments.length === 0 ? {} : { experiments }),
       ...(request.comment === undefined ? {} : { comment: request.comment }),
       proxies: tally.proxies.map((proxy) => ({ ...proxy, ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }) })),
     };

@@ -17,6 +17,8 @@ export type SessionState = "idle" | "connecting" | "open" | "closed";
 class Refused extends Error {}
 
 export interface SessionHooks {
+  /** Shown to the proxy. */
+  token?(): string | undefined;
   onMessage(session: Session, bytes: Uint8Array): void;
   /** The session could not be made, or was lost while it was open. */
   onFailed(session: Session, reason: string): void;
@@ -142,10 +144,11 @@ export class Session {
   }
 
   private async exchange(offerSdp: string, signal: AbortSignal): Promise<string> {
+    const token = this.hooks.token?.();
     const response = await this.platform.fetch(`${this.proxy.url}/v1/sessions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ sdp: withMessageLimit(offerSdp) }),
+      body: JSON.stringify({ sdp: withMessageLimit(offerSdp), ...(token === undefined ? {} : { token }) }),
       credentials: "omit",
       signal,
     });

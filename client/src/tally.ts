@@ -33,6 +33,14 @@ export class Tally {
     this.proxies = infos.map(({ id, name }) => ({ id, name, ...noCounts(), rttMs: null, state: "used" }));
   }
 
+  /** Of all requests of the download so far, or undefined before the first. */
+  get totals(): { symbolCount: number; feedbackFrames: number } | undefined {
+    if (this.last.size === 0) return undefined;
+    const stats = [...this.last.values()];
+    const sum = (field: "symbolCount" | "feedbackFrames"): number => stats.reduce((total, each) => total + each[field], 0);
+    return { symbolCount: sum("symbolCount"), feedbackFrames: sum("feedbackFrames") };
+  }
+
   get grossBytes(): number {
     return this.proxies.reduce((sum, proxy) => sum + proxy.bytes, this.directBytes);
   }

@@ -1,6 +1,8 @@
 /**
  * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
  * `npm run bench -- campaign`: downloads over emulated links (campaign.mjs).
+ * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
+ * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
  *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
@@ -19,7 +21,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -76,6 +78,11 @@ async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
   if (args[0] === "campaign") return (await import("./campaign.mjs")).runCampaignBench(args.slice(1));
+  if (args[0] === "origo" && args.includes("--fleet")) {
+    await setUp({ print: () => undefined });
+    return (await import("./origo/fleet.mjs")).runFleetBench(args.slice(1));
+  }
+  if (args[0] === "origo") return (await import("./origo/bench.mjs")).runOrigoBench(args.slice(1));
   const options = parseOptions(args);
   if (!options) {
     console.error(`${USAGE}; got ${args.join(" ")}`);

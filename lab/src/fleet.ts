@@ -65,7 +65,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const pick = async (first: number): Promise<string> => (options.ports === "any" ? "0" : String(await freePort(first, taken)));
   const secret = randomBytes(24).toString("hex");
   const sample = await launch("sample", "lab/dist/sample/main.js", { PORT: await pick(DEFAULT_PORTS.sample) });
-  const origo = await launch("origo", "origo/dist/main.js", { PORT: await pick(DEFAULT_PORTS.origo), ORIGO_SECRET: secret, DATA_DIR: folder });
+  const origo = await launch("origo", "origo/dist/main.js", { PORT: await pick(DEFAULT_PORTS.origo), ORIGO_SECRET: secret, DATA_DIR: folder, LOGIN: "off" });
   const allowed = [...(options.allowSample === false ? [] : [new URL(sample.url).host]), ...(options.allow ?? [])];
   const common = {
     ORIGO_URL: origo.url,

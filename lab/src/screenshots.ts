@@ -1,19 +1,25 @@
 /**
  * `npm run screenshots`: the README's pictures, taken off a real screen. A Chromium window on a virtual display (Xvfb) plays
- * the sample page through a fleet of four proxies with the extension's popup open; then Origo's page shows the same downloads.
+ * the sample page through a fleet of four proxies with the extension's popup open; then more of the sample's video is fetched
+ * in several modes, and Origo's dashboard shows these same downloads: Fleet, Downloads, one download, Analysis.
  * Needs Xvfb, openbox and ImageMagick (Debian: xvfb, openbox, imagemagick).
  */
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import type { Browser } from "puppeteer-core";
+import type { Browser, Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
+import type { Fleet } from "./fleet";
 
 const DISPLAY = ":97";
 const RATE_BYTES_PER_SEC = 896_000;
 const PLAY_MS = 12_000;
+const MODES = ["parallel-http", "uncoded-mutp", "coded-mutp", "coded"];
+const CONNECTIONS = ["2", "4"];
+const RUNS = 6;
+const PAIR = ["parallel-http", "coded"];
 const images = path.join(repoRoot, "docs/images");
 
 async function main(): Promise<void> {
@@ -35,15 +41,53 @@ async function main(): Promise<void> {
     await openPopup(browser);
     await pause(4000);
     capture("playing.png");
-    const origo = await browser.newPage();
-    await origo.setViewport({ width: 1280, height: 860 });
-    await origo.goto(fleet.origo.url);
-    await pause(3000);
-    await origo.screenshot({ path: path.join(images, "origo.png") });
+    await dashboard(browser, fleet);
   } finally {
     await close();
     await fleet.stop();
     for (const child of screen.reverse()) child.kill();
+  }
+}
+
+/** The fleet while it works, then what Origo recorded. */
+async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 860 });
+  const picture = async (name: string, hash: string): Promise<void> => {
+    await show(page, `${fleet.origo.url}/${hash}`);
+    await page.screenshot({ path: path.join(images, `origo-${name}.png`) });
+  };
+  await show(page, `${fleet.origo.url}/#/fleet`);
+  const campaign = runCampaign(fleet);
+  await pause(10_000);
+  await page.screenshot({ path: path.join(images, "origo-fleet.png") });
+  await campaign;
+  await picture("downloads", "#/downloads");
+  const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=200`)).json()) as { records: { id: string; mode: string; netBytes: number }[] };
+  const largest = records.filter((record) => record.mode === "coded").sort((a, b) => b.netBytes - a.netBytes)[0];
+  if (largest === undefined) throw new Error("no download in mode coded was recorded");
+  await picture("download", `#/downloads/${largest.id}`);
+  const state = { chart: "box", metric: "goodputBytesPerSec", groupBy: ["connections", "mode"], where: [{ field: "source", op: "=", value: "cli" }], difference: { field: "mode", a: PAIR[0], b: PAIR[1] } };
+  await picture("analysis", `#/analysis?${encodeURIComponent(JSON.stringify(state))}`);
+}
+
+async function show(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await pause(3000);
+}
+
+/** The same megabyte of the sample, by the command line, in each mode over two and four proxies, one after another. */
+async function runCampaign(fleet: Fleet): Promise<void> {
+  const url = `${fleet.sample.url}/media/progressive.mp4`;
+  for (let run = 0; run < RUNS; run++) {
+    for (const connections of CONNECTIONS) {
+      for (const mode of MODES) {
+        const words = ["get", url, "--range", "0-999999", "--mode", mode, "--connections", connections, "--origo", fleet.origo.url, "--comment", `run ${run + 1}`, "--output", "/dev/null"];
+        await new Promise<void>((resolve, reject) => {
+          execFile(process.execPath, [path.join(repoRoot, "client/dist/cli.js"), ...words], (error) => (error ? reject(error) : resolve()));
+        });
+      }
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { DATABASES, stopDatabases } from "../test/databases";
 import { recordOf } from "../test/samples";
 import type { RecordsResponse } from "./schema";
 
@@ -30,8 +31,10 @@ function run(environment: Record<string, string>): ChildProcess {
   return child;
 }
 
-async function ready(): Promise<{ child: ChildProcess; url: string }> {
-  const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder });
+afterAll(stopDatabases);
+
+async function ready(more: Record<string, string> = {}): Promise<{ child: ChildProcess; url: string }> {
+  const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder, LOGIN: "off", ...more });
   if (child.stdout === null) throw new Error("no stdout");
   const [line] = await once(createInterface(child.stdout), "line") as [string];
   const message = JSON.parse(line) as { ready: boolean; url: string };
@@ -48,8 +51,9 @@ async function failed(environment: Record<string, string>): Promise<{ code: numb
 }
 
 describe("the Origo process", () => {
-  test("keeps every acknowledged record, and no half of another, when killed with SIGKILL in mid-intake", async () => {
-    const { child, url } = await ready();
+  test.each(DATABASES)("over %s keeps every acknowledged record, and no half of another batch, when killed with SIGKILL in mid-intake", async (_name, make) => {
+    const place = await make();
+    const { child, url } = await ready(place.environment);
     const acknowledged: string[] = [];
     const send = async (): Promise<void> => {
       for (;;) {
@@ -66,13 +70,14 @@ describe("the Origo process", () => {
     if (child.signalCode === null) await once(child, "exit");
     expect(child.signalCode).toBe("SIGKILL");
 
-    const again = await ready();
+    const again = await ready(place.environment);
     const stored = await (await fetch(`${again.url}/v1/records?limit=500`)).json() as RecordsResponse;
     const ids = new Set(stored.records.map((record) => record.id));
     expect(acknowledged.length).toBeGreaterThan(150);
     expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
     expect(stored.records.length % 3).toBe(0);
     expect(stored.records.every((record) => record.proxies.length === 2)).toBe(true);
+    await place.remove();
   });
 
   test.each(["SIGTERM", "SIGINT"] as const)("ends with 0 on %s", async (signal) => {
@@ -85,6 +90,7 @@ describe("the Origo process", () => {
     ["no secret", { DATA_DIR: "x" }, "ORIGO_SECRET is missing"],
     ["an empty secret", { DATA_DIR: "x", ORIGO_SECRET: "" }, "ORIGO_SECRET must not be empty"],
     ["no folder", { ORIGO_SECRET: "secret" }, "DATA_DIR is missing"],
+    ["no login on a public address", { DATA_DIR: "x", ORIGO_SECRET: "secret", LOGIN: "off", HOST: "0.0.0.0" }, "LOGIN may be off only where HOST is a loopback"],
     ["a port out of range", { DATA_DIR: "x", ORIGO_SECRET: "secret", PORT: "65536" }, "PORT must be a port"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({ code: 2, text: expect.stringContaining(text) as string });

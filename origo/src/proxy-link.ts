@@ -6,20 +6,30 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
 import { Server, type Socket } from "socket.io";
+import type { Configuration } from "./configuration";
 import type { Registry } from "./registry";
-import { faultOf, ProxyHello, ProxyStatus, type ApiError, type ProxyAck } from "./schema";
+import { faultOf, ProxyHello, ProxyStatus, type ApiError, type ProxyAck, type ProxyControl } from "./schema";
+import type { TokenSigner } from "./token";
 
 /** A hello or status is far smaller; a larger message closes the connection. */
 const MESSAGE_BYTES_MAX = 16_384;
 
 export interface ProxyLinkOptions {
   registry: Registry;
+  configuration: Configuration;
+  tokens: TokenSigner;
   secret: string;
   nowMs: () => number;
 }
 
-/** Attaches to `http`; closing the returned server closes `http` too. */
-export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Server {
+export interface ProxyLink {
+  /** Closing it closes the HTTP server too. */
+  readonly io: Server;
+  /** Something was decided about this proxy: it is told. */
+  handleDecision(proxyId: string): void;
+}
+
+export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
   const io = new Server(http, {
     serveClient: false, maxHttpBufferSize: MESSAGE_BYTES_MAX, pingInterval: 5000, pingTimeout: 5000, connectTimeout: 10_000,
   });
@@ -27,7 +37,22 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Se
   const proxies = io.of("/proxies");
   proxies.use((socket, next) => next(admit(socket, options.secret)));
   proxies.on("connection", (socket) => serve(socket, options));
-  return io;
+  const { registry, configuration, nowMs } = options;
+  const tell = (proxyId: string): void => {
+    const socket = proxies.sockets.get(registry.connectionOf(proxyId) ?? "");
+    socket?.emit("control", controlFor(proxyId, options));
+  };
+  configuration.on("change", () => {
+    for (const { id } of registry.fleet(nowMs())) tell(id);
+  });
+  return { io, handleDecision: tell };
+}
+
+function controlFor(proxyId: string, { registry, configuration, tokens }: ProxyLinkOptions): ProxyControl {
+  return {
+    draining: registry.decisionOn(proxyId).state === "draining", version: configuration.version,
+    values: configuration.valuesOf("proxy"), keys: { [tokens.keyId]: tokens.publicKey },
+  };
 }
 
 function admit(socket: Socket, secret: string): Error | undefined {
@@ -52,10 +77,13 @@ function refusal(error: ApiError): Error {
   return Object.assign(new Error(error.message), { data: error });
 }
 
-function serve(socket: Socket, { registry, nowMs }: ProxyLinkOptions): void {
+function serve(socket: Socket, options: ProxyLinkOptions): void {
+  const { registry, nowMs } = options;
   socket.on("hello", (message: unknown, ack: unknown) => {
     const hello = ProxyHello.safeParse(message);
-    answer(ack, hello.success ? registry.handleHello(socket.id, hello.data, nowMs()) : { error: faultOf(hello.error) });
+    const result: ProxyAck = hello.success ? registry.handleHello(socket.id, hello.data, nowMs()) : { error: faultOf(hello.error) };
+    answer(ack, result);
+    if ("id" in result) socket.emit("control", controlFor(result.id, options));
   });
   socket.on("status", (message: unknown, ack: unknown) => {
     const status = ProxyStatus.safeParse(message);

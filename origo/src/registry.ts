@@ -1,14 +1,15 @@
 /**
- * Registry: which proxies are live, and a random choice among them.
+ * Registry: which proxies are live, what was decided about each, and a choice among them.
  * Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id.
- * A proxy is live until two heartbeats are missed (4 s after the last word from it) or its connection closes.
+ * A proxy is live until two heartbeats are missed (4 s after the last word from it, by default) or its connection closes.
  * Its id is a digest of name and address, so it stays the same over reconnects and over restarts of Origo.
  */
 import { createHash } from "node:crypto";
+import { inOrder, type SelectionInput } from "./selection";
 import { HEARTBEAT_MS, type ApiError, type FleetProxy, type ListedProxy, type ProxyHello, type ProxyStatus } from "./schema";
 
-/** A proxy silent for this long is gone. */
-export const SILENCE_MS_MAX = 2 * HEARTBEAT_MS;
+/** A proxy silent for this many heartbeats is gone. */
+const BEATS_MISSED_MAX = 2;
 /** Proxies known at once; a hello beyond it is refused. */
 export const PROXY_COUNT_MAX = 1024;
 
@@ -17,8 +18,23 @@ interface Entry {
   proxy: FleetProxy;
 }
 
+/** What was decided about a proxy, live or not. */
+export interface Decision {
+  state: FleetProxy["state"];
+  /** In place of the name it gave itself. */
+  name: string | null;
+}
+
+const UNDECIDED: Decision = { state: "live", name: null };
+const AT_RANDOM: SelectionInput = { select: "random", nearKm: 0 };
+
 export class Registry {
   private readonly entries = new Map<string, Entry>();
+  /** Id of the proxy that a connection registered. */
+  private readonly byConnection = new Map<string, string>();
+  private readonly decisions = new Map<string, Decision>();
+
+  constructor(private readonly heartbeatMs: () => number = () => HEARTBEAT_MS) {}
 
   /** A proxy introduced itself. The same name and address on a newer connection replaces the older one. */
   handleHello(connectionId: string, hello: ProxyHello, nowMs: number): { id: string } | { error: ApiError } {
@@ -29,9 +45,31 @@ export class Registry {
       return { error: { kind: "tooManyProxies", message, got: this.entries.size + 1, limit: PROXY_COUNT_MAX } };
     }
     this.handleClosed(connectionId);
-    const proxy = { ...hello, id, connectedAtMs: nowMs, lastSeenMs: nowMs, status: null, sentBytesPerSec: null, originBytesPerSec: null };
+    if (known !== undefined) this.byConnection.delete(known.connectionId);
+    const { state, name } = this.decisionOn(id);
+    const proxy: FleetProxy = {
+      ...hello, name: name ?? hello.name, id, connectedAtMs: nowMs, lastSeenMs: nowMs, status: null, sentBytesPerSec: null,
+      originBytesPerSec: null, state,
+    };
     this.entries.set(id, { connectionId, proxy });
+    this.byConnection.set(connectionId, id);
     return { id };
+  }
+
+  decisionOn(id: string): Decision {
+    return this.decisions.get(id) ?? UNDECIDED;
+  }
+
+  /** Holds for the proxy now, and whenever it comes back. */
+  decide(id: string, decision: Decision): void {
+    this.decisions.set(id, decision);
+    const entry = this.entries.get(id);
+    if (entry !== undefined) entry.proxy = { ...entry.proxy, state: decision.state, name: decision.name ?? entry.proxy.name };
+  }
+
+  /** Over which the proxy can be told something; undefined when it has none. */
+  connectionOf(id: string): string | undefined {
+    return this.entries.get(id)?.connectionId;
   }
 
   /** A heartbeat. One from a connection that has not said hello, or was replaced, is an error for its sender. */
@@ -53,32 +91,36 @@ export class Registry {
 
   /** The connection closed; what it registered is gone at once. */
   handleClosed(connectionId: string): void {
-    const entry = this.entryOf(connectionId);
-    if (entry !== undefined) this.entries.delete(entry.proxy.id);
+    const id = this.byConnection.get(connectionId);
+    this.byConnection.delete(connectionId);
+    if (id !== undefined) this.entries.delete(id);
   }
 
   /** Live proxies, by name, then id. */
   fleet(nowMs: number): FleetProxy[] {
-    return [...this.entries.values()]
-      .map((entry) => entry.proxy)
-      .filter((proxy) => nowMs - proxy.lastSeenMs < SILENCE_MS_MAX)
-      .sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
+    return this.live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
   }
 
-  /** `count` live proxies at random, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
-  pick(count: number, excludedIds: ReadonlySet<string>, rng: () => number, nowMs: number): ListedProxy[] {
-    const pool = this.fleet(nowMs).filter((proxy) => !excludedIds.has(proxy.id));
-    const picked: ListedProxy[] = [];
-    while (picked.length < count && pool.length > 0) {
-      const [proxy] = pool.splice(Math.floor((rng() / 2 ** 32) * pool.length), 1);
-      if (proxy !== undefined) picked.push(listed(proxy));
-    }
-    return picked;
+  /** `count` live proxies, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
+  pick(count: number, excludedIds: ReadonlySet<string>, rng: () => number, nowMs: number, selection = AT_RANDOM): ListedProxy[] {
+    const pool = this.live(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
+    return inOrder(pool, selection, rng).slice(0, count).map(listed);
+  }
+
+  /** Those of `ids` that clients may be told. */
+  usable(ids: readonly string[], nowMs: number): string[] {
+    const known = new Set(this.live(nowMs).filter((proxy) => proxy.state === "live").map((proxy) => proxy.id));
+    return ids.filter((id) => known.has(id));
+  }
+
+  private live(nowMs: number): FleetProxy[] {
+    const silenceMsMax = BEATS_MISSED_MAX * this.heartbeatMs();
+    return [...this.entries.values()].map((entry) => entry.proxy).filter((proxy) => nowMs - proxy.lastSeenMs < silenceMsMax);
   }
 
   private entryOf(connectionId: string): Entry | undefined {
-    for (const entry of this.entries.values()) if (entry.connectionId === connectionId) return entry;
-    return undefined;
+    const id = this.byConnection.get(connectionId);
+    return id === undefined ? undefined : this.entries.get(id);
   }
 }
 

@@ -23,6 +23,7 @@ export const SCHEMA_LIMITS = {
   excludedPerList: 64,
   recordsPerPage: 500,
   recordsPerPageDefault: 100,
+  experimentsPerRecord: 16,
 } as const;
 
 /** A proxy reports its status this often; one that misses two reports in a row is gone. */
@@ -34,15 +35,18 @@ const EPOCH_MS_MAX = 8.64e15;
 const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();
 const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
-const text = (charsMax: number) => z.string().max(charsMax);
+/** NUL and lone surrogates, which no text needs and PostgreSQL cannot hold, become the replacement character. */
+const text = (charsMax: number) => z.string().max(charsMax).transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
+const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
 /** Any version; in lower case from here on, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
-const label = (charsMax: number) => z.string().min(1).max(charsMax);
+const label = (charsMax: number) => z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
 
 /** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
 function urlFault(value: string): string | undefined {
   if (!URL.canParse(value)) return "must be an absolute URL";
+  if (!isPlain(value)) return "must not hold NUL or half of a surrogate pair";
   const url = new URL(value);
   if (url.protocol !== "http:" && url.protocol !== "https:") return `must be http or https, got ${url.protocol.slice(0, -1)}`;
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
@@ -55,6 +59,9 @@ const plainUrl = (charsMax: number) => z.string().max(charsMax).superRefine((val
   const fault = urlFault(value);
   if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
 });
+
+export const Place = z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) }).strict();
+export type Place = z.infer<typeof Place>;
 
 /** Where a proxy takes WebTransport sessions, and the certificates it shows: SHA-256, the one shown first. */
 export const WebTransportAddress = z.object({
@@ -78,6 +85,12 @@ export const ProxyHello = z.object({
   udp: UdpAddress.optional(),
   rateBytesPerSec: finite,
   startedAtMs: epochMs,
+  /** Degrees. */
+  place: Place.optional(),
+  /** Who runs it. */
+  operator: label(SCHEMA_LIMITS.nameChars).optional(),
+  /** Sessions at once. */
+  capacity: count.optional(),
 }).strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
 
@@ -92,8 +105,32 @@ export const ProxyStatus = z.object({
   cacheHits: count,
   errors: count,
   uptimeMs: finite,
+  /** The largest of: share of its rate sent, share of its sessions taken, share of the time its event loop was busy. */
+  load: finite.optional(),
 }).strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;
+
+/** Claims of the token in ProxiesResponse (JWT, RFC 7519, EdDSA): this client may use these proxies, up to so many bytes from each. */
+export const TokenClaims = z.object({
+  iss: z.literal("origo"),
+  sub: label(SCHEMA_LIMITS.idChars),
+  aud: z.array(label(SCHEMA_LIMITS.idChars)).max(2 * SCHEMA_LIMITS.proxiesPerList),
+  jti: label(SCHEMA_LIMITS.idChars),
+  bytes: count,
+  iat: count,
+  exp: count,
+}).strict();
+export type TokenClaims = z.infer<typeof TokenClaims>;
+
+/** What Origo tells a proxy, after its hello and at each change: event "control". Values are settings of scope proxy that differ from the defaults. */
+export const ProxyControl = z.object({
+  draining: z.boolean(),
+  version: count,
+  values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
+  /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
+  keys: z.record(z.string(), z.string()),
+}).strict();
+export type ProxyControl = z.infer<typeof ProxyControl>;
 
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };
@@ -134,23 +171,42 @@ export type RecordProxy = z.infer<typeof RecordProxy>;
 const ByteRange = z.object({ start: count, end: count }).strict()
   .refine((range) => range.start <= range.end, { message: "start must not be after end", path: ["start"] });
 
-/** One download as its client saw it. The URL carries no query string and no fragment; `status` is 0 when none was received. */
+/** `id` is the experiment's, `arm` the name of the arm. */
+export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(SCHEMA_LIMITS.nameChars) }).strict();
+export type DrawnArm = z.infer<typeof DrawnArm>;
+
+/**
+ * One download as its client saw it; every field is described with its unit in docs/records.md. The URL carries no query
+ * string and no fragment; `status` is 0 when none was received. Throughput, goodput and their ratio are what the client shows
+ * its user: Origo computes its own from bytes and time.
+ */
 export const DownloadRecord = z.object({
   id: uuid,
   clientId: uuid,
   startedAtMs: epochMs,
   source: z.enum(["extension", "cli", "library"]),
+  clientVersion: label(64).optional(),
+  /** Family and major version of the browser or runtime, e.g. "chrome/156"; never the whole User-Agent. */
+  agent: label(64).optional(),
+  player: label(64).optional(),
+  os: label(64).optional(),
   url: plainUrl(SCHEMA_LIMITS.urlChars),
+  contentType: text(128).optional(),
   range: ByteRange.optional(),
   mode: Mode,
   connections: count.max(SCHEMA_LIMITS.connections),
   status: count.max(599),
+  totalBytes: count.optional(),
   netBytes: count,
   grossBytes: count,
+  directBytes: count.optional(),
   durationMs: finite,
+  connectMs: finite.optional(),
+  headMs: finite.optional(),
   firstByteMs: finite,
   firstPacketMs: finite.optional(),
   serverFetchMs: finite,
+  closeMs: finite.optional(),
   throughputBytesPerSec: finite,
   goodputBytesPerSec: finite,
   normalizedGoodput: finite,
@@ -161,7 +217,18 @@ export const DownloadRecord = z.object({
   generationSize: count.min(1).max(256).optional(),
   windowPackets: count.min(1).max(65_536).optional(),
   symbolBytes: count.min(1).max(65_536).optional(),
+  feedbackEveryPackets: count.min(1).max(65_536).optional(),
+  feedbackEveryMs: finite.optional(),
+  engine: label(64).optional(),
+  generationCount: count.optional(),
+  symbolCount: count.optional(),
+  feedbackFrames: count.optional(),
   comment: text(SCHEMA_LIMITS.commentChars).optional(),
+  userComment: text(SCHEMA_LIMITS.commentChars).optional(),
+  /** Version of the configuration that the download went by. */
+  configVersion: count.optional(),
+  /** The arm that the download drew of each experiment then running. */
+  experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
   proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
 }).strict();
 export type DownloadRecord = z.infer<typeof DownloadRecord>;
@@ -200,8 +267,10 @@ export const ListedProxy = z.object({
 }).strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;
 
-/** Answer of GET /v1/proxies. */
-export const ProxiesResponse = z.object({ proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList) }).strict();
+/** Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. */
+export const ProxiesResponse = z.object({
+  proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList), token: z.string().optional(),
+}).strict();
 export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
 
 /**
@@ -215,6 +284,8 @@ export const FleetProxy = ProxyHello.extend({
   status: ProxyStatus.nullable(),
   sentBytesPerSec: finite.nullable(),
   originBytesPerSec: finite.nullable(),
+  /** `draining` and `disabled` ones are told to no client; a draining one takes no new requests either. */
+  state: z.enum(["live", "draining", "disabled"]),
 });
 export type FleetProxy = z.infer<typeof FleetProxy>;
 

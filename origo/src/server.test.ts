@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { io, type Socket } from "socket.io-client";
-import { BODY_BYTES_MAX } from "./app";
+import { BODY_BYTES_MAX } from "./http";
 import { sameSecret } from "./proxy-link";
 import { ErrorResponse, FleetResponse, ProxiesResponse, RecordsResponse, type ProxyAck } from "./schema";
 import { startOrigo, type Origo } from "./server";
@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 const start = (): Promise<Origo> => startOrigo({
-  host: "127.0.0.1", port: 0, secret: SECRET, dataDir: folder, dashboardDir: folder, nowMs: () => Date.now() + skewMs,
+  host: "127.0.0.1", port: 0, secret: SECRET, dataDir: folder, dashboardDir: folder, login: "off", nowMs: () => Date.now() + skewMs,
 });
 
 function socketTo(namespace: string, auth: object): Promise<Socket> {
@@ -218,7 +218,7 @@ describe("HTTP", () => {
     for (const path of ["/", "/v1/records", "/v1/errors", "/v1/fleet", "/healthz"]) expect(acao(await get(path))).toBeNull();
     const preflight = await get("/v1/records", { method: "OPTIONS", headers: { origin: "http://page.example", "access-control-request-method": "POST" } });
     expect([preflight.status, acao(preflight), preflight.headers.get("access-control-allow-headers"), preflight.headers.get("access-control-allow-methods")])
-      .toEqual([204, "*", "content-type", "POST"]);
+      .toEqual([204, "*", "content-type, content-encoding", "POST"]);
   });
 
   test("every answer carries the security headers", async () => {
@@ -254,7 +254,7 @@ describe("HTTP", () => {
 
   test("a taken port is an error that leaves the store free", async () => {
     const other = await mkdtemp(join(tmpdir(), "origo-server-"));
-    const options = { host: "127.0.0.1", secret: SECRET, dataDir: other, dashboardDir: other };
+    const options = { host: "127.0.0.1", secret: SECRET, dataDir: other, dashboardDir: other, login: "off" as const };
     await expect(startOrigo({ ...options, port: Number(new URL(origo.url).port) })).rejects.toThrow("EADDRINUSE");
     await (await startOrigo({ ...options, port: 0 })).close();
     await rm(other, { recursive: true });

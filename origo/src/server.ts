@@ -1,16 +1,32 @@
 /**
- * Server: one running Origo: registry, store, HTTP API and proxy link on one port. Reads no environment: main.ts does.
+ * Server: one running Origo: registry, stores, HTTP API, proxy link and dashboard link on one port. Reads no environment:
+ * main.ts does.
  */
 import { randomBytes } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Access } from "./access";
 import { makeApp } from "./app";
-import { attachProxyLink } from "./proxy-link";
+import { Configuration } from "./configuration";
+import { attachDashboardLink, type DashboardLink } from "./dashboard-link";
+import { openGeo } from "./geo";
+import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
-import { Store } from "./store";
+import { Store } from "./store/index";
+import { AdminStore } from "./store/admin-store";
+import { DUCKDB_FILE } from "./store/duckdb";
+import { makeLog, Telemetry, type Log } from "./telemetry";
+import { newTokenKey, TokenSigner } from "./token";
 
 /** Requests under way get this long to finish at shutdown. */
 const DRAIN_MS_MAX = 5000;
+/** What another Origo over the same database changed is noticed within this. */
+const REFRESH_MS = 5000;
+/** Old records are deleted at the start and this often. */
+const RETENTION_EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 export interface OrigoOptions {
   host: string;
@@ -18,13 +34,26 @@ export interface OrigoOptions {
   port: number;
   secret: string;
   dataDir: string;
+  /** PostgreSQL, in place of a file in `dataDir`. */
+  databaseUrl?: string | undefined;
+  /** Records, reports and traces are deleted so long after they came; default: never. */
+  retentionDays?: number | undefined;
   dashboardDir: string;
+  /** `off` is for loopback only: everybody who reaches the port is an admin then. */
+  login: "required" | "off";
+  /** An MMDB with places of addresses. */
+  geoFile?: string | undefined;
+  trustedHops?: number;
+  /** Default: nothing is logged. */
+  log?: Log;
   /** Milliseconds since the epoch that never jump; default: the monotonic clock. */
   nowMs?: () => number;
 }
 
 export interface Origo {
   readonly url: string;
+  /** Path and fragment of the page that makes the first admin, once; undefined where there is one, or none is needed. */
+  readonly setupPath: string | undefined;
   /** Stops taking requests, lets those under way finish (5 s at most), closes the store. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -32,31 +61,89 @@ export interface Origo {
 /** Throws when the port is taken or the store cannot be opened; then nothing is left open. */
 export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   const nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
-  const store = await Store.open(options.dataDir);
-  const registry = new Registry();
-  let closed: Promise<void> | undefined;
-  const app = makeApp({
-    registry, store, nowMs, rng: () => randomBytes(4).readUInt32LE(), dashboardDir: options.dashboardDir, closing: () => closed !== undefined,
-  });
-  const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+  const placeOf = await openGeo(options.geoFile);
+  const stores = await openStores(options);
   try {
-    await listen(http, options.port, options.host);
+    return await serve(options, stores, { nowMs, placeOf });
   } catch (error) {
-    await store.close();
+    await stores.close();
     throw error;
   }
-  const link = attachProxyLink(http, { registry, secret: options.secret, nowMs });
-  const { port } = http.address() as AddressInfo;
-  const host = options.host.includes(":") ? `[${options.host}]` : options.host;
+}
+
+interface Stores {
+  store: Store;
+  adminStore: AdminStore;
+  storageBytes: () => Promise<number | undefined>;
+  close: () => Promise<void>;
+}
+
+async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Stores> {
+  const store = await Store.open(dataDir, databaseUrl);
+  const { database } = store;
+  const storageBytes = async (): Promise<number | undefined> => {
+    if (database.kind === "duckdb") return stat(join(dataDir, DUCKDB_FILE)).then(({ size }) => size, () => undefined);
+    const [row] = await database.all("SELECT pg_database_size(current_database()) AS bytes");
+    return Number(row?.["bytes"]);
+  };
+  return { store, adminStore: new AdminStore(database), storageBytes, close: () => store.close() };
+}
+
+type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf">;
+
+async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf }: Surroundings): Promise<Origo> {
+  const { store, adminStore } = stores;
+  const log = options.log ?? makeLog("silent");
+  const configuration = new Configuration(adminStore, nowMs);
+  const registry = new Registry(() => configuration.number("proxy.heartbeatMs"));
+  const refresh = async (): Promise<void> => {
+    await configuration.refresh();
+    for (const { id, state, name } of await adminStore.proxyStates()) registry.decide(id, { state, name });
+  };
+  await refresh();
+  const tokens = new TokenSigner(await adminStore.secret("tokenKey", newTokenKey));
+  const access = new Access({ store: adminStore, login: options.login, nowMs, configuration });
+  const telemetry = new Telemetry({ fleet: () => registry.fleet(nowMs()), storageBytes: stores.storageBytes });
+  let closed: Promise<void> | undefined;
+  const links: { proxies?: ProxyLink; pages?: DashboardLink } = {};
+  const app = makeApp({
+    registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
+    dashboardDir: options.dashboardDir, trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
+    onDecision: (id) => links.proxies?.handleDecision(id),
+    onIntake: (kind, { accepted, duplicate }) => {
+      telemetry.noteIntake(kind, accepted, duplicate);
+      if (kind === "record") links.pages?.noteRecords(accepted);
+    },
+  });
+  const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+  await listen(http, options.port, options.host);
+  const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
+  const pages = attachDashboardLink(proxies.io, { access, registry, configuration, nowMs });
+  Object.assign(links, { proxies, pages });
+  const refreshing = setInterval(() => void refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message })), REFRESH_MS);
+  const deleteOld = async (): Promise<void> => {
+    if (options.retentionDays === undefined) return;
+    await store.deleteBefore(nowMs() - options.retentionDays * DAY_MS).catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
+  };
+  await deleteOld();
+  const deleting = setInterval(() => void deleteOld(), RETENTION_EVERY_MS);
   const close = async (): Promise<void> => {
+    clearInterval(refreshing);
+    clearInterval(deleting);
+    pages.close();
     const cut = setTimeout(() => http.closeAllConnections(), DRAIN_MS_MAX);
-    const stopped = link.close();
+    const stopped = proxies.io.close();
     http.closeIdleConnections();
     await stopped;
     clearTimeout(cut);
-    await store.close();
+    await stores.close();
   };
-  return { url: `http://${host}:${port}`, close: () => (closed ??= close()) };
+  const setupToken = await access.makeSetupToken();
+  return { url: urlOf(http, options.host), setupPath: setupToken && `/#setup=${setupToken}`, close: () => (closed ??= close()) };
+}
+
+function urlOf(http: HttpServer, host: string): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${(http.address() as AddressInfo).port}`;
 }
 
 function listen(http: HttpServer, port: number, host: string): Promise<void> {

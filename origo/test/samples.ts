@@ -18,24 +18,38 @@ export function statusOf(fields: Partial<ProxyStatus> = {}): ProxyStatus {
 
 /** A record with every optional field present. */
 export function recordOf(fields: Partial<DownloadRecord> = {}): DownloadRecord {
-  return {
-    id: randomUUID(), clientId: randomUUID(), startedAtMs: 1_790_000_000_000.25, source: "cli", url: "http://origin.example/a/segment-1.m4s",
-    range: { start: 0, end: 99_999 }, mode: "coded-mutp", connections: 2, status: 206, netBytes: 100_000, grossBytes: 112_716,
-    durationMs: 855.5, firstByteMs: 280, firstPacketMs: 279.25, serverFetchMs: 271, throughputBytesPerSec: 131_754, goodputBytesPerSec: 116_891,
-    normalizedGoodput: 0.8872, outcome: "failed", error: { kind: "originFailed", message: "the origin closed early\nat byte 9" },
+  const record: DownloadRecord = {
+    id: randomUUID(), clientId: randomUUID(), startedAtMs: 1_790_000_000_000.25, source: "cli", clientVersion: "0.1.0", agent: "node/20",
+    os: "linux", player: "hls.js", configVersion: 3, experiments: [{ id: "e1", arm: "small window" }, { id: "e2", arm: "b = 2" }],
+    url: "http://origin.example/a/segment-1.m4s", contentType: "video/mp4", range: { start: 0, end: 99_999 }, mode: "coded-mutp", connections: 2,
+    status: 206, totalBytes: 100_000, netBytes: 100_000, grossBytes: 112_716, directBytes: 0, durationMs: 855.5, connectMs: 80.5, headMs: 275,
+    firstByteMs: 280, firstPacketMs: 279.25, serverFetchMs: 271, closeMs: 12.5, throughputBytesPerSec: 0, goodputBytesPerSec: 0,
+    normalizedGoodput: 0, outcome: "failed", error: { kind: "originFailed", message: "the origin closed early\nat byte 9" },
     fallback: { reason: "proxy-2 lost", bytes: 0 }, sha256: "a".repeat(64), generationSize: 24, windowPackets: 240, symbolBytes: 1100,
-    comment: "ünïcode 🎬 \u0000", proxies: [
-      { id: "p1", name: "proxy-1", bytes: 66_960, packets: 60, innovative: 50, duplicate: 5, late: 4, rejected: 1, lost: 2, rttMs: 0.5, state: "used", transport: "webtransport" },
+    feedbackEveryPackets: 8, feedbackEveryMs: 20, engine: "native/avx2", generationCount: 4, symbolCount: 91, feedbackFrames: 13,
+    comment: "ünïcode 🎬", userComment: "it stalled once", proxies: [
+      { id: "p1", name: "proxy-1", bytes: 66_960, packets: 60, innovative: 50, duplicate: 5, late: 4, rejected: 1, lost: 2, rttMs: 0.5, transport: "webrtc", state: "used" },
       { id: "p2", bytes: 45_756, packets: 41, innovative: 41, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "failed", error: "closed" },
     ],
     ...fields,
+  };
+  const perSecond = (bytes: number): number => (record.durationMs > 0 ? (bytes * 1000) / record.durationMs : 0);
+  const { netBytes, grossBytes } = record;
+  return {
+    ...record, throughputBytesPerSec: perSecond(grossBytes), goodputBytesPerSec: perSecond(netBytes),
+    normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
   };
 }
 
 /** A record without any optional field. */
 export function bareRecordOf(): DownloadRecord {
   const bare = recordOf();
-  for (const key of ["range", "firstPacketMs", "error", "generationSize", "windowPackets", "symbolBytes", "comment"] as const) delete bare[key];
+  const optional = [
+    "clientVersion", "agent", "os", "player", "configVersion", "experiments", "contentType", "range", "totalBytes", "directBytes", "connectMs", "headMs",
+    "firstPacketMs", "closeMs", "error", "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "engine",
+    "generationCount", "symbolCount", "feedbackFrames", "comment", "userComment",
+  ] as const;
+  for (const key of optional) delete bare[key];
   return { ...bare, mode: "direct", outcome: "complete", fallback: null, sha256: null, proxies: [] };
 }
 

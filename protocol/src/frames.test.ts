@@ -20,6 +20,7 @@ const feedback = { type: "feedback", requestId: 5, feedbackSequence: 6, epoch: 0
 
 const frames: [string, Frame][] = [
   ["request with a range", request],
+  ["request with a token", { ...request, token: "a.b.c" }],
   ["request without a range", { type: "request", requestId: 1, mode: "uncoded-mutp", symbolBytes: 64, generationSize: 1, windowPackets: 1, url: "http://a/" }],
   ["pending", { type: "pending", requestId: 0xffffffff }],
   ["plan", { type: "plan", requestId: 2, head: { status: 206, totalBytes: 100, headers: { etag: '"x"', "content-type": "video/mp4" }, serverFetchMs: 12 } }],

@@ -26,6 +26,7 @@ const REASONS: readonly FinalReason[] = ["none", "complete", "aborted", "rejecte
 const U48_MAX = 2 ** 48 - 1;
 const FLAG_RANGE = 1;
 const FLAG_SHARE = 2;
+const FLAG_TOKEN = 4;
 const FLAG_GOT = 1;
 const FLAG_LIMIT = 2;
 const FLAG_FINAL = 1;
@@ -190,11 +191,13 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   const share = flags & FLAG_SHARE ? { start: reader.u16(), end: reader.u16(), firstGeneration: reader.u16() } : undefined;
   if (share && share.end < share.start) refuse("shareInverted", "The share ends before it starts", share.end, share.start);
   if (share === undefined && mode === "coded") refuse("shareMissing", "Mode coded needs a share: flags", flags, FLAG_SHARE);
+  const token = flags & FLAG_TOKEN ? reader.text(reader.u16(), LIMITS.tokenBytesMax, "token") : undefined;
   const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
   reader.end();
   const frame: RequestFrame = { type: "request", requestId, mode, symbolBytes, generationSize, windowPackets, url };
   if (range) frame.range = range;
   if (share) frame.share = share;
+  if (token !== undefined) frame.token = token;
   return frame;
 }
 
@@ -343,12 +346,14 @@ export function encodeFrame(frame: Frame): Uint8Array {
 
 function encodeRequest(frame: RequestFrame): Uint8Array {
   const url = utf8.encode(frame.url);
-  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + url.length);
+  const token = frame.token === undefined ? undefined : utf8.encode(frame.token);
+  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + (token ? 2 + token.length : 0) + url.length);
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
-  writer.u8((frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0));
+  writer.u8((frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0));
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
   if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);
+  if (token) writer.u16(token.length).put(token);
   return writer.u16(url.length).put(url).bytes;
 }
 

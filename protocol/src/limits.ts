@@ -9,6 +9,8 @@ export const LIMITS = {
   chunkBytesMax: 32 * 1024 * 1024,
   /** Signed media URLs reach a few KB; a transport carries a control frame of this size by itself. */
   urlBytesMax: 8192,
+  /** Of a client at its proxies, as Origo signs it for up to 64 of them. */
+  tokenBytesMax: 4096,
   /** A control frame: a request with the longest URL, or a plan with its headers. */
   messageBytesMax: 16384,
   /** One SCTP DATA chunk that is not fragmented at an MTU of 1,280 bytes: what a data frame may fill. */

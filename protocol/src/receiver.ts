@@ -53,6 +53,8 @@ export interface ReceiverStats {
 
 export interface ReceiverOptions {
   requestId: number;
+  /** Shown to every proxy. */
+  token?: string;
   url: string;
   range?: ByteRange;
   mode: MutpMode;
@@ -126,6 +128,7 @@ export class Receiver {
       windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
       url: options.url,
       ...(options.range ? { range: options.range } : {}),
+      ...(options.token === undefined ? {} : { token: options.token }),
     };
     const checked = parseFrame(encodeFrame(coded ? { ...this.request, share: equalShare(0, options.proxyCount) } : this.request));
     if (checked.type === "parseError") throw new RangeError(checked.rejection.message);

@@ -49,6 +49,8 @@ export interface RequestFrame {
   share?: Share;
   url: string;
   range?: ByteRange;
+  /** What the proxy is shown by a client that may use it. */
+  token?: string;
 }
 
 /** From `start` to `end` of each generation, in 65535ths, from generation `firstGeneration` on: protocol.md §8.2. */

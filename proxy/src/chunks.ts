@@ -75,11 +75,14 @@ export class ChunkStore {
   private readonly counts = { originBytes: 0, cacheHits: 0 };
   private pinnedBytes = 0;
   private keptBytes = 0;
-  private readonly pinnedBytesMax: number;
+  private pinnedBytesMax: number;
+  private cacheBytesMax: number;
+  private keepMsMax = Infinity;
   private readonly nowMs: () => number;
 
   constructor(private readonly options: ChunkStoreOptions) {
     this.pinnedBytesMax = options.pinnedBytesMax ?? PINNED_BYTES_MAX;
+    this.cacheBytesMax = options.cacheBytes;
     this.nowMs = options.nowMs ?? (() => performance.now());
   }
 
@@ -100,6 +103,14 @@ export class ChunkStore {
       void this.fill(chunk, url, range);
     } else if (chunk.body) setImmediate(() => this.tell(reader, { ...chunk.head!, serverFetchMs: 0 }));
     return { close: () => this.leave(reader) };
+  }
+
+  /** Holds from now on; what is kept beyond it goes at once, what is being read stays for its readers. */
+  setLimits(limits: { cacheBytes: number; pinnedBytes: number; cacheKeepMs: number }): void {
+    this.cacheBytesMax = limits.cacheBytes;
+    this.pinnedBytesMax = limits.pinnedBytes;
+    this.keepMsMax = limits.cacheKeepMs;
+    this.evict();
   }
 
   /** Ends all fetches; readers are told. */
@@ -149,7 +160,7 @@ export class ChunkStore {
       const unshareable = unshareableReason(response);
       if (unshareable) return this.handOver(chunk, head, response, unshareable);
       if (!this.makeRoom(chunk, { ...head, totalBytes: response.totalBytes! })) return response.cancel();
-      chunk.keepMs = keepMsOf(response.status, response.headers);
+      chunk.keepMs = Math.min(keepMsOf(response.status, response.headers), this.keepMsMax);
       for await (const bytes of response.body) this.grow(chunk, bytes);
       this.complete(chunk);
     } catch (error) {
@@ -182,7 +193,7 @@ export class ChunkStore {
   private complete(chunk: Chunk): void {
     const bytes = chunk.body!.totalBytes;
     if (this.chunks.get(chunk.key) !== chunk) return;
-    if (chunk.keepMs <= 0 || bytes > this.options.cacheBytes) {
+    if (chunk.keepMs <= 0 || bytes > this.cacheBytesMax) {
       this.chunks.delete(chunk.key);
     } else {
       chunk.expiresMs = this.nowMs() + chunk.keepMs;
@@ -193,7 +204,7 @@ export class ChunkStore {
 
   private evict(): void {
     for (const chunk of this.chunks.values()) {
-      if (this.keptBytes <= this.options.cacheBytes) return;
+      if (this.keptBytes <= this.cacheBytesMax) return;
       if (chunk.expiresMs !== undefined) this.forget(chunk);
     }
   }

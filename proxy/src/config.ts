@@ -51,6 +51,14 @@ const published = z.string().transform((value, context): PublishedRange => {
   return z.NEVER;
 });
 
+/** "LAT,LON" in degrees. */
+const place = z.string().transform((value, context) => {
+  const [lat, lon, ...more] = value.split(",").map(Number);
+  if (lat !== undefined && lon !== undefined && more.length === 0 && Math.abs(lat) <= 90 && Math.abs(lon) <= 180) return { lat, lon };
+  context.addIssue({ code: z.ZodIssueCode.custom, message: "must be LAT,LON in degrees, as in 47.5,19.05" });
+  return z.NEVER;
+});
+
 const Environment = z.object({
   HOST: z.string().transform((value) => (value === "localhost" ? "127.0.0.1" : value)).pipe(address).default("127.0.0.1"),
   PORT: integer(65_535).default("0"),
@@ -73,6 +81,9 @@ const Environment = z.object({
   RATE_BYTES_PER_SEC: integer(Number.MAX_SAFE_INTEGER).default("0"),
   CACHE_BYTES: integer(Number.MAX_SAFE_INTEGER).default(String(256 * 1024 * 1024)),
   MAX_SESSIONS: integer(100_000).default("256"),
+  PLACE: place.optional(),
+  OPERATOR: text(64).optional(),
+  REQUIRE_TOKEN: z.enum(["0", "1"], { message: "must be 0 or 1" }).default("0").transform((value) => value === "1"),
 }).refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
   path: ["ORIGO_SECRET"], message: "must be set when ORIGO_URL is: the secret of that Origo",
 });

@@ -10,6 +10,7 @@ import { EgressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { RangeRequest } from "./egress/range";
 import type { Feeder, Shaper } from "./shaper";
+import type { Allowance } from "./token";
 
 export interface DeliveryOptions {
   response: Response;
@@ -17,6 +18,8 @@ export interface DeliveryOptions {
   range: RangeRequest | undefined;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
+  /** What is sent counts against it. */
+  allowance?: Allowance | undefined;
   /** Called once, when nothing is held any more; with the rejection if it failed. */
   onEnded: (failure: Rejection | undefined) => void;
   /** Answers with an error, the head not being sent yet. */
@@ -81,6 +84,7 @@ export class Delivery implements Feeder {
   private write(bytes: Uint8Array): void {
     const { response, shaper } = this.options;
     this.sentBytes += bytes.length;
+    if (this.options.allowance) this.options.allowance.leftBytes -= bytes.length;
     if (response.write(bytes)) return;
     this.waitsForClient = true;
     response.once("drain", () => {

@@ -54,6 +54,7 @@ beforeAll(async () => {
     chunks: new ChunkStore({ egress, cacheBytes: 10_000_000 }),
     shaper: new Shaper(0),
     log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`),
+    admit: () => undefined,
     openSession: async (offer) => (offer === "good" ? { sessionId: "1", sdp: "answer" } : { kind: "badOffer", message: "bad" }),
     onDelivery: (change, failure) => {
       deliveries += change;

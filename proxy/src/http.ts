@@ -3,13 +3,14 @@
  * decides nothing of its own but status codes. Errors: JSON `{"error": {"kind", "message", "got"?, "limit"?}}`.
  */
 import express, { type ErrorRequestHandler, type Express, type Response } from "express";
-import type { Rejection } from "@tributary/protocol";
+import { LIMITS, type Rejection } from "@tributary/protocol";
 import { z } from "zod";
 import type { ChunkStore } from "./chunks";
 import { Delivery } from "./delivery";
 import { parseRangeHeader, type RangeRequest } from "./egress/range";
 import { hostForLog, type Log } from "./log";
 import type { Shaper } from "./shaper";
+import type { Allowance } from "./token";
 
 export interface HttpOptions {
   health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
@@ -18,6 +19,8 @@ export interface HttpOptions {
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
   log: Log;
+  /** What a request with this token may be sent. */
+  admit: (token: string | undefined) => Allowance | Rejection | undefined;
   /** Makes a session of an SDP offer. */
   openSession: (offer: string) => Promise<{ sessionId: string; sdp: string } | Rejection>;
   /** Counts deliveries under way, for draining; and failures. */
@@ -25,7 +28,7 @@ export interface HttpOptions {
 }
 
 const OFFER_BYTES_MAX = 32 * 1024;
-const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX) }).strict();
+const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() }).strict();
 
 const EXPOSED = [
   "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing",
@@ -37,7 +40,7 @@ const SANDBOX = "sandbox; default-src 'none'";
 
 /** Rejections that are not the origin's fault (502). */
 const STATUS_OF: Record<string, number> = {
-  badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, egressRefused: 403, notFound: 404, methodNotAllowed: 405,
+  badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, egressRefused: 403, tokenMissing: 401, tokenRefused: 401, tokenExpired: 401, budgetSpent: 429, notFound: 404, methodNotAllowed: 405,
   requestTooLarge: 413, draining: 503, starting: 503, proxyBusy: 503, tooManySessions: 503,
 };
 
@@ -62,8 +65,8 @@ export function makeApp(options: HttpOptions): Express {
   app.get("/v1/whoami", (_request, response) => {
     response.type("text/plain").send(options.nonce);
   });
-  app.get("/v1/fetch", (request, response) => fetchThrough(options, request.query["url"], request.headers.range, response));
-  app.post("/v1/sessions", express.json({ limit: OFFER_BYTES_MAX + 1024 }), async (request, response) => {
+  app.get("/v1/fetch", (request, response) => fetchThrough(options, request.query, request.headers.range, response));
+  app.post("/v1/sessions", express.json({ limit: OFFER_BYTES_MAX + LIMITS.tokenBytesMax + 1024 }), async (request, response) => {
     await openSession(options, request.body, response);
   });
   app.use((request, response) => refuse(response, { kind: "notFound", message: `There is no ${request.method} ${request.path} here.` }));
@@ -71,7 +74,7 @@ export function makeApp(options: HttpOptions): Express {
   return app;
 }
 
-function fetchThrough(options: HttpOptions, url: unknown, rangeText: string | undefined, response: Response): void {
+function fetchThrough(options: HttpOptions, { url, token }: Record<string, unknown>, rangeText: string | undefined, response: Response): void {
   const { status } = options.health();
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
   if (typeof url !== "string" || url === "") {
@@ -82,6 +85,8 @@ function fetchThrough(options: HttpOptions, url: unknown, rangeText: string | un
     range = parseRangeHeader(rangeText);
     if (!range) return refuse(response, { kind: "badRange", message: "The Range header must hold one byte range: bytes=FIRST-LAST." });
   }
+  const allowance = options.admit(typeof token === "string" ? token : undefined);
+  if (allowance && "kind" in allowance) return refuse(response, allowance);
   response.set({ "Access-Control-Expose-Headers": EXPOSED, "Timing-Allow-Origin": "*", "Content-Security-Policy": SANDBOX });
   options.onDelivery(1);
   const onEnded = (failure: Rejection | undefined): void => {
@@ -89,7 +94,7 @@ function fetchThrough(options: HttpOptions, url: unknown, rangeText: string | un
     options.onDelivery(-1, failure);
   };
   const { chunks, shaper } = options;
-  new Delivery({ response, url, range, chunks, shaper, onEnded, refuse: (rejection) => refuse(response, rejection) });
+  new Delivery({ response, url, range, chunks, shaper, allowance, onEnded, refuse: (rejection) => refuse(response, rejection) });
 }
 
 async function openSession(options: HttpOptions, body: unknown, response: Response): Promise<void> {
@@ -100,6 +105,8 @@ async function openSession(options: HttpOptions, body: unknown, response: Respon
     const message = `The body must be JSON {"sdp": OFFER}, the offer of 1 to ${OFFER_BYTES_MAX} characters.`;
     return refuse(response, { kind: "badRequest", message });
   }
+  const allowance = options.admit(parsed.data.token);
+  if (allowance && "kind" in allowance) return refuse(response, allowance);
   const answer = await options.openSession(parsed.data.sdp);
   if ("kind" in answer) refuse(response, answer);
   else response.status(201).json(answer);

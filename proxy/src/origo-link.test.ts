@@ -26,7 +26,7 @@ afterEach(() => {
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 async function startOrigo(port = "0"): Promise<string> {
-  const child = spawn(process.execPath, [ORIGO], { env: { PATH: process.env["PATH"], PORT: port, ORIGO_SECRET: "secret", DATA_DIR: dataDir }, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [ORIGO], { env: { PATH: process.env["PATH"], PORT: port, ORIGO_SECRET: "secret", DATA_DIR: dataDir, LOGIN: "off" }, stdio: ["ignore", "pipe", "inherit"] });
   origo = child;
   const line = await new Promise<string>((resolve) => child.stdout.once("data", (text) => resolve(String(text))));
   return (JSON.parse(line) as { url: string }).url;

@@ -2,7 +2,7 @@
  * Link to Origo: registers this proxy and reports its status for as long as it runs. Connects again for ever, with
  * growing pauses; a proxy serves its clients just as well while Origo is away.
  */
-import { HEARTBEAT_MS, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/origo/schema";
+import { HEARTBEAT_MS, ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/origo/schema";
 import { io, type Socket } from "socket.io-client";
 import type { Log } from "./log";
 
@@ -12,6 +12,10 @@ export interface OrigoLinkOptions {
   /** As it is now: certificates change. */
   hello: () => ProxyHello;
   status: () => ProxyStatus;
+  /** Origo knows this proxy under this id. */
+  onRegistered?: (id: string) => void;
+  /** Origo wants something changed. */
+  onControl?: (control: ProxyControl) => void;
   log: Log;
 }
 
@@ -23,6 +27,7 @@ const ACK_MS_MAX = 5000;
 export class OrigoLink {
   private readonly socket: Socket;
   private heartbeat: NodeJS.Timeout | undefined;
+  private heartbeatMs = HEARTBEAT_MS;
   private retry: NodeJS.Timeout | undefined;
   private retryMs = RETRY_MS_MIN;
   private reported = "";
@@ -32,6 +37,7 @@ export class OrigoLink {
       auth: { secret: options.secret }, transports: ["websocket"], reconnection: false, forceNew: true, timeout: 5000,
     });
     this.socket.on("connect", () => this.register());
+    this.socket.on("control", (message: unknown) => this.handleControl(message));
     this.socket.on("connect_error", (error) => this.connectLater("origoUnreachable", error.message));
     this.socket.on("disconnect", (reason) => this.connectLater("origoLost", reason));
   }
@@ -39,6 +45,13 @@ export class OrigoLink {
   /** The hello has changed. */
   renew(): void {
     if (this.socket.connected) this.register();
+  }
+
+  /** From the next report on. */
+  setHeartbeat(ms: number): void {
+    if (ms === this.heartbeatMs) return;
+    this.heartbeatMs = ms;
+    if (this.heartbeat !== undefined) this.startHeartbeat();
   }
 
   close(): void {
@@ -57,10 +70,21 @@ export class OrigoLink {
       }
       this.retryMs = RETRY_MS_MIN;
       this.report("registered", { id: answer.id });
-      clearInterval(this.heartbeat);
-      this.heartbeat = setInterval(() => this.beat(), HEARTBEAT_MS);
+      this.options.onRegistered?.(answer.id);
+      this.startHeartbeat();
       this.beat();
     });
+  }
+
+  private startHeartbeat(): void {
+    clearInterval(this.heartbeat);
+    this.heartbeat = setInterval(() => this.beat(), this.heartbeatMs);
+  }
+
+  private handleControl(message: unknown): void {
+    const control = ProxyControl.safeParse(message);
+    if (control.success) this.options.onControl?.(control.data);
+    else this.options.log("controlRefused", { reason: control.error.issues[0]?.message ?? "" });
   }
 
   /** An Origo that no longer knows this proxy says so: then register again. */
@@ -74,6 +98,7 @@ export class OrigoLink {
 
   private connectLater(event: string, reason: string): void {
     clearInterval(this.heartbeat);
+    this.heartbeat = undefined;
     clearTimeout(this.retry);
     this.report(event, { reason });
     this.retry = setTimeout(() => this.socket.connect(), this.retryMs);

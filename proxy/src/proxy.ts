@@ -6,12 +6,13 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import type { ProxyHello } from "@tributary/origo/schema";
+import type { ProxyControl, ProxyHello } from "@tributary/origo/schema";
 import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
 import { loadWebTransport, type WebTransport } from "@tributary/webtransport";
 import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";
 import type { ProxyConfig } from "./config";
+import { limitsOf, narrowed, type Limits } from "./control";
 import { newCounters } from "./counters";
 import { canonicalAddress } from "./egress/classify";
 import { Egress } from "./egress/fetch";
@@ -23,13 +24,13 @@ import { findPublished, type PublishedPorts } from "./published";
 import { OfferError, pickUdpPort, Rtc } from "./rtc";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
+import { TokenGate } from "./token";
 import { UdpEdge } from "./udp";
 import { WebTransportEdge } from "./webtransport";
 
 export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
-const HTTP_CONNECTIONS_MAX = 1024;
 
 export class Proxy {
   private readonly startedMs = performance.now();
@@ -46,6 +47,10 @@ export class Proxy {
   private udp: UdpEdge | undefined;
   private link: OrigoLink | undefined;
   private deliveries = 0;
+  private limits: Limits;
+  private readonly tokens = new TokenGate({ required: () => this.limits.requireToken, nowMs: () => Date.now() });
+  private lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
+  private closing = false;
   private status: "starting" | "ok" | "draining" = "starting";
   /** As told to Origo. Known once `start` has resolved. */
   url = "";
@@ -57,6 +62,7 @@ export class Proxy {
   constructor(private readonly config: ProxyConfig, private readonly codec: Codec, private readonly log: Log) {
     this.egress = new Egress({ policy: policyOf(config) });
     this.chunks = new ChunkStore({ egress: this.egress, cacheBytes: config.CACHE_BYTES });
+    this.limits = limitsOf(config);
     this.shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
       health: () => ({ status: this.status, name: config.PROXY_NAME, engine: codec.engine, sessions: this.sessions.size }),
@@ -64,11 +70,12 @@ export class Proxy {
       chunks: this.chunks,
       shaper: this.shaper,
       log,
+      admit: (token) => this.tokens.admit(token),
       openSession: (offer) => this.openSession(offer),
       onDelivery: (change, failure) => this.countDelivery(change, failure),
     });
     this.http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
-    this.http.maxConnections = HTTP_CONNECTIONS_MAX;
+    this.http.maxConnections = this.limits.httpConnectionsMax;
   }
 
   /** Rejects when a port is taken or the published ports cannot be found; the process should end then. */
@@ -130,6 +137,7 @@ export class Proxy {
 
   /** Takes nothing new, lets what is under way finish for up to `drainMs`, then ends it. */
   async close(drainMs: number): Promise<void> {
+    this.closing = true;
     this.status = "draining";
     this.link?.close();
     this.webTransport?.drain();
@@ -160,7 +168,7 @@ export class Proxy {
 
   /** Makes a WebRTC session of an offer. */
   private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
-    const limit = this.config.MAX_SESSIONS;
+    const limit = this.limits.sessionsMax;
     const got = this.rtc!.connectionCount + (this.webTransport?.sessionCount ?? 0) + (this.udp?.sessionCount ?? 0) + 1;
     if (got > limit) return { kind: "tooManySessions", message: `This proxy has no free session: got ${got}, limit ${limit}.`, got, limit };
     const sessionId = randomUUID();
@@ -175,7 +183,7 @@ export class Proxy {
   /** Of the transports that need no signalling. */
   private readonly onSession: OpenSession = (channel) => {
     const session = this.makeSession(randomUUID(), channel);
-    const limit = this.config.MAX_SESSIONS;
+    const limit = this.limits.sessionsMax;
     if (this.sessions.size > limit) setImmediate(() => session.close(`tooManySessions: limit ${limit}`));
     return session;
   };
@@ -183,7 +191,11 @@ export class Proxy {
   private makeSession(id: string, channel: Channel): Session {
     const { codec, chunks, shaper, counters, log } = this;
     const rng = xorshift128(randomBytes(4).readUInt32LE());
-    const session = new Session({ id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id) });
+    const session = new Session({
+      id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id), idleMs: this.limits.sessionIdleMs,
+      admit: (token) => this.tokens.admit(token),
+    });
+    if (this.status === "draining") session.drain();
     this.sessions.set(id, session);
     log("sessionOpened", { session: id, transport: channel.transport, sessions: this.sessions.size });
     return session;
@@ -195,9 +207,38 @@ export class Proxy {
       name: config.PROXY_NAME, url: this.url, version: PROXY_VERSION, engine: codec.engine, udpPort,
       ...(this.webTransportAddress ? { webTransport: this.webTransportAddress } : {}),
       ...(this.udpAddress ? { udp: this.udpAddress } : {}),
-      rateBytesPerSec: config.RATE_BYTES_PER_SEC, startedAtMs: this.startedAtMs,
+      rateBytesPerSec: config.RATE_BYTES_PER_SEC, startedAtMs: this.startedAtMs, capacity: config.MAX_SESSIONS,
+      ...(config.PLACE ? { place: config.PLACE } : {}),
+      ...(config.OPERATOR ? { operator: config.OPERATOR } : {}),
     });
-    return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), log });
+    const onControl = (control: ProxyControl): void => this.handleControl(control);
+    return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), onControl, log, onRegistered: (id) => this.tokens.setId(id) });
+  }
+
+  /** Origo's wishes, as far as they narrow what this proxy was started with. */
+  private handleControl({ draining, version, values, keys }: ProxyControl): void {
+    if (this.closing) return;
+    this.tokens.setKeys(keys);
+    this.limits = narrowed(limitsOf(this.config), values);
+    this.shaper.setRate(this.limits.rateBytesPerSec);
+    this.chunks.setLimits(this.limits);
+    this.http.maxConnections = this.limits.httpConnectionsMax;
+    this.link?.setHeartbeat(this.limits.heartbeatMs);
+    this.status = draining ? "draining" : "ok";
+    for (const session of this.sessions.values()) session.drain(draining);
+    this.log("controlled", { draining, version, ...this.limits });
+  }
+
+  /** Of what is scarce here, the scarcest: rate, sessions, or this thread's time, since the last report. */
+  private load(): number {
+    const before = this.lastReport;
+    const atMs = performance.now();
+    const { sentBytes } = this.shaper;
+    this.lastReport = { atMs, sentBytes, eventLoop: performance.eventLoopUtilization() };
+    const { rateBytesPerSec, sessionsMax } = this.limits;
+    const rate = ((sentBytes - before.sentBytes) * 1000) / Math.max(1, atMs - before.atMs);
+    const busy = performance.eventLoopUtilization(this.lastReport.eventLoop, before.eventLoop).utilization;
+    return Math.max(busy, rateBytesPerSec > 0 ? rate / rateBytesPerSec : 0, sessionsMax > 0 ? this.sessions.size / sessionsMax : 1);
   }
 
   private report() {
@@ -212,6 +253,7 @@ export class Proxy {
       cacheHits,
       errors: this.counters.errors,
       uptimeMs: performance.now() - this.startedMs,
+      load: this.load(),
     };
   }
 }

@@ -11,6 +11,7 @@ import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";
 import { hostForLog, type Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
+import type { Allowance } from "./token";
 
 export interface SessionOptions {
   id: string;
@@ -24,6 +25,8 @@ export interface SessionOptions {
   /** The session is over: forget it. Called once. */
   onClosed: () => void;
   idleMs?: number;
+  /** What a request with this token may be sent; by default every request is served. */
+  admit?: (token: string | undefined) => Allowance | Rejection | undefined;
 }
 
 /** Short answers go out of turn, up to this much beyond a full queue; a client that asks more without reading gets none. */
@@ -37,6 +40,7 @@ const ENDED_REQUESTS_MAX = 64;
 interface Active {
   readonly sender: Sender;
   lease: Lease | undefined;
+  readonly allowance: Allowance | undefined;
 }
 
 export class Session implements Feeder, ChannelHandlers {
@@ -95,9 +99,9 @@ export class Session implements Feeder, ChannelHandlers {
     this.options.onClosed();
   }
 
-  /** Takes no new requests from here on. */
-  drain(): void {
-    this.draining = true;
+  /** Takes no new requests while `draining`. */
+  drain(draining = true): void {
+    this.draining = draining;
   }
 
   close(reason: string): void {
@@ -139,14 +143,16 @@ export class Session implements Feeder, ChannelHandlers {
   private handleRequest(request: RequestFrame, nowMs: number): void {
     const { requestId } = request;
     if (this.ended.has(requestId)) return this.answerEnd(requestId);
-    if (this.draining) return this.reject(requestId, { kind: "draining", message: "This proxy is shutting down." });
+    if (this.draining) return this.reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
     const limit = LIMITS.requestsPerSessionMax;
     if (this.active.size >= limit) {
       const message = `Too many requests at once in this session: got ${this.active.size + 1}, limit ${limit}.`;
       return this.reject(requestId, { kind: "tooManyRequests", message, got: this.active.size + 1, limit });
     }
+    const allowance = this.options.admit?.(request.token);
+    if (allowance && "kind" in allowance) return this.reject(requestId, allowance);
     const { codec, rng } = this.options;
-    const entry: Active = { sender: new Sender({ request, codec, rng, nowMs }), lease: undefined };
+    const entry: Active = { sender: new Sender({ request, codec, rng, nowMs }), lease: undefined, allowance };
     this.active.set(requestId, entry);
     this.turns.push(entry);
     this.fetchChunk(entry, request);
@@ -182,6 +188,7 @@ export class Session implements Feeder, ChannelHandlers {
       this.turns.push(entry);
       const bytes = entry.sender.pollTransmit(nowMs);
       this.settle(entry);
+      if (bytes && entry.allowance) entry.allowance.leftBytes -= bytes.length;
       if (bytes) return bytes;
     }
     return undefined;

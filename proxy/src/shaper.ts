@@ -23,8 +23,8 @@ const BATCH_MS = 4;
 
 export class Shaper {
   sentBytes = 0;
-  private readonly pacer: Pacer;
-  private readonly turnBytes: number;
+  private pacer: Pacer;
+  private turnBytes: number;
   /** In order of their turns. */
   private readonly ready = new Set<Feeder>();
   private scheduled = false;
@@ -32,9 +32,22 @@ export class Shaper {
 
   /** `bytesPerSec` 0 = unlimited. */
   constructor(bytesPerSec: number, private readonly nowMs: () => number = () => performance.now()) {
-    const burstBytes = Math.max(BURST_BYTES_MIN, (bytesPerSec * BURST_MS) / 1000);
-    this.pacer = new Pacer(bytesPerSec, burstBytes, nowMs());
-    this.turnBytes = bytesPerSec === 0 ? TURN_BYTES_UNLIMITED : TURN_BYTES;
+    this.pacer = pacerOf(bytesPerSec, nowMs());
+    this.turnBytes = turnBytesOf(bytesPerSec);
+  }
+
+  get bytesPerSec(): number {
+    return this.pacer.bytesPerSec;
+  }
+
+  /** Holds from now on; 0 = unlimited. What was owed at the old rate is forgotten. */
+  setRate(bytesPerSec: number): void {
+    if (bytesPerSec === this.pacer.bytesPerSec) return;
+    this.pacer = pacerOf(bytesPerSec, this.nowMs());
+    this.turnBytes = turnBytesOf(bytesPerSec);
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.ready.size > 0) this.schedule();
   }
 
   /** The feeder may have something to send. */
@@ -84,4 +97,12 @@ export class Shaper {
       this.run();
     }, Math.max(1, Math.ceil(ms)));
   }
+}
+
+function pacerOf(bytesPerSec: number, nowMs: number): Pacer {
+  return new Pacer(bytesPerSec, Math.max(BURST_BYTES_MIN, (bytesPerSec * BURST_MS) / 1000), nowMs);
+}
+
+function turnBytesOf(bytesPerSec: number): number {
+  return bytesPerSec === 0 ? TURN_BYTES_UNLIMITED : TURN_BYTES;
 }

@@ -169,12 +169,15 @@ class Transfer {
   /** Starts the request in the engine and brings the sessions up for it. */
   private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
     const { engine, sessions } = this.services;
-    const { request } = this.download;
+    const { request, token } = this.download;
     const users = this.proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.download.elapsedMs();
     const requestId: number = engine.start(
       users.map(({ key }) => key),
-      { url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...request.tuning },
+      {
+        url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
+        ...request.tuning,
+      },
       {
         onHead: (head) => this.handleHead(chunk, head),
         onBytes: (bytes) => {

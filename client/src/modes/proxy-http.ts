@@ -23,7 +23,8 @@ const RENAMED = ["access-control-allow-origin", "access-control-expose-headers",
 
 /** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
 export async function fetchThrough(run: Run, proxy: ProxyInfo, range: ByteRange | undefined, signal: AbortSignal): Promise<ProxiedAnswer> {
-  const response = await run.platform.fetch(`${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}`, {
+  const token = run.token === undefined ? "" : `&token=${run.token}`;
+  const response = await run.platform.fetch(`${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}${token}`, {
     headers: headersFor(range),
     credentials: "omit",
     cache: "no-store",

@@ -27,7 +27,7 @@ const WAIT_FOR_PROXIES = `
   const endsAt = Date.now() + msMax;
   (async () => {
     for (let seen = 0; ; ) {
-      seen = (await (await fetch(url + "/v1/fleet")).json()).proxies.length;
+      seen = (await (await fetch(url + "/v1/proxies?count=32")).json()).proxies.length;
       if (seen >= wanted) return;
       if (Date.now() > endsAt) { console.error(seen + " of " + wanted + " proxies registered with Origo in " + msMax / 1000 + " s"); process.exit(1); }
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,6 +1,5 @@
 /**
- * Accounts: the sums that a download's record must satisfy, and what follows from them. Pure.
- * A gap is shown as an alarm, never smoothed over.
+ * Accounts: the sums that a download's record must satisfy. Pure. A gap is shown as an alarm, never smoothed over.
  */
 import type { DownloadRecord, RecordProxy } from "../../src/schema";
 
@@ -33,34 +32,4 @@ export function accountsOf(record: DownloadRecord): Accounts {
 export function speedWithoutServer(record: DownloadRecord): number | null {
   const ms = record.durationMs - record.serverFetchMs;
   return ms > 0 ? (record.netBytes * 1000) / ms : null;
-}
-
-/** What went wrong, in a few words, or undefined. */
-export function failureOf(record: DownloadRecord): string | undefined {
-  if (record.outcome === "aborted") return "aborted";
-  if (record.outcome === "failed") return record.error?.kind ?? "failed";
-  const failed = record.proxies.filter((proxy) => proxy.state === "failed").length;
-  return failed === 0 ? undefined : `${failed} of ${record.proxies.length} proxies`;
-}
-
-export interface Summary {
-  downloads: number;
-  complete: number;
-  fallbacks: number;
-  netBytes: number;
-  /** Net over gross of all of them together; null when nothing was received. */
-  normalizedGoodput: number | null;
-}
-
-export function summaryOf(records: readonly DownloadRecord[]): Summary {
-  const sum = (of: (record: DownloadRecord) => number): number => records.reduce((total, record) => total + of(record), 0);
-  const gross = sum((record) => record.grossBytes);
-  const netBytes = sum((record) => record.netBytes);
-  return {
-    downloads: records.length,
-    complete: records.filter((record) => record.outcome === "complete").length,
-    fallbacks: records.filter((record) => record.fallback !== null).length,
-    netBytes,
-    normalizedGoodput: gross > 0 ? netBytes / gross : null,
-  };
 }

@@ -1,6 +1,6 @@
 /** Format and accounts: the page's numbers at their edges, and sums that close or say by how much they do not. */
-import { accountsOf, failureOf, gapPackets, speedWithoutServer, summaryOf } from "./accounts";
-import { bytes, clock, count, leaf, rate, seconds, span } from "./format";
+import { accountsOf, gapPackets, speedWithoutServer } from "./accounts";
+import { bytes, cellOf, clock, count, leaf, quantity, rate, seconds, span } from "./format";
 import { bareRecordOf, recordOf } from "../../test/samples";
 
 test("bytes change unit at a thousand, never showing 1000 of one", () => {
@@ -39,16 +39,12 @@ test("speed without server time is unknown when no other time is left", () => {
   expect(speedWithoutServer(recordOf({ durationMs: 300, serverFetchMs: 300 }))).toBeNull();
 });
 
-test("what failed: the download, else the proxies, else nothing", () => {
-  expect(failureOf(recordOf())).toBe("originFailed");
-  expect(failureOf(recordOf({ outcome: "complete" }))).toBe("1 of 2 proxies");
-  expect(failureOf(recordOf({ outcome: "aborted" }))).toBe("aborted");
-  expect(failureOf(bareRecordOf())).toBeUndefined();
+test("a quantity has three digits and the unit that suits it", () => {
+  expect([quantity(0.0531, "ms"), quantity(279.4, "ms"), quantity(1234, "ms"), quantity(896_000, "B/s"), quantity(-1_620_000, "B"), quantity(0.88721, null), quantity(24, "packets"), quantity(NaN, "ms")])
+    .toEqual(["0.0531 ms", "279 ms", "1.23 s", "896 kB/s", "-1.62 MB", "0.887", "24 packets", "–"]);
 });
 
-test("the summary's normalized goodput is net over gross of all together", () => {
-  expect(summaryOf([]).normalizedGoodput).toBeNull();
-  const two = summaryOf([recordOf({ netBytes: 1, grossBytes: 2 }), bareRecordOf()]);
-  expect(two).toMatchObject({ downloads: 2, complete: 1, fallbacks: 1, netBytes: 100_001 });
-  expect(two.normalizedGoodput).toBeCloseTo(100_001 / 112_718, 12);
+test("cells of a column share a unit, and what is not there is a dash", () => {
+  expect([cellOf(279.4, "number", "ms", 0), cellOf(0.5, "number", "ms", 0), cellOf(1_890_000, "number", "B/s", 0), cellOf(null, "text", null, 0), cellOf("", "text", null, 0), cellOf(false, "boolean", null, 0)])
+    .toEqual(["0.279 s", "0.5 ms", "1.89 MB/s", "–", "–", "no"]);
 });

@@ -63,3 +63,30 @@ export function leaf(url: string): string {
     return last;
   }
 }
+
+/** Three significant digits of a number in its unit, scaled to read well: `279 ms`, `1.23 s`, `896 kB/s`, `1.62 MB`, `0.887`. */
+export function quantity(value: number, unit: string | null): string {
+  if (!Number.isFinite(value)) return NONE;
+  const sign = value < 0 ? "-" : "";
+  const size = Math.abs(value);
+  if (unit === "ms") return size < 1000 ? `${sign}${digits(size)} ms` : `${sign}${digits(size / 1000)} s`;
+  if (unit === "B") return `${sign}${bytes(size)}`;
+  if (unit === "B/s") return `${sign}${bytes(size)}/s`;
+  return unit === null || unit === "" ? `${sign}${digits(size)}` : `${sign}${digits(size)} ${unit}`;
+}
+
+function digits(value: number): string {
+  if (value >= 1000) return count(value);
+  return Number(value.toPrecision(3)).toString();
+}
+
+/** A cell of the downloads table: one unit a column, so that rows compare at a glance. */
+export function cellOf(value: string | number | boolean | null, type: "number" | "text" | "time" | "boolean", unit: string | null, nowMs: number): string {
+  if (value === null || value === "") return NONE;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "string") return value;
+  if (type === "time") return clock(value, nowMs);
+  if (unit === "ms") return value !== 0 && value < 10 ? quantity(value, unit) : seconds(value);
+  if (unit === "B/s") return rate(value);
+  return quantity(value, unit);
+}

@@ -8,6 +8,7 @@ import path from "node:path";
 import type { Box, LinksSpec } from "./boxes";
 import type { Sample } from "./rows";
 import { startStack } from "./stack";
+import type { Stack } from "./stack";
 
 export interface CampaignOptions {
   boxes: readonly Box[];
@@ -48,8 +49,9 @@ export async function runCampaign({ boxes, folder, passes, stopped, onProgress }
   return samples;
 
   async function visitAll(spec: LinksSpec, own: readonly Box[], pass: number): Promise<void> {
-    const stack = await startStack(spec, own);
+    let stack: Stack | undefined;
     try {
+      stack = await startStack(spec, own);
       for (let open = own; open.length > 0; open = open.filter((box) => (done.get(box.id) ?? 0) < targetOf(box, pass, passes))) {
         for (const box of shuffled(open)) {
           if (stopped()) return;
@@ -67,7 +69,7 @@ export async function runCampaign({ boxes, folder, passes, stopped, onProgress }
     } catch (error) {
       if (!stopped()) throw error;
     } finally {
-      await stack.close();
+      await stack?.close();
     }
   }
 }

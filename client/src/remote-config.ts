@@ -1,0 +1,98 @@
+/**
+ * Remote configuration: what Origo's operator set for clients, and the arms of running experiments. Asked for with the list of
+ * proxies, and as old as that at most; what the caller gave wins always. A download takes part in an experiment only where the
+ * caller left all that its arms set to the library, so that a record never names an arm that was not followed.
+ */
+import type { ClientConfig, SettingValues } from "@tributary/origo/admin-schema";
+import type { DrawnArm } from "@tributary/origo/schema";
+import type { GetOptions } from "./api";
+import type { Platform } from "./platform";
+import { SETTINGS_DEFAULT, type Settings } from "./settings";
+
+export interface Configured {
+  /** As if the caller had given them. */
+  options: GetOptions;
+  settings: Partial<Settings>;
+  /** For the record; undefined as long as Origo has not answered. */
+  configVersion: number | undefined;
+  experiments: DrawnArm[];
+}
+
+const OPTIONS = new Set<string>([
+  "mode", "connections", "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "allowFallback",
+]);
+/** 0 stands for what the mode itself goes by. */
+const ZERO_IS_PRESET = new Set(["generationSize", "windowPackets", "feedbackEveryPackets", "feedbackEveryMs"]);
+const NOTHING: ClientConfig = { version: 0, values: {}, experiments: [] };
+
+export class RemoteConfig {
+  private known: ClientConfig | undefined;
+
+  constructor(private readonly origoUrl: string, private readonly platform: Platform, private readonly settings: Pick<Settings, "directoryTimeoutMs">) {}
+
+  /** Asks Origo anew. What was known stays when it does not answer. */
+  async refresh(): Promise<void> {
+    try {
+      const response = await this.platform.fetch(`${this.origoUrl}/v1/client-config`, {
+        signal: AbortSignal.timeout(this.settings.directoryTimeoutMs), cache: "no-store", credentials: "omit",
+      });
+      const answer: unknown = response.ok ? await response.json() : undefined;
+      if (isClientConfig(answer)) this.known = answer;
+    } catch {
+      // The directory reports an Origo that cannot be reached; downloads go by what was known.
+    }
+  }
+
+  /** For every download: what holds for the client as a whole. */
+  get clientSettings(): Partial<Settings> {
+    return split(this.known?.values ?? {}).settings;
+  }
+
+  /** For this download; `given` names what the caller set itself. The same ids draw the same arms. */
+  draw(clientId: string, downloadId: string, given: ReadonlySet<string>): Configured {
+    const { version, values, experiments } = this.known ?? NOTHING;
+    const merged = { ...values };
+    const drawn: DrawnArm[] = [];
+    for (const { id, arms } of experiments) {
+      const isFixed = arms.some((arm) => Object.keys(arm.values).some((key) => given.has(nameOf(key))));
+      const arm = isFixed ? undefined : pick(arms, unitOf(`${clientId} ${downloadId} ${id}`));
+      if (!arm) continue;
+      Object.assign(merged, arm.values);
+      drawn.push({ id, arm: arm.name });
+    }
+    return { ...split(merged), configVersion: this.known && version, experiments: drawn };
+  }
+}
+
+function split(values: SettingValues): { options: GetOptions; settings: Partial<Settings> } {
+  const options: Record<string, unknown> = {};
+  const settings: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(values)) {
+    const name = nameOf(key);
+    if (OPTIONS.has(name) && !(ZERO_IS_PRESET.has(name) && value === 0)) options[name] = value;
+    else if (name in SETTINGS_DEFAULT && typeof value === "number") settings[name] = value;
+  }
+  return { options, settings };
+}
+
+const nameOf = (key: string): string => key.replace(/^client\./, "");
+
+function pick<T extends { weight: number }>(arms: readonly T[], unit: number): T | undefined {
+  let left = unit * arms.reduce((sum, arm) => sum + arm.weight, 0);
+  return arms.find((arm) => (left -= arm.weight) < 0) ?? arms[arms.length - 1];
+}
+
+/** 0 up to 1, evenly: FNV-1a with the finisher of MurmurHash3. */
+function unitOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}
+
+function isClientConfig(value: unknown): value is ClientConfig {
+  if (typeof value !== "object" || value === null) return false;
+  const { version, values, experiments } = value as Record<string, unknown>;
+  return typeof version === "number" && typeof values === "object" && values !== null && Array.isArray(experiments);
+}

@@ -1,0 +1,118 @@
+/**
+ * `npm run bench -- origo --fleet [--proxies N] [--heartbeat-ms MS] [--seconds S]`: what a fleet costs Origo. A real Origo process,
+ * N proxies that are only their links (real socket.io connections, hello and heartbeats), and the processor time that the
+ * Origo process took meanwhile, from /proc. Linux only.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import os from "node:os";
+import path from "node:path";
+import { performance } from "node:perf_hooks";
+import { createInterface } from "node:readline";
+import { clearInterval, setInterval } from "node:timers";
+import { parseArgs } from "node:util";
+import { root } from "../../../infra/setup.mjs";
+
+const { io } = createRequire(path.join(root, "proxy/package.json"))("socket.io-client");
+const SECRET = "bench";
+/** Connections made at once. */
+const CONNECT_BATCH = 50;
+const LISTS = 200;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Seconds of processor time of a process, all its threads. */
+async function processorSeconds(pid) {
+  const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1].split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
+}
+
+async function startOrigo(dataDir) {
+  const child = spawn(process.execPath, [path.join(root, "origo/dist/main.js")], {
+    env: { PATH: process.env.PATH, ORIGO_SECRET: SECRET, DATA_DIR: dataDir, LOGIN: "off" }, stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await once(createInterface(child.stdout), "line");
+  return { child, url: JSON.parse(line).url };
+}
+
+async function setHeartbeat(url, heartbeatMs) {
+  const { csrfToken } = await (await fetch(`${url}/v1/session`)).json();
+  const response = await fetch(`${url}/v1/config`, {
+    method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify({ baseVersion: 0, values: { "proxy.heartbeatMs": heartbeatMs }, reason: "bench" }),
+  });
+  if (!response.ok) throw new Error(`Origo refused the configuration: ${await response.text()}`);
+}
+
+/** A proxy's link: hello, then heartbeats, spread evenly over the fleet as they are in life. */
+async function startProxy(url, index, heartbeatMs) {
+  const socket = io(`${url}/proxies`, { auth: { secret: SECRET }, transports: ["websocket"], forceNew: true });
+  await new Promise((resolve, reject) => socket.once("connect", resolve).once("connect_error", reject));
+  const startedMs = Date.now();
+  const hello = {
+    name: `proxy-${index}`, url: `http://10.${index >> 8}.${index & 255}.1:7611`, version: "0.1.0", engine: "native/avx2", udpPort: 7611,
+    rateBytesPerSec: 896000, startedAtMs: startedMs, capacity: 256, operator: `operator-${index % 20}`, place: { lat: (index % 170) - 85, lon: (index % 350) - 175 },
+  };
+  const answer = await socket.emitWithAck("hello", hello);
+  if (answer.error) throw new Error(answer.error.message);
+  let beats = 0;
+  const beat = () => {
+    beats++;
+    socket.emit("status", {
+      sessions: beats % 9, activeRequests: beats % 5, sentBytes: beats * 1e6, sentPackets: beats * 900, originBytes: beats * 3e5, cacheBytes: 1e8,
+      cacheHits: beats, errors: 0, uptimeMs: Date.now() - startedMs, load: (index % 10) / 10,
+    }, () => undefined);
+  };
+  const first = setTimeout(() => {
+    beat();
+    timer = setInterval(beat, heartbeatMs);
+  }, Math.random() * heartbeatMs);
+  let timer;
+  return () => {
+    clearTimeout(first);
+    clearInterval(timer);
+    socket.disconnect();
+  };
+}
+
+export async function runFleetBench(args) {
+  const { values } = parseArgs({
+    args, options: { fleet: { type: "boolean" }, proxies: { type: "string", default: "1000" }, "heartbeat-ms": { type: "string", default: "5000" }, seconds: { type: "string", default: "30" } },
+  });
+  const [proxies, heartbeatMs, seconds] = [Number(values.proxies), Number(values["heartbeat-ms"]), Number(values.seconds)];
+  const folder = await mkdtemp(path.join(os.tmpdir(), "bench-origo-"));
+  const { child, url } = await startOrigo(folder);
+  const stops = [];
+  try {
+    await setHeartbeat(url, heartbeatMs);
+    for (let from = 0; from < proxies; from += CONNECT_BATCH) {
+      const batch = Array.from({ length: Math.min(CONNECT_BATCH, proxies - from) }, (_, index) => startProxy(url, from + index, heartbeatMs));
+      stops.push(...(await Promise.all(batch)));
+    }
+    await pause(heartbeatMs);
+    const before = await processorSeconds(child.pid);
+    const startMs = performance.now();
+    await pause(seconds * 1000);
+    const share = (await processorSeconds(child.pid)) - before;
+    const core = share / ((performance.now() - startMs) / 1000);
+    const live = (await (await fetch(`${url}/v1/fleet`)).json()).proxies.length;
+    const listMs = [];
+    for (let count = 0; count < LISTS; count++) {
+      const askedMs = performance.now();
+      await (await fetch(`${url}/v1/proxies?count=4`)).json();
+      listMs.push(performance.now() - askedMs);
+    }
+    listMs.sort((a, b) => a - b);
+    console.log(`${os.cpus()[0]?.model ?? "unknown processor"}, ${os.cpus().length} cores, node ${process.versions.node}`);
+    console.log(`${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: Origo took ${(core * 100).toFixed(1)} % of a core`);
+    console.log(`GET /v1/proxies?count=4, one at a time: median ${listMs[LISTS >> 1].toFixed(2)} ms, p99 ${listMs[Math.floor(LISTS * 0.99)].toFixed(2)} ms`);
+    return live === proxies ? 0 : 1;
+  } finally {
+    for (const stop of stops) stop();
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    await rm(folder, { recursive: true, force: true });
+  }
+}

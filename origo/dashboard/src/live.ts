@@ -1,0 +1,27 @@
+/**
+ * Live: what Origo tells without being asked, over socket.io's namespace /dashboard: the fleet, that new records or errors came,
+ * that the configuration changed. While the link is down the pages ask every few seconds instead.
+ */
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { io } from "socket.io-client";
+import type { FleetResponse } from "../../src/schema";
+
+/** How often to ask while the link is down, ms; false = not at all. */
+export const pollMs = (live: boolean, ms: number): number | false => (live ? false : ms);
+
+/** Keeps the link while mounted; true while it is up. */
+export function useLive(): boolean {
+  const [live, setLive] = useState(false);
+  const client = useQueryClient();
+  useEffect(() => {
+    const socket = io("/dashboard");
+    socket.on("connect", () => setLive(true));
+    socket.on("disconnect", () => setLive(false));
+    socket.on("fleet", (fleet: FleetResponse) => client.setQueryData(["fleet"], fleet));
+    socket.on("records", () => void client.invalidateQueries({ queryKey: ["newest"] }));
+    socket.on("config", () => void client.invalidateQueries({ queryKey: ["config"] }));
+    return () => void socket.close();
+  }, [client]);
+  return live;
+}

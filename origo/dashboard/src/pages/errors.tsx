@@ -1,0 +1,48 @@
+/** Errors: what clients and proxies reported beside their downloads, newest first. */
+import { Button } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import type { ErrorReport, ErrorsResponse } from "../../../src/schema";
+import { api } from "../api";
+import { clock, NONE } from "../format";
+import { pollMs } from "../live";
+import type { PageProps } from "../shell";
+import { Empty, Failure, Page, Tag } from "../ui";
+
+const PER_PAGE = 100;
+
+export default function ErrorsPage(_props: PageProps) {
+  const list = useInfiniteQuery({
+    queryKey: ["errors"], initialPageParam: "", refetchInterval: pollMs(false, 5000),
+    queryFn: ({ pageParam }) => api.get<ErrorsResponse>(`/v1/errors?limit=${PER_PAGE}${pageParam === "" ? "" : `&before=${pageParam}`}`),
+    getNextPageParam: (page) => page.next,
+  });
+  const errors = list.data?.pages.flatMap((page) => page.errors) ?? [];
+  return (
+    <Page title="Errors">
+      <Failure error={list.error} />
+      {list.data && errors.length === 0 ? <Empty>No error has been reported.</Empty> : null}
+      {errors.length > 0 ? (
+        <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of errors">
+          <table className="data cards">
+            <thead><tr>{["Time", "Source", "Kind", "Message", "Address", "Client"].map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+            <tbody>{errors.map((error) => <Row key={error.id} error={error} />)}</tbody>
+          </table>
+        </div>
+      ) : null}
+      {list.hasNextPage ? <div className="more"><Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>Show more</Button></div> : null}
+    </Page>
+  );
+}
+
+function Row({ error }: { error: ErrorReport }) {
+  return (
+    <tr>
+      <td data-label="Time">{clock(error.atMs, Date.now())}</td>
+      <td data-label="Source">{error.source}</td>
+      <td data-label="Kind"><Tag tone="bad">{error.kind}</Tag></td>
+      <td data-label="Message" className="long">{error.message}</td>
+      <td data-label="Address" className="long">{error.url ?? NONE}</td>
+      <td data-label="Client"><span title={error.clientId}>{error.clientId?.slice(0, 8) ?? NONE}</span></td>
+    </tr>
+  );
+}

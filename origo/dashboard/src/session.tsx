@@ -1,0 +1,96 @@
+/**
+ * Session: who is signed in and what they may do; the page to sign in, and the first set-up by the one-time link (`#setup=TOKEN`).
+ */
+import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { createContext, useContext, useState, type ReactNode } from "react";
+import type { SessionResponse } from "../../src/admin-schema";
+import { api, setCsrfToken } from "./api";
+import { Failure } from "./ui";
+
+interface SessionView {
+  session: SessionResponse;
+  /** May this person change things? */
+  admin: boolean;
+  signOut: () => void;
+}
+
+const Context = createContext<SessionView | undefined>(undefined);
+
+export function useSession(): SessionView {
+  const view = useContext(Context);
+  if (view === undefined) throw new Error("useSession outside of SessionGate");
+  return view;
+}
+
+/** Shows `children` to who may read, otherwise the page to sign in or to set up. */
+export function SessionGate({ children }: { children: ReactNode }) {
+  const client = useQueryClient();
+  const [setupToken, setSetupToken] = useState(() => /^#setup=(.+)$/.exec(window.location.hash)?.[1]);
+  const { data: session, error } = useQuery({ queryKey: ["session"], queryFn: () => api.get<SessionResponse>("/v1/session"), staleTime: Infinity, retry: 2 });
+  const take = (next: SessionResponse): void => {
+    setCsrfToken(next.csrfToken);
+    client.removeQueries({ predicate: (query) => query.queryKey[0] !== "session" });
+    client.setQueryData(["session"], next);
+    setSetupToken(undefined);
+    if (window.location.hash.startsWith("#setup=")) window.location.replace("#/fleet");
+  };
+  const signOut = useMutation({ mutationFn: () => api.remove<SessionResponse>("/v1/session"), onSuccess: take });
+  if (error) return <Entry title="Origo"><Failure error={error} /></Entry>;
+  if (session === undefined) return null;
+  setCsrfToken(session.csrfToken);
+  if (setupToken !== undefined) return <SetUp token={setupToken} done={take} />;
+  if (session.loginRequired && session.user === null) return <SignIn done={take} />;
+  const admin = session.user === null || session.user.role === "admin";
+  return <Context.Provider value={{ session, admin, signOut: () => signOut.mutate() }}>{children}</Context.Provider>;
+}
+
+function Entry({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <main className="entry">
+      <img src="icon.svg" alt="" width="40" height="40" />
+      <h1>{title}</h1>
+      {children}
+    </main>
+  );
+}
+
+function SignIn({ done }: { done: (session: SessionResponse) => void }) {
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const signIn = useMutation({ mutationFn: () => api.post<SessionResponse>("/v1/session", { name, password }), onSuccess: done });
+  return (
+    <Entry title="Sign in to Origo">
+      <form onSubmit={(event) => { event.preventDefault(); signIn.mutate(); }}>
+        <Stack>
+          <TextInput label="Name" name="name" autoComplete="username" autoFocus required value={name} onChange={(event) => setName(event.currentTarget.value)} />
+          <PasswordInput label="Password" name="password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.currentTarget.value)} />
+          <Failure error={signIn.error} />
+          <Button type="submit" loading={signIn.isPending}>Sign in</Button>
+        </Stack>
+      </form>
+    </Entry>
+  );
+}
+
+function SetUp({ token, done }: { token: string; done: (session: SessionResponse) => void }) {
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const [again, setAgain] = useState("");
+  const setUp = useMutation({ mutationFn: () => api.post<SessionResponse>("/v1/setup", { token, name, password }), onSuccess: done });
+  const differs = again !== "" && again !== password;
+  return (
+    <Entry title="Set up Origo">
+      <p>This link works once. It makes the first admin, who can then add others.</p>
+      <form onSubmit={(event) => { event.preventDefault(); if (again === password) setUp.mutate(); }}>
+        <Stack>
+          <TextInput label="Your name" name="name" autoComplete="username" autoFocus required maxLength={64} value={name} onChange={(event) => setName(event.currentTarget.value)} />
+          <PasswordInput label="Password" name="password" description="At least 10 characters" autoComplete="new-password" required minLength={10} value={password} onChange={(event) => setPassword(event.currentTarget.value)} />
+          <PasswordInput label="Password again" name="again" autoComplete="new-password" required value={again} error={differs ? "The two differ" : undefined} onChange={(event) => setAgain(event.currentTarget.value)} />
+          <Failure error={setUp.error} />
+          <Button type="submit" loading={setUp.isPending} disabled={differs}>Make the first admin</Button>
+        </Stack>
+      </form>
+    </Entry>
+  );
+}

@@ -1,0 +1,2 @@
+/** Style sheets are imported for their effect alone; webpack takes them out into dashboard.css. */
+declare module "*.css";

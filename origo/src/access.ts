@@ -1,0 +1,152 @@
+/**
+ * Access: who is signed in. A session is a random cookie, kept as its digest; changing anything needs its CSRF token too.
+ * Where no login is required (loopback only, main.ts sees to it), everybody is the admin `local`, but only under a loopback name:
+ * a page elsewhere whose name was rebound to this machine gets nothing.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Request, Response } from "express";
+import type { Role, SessionResponse } from "./admin-schema";
+import { Attempts } from "./attempts";
+import type { Configuration } from "./configuration";
+import { Refusal, type Gate } from "./http";
+import { keep, matches } from "./password";
+import type { AdminStore } from "./store/admin-store";
+
+export interface AccessOptions {
+  store: AdminStore;
+  login: "required" | "off";
+  nowMs: () => number;
+  configuration: Configuration;
+}
+
+export interface Identity {
+  name: string;
+  role: Role;
+  csrfToken: string;
+}
+
+const COOKIE = "tributary_session";
+/** Names and addresses remembered for their failures. */
+const KEYS_MAX = 10_000;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
+
+export class Access implements Gate {
+  private readonly byName: Attempts;
+  private readonly byAddress: Attempts;
+  private readonly local: Identity = { name: "local", role: "admin", csrfToken: randomBytes(24).toString("base64url") };
+  private setupToken: string | undefined;
+
+  constructor(private readonly options: AccessOptions) {
+    const { configuration } = options;
+    const windowMs = (): number => 1000 * configuration.number("origo.loginWindowSec");
+    this.byName = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerName"), windowMs, keysMax: KEYS_MAX });
+    this.byAddress = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerAddress"), windowMs, keysMax: KEYS_MAX });
+  }
+
+  /** A token that makes the first admin, once; undefined when there is one, or none is needed. */
+  async makeSetupToken(): Promise<string | undefined> {
+    if (this.options.login === "off" || (await this.options.store.users()).length > 0) return undefined;
+    return (this.setupToken = randomBytes(24).toString("base64url"));
+  }
+
+  async admit(request: Request, access: "viewer" | "admin"): Promise<string> {
+    const identity = await this.identify(request.headers);
+    if (identity === undefined) throw new Refusal(401, { kind: "loginRequired", message: "sign in first" });
+    if (access === "viewer") return identity.name;
+    if (identity.role !== "admin") throw new Refusal(403, { kind: "adminRequired", message: `only an admin may do this, ${identity.name} is a viewer` });
+    if (request.method !== "GET" && request.method !== "HEAD") checkCsrf(request, identity);
+    return identity.name;
+  }
+
+  /** Also for the handshakes of socket.io. */
+  async identify(headers: IncomingHttpHeaders): Promise<Identity | undefined> {
+    if (this.options.login === "off") {
+      const { host = "", origin } = headers;
+      return LOOPBACK.test(host) && (origin === undefined || origin === `http://${host}`) ? this.local : undefined;
+    }
+    const cookie = cookieOf(headers);
+    return cookie === undefined ? undefined : this.options.store.session(digest(cookie), this.options.nowMs());
+  }
+
+  async describe(headers: IncomingHttpHeaders): Promise<SessionResponse> {
+    return answerOf(await this.identify(headers), this.options.login === "required");
+  }
+
+  /** Signs in and sets the cookie. Every failure reads the same, and too many of them have to wait. */
+  async logIn(request: Request, response: Response, name: string, password: string): Promise<SessionResponse> {
+    const { store, nowMs } = this.options;
+    const address = request.ip ?? "";
+    const waitMs = Math.max(this.byName.waitMs(name, nowMs()), this.byAddress.waitMs(address, nowMs()));
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1000);
+      throw new Refusal(429, { kind: "tooManyAttempts", message: `too many failed attempts: wait ${seconds} s` }, { "Retry-After": String(seconds) });
+    }
+    this.byName.add(name, nowMs());
+    this.byAddress.add(address, nowMs());
+    const user = await store.passwordOf(name);
+    if (!(await matches(password, user?.password)) || user === undefined) {
+      throw new Refusal(401, { kind: "wrongLogin", message: "no user has this name and password" });
+    }
+    this.byName.clear(name);
+    this.byAddress.clear(address);
+    await store.noteLogin(name, nowMs());
+    return this.open(request, response, name, user.role);
+  }
+
+  /** Makes the first admin with the token of the one-time link, and signs in. */
+  async setUp(request: Request, response: Response, given: { token: string; name: string; password: string }): Promise<SessionResponse> {
+    const { store, nowMs } = this.options;
+    const refused = new Refusal(403, { kind: "setupRefused", field: "token", message: "token: this link was used, or is not of this Origo's last start" });
+    if (this.setupToken === undefined || !same(given.token, this.setupToken)) throw refused;
+    if (!(await store.addUser({ name: given.name, password: await keep(given.password), role: "admin" }, nowMs(), true))) throw refused;
+    this.setupToken = undefined;
+    return this.open(request, response, given.name, "admin");
+  }
+
+  async logOut(request: Request, response: Response): Promise<SessionResponse> {
+    const identity = await this.identify(request.headers);
+    if (identity !== undefined && this.options.login === "required") {
+      checkCsrf(request, identity);
+      await this.options.store.endSession(digest(cookieOf(request.headers) ?? ""));
+      setCookie(request, response, "", 0);
+      return answerOf(undefined, true);
+    }
+    return this.describe(request.headers);
+  }
+
+  private async open(request: Request, response: Response, name: string, role: Role): Promise<SessionResponse> {
+    const { store, nowMs, configuration } = this.options;
+    const sessionMs = configuration.number("origo.sessionHours") * 3_600_000;
+    const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
+    await store.addSession({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + sessionMs }, nowMs());
+    setCookie(request, response, cookie, sessionMs);
+    return answerOf({ name, role, csrfToken }, true);
+  }
+}
+
+function answerOf(identity: Identity | undefined, loginRequired: boolean): SessionResponse {
+  return { user: identity ? { name: identity.name, role: identity.role } : null, csrfToken: identity?.csrfToken ?? "", loginRequired };
+}
+
+function checkCsrf(request: Request, { csrfToken }: Identity): void {
+  const got = request.headers["x-csrf-token"];
+  if (typeof got === "string" && same(got, csrfToken)) return;
+  throw new Refusal(403, { kind: "csrfTokenWrong", message: "the header x-csrf-token must hold this session's token, from GET /v1/session" });
+}
+
+function setCookie(request: Request, response: Response, value: string, maxAgeMs: number): void {
+  const secure = request.secure || request.headers["x-forwarded-proto"] === "https";
+  response.cookie(COOKIE, value, { httpOnly: true, sameSite: "strict", path: "/", secure, maxAge: maxAgeMs });
+}
+
+function cookieOf(headers: IncomingHttpHeaders): string | undefined {
+  for (const part of (headers.cookie ?? "").split(";")) {
+    const [name, value] = part.trim().split("=");
+    if (name === COOKIE && value) return value;
+  }
+  return undefined;
+}
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
+const same = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(digest(a)), Buffer.from(digest(b)));

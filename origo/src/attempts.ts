@@ -1,0 +1,36 @@
+/**
+ * Attempts: how often something was tried in vain, by key, over a window of time; in memory, and bounded. Pure: time arrives
+ * as `nowMs`. When the table is full, the key that has been quiet longest goes.
+ */
+export interface AttemptsOptions {
+  limit: () => number;
+  windowMs: () => number;
+  keysMax: number;
+}
+
+export class Attempts {
+  /** Quiet longest first. */
+  private readonly counts = new Map<string, { count: number; startMs: number }>();
+
+  constructor(private readonly options: AttemptsOptions) {}
+
+  /** How long to wait until the next try, 0 when it may be made now. */
+  waitMs(key: string, nowMs: number): number {
+    const entry = this.counts.get(key);
+    if (entry === undefined || entry.count < this.options.limit()) return 0;
+    return Math.max(0, entry.startMs + this.options.windowMs() - nowMs);
+  }
+
+  add(key: string, nowMs: number): void {
+    const known = this.counts.get(key);
+    const entry = known !== undefined && nowMs < known.startMs + this.options.windowMs() ? known : { count: 0, startMs: nowMs };
+    entry.count++;
+    this.counts.delete(key);
+    this.counts.set(key, entry);
+    if (this.counts.size > this.options.keysMax) this.counts.delete(this.counts.keys().next().value ?? key);
+  }
+
+  clear(key: string): void {
+    this.counts.delete(key);
+  }
+}

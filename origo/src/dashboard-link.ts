@@ -1,0 +1,53 @@
+/**
+ * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of changes.
+ * It only tells that there is something new; the records themselves are asked for over HTTP.
+ */
+import type { Server } from "socket.io";
+import type { Access } from "./access";
+import type { Configuration } from "./configuration";
+import { fleetOf } from "./routes-fleet";
+import type { Registry } from "./registry";
+
+export interface DashboardLinkOptions {
+  access: Access;
+  registry: Registry;
+  configuration: Configuration;
+  nowMs: () => number;
+}
+
+export interface DashboardLink {
+  /** So many records were stored. */
+  noteRecords(count: number): void;
+  close(): void;
+}
+
+export function attachDashboardLink(io: Server, { access, registry, configuration, nowMs }: DashboardLinkOptions): DashboardLink {
+  const pages = io.of("/dashboard");
+  pages.use((socket, next) => {
+    const refused = Object.assign(new Error("sign in first"), { data: { kind: "loginRequired", message: "sign in first" } });
+    access.identify(socket.request.headers).then((identity) => next(identity === undefined ? refused : undefined), next);
+  });
+  pages.on("connection", (socket) => void socket.emit("fleet", fleetOf({ registry, nowMs })));
+  const onConfig = (): void => void pages.emit("config", { version: configuration.version });
+  configuration.on("change", onConfig);
+  let told = "";
+  let count = 0;
+  let toldCount = 0;
+  const push = (): void => {
+    timer = setTimeout(push, configuration.number("origo.livePushMs"));
+    if (pages.sockets.size === 0) return;
+    if (count !== toldCount) pages.emit("records", { count: (toldCount = count) });
+    const fleet = fleetOf({ registry, nowMs });
+    const text = JSON.stringify(fleet.proxies);
+    if (text !== told) pages.emit("fleet", fleet);
+    told = text;
+  };
+  let timer = setTimeout(push, configuration.number("origo.livePushMs"));
+  return {
+    noteRecords: (added) => void (count += added),
+    close: () => {
+      clearTimeout(timer);
+      configuration.off("change", onConfig);
+    },
+  };
+}

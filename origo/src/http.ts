@@ -1,0 +1,168 @@
+/**
+ * HTTP: how an endpoint is described, and how descriptions become express routes. A description says who may call, what it
+ * takes and what it answers; openapi.ts writes the same descriptions down. Bad input is answered with 4xx and
+ * {"error":{kind,message,field?,got?,limit?}}; what fails behind an endpoint with 503, so that the sender tries again.
+ * Not here: what the endpoints do (routes-*.ts), who is signed in (access.ts).
+ */
+import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler, type Response } from "express";
+import { z } from "zod";
+import { faultOf, type ApiError } from "./schema";
+
+/** Largest body of a request, unless the endpoint says otherwise. */
+export const BODY_BYTES_MAX = 1_000_000;
+
+/**
+ * Who may call: `open` anyone, pages of any origin too; `public` anyone, pages of this origin only; `viewer` whoever is
+ * signed in; `admin` administrators, with the session's CSRF token where something is changed.
+ */
+export type Access = "open" | "public" | "viewer" | "admin";
+export type Method = "get" | "post" | "put" | "patch" | "delete";
+
+type Shape = z.ZodTypeAny;
+type Read<S extends Shape | undefined> = S extends Shape ? z.output<S> : undefined;
+
+export interface Call<Query = unknown, Body = unknown> {
+  query: Query;
+  body: Body;
+  /** Named parts of the path. */
+  params: Record<string, string>;
+  /** Name of whoever is signed in; `local` where no login is required. */
+  author: string;
+  request: Request;
+  response: Response;
+}
+
+interface Description<Q extends Shape | undefined, B extends Shape | undefined, A extends Shape | undefined> {
+  method: Method;
+  /** As express writes it: `/v1/users/:name`. */
+  path: string;
+  access: Access;
+  summary: string;
+  query?: Q;
+  /** JSON. */
+  body?: B;
+  bodyBytesMax?: number;
+  /** Of a success: JSON of this shape, or a content type. Nothing given = no body. */
+  answer?: A | string;
+  /** Of a success; default 200, or 204 without an answer. */
+  status?: number;
+  /** Gives the answer, or nothing when it has written the response itself. May throw a Refusal. */
+  handle: (call: Call<Read<Q>, Read<B>>) => unknown;
+}
+
+export type Endpoint = Omit<Description<Shape | undefined, Shape | undefined, Shape | undefined>, "handle"> & { handle: (call: Call) => unknown };
+
+/** Checks a description's types, then forgets them. */
+export function endpoint<Q extends Shape | undefined = undefined, B extends Shape | undefined = undefined, A extends Shape | undefined = undefined>(
+  description: Description<Q, B, A>,
+): Endpoint {
+  return description as unknown as Endpoint;
+}
+
+/** An answer other than success, thrown by whoever finds it. */
+export class Refusal extends Error {
+  constructor(readonly status: number, readonly error: ApiError, readonly headers: Record<string, string> = {}) {
+    super(error.message);
+  }
+}
+
+export const notFound = (message: string, field?: string): Refusal =>
+  new Refusal(404, { kind: "notFound", message, ...(field === undefined ? {} : { field }) });
+
+/** A whole number in a query string. */
+export const whole = (min: number, max: number, preset: number) => z.string().regex(/^\d{1,9}$/, "must be a whole number").transform(Number)
+  .pipe(z.number().min(min).max(max)).optional().transform((value) => value ?? preset);
+
+export interface Gate {
+  /** The caller's name. Throws a Refusal for one who may not. */
+  admit(request: Request, access: "viewer" | "admin"): Promise<string>;
+}
+
+/** Adds the endpoints; any other method of their paths is 405. */
+export function mount(app: Express, endpoints: readonly Endpoint[], gate: Gate): void {
+  for (const path of new Set(endpoints.map((each) => each.path))) mountPath(app, path, endpoints.filter((each) => each.path === path), gate);
+}
+
+function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], gate: Gate): void {
+  for (const each of endpoints) app[each.method](path, ...layers(each, gate));
+  const methods = endpoints.map(({ method }) => method.toUpperCase());
+  const allow = [...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(", ");
+  const open = endpoints.filter(({ access }) => access === "open").map(({ method }) => method.toUpperCase());
+  app.options(path, (_request, response) => {
+    if (open.length > 0) {
+      response.set({
+        "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": open.join(", "),
+        "Access-Control-Allow-Headers": "content-type, content-encoding", "Access-Control-Max-Age": "600",
+      });
+    }
+    response.set("Allow", allow).status(204).end();
+  });
+  app.all(path, (request, response) => {
+    response.set("Allow", allow);
+    refuse(response, 405, { kind: "methodNotAllowed", message: `${request.method} is not allowed on ${path}; allowed: ${allow}` });
+  });
+}
+
+function layers(each: Endpoint, gate: Gate): RequestHandler[] {
+  const { access } = each;
+  const enter: RequestHandler = async (request, response, next) => {
+    if (access === "open") response.set("Access-Control-Allow-Origin", "*");
+    response.locals["author"] = access === "viewer" || access === "admin" ? await gate.admit(request, access) : "";
+    next();
+  };
+  const parse = each.body ? [requireJson, express.json({ limit: each.bodyBytesMax ?? BODY_BYTES_MAX })] : [];
+  return [enter, ...parse, run(each)];
+}
+
+const run = ({ query, body, answer, status, handle }: Endpoint): RequestHandler => async (request, response) => {
+  const given = await handle({
+    query: query && parsed(query, request.query), body: body && parsed(body, request.body), params: request.params as Record<string, string>,
+    author: String(response.locals["author"]), request, response,
+  });
+  if (response.headersSent) return;
+  if (answer === undefined) response.status(status ?? 204).end();
+  else if (typeof answer !== "string") response.status(status ?? 200).json(given);
+  else if (given !== undefined) response.status(status ?? 200).type(answer).send(given);
+};
+
+function parsed(shape: Shape, value: unknown): unknown {
+  const result = shape.safeParse(value);
+  if (!result.success) throw new Refusal(400, faultOf(result.error));
+  return result.data;
+}
+
+const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
+
+export const securityHeaders: RequestHandler = (_request, response, next) => {
+  response.set({
+    "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache",
+  });
+  next();
+};
+
+const requireJson: RequestHandler = (request, response, next) => {
+  if (request.is("application/json")) return next();
+  const message = `the body must be application/json, got ${request.headers["content-type"] ?? "no content type"}`;
+  return refuse(response, 415, { kind: "unsupportedMediaType", message });
+};
+
+export function refuse(response: Response, status: number, error: ApiError): void {
+  response.status(status).json({ error });
+}
+
+/** What express and its body parser throw carries a status; anything else is our store or our bug. */
+export const failure = (report: (error: Error) => void): ErrorRequestHandler =>
+  (error: Error & { status?: number; type?: string; length?: number; limit?: number; received?: number }, _request, response, next) => {
+    if (response.headersSent) return next(error);
+    if (error instanceof Refusal) return refuse(response.set(error.headers), error.status, error.error);
+    if (error.type === "entity.too.large") {
+      const [got, limit] = [error.length ?? error.received, error.limit ?? BODY_BYTES_MAX];
+      const message = `the body ${got === undefined ? "is" : `has ${got} bytes,`} over the limit of ${limit} bytes: send less at a time`;
+      return refuse(response, 413, { kind: "bodyTooLarge", message, ...(got === undefined ? {} : { got }), limit });
+    }
+    if (error.type === "entity.parse.failed") return refuse(response, 400, { kind: "badJson", message: `the body is not JSON: ${error.message}` });
+    if (error.status !== undefined && error.status < 500) return refuse(response, error.status, { kind: "badRequest", message: error.message });
+    report(error);
+    return refuse(response.set("Retry-After", "5"), 503, { kind: "unavailable", message: "Origo could not do this now; nothing was stored, try again" });
+  };

@@ -1,0 +1,66 @@
+/** OpenAPI 3.1 of the HTTP API, written from the endpoints' own descriptions: what is served and what is documented cannot differ. */
+import { zodToJsonSchema } from "zod-to-json-schema";
+import type { z } from "zod";
+import type { Access, Endpoint } from "./http";
+import { ErrorResponse } from "./schema";
+
+type Json = Record<string, unknown>;
+
+const ACCESS: Record<Access, string> = {
+  open: "Anyone, from any origin.",
+  public: "Anyone, from this origin.",
+  viewer: "Whoever is signed in.",
+  admin: "Admins; a change needs the header x-csrf-token.",
+};
+
+export function openApiOf(endpoints: readonly Endpoint[], version: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const each of endpoints) {
+    const path = each.path.replace(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [each.method]: operationOf(each) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Origo", version, description: "Registry, configuration, records and analysis of Tributary.", license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    paths,
+    components: {
+      schemas: { Error: schemaOf(ErrorResponse, "output") },
+      securitySchemes: {
+        session: { type: "apiKey", in: "cookie", name: "tributary_session" },
+        csrf: { type: "apiKey", in: "header", name: "x-csrf-token" },
+      },
+    },
+  };
+}
+
+function operationOf(each: Endpoint): Json {
+  const { access, method, query, body, answer } = each;
+  const status = String(each.status ?? (answer === undefined ? 204 : 200));
+  const content = typeof answer === "string" ? { [answer]: {} } : answer && { "application/json": { schema: schemaOf(answer, "output") } };
+  return {
+    summary: each.summary,
+    description: ACCESS[access],
+    ...(access === "viewer" || access === "admin" ? { security: [{ session: [], ...(access === "admin" && method !== "get" ? { csrf: [] } : {}) }] } : {}),
+    parameters: [...pathParameters(each.path), ...(query ? queryParameters(query) : [])],
+    ...(body ? { requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } } } : {}),
+    responses: {
+      [status]: { description: "Success", ...(content ? { content } : {}) },
+      default: { description: "Refused or failed", content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } } },
+    },
+  };
+}
+
+function pathParameters(path: string): Json[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+}
+
+function queryParameters(query: z.ZodTypeAny): Json[] {
+  const { properties = {} } = schemaOf(query, "input") as { properties?: Record<string, unknown> };
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: false, schema }));
+}
+
+function schemaOf(shape: z.ZodTypeAny, pipeStrategy: "input" | "output"): Json {
+  const schema = zodToJsonSchema(shape, { target: "jsonSchema2019-09", $refStrategy: "none", pipeStrategy }) as Json;
+  delete schema["$schema"];
+  return schema;
+}

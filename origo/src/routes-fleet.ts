@@ -1,0 +1,97 @@
+/** Fleet: which proxies there are, for clients and for the dashboard. Proxies themselves do not come in here: proxy-link.ts. */
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { FleetAction } from "./admin-schema";
+import type { Configuration } from "./configuration";
+import type { PlaceOf } from "./geo";
+import { endpoint, notFound, whole, type Endpoint } from "./http";
+import type { Decision, Registry } from "./registry";
+import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "./schema";
+import { SELECTIONS, type Selection } from "./selection";
+import type { AdminStore } from "./store/admin-store";
+import type { TokenSigner } from "./token";
+
+export interface FleetOptions {
+  registry: Registry;
+  configuration: Configuration;
+  adminStore: AdminStore;
+  tokens: TokenSigner;
+  placeOf: PlaceOf;
+  /** Milliseconds since the epoch; must not jump. */
+  nowMs: () => number;
+  /** u32 a call. */
+  rng: () => number;
+  /** Something about a proxy was decided. */
+  onDecision: (id: string) => void;
+}
+
+const list = (query: string | undefined): string[] => (query ?? "").split(",").filter((item) => item !== "");
+const id = z.string().max(SCHEMA_LIMITS.idChars);
+
+const ListQuery = z.object({
+  count: whole(1, SCHEMA_LIMITS.proxiesPerList, SCHEMA_LIMITS.proxiesPerList),
+  exclude: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.excludedPerList)),
+  select: z.enum(SELECTIONS).optional(),
+  /** ID:MS,... as measured by the client, for `low-rtt`. */
+  rtt: z.string().optional().transform(list)
+    .pipe(z.array(z.string().regex(/^[^:]{1,64}:\d{1,6}(\.\d{1,6})?$/, "must be ID:MILLISECONDS")).max(SCHEMA_LIMITS.excludedPerList))
+    .transform((items) => new Map(items.map((item) => [item.slice(0, item.indexOf(":")), Number(item.slice(item.indexOf(":") + 1))]))),
+  /** Proxies that the client goes on with: the token is for them too. */
+  keep: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.proxiesPerList)),
+  /** Whom the token is for; a new anonymous one without it. */
+  client: z.string().uuid().toLowerCase().optional(),
+}).strict();
+
+export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
+  endpoint({
+    method: "get", path: "/v1/proxies", access: "open", summary: "Live proxies for a client, and a token that opens them", query: ListQuery, answer: ProxiesResponse,
+    handle: ({ query, request, response }) => {
+      const { registry, configuration, rng, nowMs } = options;
+      response.set("Cache-Control", "no-store");
+      const select = query.select ?? (configuration.text("origo.selection") as Selection);
+      const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
+      const selection = { select, place, nearKm: configuration.number("origo.nearKm"), rttMs: query.rtt };
+      const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
+      return { proxies, token: tokenFor(options, [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())], query.client) } satisfies ProxiesResponse;
+    },
+  }),
+  endpoint({
+    method: "get", path: "/v1/fleet", access: "viewer", summary: "Live proxies with what they report", answer: FleetResponse,
+    handle: () => fleetOf(options),
+  }),
+  endpoint({
+    method: "post", path: "/v1/fleet/:id", access: "admin", summary: "Drain, disable, enable or rename a proxy; holds until decided otherwise", body: FleetAction, answer: FleetResponse,
+    handle: async ({ params, body }) => {
+      const { registry, adminStore, nowMs, onDecision } = options;
+      const proxyId = params["id"] ?? "";
+      if (!registry.fleet(nowMs()).some((proxy) => proxy.id === proxyId)) throw notFound(`there is no live proxy ${proxyId}`);
+      const decision = decide(registry.decisionOn(proxyId), body);
+      await adminStore.setProxyState(proxyId, decision.state, decision.name);
+      registry.decide(proxyId, decision);
+      onDecision(proxyId);
+      return fleetOf(options);
+    },
+  }),
+  endpoint({
+    method: "get", path: "/.well-known/tributary-keys.json", access: "open", summary: "Public keys of the tokens (JWK Set)", answer: z.object({ keys: z.array(z.record(z.string(), z.string())) }),
+    handle: () => options.tokens.jwks(),
+  }),
+];
+
+export function fleetOf({ registry, nowMs }: Pick<FleetOptions, "registry" | "nowMs">): FleetResponse {
+  const now = nowMs();
+  return { nowMs: now, proxies: registry.fleet(now) };
+}
+
+function decide(before: Decision, action: FleetAction): Decision {
+  if (action.action === "rename") return { ...before, name: action.name };
+  return { ...before, state: ({ drain: "draining", disable: "disabled", enable: "live" } as const)[action.action] };
+}
+
+function tokenFor({ configuration, tokens, nowMs }: FleetOptions, ids: readonly string[], client: string | undefined): string {
+  const iat = Math.floor(nowMs() / 1000);
+  return tokens.sign({
+    iss: "origo", sub: client ?? randomUUID(), aud: [...new Set(ids)], jti: randomUUID(),
+    bytes: configuration.number("origo.tokenBytes"), iat, exp: iat + 60 * configuration.number("origo.tokenMinutes"),
+  });
+}

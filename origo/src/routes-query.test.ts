@@ -1,0 +1,141 @@
+/** Intake, questions and files over HTTP, on both databases. */
+import { gzipSync } from "node:zlib";
+import { DATABASES, stopDatabases, type TestDatabase } from "../test/databases";
+import { bareRecordOf, errorOf, recordOf } from "../test/samples";
+import type { DownloadsPage, FieldsResponse, Trace } from "./query-schema";
+import type { DownloadRecord, RecordsResponse } from "./schema";
+import { startOrigo, type Origo } from "./server";
+
+const HOSTILE = `'; DROP TABLE downloads; --\r\n<img src=x onerror=alert(1)> "quoted", ünï 🎬`;
+const DAY_MS = 86_400_000;
+afterAll(stopDatabases);
+
+describe.each(DATABASES)("HTTP over %s", (_name, make) => {
+  let place: TestDatabase;
+  let origo: Origo;
+  let token: string;
+  let cookie: string;
+
+  const start = async (more: { nowMs?: () => number; retentionDays?: number } = {}): Promise<void> => {
+    origo = await startOrigo({
+      host: "127.0.0.1", port: 0, secret: "secret", dataDir: place.environment.DATA_DIR, databaseUrl: place.environment.DATABASE_URL, dashboardDir: "/nonexistent",
+      login: "off", ...more,
+    });
+    const session = await fetch(`${origo.url}/v1/session`);
+    token = ((await session.json()) as { csrfToken: string }).csrfToken;
+    cookie = session.headers.get("set-cookie")?.split(";")[0] ?? "";
+  };
+  beforeEach(async () => {
+    place = await make();
+    await start();
+  });
+  afterEach(async () => {
+    await origo.close();
+    await place.remove();
+  });
+
+  const get = (path: string): Promise<Response> => fetch(origo.url + path);
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> => fetch(origo.url + path, {
+    method: "POST", headers: { "content-type": "application/json", "x-csrf-token": token, cookie, ...headers },
+    body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+  });
+  const stored = async (): Promise<DownloadRecord[]> => ((await (await get("/v1/records?limit=500")).json()) as RecordsResponse).records;
+
+  test("takes what is compressed, and refuses what is too large, also once it is unpacked", async () => {
+    const records = [recordOf(), recordOf()];
+    const packed = await post("/v1/records", gzipSync(JSON.stringify({ records })), { "content-encoding": "gzip" });
+    expect([packed.status, await packed.json()]).toEqual([202, { accepted: 2, duplicate: 0 }]);
+    const large = JSON.stringify({ records: [recordOf()], padding: "x".repeat(10_000_000) });
+    expect((await post("/v1/records", large)).status).toBe(413);
+    expect((await post("/v1/records", gzipSync(large), { "content-encoding": "gzip" })).status).toBe(413);
+    expect((await post("/v1/records", gzipSync("{"), { "content-encoding": "gzip" })).status).toBe(400);
+    expect(await stored()).toHaveLength(2);
+  });
+
+  test("hostile text in every text field is stored and given back as it came", async () => {
+    const record = recordOf({
+      clientVersion: HOSTILE.slice(0, 64), agent: HOSTILE.slice(0, 60), os: "'--", player: "';", experiments: [{ id: "'", arm: "';--" }], contentType: HOSTILE,
+      comment: HOSTILE, userComment: HOSTILE, error: { kind: "'", message: HOSTILE }, fallback: { reason: HOSTILE, bytes: 0 }, engine: "\"'`;",
+      proxies: recordOf().proxies.map((proxy) => ({ ...proxy, id: "'", name: "';--", error: HOSTILE })),
+    });
+    expect((await post("/v1/records", { records: [record] })).status).toBe(202);
+    expect((await post("/v1/errors", { errors: [errorOf({ kind: "'", message: HOSTILE })] })).status).toBe(202);
+    expect(await (await get(`/v1/records/${record.id}`)).json()).toEqual(record);
+    const nul = recordOf({ comment: "a\0b\ud800c" });
+    await post("/v1/records", { records: [nul] });
+    expect(((await (await get(`/v1/records/${nul.id}`)).json()) as DownloadRecord).comment).toBe("a\ufffdb\ufffdc");
+  });
+
+  test("half of a bad batch is not stored, and the field is named", async () => {
+    const answer = await post("/v1/records", { records: [recordOf(), recordOf({ status: -1 })] });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { kind: "badField", field: "records[1].status" } }]);
+    expect((await post("/v1/records", { records: [{ ...recordOf(), future: 1 }] })).status).toBe(400);
+    expect(await stored()).toEqual([]);
+  });
+
+  test("answers what the dashboard asks", async () => {
+    const record = recordOf({ mode: "coded", startedAtMs: 1000 });
+    await post("/v1/records", { records: [record, bareRecordOf()] });
+    const { fields } = (await (await get("/v1/fields")).json()) as FieldsResponse;
+    expect(fields).toHaveLength(71);
+    expect(Object.keys(fields[0] ?? {})).not.toContain("sql");
+    const page = (await (await post("/v1/query/downloads", { columns: ["mode"], where: [{ field: "mode", op: "=", value: "coded" }] })).json()) as DownloadsPage;
+    expect(page).toEqual({ ids: [record.id], rows: [["coded"]], matching: 1, next: null });
+    expect(await (await post("/v1/query/chart", { chart: "box", metric: "durationMs", groupBy: ["mode"] })).json()).toMatchObject({ boxes: [{ group: ["coded"], n: 1 }, { group: ["direct"], n: 1 }] });
+    expect(await (await post("/v1/query/difference", { metric: "durationMs", field: "mode", a: "coded", b: "direct" })).json()).toMatchObject({ interval: null });
+    expect(await (await get(`/v1/records/${record.id}`)).json()).toEqual(record);
+    expect((await get(`/v1/records/${recordOf().id}`)).status).toBe(404);
+    expect((await get("/v1/records/nope")).status).toBe(400);
+    for (const [path, body, field] of [
+      ["/v1/query/downloads", { columns: ["id;"] }, "columns[0]"], ["/v1/query/chart", { chart: "box", metric: "url" }, "metric"],
+      ["/v1/query/difference", { metric: "durationMs", field: "zz", a: 1, b: 2 }, "field"],
+    ] as const) {
+      const refused = await post(path, body);
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { kind: "badField", field } }]);
+    }
+  });
+
+  test("keeps traces for their downloads", async () => {
+    const trace: Trace = { id: recordOf().id, generationCount: 1, packets: [[0.5, 0, 0, "innovative"]], feedback: [[1, 0]] };
+    expect(await (await post("/v1/traces", { traces: [trace] })).json()).toEqual({ accepted: 1, duplicate: 0 });
+    expect(await (await get(`/v1/records/${trace.id}/trace`)).json()).toEqual(trace);
+    expect((await get(`/v1/records/${recordOf().id}/trace`)).status).toBe(404);
+    expect((await post("/v1/traces", { traces: [{ ...trace, packets: [[-1, 0, 0, "x"]] }] })).status).toBe(400);
+  });
+
+  test.each(["csv", "parquet"] as const)("what was exported as %s comes back in as it was", async (format) => {
+    const records = [recordOf({ comment: HOSTILE, userComment: "" }), bareRecordOf(), recordOf({ durationMs: 1000.1 + 0.2, netBytes: 2 ** 52 + 1 })];
+    expect((await post("/v1/records", { records })).status).toBe(202);
+    const answer = await get(`/v1/export?format=${format}`);
+    expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="tributary-records.${format}"`);
+    const file = new Uint8Array(await answer.arrayBuffer());
+    const before = await stored();
+    expect(await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json()).toEqual({ accepted: 0, duplicate: 3 });
+    await origo.close();
+    await place.remove();
+    place = await make();
+    await start();
+    expect(await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json()).toEqual({ accepted: 3, duplicate: 0 });
+    expect(await stored()).toEqual(before);
+  });
+
+  test("a file that is none, or has a row at fault, is refused whole", async () => {
+    await post("/v1/records", { records: [recordOf(), recordOf()] });
+    const text = (await (await get("/v1/export?format=csv")).text()).replace("coded-mutp", "no-mode").replaceAll(/,[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12},/g, `,${recordOf().id},`);
+    const refused = await post("/v1/import?format=csv", text, { "content-type": "text/csv" });
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { field: "row 1" } }]);
+    expect((await post("/v1/import?format=parquet", "no parquet", { "content-type": "text/csv" })).status).toBe(400);
+    expect((await post("/v1/import?format=csv", "a,b\r\n1,2\r\n", { "content-type": "text/csv" })).status).toBe(400);
+    expect(await stored()).toHaveLength(2);
+  });
+
+  test("deletes what is older than the days kept", async () => {
+    await post("/v1/records", { records: [recordOf()] });
+    await origo.close();
+    await start({ retentionDays: 30, nowMs: () => Date.now() + 29 * DAY_MS });
+    expect(await stored()).toHaveLength(1);
+    await origo.close();
+    await start({ retentionDays: 30, nowMs: () => Date.now() + 31 * DAY_MS });
+    expect(await stored()).toHaveLength(0);
+  });
+});

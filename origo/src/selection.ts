@@ -1,0 +1,56 @@
+/**
+ * Selection: which of the live proxies a client is told, in which order. Pure. Every way starts from a random order, so that
+ * equals share the clients; `random` is the paper's (Braun, Médard and Ekler 2019).
+ */
+import { distanceKm } from "./geo";
+import type { FleetProxy, Place } from "./schema";
+
+export const SELECTIONS = ["random", "near", "least-loaded", "low-rtt", "operators"] as const;
+export type Selection = (typeof SELECTIONS)[number];
+
+export interface SelectionInput {
+  select: Selection;
+  /** Of the client; `near` without it is `random`. */
+  place?: Place | undefined;
+  nearKm: number;
+  /** Measured by the client, by proxy id; proxies not in it come last. */
+  rttMs?: ReadonlyMap<string, number>;
+}
+
+/** All of `proxies`, the best first; `rng` gives a u32 a call. */
+export function inOrder(proxies: readonly FleetProxy[], input: SelectionInput, rng: () => number): FleetProxy[] {
+  const shuffled = shuffle(proxies, rng);
+  if (input.select === "random" || (input.select === "near" && input.place === undefined)) return shuffled;
+  const ranks = new Map(shuffled.map((proxy) => [proxy.id, rankOf(proxy, input)]));
+  if (input.select === "operators") rankByTurns(shuffled, ranks);
+  return shuffled.sort((a, b) => compare(ranks.get(a.id) ?? 0, ranks.get(b.id) ?? 0));
+}
+
+function rankOf(proxy: FleetProxy, { select, place, nearKm, rttMs }: SelectionInput): number {
+  if (select === "least-loaded") return proxy.status?.load ?? Infinity;
+  if (select === "low-rtt") return rttMs?.get(proxy.id) ?? Infinity;
+  if (place === undefined || proxy.place === undefined) return Infinity;
+  const km = distanceKm(place, proxy.place);
+  return km <= nearKm ? 0 : km;
+}
+
+/** The first of each operator before the second of any. Proxies that name none count as one operator's. */
+function rankByTurns(proxies: readonly FleetProxy[], ranks: Map<string, number>): void {
+  const seen = new Map<string, number>();
+  for (const { id, operator = "" } of proxies) {
+    const turn = seen.get(operator) ?? 0;
+    seen.set(operator, turn + 1);
+    ranks.set(id, turn);
+  }
+}
+
+function shuffle<T>(items: readonly T[], rng: () => number): T[] {
+  const shuffled = [...items];
+  for (let left = shuffled.length; left > 1; left--) {
+    const at = Math.floor((rng() / 2 ** 32) * left);
+    [shuffled[left - 1], shuffled[at]] = [shuffled[at]!, shuffled[left - 1]!];
+  }
+  return shuffled;
+}
+
+const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,150 @@
+/**
+ * AdminStore: users, sessions, what was decided about proxies, versions of the configuration, experiments, saved views, and the
+ * signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and settings.ts.
+ */
+import type { Experiment, Role, SettingValues, User, View } from "../admin-schema";
+import type { Database, Row } from "./database";
+
+export type ProxyState = "live" | "draining" | "disabled";
+
+export interface ConfigVersion {
+  version: number;
+  author: string;
+  reason: string;
+  atMs: number;
+  values: SettingValues;
+}
+
+export interface StoredSession {
+  /** Digest of the cookie: whoever reads the table cannot sign in with it. */
+  id: string;
+  userName: string;
+  csrfToken: string;
+  expiresAtMs: number;
+}
+
+type Documents = "experiments" | "views";
+
+export class AdminStore {
+  constructor(private readonly database: Database) {}
+
+  async users(): Promise<User[]> {
+    return (await this.database.all("SELECT name, role, created_at_ms, last_login_ms FROM users ORDER BY name")).map(userOf);
+  }
+
+  async passwordOf(name: string): Promise<{ password: string; role: Role } | undefined> {
+    const [row] = await this.database.all("SELECT password, role FROM users WHERE name = $1", [name]);
+    return row && { password: String(row["password"]), role: row["role"] as Role };
+  }
+
+  /** False when the name is taken; with `onlyFirst`, when there is any user. */
+  async addUser(user: { name: string; password: string; role: Role }, nowMs: number, onlyFirst = false): Promise<boolean> {
+    const sql = `INSERT INTO users SELECT $1::VARCHAR, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, NULL
+      WHERE NOT EXISTS (SELECT 1 FROM users${onlyFirst ? "" : " WHERE name = $1::VARCHAR"})`;
+    return (await this.database.run(sql, [user.name, user.password, user.role, nowMs])) === 1;
+  }
+
+  /** False when there is no such user, or it is the last admin, who stays one. */
+  async changeUser(name: string, change: { password?: string | undefined; role?: Role | undefined }): Promise<boolean> {
+    const sql = `UPDATE users SET password = coalesce($2::VARCHAR, password), role = coalesce($3::VARCHAR, role) WHERE name = $1::VARCHAR
+      AND ($3::VARCHAR IS NULL OR $3::VARCHAR = 'admin' OR ${OTHER_ADMIN})`;
+    return (await this.database.run(sql, [name, change.password ?? null, change.role ?? null])) === 1;
+  }
+
+  /** False when there is no such user, or it is the last admin. */
+  async deleteUser(name: string): Promise<boolean> {
+    return (await this.database.run(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [name])) === 1;
+  }
+
+  async noteLogin(name: string, nowMs: number): Promise<void> {
+    await this.database.run("UPDATE users SET last_login_ms = $2 WHERE name = $1", [name, nowMs]);
+  }
+
+  async addSession(session: StoredSession, nowMs: number): Promise<void> {
+    await this.database.run("DELETE FROM sessions WHERE expires_at_ms <= $1", [nowMs]);
+    await this.database.run("INSERT INTO sessions VALUES ($1, $2, $3, $4)", [session.id, session.userName, session.csrfToken, session.expiresAtMs]);
+  }
+
+  async session(id: string, nowMs: number): Promise<{ name: string; role: Role; csrfToken: string } | undefined> {
+    const sql = "SELECT u.name, u.role, s.csrf_token FROM sessions s JOIN users u ON u.name = s.user_name WHERE s.id = $1 AND s.expires_at_ms > $2";
+    const [row] = await this.database.all(sql, [id, nowMs]);
+    return row && { name: String(row["name"]), role: row["role"] as Role, csrfToken: String(row["csrf_token"]) };
+  }
+
+  async endSession(id: string): Promise<void> {
+    await this.database.run("DELETE FROM sessions WHERE id = $1", [id]);
+  }
+
+  async endSessionsOf(userName: string): Promise<void> {
+    await this.database.run("DELETE FROM sessions WHERE user_name = $1", [userName]);
+  }
+
+  async proxyStates(): Promise<{ id: string; state: ProxyState; name: string | null }[]> {
+    const rows = await this.database.all("SELECT id, state, name FROM proxy_states");
+    return rows.map((row) => ({ id: String(row["id"]), state: row["state"] as ProxyState, name: row["name"] === null ? null : String(row["name"]) }));
+  }
+
+  async setProxyState(id: string, state: ProxyState, name: string | null): Promise<void> {
+    const changed = await this.database.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [id, state, name]);
+    if (changed === 0) await this.database.run("INSERT INTO proxy_states VALUES ($1, $2, $3)", [id, state, name]);
+  }
+
+  /** Newest first. */
+  async configVersions(limit: number): Promise<ConfigVersion[]> {
+    const rows = await this.database.all("SELECT version, author, reason, at_ms, content FROM config_versions ORDER BY version DESC LIMIT $1", [limit]);
+    return rows.map((row) => ({
+      version: Number(row["version"]), author: String(row["author"]), reason: String(row["reason"]), atMs: Number(row["at_ms"]),
+      values: JSON.parse(String(row["content"])) as SettingValues,
+    }));
+  }
+
+  /** False when this version, or a later one, is there already. */
+  async addConfigVersion({ version, author, reason, atMs, values }: ConfigVersion): Promise<boolean> {
+    const sql = `INSERT INTO config_versions SELECT $1::INTEGER, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, $5::VARCHAR
+      WHERE NOT EXISTS (SELECT 1 FROM config_versions WHERE version >= $1::INTEGER)`;
+    return (await this.database.run(sql, [version, author, reason, atMs, JSON.stringify(values)])) === 1;
+  }
+
+  experiments(): Promise<Experiment[]> {
+    return this.documents<Experiment>("experiments");
+  }
+
+  views(): Promise<View[]> {
+    return this.documents<View>("views");
+  }
+
+  async addDocument(table: Documents, document: Experiment | View): Promise<void> {
+    await this.database.run(`INSERT INTO ${table} VALUES ($1, $2, $3)`, [document.id, document.createdAtMs, JSON.stringify(document)]);
+  }
+
+  async changeExperiment(experiment: Experiment): Promise<void> {
+    await this.database.run("UPDATE experiments SET content = $2 WHERE id = $1", [experiment.id, JSON.stringify(experiment)]);
+  }
+
+  async deleteView(id: string): Promise<boolean> {
+    return (await this.database.run("DELETE FROM views WHERE id = $1", [id])) === 1;
+  }
+
+  /** What is kept under this name; `make` makes it the first time. */
+  async secret(name: string, make: () => string): Promise<string> {
+    await this.database.run("INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)", [name, make()]);
+    const [row] = await this.database.all("SELECT content FROM secrets WHERE name = $1", [name]);
+    if (row === undefined) throw new Error(`the secret ${name} was not kept`);
+    return String(row["content"]);
+  }
+
+  private async documents<T>(table: Documents): Promise<T[]> {
+    const rows = await this.database.all(`SELECT content FROM ${table} ORDER BY created_at_ms DESC, id`);
+    return rows.map((row) => JSON.parse(String(row["content"])) as T);
+  }
+}
+
+const OTHER_ADMIN = "EXISTS (SELECT 1 FROM users other WHERE other.role = 'admin' AND other.name <> $1::VARCHAR)";
+
+function userOf(row: Row): User {
+  const lastLoginMs = row["last_login_ms"];
+  return {
+    name: String(row["name"]), role: row["role"] as Role, createdAtMs: Number(row["created_at_ms"]),
+    lastLoginMs: lastLoginMs === null ? null : Number(lastLoginMs),
+  };
+}

@@ -1,0 +1,185 @@
+/**
+ * Charts over the stored downloads: quartiles, counts, quantiles and samples are computed by the database, exactly and over every
+ * download that matches; only what is drawn leaves it. Downloads without a value of the metric are in no chart.
+ */
+import type { z } from "zod";
+import { QUERY_LIMITS, type Cell as GroupCell, type Chart, type ChartQuery } from "../query-schema";
+import type { Database, Row } from "./database";
+import { faultAt } from "./faults";
+import type { StoredField } from "./fields";
+import { known, knownNumber, Places, whereOf } from "./sql";
+
+type Query = z.output<typeof ChartQuery>;
+type Of<Kind extends Query["chart"]> = Extract<Query, { chart: Kind }>;
+type Answer<Kind extends Chart["chart"]> = Extract<Chart, { chart: Kind }>;
+
+const OUTLIERS_MAX = 200;
+const CDF_STEPS = 200;
+/** Points of a time series, over all groups. */
+const BUCKETS_MAX = 5000;
+/** An order that has nothing to do with the data, the same each time; 7919 and the modulus are prime. */
+const SHUFFLED = "(seq * 7919) % 1000003";
+const SHUFFLE_RANGE = 1_000_003;
+
+/** Throws a QueryFault. */
+export function queryChart(database: Database, query: Query): Promise<Chart> {
+  switch (query.chart) {
+    case "box": return boxes(database, query);
+    case "histogram": return histogram(database, query);
+    case "cdf": return cdf(database, query);
+    case "scatter": return scatter(database, query);
+    case "time": return timeSeries(database, query);
+  }
+}
+
+/** The downloads of one question: `SELECT seq, the groups g0 and g1, what is charted FROM downloads WHERE ...`. */
+interface Base {
+  places: Places;
+  sql: string;
+  fields: readonly StoredField[];
+  groups: readonly string[];
+}
+
+function baseOf(query: Query, values: Readonly<Record<string, StoredField>>): Base {
+  const places = new Places();
+  const fields = query.groupBy.map((name, index) => known(name, `groupBy[${index}]`));
+  const groups = fields.map((_, index) => `g${index}`);
+  const charted = Object.entries(values).map(([name, { sql }]) => `(${sql})::DOUBLE PRECISION AS ${name}`);
+  const where = whereOf(query.where, places, Object.values(values).map(({ sql }) => `${sql} IS NOT NULL`));
+  const selected = ["seq", ...fields.map(({ sql }, index) => `${sql} AS g${index}`), ...charted];
+  return { places, sql: `SELECT ${selected.join(", ")} FROM downloads ${where}`, fields, groups };
+}
+
+interface Grouped {
+  group: GroupCell[];
+  row: Row;
+}
+
+/** `aggregates` of each group under the names given, for the largest groups; `n` counts each. */
+async function grouped(database: Database, base: Base, aggregates: string): Promise<{ found: Grouped[]; leftOut: number }> {
+  const by = base.groups.length > 0 ? `GROUP BY ${base.groups.join(", ")}` : "";
+  const sql = `SELECT ${["*", "count(*) OVER () AS all_groups"].join(", ")} FROM (SELECT ${[...base.groups, "count(*) AS n", aggregates].join(", ")}
+    FROM (${base.sql}) t ${by}) a WHERE n > 0 ORDER BY n DESC LIMIT ${QUERY_LIMITS.groups}`;
+  const rows = await database.all(sql, base.places.values);
+  const found = rows.map((row) => ({ group: base.groups.map((name) => (row[name] ?? null) as GroupCell), row })).sort((a, b) => compare(a.group, b.group));
+  return { found, leftOut: Math.max(0, Number(rows[0]?.["all_groups"] ?? 0) - rows.length) };
+}
+
+/** By the first field, then the second; a group without a value last. */
+function compare(a: readonly GroupCell[], b: readonly GroupCell[]): number {
+  for (const [index, left] of a.entries()) {
+    const right = b[index] ?? null;
+    if (left === right) continue;
+    if (left === null || right === null) return left === null ? 1 : -1;
+    return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+/** Joins the downloads `t` to the groups found, as `f` with its index `k` and the numbers given for each. */
+function joined(base: Base, found: readonly Grouped[], names: readonly string[], numbersOf: (row: Row, index: number) => readonly number[]): string {
+  const rows = found.map(({ group, row }, index) => {
+    const cells = group.map((cell, place) => base.places.addAs(cell, base.fields[place]?.type === "text" ? "VARCHAR" : "DOUBLE PRECISION"));
+    return `(${[String(index), ...cells, ...numbersOf(row, index).map((value) => base.places.add(value))].join(", ")})`;
+  });
+  // An equality that takes null for a value cannot be hashed by PostgreSQL, so it is used only where a group is null.
+  const on = base.groups.map((name, place) => `t.${name} ${found.some(({ group }) => group[place] === null) ? "IS NOT DISTINCT FROM" : "="} f.${name}`);
+  return `(${base.sql}) t JOIN (VALUES ${rows.join(", ")}) f(${["k", ...base.groups, ...names].join(", ")}) ON ${on.length > 0 ? on.join(" AND ") : "TRUE"}`;
+}
+
+const numbersOf = (row: Row | undefined, name: string): number[] => ((row?.[name] ?? []) as unknown as number[]).map(Number);
+
+/** Two passes: quartiles of each group, then what lies within and beyond its fences (1.5 interquartile ranges, as in the paper's figures). */
+async function boxes(database: Database, query: Of<"box">): Promise<Answer<"box">> {
+  const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
+  const { found, leftOut } = await grouped(database, base, "percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v) AS p");
+  if (found.length === 0) return { chart: "box", boxes: [], groupsLeftOut: 0 };
+  const from = joined(base, found, ["low", "high"], (row) => {
+    const [q1 = 0, , q3 = 0] = numbersOf(row, "p");
+    return [q1 - 1.5 * (q3 - q1), q3 + 1.5 * (q3 - q1)];
+  });
+  const beyond = "FILTER (WHERE v < low OR v > high)";
+  const rows = await database.all(`SELECT k, min(v) FILTER (WHERE v >= low) AS low, max(v) FILTER (WHERE v <= high) AS high,
+    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${OUTLIERS_MAX}] AS outliers FROM ${from} GROUP BY k`, base.places.values);
+  const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
+  const items = found.map(({ group, row }, index) => {
+    const [q1 = 0, median = 0, q3 = 0] = numbersOf(row, "p");
+    const edge = byIndex.get(index);
+    return {
+      group, n: Number(row["n"]), q1, median, q3, whiskerLow: Number(edge?.["low"] ?? q1), whiskerHigh: Number(edge?.["high"] ?? q3),
+      outliers: numbersOf(edge, "outliers"), outlierCount: Number(edge?.["beyond"] ?? 0),
+    };
+  });
+  return { chart: "box", boxes: items, groupsLeftOut: leftOut };
+}
+
+/** Bins of one width from the least to the greatest value over all groups; the last one holds its upper edge. */
+async function histogram(database: Database, query: Of<"histogram">): Promise<Answer<"histogram">> {
+  const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
+  const { found, leftOut } = await grouped(database, base, "min(v) AS low, max(v) AS high");
+  if (found.length === 0) return { chart: "histogram", edges: [], groupsLeftOut: 0, series: [] };
+  const low = Math.min(...found.map(({ row }) => Number(row["low"])));
+  const high = Math.max(...found.map(({ row }) => Number(row["high"])));
+  const bins = high > low ? query.bins : 1;
+  const width = (high - low) / bins || 1;
+  const from = joined(base, found, [], () => []);
+  const [start, step] = [base.places.add(low), base.places.add(width)];
+  const rows = await database.all(`SELECT k, least(floor((v - ${start}) / ${step}), ${bins - 1}) AS bin, count(*) AS n FROM ${from} GROUP BY k, bin`, base.places.values);
+  const counts = found.map(() => new Array<number>(bins).fill(0));
+  for (const row of rows) counts[Number(row["k"])]![Number(row["bin"])] = Number(row["n"]);
+  const edges = Array.from({ length: bins + 1 }, (_, index) => (index === bins && high > low ? high : low + index * width));
+  return { chart: "histogram", edges, groupsLeftOut: leftOut, series: found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), counts: counts[index] ?? [] })) };
+}
+
+/** Quantiles at equal shares, by linear interpolation. */
+async function cdf(database: Database, query: Of<"cdf">): Promise<Answer<"cdf">> {
+  const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
+  const shares = Array.from({ length: CDF_STEPS + 1 }, (_, index) => index / CDF_STEPS);
+  const { found, leftOut } = await grouped(database, base, `percentile_cont(ARRAY[${shares.join(", ")}]) WITHIN GROUP (ORDER BY v) AS p`);
+  const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), values: numbersOf(row, "p"), shares }));
+  return { chart: "cdf", groupsLeftOut: leftOut, series };
+}
+
+/** A sample of each group, the points shared out by the groups' sizes. */
+async function scatter(database: Database, query: Of<"scatter">): Promise<Answer<"scatter">> {
+  const base = baseOf(query, { x: knownNumber(query.x, "x"), y: knownNumber(query.y, "y") });
+  const { found, leftOut } = await grouped(database, base, "0 AS zero");
+  if (found.length === 0) return { chart: "scatter", groupsLeftOut: 0, series: [] };
+  const total = found.reduce((sum, { row }) => sum + Number(row["n"]), 0);
+  const share = Math.min(1, query.points / total);
+  // Thinned to a little more than is wanted before anything is sorted.
+  const thinned = share === 1 ? "" : `WHERE ${SHUFFLED} < ${Math.ceil(SHUFFLE_RANGE * Math.min(1, share * 1.5 + 0.001))}`;
+  const from = joined(base, found, ["most"], (row) => [Math.max(1, Math.floor(Number(row["n"]) * share))]);
+  const rows = await database.all(`SELECT k, x, y, id FROM (SELECT k, x, y, t.seq, most, row_number() OVER (PARTITION BY k ORDER BY ${SHUFFLED.replace("seq", "t.seq")}, t.seq) AS place
+    FROM ${from} ${thinned.replace("(seq", "(t.seq")}) s JOIN (SELECT seq, id::VARCHAR AS id FROM downloads) d ON d.seq = s.seq WHERE place <= most`, base.places.values);
+  const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), x: [] as number[], y: [] as number[], ids: [] as string[] }));
+  for (const row of rows) {
+    const one = series[Number(row["k"])];
+    one?.x.push(Number(row["x"]));
+    one?.y.push(Number(row["y"]));
+    one?.ids.push(String(row["id"]));
+  }
+  return { chart: "scatter", groupsLeftOut: leftOut, series };
+}
+
+const STATISTICS = { median: "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", mean: "avg(v)", count: "count(*)", sum: "sum(v)" } as const;
+
+/** By the client's clock, in buckets that begin at multiples of their length since the epoch. */
+async function timeSeries(database: Database, query: Of<"time">): Promise<Answer<"time">> {
+  const base = baseOf(query, { v: knownNumber(query.metric, "metric"), started: known("startedAtMs", "metric") });
+  const { found, leftOut } = await grouped(database, base, "min(started) AS first");
+  if (found.length === 0) return { chart: "time", groupsLeftOut: 0, series: [] };
+  const from = joined(base, found, [], () => []);
+  const bucket = base.places.add(query.bucketMs);
+  const rows = await database.all(`SELECT k, floor(started / ${bucket}) * ${bucket} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
+    FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${BUCKETS_MAX + 1}`, base.places.values);
+  if (rows.length > BUCKETS_MAX) throw faultAt("bucketMs", `makes more than ${BUCKETS_MAX} points: ask for longer buckets, fewer groups or less time`);
+  const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), atMs: [] as number[], values: [] as number[], counts: [] as number[] }));
+  for (const row of rows) {
+    const one = series[Number(row["k"])];
+    one?.atMs.push(Number(row["at_ms"]));
+    one?.values.push(Number(row["v"]));
+    one?.counts.push(Number(row["n"]));
+  }
+  return { chart: "time", groupsLeftOut: leftOut, series };
+}

@@ -1,0 +1,10 @@
+/** Door of the store. */
+export { type Cell, type Database, type Queries, type Row } from "./database";
+export { queryChart } from "./charts";
+export { queryDifference } from "./difference";
+export { queryDownloads } from "./downloads-query";
+export { QueryFault } from "./faults";
+export { exportCsv, importFile, withParquet } from "./files";
+export { FIELDS } from "./fields";
+export { IntakeFull } from "./intake";
+export { Store, type Page } from "./store";

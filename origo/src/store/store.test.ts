@@ -1,0 +1,221 @@
+/** Store, on a real DuckDB file and on a real PostgreSQL: the same tests. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DownloadRecord } from "../schema";
+import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
+import { bareRecordOf, errorOf, recordOf } from "../../test/samples";
+import { openDuckDb } from "./duckdb";
+import { COLUMNS, ERROR_COLUMNS, FIELDS } from "./fields";
+import { Store } from ".";
+
+const NOW = 1_790_000_000_000;
+afterAll(stopDatabases);
+
+describe.each(DATABASES)("store over %s", (_name, make) => {
+  let place: TestDatabase;
+  let store: Store;
+
+  beforeEach(async () => {
+    place = await make();
+    store = await place.open();
+  });
+  afterEach(async () => {
+    await store.close();
+    await place.remove();
+  });
+
+  const all = async (): Promise<DownloadRecord[]> => (await store.records(500))?.items ?? [];
+  const reopen = async (): Promise<void> => {
+    await store.close();
+    store = await place.open();
+  };
+
+  test("gives back what it was given, with every optional field and with none", async () => {
+    const [full, bare] = [recordOf({ netBytes: Number.MAX_SAFE_INTEGER }), bareRecordOf()];
+    expect(await store.addRecords([full, bare], NOW)).toEqual({ accepted: 2, duplicate: 0 });
+    expect(await all()).toEqual([bare, full]);
+    expect(await store.record(full.id)).toEqual(full);
+    expect(await store.record(recordOf().id)).toBeUndefined();
+    const errors = [errorOf(), errorOf({ clientId: full.clientId, url: "http://h.example/a" })];
+    expect(await store.addErrors(errors, NOW)).toEqual({ accepted: 2, duplicate: 0 });
+    expect((await store.errors(10))?.items).toEqual([...errors].reverse());
+  });
+
+  test("counts a record once, in one batch, over batches and over a restart", async () => {
+    const [first, second, third] = [recordOf(), recordOf(), recordOf()];
+    expect(await store.addRecords([first, first, second], NOW)).toEqual({ accepted: 2, duplicate: 1 });
+    expect(await store.addRecords([second, third], NOW)).toEqual({ accepted: 1, duplicate: 1 });
+    await reopen();
+    expect(await store.addRecords([first, second, third], NOW)).toEqual({ accepted: 0, duplicate: 3 });
+    expect((await all()).map((record) => record.id)).toEqual([third.id, second.id, first.id]);
+  });
+
+  test("counts a record once when it arrives many times at once", async () => {
+    const record = recordOf();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => store.addRecords([record, recordOf()], NOW)));
+    expect(answers.reduce((sum, answer) => sum + answer.accepted, 0)).toBe(21);
+    expect(await all()).toHaveLength(21);
+  });
+
+  test("stores nothing of a batch that fails, all of those beside it, and goes on", async () => {
+    const broken = { ...recordOf(), clientId: "no uuid" };
+    const [good, bad, alsoGood] = await Promise.allSettled([
+      store.addRecords([recordOf()], NOW), store.addRecords([recordOf(), broken, recordOf()], NOW), store.addRecords([recordOf()], NOW),
+    ]);
+    expect([good.status, bad.status, alsoGood.status]).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(await all()).toHaveLength(2);
+    expect(await store.addRecords([recordOf()], NOW)).toEqual({ accepted: 1, duplicate: 0 });
+  });
+
+  test("refuses at once when too many wait, and takes them later", async () => {
+    const batch = Array.from({ length: 2500 }, () => recordOf());
+    const rows = Array.from({ length: 5 }, (_, index) => store.addRecords(index === 0 ? batch : batch.map((record) => ({ ...record, id: recordOf().id })), NOW));
+    const outcomes = await Promise.allSettled(rows);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "fulfilled", "rejected"]);
+    expect(outcomes[4]).toMatchObject({ reason: { got: 10_000, limit: 10_000 } });
+    expect(await store.addRecords([recordOf()], NOW)).toEqual({ accepted: 1, duplicate: 0 });
+  });
+
+  test("pages newest first without gap or repeat while new records arrive", async () => {
+    const records = Array.from({ length: 25 }, () => recordOf());
+    await store.addRecords(records, NOW);
+    const seen: string[] = [];
+    let before: string | undefined;
+    for (let pages = 0; pages < 10; pages++) {
+      const page = await store.records(10, before);
+      seen.push(...(page?.items ?? []).map((record) => record.id));
+      await store.addRecords([recordOf()], NOW);
+      if (!page?.next) break;
+      before = page.next;
+    }
+    expect(seen).toEqual(records.map((record) => record.id).reverse());
+  });
+
+  test("a page that holds exactly the rest is the last (10 of 10, 10 of 11)", async () => {
+    const records = Array.from({ length: 10 }, () => recordOf());
+    await store.addRecords(records, NOW);
+    expect((await store.records(10))?.next).toBeNull();
+    await store.addRecords([recordOf()], NOW);
+    expect((await store.records(10))?.next).toBe(records[1]?.id);
+  });
+
+  test("an id that is not stored is no place to page from", async () => {
+    expect(await store.records(10, recordOf().id)).toBeUndefined();
+    expect(await store.errors(10, recordOf().id)).toBeUndefined();
+    expect(await store.records(10)).toEqual({ items: [], next: null });
+  });
+
+  test("keeps a trace, once, for its download", async () => {
+    const { id } = recordOf();
+    const trace = { id, generationCount: 2, packets: [[1.5, 0, 0, "innovative"], [2, 1, 1, "duplicate"]] as [number, number, number, "innovative"][], feedback: [[3, 0]] as [number, number][] };
+    expect(await store.addTraces([trace, trace], NOW)).toEqual({ accepted: 1, duplicate: 1 });
+    expect(await store.trace(id)).toEqual(trace);
+    expect(await store.trace(recordOf().id)).toBeUndefined();
+  });
+
+  test("deletes what is older than asked, and nothing else", async () => {
+    const [old, young] = [recordOf(), recordOf()];
+    await store.addRecords([old], NOW - 1000);
+    await store.addErrors([errorOf()], NOW - 1000);
+    await store.addTraces([{ id: old.id, generationCount: 0, packets: [], feedback: [] }], NOW - 1000);
+    await store.addRecords([young], NOW);
+    expect(await store.deleteBefore(NOW)).toBe(1);
+    expect((await all()).map(({ id }) => id)).toEqual([young.id]);
+    expect((await store.errors(10))?.items).toEqual([]);
+    expect(await store.trace(old.id)).toBeUndefined();
+  });
+
+  test("every column of the list is in the table, and every field's SQL runs", async () => {
+    await store.addRecords([recordOf(), bareRecordOf()], NOW);
+    expect(FIELDS.filter(({ origin }) => origin === "basic")).toHaveLength(57);
+    expect(FIELDS.filter(({ origin }) => origin === "derived")).toHaveLength(14);
+    const [row] = await store.database.all("SELECT * FROM downloads");
+    expect(Object.keys(row ?? {}).sort()).toEqual(["seq", ...COLUMNS.map(({ column }) => column)].sort());
+    const rows = await store.database.all(`SELECT ${FIELDS.map(({ name, sql }) => `${sql} AS "${name}"`).join(", ")} FROM downloads ORDER BY seq`);
+    expect(rows[0]).toMatchObject({
+      throughputBytesPerSec: (112_716 * 1000) / 855.5, duplicateShare: 5 / 101, lossShare: 2 / 103, transferMs: 584.5, host: "origin.example",
+      sizeClass: "0 - 0.25 MB", packetsPerFeedback: 101 / 13, directShare: 0, rttMsMin: 0.5, transport: "mixed", proxiesUsed: 2, proxiesFailed: 1,
+    });
+    expect(rows[1]).toMatchObject({ duplicateShare: null, goodputPerProxyBytesPerSec: null, transport: null, rttMsMin: null });
+    const [error] = await store.database.all("SELECT * FROM errors");
+    expect(error).toBeUndefined();
+    await store.addErrors([errorOf()], NOW);
+    expect(Object.keys((await store.database.all("SELECT * FROM errors"))[0] ?? {}).sort()).toEqual(["seq", ...ERROR_COLUMNS.map(({ column }) => column)].sort());
+  });
+
+  test("a transaction that throws leaves nothing, and one that does not is read at once", async () => {
+    const { database } = store;
+    await database.run("CREATE TABLE t (a BIGINT, b TEXT, c BYTEA, d BOOLEAN)");
+    await expect(database.transaction(async (inside) => {
+      await inside.run("INSERT INTO t VALUES ($1, $2, $3, $4)", [1, "x", null, true]);
+      throw new Error("no");
+    })).rejects.toThrow("no");
+    await database.transaction((inside) => inside.run("INSERT INTO t VALUES ($1, $2, $3, $4)", [2, "'; DROP TABLE t; --", new Uint8Array([0, 255]), false]));
+    const [row, ...more] = await database.all("SELECT * FROM t");
+    expect(more).toEqual([]);
+    expect({ ...row, c: [...(row?.["c"] as Uint8Array)] }).toEqual({ a: 2, b: "'; DROP TABLE t; --", c: [0, 255], d: false });
+  });
+
+  test("streams rows in pieces", async () => {
+    const rows: number[] = [];
+    for await (const piece of store.database.stream("SELECT n FROM generate_series(1, $1::BIGINT) AS t(n) ORDER BY n", [5000])) rows.push(...piece.map(({ n }) => Number(n)));
+    expect(rows).toHaveLength(5000);
+    expect(rows[4999]).toBe(5000);
+  });
+
+  test("tables newer than this Origo are refused", async () => {
+    await store.database.run("UPDATE origo_schema SET version = 99");
+    await store.close();
+    await expect(place.open()).rejects.toThrow(/schema version 99, this Origo reads up to version \d+: use a newer Origo/);
+  });
+});
+
+describe("DuckDB file", () => {
+  test("of version 1 is brought up to date with everything in it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "origo-store-"));
+    const [one, two] = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"];
+    const old = await openDuckDb(folder);
+    for (const statement of FIRST_FILE) await old.run(statement);
+    await old.run(`INSERT INTO downloads (id, seq, received_at_ms, client_id, started_at_ms, source, url, mode, connections, status, net_bytes, gross_bytes,
+      duration_ms, first_byte_ms, server_fetch_ms, outcome) VALUES ('${one}', 1, 5, '${two}', 4, 'cli', 'http://a.example/', 'coded', 2, 200, 10, 20, 2, 1, 1, 'complete'),
+      ('${two}', 2, 6, '${two}', 5, 'cli', 'http://b.example/', 'direct', 2, 200, 10, 10, 2, 1, 1, 'complete')`);
+    await old.run(`INSERT INTO download_proxies VALUES ('${one}', 0, 'p1', 'proxy-1', 12, 7, 4, 2, 1, 0, 3, 40.5, 'used', NULL),
+      ('${one}', 1, 'p2', NULL, 8, 1, 1, 0, 0, 0, 0, NULL, 'failed', 'closed')`);
+    await old.run(`INSERT INTO errors VALUES ('${one}', 1, 7, NULL, 3, 'proxy', 'k', 'm', NULL)`);
+    await old.close();
+    const store = await Store.open(folder);
+    const [second, first] = (await store.records(10))?.items ?? [];
+    expect(second).toMatchObject({ id: two, mode: "direct", proxies: [] });
+    expect(first).toMatchObject({ id: one, netBytes: 10, throughputBytesPerSec: 10_000, normalizedGoodput: 0.5, fallback: null, sha256: null });
+    expect(first?.proxies).toEqual([
+      { id: "p1", name: "proxy-1", bytes: 12, packets: 7, innovative: 4, duplicate: 2, late: 1, rejected: 0, lost: 3, rttMs: 40.5, state: "used" },
+      { id: "p2", bytes: 8, packets: 1, innovative: 1, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "failed", error: "closed" },
+    ]);
+    expect((await store.errors(10))?.items).toMatchObject([{ id: one, message: "m" }]);
+    await store.addRecords([recordOf()], NOW);
+    expect(await store.database.all("SELECT max(seq) AS seq, sum(packets)::BIGINT AS packets FROM downloads")).toEqual([{ seq: 3, packets: 109 }]);
+    await store.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("that is no database is refused", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "origo-store-"));
+    await writeFile(join(folder, "origo.duckdb"), "this is not a database".repeat(500));
+    await expect(Store.open(folder)).rejects.toThrow("not a valid DuckDB database file");
+    await rm(folder, { recursive: true });
+  });
+});
+
+/** What version 1 made. */
+const FIRST_FILE = [
+  "CREATE TABLE origo_schema (version INTEGER)", "INSERT INTO origo_schema VALUES (1)",
+  `CREATE TABLE downloads (id UUID, seq BIGINT, received_at_ms DOUBLE, client_id UUID, started_at_ms DOUBLE, source VARCHAR, url VARCHAR, range_start BIGINT,
+    range_end BIGINT, mode VARCHAR, connections BIGINT, status BIGINT, net_bytes BIGINT, gross_bytes BIGINT, duration_ms DOUBLE, first_byte_ms DOUBLE,
+    first_packet_ms DOUBLE, server_fetch_ms DOUBLE, throughput_bytes_per_sec DOUBLE, goodput_bytes_per_sec DOUBLE, normalized_goodput DOUBLE, outcome VARCHAR,
+    error_kind VARCHAR, error_message VARCHAR, fallback_reason VARCHAR, fallback_bytes BIGINT, sha256 VARCHAR, generation_size BIGINT, window_packets BIGINT,
+    symbol_bytes BIGINT, comment VARCHAR, PRIMARY KEY (id))`,
+  `CREATE TABLE download_proxies (download_id UUID, position BIGINT, proxy_id VARCHAR, name VARCHAR, bytes BIGINT, packets BIGINT, innovative BIGINT,
+    duplicate BIGINT, late BIGINT, rejected BIGINT, lost BIGINT, rtt_ms DOUBLE, state VARCHAR, error VARCHAR, PRIMARY KEY (download_id, position))`,
+  `CREATE TABLE errors (id UUID, seq BIGINT, received_at_ms DOUBLE, client_id UUID, at_ms DOUBLE, source VARCHAR, kind VARCHAR, message VARCHAR, url VARCHAR, PRIMARY KEY (id))`,
+];

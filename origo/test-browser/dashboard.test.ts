@@ -1,0 +1,256 @@
+/** The dashboard in a real Chromium, over a real Origo with two live proxies and downloads that the command line made through them. */
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Page } from "puppeteer-core";
+import { download, fill, layoutFaults, openPage, press, sees, startGuardedOrigo, until, type GuardedOrigo, type Watched } from "./support";
+
+const BUNDLE_BYTES_MAX = 600_000;
+const MODES = ["direct", "parallel-http", "coded"];
+
+let fleet: Fleet;
+let guarded: GuardedOrigo;
+let open: OpenBrowser;
+let watched: Watched;
+let page: Page;
+let media: string;
+
+const go = async (hash: string): Promise<void> => void (await page.goto(`${fleet.origo.url}/${hash}`, { waitUntil: "domcontentloaded" }));
+const link = (name: string, state: unknown): string => `#/${name}?${encodeURIComponent(JSON.stringify(state))}`;
+const textOf = (selector: string): Promise<string> => page.$eval(selector, (element) => (element as HTMLElement).innerText);
+const read = async <T>(where: string): Promise<T> => (await (await fetch(`${fleet.origo.url}${where}`)).json()) as T;
+const records = async (): Promise<DownloadRecord[]> => (await read<{ records: DownloadRecord[] }>("/v1/records?limit=100")).records;
+
+beforeAll(async () => {
+  [fleet, guarded, open] = await Promise.all([startFleet({ proxyCount: 2, ports: "any" }), startGuardedOrigo(), openBrowser({ headless: true })]);
+  media = `${fleet.sample.url}/media/progressive.mp4`;
+  await Promise.all(MODES.map((mode) => download(fleet.origo.url, media, mode, "--range", "0-399999", "--comment", `<b>${mode}</b>`)));
+  watched = await openPage(open.browser);
+  page = watched.page;
+}, 120_000);
+
+afterAll(async () => {
+  await open.close();
+  await Promise.all([fleet.stop(), guarded.stop()]);
+});
+
+afterEach(() => expect(watched.faults()).toEqual([]));
+
+test("the whole bundle, all pages together, stays under 600 KB gzip", () => {
+  const folder = path.join(repoRoot, "origo/dist/dashboard");
+  const bytes = readdirSync(folder).filter((file) => !file.endsWith(".map")).reduce((sum, file) => sum + gzipSync(readFileSync(path.join(folder, file)), { level: 9 }).length, 0);
+  console.log(`dashboard: ${bytes} bytes gzip in all`);
+  expect(bytes).toBeLessThan(BUNDLE_BYTES_MAX);
+});
+
+test("the one-time link makes the first admin, who can sign out and in again; a wrong password is told", async () => {
+  await page.goto(guarded.setupUrl);
+  await fill(page, "Your name", "ada");
+  await fill(page, "Password", "a long enough password");
+  await fill(page, "Password again", "a long enough password");
+  await press(page, "button", "Make the first admin");
+  await sees(page, "No proxy is registered");
+  await press(page, "button", "ada");
+  await press(page, "menuitem", "Sign out");
+  await sees(page, "Sign in to Origo");
+  expect(await layoutFaults(page)).toEqual([]);
+  await fill(page, "Name", "ada");
+  await fill(page, "Password", "not the password");
+  await press(page, "button", "Sign in");
+  await page.waitForSelector("[role=alert]");
+  await fill(page, "Password", "a long enough password");
+  await press(page, "button", "Sign in");
+  await sees(page, "No proxy is registered");
+});
+
+test("an admin adds a viewer, who sees no way to change things", async () => {
+  await page.goto(`${guarded.service.url}/#/users`);
+  await press(page, "button", "Add a user");
+  await fill(page, "Name", "bob");
+  await fill(page, "Password", "another long password");
+  await press(page, "button", "Add");
+  await until("bob is listed", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 2));
+  expect(await layoutFaults(page)).toEqual([]);
+  await press(page, "button", "ada");
+  await press(page, "menuitem", "Sign out");
+  await fill(page, "Name", "bob");
+  await fill(page, "Password", "another long password");
+  await press(page, "button", "Sign in");
+  await page.goto(`${guarded.service.url}/#/experiments`);
+  await sees(page, "No experiment yet");
+  expect(await page.$$("::-p-aria([name='New experiment'])")).toHaveLength(0);
+  expect(await page.$$("::-p-aria([role='link'][name='Users'])")).toHaveLength(0);
+});
+
+test("fleet: live proxies with their rates; draining one is told to Origo and shown", async () => {
+  await go("#/fleet");
+  await sees(page, "proxy-2");
+  await until("the page is live", () => page.$("[data-live=true]"));
+  expect(await layoutFaults(page)).toEqual([]);
+  await press(page, "button", "Actions for proxy-2");
+  await press(page, "menuitem", "Drain");
+  await press(page, "button", "Drain");
+  await sees(page, "draining");
+  const { proxies } = await read<{ proxies: { name: string; state: string }[] }>("/v1/fleet");
+  expect(proxies.map(({ name, state }) => [name, state])).toEqual([["proxy-1", "live"], ["proxy-2", "draining"]]);
+  await press(page, "button", "Actions for proxy-2");
+  await press(page, "menuitem", "Enable");
+  await press(page, "button", "Enable");
+  await until("proxy-2 is live again", async () => !(await page.evaluate(() => document.body.innerText.includes("draining"))));
+});
+
+test("downloads: the paper's columns, text as text, a filter made by hand, and a new download that appears by itself", async () => {
+  await go("#/downloads");
+  await until("three rows", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 3));
+  const head = await textOf("thead");
+  for (const word of ["size", "first packet", "server fetch", "overall", "no server"]) expect(head).toContain(word);
+  expect(await textOf("tbody")).toContain("<b>coded</b>");
+  expect(await layoutFaults(page)).toEqual([]);
+  await download(fleet.origo.url, media, "direct", "--range", "0-99");
+  await until("a fourth row", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 4));
+  await press(page, "button", "+ Filter");
+  await page.locator("::-p-aria([name='Value'])").click();
+  await press(page, "option", "coded");
+  await press(page, "button", "Apply");
+  await until("one row", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 1));
+  expect(decodeURIComponent(page.url())).toContain('{"field":"mode","op":"=","value":"coded"}');
+  expect(await textOf("[data-testid=matching]")).toBe("1 download");
+});
+
+test("downloads: a click on a heading sorts; a saved view brings its state back", async () => {
+  await go(link("downloads", { columns: ["mode", "netBytes"] }));
+  await until("four rows", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 4));
+  await press(page, "button", "Net");
+  await until("the most first", async () => (await textOf("tbody tr")).includes("400 kB"));
+  await press(page, "button", "Net");
+  await until("the least first", async () => (await textOf("tbody tr")).includes("100 B"));
+  await press(page, "button", "Views");
+  await press(page, "menuitem", "Save this view…");
+  await fill(page, "Name", "small first");
+  await press(page, "button", "Save");
+  await go("#/downloads");
+  await press(page, "button", "Views (1)");
+  await page.locator("::-p-text(small first)").click();
+  await until("the state is back", async () => decodeURIComponent(page.url()).includes('"descending":false'));
+});
+
+test("one download: every proxy's packets close, the trace is drawn where there is one, the record can be saved", async () => {
+  const coded = (await records()).find((record) => record.mode === "coded");
+  if (coded === undefined) throw new Error("no coded record");
+  await go(`#/downloads/${coded.id}`);
+  await sees(page, "What each proxy sent");
+  const rows = await page.$$eval(".breakdown tbody tr", (all) => all.map((row) => (row as HTMLElement).innerText));
+  expect(rows).toHaveLength(coded.proxies.length);
+  for (const row of rows) expect(row).toContain("✓ closes");
+  expect(await textOf("[data-testid=byte-sum]")).toContain("✓ closes");
+  expect(await layoutFaults(page)).toEqual([]);
+  expect(await saved("Save as JSON", ".json")).toMatchObject({ record: { id: coded.id, proxies: coded.proxies } });
+});
+
+/** Presses a button and reads the file that the page then hands over. */
+async function saved(button: string, ending: string, role: "button" | "menuitem" = "button"): Promise<unknown> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-saved-"));
+  const session = await page.createCDPSession();
+  await session.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: folder });
+  await press(page, role, button);
+  const file = await until(`a file ${ending}`, async () => readdirSync(folder).find((name) => name.endsWith(ending)));
+  const content = await readFile(path.join(folder, file));
+  await rm(folder, { recursive: true });
+  return ending === ".json" ? JSON.parse(content.toString()) : content;
+}
+
+test("analysis: every kind of chart is drawn with its n; PNG, SVG and CSV hold it", async () => {
+  for (const chart of ["histogram", "cdf", "scatter", "time", "box"]) {
+    await go(link("analysis", { chart, metric: "goodputBytesPerSec", groupBy: ["mode"], bucketMs: 60_000 }));
+    await until(`n of the ${chart}`, async () => (await page.$("[data-testid=chart-n]")) && (await textOf("[data-testid=chart-n]")) === "n = 4");
+    await until(`the ${chart} is drawn`, () => page.evaluate(() => [...document.querySelectorAll("canvas")].some((canvas) => new Set(canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data).size > 20)));
+  }
+  expect(await layoutFaults(page)).toEqual([]);
+  await press(page, "button", "Export");
+  expect(((await saved("PNG image", ".png", "menuitem")) as Buffer).subarray(1, 4).toString()).toBe("PNG");
+  await press(page, "button", "Export");
+  expect(String(await saved("SVG image", ".svg", "menuitem"))).toMatch(/^<svg[^]*n=2/);
+  await press(page, "button", "Export");
+  const csv = String(await saved("CSV figures", ".csv", "menuitem")).trim().split("\r\n");
+  expect(csv.map((line) => line.split(",").slice(0, 2))).toEqual([["group", "n"], ["coded", "1"], ["direct", "2"], ["parallel-http", "1"]]);
+});
+
+test("analysis: the difference between two groups counts downloads and clients, and warns when clients are few", async () => {
+  await go(link("analysis", { metric: "netBytes", difference: { field: "mode", a: "direct", b: "coded" } }));
+  await page.waitForSelector("[data-testid=difference]");
+  const answer = await textOf("[data-testid=difference]");
+  expect(answer).toContain("coded less direct: +200 kB");
+  expect(answer).toContain("Too few clients");
+  expect(await layoutFaults(page)).toEqual([]);
+});
+
+test("configuration: a change with its reason is a new version and reaches live proxies", async () => {
+  await go("#/configuration");
+  await sees(page, "all settings are at their defaults");
+  expect(await layoutFaults(page)).toEqual([]);
+  await fill(page, "proxy.heartbeatMs", "1000");
+  await fill(page, "Reason", "see proxies sooner");
+  await press(page, "button", "Save 1 change");
+  await until("version 1", async () => (await textOf("[data-testid=config-version]")) === "version 1");
+  await sees(page, "see proxies sooner");
+  await until("reports come every second", async () => {
+    const seenAt = async (): Promise<number> => (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies[0]?.lastSeenMs ?? 0;
+    const first = await seenAt();
+    const second = await until("the next report", async () => ((await seenAt()) > first ? seenAt() : false));
+    return second - first < 1600;
+  });
+});
+
+test("configuration: a value out of range cannot be saved", async () => {
+  await go("#/configuration");
+  await fill(page, "proxy.heartbeatMs", "0");
+  await sees(page, "must be at least");
+  expect(await page.$$("form[aria-label='Unsaved changes'] button[type=submit][disabled]")).toHaveLength(1);
+});
+
+test("experiments: made and started in the page, its arms are in the records and can be analysed", async () => {
+  await go("#/experiments");
+  await press(page, "button", "New experiment");
+  await fill(page, "Name", "does nothing");
+  await press(page, "button", "Save as draft");
+  await sees(page, "draft");
+  await press(page, "button", "Start");
+  await page.waitForSelector("[role=dialog]");
+  await page.locator("[role=dialog] button[type=submit]").click();
+  await sees(page, "running");
+  expect(await layoutFaults(page)).toEqual([]);
+  await Promise.all([1, 2].map(() => download(fleet.origo.url, media, "coded", "--range", "0-99999")));
+  const drawn = (await records()).flatMap((record) => record.experiments ?? []);
+  expect(drawn).toHaveLength(2);
+  expect(["control", "treatment"]).toEqual(expect.arrayContaining(drawn.map(({ arm }) => arm)));
+  await press(page, "link", "Analyse by arm");
+  await until("n by arm", async () => (await page.$("[data-testid=chart-n]")) && (await textOf("[data-testid=chart-n]")) === "n = 2");
+});
+
+test("errors: a report is shown as text", async () => {
+  const report = { id: "5c9f1f0e-7d6a-4a57-9a5e-2f0d8b0f5a11", atMs: Date.now(), source: "proxy", kind: "egressRefused", message: "<img src=x onerror=alert(1)>" };
+  await fetch(`${fleet.origo.url}/v1/errors`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ errors: [report] }) });
+  await go("#/errors");
+  await sees(page, "<img src=x onerror=alert(1)>");
+  expect(await layoutFaults(page)).toEqual([]);
+});
+
+test("by keyboard alone: skip link, navigation, a filter's dialog and back", async () => {
+  await go("#/downloads");
+  await page.reload();
+  await sees(page, "+ Filter");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate(() => document.activeElement?.id)).toBe("main");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("+ Filter");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("[role=dialog]");
+  await page.keyboard.press("Escape");
+  await until("the dialog is closed", async () => (await page.$("[role=dialog]")) === null);
+});

@@ -1,0 +1,42 @@
+/** A PostgreSQL for the tests of one file (infra/postgres.mjs), and new databases in it. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client } from "pg";
+
+export interface TestPostgres {
+  /** Address of a database made now. */
+  newDatabase(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Throws what infra/postgres.mjs says when there is no PostgreSQL to start. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const child = spawn(process.execPath, [join(__dirname, "../../infra/postgres.mjs")], { stdio: ["pipe", "pipe", "pipe"] });
+  const url = new URL(await urlOf(child));
+  let count = 0;
+  const newDatabase = async (): Promise<string> => {
+    const client = new Client({ connectionString: url.href });
+    await client.connect();
+    const name = `test_${++count}`;
+    await client.query(`CREATE DATABASE ${name}`);
+    await client.end();
+    return new URL(name, url).href;
+  };
+  const stop = async (): Promise<void> => {
+    child.stdin.end();
+    await once(child, "exit");
+  };
+  return { newDatabase, stop };
+}
+
+async function urlOf(child: ChildProcess): Promise<string> {
+  let said = "";
+  child.stderr?.on("data", (data: Buffer) => (said += data.toString()));
+  const failed = once(child, "exit").then(() => {
+    throw new Error(said);
+  });
+  const [line] = (await Promise.race([once(createInterface({ input: child.stdout! }), "line"), failed])) as [string];
+  return (JSON.parse(line) as { url: string }).url;
+}

@@ -1,0 +1,25 @@
+import { limitsOf, narrowed } from "./control";
+
+const OWN = limitsOf({ RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 1000, MAX_SESSIONS: 10, REQUIRE_TOKEN: false });
+
+test("control: without values a proxy goes by what it was started with", () => {
+  expect(narrowed(OWN, {})).toEqual(OWN);
+});
+
+test.each([
+  ["rateBytesPerSec", 500_000, 500_000], ["rateBytesPerSec", 900_000, 896_000], ["rateBytesPerSec", 0, 896_000], ["cacheBytes", 999, 999],
+  ["cacheBytes", 1001, 1000], ["cacheBytes", 0, 0], ["sessionsMax", 9, 9], ["sessionsMax", 11, 10], ["httpConnectionsMax", 5000, 1024],
+  ["cacheKeepMs", 0, 0], ["sessionsMax", "many", 10],
+] as const)("control: %s %j from Origo becomes %i", (name, value, expected) => {
+  expect(narrowed(OWN, { [`proxy.${name}`]: value })[name]).toBe(expected);
+});
+
+test("control: an unlimited proxy can be given a rate", () => {
+  expect(narrowed({ ...OWN, rateBytesPerSec: 0 }, { "proxy.rateBytesPerSec": 7 }).rateBytesPerSec).toBe(7);
+  expect(narrowed({ ...OWN, rateBytesPerSec: 0 }, {}).rateBytesPerSec).toBe(0);
+});
+
+test("control: a token can be asked for, and not be waived", () => {
+  expect(narrowed(OWN, { "proxy.requireToken": true }).requireToken).toBe(true);
+  expect(narrowed({ ...OWN, requireToken: true }, { "proxy.requireToken": false }).requireToken).toBe(true);
+});

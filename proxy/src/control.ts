@@ -1,0 +1,52 @@
+/**
+ * Control: what Origo may change about a running proxy, beside what the proxy was started with. The smaller limit of the two
+ * holds: Origo can narrow a proxy, never widen it. Pure; proxy.ts applies the result.
+ */
+import { HEARTBEAT_MS, type ProxyControl } from "@tributary/origo/schema";
+import type { ProxyConfig } from "./config";
+
+export interface Limits {
+  /** 0 = unlimited. */
+  rateBytesPerSec: number;
+  cacheBytes: number;
+  pinnedBytes: number;
+  cacheKeepMs: number;
+  sessionsMax: number;
+  sessionIdleMs: number;
+  httpConnectionsMax: number;
+  heartbeatMs: number;
+  requireToken: boolean;
+}
+
+/** What a proxy goes by without Origo. */
+export function limitsOf(config: Pick<ProxyConfig, "RATE_BYTES_PER_SEC" | "CACHE_BYTES" | "MAX_SESSIONS" | "REQUIRE_TOKEN">): Limits {
+  return {
+    rateBytesPerSec: config.RATE_BYTES_PER_SEC, cacheBytes: config.CACHE_BYTES, pinnedBytes: 256 * 1024 * 1024, cacheKeepMs: 60_000,
+    sessionsMax: config.MAX_SESSIONS, sessionIdleMs: 60_000, httpConnectionsMax: 1024, heartbeatMs: HEARTBEAT_MS, requireToken: config.REQUIRE_TOKEN,
+  };
+}
+
+/** `values` are checked by the Origo that sends them; one of another type is left out. */
+export function narrowed(own: Limits, values: ProxyControl["values"]): Limits {
+  const least = (name: keyof Limits, mine: number): number => {
+    const value = values[`proxy.${name}`];
+    return typeof value === "number" ? Math.min(mine, value) : mine;
+  };
+  const numberOr = (name: keyof Limits, preset: number): number => {
+    const value = values[`proxy.${name}`];
+    return typeof value === "number" ? value : preset;
+  };
+  const unlimited = (rate: number): number => (rate === 0 ? Infinity : rate);
+  const rate = Math.min(unlimited(own.rateBytesPerSec), unlimited(numberOr("rateBytesPerSec", 0)));
+  return {
+    rateBytesPerSec: rate === Infinity ? 0 : rate,
+    cacheBytes: least("cacheBytes", own.cacheBytes),
+    pinnedBytes: least("pinnedBytes", own.pinnedBytes),
+    cacheKeepMs: least("cacheKeepMs", own.cacheKeepMs),
+    sessionsMax: least("sessionsMax", own.sessionsMax),
+    sessionIdleMs: numberOr("sessionIdleMs", own.sessionIdleMs),
+    httpConnectionsMax: least("httpConnectionsMax", own.httpConnectionsMax),
+    heartbeatMs: numberOr("heartbeatMs", own.heartbeatMs),
+    requireToken: own.requireToken || values["proxy.requireToken"] === true,
+  };
+}

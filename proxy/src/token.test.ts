@@ -1,0 +1,56 @@
+import { generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { TokenGate } from "./token";
+
+const NOW_MS = 1_790_000_000_000;
+const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+const CLAIMS = { iss: "origo", sub: "client", aud: ["p1", "p2"], jti: "1", bytes: 1000, iat: NOW_MS / 1000, exp: NOW_MS / 1000 + 600 };
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+function tokenOf(claims: object = {}, header: object = {}, key: KeyObject = privateKey): string {
+  const text = `${part({ alg: "EdDSA", typ: "JWT", kid: "k", ...header })}.${part({ ...CLAIMS, ...claims })}`;
+  return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
+}
+
+function gateOf(required = true) {
+  const clock = { ms: NOW_MS };
+  const gate = new TokenGate({ required: () => required, nowMs: () => clock.ms });
+  gate.setKeys({ k: publicKey.export({ type: "spki", format: "pem" }).toString() });
+  gate.setId("p1");
+  return { gate, clock };
+}
+
+test("token: where none is asked for, anything goes", () => {
+  expect(gateOf(false).gate.admit(undefined)).toBeUndefined();
+  expect(gateOf(false).gate.admit("junk")).toBeUndefined();
+});
+
+test.each([
+  ["none", undefined, "tokenMissing"],
+  ["junk", "junk", "tokenRefused"], ["empty parts", "..", "tokenRefused"], ["a fourth part", `${tokenOf()}.x`, "tokenRefused"],
+  ["another key's signature", tokenOf({}, {}, generateKeyPairSync("ed25519").privateKey), "tokenRefused"],
+  ["an unknown key", tokenOf({}, { kid: "other" }), "tokenRefused"],
+  ["no signature and alg none", `${part({ alg: "none", kid: "k" })}.${part(CLAIMS)}.`, "tokenRefused"],
+  ["claims changed after signing", tokenOf().replace(/\.[^.]+\./, `.${part({ ...CLAIMS, bytes: 1e9 })}.`), "tokenRefused"],
+  ["another issuer", tokenOf({ iss: "other" }), "tokenRefused"], ["other proxies", tokenOf({ aud: ["p2"] }), "tokenRefused"],
+  ["an expired one", tokenOf({ exp: NOW_MS / 1000 - 31 }), "tokenExpired"],
+])("token: %s is refused", (_name, token, kind) => {
+  expect(gateOf().gate.admit(token)).toMatchObject({ kind });
+});
+
+test("token: one is good until half a minute past its end, also when it was good before", () => {
+  const { gate, clock } = gateOf();
+  clock.ms = CLAIMS.exp * 1000 + 30_000;
+  expect(gate.admit(tokenOf())).toEqual({ leftBytes: 1000 });
+  clock.ms += 1;
+  expect(gate.admit(tokenOf())).toMatchObject({ kind: "tokenExpired" });
+});
+
+test("token: requests share its bytes, and with none left it is refused", () => {
+  const { gate } = gateOf();
+  const first = gate.admit(tokenOf()) as { leftBytes: number };
+  first.leftBytes -= 999;
+  expect(gate.admit(tokenOf())).toBe(first);
+  first.leftBytes -= 1;
+  expect(gate.admit(tokenOf())).toMatchObject({ kind: "budgetSpent", limit: 1000 });
+  expect(gate.admit(tokenOf({ jti: "2" }))).toEqual({ leftBytes: 1000 });
+});

@@ -1,0 +1,82 @@
+/**
+ * Tokens: what a client shows to be served, where that is asked for. Signed by Origo (JWT, EdDSA; RFC 7519, 8037), for some
+ * proxies, for a while, for so many bytes. Only Origo's Ed25519 keys count, whatever a token's header says of algorithms.
+ */
+import { createPublicKey, verify, type KeyObject } from "node:crypto";
+import { TokenClaims } from "@tributary/origo/schema";
+import type { Rejection } from "@tributary/protocol";
+
+/** What is left of a token's bytes at this proxy. A request begun with some left is served whole. */
+export interface Allowance {
+  leftBytes: number;
+}
+
+export interface TokenGateOptions {
+  required: () => boolean;
+  /** Milliseconds since the epoch. */
+  nowMs: () => number;
+}
+
+/** Tokens remembered with what they have left; the oldest go first. */
+const TOKENS_MAX = 10_000;
+/** Clocks may differ by this much. */
+const SKEW_SEC = 30;
+
+export class TokenGate {
+  private readonly known = new Map<string, { allowance: Allowance; claims: TokenClaims }>();
+  private keys = new Map<string, KeyObject>();
+  private proxyId: string | undefined;
+
+  constructor(private readonly options: TokenGateOptions) {}
+
+  /** Of this proxy, at its Origo. */
+  setId(proxyId: string): void {
+    this.proxyId = proxyId;
+  }
+
+  /** Public keys by id: SPKI, PEM. */
+  setKeys(keys: Record<string, string>): void {
+    this.keys = new Map(Object.entries(keys).map(([id, pem]) => [id, createPublicKey(pem)]));
+  }
+
+  /** What the token allows; undefined where none is asked for. */
+  admit(token: string | undefined): Allowance | Rejection | undefined {
+    if (!this.options.required()) return undefined;
+    if (token === undefined) return refused("tokenMissing", "This proxy serves only clients that show a token of its Origo.");
+    const entry = this.known.get(token) ?? this.learn(token);
+    if ("kind" in entry) return entry;
+    const { claims, allowance } = entry;
+    const lateSec = this.options.nowMs() / 1000 - claims.exp;
+    if (lateSec > SKEW_SEC) return refused("tokenExpired", "The token has expired: ask Origo for the list of proxies again.");
+    if (allowance.leftBytes > 0) return allowance;
+    return { ...refused("budgetSpent", `The token's ${claims.bytes} bytes are spent at this proxy: ask Origo for the list again.`), limit: claims.bytes };
+  }
+
+  private learn(token: string): { allowance: Allowance; claims: TokenClaims } | Rejection {
+    const claims = this.read(token);
+    if (claims === undefined) return refused("tokenRefused", "The token is not one that this proxy's Origo signed.");
+    if (this.proxyId === undefined || !claims.aud.includes(this.proxyId)) return refused("tokenRefused", "The token is for other proxies.");
+    const entry = { claims, allowance: { leftBytes: claims.bytes } };
+    this.known.set(token, entry);
+    if (this.known.size > TOKENS_MAX) this.known.delete(this.known.keys().next().value!);
+    return entry;
+  }
+
+  private read(token: string): TokenClaims | undefined {
+    const [header = "", payload = "", signature = "", ...more] = token.split(".");
+    const key = this.keys.get(String((decoded(header) as { kid?: unknown } | undefined)?.kid));
+    if (key === undefined || more.length > 0) return undefined;
+    if (!verify(null, Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, "base64url"))) return undefined;
+    return TokenClaims.safeParse(decoded(payload)).data;
+  }
+}
+
+function decoded(part: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(part, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}
+
+const refused = (kind: string, message: string): Rejection => ({ kind, message });
