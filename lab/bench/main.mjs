@@ -1,5 +1,6 @@
 /**
  * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
+ * `npm run bench -- campaign`: downloads over emulated links (campaign.mjs).
  * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
  * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
  * `npm run bench -- transport`: transports over emulated links (lab/src/bench/transport/bench.ts).
@@ -21,7 +22,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -84,6 +85,7 @@ async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "transport") return runTransportBench(args.slice(1));
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
+  if (args[0] === "campaign") return (await import("./campaign.mjs")).runCampaignBench(args.slice(1));
   if (args[0] === "origo" && args.includes("--fleet")) {
     await setUp({ print: () => undefined });
     return (await import("./origo/fleet.mjs")).runFleetBench(args.slice(1));

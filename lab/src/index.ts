@@ -1,4 +1,10 @@
 /** Door of the lab: a local fleet, the sample origin, a browser with the extension, and the questions to ask afterwards. */
+export { linksOf, makeBox } from "./bench/campaign/boxes";
+export type { Box } from "./bench/campaign/boxes";
+export { goodputOf } from "./bench/campaign/rows";
+export type { Sample } from "./bench/campaign/rows";
+export { startStack } from "./bench/campaign/stack";
+export type { Stack } from "./bench/campaign/stack";
 export { openBrowser, samplePageState } from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";

@@ -1,0 +1,160 @@
+/**
+ * `npm run bench -- campaign`: set-up, the campaign (lab/src/bench/campaign), table, pictures, and the files asked for.
+ *
+ *     npm run bench -- campaign [--quick] [--resume DIR] [--json FILE] [--docs] [--list]
+ *
+ *     --quick        a few boxes of each set, about ten minutes; without it the whole campaign, many hours
+ *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C), or draws a finished one again
+ *     --json FILE    a row a box (lab/src/bench/campaign/rows.ts), as an array
+ *     --docs         writes the section `Campaign` of docs/measurements.md and its pictures
+ *     --list         the boxes and how long each is expected to take, and nothing else
+ *
+ * Downloads, pictures and report.html are kept in DIR, a new folder of the system's temporary one unless it is given.
+ * Exit status: 0 measured, 1 could not measure, 2 bad option, 130 stopped.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { root, setUp, SetupError } from "../../infra/setup.mjs";
+
+const USAGE = "usage: npm run bench -- campaign [--quick] [--resume DIR] [--json FILE] [--docs] [--list]";
+/** How often the links of the whole campaign come up: each time for a share of the visits. */
+const PASSES = { quick: 1, full: 5 };
+
+function parseOptions(args) {
+  try {
+    const flag = { type: "boolean", default: false };
+    const { values } = parseArgs({ args, options: { quick: flag, docs: flag, list: flag, json: { type: "string" }, resume: { type: "string" } } });
+    return values;
+  } catch (error) {
+    console.error(`${USAGE}; ${error.message}`);
+    return undefined;
+  }
+}
+
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
+const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
+const minutes = (seconds) => (seconds < 5400 ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}` : `${(seconds / 3600).toFixed(1)} h`);
+
+/** A bar on a terminal; elsewhere a line when the links change. */
+function makeProgress() {
+  let last = "";
+  return ({ visitsDone, visitsTotal, secondsLeft, links }) => {
+    const width = 24;
+    const filled = Math.round((width * visitsDone) / visitsTotal);
+    const line = `[${"#".repeat(filled)}${"-".repeat(width - filled)}] ${visitsDone}/${visitsTotal} visits, ${minutes(secondsLeft)} left, ${links}`;
+    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line.slice(0, process.stdout.columns - 1)}`);
+    else if (links !== last) console.log(line);
+    last = links;
+  };
+}
+
+function about(command) {
+  const git = (...words) => execFileSync("git", words, { cwd: root, encoding: "utf8" }).trim();
+  const commit = existsSync(path.join(root, ".git")) ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") ? " with local changes" : "") : "unknown";
+  const [processor] = os.cpus();
+  return {
+    command, commit, date: new Date().toISOString().slice(0, 10), loadAverage: os.loadavg()[0].toFixed(1),
+    machine: `${processor.model.trim()}, ${os.cpus().length} cores, Linux ${os.release()}, node ${process.versions.node}`,
+  };
+}
+
+/** What a campaign was begun with; one that is resumed keeps it. */
+function openFolder({ resume, quick }) {
+  const folder = resume ? fileOf(resume) : mkdtempSync(path.join(os.tmpdir(), "tributary-campaign-"));
+  mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, "campaign.json");
+  if (existsSync(file)) return { folder, begun: JSON.parse(readFileSync(file, "utf8")) };
+  const begun = { quick, about: about(["npm run bench -- campaign", quick && "--quick"].filter(Boolean).join(" ")) };
+  writeFileSync(file, `${JSON.stringify(begun)}\n`);
+  return { folder, begun };
+}
+
+async function drawAll(figures, folder) {
+  const { draw, titleOf } = await import("./draw.mjs");
+  const drawn = [];
+  for (const { name, title, subtitle, specification } of figures) {
+    const { svg, png } = await draw({ ...specification, title: titleOf(title, subtitle) });
+    writeFileSync(path.join(folder, `${name}.png`), png);
+    drawn.push(svg);
+  }
+  return drawn;
+}
+
+const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+
+const page = (text, pictures) => `<!doctype html><meta charset="utf-8"><title>Campaign</title>
+<style>body{font:14px sans-serif;margin:2em;max-width:1100px}pre{overflow:auto;font-size:11px}svg{max-width:100%;height:auto}</style>
+${pictures.join("\n")}
+<pre>${escaped(text)}</pre>
+`;
+
+async function report({ boxes, samples, folder, begun, options }) {
+  const [{ rowsOf }, { ratiosOf, ratioTable, rowTable, markdownSection }, { figuresOf }] = await Promise.all(["bench/campaign/rows", "bench/campaign/report", "bench/campaign/figures"].map(loadCompiled));
+  const rows = rowsOf(boxes, samples);
+  const ratios = ratiosOf(rows);
+  const figures = figuresOf(boxes, samples, `${begun.about.command}, ${begun.about.date}, ${begun.about.machine}`);
+  const pictures = await drawAll(figures, folder);
+  const text = `${ratioTable(ratios)}\n\n${rowTable(rows)}`;
+  writeFileSync(path.join(folder, "report.html"), page(text, pictures));
+  console.log(`\n${text}\n`);
+  if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
+  if (!options.docs) return;
+  await drawAll(figures, path.join(root, "docs/images"));
+  const visits = { done: new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size, planned: boxes.reduce((sum, box) => sum + box.visits, 0) };
+  const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
+  const { writeSection } = await loadCompiled("document");
+  writeSection("campaign", "npm run bench -- campaign", markdownSection({ ...begun.about, visits }, rows, ratios, linked));
+}
+
+function list(boxes, seconds) {
+  for (const { id, figures, visits, expectedSec } of boxes) console.log(`${id}: ${visits} visits of ${expectedSec.toFixed(1)} s, set ${figures.join(", ")}`);
+  console.log(`${boxes.length} boxes, ${minutes(seconds)} on an idle machine`);
+}
+
+/** aria2 and Chromium are rivals and runners, not conditions: without one its boxes are left out. */
+async function available(boxes, print) {
+  const has = { node: true, chromium: true, aria2: true };
+  await setUp({ browser: true, print: () => undefined }).catch((error) => {
+    if (!(error instanceof SetupError)) throw error;
+    print(`bench: ${error.message}`);
+    has.chromium = false;
+  });
+  try {
+    execFileSync("aria2c", ["--version"], { stdio: "ignore" });
+  } catch {
+    print("bench: aria2c is not installed (Debian package aria2): its boxes are left out");
+    has.aria2 = false;
+  }
+  return boxes.filter(({ runner }) => has[runner]);
+}
+
+export async function runCampaignBench(args) {
+  const options = parseOptions(args);
+  if (!options) return 2;
+  await setUp({ compiler: true, print: options.list ? () => undefined : console.log });
+  const [{ boxesOf }, { runCampaign, expectedSeconds }] = await Promise.all(["bench/campaign/boxes", "bench/campaign/run"].map(loadCompiled));
+  const passes = (quick) => (quick ? PASSES.quick : PASSES.full);
+  if (options.list) {
+    const boxes = boxesOf(options.quick);
+    list(boxes, expectedSeconds(boxes, passes(options.quick)));
+    return 0;
+  }
+  const { folder, begun } = openFolder(options);
+  const boxes = await available(boxesOf(begun.quick), console.log);
+  let stopped = false;
+  process.once("SIGINT", () => {
+    stopped = true;
+    process.stdout.write("\nstopping after this download; Ctrl-C again stops at once\n");
+    process.once("SIGINT", () => process.exit(130));
+  });
+  console.log(`${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} on an idle machine; downloads go to ${folder}`);
+  const samples = await runCampaign({ boxes, folder, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
+  await report({ boxes, samples, folder, begun, options });
+  if (!stopped) return 0;
+  console.log(`stopped; to go on: npm run bench -- campaign --resume ${folder}`);
+  return 130;
+}

@@ -1,0 +1,74 @@
+/** The campaign without links: its boxes, its statistics and its report. */
+import { parseScenario } from "../../links/scenario";
+import { boxesOf, linksOf, makeBox, scenarioOf } from "./boxes";
+import { figuresOf } from "./figures";
+import { isMet, markdownSection, ratiosOf } from "./report";
+import { goodputOf, quantile, rowsOf } from "./rows";
+import type { Sample } from "./rows";
+import { byLinks, expectedSeconds } from "./run";
+
+const VISITS = { node: 2, chromium: 2, aria2: 2 };
+const SIX = [896, 896, 896, 896, 896, 896];
+
+function sampleOf(box: string, visit: number, completionMs: number, fields: Partial<Sample> = {}): Sample {
+  return {
+    box, visit, session: "warm", ok: true, fellBack: false, completionMs, firstByteMs: 60, netBytes: 1_500_000, grossBytes: 2_000_000,
+    linkBytesPerSec: 5_376_000, idleShare: 0.5, lateUs: 50, clientCpuMs: 10, ...fields,
+  };
+}
+
+test.each([true, false])("campaign: every box has a name of its own, links that come up, and an end (quick: %s)", (quick) => {
+  const boxes = boxesOf(quick);
+  expect(new Set(boxes.map(({ id }) => id)).size).toBe(boxes.length);
+  for (const links of byLinks(boxes).keys()) expect(parseScenario(scenarioOf(links)).hosts).toHaveLength(links.ratesKB.length + 3);
+  for (const { connections, links, visits } of boxes) expect([connections <= links.ratesKB.length, visits > 0]).toEqual([true, true]);
+  expect(expectedSeconds(boxes, 1)).toBeLessThan(quick ? 900 : 86_400 * 3);
+});
+
+test("campaign: the whole one visits each box of the Node client 100 times and of Chromium 30 times", () => {
+  const visits = new Set(boxesOf(false).map((box) => `${box.runner} ${box.visits}`));
+  expect(visits).toEqual(new Set(["node 100", "aria2 100", "chromium 30"]));
+});
+
+test.each([
+  [[4, 1, 3, 2], 0.25, 1.75], [[4, 1, 3, 2], 0.5, 2.5], [[4, 1, 3, 2], 0.75, 3.25], [[7], 0.25, 7],
+])("campaign: of %j the quantile %d is %d", (values, share, expected) => {
+  expect(quantile(values, share)).toBeCloseTo(expected);
+});
+
+test("campaign: a row tells sessions apart, and downloads that failed count as nothing but failed", () => {
+  const box = makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "coded" });
+  const samples = [
+    sampleOf(box.id, 0, 500), sampleOf(box.id, 1, 1000), sampleOf(box.id, 2, 9000, { ok: false, fellBack: true }),
+    sampleOf(box.id, 0, 2000, { session: "new" }), sampleOf("another", 0, 1),
+  ];
+  const [fresh, warm] = rowsOf([box], samples);
+  expect(fresh).toMatchObject({ session: "new", n: 1, failed: 0, completionSec: 2 });
+  expect(warm).toMatchObject({ session: "warm", n: 2, failed: 1, fallbacks: 1, completionSec: 0.75, normalizedGoodput: 0.75, goodputBytesPerSec: { q1: 1_875_000, median: 2_250_000, q3: 2_625_000 } });
+  expect(warm!.linkShare).toBeCloseTo(2_250_000 / 5_376_000);
+  expect(goodputOf(samples[0]!)).toBe(3_000_000);
+});
+
+test.each([
+  [{ idleShare: 0.1, lateUs: 2000 }, false], [{ idleShare: 0.09, lateUs: 50 }, true], [{ idleShare: 0.5, lateUs: 2001 }, true],
+])("campaign: a row whose machine was at %j is limited by it: %s", (load, expected) => {
+  const box = makeBox([], VISITS, { links: linksOf(SIX), mode: "coded" });
+  expect(rowsOf([box], [sampleOf(box.id, 0, 500, load)])[0]!.hostLimited).toBe(expected);
+});
+
+test("campaign: ratios pair boxes of the same links, chunk and sessions, and the report names where coded lost", () => {
+  const over = (congestion: "bbr" | "cubic") => linksOf(SIX, { lossPercent: 2, congestion });
+  const [coded, split, other] = [
+    makeBox(["15"], VISITS, { links: over("bbr"), mode: "coded" }), makeBox(["15"], VISITS, { links: over("bbr"), mode: "split-http" }),
+    makeBox(["15"], VISITS, { links: over("cubic"), mode: "split-http" }),
+  ];
+  const samples = [sampleOf(coded.id, 0, 600), sampleOf(split.id, 0, 500), sampleOf(other.id, 0, 5000)];
+  const rows = rowsOf([coded, split, other], samples);
+  const ratios = ratiosOf(rows);
+  expect(ratios).toHaveLength(1);
+  expect(ratios[0]).toMatchObject({ value: 1.2, floor: 0.95, n: [1, 1] });
+  expect(isMet(ratios[0]!)).toBe(false);
+  const about = { date: "2026-01-02", command: "c", commit: "abc", machine: "m", loadAverage: "0.1", visits: { done: 3, planned: 6 } };
+  expect(markdownSection(about, rows, ratios, [])).toMatch(/3 of 6 visits \(stopped[^]*Where coding loses\n\n- .*1\.20 times as long as split-http/);
+  expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
+});

@@ -1,0 +1,76 @@
+/**
+ * The Node client inside the client's host: takes one order a line on standard input, answers one line each, one at a time.
+ * It stays alive, so that what is measured is a transfer and not the start of a process. Sessions outlive a download by
+ * `KEPT_MS`: a download asked for at once finds them warm, one on new sessions waits until they are gone. Its orders come
+ * from run.ts.
+ */
+import { createInterface } from "node:readline";
+import { createNodeClient } from "@tributary/client/node";
+import type { ProxyClient, TransportOption } from "@tributary/client";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Order, Reply } from "./orders";
+
+const NEVER_MS = 3_600_000;
+const KEPT_MS = 400;
+/** For the proxy to hear of the close, too. */
+const GONE_MS = KEPT_MS + 200;
+
+const origoUrl = process.argv[2] ?? "";
+const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
+const clients = new Map<TransportOption, ProxyClient>();
+
+/** One client a transport, made when first needed. */
+function clientFor(transport: TransportOption): ProxyClient {
+  let client = clients.get(transport);
+  if (!client) clients.set(transport, (client = createNodeClient({ origoUrl, transport, settings })));
+  return client;
+}
+
+type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
+const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
+
+/** Drops every HTTP connection that `fetch` keeps. */
+async function dropConnections(): Promise<void> {
+  const holder = globalThis as unknown as Record<symbol, Dispatcher | undefined>;
+  const old = holder[DISPATCHER];
+  if (!old) return;
+  holder[DISPATCHER] = new old.constructor();
+  await old.destroy();
+}
+
+async function get({ session, url, transport, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
+  if (session === "new") {
+    await new Promise((resolve) => setTimeout(resolve, GONE_MS));
+    await dropConnections();
+  }
+  const download = clientFor(transport).get(url, options);
+  try {
+    for await (const piece of download.body) void piece;
+  } catch {
+    // The record says how it ended.
+  }
+  return download.record;
+}
+
+async function carryOut(order: Order): Promise<Pick<Reply, "record" | "json">> {
+  if (order.kind === "get") return { record: await get(order) };
+  return { json: await (await fetch(order.url)).json() };
+}
+
+async function answer(order: Order): Promise<Reply> {
+  const before = process.cpuUsage();
+  const result = await carryOut(order).catch((error: unknown) => ({ problem: String(error) }));
+  const { user, system } = process.cpuUsage(before);
+  return { id: order.id, cpuMs: (user + system) / 1000, ...result };
+}
+
+async function main(): Promise<void> {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const order = JSON.parse(line) as Order;
+    process.stdout.write(`${JSON.stringify(await answer(order))}\n`);
+  }
+  await Promise.all([...clients.values()].map((client) => client.close()));
+  process.exit(0);
+}
+
+void main();

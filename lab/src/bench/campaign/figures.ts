@@ -1,0 +1,141 @@
+/**
+ * The campaign as pictures: grouped boxplots as the paper draws them (box: IQR, line: median, whiskers to 1.5 IQR, outliers
+ * as circles; under each its n), and curves over loss. Makes Vega-Lite specifications; lab/bench/draw.mjs draws them.
+ */
+import type { Box } from "./boxes";
+import { goodputOf } from "./rows";
+import type { Sample } from "./rows";
+
+export interface Figure {
+  name: string;
+  title: string;
+  subtitle: readonly string[];
+  specification: object;
+}
+
+/** One download, by what the pictures sort it. */
+interface Point {
+  figures: readonly string[];
+  setup: string;
+  rates: string;
+  order: number;
+  who: string;
+  session: string;
+  lossPercent: number;
+  goodput: number;
+  share: number;
+  normalized: number;
+}
+
+const COLOURS: Readonly<Record<string, string>> = {
+  direct: "#8c8c8c", "direct cubic": "#c4c4c4", "parallel-http": "#b3372f", "split-http": "#d9822b", "split-http cubic": "#f0b97a", "parallel-http cubic": "#dd8f89",
+  "uncoded-mutp": "#a9c4e4", "uncoded-mutp WebTransport": "#7aa6d6", "coded-mutp": "#5b86c0", "coded-mutp WebTransport": "#2b4f86",
+  coded: "#7fc29b", "coded WebTransport": "#1f7a4d", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
+};
+const PANEL = { width: 380, height: 190 };
+const HTTP = new Set<string>(["direct", "parallel-http", "split-http", "aria2"]);
+
+/** HTTP is over BBR and packets are over WebRTC unless the name says otherwise. */
+function whoOf({ mode, transport, links }: Box): string {
+  if (HTTP.has(mode)) return links.congestion === "bbr" ? mode : `${mode} ${links.congestion}`;
+  return transport === "webtransport" ? `${mode} WebTransport` : mode;
+}
+
+function pointsOf(boxes: readonly Box[], samples: readonly Sample[]): Point[] {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  return samples.flatMap((sample): Point[] => {
+    const box = byId.get(sample.box);
+    if (!box || !sample.ok || (!HTTP.has(box.mode) && box.links.congestion !== "bbr")) return [];
+    const goodput = goodputOf(sample);
+    const rates = box.links.id.split(",")[0]!;
+    return [{
+      figures: box.figures, setup: setupOf(box), rates, order: orderOf(box), who: whoOf(box), session: sample.session, lossPercent: box.links.lossPercent,
+      goodput: goodput / 1000, share: goodput / sample.linkBytesPerSec, normalized: sample.netBytes / sample.grossBytes,
+    }];
+  });
+}
+
+function setupOf({ figures, links, chunkBytes, generationSize, windowPackets }: Box): string {
+  const rates = links.id.split(",")[0]!.replace(" KB/s", "");
+  if (figures.includes("12")) return `${Math.round(chunkBytes / 1024)} KiB`;
+  if (generationSize !== undefined) return `g=${generationSize}, w=${windowPackets}`;
+  if (figures.includes("15")) return `${rates}, ${links.lossPercent} %`;
+  if (!figures.includes("rivals")) return rates;
+  const happening = links.event ? [links.event.what === "tenth" ? "one falls to 1/10" : "one dies"] : [];
+  const far = new Set(links.rttMs).size > 1 ? [`${Math.min(...links.rttMs)}-${Math.max(...links.rttMs)} ms`] : [];
+  return [rates, ...far, ...happening, ...(links.lossPercent > 0 ? [`${links.lossPercent} %`] : []), `${chunkBytes / 1e6} MB`].join(", ");
+}
+
+function orderOf({ links, chunkBytes, generationSize = 0, windowPackets = 0 }: Box): number {
+  return links.ratesKB.reduce((sum, rate) => sum + rate, 0) * 1e6 + chunkBytes / 10 + links.lossPercent * 1e5 + generationSize * 100 + windowPackets;
+}
+
+/** Vega-Lite's boxplot has the paper's whiskers: the last value within 1.5 IQR of the box. */
+function boxplot(points: readonly Point[], field: "goodput" | "share" | "normalized", title: string): object {
+  const setups = [...new Map([...points].sort((a, b) => a.order - b.order).map(({ setup, order }) => [setup, order])).keys()];
+  const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+  const x = { field: "setup", type: "nominal", sort: setups, axis: { title: null, labelAngle: 0, labelLimit: 170, labelExpr: "split(datum.label, ', ')" } };
+  const offset = { field: "who", type: "nominal", sort: whos };
+  const y = { field, type: "quantitative", axis: { title }, scale: { zero: true } };
+  const low = `${field}Low`;
+  const counts = { aggregate: [{ op: "count", as: "n" }, { op: "min", field, as: low }], groupby: ["setup", "who"] };
+  return {
+    ...PANEL, width: Math.max(PANEL.width, setups.length * whos.length * 22), data: { values: points },
+    layer: [
+      {
+        mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "#222", size: 13 } },
+        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } } },
+      },
+      { transform: [counts], mark: { type: "text", dy: 9, fontSize: 8, color: "#666" }, encoding: { x, xOffset: offset, y: { ...y, field: low }, text: { field: "n" } } },
+    ],
+  };
+}
+
+function overLoss(points: readonly Point[], field: "share" | "normalized", title: string): object {
+  const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+  const color = { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } };
+  const x = { field: "lossPercent", type: "quantitative", axis: { title: "loss of each link, %", values: [...new Set(points.map(({ lossPercent }) => lossPercent))], format: "~g" } };
+  return {
+    ...PANEL, data: { values: points },
+    layer: [
+      { mark: { type: "line", strokeWidth: 2 }, encoding: { x, y: { field, type: "quantitative", aggregate: "median", axis: { title } }, color } },
+      { mark: { type: "point", filled: true, size: 40 }, encoding: { x, y: { field, type: "quantitative", aggregate: "median" }, color } },
+    ],
+  };
+}
+
+const NOTE = "box: quartiles; line: median; whiskers: 1.5 IQR; circles: outliers; number: downloads; packets over WebRTC and TCP with BBR unless named";
+
+const TITLES: Readonly<Record<string, string>> = {
+  "11": "Goodput by links (as the paper's Fig. 11)",
+  "12": "By chunk size (as the paper's Fig. 12)",
+  "13-14": "By generation size and window (as the paper's Figs 13 and 14)",
+  "15": "Over lossy links (as the paper's Fig. 15)",
+  rivals: "Beside aria2, over links that differ, and over links that change",
+  browser: "Chromium with the extension",
+};
+
+/** `subtitle`: the machine and the command, on each picture. */
+export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
+  const points = pointsOf(boxes, samples);
+  const figures: Figure[] = [];
+  for (const [key, title] of Object.entries(TITLES)) {
+    const own = points.filter((point) => point.figures.includes(key));
+    const panels = (["warm", "new"] as const).flatMap((session) => {
+      const shown = own.filter((point) => point.session === session);
+      if (shown.length === 0) return [];
+      const named = (what: string): string => `${what}, ${session} sessions`;
+      const shares = { ...boxplot(shown, "normalized", "goodput / throughput"), title: named("Normalized goodput") };
+      return [{ hconcat: [{ ...boxplot(shown, "goodput", "goodput, KB/s"), title: named("Goodput") }, shares], spacing: 26 }];
+    });
+    if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, NOTE], specification: { vconcat: panels, spacing: 26 } });
+  }
+  const lossy = points.filter(({ figures: sets, session }) => (sets.includes("15") || sets.includes("11")) && session === "warm");
+  const curves = [...new Set(lossy.filter(({ lossPercent }) => lossPercent > 0).map(({ rates }) => rates))].flatMap((rates) => {
+    const own = lossy.filter((point) => point.rates === rates);
+    const normalized = { ...overLoss(own, "normalized", "goodput / throughput"), title: `Normalized goodput, ${rates}, warm sessions` };
+    return [{ hconcat: [{ ...overLoss(own, "share", "link share"), title: `Link share, ${rates}, warm sessions` }, normalized], spacing: 26 }];
+  });
+  if (curves.length > 0) figures.push({ name: "campaign-loss", title: "What loss costs", subtitle: [subtitle, "medians; link share: goodput over the sum of the links' rates in wire bytes"], specification: { vconcat: curves, spacing: 26 } });
+  return figures;
+}

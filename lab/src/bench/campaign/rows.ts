@@ -1,0 +1,106 @@
+/** From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace. Pure. */
+import type { Box } from "./boxes";
+import type { SessionKind } from "./orders";
+
+/** One download as it is kept on disk. Times in ms, rates in bytes a second. */
+export interface Sample {
+  box: string;
+  visit: number;
+  session: SessionKind;
+  /** Complete, of the right bytes, and without the origin's help. */
+  ok: boolean;
+  problem?: string;
+  fellBack: boolean;
+  completionMs: number;
+  firstByteMs: number;
+  netBytes: number;
+  grossBytes: number;
+  /** Links whose rates count: those of the proxies used, or the origin's. */
+  linkBytesPerSec: number;
+  /** Share of processor time that was idle, of all cores, meanwhile. */
+  idleShare: number;
+  /** How late the emulator handed packets over (99 %). */
+  lateUs: number;
+  clientCpuMs: number;
+}
+
+export interface Quartiles {
+  q1: number;
+  median: number;
+  q3: number;
+}
+
+export interface Row {
+  scenario: string;
+  runner: string;
+  mode: string;
+  /** null where HTTP carries all. */
+  transport: string | null;
+  N: number;
+  session: SessionKind;
+  chunkAt: string;
+  chunkBytes: number;
+  generationSize: number | null;
+  windowPackets: number | null;
+  figures: readonly string[];
+  /** Downloads that count; the others are in `failed`. */
+  n: number;
+  failed: number;
+  fallbacks: number;
+  goodputBytesPerSec: Quartiles;
+  throughputBytesPerSec: number;
+  normalizedGoodput: number;
+  /** Goodput over the sum of the link rates in wire bytes, the wait for the first byte included. */
+  linkShare: number;
+  completionSec: number;
+  firstByteSec: number;
+  idleShare: number;
+  lateUs: number;
+  /** The machine had next to no time left, or packets were late: what is measured is the machine. */
+  hostLimited: boolean;
+}
+
+/** Under this the programs waited for a processor. */
+const IDLE_SHARE_MIN = 0.1;
+const LATE_US_MAX = 2000;
+
+/** Linear between the two nearest ranks (Hyndman and Fan's type 7). NaN of nothing. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (sorted.length - 1) * share;
+  const [low, high] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return low === undefined || high === undefined ? NaN : low + (high - low) * (at - Math.floor(at));
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
+
+export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[] {
+  return boxes.flatMap((box) =>
+    (["new", "warm"] as const).flatMap((session) => {
+      const own = samples.filter((sample) => sample.box === box.id && sample.session === session);
+      return own.length > 0 ? [rowOf(box, session, own)] : [];
+    }),
+  );
+}
+
+function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
+  const good = all.filter(({ ok }) => ok);
+  const of = (value: (sample: Sample) => number): number => median(good.map(value));
+  const idleShare = median(all.map((sample) => sample.idleShare));
+  const lateUs = median(all.map((sample) => sample.lateUs));
+  return {
+    scenario: box.links.id, runner: box.runner, mode: box.mode, transport: box.transport ?? null, N: box.connections, session, chunkAt: box.chunkAt, chunkBytes: box.chunkBytes,
+    generationSize: box.generationSize ?? null, windowPackets: box.windowPackets ?? null, figures: box.figures,
+    n: good.length, failed: all.length - good.length, fallbacks: all.filter(({ fellBack }) => fellBack).length,
+    goodputBytesPerSec: { q1: quantile(good.map(goodputOf), 0.25), median: of(goodputOf), q3: quantile(good.map(goodputOf), 0.75) },
+    throughputBytesPerSec: of((sample) => (sample.grossBytes * 1000) / sample.completionMs),
+    normalizedGoodput: of(({ netBytes, grossBytes }) => netBytes / grossBytes),
+    linkShare: of((sample) => goodputOf(sample) / sample.linkBytesPerSec),
+    completionSec: of(({ completionMs }) => completionMs / 1000),
+    firstByteSec: of(({ firstByteMs }) => firstByteMs / 1000),
+    idleShare, lateUs,
+    hostLimited: idleShare < IDLE_SHARE_MIN || lateUs > LATE_US_MAX,
+  };
+}

@@ -1,0 +1,280 @@
+/**
+ * One set of links with the services, the Node client and browsers on them, and single visits of boxes to it. Knows no order
+ * of visits (run.ts) and no statistics (rows.ts).
+ */
+import { createHash } from "node:crypto";
+import type { ChildProcess } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import type { GetOptions, Mode } from "@tributary/client";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Page } from "puppeteer-core";
+import { openBrowser } from "../../browser";
+import type { OpenBrowser } from "../../browser";
+import { findChromium } from "../../chromium";
+import { repoRoot } from "../../fleet";
+import { startLinks } from "../../links/links";
+import type { Links } from "../../links/links";
+import { sizeBytes } from "../../sample/bytes";
+import { scenarioOf } from "./boxes";
+import type { Box, LinksSpec } from "./boxes";
+import type { Order, Reply, SessionKind } from "./orders";
+import { median } from "./rows";
+import type { Sample } from "./rows";
+
+const DRIVER = path.join(repoRoot, "lab/dist/bench/campaign/driver.js");
+const RECORD_MS_MAX = 5000;
+const STARTS = 5;
+
+/** What a download gave, before it is known what the machine did meanwhile. */
+type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "clientCpuMs"> & {
+  /** Names of the hosts whose links count. */
+  hosts: readonly string[];
+};
+
+type Unnumbered = Order extends infer Each ? (Each extends Order ? Omit<Each, "id"> : never) : never;
+
+export async function startStack(spec: LinksSpec, boxes: readonly Box[]): Promise<Stack> {
+  const links = await startLinks(scenarioOf(spec));
+  try {
+    const stack = new Stack(links, spec);
+    await stack.prepare(boxes);
+    return stack;
+  } catch (error) {
+    await links.close();
+    throw error;
+  }
+}
+
+export class Stack {
+  private readonly driver: ChildProcess;
+  private readonly waiting = new Map<number, { resolve: (reply: Reply) => void; reject: (error: Error) => void }>();
+  private readonly browsers = new Map<string, { open: OpenBrowser; page: Page }>();
+  private readonly expected = new Map<number, string>();
+  private lastId = 0;
+  private ariaStartMs = 0;
+
+  constructor(private readonly links: Links, private readonly spec: LinksSpec) {
+    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL")], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+    createInterface({ input: this.driver.stdout! }).on("line", (line) => {
+      const reply = JSON.parse(line) as Reply;
+      this.waiting.get(reply.id)?.resolve(reply);
+      this.waiting.delete(reply.id);
+    });
+    this.driver.stdin!.on("error", () => undefined);
+    this.driver.once("close", (code) => {
+      for (const { reject } of this.waiting.values()) reject(new Error(`the Node client ended with code ${code}`));
+      this.waiting.clear();
+    });
+  }
+
+  /** Brings each chunk to the proxies where it is to be there, and the programs to where a first use costs nothing more. */
+  async prepare(boxes: readonly Box[]): Promise<void> {
+    const chunks = new Set(boxes.filter(({ chunkAt }) => chunkAt === "proxies").map(({ chunkBytes }) => chunkBytes));
+    const urls = [...chunks].flatMap((bytes) => this.mirrors(this.chunkUrl(bytes)));
+    await this.fetchAtOrigo(urls);
+    const byWay = new Map(boxes.filter(({ runner }) => runner === "node").map((box) => [`${box.mode} ${box.transport}`, box]));
+    for (const box of byWay.values()) await this.download(box, "new", "first");
+    if (boxes.some(({ runner }) => runner === "aria2")) {
+      const starts: number[] = [];
+      for (let start = 0; start < STARTS; start++) starts.push(await this.timed(["aria2c", "--version"]));
+      this.ariaStartMs = median(starts);
+    }
+  }
+
+  /** The samples of one visit. Rejects when the links or the client are gone; a download that fails is a sample. */
+  async visit(box: Box, visit: number): Promise<Sample[]> {
+    const warmOnly = box.runner === "chromium" || box.links.event !== undefined;
+    const sessions: readonly SessionKind[] = box.runner === "aria2" ? ["new"] : warmOnly ? ["warm"] : ["new", "warm"];
+    const name = `${visit}`;
+    if (box.links.event) await this.download(box, "new", `${name}-before`);
+    const samples: Sample[] = [];
+    for (const session of sessions) samples.push({ box: box.id, visit, session, ...(await this.measured(() => this.download(box, session, `${name}-${session}`))) });
+    if (box.links.event) await this.links.set("proxy1", { cut: false, up: { rate: "100 %" } });
+    return samples;
+  }
+
+  async close(): Promise<void> {
+    for (const { open } of this.browsers.values()) await open.close();
+    this.driver.stdin!.end();
+    await this.links.close();
+  }
+
+  private async measured(download: () => Promise<Outcome>): Promise<Omit<Sample, "box" | "visit" | "session">> {
+    await this.links.begin();
+    const before = processorTimes();
+    const { hosts, ...outcome } = await download();
+    const after = processorTimes();
+    const { lateUs } = await this.links.stats();
+    const linkBytesPerSec = hosts.reduce((sum, host) => sum + this.rateOf(host), 0);
+    return { ...outcome, linkBytesPerSec, idleShare: (after.idle - before.idle) / Math.max(1, after.all - before.all), lateUs: lateUs.p99 };
+  }
+
+  private download(box: Box, session: SessionKind, name: string): Promise<Outcome> {
+    const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.runner}-${box.mode}-${box.transport}-${box.connections}-${name}` : undefined);
+    if (box.runner === "aria2") return this.byAria2(box, url);
+    return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, session, url);
+  }
+
+  private async byNode(box: Box, session: SessionKind, url: string): Promise<Outcome> {
+    const options: GetOptions = {
+      mode: box.mode as Mode, connections: box.connections, comment: `campaign: ${box.id}`.slice(0, 1000),
+      ...(box.generationSize ? { generationSize: box.generationSize } : {}), ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
+    };
+    const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", options });
+    if (!record) throw new Error(problem ?? "the Node client gave no record");
+    return this.outcomeOf(record, box, cpuMs);
+  }
+
+  private outcomeOf(record: DownloadRecord, box: Box, clientCpuMs: number): Outcome {
+    const fellBack = record.fallback !== null && record.fallback !== undefined;
+    const isWhole = record.outcome === "complete" && record.netBytes === box.chunkBytes && (record.sha256 === null || record.sha256 === this.hashOf(box.chunkBytes));
+    const problem = isWhole ? (fellBack ? `fell back: ${record.fallback?.reason}` : undefined) : (record.error?.message ?? `${record.netBytes} bytes of outcome ${record.outcome}, or of a wrong digest`);
+    return {
+      ok: isWhole && !fellBack, ...(problem ? { problem } : {}), fellBack, completionMs: record.durationMs, firstByteMs: record.firstByteMs,
+      netBytes: record.netBytes, grossBytes: record.grossBytes, clientCpuMs,
+      hosts: box.mode === "direct" ? ["origin"] : record.proxies.flatMap(({ name }) => name ?? []),
+    };
+  }
+
+  /** The first download in a new browser opens its sessions and does not count. */
+  private async byChromium(box: Box, url: string): Promise<Outcome> {
+    const key = `${box.mode} ${box.connections} ${box.transport}`;
+    if (!this.browsers.has(key)) {
+      this.browsers.set(key, await this.openPage(box));
+      await this.fetchInPage(key, `${url}-first`);
+    }
+    const startedMs = Date.now();
+    const seen = await this.fetchInPage(key, url);
+    const record = await this.recordSince(startedMs);
+    const outcome = this.outcomeOf(record, box, 0);
+    const isRight = seen.bytes === box.chunkBytes && seen.sha256 === this.hashOf(box.chunkBytes) && record.mode === box.mode;
+    return { ...outcome, ok: outcome.ok && isRight, ...(isRight ? {} : { problem: `the page got ${seen.bytes} bytes in mode ${record.mode}` }), completionMs: seen.ms, firstByteMs: seen.firstMs };
+  }
+
+  private async openPage({ mode, connections, transport }: Box): Promise<{ open: OpenBrowser; page: Page }> {
+    const chromium = findChromium();
+    if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
+    const executable = await this.links.wrapper("client", chromium);
+    const defaults = { origoUrl: this.env("ORIGO_URL"), mode, connections, ...(transport ? { transport } : {}) };
+    const open = await openBrowser({ headless: true, executable, defaults });
+    const page = await open.browser.newPage();
+    await page.goto(`${this.env("ORIGIN_URL")}/`, { waitUntil: "load" });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    return { open, page };
+  }
+
+  private async fetchInPage(key: string, url: string): Promise<{ ms: number; firstMs: number; bytes: number; sha256: string }> {
+    const { page } = this.browsers.get(key)!;
+    const seen = (await page.evaluate(`(async () => {
+      const startedMs = performance.now();
+      const reader = (await fetch(${JSON.stringify(url)})).body.getReader();
+      const pieces = [];
+      let firstMs = 0;
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        firstMs ||= performance.now() - startedMs;
+        pieces.push(piece.value);
+      }
+      const ms = performance.now() - startedMs;
+      const body = btoa(Array.from(new Uint8Array(await new Blob(pieces).arrayBuffer()), (byte) => String.fromCharCode(byte)).join(""));
+      return { ms, firstMs, body };
+    })()`)) as { ms: number; firstMs: number; body: string };
+    const body = Buffer.from(seen.body, "base64");
+    return { ms: seen.ms, firstMs: seen.firstMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
+  }
+
+  /** The extension's record of what it downloaded last, once Origo has it. */
+  private async recordSince(sinceMs: number): Promise<DownloadRecord> {
+    for (const deadlineMs = Date.now() + RECORD_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
+      const { json } = await this.ask({ kind: "json", url: `${this.env("ORIGO_URL")}/v1/records?limit=5` });
+      const { records } = json as { records: DownloadRecord[] };
+      const found = records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs);
+      if (found) return found;
+      if (Date.now() > deadlineMs) throw new Error(`Origo got no record of the extension's download within ${RECORD_MS_MAX} ms`);
+    }
+  }
+
+  /** One connection a mirror; pieces of 1 MiB are the smallest that aria2 makes. The program's own start is taken off. */
+  private async byAria2(box: Box, url: string): Promise<Outcome> {
+    const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-aria2-"));
+    try {
+      const options = [
+        "--no-conf", "--quiet", "--file-allocation=none", "--max-connection-per-server=1", `--split=${box.connections}`, "--min-split-size=1M", "--piece-length=1M",
+        `--dir=${folder}`, "--out=chunk",
+      ];
+      const ms = await this.timed(["aria2c", ...options, ...this.mirrors(url).slice(0, box.connections)]);
+      const body = await readFile(path.join(folder, "chunk")).catch(() => Buffer.alloc(0));
+      const ok = createHash("sha256").update(body).digest("hex") === this.hashOf(box.chunkBytes);
+      const hosts = this.proxies().slice(0, box.connections);
+      return {
+        ok, ...(ok ? {} : { problem: `aria2 left ${body.length} bytes` }), fellBack: false, completionMs: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0,
+        netBytes: body.length, grossBytes: body.length, clientCpuMs: 0, hosts,
+      };
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** Asked for by a server, past the proxies' own links. */
+  private fetchAtOrigo(urls: readonly string[]): Promise<void> {
+    const script = "(async () => { for (const url of process.argv.slice(1)) await (await fetch(url)).arrayBuffer(); })()";
+    const child = this.links.run("origo", [process.execPath, "-e", script, ...urls], { stdio: ["ignore", "ignore", "inherit"] });
+    return new Promise((resolve, reject) => {
+      child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`the proxies could not be given the chunks (code ${code})`))));
+    });
+  }
+
+  private timed(command: readonly string[]): Promise<number> {
+    const startedMs = performance.now();
+    const child = this.links.run("client", command, { stdio: "ignore", detached: true });
+    return new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", () => resolve(performance.now() - startedMs));
+    });
+  }
+
+  private ask(order: Unnumbered): Promise<Reply> {
+    const id = ++this.lastId;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.driver.stdin!.write(`${JSON.stringify({ id, ...order })}\n`);
+    });
+  }
+
+  private env(name: string): string {
+    return this.links.env[name]!;
+  }
+
+  private proxies(): string[] {
+    return this.spec.ratesKB.map((_, index) => `proxy${index + 1}`);
+  }
+
+  private mirrors(url: string): string[] {
+    return this.env("PROXY_URLS").split(",").map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(url)}`);
+  }
+
+  private chunkUrl(bytes: number, unique?: string): string {
+    return `${this.env("ORIGIN_URL")}/__size/${bytes}.mp4${unique === undefined ? "" : `?${unique}`}`;
+  }
+
+  private rateOf(host: string): number {
+    return this.links.scenario.hosts.find(({ name }) => name === host)?.up.rateBytesPerSec ?? 0;
+  }
+
+  private hashOf(bytes: number): string {
+    let hash = this.expected.get(bytes);
+    if (hash === undefined) this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
+    return hash;
+  }
+}
+
+function processorTimes(): { idle: number; all: number } {
+  let [idle, all] = [0, 0];
+  for (const { times } of os.cpus()) {
+    idle += times.idle;
+    all += times.user + times.nice + times.sys + times.irq + times.idle;
+  }
+  return { idle, all };
+}
