@@ -149,7 +149,7 @@ export const SCENARIOS: readonly Scenario[] = [
 /** What CI runs: three minutes at most. */
 export const SHORT: readonly string[] = [
   "chromium hls.js-fetch play", "chromium hls.js-noworker seek", "chromium dash.js quality", "chromium video.js play", "chromium shaka two-in-iframes",
-  "chromium hls.js aes-128", "chromium hls.js peertube", "firefox hls.js peertube", "chromium hls.js turned-off", "firefox dash.js seek", "firefox shaka play",
+  "chromium hls.js aes-128", "chromium hls.js peertube", "firefox hls.js peertube", "chromium hls.js turned-off", "firefox shaka play",
 ];
 
 export function applies(player: string, scenario: string): boolean {
