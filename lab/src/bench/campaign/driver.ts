@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/origo/schema";
+import { dropConnections } from "../connections";
 import type { Order, Reply } from "./orders";
 
 const NEVER_MS = 3_600_000;
@@ -24,18 +25,6 @@ function clientFor(transport: TransportOption): ProxyClient {
   let client = clients.get(transport);
   if (!client) clients.set(transport, (client = createNodeClient({ origoUrl, transport, settings })));
   return client;
-}
-
-type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
-const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
-
-/** Drops every HTTP connection that `fetch` keeps. */
-async function dropConnections(): Promise<void> {
-  const holder = globalThis as unknown as Record<symbol, Dispatcher | undefined>;
-  const old = holder[DISPATCHER];
-  if (!old) return;
-  holder[DISPATCHER] = new old.constructor();
-  await old.destroy();
 }
 
 async function get({ session, url, transport, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {

@@ -18,10 +18,11 @@ import { repoRoot } from "../../fleet";
 import { startLinks } from "../../links/links";
 import type { Links } from "../../links/links";
 import { sizeBytes } from "../../sample/bytes";
+import { watchIdleShare } from "../machine";
+import { median } from "../statistics";
 import { scenarioOf } from "./boxes";
 import type { Box, LinksSpec } from "./boxes";
 import type { Order, Reply, SessionKind } from "./orders";
-import { median } from "./rows";
 import type { Sample } from "./rows";
 
 const DRIVER = path.join(repoRoot, "lab/dist/bench/campaign/driver.js");
@@ -104,12 +105,12 @@ export class Stack {
 
   private async measured(download: () => Promise<Outcome>): Promise<Omit<Sample, "box" | "visit" | "session">> {
     await this.links.begin();
-    const before = processorTimes();
+    const idleShare = watchIdleShare();
     const { hosts, ...outcome } = await download();
-    const after = processorTimes();
+    const idle = idleShare();
     const { lateUs } = await this.links.stats();
     const linkBytesPerSec = hosts.reduce((sum, host) => sum + this.rateOf(host), 0);
-    return { ...outcome, linkBytesPerSec, idleShare: (after.idle - before.idle) / Math.max(1, after.all - before.all), lateUs: lateUs.p99 };
+    return { ...outcome, linkBytesPerSec, idleShare: idle, lateUs: lateUs.p99 };
   }
 
   private download(box: Box, session: SessionKind, name: string): Promise<Outcome> {
@@ -268,13 +269,4 @@ export class Stack {
     if (hash === undefined) this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
     return hash;
   }
-}
-
-function processorTimes(): { idle: number; all: number } {
-  let [idle, all] = [0, 0];
-  for (const { times } of os.cpus()) {
-    idle += times.idle;
-    all += times.user + times.nice + times.sys + times.irq + times.idle;
-  }
-  return { idle, all };
 }

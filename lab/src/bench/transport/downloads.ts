@@ -11,7 +11,7 @@ import type { Links } from "../../links/links";
 import type { Answer, Order } from "./driver";
 import { watchHost } from "./host";
 import { linesOf } from "./lines";
-import { median } from "./rows";
+import { median } from "../statistics";
 import type { Carrier, Host, Receiver, Row } from "./rows";
 
 const DRIVER = path.resolve(__dirname, "../../../dist/bench/transport/driver.js");

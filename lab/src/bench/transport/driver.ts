@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/origo/schema";
+import { dropConnections } from "../connections";
 
 export type Order =
   | { kind: "get"; url: string; transport: TransportOption; state: "cold" | "warm"; connections: number }
@@ -55,18 +56,6 @@ async function get(order: Extract<Order, { kind: "get" }>): Promise<Answer> {
   const record = await download.record;
   const problem = record.outcome === "complete" ? {} : { problem: record.error?.message ?? record.outcome };
   return { bytes, ms: record.durationMs, firstMs: record.firstPacketMs ?? record.firstByteMs, record, ...problem };
-}
-
-type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
-const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
-
-/** Drops every HTTP connection that `fetch` keeps. */
-async function dropConnections(): Promise<void> {
-  const holder = globalThis as unknown as Record<symbol, Dispatcher | undefined>;
-  const old = holder[DISPATCHER];
-  if (!old) return;
-  holder[DISPATCHER] = new old.constructor();
-  await old.destroy();
 }
 
 async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<Answer> {
