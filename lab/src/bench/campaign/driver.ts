@@ -17,7 +17,7 @@ const KEPT_MS = 400;
 /** For the proxy to hear of the close, too. */
 const GONE_MS = KEPT_MS + 200;
 
-const origoUrl = process.argv[2] ?? "";
+const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
 const clients = new Map<TransportOption, ProxyClient>();
 
@@ -71,7 +71,7 @@ async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: 
 async function carryOut(order: Order): Promise<Pick<Reply, "record" | "pulled" | "json">> {
   if (order.kind === "get") return { record: await get(order) };
   if (order.kind === "pull") return { pulled: await pull(order) };
-  return { json: await (await fetch(order.url)).json() };
+  return { json: await (await fetch(order.url, { headers: { cookie } })).json() };
 }
 
 async function answer(order: Order): Promise<Reply> {

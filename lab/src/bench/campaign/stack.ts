@@ -58,7 +58,7 @@ export class Stack {
   private ariaStartMs = 0;
 
   constructor(private readonly links: Links, private readonly spec: LinksSpec) {
-    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL")], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL"), this.env("ORIGO_COOKIE")], { stdio: ["pipe", "pipe", "inherit"], detached: true });
     createInterface({ input: this.driver.stdout! }).on("line", (line) => {
       const reply = JSON.parse(line) as Reply;
       this.waiting.get(reply.id)?.resolve(reply);
