@@ -11,6 +11,8 @@ export class Coming {
   private generation = 0;
   /** The next sequence of the generation looked at; `end` when there is none. */
   private at = 0;
+  /** When its next packet comes; Infinity when none is left. */
+  atMs = Infinity;
 
   /** What an order has from sequence `first` on; then `setTime` tells of each when it comes. */
   begin(order: readonly number[], first: number): void {
@@ -36,11 +38,6 @@ export class Coming {
     this.skip();
   }
 
-  /** When its next packet comes; Infinity when none is left. */
-  get atMs(): number {
-    return this.at < this.end ? this.times[this.at - this.first]! : Infinity;
-  }
-
   take(): void {
     this.at++;
     this.skip();
@@ -48,5 +45,6 @@ export class Coming {
 
   private skip(): void {
     while (this.at < this.end && this.order[this.at] !== this.generation) this.at++;
+    this.atMs = this.at < this.end ? this.times[this.at - this.first]! : Infinity;
   }
 }

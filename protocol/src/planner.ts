@@ -214,16 +214,21 @@ export class Planner {
     let variance = 0;
     let sigmas = SIGMAS;
     for (const { coming } of sources) coming.select(index);
+    let known = soonestComing(sources);
+    let source = soonestNew(sources);
     while (need + sigmas * Math.sqrt(variance) > (variance > 0 ? NEED_LEFT : 0)) {
-      const known = soonestComing(sources);
-      const source = soonestNew(sources);
       const knownMs = Math.min(known?.coming.atMs ?? Infinity, overtaken > 0 ? nowMs : Infinity);
       const newMs = source?.atMs ?? Infinity;
       if (Math.min(knownMs, newMs) >= lastCallMs) sigmas = SIGMAS_LAST;
       let loss = 0;
-      if (knownMs > newMs) loss = order(source!, index);
-      else if (known?.coming.atMs === knownMs) loss = take(known);
-      else if (overtaken > 0) overtaken--;
+      if (knownMs > newMs) {
+        loss = order(source!, index);
+        source = soonestNew(sources);
+      } else if (known?.coming.atMs === knownMs) {
+        loss = known.loss;
+        known.coming.take();
+        known = soonestComing(sources);
+      } else if (overtaken > 0) overtaken--;
       else return false;
       need -= 1 - loss;
       variance += loss * (1 - loss) * this.doubt;
@@ -246,11 +251,6 @@ function soonestNew(sources: readonly Source[]): Source | undefined {
     if (source.path.order.length < source.path.limit && (!best || source.atMs < best.atMs)) best = source;
   }
   return best;
-}
-
-function take({ coming, loss }: Source): number {
-  coming.take();
-  return loss;
 }
 
 function order(source: Source, index: number): number {
