@@ -189,6 +189,13 @@ export class Path {
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
   }
 
+  /** One packet more, which can come at `soonestMs` at the soonest. */
+  orderMore(generationIndex: number, soonestMs: number): void {
+    while (this.soonestMs.length < this.order.length) this.soonestMs.push(0);
+    this.soonestMs[this.order.length] = soonestMs;
+    this.order.push(generationIndex);
+  }
+
   /** Undefined as long as neither rate nor round trip was measured. */
   known(packetBytes: number): KnownPath | undefined {
     if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
