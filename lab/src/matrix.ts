@@ -3,7 +3,7 @@
  * A cell is right when the video got where it should, every recorded segment is the file's bytes, manifests and keys came
  * directly, and media came through proxies (or, for a player whose media is direct by design, did not have to).
  *
- *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME] [--short]
+ *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME] [--short] [--times N]
  *
  * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
  */
@@ -30,18 +30,25 @@ interface Cell {
   scenario: string;
 }
 
+interface Choice {
+  cells: Cell[];
+  /** How often each cell is played; one failure is the cell's. */
+  times: number;
+}
+
 async function main(): Promise<number> {
-  const cells = chosenCells();
-  if (typeof cells === "string") {
-    console.error(cells);
+  const choice = chosenCells();
+  if (typeof choice === "string") {
+    console.error(choice);
     return 2;
   }
+  const { cells, times } = choice;
   const fleet = await startFleet({ proxyCount: 4, ports: "any" });
   const verdicts = new Map<Cell, string>();
   try {
     for (const browser of BROWSERS) {
       const own = cells.filter((cell) => cell.browser === browser);
-      if (own.length > 0) await runIn(browser, own, fleet, verdicts);
+      if (own.length > 0) await runIn(browser, Array<Cell[]>(times).fill(own).flat(), fleet, verdicts);
     }
   } finally {
     await fleet.stop();
@@ -49,20 +56,22 @@ async function main(): Promise<number> {
   return report(cells, verdicts);
 }
 
-function chosenCells(): Cell[] | string {
-  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean };
+function chosenCells(): Choice | string {
+  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean; times?: string };
   try {
     const option = { type: "string" } as const;
-    chosen = parseArgs({ options: { browser: option, player: option, scenario: option, short: { type: "boolean" } } }).values;
+    chosen = parseArgs({ options: { browser: option, player: option, scenario: option, short: { type: "boolean" }, times: option } }).values;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+  const times = Number(chosen.times ?? 1);
+  if (!Number.isInteger(times) || times < 1) return `--times must be a whole number from 1 on, got ${chosen.times}`;
   const all = BROWSERS.flatMap((browser) => PLAYERS.flatMap((player) => SCENARIOS.map((scenario): Cell => ({ browser, player: player.name, scenario: scenario.name }))));
   const cells = all.filter(({ browser, player, scenario }) => {
     const isAsked = (chosen.browser ?? browser) === browser && (chosen.player ?? player) === player && (chosen.scenario ?? scenario) === scenario;
     return isAsked && applies(player, scenario) && (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`));
   });
-  return cells.length > 0 ? cells : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
+  return cells.length > 0 ? { cells, times } : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
 }
 
 async function runIn(browser: BrowserName, cells: readonly Cell[], fleet: Fleet, verdicts: Map<Cell, string>): Promise<void> {
@@ -71,7 +80,7 @@ async function runIn(browser: BrowserName, cells: readonly Cell[], fleet: Fleet,
     for (const cell of cells) {
       const startedMs = Date.now();
       const verdict = await runCell(cell, open, fleet).catch((error: unknown) => `FAIL ${error instanceof Error ? error.message : String(error)}`);
-      verdicts.set(cell, verdict);
+      if (verdicts.get(cell)?.startsWith("FAIL") !== true) verdicts.set(cell, verdict);
       console.log(`${cell.browser} ${cell.player} ${cell.scenario}: ${verdict} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
     }
   } finally {

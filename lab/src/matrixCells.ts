@@ -140,8 +140,11 @@ export const SCENARIOS: readonly Scenario[] = [
       await reach(page, 2, context);
       const turn = await switchOf(page, context);
       await turn?.(false);
-      await reach(page, 16, context, 2);
-      await turn?.(true);
+      try {
+        await reach(page, 16, context, 2);
+      } finally {
+        await turn?.(true);
+      }
     },
   },
 ];

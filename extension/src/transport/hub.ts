@@ -14,6 +14,7 @@ const LIVE_MS = 500;
 const PORTS_MAX = 256;
 /** The badge goes so long after the last chunk: players pause between chunks. */
 const BADGE_LINGER_MS = 8000;
+const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
 
 type Client = ReturnType<typeof createBrowserClient>;
 
@@ -73,11 +74,17 @@ export function admitPort(port: MessagePort, pageOrigin: string): void {
 }
 
 function admit(port: MessagePort, pageOrigin: string): void {
+  warm();
   const session = new PortSession(port, pageOrigin, host);
   sessions.add(session);
   port.addEventListener("close", () => retire(session));
   const oldest = sessions.values().next();
   if (sessions.size > PORTS_MAX && oldest.done === false) retire(oldest.value);
+}
+
+/** A page that asks for a port is about to ask for media: the first chunk finds the sessions open. */
+function warm(): void {
+  if (settings.enabled && MODES_OVER_SESSIONS.has(settings.mode)) void (client ??= makeClient()).warm(settings.connections);
 }
 
 function retire(session: PortSession): void {

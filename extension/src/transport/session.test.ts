@@ -78,7 +78,7 @@ describe("session: a request that may be carried", () => {
     const { port, asked } = make({ bytes: 150_000 });
     port.send(get(7, "https://media.example/a.mp4?x", { start: 5, end: 150_004 }));
     await settle();
-    expect(asked[0]).toEqual({ url: "https://media.example/a.mp4?x", options: { mode: "coded", connections: 4, range: { start: 5, end: 150_004 }, allowFallback: false } });
+    expect(asked[0]).toEqual({ url: "https://media.example/a.mp4?x", options: { mode: "coded", connections: 4, range: { start: 5, end: 150_004 }, allowFallback: "proxies" } });
     expect(port.heard[0]).toEqual({ type: "hello" });
     expect(port.heard[1]).toEqual({
       type: "head", id: 7, status: 200, statusText: "OK", responseType: "cors", totalBytes: 150_000, headers: [["content-type", "video/mp4"], ["content-length", "150000"]],

@@ -25,7 +25,7 @@ export interface CarriedOptions {
   mode: Settings["mode"];
   connections: number;
   range?: ByteRange;
-  allowFallback: false;
+  allowFallback: "proxies";
 }
 
 export interface Carrier {
@@ -115,7 +115,7 @@ export class PortSession {
     if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), allowFallback: false });
+      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), allowFallback: "proxies" });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
