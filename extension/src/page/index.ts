@@ -6,6 +6,7 @@ import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shar
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
+import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
 const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
@@ -30,4 +31,5 @@ document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomE
 if (window.origin !== "null") {
   window.fetch = patchFetch(link);
   patchXhr(link);
+  watchPlainVideos(link);
 }
