@@ -22,6 +22,8 @@ export interface GetOptions {
   /** Both ends inclusive, as in HTTP. */
   range?: ByteRange;
   signal?: AbortSignal;
+  /** Silent for so long it is given up as stalled, where the settings would wait longer. */
+  patienceMs?: number;
   /** Goes into the record as it is. */
   comment?: string;
   generationSize?: number;

@@ -183,6 +183,12 @@ describe.each(PROXIED)("%s", (mode) => {
     expect((await fetchAll("file", { mode, allowFallback: "proxies" })).record).toMatchObject({ outcome: "failed", error: { kind: "stalled" } });
   });
 
+  test("client: fails as soon as its caller's patience is over", async () => {
+    await build([{ mute: true }], 100_000, { firstByteMs: 60_000 });
+    const outcome = await fetchAll("file", { mode, allowFallback: false, patienceMs: 300 });
+    expect(outcome.error).toMatchObject({ kind: "stalled" });
+  });
+
   test("client: a proxy with another version of the resource is dropped", async () => {
     const { origin } = await build([{ packetEveryMs: 1 }, { etag: '"other"', packetEveryMs: 1 }], 200_000);
     const outcome = await fetchAll("file", { mode, connections: 2 });

@@ -168,8 +168,9 @@ export class ProxyClient {
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
     const names = new Set([...Object.keys(own), ...Object.keys(this.givenSettings)]);
     const { options, settings, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
+    const chosen = { ...this.settings, ...settings, ...this.givenSettings };
     run.goBy({
-      request: parseRequest(run.request.url, { ...options, ...own }), settings: { ...this.settings, ...settings, ...this.givenSettings },
+      request: parseRequest(run.request.url, { ...options, ...own }), settings: withPatience(chosen, given.patienceMs),
       configVersion, experiments,
     });
   }
@@ -260,6 +261,11 @@ export class ProxyClient {
       ...(run ? { url: plainUrl(run.request.url) } : {}),
     });
   }
+}
+
+/** Silence is borne for `patienceMs` at most. */
+function withPatience(settings: Settings, patienceMs = Infinity): Settings {
+  return { ...settings, firstByteMs: Math.min(settings.firstByteMs, patienceMs), stallMs: Math.min(settings.stallMs, patienceMs) };
 }
 
 function parseTransport(option: TransportOption = "auto"): TransportOption {

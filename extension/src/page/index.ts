@@ -6,6 +6,7 @@ import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shar
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
+import { patienceMs } from "./patience";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
@@ -15,6 +16,7 @@ const link = new Link({
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
+  patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
   setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
   clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
 });

@@ -4,10 +4,9 @@
  * Not here: fragmented files, encryption, several tracks of a kind, edit lists other than a shift: `parseMovie` says which
  * it met, and the file is played directly.
  */
-import { Tables, type Sample } from "./tables";
+import { Tables } from "./tables";
 import { box, fourcc, full, unpack, u32, u64, view, type Box } from "./boxes";
 
-export type { Sample } from "./tables";
 
 export interface Track {
   id: number;

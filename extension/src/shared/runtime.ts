@@ -33,7 +33,6 @@ export interface LiveFigures {
   /** One in Chromium, one for each page with media in Firefox. */
   transportId: string;
   atMs: number;
-  origoUrl: string;
   mode: string;
   proxies: LiveProxy[];
   /** Chunks asked for, being carried now, and carried to their end. */

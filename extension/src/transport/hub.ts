@@ -8,7 +8,7 @@ import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { PortSession, type CarriedOptions, type SessionHost } from "./session";
+import { PortSession, type CarriedDownload, type CarriedOptions, type SessionHost } from "./session";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
@@ -24,21 +24,48 @@ const detours = new Detours(() => Date.now());
 let settings: Settings = BUILT_IN;
 let clientId = "";
 let client: Client | null = null;
+/** Which of the settings' Origos is asked, counted on and on. */
+let origoIndex = 0;
 let badgeShown = "";
 let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
 const host: SessionHost = {
   settings: () => settings,
-  carrier: () => ({ get: (url, options) => (client ??= makeClient()).get(url, withComment(options)) }),
+  carrier: () => ({ get: carry }),
   detours,
   activeCount,
   changed: showActivity,
   nowMs: () => performance.now(),
 };
 
+function carry(url: string, options: CarriedOptions): CarriedDownload {
+  const used = (client ??= makeClient());
+  const download = used.get(url, withComment(options));
+  download.head.catch((error: unknown) => {
+    if (used === client && isOrigoSilent(error)) useNextOrigo();
+  });
+  return download;
+}
+
+function isOrigoSilent(error: unknown): boolean {
+  return error instanceof Error && (error as { kind?: unknown }).kind === "noProxies" && /cannot be reached/.test(error.message);
+}
+
+/** The chunk at hand goes direct; the next one asks another Origo. */
+function useNextOrigo(): void {
+  if (settings.origoUrls.length < 2) return;
+  origoIndex += 1;
+  renewClient();
+}
+
+function renewClient(): void {
+  void client?.close();
+  client = null;
+}
+
 function makeClient(): Client {
   return createBrowserClient({
-    origoUrl: settings.origoUrl,
+    origoUrl: settings.origoUrls[origoIndex % settings.origoUrls.length] ?? "",
     workerUrl: chrome.runtime.getURL("engine-worker.js"),
     wasmUrl: chrome.runtime.getURL(chooseWasmModule()),
     source: "extension",
@@ -98,14 +125,14 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 });
 
 function adopt(next: Settings): void {
-  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
+  const isOtherClient = String(next.origoUrls) !== String(settings.origoUrls) || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
   const isOnlyComment = JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
   settings = next;
   if (isOnlyComment) return;
   detours.reset();
-  if (!isOtherClient || client === null) return;
-  void client.close();
-  client = null;
+  if (!isOtherClient) return;
+  origoIndex = 0;
+  renewClient();
 }
 
 chrome.runtime.onConnect.addListener((connection) => {
@@ -125,7 +152,6 @@ function figures(): LiveFigures {
   return {
     transportId,
     atMs: Date.now(),
-    origoUrl: settings.origoUrl,
     mode: settings.mode,
     proxies: proxiesShown(),
     downloads: live?.downloads ?? 0,
