@@ -6,6 +6,8 @@ import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shar
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
+import { patienceMs } from "./patience";
+import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
 const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
@@ -14,6 +16,7 @@ const link = new Link({
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
+  patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
   setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
   clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
 });
@@ -30,4 +33,5 @@ document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomE
 if (window.origin !== "null") {
   window.fetch = patchFetch(link);
   patchXhr(link);
+  watchPlainVideos(link);
 }

@@ -46,6 +46,8 @@ export interface LinkEnvironment {
   /** Tells the content script that the port works: its frame can go. */
   connected(): void;
   nowMs(): number;
+  /** How long a request that begins now may be silent. */
+  patienceMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
 }
@@ -107,10 +109,10 @@ export class Link {
   }
 
   /** Starts an exchange. Only in state `ready`. */
-  call(url: string, range: ByteRange | null, listener: LinkListener): LinkCall {
+  call(url: string, range: ByteRange | null, patienceMs: number, listener: LinkListener): LinkCall {
     const id = this.#nextId++;
     this.#calls.set(id, listener);
-    this.#post({ type: "get", id, url, range });
+    this.#post({ type: "get", id, url, range, patienceMs });
     this.#startTicking();
     return {
       credit: (bytes) => {
