@@ -22,8 +22,12 @@ export interface GetOptions {
   /** Both ends inclusive, as in HTTP. */
   range?: ByteRange;
   signal?: AbortSignal;
-  /** Goes into the record as it is. */
+  /** Goes into the record as it is: of the program that asks, e.g. the name of a campaign. */
   comment?: string;
+  /** The same, of the viewer. */
+  userComment?: string;
+  /** What plays it, e.g. `hls.js`; for the record. */
+  player?: string;
   generationSize?: number;
   windowPackets?: number;
   symbolBytes?: number;

@@ -51,6 +51,7 @@ function make() {
     summon: () => void calls.summon++,
     connected: () => void calls.connected++,
     nowMs: () => clock.nowMs,
+    player: () => undefined,
     setTimeout: clock.set,
     clearTimeout: clock.clear,
   });

@@ -5,7 +5,7 @@
  * The proxies' client, the settings and the clock are handed in.
  */
 import { exposeTo, passedStatusText } from "../shared/cors";
-import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage } from "../shared/messages";
+import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage, type ToTransport } from "../shared/messages";
 import { mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import type { Detours } from "./detours";
@@ -25,6 +25,7 @@ export interface CarriedOptions {
   mode: Settings["mode"];
   connections: number;
   range?: ByteRange;
+  player?: string;
   allowFallback: false;
 }
 
@@ -96,13 +97,13 @@ export class PortSession {
       case "credit":
         return this.#credit(message.id, message.bytes);
       case "get":
-        return this.#get(message.id, message.url, message.range);
+        return this.#get(message);
       case "invalid":
         if (++this.#invalidCount >= INVALID_MESSAGES_MAX) this.close();
     }
   }
 
-  #get(id: number, url: string, range: ByteRange | null): void {
+  #get({ id, url, range, player }: Extract<ToTransport, { type: "get" }>): void {
     if (this.#exchanges.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
@@ -115,7 +116,7 @@ export class PortSession {
     if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), allowFallback: false });
+      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: false });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }

@@ -8,8 +8,12 @@ import { BIGINT, BLOB, BOOLEAN, DOUBLE, DuckDBBlobValue, DuckDBInstance, VARCHAR
 import type { Cell, Column, Database, Queries, Row } from "./database";
 
 export const DUCKDB_FILE = "origo.duckdb";
-/** What was committed is put in its place once there is so much of it: beside intake, where DuckDB's own checkpoint would hold it up. */
-const CHECKPOINT_BYTES = 64_000_000;
+/**
+ * What was committed is put in its place when the log holds so much of it: little at a time, since DuckDB lets nobody write meanwhile.
+ * The pieces are put together when nothing was written for a while, which takes a second or more.
+ */
+const CHECKPOINT_BYTES = 8_000_000;
+const IDLE_MS = 20_000;
 /** Questions beyond this many at a time wait for one another. */
 const READERS = 4;
 
@@ -19,9 +23,9 @@ export async function openDuckDb(dataDir: string): Promise<Database> {
   const file = join(dataDir, DUCKDB_FILE);
   const instance = await DuckDBInstance.create(file, { checkpoint_threshold: "1TB" });
   try {
-    const [writer, checkpointer] = [await instance.connect(), await instance.connect()];
+    const [writer, witness] = [await instance.connect(), await instance.connect()];
     const readers = await Promise.all(Array.from({ length: READERS }, () => instance.connect()));
-    return new DuckDb(instance, { writer, checkpointer, readers }, `${file}.wal`);
+    return new DuckDb(instance, { writer, witness, readers }, `${file}.wal`);
   } catch (error) {
     instance.closeSync();
     throw error;
@@ -30,7 +34,8 @@ export async function openDuckDb(dataDir: string): Promise<Database> {
 
 interface Connections {
   writer: DuckDBConnection;
-  checkpointer: DuckDBConnection;
+  /** Has a transaction open during a checkpoint: then DuckDB does not put the pieces together. */
+  witness: DuckDBConnection;
   readers: readonly DuckDBConnection[];
 }
 
@@ -38,14 +43,14 @@ class DuckDb implements Database {
   readonly kind = "duckdb";
   private writing: Promise<unknown> = Promise.resolve();
   private closed: Promise<void> | undefined;
-  private checkpointing: Promise<unknown> | undefined;
+  private idle: NodeJS.Timeout | undefined;
   private readonly writer: DuckDBConnection;
-  private readonly checkpointer: DuckDBConnection;
+  private readonly witness: DuckDBConnection;
   private readonly reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
 
-  constructor(private readonly instance: DuckDBInstance, { writer, checkpointer, readers }: Connections, private readonly walFile: string) {
+  constructor(private readonly instance: DuckDBInstance, { writer, witness, readers }: Connections, private readonly walFile: string) {
     this.writer = writer;
-    this.checkpointer = checkpointer;
+    this.witness = witness;
     this.reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
   }
 
@@ -91,8 +96,9 @@ class DuckDb implements Database {
 
   close(): Promise<void> {
     return (this.closed ??= (async () => {
-      await Promise.all([this.writing, this.checkpointing, ...this.reading.map((reader) => reader.last)]);
-      this.checkpointer.closeSync();
+      await Promise.all([this.writing, ...this.reading.map((reader) => reader.last)]);
+      clearTimeout(this.idle);
+      this.witness.closeSync();
       for (const { connection } of this.reading) connection.closeSync();
       this.writer.closeSync();
       this.instance.closeSync();
@@ -105,12 +111,18 @@ class DuckDb implements Database {
     return turn;
   }
 
-  /** Does not wait for it, unless so much has been written meanwhile that it must come first. */
+  /** A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries again. */
   private async checkpoint(): Promise<void> {
-    const bytes = await stat(this.walFile).then(({ size }) => size, () => 0);
-    if (bytes < CHECKPOINT_BYTES) return;
-    this.checkpointing ??= this.checkpointer.run("CHECKPOINT").catch(() => undefined).finally(() => (this.checkpointing = undefined));
-    if (bytes > 4 * CHECKPOINT_BYTES) await this.checkpointing;
+    if ((await stat(this.walFile).then(({ size }) => size, () => 0)) < CHECKPOINT_BYTES) return;
+    try {
+      await this.witness.run("BEGIN TRANSACTION READ ONLY");
+      await this.witness.run("SELECT version FROM origo_schema");
+      await this.writer.run("CHECKPOINT").finally(() => this.witness.run("ROLLBACK"));
+    } catch {
+      return;
+    }
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.inTurn(() => this.writer.run("CHECKPOINT")).catch(() => undefined), IDLE_MS).unref();
   }
 
   private asReader<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
