@@ -189,6 +189,11 @@ export class Path {
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
   }
 
+  /** For how long its rate was seen as it is. */
+  seenMs(nowMs: number): number {
+    return nowMs - (this.arrivals[0]?.atMs ?? nowMs);
+  }
+
   /** One packet more, which can come at `soonestMs` at the soonest. */
   orderMore(generationIndex: number, soonestMs: number): void {
     while (this.soonestMs.length < this.order.length) this.soonestMs.push(0);
