@@ -167,7 +167,7 @@ export class Planner {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
       coming.setTime(sequence, atMs - PATIENCE_MS - sharedMs);
     }
-    path.limit = young ? 0 : path.next + Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + AHEAD_MS));
+    path.limit = young ? 0 : path.next + reachOf(path, perMs, nowMs);
     return { path, quiet: false, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
   }
 
@@ -235,6 +235,12 @@ export class Planner {
     }
     return true;
   }
+}
+
+/** How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen. */
+function reachOf(path: Path, perMs: number, nowMs: number): number {
+  const aheadMs = Math.min(AHEAD_MS, path.seenMs(nowMs));
+  return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs));
 }
 
 /** The proxy from which the next packet of the generation looked at comes first, of those on their way. */
