@@ -5,6 +5,23 @@
 #include "tributary/codec.h"
 
 namespace tributary {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+/** A processor has only so many lines on their way at once. */
+constexpr size_t kPrefetchBytes = 2048;
+
+/** Has what is read soon fetched meanwhile. */
+void prefetch(const uint8_t* bytes, size_t count) {
+#if defined(__GNUC__) && !defined(__wasm__)
+  const size_t end = count < kPrefetchBytes ? count : kPrefetchBytes;
+  for (size_t i = 0; i < end; i += kCacheLine) __builtin_prefetch(bytes + i);
+#else
+  static_cast<void>(bytes), static_cast<void>(count);
+#endif
+}
+
+}  // namespace
 
 Status Decoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes) {
   TRIBUTARY_TRY(checkShape(symbolCount, symbolBytes));
@@ -13,6 +30,7 @@ Status Decoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t 
 }
 
 bool Decoder::add(const uint8_t* coefficients, const uint8_t* payload) {
+  prefetch(payload, symbolBytes());  // the elimination is a chain of latencies
   uint8_t* const place = solver_.add(coefficients);
   if (place == nullptr) return false;
   memcpy(place, payload, symbolBytes());

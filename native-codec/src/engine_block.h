@@ -254,7 +254,15 @@ void combineRowsBlocked(uint8_t* out, const uint8_t* addend, const uint8_t* rows
                         size_t count, size_t bytes) {
   for (size_t offset = 0; offset < bytes; offset += V::kWidth) {
     typename V::Vector sum = V::zero();
-    for (size_t r = 0; r < count; r++) {
+    size_t r = 0;
+    if constexpr (V::kSourcesPerStep == 2) {
+      const uint8_t* row = rows + offset;
+      for (; r + 2 <= count; r += 2, row += 2 * stride) {
+        sum = V::multiplyAdd2(sum, V::factor(factors[r]), V::split(V::load(row)), V::factor(factors[r + 1]),
+                              V::split(V::load(row + stride)));
+      }
+    }
+    for (; r < count; r++) {
       if (factors[r] == 0) continue;
       sum = V::multiplyAdd(sum, V::factor(factors[r]), V::split(V::load(rows + r * stride + offset)));
     }

@@ -33,6 +33,7 @@ Status Solver::initialize(const Engine& engine, size_t symbolCount, size_t symbo
   engine_ = &engine;
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
+  forgetPayloads();
   Status status = elimination_.initialize(engine, symbolCount);
   if (status.ok()) status = settledMatrix_.allocate(2 * symbolCount, symbolCount, Fill::kNothing);
   if (status.ok()) status = payloads_.allocate(2 * symbolCount, symbolBytes, Fill::kNothing);
@@ -41,9 +42,14 @@ Status Solver::initialize(const Engine& engine, size_t symbolCount, size_t symbo
 
 void Solver::reset() {
   elimination_.reset();
+  forgetPayloads();
+}
+
+/** Of the arrays, only what this many symbols use: a small generation is decoded in microseconds. */
+void Solver::forgetPayloads() {
   fresh_.count = 0;
-  memset(isFresh_, 0, sizeof isFresh_);
-  memset(side_, 0, sizeof side_);
+  memset(isFresh_, 0, symbolCount_);
+  memset(side_, 0, symbolCount_);
   freshIsSolved_ = false;
   hasCoded_ = false;
 }

@@ -161,6 +161,7 @@ class Solver {
     bool isRun() const;
   };
 
+  void forgetPayloads();
   void solveFresh();
   void multiplyHeld(uint8_t* const* outputs, const Columns& to);
   void findUnsolved(Columns& unsolved) const;
@@ -181,11 +182,12 @@ class Solver {
   Rows settledMatrix_;
   /** Pivots whose payloads are as received, in the order they came. */
   Columns fresh_;
-  bool isFresh_[kRepairMissingMax] = {};
+  /** Which payloads those are. Of this and of side_ only the first symbolCount_ entries are ever set. */
+  bool isFresh_[kRepairMissingMax];
   /** True when the right sides of the fresh rows are computed, and not yet taken off the settled ones. */
   bool freshIsSolved_ = false;
   /** Which of its two rows a payload is in. */
-  uint8_t side_[kRepairMissingMax] = {};
+  uint8_t side_[kRepairMissingMax];
   /** False while all symbols came as they are. */
   bool hasCoded_ = false;
 };
