@@ -10,12 +10,14 @@ use quinn_proto::congestion::Controller;
 use crate::congestion::Delivery;
 
 const PACKET: f64 = 1200.0;
+const SEGMENT: f64 = 1500.0;
 const ROUND_TRIP: f64 = 0.04;
 const RATE: f64 = 1_250_000.0;
 const STEP: f64 = 50e-6;
 
 /// Times in seconds, sizes in bytes.
 trait Sender {
+    fn packet(&self) -> f64;
     fn window(&self) -> f64;
     fn pacing(&self, smoothed: f64) -> f64;
     fn sent(&mut self, now: f64);
@@ -36,6 +38,7 @@ impl Ours {
 }
 
 impl Sender for Ours {
+    fn packet(&self) -> f64 { PACKET }
     fn window(&self) -> f64 {
         self.controller.window() as f64
     }
@@ -50,7 +53,7 @@ impl Sender for Ours {
 
     fn acked(&mut self, now: f64, sent: &[f64], in_flight: f64) {
         for &time in sent {
-            self.controller.acked(self.at(now), self.at(time), PACKET as u64, false);
+            self.controller.acked(self.at(now), self.at(time), PACKET as u64);
         }
         self.controller.on_end_acks(self.at(now), in_flight as u64, false, None);
     }
@@ -68,8 +71,9 @@ struct Cubic {
 }
 
 impl Sender for Cubic {
+    fn packet(&self) -> f64 { SEGMENT }
     fn window(&self) -> f64 {
-        self.window * PACKET
+        self.window * SEGMENT
     }
 
     fn pacing(&self, smoothed: f64) -> f64 {
@@ -121,7 +125,7 @@ const BBR_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 impl Bbr {
     fn rate(&self) -> f64 {
-        self.rates.iter().map(|&(_, rate)| rate).fold(10.0 * PACKET / ROUND_TRIP, f64::max)
+        self.rates.iter().map(|&(_, rate)| rate).fold(10.0 * SEGMENT / ROUND_TRIP, f64::max)
     }
 
     fn end_round(&mut self) {
@@ -136,9 +140,10 @@ impl Bbr {
 }
 
 impl Sender for Bbr {
+    fn packet(&self) -> f64 { SEGMENT }
     fn window(&self) -> f64 {
         let product = self.rate() * self.least.min(10.0);
-        if self.probe_until > 0.0 { 4.0 * PACKET } else { (product * if self.startup { 2.89 } else { 2.0 }).max(4.0 * PACKET) }
+        if self.probe_until > 0.0 { 4.0 * SEGMENT } else { (product * if self.startup { 2.89 } else { 2.0 }).max(4.0 * SEGMENT) }
     }
 
     fn pacing(&self, _smoothed: f64) -> f64 {
@@ -153,7 +158,7 @@ impl Sender for Bbr {
     }
 
     fn acked(&mut self, now: f64, sent: &[f64], in_flight: f64) {
-        self.delivered += PACKET * sent.len() as f64;
+        self.delivered += SEGMENT * sent.len() as f64;
         self.delivered_at = now;
         let Some(&newest) = sent.last() else { return };
         while self.flights.front().is_some_and(|flight| flight.0 < newest) {
@@ -245,7 +250,7 @@ fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64) -> Outc
             let count = flows.len();
             let flow = &mut flows[(at + turn) % count];
             acknowledge(flow, now);
-            while now >= flow.from && flow.next_send <= now && (flow.in_flight.len() as f64 + 1.0) * PACKET <= flow.sender.window() {
+            while now >= flow.from && flow.next_send <= now && (flow.in_flight.len() as f64 + 1.0) * flow.sender.packet() <= flow.sender.window() {
                 // Half a packet of chance, or flows that pace alike fall into step.
                 random ^= random << 13;
                 random ^= random >> 7;
@@ -254,12 +259,13 @@ fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64) -> Outc
                 flow.sender.sent(now);
                 let waiting = (free_at - now).max(0.0) * RATE;
                 let mut arrives = f64::INFINITY;
-                if waiting + PACKET <= queue_bytes {
-                    free_at = free_at.max(now) + PACKET / RATE;
+                let packet = flow.sender.packet();
+                if waiting + packet <= queue_bytes {
+                    free_at = free_at.max(now) + packet / RATE;
                     arrives = free_at + ROUND_TRIP;
                 }
                 flow.in_flight.push_back((now, arrives));
-                flow.next_send = flow.next_send.max(now - 0.002) + (0.5 + chance) * PACKET / flow.sender.pacing(flow.smoothed);
+                flow.next_send = flow.next_send.max(now - 0.002) + (0.5 + chance) * packet / flow.sender.pacing(flow.smoothed);
             }
         }
     }
@@ -278,17 +284,17 @@ fn acknowledge(flow: &mut Flow, now: f64) {
     for (index, (sent, at)) in std::mem::take(&mut flow.in_flight).into_iter().enumerate() {
         if at <= now {
             flow.smoothed += (now - sent - flow.smoothed) / 8.0;
-            flow.delivered += PACKET;
+            flow.delivered += flow.sender.packet();
             acked.push(sent);
         } else if index + 3 <= newest {
-            flow.lost += PACKET;
+            flow.lost += flow.sender.packet();
             flow.sender.lost(now, sent);
         } else {
             kept.push_back((sent, at));
         }
     }
     flow.in_flight = kept;
-    flow.sender.acked(now, &acked, flow.in_flight.len() as f64 * PACKET);
+    flow.sender.acked(now, &acked, flow.in_flight.len() as f64 * flow.sender.packet());
 }
 
 fn tell(what: &str, crowd: Vec<Box<dyn Sender>>, queue_products: f64) -> (f64, Outcome) {
