@@ -53,7 +53,7 @@ export class Engine {
         this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyReady(message.proxyIndex, nowMs));
         break;
       case "lost":
-        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs));
+        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away));
         break;
       case "frames":
         this.handleFrames(message.session, unpack(message.frames), nowMs);
@@ -78,7 +78,7 @@ export class Engine {
 
   handleTimeout(nowMs: number): void {
     for (const { requestId } of [...this.requests.values()]) {
-      this.with(requestId, nowMs, ({ receiver }) => receiver.handleTimeout(nowMs));
+      this.with(requestId, nowMs, (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty));
     }
     this.flush();
   }
@@ -95,7 +95,7 @@ export class Engine {
   private start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
     let receiver: Receiver;
     try {
-      receiver = new Receiver({ ...options, requestId, proxyCount: sessions.length, codec: this.codec, nowMs });
+      receiver = new Receiver({ ...options, renewsSessions: true, requestId, proxyCount: sessions.length, codec: this.codec, nowMs });
     } catch (error) {
       const stats = { deliveredBytes: 0, grossBytes: 0, rank: 0, symbolCount: 0, feedbackFrames: 0, proxies: [] };
       this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: textOf(error) } }, []);
@@ -108,7 +108,7 @@ export class Engine {
   }
 
   /** Runs `step` on a request that is open, then whatever follows from it. A request that throws ends alone. */
-  private with(requestId: number, nowMs: number, step: (request: Request) => void): void {
+  private with(requestId: number, nowMs: number, step: (request: Request) => unknown): void {
     const request = this.requests.get(requestId);
     if (!request) return;
     try {

@@ -44,9 +44,8 @@ const CONTEST_ROUNDS: u64 = 24;
 const DEAF_CUTS: usize = 4;
 const DEAF_WITHIN_ROUNDS: u64 = 12;
 /// Against such a one the window keeps to the delivery rate for so many rounds: BBR keeps two products in flight.
-const DEAF_ROUNDS: u64 = 100;
+const DEAF_ROUNDS: u64 = 300;
 const GAIN_DEAF: f64 = 2.2;
-const GAIN_DEAF_UNDER_LOSS: f64 = 1.4;
 /// Losses in a round with such a queue come from it if they are so many times those that the path has without; and how many
 /// packets the share without is a mean of, and the most that it is taken for.
 const CHANCE_FACTOR: f64 = 3.0;
@@ -119,8 +118,8 @@ enum Rivals {
     None,
     /// TCP, or who behaves like it: so do we.
     Fair { cubic: Cubic, cuts: VecDeque<u64>, used_at: Instant },
-    /// They heed no losses, until this round.
-    Deaf { until: u64 },
+    /// They heed no losses.
+    Deaf,
 }
 
 #[derive(Clone)]
@@ -160,8 +159,9 @@ pub struct Delivery {
     round_trip_half: Instant,
     /// Lowest of this round, and of the one before.
     round_least: [Duration; 2],
-    /// Others keep a queue.
     rivals: Rivals,
+    /// The round until which they are held for deaf.
+    deaf_until: u64,
 }
 
 impl Delivery {
@@ -194,6 +194,7 @@ impl Delivery {
             round_trip_half: now,
             round_least: [Duration::MAX; 2],
             rivals: Rivals::None,
+            deaf_until: 0,
         }
     }
 
@@ -313,14 +314,18 @@ impl Delivery {
         let contested = self.shows_queue(self.round_least[0].min(self.round_least[1]));
         match (&self.rivals, contested) {
             (Rivals::None, true) => self.join(now),
-            (Rivals::Deaf { until }, true) if *until <= self.round => self.join(now),
+            (Rivals::Deaf, true) if self.deaf_until <= self.round => self.join(now),
             (_, true) => (),
             (_, false) => self.rivals = Rivals::None,
         }
     }
 
-    /// From here on as one TCP flow among others.
+    /// From here on as one TCP flow among others; not so soon among those that heed no losses.
     fn join(&mut self, now: Instant) {
+        if self.round < self.deaf_until {
+            self.rivals = Rivals::Deaf;
+            return;
+        }
         self.rivals = Rivals::Fair { cubic: Cubic::new(now, self.window), cuts: VecDeque::new(), used_at: now };
     }
 
@@ -342,8 +347,7 @@ impl Delivery {
             Rivals::Fair { cubic, .. } => return cubic.window(),
             Rivals::None if under_loss => GAIN_UNDER_LOSS,
             Rivals::None => GAINS[place],
-            Rivals::Deaf { .. } if under_loss => GAIN_DEAF_UNDER_LOSS,
-            Rivals::Deaf { .. } => GAIN_DEAF,
+            Rivals::Deaf => GAIN_DEAF,
         };
         (product * gain) as u64
     }
@@ -377,7 +381,8 @@ impl Delivery {
             cuts.pop_front();
         }
         if cuts.len() >= DEAF_CUTS {
-            self.rivals = Rivals::Deaf { until: self.round + DEAF_ROUNDS };
+            self.rivals = Rivals::Deaf;
+            self.deaf_until = self.round + DEAF_ROUNDS;
         }
     }
 }
