@@ -98,3 +98,17 @@ test("the offscreen document is closed and the service worker stopped in the mid
     await fleet.stop();
   }
 });
+
+test("the first of two Origos is away: the second one names the proxies", async () => {
+  const fleet = await startFleet({ proxyCount: 2, ports: "any" });
+  try {
+    const defaults = { origoUrl: "http://127.0.0.1:9", otherOrigoUrls: [fleet.origo.url], mode: "coded", connections: 2 };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 6, playbackRate: 2, secondsMax: 40 });
+    expect(state.errors).toEqual([]);
+    expect(state.currentTime).toBeGreaterThanOrEqual(6);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    expect((await accessLog(fleet, startedMs)).some((entry) => entry.path.endsWith(".m4s") && !/mozilla/i.test(entry.userAgent))).toBe(true);
+  } finally {
+    await fleet.stop();
+  }
+});

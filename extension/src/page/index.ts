@@ -2,10 +2,13 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
+import { PLAYERS } from "../shared/messages";
 import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shared/names";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
+import { patienceMs } from "./patience";
+import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
 const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
@@ -14,6 +17,8 @@ const link = new Link({
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
+  patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
+  player: () => (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[]).filter((name) => name in window).map((name) => PLAYERS[name])[0],
   setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
   clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
 });
@@ -30,4 +35,5 @@ document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomE
 if (window.origin !== "null") {
   window.fetch = patchFetch(link);
   patchXhr(link);
+  watchPlainVideos(link);
 }

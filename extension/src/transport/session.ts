@@ -5,7 +5,7 @@
  * The proxies' client, the settings and the clock are handed in.
  */
 import { exposeTo, passedStatusText } from "../shared/cors";
-import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage } from "../shared/messages";
+import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage, type ToTransport } from "../shared/messages";
 import { mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import type { Detours } from "./detours";
@@ -14,6 +14,9 @@ export const EXCHANGES_PER_PORT_MAX = 16;
 export const EXCHANGES_MAX = 64;
 /** A port that has sent so many messages that do not parse is closed. */
 export const INVALID_MESSAGES_MAX = 100;
+
+/** A page that claims to have less patience would only make its failures everybody's. */
+const PATIENCE_MS_MIN = 1000;
 
 export interface CarriedDownload {
   head: Promise<{ status: number; headers: Record<string, string>; totalBytes: number | null }>;
@@ -25,7 +28,9 @@ export interface CarriedOptions {
   mode: Settings["mode"];
   connections: number;
   range?: ByteRange;
-  allowFallback: false;
+  player?: string;
+  allowFallback: "proxies";
+  patienceMs: number;
 }
 
 export interface Carrier {
@@ -96,13 +101,13 @@ export class PortSession {
       case "credit":
         return this.#credit(message.id, message.bytes);
       case "get":
-        return this.#get(message.id, message.url, message.range);
+        return this.#get(message);
       case "invalid":
         if (++this.#invalidCount >= INVALID_MESSAGES_MAX) this.close();
     }
   }
 
-  #get(id: number, url: string, range: ByteRange | null): void {
+  #get({ id, url, range, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
     if (this.#exchanges.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
@@ -115,7 +120,9 @@ export class PortSession {
     if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), allowFallback: false });
+      download = this.#host.carrier().get(target.href, {
+        mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: "proxies", patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
+      });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
