@@ -42,10 +42,11 @@ const CONTEST_TIME: Duration = Duration::from_millis(2);
 const CONTEST_ROUNDS: u64 = 24;
 /// A rival that makes us lose in so many rounds of so many, though each loss halves our window or nearly, heeds no losses.
 const DEAF_CUTS: usize = 4;
-const DEAF_WITHIN_ROUNDS: u64 = 12;
+const DEAF_WITHIN_ROUNDS: u64 = 6;
 /// Against such a one the window keeps to the delivery rate for so many rounds: BBR keeps two products in flight.
-const DEAF_ROUNDS: u64 = 300;
+const DEAF_ROUNDS: u64 = 150;
 const GAIN_DEAF: f64 = 2.2;
+const GAIN_DEAF_UNDER_LOSS: f64 = 2.0;
 /// Losses in a round with such a queue come from it if they are so many times those that the path has without; and how many
 /// packets the share without is a mean of, and the most that it is taken for.
 const CHANCE_FACTOR: f64 = 3.0;
@@ -347,6 +348,7 @@ impl Delivery {
             Rivals::Fair { cubic, .. } => return cubic.window(),
             Rivals::None if under_loss => GAIN_UNDER_LOSS,
             Rivals::None => GAINS[place],
+            Rivals::Deaf if under_loss => GAIN_DEAF_UNDER_LOSS,
             Rivals::Deaf => GAIN_DEAF,
         };
         (product * gain) as u64
