@@ -123,15 +123,34 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "aes-128",
-    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/aes/media.m3u8`,
+    path: (playerPath) => withSource(playerPath, "/aes/media.m3u8"),
     only: (player) => player.startsWith("hls.js") || player === "video.js",
     run: async (context) => reach(await opened(context), 4, context),
   },
   {
     name: "peertube",
-    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8`,
+    path: (playerPath) => withSource(playerPath, "/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8"),
     only: (player) => player.startsWith("hls.js") || player === "video.js",
     run: async (context) => reach(await opened(context), 6, context),
+  },
+  {
+    name: "ranges",
+    path: (playerPath) => withSource(playerPath, "/ranges/stream.mpd"),
+    only: (player) => player === "dash.js" || player === "shaka",
+    run: async (context) => reach(await opened(context), 6, context),
+  },
+  {
+    name: "live",
+    path: (playerPath) => withSource(playerPath, /dash|shaka/.test(playerPath) ? "/live/stream.mpd" : "/live/master.m3u8"),
+    only: (player) => player !== "plain",
+    run: async (context) => advance(await opened(context), 8, context),
+  },
+  {
+    name: "low-latency",
+    path: (playerPath) => withSource(playerPath, "/live/low-latency.m3u8"),
+    only: (player) => player.startsWith("hls.js"),
+    isDirectAfter: true,
+    run: async (context) => advance(await opened(context), 8, context),
   },
   {
     name: "turned-off",
@@ -160,6 +179,10 @@ export function applies(player: string, scenario: string): boolean {
   return SCENARIOS.find(({ name }) => name === scenario)?.only?.(player) ?? true;
 }
 
+function withSource(playerPath: string, source: string): string {
+  return `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=${source}`;
+}
+
 async function opened(context: CellContext): Promise<Page> {
   const page = await context.newPage();
   await page.goto(context.url, { waitUntil: "domcontentloaded" });
@@ -175,6 +198,16 @@ async function reach(page: Page, seconds: number, context: CellContext, playback
     last = `at ${currentTime.toFixed(1)} s of ${seconds} s${errors.length > 0 ? `, ${errors[0]}` : ""}`;
     return currentTime >= seconds;
   }).catch(() => Promise.reject(new Error(last)));
+}
+
+/** Waits until a live stream has played for `seconds`, wherever on its time line it began. */
+async function advance(page: Page, seconds: number, context: CellContext): Promise<void> {
+  let begun = 0;
+  await until(context, async () => {
+    begun = (await samplePageState(page)).currentTime;
+    return begun > 0;
+  });
+  await reach(page, begun + seconds, context);
 }
 
 async function until(context: CellContext, isTrue: () => Promise<boolean>): Promise<void> {
