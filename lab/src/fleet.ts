@@ -34,6 +34,8 @@ export interface Fleet {
   readonly origo: Service;
   readonly sample: Service;
   readonly proxies: readonly Service[];
+  /** Starts a proxy that was killed anew, under its name, and resolves when it is up. */
+  restart(index: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -75,12 +77,13 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
     ALLOW_PRIVATE_HOSTS: allowed.filter(isPrivateLiteral).join(","),
   };
   const proxies: Service[] = [];
-  for (let index = 0; index < options.proxyCount; index++) {
+  const startProxy = async (index: number): Promise<void> => {
     const port = await pick(DEFAULT_PORTS.proxy + index);
-    proxies.push(await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port }));
-  }
+    proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port });
+  };
+  for (let index = 0; index < options.proxyCount; index++) await startProxy(index);
   await registered(origo.url, options.proxyCount);
-  return { origo, sample, proxies };
+  return { origo, sample, proxies, restart: startProxy };
 }
 
 /** `localhost` and address literals: the operator named the address itself. A name that only resolves to one is never trusted. */
