@@ -63,6 +63,7 @@ async function send(request, response, { query, status: given, body, cors }) {
     headers["content-range"] = `bytes ${start}-${end}/${body.length}`;
     status = 206;
   }
+  if (query.has("bloat")) headers["x-bloat"] = "x".repeat(Number(query.get("bloat")));
   if (range !== null && query.has("changing")) headers.etag = '"v2"';
   const part = body.subarray(start, end + 1);
   if (!query.has("nolength")) headers["content-length"] = part.length;

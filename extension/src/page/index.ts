@@ -2,7 +2,9 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
-import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shared/names";
+import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
+import { parseGivenRules } from "../shared/given-rules";
+import { useGivenRules } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
@@ -28,6 +30,8 @@ window.addEventListener("message", (event) => {
 }, true);
 
 document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
+
+document.addEventListener(RULES_EVENT, (event) => useGivenRules(parseGivenRules(JSON.parse((event as CustomEvent<string>).detail))));
 
 // An opaque origin gets no port: nothing is patched there.
 if (window.origin !== "null") {
