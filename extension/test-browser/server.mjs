@@ -11,7 +11,8 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
   media[at] = state >>> 24;
 }
-const TEXT = Buffer.from('{"text":"Grüße, 世界"}');
+/** Larger than what goes direct for being small. */
+const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Starts one origin; `log` gets { path, native, range, method }. */

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -26,6 +26,8 @@ export interface FleetOptions {
   ports?: "default" | "any";
   /** May the proxies fetch from the sample origin, which is on a private address? Default yes. */
   allowSample?: boolean;
+  /** Origo's site rules for the extension. */
+  siteRules?: readonly { host: string; path: string; carried: boolean }[];
   /** Called when a process ends by itself. */
   onDeath?: (service: Service) => void;
 }
@@ -66,6 +68,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const taken = new Set<number>();
   const pick = async (first: number): Promise<string> => (options.ports === "any" ? "0" : String(await freePort(first, taken)));
   const secret = randomBytes(24).toString("hex");
+  if (options.siteRules) await writeFile(path.join(folder, "site-rules.json"), JSON.stringify({ rules: options.siteRules }));
   const sample = await launch("sample", "lab/dist/sample/main.js", { PORT: await pick(DEFAULT_PORTS.sample) });
   const origo = await launch("origo", "origo/dist/main.js", { PORT: await pick(DEFAULT_PORTS.origo), ORIGO_SECRET: secret, DATA_DIR: folder, LOGIN: "off" });
   const allowed = [...(options.allowSample === false ? [] : [new URL(sample.url).host]), ...(options.allow ?? [])];
