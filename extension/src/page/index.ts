@@ -3,7 +3,7 @@
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
 import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
-import { parseGivenRules } from "../shared/given-rules";
+import type { GivenRule } from "../shared/given-rules";
 import { useGivenRules } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
@@ -31,7 +31,8 @@ window.addEventListener("message", (event) => {
 
 document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
 
-document.addEventListener(RULES_EVENT, (event) => useGivenRules(parseGivenRules(JSON.parse((event as CustomEvent<string>).detail))));
+// Parsed before they were stored; a page that forges them misleads itself alone, for the transport goes by its own.
+document.addEventListener(RULES_EVENT, (event) => useGivenRules(JSON.parse((event as CustomEvent<string>).detail) as GivenRule[]));
 
 // An opaque origin gets no port: nothing is patched there.
 if (window.origin !== "null") {

@@ -39,10 +39,10 @@ const native = {
 };
 const states = new WeakMap<HTMLMediaElement, State>();
 
-/** Undefined for a video that is not to be held. */
-export function hold(video: HTMLVideoElement, link: Link, nativeFetch: typeof fetch): HeldVideo | undefined {
+/** Undefined for a video that is not to be held. `isEarly`: it began to load after `dressVideos`, so that no `play` can be lost. */
+export function hold(video: HTMLVideoElement, link: Link, nativeFetch: typeof fetch, isEarly: boolean): HeldVideo | undefined {
   const url = addressOf(video);
-  const isPlayedByPage = !states.has(video) && !video.paused && !video.autoplay;
+  const isPlayedByPage = !isEarly && !video.paused && !video.autoplay;
   if (states.get(video)?.url === url || states.get(video)?.address === url || isPlayedByPage || video.crossOrigin === "use-credentials") return undefined;
   const hadAttribute = video.hasAttribute("src");
   const source = new MediaSource();

@@ -4,12 +4,15 @@ import type { PlainTaker } from "../shared/plain";
 import { dressVideos, hold } from "./hold";
 import { playHeld } from "./player";
 
+let isDressed = false;
+
 const take: PlainTaker = (video, link, nativeFetch) => {
-  const held = hold(video, link, nativeFetch);
+  const held = hold(video, link, nativeFetch, isDressed);
   if (held !== undefined) playHeld(held);
 };
 
 if (typeof MediaSource === "function") {
   dressVideos();
   document.dispatchEvent(new CustomEvent(PLAIN_READY_EVENT, { detail: take }));
+  isDressed = true;
 }
