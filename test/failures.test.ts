@@ -2,7 +2,7 @@
 import { segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import type { Browser } from "puppeteer-core";
-import { accessLog, playPage, recordsFor } from "./support";
+import { accessLog, playPage } from "./support";
 
 const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
 
@@ -15,11 +15,10 @@ test("one proxy of four is killed in the middle: playback goes on with the other
       await fleet.proxies[1]?.kill();
       killedMs = Date.now();
     };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 3, act: kill } });
+    const { state, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 3, act: kill }, recordsAt: fleet });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
-    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
     const later = records.filter((record) => record.startedAtMs >= killedMs);
     expect(later.length).toBeGreaterThan(3);
     expect(later.filter((record) => record.outcome === "complete" && record.fallback !== null)).toEqual([]);

@@ -24,8 +24,12 @@ export interface GetOptions {
   signal?: AbortSignal;
   /** Silent for so long it is given up as stalled, where the settings would wait longer. */
   patienceMs?: number;
-  /** Goes into the record as it is. */
+  /** Goes into the record as it is: of the program that asks, e.g. the name of a campaign. */
   comment?: string;
+  /** The same, of the viewer. */
+  userComment?: string;
+  /** What plays it, e.g. `hls.js`; for the record. */
+  player?: string;
   generationSize?: number;
   windowPackets?: number;
   symbolBytes?: number;

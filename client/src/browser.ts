@@ -1,6 +1,7 @@
 /** The library in a browser: RTCPeerConnection, a dedicated Worker. For a page or an extension's document, not a worker. */
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
+import { describeAgent } from "./agent";
 import { createDefer } from "./defer-browser";
 import type { Channel, ChannelOptions, DeliverySignals, EngineWorker, Platform, Transport } from "./platform";
 
@@ -23,6 +24,7 @@ export function createBrowserClient({ workerUrl, wasmUrl, source = "extension", 
 
 function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platform {
   return {
+    describe: () => describeAgent(navigator.userAgent),
     now: () => performance.now(),
     epochMs: () => Date.now(),
     randomUUID: () => crypto.randomUUID(),

@@ -17,13 +17,13 @@ import type { ProxyFailure } from "./modes/proxy-http";
 import { splitHttp } from "./modes/split-http";
 import type { Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
-import { RemoteConfig } from "./remote-config";
+import { RemoteConfig, unitOf } from "./remote-config";
 import { parseRequest, plainUrl } from "./request";
-import { Run, type ModeResult } from "./run";
+import { Run, type ModeResult, type Reporting } from "./run";
 import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
-import { REQUESTS_OPEN_MAX, SETTINGS_DEFAULT, type Settings } from "./settings";
+import { CLIENT_VERSION, REQUESTS_OPEN_MAX, SETTINGS_DEFAULT, type Settings } from "./settings";
 
 export interface ProxyClientOptions {
   /** Where Origo is, e.g. `http://127.0.0.1:7600`. */
@@ -47,6 +47,7 @@ export class ProxyClient {
   private readonly platform: Platform;
   private readonly source: Source;
   private readonly clientId: string;
+  private readonly reporting: Reporting;
   private readonly reportRecords: boolean;
   private readonly settings: Settings;
   private readonly givenSettings: Partial<Settings>;
@@ -67,6 +68,7 @@ export class ProxyClient {
     this.platform = options.platform;
     this.source = options.source;
     this.clientId = options.clientId ?? options.platform.randomUUID();
+    this.reporting = { source: this.source, clientId: this.clientId, clientVersion: CLIENT_VERSION, ...this.platform.describe() };
     this.reportRecords = options.reportRecords ?? true;
     this.settings = { ...SETTINGS_DEFAULT, ...options.settings };
     this.givenSettings = options.settings ?? {};
@@ -167,12 +169,10 @@ export class ProxyClient {
     if (given.mode !== "direct") await this.directory.ready();
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
     const names = new Set([...Object.keys(own), ...Object.keys(this.givenSettings)]);
-    const { options, settings, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
-    const chosen = { ...this.settings, ...settings, ...this.givenSettings };
-    run.goBy({
-      request: parseRequest(run.request.url, { ...options, ...own }), settings: withPatience(chosen, given.patienceMs),
-      configVersion, experiments,
-    });
+    const { options, settings: drawn, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
+    const settings = withPatience({ ...this.settings, ...drawn, ...this.givenSettings }, given.patienceMs);
+    const traced = this.reportRecords && 1000 * unitOf(`trace ${run.id}`) < settings.tracePerMille;
+    run.goBy({ request: parseRequest(run.request.url, { ...options, ...own }), settings, configVersion, experiments, traced });
   }
 
   private async execute(run: Run, given: GetOptions): Promise<DownloadRecord> {
@@ -182,9 +182,11 @@ export class ProxyClient {
     } catch (error) {
       run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
-    const record = await run.record(this.source, this.clientId);
+    const record = await run.record(this.reporting);
     if (record.outcome === "failed" && record.error) this.report(record.error.kind, record.error.message, run);
     if (this.reportRecords) this.reporter.record(record);
+    const trace = run.trace();
+    if (trace) this.reporter.trace(trace);
     return record;
   }
 

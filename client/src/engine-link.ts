@@ -6,7 +6,7 @@
 import type { TransportName } from "@tributary/origo/schema";
 import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import { messageOf } from "./errors";
-import { bufferOf, FramePacker, unpack, type FromEngine, type StartOptions, type ToEngine } from "./messages";
+import { bufferOf, FramePacker, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 
 /** A batch is posted at once when it has this many bytes, else with the macrotask's end. */
@@ -18,6 +18,8 @@ export interface RequestHandlers {
   onStats(stats: ReceiverStats): void;
   onComplete(): void;
   onFailed(rejection: Rejection): void;
+  /** Of a request that is traced, before it is closed. */
+  onTrace?(trace: RequestTrace): void;
   /** Nothing comes after this. */
   onClosed(): void;
 }
@@ -218,6 +220,8 @@ export class EngineLink {
         return handlers.onComplete();
       case "failed":
         return handlers.onFailed(message.rejection);
+      case "trace":
+        return handlers.onTrace?.(message.trace);
       case "closed":
         this.requests.delete(message.requestId);
         handlers.onStats(message.stats);

@@ -5,7 +5,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { encodeFrame, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
-import { bufferOf, FramePacker, unpack, type FromEngine, type StartOptions, type ToEngine } from "./messages";
+import { bufferOf, FramePacker, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import { piecesOf } from "./pieces";
 
 const STATS_EVERY_MS = 100;
@@ -22,6 +22,8 @@ interface Request {
   statsDirty: boolean;
   /** The outcome was posted. */
   settled: boolean;
+  readonly trace: RequestTrace | undefined;
+  readonly startMs: number;
 }
 
 /** What the engine itself is told; channels are the worker's business. */
@@ -94,15 +96,20 @@ export class Engine {
 
   private start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
     let receiver: Receiver;
+    const { traced, ...rest } = options;
+    const trace: RequestTrace | undefined = traced ? { packets: [], feedback: [] } : undefined;
     try {
-      receiver = new Receiver({ ...options, requestId, proxyCount: sessions.length, codec: this.codec, nowMs });
+      receiver = new Receiver({
+        ...rest, requestId, proxyCount: sessions.length, codec: this.codec, nowMs,
+        ...(trace ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) } : {}),
+      });
     } catch (error) {
-      const stats = { deliveredBytes: 0, grossBytes: 0, rank: 0, symbolCount: 0, feedbackFrames: 0, proxies: [] };
+      const stats = { deliveredBytes: 0, grossBytes: 0, rank: 0, symbolCount: 0, generationCount: 0, feedbackFrames: 0, proxies: [] };
       this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: textOf(error) } }, []);
       this.post({ type: "closed", requestId, stats }, []);
       return;
     }
-    const request = { requestId, sessions, receiver, statsDueMs: nowMs + STATS_EVERY_MS, statsDirty: false, settled: false };
+    const request = { requestId, sessions, receiver, statsDueMs: nowMs + STATS_EVERY_MS, statsDirty: false, settled: false, trace, startMs: nowMs };
     this.requests.set(requestId, request);
     this.pump(request, nowMs);
   }
@@ -166,6 +173,7 @@ export class Engine {
     const { receiver } = request;
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.postEvent(request, event);
     for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
+      if (request.trace && parseFrame(out.bytes).type === "feedback") request.trace.feedback.push([msBetween(request.startMs, nowMs), out.proxyIndex]);
       this.queue(request.sessions[out.proxyIndex]!, out.bytes);
     }
     if (receiver.finished) this.close(request);
@@ -194,6 +202,7 @@ export class Engine {
 
   private close(request: Request): void {
     this.requests.delete(request.requestId);
+    if (request.trace) this.post({ type: "trace", requestId: request.requestId, trace: request.trace }, []);
     this.post({ type: "closed", requestId: request.requestId, stats: request.receiver.stats() }, []);
     request.receiver.free();
   }
@@ -225,6 +234,9 @@ export class Engine {
     } else if (message.type === "discard") this.hashes.delete(message.hashId);
   }
 }
+
+/** To a hundredth. */
+const msBetween = (startMs: number, nowMs: number): number => Math.max(0, Math.round((nowMs - startMs) * 100) / 100);
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -3,7 +3,7 @@
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
 import type { TransportName } from "@tributary/origo/schema";
-import type { ByteRange, KnownPath, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import type { ByteRange, KnownPath, MutpMode, PacketFate, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 
 export interface PackedFrames {
@@ -24,6 +24,14 @@ export interface StartOptions {
   feedbackEveryMs?: number;
   /** Mode `coded`: what is remembered of each proxy. */
   known?: (KnownPath | undefined)[];
+  /** Note when each packet came. */
+  traced?: boolean;
+}
+
+/** What came, and what feedback was sent: ms since the request was started here, and the index of the proxy. */
+export interface RequestTrace {
+  packets: [ms: number, proxy: number, generation: number, fate: PacketFate][];
+  feedback: [ms: number, proxy: number][];
 }
 
 export type ToEngine =
@@ -52,6 +60,8 @@ export type FromEngine =
   | { type: "bytes"; requestId: number; bytes: Uint8Array }
   | { type: "stats"; requestId: number; stats: ReceiverStats }
   | { type: "complete"; requestId: number }
+  /** Of a traced request, once, before `closed`. */
+  | { type: "trace"; requestId: number; trace: RequestTrace }
   | { type: "failed"; requestId: number; rejection: Rejection }
   /** The last message of a request: the proxies have had its final feedback. Carries its last counts. */
   | { type: "closed"; requestId: number; stats: ReceiverStats }

@@ -31,6 +31,7 @@ export function createNodeClient({ source = "library", ...options }: NodeClientO
 
 export function nodePlatform(): Platform {
   return {
+    describe: () => ({ agent: `node/${process.versions.node.split(".")[0]}`, os: { win32: "windows", darwin: "macos" }[process.platform as string] ?? process.platform }),
     now: () => performance.now(),
     epochMs: () => Date.now(),
     randomUUID: () => crypto.randomUUID(),

@@ -61,6 +61,8 @@ export interface Hasher {
 }
 
 export interface Platform {
+  /** Family and major version of browser or runtime, e.g. `chrome/156`, and family of the system: for records. */
+  describe(): { agent?: string; os?: string };
   /** Monotonic, in ms. */
   now(): number;
   /** Milliseconds since 1970. */

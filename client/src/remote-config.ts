@@ -83,7 +83,7 @@ function pick<T extends { weight: number }>(arms: readonly T[], unit: number): T
 }
 
 /** 0 up to 1, evenly: FNV-1a with the finisher of MurmurHash3. */
-function unitOf(text: string): number {
+export function unitOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -5,10 +5,11 @@ import { Reporter } from "./reporter";
 function build() {
   const state = { status: 202, bad: "", requests: 0, stored: [] as string[] };
   const platform = {
+    now: () => Date.now(),
     fetch: (_: string, init: RequestInit) => {
       state.requests++;
       if (state.status === 0) return Promise.reject(new TypeError("fetch failed"));
-      const ids = (JSON.parse(init.body as string) as { records: { id: string }[] }).records.map(({ id }) => id);
+      const ids = Object.values(JSON.parse(init.body as string) as Record<string, { id: string }[]>).flat().map(({ id }) => id);
       if (ids.includes(state.bad)) return Promise.resolve(new Response("{}", { status: 400 }));
       if (state.status === 202) state.stored.push(...ids);
       return Promise.resolve(new Response("{}", { status: state.status }));
@@ -61,6 +62,17 @@ describe("reporter", () => {
     await jest.advanceTimersByTimeAsync(5000);
     expect(state.stored).toEqual(["a", "c"]);
     expect(reporter).toMatchObject({ waiting: 0, dropped: 1 });
+  });
+
+  test("reporter: keeps few traces, and sends them one at a time", async () => {
+    const { state, reporter } = build();
+    state.status = 503;
+    for (let i = 0; i < 20; i++) reporter.trace({ id: `t${i}`, generationCount: 1, packets: [], feedback: [] });
+    expect(reporter).toMatchObject({ waiting: 16, dropped: 4 });
+    state.status = 202;
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(state.stored).toHaveLength(16);
+    expect(state.requests).toBe(16);
   });
 
   test("reporter: close sends what waits once more, and then keeps nothing", async () => {

@@ -1,12 +1,16 @@
 /**
- * Sends download records and error reports to Origo, in batches and in the background. A download never waits for
+ * Sends download records, error reports and traces to Origo, in batches and in the background. A download never waits for
  * it; what cannot be sent is kept, up to a bound, and sent later. Origo counts a repeated id once.
  */
+import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
 import type { Platform } from "./platform";
 
 const QUEUE_MAX = 1000;
 const BATCH_MAX = 50;
+/** Traces are long. */
+const TRACE_QUEUE_MAX = 16;
+const TRACE_BATCH_MAX = 1;
 const FIRST_DELAY_MS = 250;
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 30_000;
@@ -14,19 +18,23 @@ const POST_TIMEOUT_MS = 3000;
 
 interface Queue {
   readonly path: string;
-  readonly field: "records" | "errors";
+  readonly field: "records" | "errors" | "traces";
   readonly items: unknown[];
+  readonly itemsMax: number;
+  readonly perPost: number;
+  batchMax: number;
 }
 
 export class Reporter {
   /** Items thrown away because the queue was full: the oldest go first. */
   dropped = 0;
-  private readonly records: Queue = { path: "/v1/records", field: "records", items: [] };
-  private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [] };
+  private readonly records: Queue = { path: "/v1/records", field: "records", items: [], itemsMax: QUEUE_MAX, perPost: BATCH_MAX, batchMax: BATCH_MAX };
+  private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [], itemsMax: QUEUE_MAX, perPost: BATCH_MAX, batchMax: BATCH_MAX };
+  private readonly traces: Queue = { path: "/v1/traces", field: "traces", items: [], itemsMax: TRACE_QUEUE_MAX, perPost: TRACE_BATCH_MAX, batchMax: TRACE_BATCH_MAX };
+  private readonly queues = [this.records, this.errors, this.traces];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private sending: Promise<void> | undefined;
   private failures = 0;
-  private batchMax = BATCH_MAX;
   private closed = false;
 
   constructor(
@@ -42,24 +50,29 @@ export class Reporter {
     this.add(this.errors, report);
   }
 
-  get waiting(): number {
-    return this.records.items.length + this.errors.items.length;
+  trace(trace: Trace): void {
+    this.add(this.traces, trace);
   }
 
-  /** One last try to send what waits, for at most `withinMs`; then nothing is kept. */
+  get waiting(): number {
+    return this.queues.reduce((sum, { items }) => sum + items.length, 0);
+  }
+
+  /** Sends what waits as long as Origo takes it, for at most `withinMs`; then nothing is kept. */
   async close(withinMs: number): Promise<void> {
     this.closed = true;
     clearTimeout(this.timer);
     await this.sending;
-    if (this.waiting > 0) await this.flush(withinMs);
-    this.records.items.length = 0;
-    this.errors.items.length = 0;
+    const untilMs = this.platform.now() + withinMs;
+    this.failures = 0;
+    while (this.waiting > 0 && this.failures === 0 && this.platform.now() < untilMs) await this.flush(Math.ceil(untilMs - this.platform.now()));
+    for (const { items } of this.queues) items.length = 0;
   }
 
   private add(queue: Queue, item: unknown): void {
     if (this.closed) return;
     queue.items.push(item);
-    if (queue.items.length > QUEUE_MAX) {
+    if (queue.items.length > queue.itemsMax) {
       queue.items.shift();
       this.dropped++;
     }
@@ -77,8 +90,12 @@ export class Reporter {
   }
 
   private async flush(withinMs: number): Promise<void> {
-    const sent = (await this.post(this.records, withinMs)) && (await this.post(this.errors, withinMs));
-    this.failures = sent ? 0 : this.failures + 1;
+    for (const queue of this.queues) {
+      if (await this.post(queue, withinMs)) continue;
+      this.failures++;
+      return;
+    }
+    this.failures = 0;
   }
 
   /**
@@ -86,7 +103,7 @@ export class Reporter {
    * so that only the item at fault is dropped.
    */
   private async post(queue: Queue, withinMs: number): Promise<boolean> {
-    const batch = queue.items.slice(0, this.batchMax);
+    const batch = queue.items.slice(0, queue.batchMax);
     if (batch.length === 0) return true;
     try {
       const response = await this.platform.fetch(`${this.origoUrl}${queue.path}`, {
@@ -98,7 +115,7 @@ export class Reporter {
       });
       await response.body?.cancel();
       if (response.status >= 500 || response.status === 429) return false;
-      this.batchMax = response.ok ? BATCH_MAX : 1;
+      queue.batchMax = response.ok ? queue.perPost : 1;
       if (!response.ok && batch.length > 1) return true;
       if (!response.ok) this.dropped++;
     } catch {

@@ -13,11 +13,13 @@ export interface Request {
   readonly connections: number;
   readonly allowFallback: boolean | "proxies";
   readonly comment: string | undefined;
+  readonly userComment: string | undefined;
+  readonly player: string | undefined;
   readonly tuning: Pick<StartOptions, "symbolBytes" | "generationSize" | "windowPackets" | "feedbackEveryPackets" | "feedbackEveryMs">;
 }
 
 const OFFSET_MAX = 2 ** 48 - 1;
-const COMMENT_CHARS_MAX = 1000;
+const TEXTS = [["comment", 0, 1000], ["userComment", 0, 1000], ["player", 1, 64]] as const;
 
 /** Throws a RequestError for what can never work. */
 export function parseRequest(url: string, options: GetOptions): Request {
@@ -25,8 +27,9 @@ export function parseRequest(url: string, options: GetOptions): Request {
   if (!MODES.includes(mode)) throw new RequestError("mode", mode, MODES.join(", "));
   const connections = options.connections ?? CONNECTIONS_DEFAULT;
   checkInteger("connections", connections, 1, CONNECTIONS_MAX);
-  if (options.comment !== undefined && options.comment.length > COMMENT_CHARS_MAX) {
-    throw new RequestError("comment", options.comment, `at most ${COMMENT_CHARS_MAX} characters`);
+  for (const [name, charsMin, charsMax] of TEXTS) {
+    const length = options[name]?.length;
+    if (length !== undefined && (length < charsMin || length > charsMax)) throw new RequestError(name, options[name], `${charsMin} to ${charsMax} characters`);
   }
   return {
     url: parseUrl(url),
@@ -35,6 +38,8 @@ export function parseRequest(url: string, options: GetOptions): Request {
     connections,
     allowFallback: options.allowFallback ?? true,
     comment: options.comment,
+    userComment: options.userComment,
+    player: options.player,
     tuning: parseTuning(options),
   };
 }

@@ -2,10 +2,12 @@
  * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
  * made from it at the end. Modes write here; client.ts decides what comes after what.
  */
+import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
-import type { DownloadHead, Mode, ProxyInfo, Source } from "./api";
+import type { DownloadHead, Mode, ProxyInfo } from "./api";
 import { abortError, DownloadError } from "./errors";
+import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
 import { plainUrl, type Request } from "./request";
 import { BodySink } from "./sink";
@@ -29,13 +31,20 @@ export interface RunBasis {
   settings: Settings;
   configVersion: number | undefined;
   experiments: DrawnArm[];
+  /** Note when each packet came. */
+  traced: boolean;
 }
+
+/** Who reports: the same in all records of a client. */
+export type Reporting = Pick<DownloadRecord, "source" | "clientId" | "clientVersion" | "agent" | "os">;
 
 /** No packets, nothing to tune. */
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
 const KIND_CHARS_MAX = 64;
 const TYPE_CHARS_MAX = 128;
+/** Of a trace; a longer download is traced up to there. */
+const TRACE_ITEMS_MAX = 65_536;
 
 export class Run {
   readonly id: string;
@@ -48,9 +57,14 @@ export class Run {
   token: string | undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
+  /** The first session to a proxy was open. */
+  connectMs: number | undefined;
+  /** What decoded. */
+  engine: string | undefined;
   fallbackReason: string | undefined;
   /** What must end before the counts are final. */
   readonly closing: Promise<void>[] = [];
+  private readonly traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
   private basis: RunBasis;
   private readonly startMs: number;
   private readonly startedAtMs: number;
@@ -67,7 +81,7 @@ export class Run {
   constructor(options: RunOptions) {
     const { platform, hasher, board } = options;
     this.id = platform.randomUUID();
-    this.basis = { request: options.request, settings: options.settings, configVersion: undefined, experiments: [] };
+    this.basis = { request: options.request, settings: options.settings, configVersion: undefined, experiments: [], traced: false };
     this.platform = platform;
     this.hasher = hasher;
     this.board = board;
@@ -101,6 +115,29 @@ export class Run {
   /** What the download goes by, once Origo's configuration is known; before its mode begins. */
   goBy(basis: RunBasis): void {
     this.basis = basis;
+  }
+
+  get traced(): boolean {
+    return this.basis.traced;
+  }
+
+  /** The packets of one request of this download, which asked for what begins at `fromByte`, at `fromMs`. */
+  addTrace(fromByte: number, fromMs: number, trace: RequestTrace, generationCount: number): void {
+    this.traces.push({ fromByte, fromMs, trace, generationCount });
+  }
+
+  /** Of all its requests, one after another as their bytes are; undefined where nothing was traced. */
+  trace(): Trace | undefined {
+    if (this.traces.length === 0) return undefined;
+    const whole: Trace = { id: this.id, generationCount: 0, packets: [], feedback: [] };
+    for (const { fromMs, trace, generationCount } of [...this.traces].sort((a, b) => a.fromByte - b.fromByte)) {
+      for (const [ms, proxy, generation, fate] of trace.packets) whole.packets.push([fromMs + ms, proxy, whole.generationCount + generation, fate]);
+      for (const [ms, proxy] of trace.feedback) whole.feedback.push([fromMs + ms, proxy]);
+      whole.generationCount += generationCount;
+    }
+    whole.packets.sort(([a], [b]) => a - b).splice(TRACE_ITEMS_MAX);
+    whole.feedback.sort(([a], [b]) => a - b).splice(TRACE_ITEMS_MAX);
+    return whole;
   }
 
   get signal(): AbortSignal {
@@ -151,7 +188,7 @@ export class Run {
   }
 
   /** The record of a settled run; waits a while for what is still closing. */
-  async record(source: Source, clientId: string): Promise<DownloadRecord> {
+  async record(reporting: Reporting): Promise<DownloadRecord> {
     await this.closed();
     const result = this.result ?? { kind: "aborted" };
     const { tally } = this;
@@ -161,12 +198,11 @@ export class Run {
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
     const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
     const contentType = this.head?.headers["content-type"]?.split(";")[0]?.trim().slice(0, TYPE_CHARS_MAX);
-    const optional = { ...coded, ...tally.totals, contentType, totalBytes: this.head?.totalBytes, headMs: this.headMs };
+    const optional = { ...coded, ...tally.totals, contentType, totalBytes: this.head?.totalBytes, headMs: this.headMs, engine: this.engine, connectMs: this.connectMs, firstPacketMs: this.firstPacketMs };
     return {
       id: this.id,
-      clientId,
+      ...reporting,
       startedAtMs: Math.round(this.startedAtMs),
-      source,
       url: plainUrl(request.url),
       ...(request.range ? { range: request.range } : {}),
       mode: request.mode,
@@ -177,7 +213,6 @@ export class Run {
       directBytes: tally.directBytes,
       durationMs: this.durationMs,
       firstByteMs: this.firstByteMs ?? this.durationMs,
-      ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
       serverFetchMs: this.serverFetchMs,
       closeMs: Math.max(0, this.elapsedMs() - this.durationMs),
       throughputBytesPerSec: perSecond(grossBytes),
@@ -188,11 +223,12 @@ export class Run {
       fallback: this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
       sha256: await this.digest(result.kind === "complete"),
       ...pickDefined(optional, [
-        "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "symbolCount", "feedbackFrames", "contentType", "totalBytes", "headMs",
+        "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "symbolCount", "generationCount", "feedbackFrames", "contentType",
+        "totalBytes", "headMs", "engine", "connectMs", "firstPacketMs",
       ]),
+      ...pickDefined(request, ["player", "comment", "userComment"]),
       ...(configVersion === undefined ? {} : { configVersion }),
       ...(experiments.length === 0 ? {} : { experiments }),
-      ...(request.comment === undefined ? {} : { comment: request.comment }),
       proxies: tally.proxies.map((proxy) => ({ ...proxy, ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }) })),
     };
   }

@@ -1,6 +1,8 @@
 /** Every time and size that the client goes by, with its reason. */
 import { LIMITS } from "@tributary/protocol";
 
+export const CLIENT_VERSION = "0.1.0";
+
 /** Milliseconds and bytes. A client may be given others; the defaults are meant to be left alone. */
 export interface Settings {
   /** One try to reach a proxy: some connects take a second, none that works takes five. */
@@ -36,6 +38,8 @@ export interface Settings {
   chunkBytesMax: number;
   /** A longer one is cut into ranges of this size. */
   cutBytes: number;
+  /** Of so many downloads in a thousand the arrival of each packet is noted and reported. */
+  tracePerMille: number;
   /** Delivered bytes that may wait for the reader before no further ones are asked for. */
   queuedBytesMax: number;
 }
@@ -59,6 +63,7 @@ export const SETTINGS_DEFAULT: Settings = {
   proxyPenaltyMs: 10_000,
   chunkBytesMax: LIMITS.chunkBytesMax,
   cutBytes: 8 * 1024 * 1024,
+  tracePerMille: 20,
   queuedBytesMax: 8 * 1024 * 1024,
 };
 

@@ -17,6 +17,8 @@ export interface ProxyTally extends ProxyCounts {
 
 const FIELDS = ["bytes", "packets", "innovative", "duplicate", "late", "rejected", "lost"] as const;
 
+const TOTALS = ["symbolCount", "generationCount", "feedbackFrames"] as const;
+
 export type OnProxy = (proxy: ProxyInfo, counts: ProxyCounts, rttMs: number | null) => void;
 
 export class Tally {
@@ -34,11 +36,15 @@ export class Tally {
   }
 
   /** Of all requests of the download so far, or undefined before the first. */
-  get totals(): { symbolCount: number; feedbackFrames: number } | undefined {
+  get totals(): Record<(typeof TOTALS)[number], number> | undefined {
     if (this.last.size === 0) return undefined;
-    const stats = [...this.last.values()];
-    const sum = (field: "symbolCount" | "feedbackFrames"): number => stats.reduce((total, each) => total + each[field], 0);
-    return { symbolCount: sum("symbolCount"), feedbackFrames: sum("feedbackFrames") };
+    const totals = { symbolCount: 0, generationCount: 0, feedbackFrames: 0 };
+    for (const stats of this.last.values()) for (const name of TOTALS) totals[name] += stats[name];
+    return totals;
+  }
+
+  generationsOf(requestId: number): number {
+    return this.last.get(requestId)?.generationCount ?? 0;
   }
 
   get grossBytes(): number {

@@ -431,6 +431,7 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
   const platform: Platform = {
     now: () => performance.now(),
     epochMs: () => Date.now(),
+    describe: () => ({ agent: "test/1", os: "test" }),
     randomUUID,
     fetch: (input, init) => fetch(input, init),
     defer: (task) => void setImmediate(task),

@@ -4,6 +4,7 @@
  */
 import { endpoint, Refusal, type Endpoint } from "./http";
 import { TracesRequest } from "./query-schema";
+import { isRecordsRequest } from "./record-check";
 import { ErrorsRequest, IntakeResponse, RecordsRequest } from "./schema";
 import { IntakeFull, type Store } from "./store/index";
 
@@ -19,7 +20,8 @@ export interface IntakeOptions {
 
 export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endpoint[] => [
   endpoint({
-    method: "post", path: "/v1/records", access: "open", summary: "Records of downloads", body: RecordsRequest, answer: IntakeResponse, status: 202,
+    method: "post", path: "/v1/records", access: "open", summary: "Records of downloads", body: RecordsRequest, isPlain: isRecordsRequest,
+    answer: IntakeResponse, status: 202,
     handle: async ({ body }) => {
       const result = await store.addRecords(body.records, nowMs()).catch(busy);
       onIntake("record", result);

@@ -41,6 +41,7 @@ const DOWNLOAD: readonly Setting[] = [
   integer("client.directSilenceMs", "Fallback", 30_000, { min: 1000, max: 300_000, unit: "ms" }, "Silence of the origin after which a direct download has failed."),
   integer("client.closeWaitMs", "Download", 1000, { min: 0, max: 10_000, unit: "ms" }, "How long a record waits for late packets and the proxies' last words."),
   integer("client.cutBytes", "Download", 8 * MIB, { min: 64 * 1024, max: 32 * MIB, unit: "bytes" }, "Longer requests than the protocol takes are cut into ranges of this size."),
+  integer("client.tracePerMille", "Records", 20, { min: 0, max: 1000, unit: "per mille" }, "Of so many downloads the arrival of each packet is noted and reported."),
 ].map(perDownload);
 
 const CLIENT: readonly Setting[] = [

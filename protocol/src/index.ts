@@ -6,7 +6,7 @@ export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometr
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export type { KnownPath } from "./known";
 export { Pacer } from "./pacer";
-export { Receiver, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
+export { Receiver, type PacketFate, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
 export { xorshift128 } from "./rng";
 export { SplitHttp, CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX, type AnswerHead, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./splitHttp";
 export { Sender, type SenderOutcome } from "./sender";

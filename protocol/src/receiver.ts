@@ -42,11 +42,18 @@ export interface ProxyStats {
   sentPackets?: number;
 }
 
+/** What a data frame was good for. */
+export type PacketFate = "innovative" | "duplicate" | "late" | "rejected";
+
+/** Told of each data frame as it is counted, with the time that it came; generation 0 for one that could not be read. */
+export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
+
 export interface ReceiverStats {
   deliveredBytes: number;
   grossBytes: number;
   rank: number;
   symbolCount: number;
+  generationCount: number;
   /** From the start of the receiver to the first data frame. */
   firstPacketMs?: number;
   feedbackFrames: number;
@@ -75,6 +82,7 @@ export interface ReceiverOptions {
   known?: readonly (KnownPath | undefined)[];
   /** With it only bytes that have these digests are handed on; without it proxies are believed. */
   trusted?: Trusted;
+  onPacket?: OnPacket;
 }
 
 interface Proxy {
@@ -110,6 +118,7 @@ export class Receiver {
   private readonly everyPackets: number;
   private readonly everyMs: number;
   private readonly trusted: Trusted | undefined;
+  private readonly onPacket: OnPacket | undefined;
   private readonly proxies: Proxy[];
   private readonly events: ReceiverEvent[] = [];
   private head: ResponseHead | undefined;
@@ -148,6 +157,7 @@ export class Receiver {
     this.everyMs = options.feedbackEveryMs ?? (coded ? TIMING.grantEveryMsDefault : TIMING.feedbackEveryMsDefault);
     this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
     this.trusted = options.trusted;
+    this.onPacket = options.onPacket;
     if (this.trusted) checkDigests(this.trusted, this.request);
   }
 
@@ -186,7 +196,7 @@ export class Receiver {
     if (!proxy) return;
     const frame = parseFrame(bytes);
     if (frame.type === "parseError" || !("requestId" in frame) || frame.requestId !== this.request.requestId) {
-      countPacket(proxy, bytes.length, "rejected");
+      this.count(proxy, bytes.length, "rejected", nowMs);
       return;
     }
     proxy.lastHeardMs = nowMs;
@@ -244,6 +254,7 @@ export class Receiver {
       grossBytes: proxies.reduce((sum, proxy) => sum + proxy.bytes, 0),
       rank: this.assembly?.rank ?? 0,
       symbolCount: this.geometry?.symbolCount ?? 0,
+      generationCount: this.geometry?.generationCount ?? 0,
       ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
       feedbackFrames: this.feedbackFrames,
       proxies,
@@ -278,7 +289,7 @@ export class Receiver {
         if (proxy.stats.state !== "failed") proxy.stats.state = "ended";
         return;
       default:
-        countPacket(proxy, frameBytes, "rejected");
+        this.count(proxy, frameBytes, "rejected", nowMs);
     }
   }
 
@@ -345,7 +356,7 @@ export class Receiver {
     proxy.nextSequence = Math.max(proxy.nextSequence, frame.sequence + 1);
     proxy.packetsSinceFeedback++;
     if (this.closed || proxy.stats.state === "failed") {
-      countPacket(proxy, frameBytes, "late");
+      this.count(proxy, frameBytes, "late", nowMs, frame);
       return;
     }
     if (proxy.planned) {
@@ -355,7 +366,7 @@ export class Receiver {
     } else if (proxy.early.length < LIMITS.earlyFramesMax) {
       proxy.stats.bytes += frameBytes;
       proxy.early.push({ frame, atMs: nowMs });
-    } else countPacket(proxy, frameBytes, "rejected");
+    } else this.count(proxy, frameBytes, "rejected", nowMs, frame);
   }
 
   /** Counts the packet, its bytes are counted already. */
@@ -363,20 +374,27 @@ export class Receiver {
     const assembly = this.assembly!;
     const proxyIndex = this.proxies.indexOf(proxy);
     if (this.closed || proxy.stats.state === "failed") {
-      countPacket(proxy, 0, "late");
+      this.count(proxy, 0, "late", nowMs, frame);
       return;
     }
     const allowed = this.planner?.allows(proxyIndex, frame.sequence) ?? true;
     if (!allowed || !assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length)) {
-      countPacket(proxy, 0, "rejected");
+      this.count(proxy, 0, "rejected", nowMs, frame);
       return;
     }
     this.planner?.handleData(proxyIndex, frame, nowMs);
     const innovative = assembly.add(proxyIndex, frame.generationIndex, frame.coding, frame.payload);
-    countPacket(proxy, 0, innovative ? "innovative" : "duplicate");
+    this.count(proxy, 0, innovative ? "innovative" : "duplicate", nowMs, frame);
     if (!innovative) return;
     for (const [liar, generationIndex] of assembly.liars) this.excludeLiar(liar, generationIndex, nowMs);
     this.noteProgress(nowMs);
+  }
+
+  private count(proxy: Proxy, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
+    proxy.stats.bytes += bytes;
+    proxy.stats.packets++;
+    proxy.stats[fate]++;
+    this.onPacket?.(atMs, this.proxies.indexOf(proxy), frame?.generationIndex ?? 0, fate);
   }
 
   /** A proxy that has sent false packets is done with, and what it sent counts for nothing: protocol.md §9. */
@@ -411,7 +429,7 @@ export class Receiver {
     this.closed = true;
     this.assembly?.free();
     for (const proxy of this.proxies) {
-      proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "late"));
+      for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "late", atMs, frame);
       if (proxy.asked && (proxy.stats.state !== "failed" || proxy.silent)) proxy.final = finalOf(reason, nowMs);
     }
   }
@@ -421,7 +439,7 @@ export class Receiver {
     proxy.stats.state = "failed";
     this.planner?.handleGone(this.proxies.indexOf(proxy), true);
     proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
-    proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "rejected"));
+    for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "rejected", atMs, frame);
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
     if (this.assembly?.isComplete || this.proxies.some((other) => other.stats.state !== "failed")) return;
     this.events.push({ kind: "failed", rejection });
@@ -540,12 +558,6 @@ function startAgain(proxy: Proxy): void {
   stats.state = "waiting";
   delete stats.error;
   Object.assign(proxy, { ...newProxy(), stats });
-}
-
-function countPacket(proxy: Proxy, bytes: number, as: "innovative" | "duplicate" | "late" | "rejected"): void {
-  proxy.stats.bytes += bytes;
-  proxy.stats.packets++;
-  proxy.stats[as]++;
 }
 
 function finalOf(reason: FinalReason, nowMs: number): NonNullable<Proxy["final"]> {

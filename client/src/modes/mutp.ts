@@ -7,6 +7,7 @@ import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from
 import type { DownloadHead, ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
+import type { RequestTrace } from "../messages";
 import type { PathMemory } from "../memory";
 import type { ModeResult, Run } from "../run";
 import type { SessionPool } from "../session";
@@ -181,11 +182,12 @@ class Transfer {
     this.sessionTimer ??= setTimeout(() => this.giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
     const users = this.proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.download.elapsedMs();
+    let traced: RequestTrace | undefined;
     const known = this.proxies.map(({ id }) => memory.of(id, this.download.platform.now()));
     const requestId: number = engine.start(
       users.map(({ key }) => key),
       {
-        known, url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
+        known, traced: this.download.traced, url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
         ...request.tuning,
       },
       {
@@ -198,7 +200,9 @@ class Transfer {
         onStats: (stats) => this.handleStats(requestId, stats, startedMs),
         onComplete: () => onEnd(undefined),
         onFailed: onEnd,
+        onTrace: (trace) => (traced = trace),
         onClosed: () => {
+          if (traced) this.download.addTrace(chunk.range?.start ?? 0, startedMs, traced, this.download.tally.generationsOf(requestId));
           this.stops.delete(stop);
           for (const release of releases) release();
           onClosed();
@@ -215,6 +219,7 @@ class Transfer {
       session.acquire(lost).then(
         () => {
           this.hasSession = true;
+          this.download.connectMs ??= this.download.elapsedMs();
           if (session.transport) this.download.tally.carry(index, session.transport);
           engine.ready(requestId, index);
         },
@@ -249,6 +254,7 @@ class Transfer {
 
   private handleStats(requestId: number, stats: ReceiverStats, startedMs: number): void {
     const { download: run } = this;
+    run.engine ??= this.services.engine.engineName;
     if (stats.rank > (this.ranks.get(requestId) ?? 0)) {
       this.ranks.set(requestId, stats.rank);
       this.progress();

@@ -2,8 +2,9 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
-import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { GivenRule } from "../shared/given-rules";
+import { PLAYERS } from "../shared/messages";
+import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
 import { useGivenRules } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
@@ -19,6 +20,7 @@ const link = new Link({
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
   patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
+  player: () => (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[]).filter((name) => name in window).map((name) => PLAYERS[name])[0],
   setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
   clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
 });

@@ -52,6 +52,7 @@ function make() {
     connected: () => void calls.connected++,
     nowMs: () => clock.nowMs,
     patienceMs: () => 4000,
+    player: () => undefined,
     setTimeout: clock.set,
     clearTimeout: clock.clear,
   });

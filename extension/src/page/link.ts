@@ -3,7 +3,7 @@
  * port, and notices when the transport is gone (a closed offscreen document says nothing).
  * Clock, timers and the call for a port are handed in, so it runs in a test. No timer runs while nothing is asked for.
  */
-import type { ByteRange, ToPage, ToTransport } from "../shared/messages";
+import type { ByteRange, Player, ToPage, ToTransport } from "../shared/messages";
 
 /**
  * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a manifest that came
@@ -48,6 +48,8 @@ export interface LinkEnvironment {
   nowMs(): number;
   /** How long a request that begins now may be silent. */
   patienceMs(): number;
+  /** What the page plays with, where it can be told. */
+  player(): Player | undefined;
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
 }
@@ -112,7 +114,8 @@ export class Link {
   call(url: string, range: ByteRange | null, patienceMs: number, listener: LinkListener): LinkCall {
     const id = this.#nextId++;
     this.#calls.set(id, listener);
-    this.#post({ type: "get", id, url, range, patienceMs });
+    const player = this.env.player();
+    this.#post({ type: "get", id, url, range, patienceMs, ...(player === undefined ? {} : { player }) });
     this.#startTicking();
     return {
       credit: (bytes) => {

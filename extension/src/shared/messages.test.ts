@@ -3,6 +3,7 @@ import { parseToTransport } from "./messages";
 describe("messages: what a page sends is taken as hostile", () => {
   test.each([
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000 },
+    { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000, player: "hls.js" },
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: { start: 0, end: 0 }, patienceMs: 0 },
     { type: "credit", id: 1, bytes: 10 }, { type: "abort", id: 0 }, { type: "ping", token: 3 }, { type: "direct", bytes: 5 },
   ])("%j is read as it is", (message) => expect(parseToTransport(message)).toEqual(message));

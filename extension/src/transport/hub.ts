@@ -96,8 +96,8 @@ function makeClient(): Client {
 }
 
 /** What a study's participant has written goes with each record. */
-function withComment(options: CarriedOptions): CarriedOptions & { comment?: string } {
-  return settings.sendRecords && settings.comment !== "" ? { ...options, comment: settings.comment } : options;
+function withComment(options: CarriedOptions): CarriedOptions & { userComment?: string } {
+  return settings.sendRecords && settings.comment !== "" ? { ...options, userComment: settings.comment } : options;
 }
 
 function activeCount(): number {

@@ -28,6 +28,7 @@ export interface CarriedOptions {
   mode: Settings["mode"];
   connections: number;
   range?: ByteRange;
+  player?: string;
   allowFallback: "proxies";
   patienceMs: number;
 }
@@ -108,7 +109,7 @@ export class PortSession {
     }
   }
 
-  #get({ id, url, range, patienceMs }: Extract<ToTransport, { type: "get" }>): void {
+  #get({ id, url, range, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
     if (this.#exchanges.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
@@ -122,7 +123,9 @@ export class PortSession {
     if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), allowFallback: "proxies", patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs) });
+      download = this.#host.carrier().get(target.href, {
+        mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: "proxies", patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
+      });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }

@@ -2,36 +2,55 @@
  * DuckDB as a Database: one file, one process. Changes go one after another through one connection, readers have their own,
  * so that a long question does not hold up intake.
  */
-import { mkdir } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { BIGINT, BLOB, BOOLEAN, DOUBLE, DuckDBBlobValue, DuckDBInstance, VARCHAR, type DuckDBAppender, type DuckDBConnection, type DuckDBType, type DuckDBValue } from "@duckdb/node-api";
 import type { Cell, Column, Database, Queries, Row } from "./database";
 
 export const DUCKDB_FILE = "origo.duckdb";
+/**
+ * What was committed is put in its place when the log holds so much of it: little at a time, since DuckDB lets nobody write meanwhile.
+ * The pieces are put together when nothing was written for a while, which takes a second or more.
+ */
+const CHECKPOINT_BYTES = 8_000_000;
+const IDLE_MS = 20_000;
 /** Questions beyond this many at a time wait for one another. */
 const READERS = 4;
 
 /** Opens or makes DATA_DIR/origo.duckdb. Throws when another process holds it, or it is no DuckDB file. */
 export async function openDuckDb(dataDir: string): Promise<Database> {
   await mkdir(dataDir, { recursive: true });
-  const instance = await DuckDBInstance.create(join(dataDir, DUCKDB_FILE));
+  const file = join(dataDir, DUCKDB_FILE);
+  const instance = await DuckDBInstance.create(file, { checkpoint_threshold: "1TB" });
   try {
-    const writer = await instance.connect();
+    const [writer, witness] = [await instance.connect(), await instance.connect()];
     const readers = await Promise.all(Array.from({ length: READERS }, () => instance.connect()));
-    return new DuckDb(instance, writer, readers);
+    return new DuckDb(instance, { writer, witness, readers }, `${file}.wal`);
   } catch (error) {
     instance.closeSync();
     throw error;
   }
 }
 
+interface Connections {
+  writer: DuckDBConnection;
+  /** Has a transaction open during a checkpoint: then DuckDB does not put the pieces together. */
+  witness: DuckDBConnection;
+  readers: readonly DuckDBConnection[];
+}
+
 class DuckDb implements Database {
   readonly kind = "duckdb";
   private writing: Promise<unknown> = Promise.resolve();
   private closed: Promise<void> | undefined;
+  private idle: NodeJS.Timeout | undefined;
+  private readonly writer: DuckDBConnection;
+  private readonly witness: DuckDBConnection;
   private readonly reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
 
-  constructor(private readonly instance: DuckDBInstance, private readonly writer: DuckDBConnection, readers: DuckDBConnection[]) {
+  constructor(private readonly instance: DuckDBInstance, { writer, witness, readers }: Connections, private readonly walFile: string) {
+    this.writer = writer;
+    this.witness = witness;
     this.reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
   }
 
@@ -78,6 +97,8 @@ class DuckDb implements Database {
   close(): Promise<void> {
     return (this.closed ??= (async () => {
       await Promise.all([this.writing, ...this.reading.map((reader) => reader.last)]);
+      clearTimeout(this.idle);
+      this.witness.closeSync();
       for (const { connection } of this.reading) connection.closeSync();
       this.writer.closeSync();
       this.instance.closeSync();
@@ -86,8 +107,22 @@ class DuckDb implements Database {
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.writing.then(work);
-    this.writing = turn.catch(() => undefined);
+    this.writing = turn.catch(() => undefined).then(() => this.checkpoint());
     return turn;
+  }
+
+  /** A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries again. */
+  private async checkpoint(): Promise<void> {
+    if ((await stat(this.walFile).then(({ size }) => size, () => 0)) < CHECKPOINT_BYTES) return;
+    try {
+      await this.witness.run("BEGIN TRANSACTION READ ONLY");
+      await this.witness.run("SELECT version FROM origo_schema");
+      await this.writer.run("CHECKPOINT").finally(() => this.witness.run("ROLLBACK"));
+    } catch {
+      return;
+    }
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.inTurn(() => this.writer.run("CHECKPOINT")).catch(() => undefined), IDLE_MS).unref();
   }
 
   private asReader<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
@@ -115,12 +150,13 @@ async function insertNew(connection: DuckDBConnection, table: string, columns: r
   const known = await all(connection, `SELECT id::VARCHAR AS id FROM ${table} WHERE id IN (SELECT unnest(from_json($1, '["UUID"]')))`, [JSON.stringify([...fresh.keys()])]);
   for (const { id } of known) fresh.delete(String(id));
   if (fresh.size === 0) return new Set();
-  const numbers = await all(connection, `SELECT nextval('${table}_seq') AS seq FROM range(${fresh.size})`, []);
+  const [numbers] = await all(connection, `SELECT max(nextval('${table}_seq')) AS last FROM range(${fresh.size})`, []);
+  const first = Number(numbers?.["last"]) - fresh.size + 1;
   const kinds = ["whole", ...columns.map(({ kind }) => kind)];
   const names = ["seq", ...columns.map(({ name }) => name)];
   const appender = await connection.createAppender(table);
   try {
-    [...fresh.values()].forEach((row, index) => appendRow(appender, kinds, names.map((name) => (name === "seq" ? numbers[index]?.["seq"] : row[name]) ?? null)));
+    [...fresh.values()].forEach((row, index) => appendRow(appender, kinds, names.map((name) => (name === "seq" ? first + index : row[name]) ?? null)));
   } finally {
     appender.closeSync();
   }
@@ -131,10 +167,16 @@ function appendRow(appender: DuckDBAppender, kinds: readonly string[], cells: re
   cells.forEach((cell, index) => {
     if (cell === null) appender.appendNull();
     else if (typeof cell === "string") appender.appendVarchar(cell);
-    else if (kinds[index] === "whole") appender.appendBigInt(BigInt(cell as number));
+    else if (kinds[index] === "whole") appendWhole(appender, cell as number);
     else appender.appendDouble(cell as number);
   });
   appender.endRow();
+}
+
+/** Most fit 32 bits, and go without a BigInt. */
+function appendWhole(appender: DuckDBAppender, value: number): void {
+  if ((value | 0) === value) appender.appendInteger(value);
+  else appender.appendBigInt(BigInt(value));
 }
 
 /** Whole numbers are compared as such, so that a question by `seq` skips what it need not read. */

@@ -9,6 +9,8 @@ import type { Column, Database, Queries, Row } from "./database";
 const WAITING_MAX = 10_000;
 /** Rows of one transaction: more would only make those that come next wait longer. */
 const TOGETHER_MAX = 2000;
+/** Between the beginnings of two transactions: what comes meanwhile shares the second one's cost, which hardly depends on its rows. */
+const APART_MS = 60;
 
 /** Too many rows wait already. Nothing of the batch was stored. */
 export class IntakeFull extends Error {
@@ -26,6 +28,7 @@ interface Batch {
 export class Intake {
   private batches: Batch[] = [];
   private waiting = 0;
+  private begunMs = -Infinity;
   private running = false;
   private writing: Promise<void> = Promise.resolve();
 
@@ -48,6 +51,9 @@ export class Intake {
   private async write(): Promise<void> {
     this.running = true;
     while (this.batches.length > 0) {
+      const waitMs = APART_MS - (performance.now() - this.begunMs);
+      if (waitMs > 0 && this.waiting < TOGETHER_MAX) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      this.begunMs = performance.now();
       const together = this.take();
       await this.store(together).catch(async (error: unknown) => {
         if (together.length === 1) return together[0]?.reject(error);

@@ -124,7 +124,7 @@ interface Driver {
 }
 
 function startDriver(links: Links): Driver {
-  const driver = links.run("client", [process.execPath, DRIVER, links.env["ORIGO_URL"]!], { stdio: ["pipe", "pipe", "inherit"] });
+  const driver = links.run("client", [process.execPath, DRIVER, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = linesOf(driver);
   return {
     ask: async (order) => {

@@ -26,7 +26,7 @@ export interface Answer {
   problem?: string;
 }
 
-const origoUrl = process.argv[2] ?? "";
+const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const clients = new Map<TransportOption, ProxyClient>();
 
 function makeClient(transport: TransportOption): ProxyClient {
@@ -71,7 +71,7 @@ async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<A
 
 async function record({ sinceMs }: Extract<Order, { kind: "record" }>): Promise<Answer> {
   for (const endMs = Date.now() + RECORD_MS_MAX; Date.now() < endMs; await new Promise((resolve) => setTimeout(resolve, 100))) {
-    const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`)).json()) as { records: DownloadRecord[] };
+    const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`, { headers: { cookie } })).json()) as { records: DownloadRecord[] };
     const found = records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs);
     if (found) return { bytes: found.netBytes, ms: found.durationMs, firstMs: found.firstPacketMs ?? found.firstByteMs, record: found };
   }
