@@ -88,8 +88,8 @@ async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Store
   const { database } = store;
   const storageBytes = async (): Promise<number | undefined> => {
     if (database.kind === "duckdb") return stat(join(dataDir, DUCKDB_FILE)).then(({ size }) => size, () => undefined);
-    const [row] = await database.all("SELECT pg_database_size(current_database()) AS bytes");
-    return Number(row?.["bytes"]);
+    const rows = await database.all("SELECT pg_database_size(current_database()) AS bytes").catch(() => []);
+    return rows[0] && Number(rows[0]["bytes"]);
   };
   return { store, adminStore: new AdminStore(database), storageBytes, close: () => store.close() };
 }
