@@ -1,6 +1,8 @@
 /** Unit and component tests: `npx jest`. Browser tests live in test/ and run from infra/test.mjs. */
 module.exports = {
   testEnvironment: "node",
+  /** A hang, not slowness: cores are shared. */
+  testTimeout: 30_000,
   roots: ["protocol", "native-codec", "wasm-codec", "webtransport", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
   testMatch: ["**/src/**/*.test.ts"],
   modulePathIgnorePatterns: ["/dist/"],

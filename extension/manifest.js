@@ -27,7 +27,7 @@ function manifest(browser, { version, access }) {
 function sites(access) {
   if (access === "asked") return { optional_host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"] };
   const script = (file, more) => ({ matches: EVERY_SITE, js: [file], run_at: "document_start", all_frames: true, ...more });
-  return { permissions: ["activeTab", "storage"], content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })] };
+  return { host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"], content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })] };
 }
 
 function chromium(permissions) {

@@ -43,7 +43,7 @@ export function zip(files) {
     const packed = zlib.deflateRawSync(bytes, { level: 9 });
     const common = Buffer.alloc(26);
     [VERSION_NEEDED, UTF8_NAMES, DEFLATED, 0, DATE].forEach((value, index) => common.writeUInt16LE(value, 2 * index));
-    common.writeUInt32LE(crc32(bytes), 10);
+    common.writeUInt32LE(zlib.crc32(bytes), 10);
     common.writeUInt32LE(packed.length, 14);
     common.writeUInt32LE(bytes.length, 18);
     common.writeUInt16LE(nameBytes.length, 22);
@@ -66,15 +66,6 @@ function uint32(value) {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value);
   return bytes;
-}
-
-function crc32(bytes) {
-  let crc = -1;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  return ~crc >>> 0;
 }
 
 /** The same unpacked, to be loaded or linted. */

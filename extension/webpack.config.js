@@ -34,6 +34,7 @@ const typescript = {
 /** What runs where in every browser, and what differs. */
 const ENTRIES = {
   page: "./src/page/index.ts",
+  plain: "./src/plain/index.ts",
   "engine-worker": { import: "./src/transport/engine-worker.ts", chunkLoading: false },
   popup: "./src/popup/index.ts",
   options: "./src/options/index.ts",

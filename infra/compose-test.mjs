@@ -299,8 +299,8 @@ async function openViewer(lab, network, work, { origoUrl, sampleUrl }) {
   const extension = path.join(folder, "extension");
   await rm(folder, { recursive: true, force: true });
   await cp(path.join(ROOT, "extension/dist/chromium"), extension, { recursive: true });
-  await writeFile(path.join(extension, "defaults.json"), JSON.stringify({ origoUrl, mode: MODE, connections: PROXY_COUNT }));
-  const { findChromium } = lab("./dist/chromium.js");
+  const { findChromium, writeExtensionDefaults } = lab("./dist/index.js");
+  await writeExtensionDefaults(extension, { origoUrl, mode: MODE, connections: PROXY_COUNT });
   const [program, args] = inside(network.viewer, findChromium());
   const script = path.join(folder, "chromium.sh");
   await writeFile(script, `#!/bin/sh\nexec ${program} ${args.join(" ")} "$@"\n`);

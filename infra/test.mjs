@@ -23,7 +23,7 @@ const sim = "lab/dist/sim/main.js";
 const STEPS = [
   { name: "lint", commands: [[bin.eslint, "."]], repeat: "npx eslint .", count: countOne },
   { name: "types", commands: [[bin.tsc, "-b"], [bin.tsc, "-p", "tsconfig.test.json", "--noEmit"]], repeat: "npx tsc -b && npx tsc -p tsconfig.test.json --noEmit", count: countOne },
-  { name: "unit", commands: [[bin.jest]], repeat: "npx jest", count: countJest },
+  { name: "unit", commands: [[bin.jest, "--maxWorkers=2"]], repeat: "npx jest", count: countJest },
   { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
   { name: "rust", commands: [["webtransport/test.mjs"]], repeat: "node webtransport/test.mjs", count: countPrinted },

@@ -2,7 +2,7 @@
 import { segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import type { Browser } from "puppeteer-core";
-import { accessLog, playPage, recordsFor } from "./support";
+import { accessLog, playPage } from "./support";
 
 const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
 
@@ -15,11 +15,10 @@ test("one proxy of four is killed in the middle: playback goes on with the other
       await fleet.proxies[1]?.kill();
       killedMs = Date.now();
     };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 3, act: kill } });
+    const { state, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 3, act: kill }, recordsAt: fleet });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
-    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
     const later = records.filter((record) => record.startedAtMs >= killedMs);
     expect(later.length).toBeGreaterThan(3);
     expect(later.filter((record) => record.outcome === "complete" && record.fallback !== null)).toEqual([]);
@@ -95,6 +94,20 @@ test("the offscreen document is closed and the service worker stopped in the mid
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     const later = (await accessLog(fleet, stoppedMs)).filter((entry) => entry.path.endsWith(".m4s"));
     expect(later.some((entry) => !/mozilla/i.test(entry.userAgent))).toBe(true);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("the first of two Origos is away: the second one names the proxies", async () => {
+  const fleet = await startFleet({ proxyCount: 2, ports: "any" });
+  try {
+    const defaults = { origoUrl: "http://127.0.0.1:9", otherOrigoUrls: [fleet.origo.url], mode: "coded", connections: 2 };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 6, playbackRate: 2, secondsMax: 40 });
+    expect(state.errors).toEqual([]);
+    expect(state.currentTime).toBeGreaterThanOrEqual(6);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    expect((await accessLog(fleet, startedMs)).some((entry) => entry.path.endsWith(".m4s") && !/mozilla/i.test(entry.userAgent))).toBe(true);
   } finally {
     await fleet.stop();
   }

@@ -2,7 +2,7 @@
 import { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import { loadWebTransport } from "@tributary/webtransport";
-import { accessLog, playPage, recordsFor } from "./support";
+import { accessLog, playPage } from "./support";
 
 const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
 
@@ -15,13 +15,12 @@ afterAll(() => fleet.stop());
 describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
   test("plays to its end in coded-mutp, every segment through the proxies and byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/${name}.html`, defaults, playbackRate: 2 });
+    const { state, startedMs, records } = await playPage({ url: `${fleet.sample.url}/${name}.html`, defaults, playbackRate: 2, recordsAt: fleet });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(state.segments.length).toBeGreaterThanOrEqual(26);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
-    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded-mutp")))).toEqual([]);
     expect(new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.bytes > 0).map((proxy) => proxy.name))).size).toBe(4);
   });
@@ -31,11 +30,10 @@ describe.each(["webtransport", "webrtc"] as const)("transport %s", (transport) =
   const isThere = transport === "webrtc" || loadWebTransport().webTransport !== undefined;
   (isThere ? test : test.skip)("hls page: every segment through the proxies over it, byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4, transport };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10 });
+    const { state, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10, recordsAt: fleet });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(10);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
-    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded")))).toEqual([]);
     expect(new Set(records.flatMap((record) => record.proxies.filter(({ bytes }) => bytes > 0).map((proxy) => proxy.transport)))).toEqual(new Set([transport]));
   });
@@ -52,12 +50,11 @@ test("plain page plays to its end", async () => {
 describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
   test("hls page: every segment through the proxies and byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode, connections: 4 };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10 });
+    const { state, startedMs, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10, recordsAt: fleet });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(10);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
-    const records = await recordsFor(fleet, startedMs, state.segments.map((segment) => segment.url));
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, mode)))).toEqual([]);
   });
 });

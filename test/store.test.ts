@@ -68,6 +68,6 @@ test("without an allowed site nothing of the extension is in a page, and records
 
 test("the demo's and the stores' packages differ in what they may read only", async () => {
   const demo = JSON.parse(await readFile(path.join(repoRoot, "extension/dist/chromium/manifest.json"), "utf8")) as { permissions: string[]; content_scripts?: unknown };
-  expect(demo.permissions).toEqual(["activeTab", "storage", "offscreen"]);
+  expect(demo.permissions).toEqual(["activeTab", "scripting", "storage", "offscreen"]);
   expect(demo.content_scripts).toBeDefined();
 });

@@ -20,7 +20,7 @@ export async function getJson<T>(url: string): Promise<T> {
 export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> => getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
 
 /** Origo's records since `sinceMs`, once there is one for each of `urls` (or after 10 s, whatever there is). */
-export async function recordsFor(fleet: Fleet, sinceMs: number, urls: readonly string[]): Promise<DownloadRecord[]> {
+async function recordsFor(fleet: Fleet, sinceMs: number, urls: readonly string[]): Promise<DownloadRecord[]> {
   for (const deadlineMs = Date.now() + 10_000; ; await sleep(200)) {
     const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=500`);
     const recent = records.filter((record) => record.startedAtMs >= sinceMs);
@@ -32,6 +32,8 @@ export async function recordsFor(fleet: Fleet, sinceMs: number, urls: readonly s
 export interface Played {
   state: SamplePageState;
   startedMs: number;
+  /** Origo's, of what was downloaded meanwhile; none unless `recordsAt` was given. */
+  records: readonly DownloadRecord[];
 }
 
 export interface PlayOptions {
@@ -43,6 +45,8 @@ export interface PlayOptions {
   /** Play to this second instead of the end. */
   untilSecond?: number;
   secondsMax?: number;
+  /** Before the browser is closed, wait until this fleet's Origo has a record of every segment. */
+  recordsAt?: Fleet;
   /** Called once when the playhead has passed `atSecond`. */
   during?: { atSecond: number; act: (browser: Browser) => Promise<void> };
 }
@@ -55,8 +59,8 @@ export async function playPage(options: PlayOptions): Promise<Played> {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });
     const state = await playOn(page, options, startedMs + 1000 * (options.secondsMax ?? 90));
-    await sleep(500);
-    return { state, startedMs };
+    const records = options.recordsAt ? await recordsFor(options.recordsAt, startedMs, state.segments.map(({ url }) => url)) : [];
+    return { state, startedMs, records };
   } finally {
     await open.close();
   }

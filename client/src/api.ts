@@ -22,6 +22,8 @@ export interface GetOptions {
   /** Both ends inclusive, as in HTTP. */
   range?: ByteRange;
   signal?: AbortSignal;
+  /** Silent for so long it is given up as stalled, where the settings would wait longer. */
+  patienceMs?: number;
   /** Goes into the record as it is: of the program that asks, e.g. the name of a campaign. */
   comment?: string;
   /** The same, of the viewer. */
@@ -33,8 +35,11 @@ export interface GetOptions {
   symbolBytes?: number;
   feedbackEveryPackets?: number;
   feedbackEveryMs?: number;
-  /** Fetch the rest from the origin itself when the proxies fail; default true. */
-  allowFallback?: boolean;
+  /**
+   * What may stand in when datagrams or proxies fail: `true` (default) HTTP through the same proxies, then the rest from the
+   * origin itself; `proxies` the former only; `false` nothing.
+   */
+  allowFallback?: boolean | "proxies";
 }
 
 /** The origin's answer. `totalBytes` counts this body; null when the origin did not say. Header names in lower case. */

@@ -180,6 +180,13 @@ describe.each(PROXIED)("%s", (mode) => {
     const outcome = await fetchAll("file", { mode, allowFallback: false });
     expect(outcome.error).toMatchObject({ kind: "stalled" });
     expect(outcome.record).toMatchObject({ outcome: "failed", error: { kind: "stalled" }, fallback: null });
+    expect((await fetchAll("file", { mode, allowFallback: "proxies" })).record).toMatchObject({ outcome: "failed", error: { kind: "stalled" } });
+  });
+
+  test("client: fails as soon as its caller's patience is over", async () => {
+    await build([{ mute: true }], 100_000, { firstByteMs: 60_000 });
+    const outcome = await fetchAll("file", { mode, allowFallback: false, patienceMs: 300 });
+    expect(outcome.error).toMatchObject({ kind: "stalled" });
   });
 
   test("client: a proxy with another version of the resource is dropped", async () => {
@@ -329,6 +336,13 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     await build([{ refuseSessions: 99 }], 30_000, { sessionMs: 200 });
     const { record } = await fetchAll("file", { mode, connections: 1, allowFallback: false });
     expect(record).toMatchObject({ outcome: "failed", error: { kind: "noTransport" } });
+  });
+
+  test("client: where no session can be had and only the proxies may stand in, they do over HTTP", async () => {
+    const { origin } = await build([{ refuseSessions: 99 }], 30_000, { sessionMs: 200 });
+    const outcome = await fetchAll("file", { mode, connections: 1, allowFallback: "proxies" });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.proxies[0]?.bytes).toBeGreaterThanOrEqual(30_000);
   });
 
   test("client: two hundred downloads at once all arrive", async () => {

@@ -170,7 +170,7 @@ export class ProxyClient {
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
     const names = new Set([...Object.keys(own), ...Object.keys(this.givenSettings)]);
     const { options, settings: drawn, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
-    const settings = { ...this.settings, ...drawn, ...this.givenSettings };
+    const settings = withPatience({ ...this.settings, ...drawn, ...this.givenSettings }, given.patienceMs);
     const traced = this.reportRecords && 1000 * unitOf(`trace ${run.id}`) < settings.tracePerMille;
     run.goBy({ request: parseRequest(run.request.url, { ...options, ...own }), settings, configVersion, experiments, traced });
   }
@@ -215,21 +215,21 @@ export class ProxyClient {
   private async overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
     const { engine, sessions, slots, memory, platform } = this;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
-    const isKnown = run.request.allowFallback && !hasSession && platform.now() < this.noTransportUntilMs;
+    const isKnown = run.request.allowFallback !== false && !hasSession && platform.now() < this.noTransportUntilMs;
     if (isKnown) void this.warm(run.request.connections);
     const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
     const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
     if (!isKnown) this.noTransportUntilMs = platform.now() + this.settings.noTransportMs;
     for (const { id } of proxies) this.directory.forgive(id);
-    if (!run.request.allowFallback || run.signal.aborted) return result;
+    if (run.request.allowFallback === false || run.signal.aborted) return result;
     this.noteFallback(run, result.rejection);
     return splitHttp(run, proxies, onProxyFailed);
   }
 
   /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
   private async fallBack(run: Run, rejection: Rejection): Promise<ModeResult> {
-    if (!run.request.allowFallback) return { kind: "failed", rejection };
+    if (run.request.allowFallback !== true) return { kind: "failed", rejection };
     this.noteFallback(run, rejection);
     return fetchRest(run);
   }
@@ -263,6 +263,11 @@ export class ProxyClient {
       ...(run ? { url: plainUrl(run.request.url) } : {}),
     });
   }
+}
+
+/** Silence is borne for `patienceMs` at most. */
+function withPatience(settings: Settings, patienceMs = Infinity): Settings {
+  return { ...settings, firstByteMs: Math.min(settings.firstByteMs, patienceMs), stallMs: Math.min(settings.stallMs, patienceMs) };
 }
 
 function parseTransport(option: TransportOption = "auto"): TransportOption {

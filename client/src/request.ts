@@ -11,7 +11,7 @@ export interface Request {
   readonly range: ByteRange | undefined;
   readonly mode: Mode;
   readonly connections: number;
-  readonly allowFallback: boolean;
+  readonly allowFallback: boolean | "proxies";
   readonly comment: string | undefined;
   readonly userComment: string | undefined;
   readonly player: string | undefined;

@@ -17,6 +17,8 @@ export const builtExtensionDir = (name: string): string => path.join(repoRoot, "
 
 export interface ExtensionDefaults {
   origoUrl: string;
+  /** Asked, in turn, when that one is silent. */
+  otherOrigoUrls?: readonly string[];
   mode: string;
   connections: number;
   /** Default `auto`. */
@@ -24,8 +26,9 @@ export interface ExtensionDefaults {
 }
 
 /** Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own Origo. */
-export async function writeExtensionDefaults(extensionDir: string, defaults: ExtensionDefaults): Promise<void> {
-  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify({ ...defaults, sendRecords: true })}\n`);
+export async function writeExtensionDefaults(extensionDir: string, { origoUrl, otherOrigoUrls = [], ...defaults }: ExtensionDefaults): Promise<void> {
+  const settings = { ...defaults, origoUrls: [origoUrl, ...otherOrigoUrls], sendRecords: true };
+  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify(settings)}\n`);
 }
 
 export interface OpenBrowser {

@@ -5,7 +5,7 @@ export { goodputOf } from "./bench/campaign/rows";
 export type { Sample } from "./bench/campaign/rows";
 export { startStack } from "./bench/campaign/stack";
 export type { Stack } from "./bench/campaign/stack";
-export { openBrowser, samplePageState } from "./browser";
+export { openBrowser, samplePageState, writeExtensionDefaults } from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";
 export { repoRoot, startFleet } from "./fleet";

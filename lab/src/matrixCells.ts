@@ -6,21 +6,19 @@ import type { BrowserName } from "./browser";
 interface Player {
   name: string;
   path: string;
-  /** Its media never goes through the page's scripts. */
-  isDirect: boolean;
   /** Script that switches to the lowest quality; none where there is one quality only. */
   lowest?: string;
 }
 
 const HLS_LOWEST = "samplePlayer.nextLevel = 0";
 export const PLAYERS: readonly Player[] = [
-  { name: "hls.js", path: "/hls.html", isDirect: false, lowest: HLS_LOWEST },
-  { name: "hls.js-fetch", path: "/hls.html?loader=fetch", isDirect: false, lowest: HLS_LOWEST },
-  { name: "hls.js-noworker", path: "/hls.html?worker=off", isDirect: false, lowest: HLS_LOWEST },
-  { name: "dash.js", path: "/dash.html", isDirect: false, lowest: "samplePlayer.setRepresentationForTypeByIndex('video', 0)" },
-  { name: "shaka", path: "/shaka.html", isDirect: false, lowest: "samplePlayer.configure({abr: {enabled: false}}); samplePlayer.selectVariantTrack(samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth)[0])" },
-  { name: "video.js", path: "/videojs.html", isDirect: false, lowest: "[...samplePlayer.qualityLevels()].forEach((level, index) => { level.enabled = index === 0; })" },
-  { name: "plain", path: "/plain.html", isDirect: true },
+  { name: "hls.js", path: "/hls.html", lowest: HLS_LOWEST },
+  { name: "hls.js-fetch", path: "/hls.html?loader=fetch", lowest: HLS_LOWEST },
+  { name: "hls.js-noworker", path: "/hls.html?worker=off", lowest: HLS_LOWEST },
+  { name: "dash.js", path: "/dash.html", lowest: "samplePlayer.setRepresentationForTypeByIndex('video', 0)" },
+  { name: "shaka", path: "/shaka.html", lowest: "samplePlayer.configure({abr: {enabled: false}}); samplePlayer.selectVariantTrack(samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth)[0])" },
+  { name: "video.js", path: "/videojs.html", lowest: "[...samplePlayer.qualityLevels()].forEach((level, index) => { level.enabled = index === 0; })" },
+  { name: "plain", path: "/plain.html" },
 ];
 
 export interface CellContext {
@@ -36,6 +34,8 @@ interface Scenario {
   name: string;
   /** The page to open, where it isn't the player's own. */
   path?: (playerPath: string) => string;
+  /** The page's own requests have to be seen. */
+  isDirectAfter?: boolean;
   /** Players that it is for; all when missing. */
   only?: (player: string) => boolean;
   run(context: CellContext): Promise<void>;
@@ -135,13 +135,17 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "turned-off",
+    isDirectAfter: true,
     run: async (context) => {
       const page = await opened(context);
       await reach(page, 2, context);
       const turn = await switchOf(page, context);
       await turn?.(false);
-      await reach(page, 16, context, 2);
-      await turn?.(true);
+      try {
+        await reach(page, 16, context, 2);
+      } finally {
+        await turn?.(true);
+      }
     },
   },
 ];

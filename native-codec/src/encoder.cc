@@ -81,8 +81,9 @@ void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* o
 }
 
 bool Encoder::turnsAround() const {
-  fromEnd_ = !fromEnd_;
-  return fromEnd_;
+  const bool fromEnd = !fromEnd_.load(std::memory_order_relaxed);
+  fromEnd_.store(fromEnd, std::memory_order_relaxed);
+  return fromEnd;
 }
 
 }  // namespace tributary

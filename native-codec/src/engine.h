@@ -15,8 +15,9 @@ inline constexpr size_t kRowPadding = 64;
  * plus addend[o][i] where there are addends. Outputs are written, and addends read, for exactly `bytes` bytes, at any
  * alignment. No output overlaps a source or another output; an addend is the output itself or overlaps none.
  *
- * `fromEnd` asks to walk the columns from the last to the first: a generation that is little larger than a cache is
- * found there, but for a small part, when passes over it alternate, and not at all when they do not.
+ * `fromEnd` asks to walk the sources' bytes from the last to the first, so far as blocks allow: a generation that is
+ * little larger than a cache is found there, but for a small part, when passes over it alternate, and not at all when
+ * they do not.
  */
 struct Product {
   uint8_t* const* outputs;

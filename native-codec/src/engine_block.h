@@ -14,7 +14,8 @@
  *   kVectors[outputs]          vectors of a block, for 1..kOutputs outputs
  *
  * A block keeps outputs x vectors sums in registers while it passes over all sources once. Blocks walk the columns in
- * strips, all outputs of a strip before the next strip, so that the sources of a strip stay in the nearest cache.
+ * strips, all outputs of a strip before the next strip, so that the sources of a strip stay in the nearest cache. A lone
+ * output has no use for that: its strip is as long as its block, which may fill the registers.
  */
 #ifndef TRIBUTARY_ENGINE_BLOCK_H_
 #define TRIBUTARY_ENGINE_BLOCK_H_
@@ -26,7 +27,7 @@
 #if defined(__GNUC__)
 #define TRIBUTARY_INLINE inline __attribute__((always_inline))
 #define TRIBUTARY_OUT_OF_LINE __attribute__((noinline))
-#define TRIBUTARY_UNROLL _Pragma("GCC unroll 16")
+#define TRIBUTARY_UNROLL _Pragma("GCC unroll 32")
 #else
 #define TRIBUTARY_INLINE inline
 #define TRIBUTARY_OUT_OF_LINE
@@ -35,8 +36,13 @@
 
 namespace tributary {
 
-/** Bytes of a strip: a multiple of every block's width. */
-inline constexpr size_t kStripBytes = 512;
+/** Bytes of a strip of at most so many outputs: a multiple of the width of their block. */
+template <class V, int kOutputs>
+constexpr size_t stripBytes() {
+  constexpr size_t kStripBytes = 512;
+  constexpr size_t kLoneBytes = V::kVectors[1] * V::kWidth;
+  return kOutputs == 1 && kLoneBytes > kStripBytes ? kLoneBytes : kStripBytes;
+}
 
 /**
  * The pointer, with its origin hidden from the compiler: one register then serves all vectors of a row. GCC would
@@ -109,7 +115,10 @@ struct ProductBlock {
     }
   }
 
-  /** There is at least one source; a loop that knows it needs fewer registers. */
+  /**
+   * There is at least one source; a loop that knows it needs fewer registers. A block of one output may be as wide as
+   * all columns: then it is the sources that `fromEnd` turns round.
+   */
   TRIBUTARY_INLINE void sum(const Product& product, const uint8_t* coefficients, size_t offset) {
     TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
@@ -117,14 +126,22 @@ struct ProductBlock {
       for (int v = 0; v < kVectors; v++) sums[o][v] = V::zero();
     }
     const uint8_t* const* source = product.sources;
-    const uint8_t* const* const end = source + product.sourceCount;
+    const size_t count = product.sourceCount;
     const size_t stride = product.coefficientStride;
     if constexpr (V::kSourcesPerStep == 2) {
-      for (; end - source >= 2; source += 2, coefficients += 2) {
+      if (count % 2 != 0) addSource(source[count - 1] + offset, coefficients + count - 1, stride);
+      size_t pairs = count / 2;
+      ptrdiff_t step = 2;
+      if (kOutputs == 1 && product.fromEnd && pairs > 0) {
+        source += 2 * pairs - 2;
+        coefficients += 2 * pairs - 2;
+        step = -2;
+      }
+      for (; pairs > 0; pairs--, source += step, coefficients += step) {
         addSourcePair(source[0] + offset, source[1] + offset, coefficients, stride);
       }
-      if (source != end) addSource(*source + offset, coefficients, stride);
     } else {
+      const uint8_t* const* const end = source + count;
       do addSource(*source + offset, coefficients++, stride);
       while (++source != end);
     }
@@ -186,7 +203,7 @@ template <class V, int kOutputs>
 void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, size_t end) {
   constexpr int kVectors = V::kVectors[kOutputs];
   constexpr size_t kBlockBytes = kVectors * V::kWidth;
-  static_assert(kStripBytes % kBlockBytes == 0);
+  static_assert(stripBytes<V, kOutputs>() % kBlockBytes == 0);
   for (; offset + kBlockBytes <= end; offset += kBlockBytes) {
     multiplyBlock<V, kOutputs, kVectors, true>(product, firstOutput, offset, kBlockBytes);
   }
@@ -212,15 +229,23 @@ TRIBUTARY_OUT_OF_LINE void multiplyNothing(const Product& product) {
   }
 }
 
-template <class V>
-void multiplyBlocked(const Product& product) {
-  if (product.sourceCount == 0) return multiplyNothing<V>(product);
+/** The product by blocks of at most kOutputs outputs. */
+template <class V, int kOutputs>
+TRIBUTARY_INLINE void multiplyStrips(const Product& product) {
+  constexpr size_t kStripBytes = stripBytes<V, kOutputs>();
   const size_t stripCount = (product.bytes + kStripBytes - 1) / kStripBytes;
   for (size_t i = 0; i < stripCount; i++) {
     const size_t offset = (product.fromEnd ? stripCount - 1 - i : i) * kStripBytes;
     const size_t end = offset + kStripBytes < product.bytes ? offset + kStripBytes : product.bytes;
-    multiplyStrip<V, V::kOutputs>(product, 0, offset, end);
+    multiplyStrip<V, kOutputs>(product, 0, offset, end);
   }
+}
+
+template <class V>
+void multiplyBlocked(const Product& product) {
+  if (product.sourceCount == 0) return multiplyNothing<V>(product);
+  if (product.outputCount == 1) return multiplyStrips<V, 1>(product);
+  multiplyStrips<V, V::kOutputs>(product);
 }
 
 /** engine.h: CombineRows. */

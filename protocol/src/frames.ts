@@ -4,7 +4,7 @@
  */
 import { LIMITS, PROTOCOL_VERSION } from "./limits";
 import { rejection } from "./geometry";
-import type { ByteRange, Coding, DataFrame, FeedbackFrame, FinalReason, Frame, GrantFrame, ParseError, Rejection, RequestFrame } from "./types";
+import type { ByteRange, Coding, DataFrame, FeedbackFrame, FinalReason, Frame, GrantFrame, ParseError, Rejection, RequestFrame, Run } from "./types";
 
 export const FRAME_TYPE = {
   request: 0x01,
@@ -52,14 +52,12 @@ function refuse(kind: string, text: string, got: number, limit: number): never {
   throw new Malformed(rejection(kind, text, got, limit));
 }
 
+/** Reads bytes, not a DataView: one is made for each frame, and a view costs more than what it reads. */
 class Reader {
-  private readonly view: DataView;
   private position = 0;
   requestId: number | undefined;
 
-  constructor(private readonly bytes: Uint8Array) {
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
+  constructor(private readonly bytes: Uint8Array) {}
 
   private advance(count: number): number {
     const at = this.position;
@@ -68,20 +66,22 @@ class Reader {
     return at;
   }
   u8(): number {
-    return this.view.getUint8(this.advance(1));
+    return this.bytes[this.advance(1)]!;
   }
   u16(): number {
-    return this.view.getUint16(this.advance(2));
+    const at = this.advance(2);
+    return this.bytes[at]! * 2 ** 8 + this.bytes[at + 1]!;
   }
   u32(): number {
-    return this.view.getUint32(this.advance(4));
+    return this.u16() * 2 ** 16 + this.u16();
   }
   u48(): number {
     const high = this.u16();
     return high * 2 ** 32 + this.u32();
   }
   f64(): number {
-    return this.view.getFloat64(this.advance(8));
+    const at = this.advance(8);
+    return new DataView(this.bytes.buffer, this.bytes.byteOffset + at, 8).getFloat64(0);
   }
   take(count: number): Uint8Array {
     const at = this.advance(count);
@@ -206,7 +206,8 @@ function parseGrant(reader: Reader, requestId: number): GrantFrame {
   const fromSequence = reader.u32();
   const base = reader.u16();
   const count = reader.within(reader.u16(), 0, LIMITS.grantRunsMax, "runCount");
-  const runs = Array.from({ length: count }, () => ({ generationIndex: reader.u16(), count: reader.u8() }));
+  const runs: Run[] = [];
+  while (runs.length < count) runs.push({ generationIndex: reader.u16(), count: reader.u8() });
   reader.end();
   return { type: "grant", requestId, grantSequence, fromSequence, base, runs };
 }
@@ -274,35 +275,28 @@ function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
 // ---- writing -------------------------------------------------------------------------------------
 
 class Writer {
-  private readonly view: DataView;
   private position = 0;
   readonly bytes: Uint8Array;
 
   constructor(byteCount: number) {
     this.bytes = new Uint8Array(byteCount);
-    this.view = new DataView(this.bytes.buffer);
   }
   u8(value: number): this {
-    this.view.setUint8(this.position, value);
-    this.position += 1;
+    this.bytes[this.position++] = value;
     return this;
   }
   u16(value: number): this {
-    this.view.setUint16(this.position, value);
-    this.position += 2;
-    return this;
+    return this.u8(value >>> 8).u8(value);
   }
   u32(value: number): this {
-    this.view.setUint32(this.position, value);
-    this.position += 4;
-    return this;
+    return this.u16(value >>> 16).u16(value);
   }
   u48(value: number): this {
     if (value > U48_MAX) throw new RangeError(`A position in a resource travels in 48 bits: got ${value}, limit ${U48_MAX}.`);
     return this.u16(Math.floor(value / 2 ** 32)).u32(value % 2 ** 32);
   }
   f64(value: number): this {
-    this.view.setFloat64(this.position, value);
+    new DataView(this.bytes.buffer).setFloat64(this.position, value);
     this.position += 8;
     return this;
   }

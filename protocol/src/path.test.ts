@@ -118,3 +118,12 @@ test("path: what is worth remembering is known once rate and round trip were mea
   expect([rttMs, Math.round(bytesPerSec / 1000)]).toEqual([50, 800]);
   expect(loss).toBeCloseTo((0.2 * 32) / 232, 5);
 });
+
+test("path: a rate has been seen since the first packet, and anew since a change was believed", () => {
+  const path = fresh();
+  arrive(path, 0, 40, 1.25, 51.25);
+  const lastMs = 51.25 + 39 * 1.25;
+  expect(path.seenMs(lastMs)).toBeCloseTo(lastMs - 50, 6);
+  arrive(path, 40, 2, 12.5, lastMs + 12.5);
+  expect(path.seenMs(lastMs + 25)).toBeLessThan(30);
+});

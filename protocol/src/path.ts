@@ -35,7 +35,7 @@ const QUIET_DOUBLINGS = 2;
 /** Loss is measured over about this many packets. */
 const LOSS_PACKETS = 256;
 /** A loss that is remembered counts as much as this many packets. */
-const LOSS_PACKETS_KNOWN = 32;
+const LOSS_PACKETS_KNOWN = 16;
 /**
  * An echo is the low byte of a grant's sequence: so many values may be out unechoed. A grant beyond them repeats the last
  * one's low byte, so that no echo, an old one or the 0 of a proxy without a grant, is ever taken for a newer grant's.
@@ -187,6 +187,18 @@ export class Path {
     if (!last || (this.arrivals.length < RATE_SAMPLES_MIN && this.perMsMeasured > 0)) return this.perMsMeasured;
     const dueSinceMs = this.next < this.order.length ? nowMs - Math.max(last.atMs, this.soonestMs[this.next] ?? 0) : 0;
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
+  }
+
+  /** For how long its rate was seen as it is. */
+  seenMs(nowMs: number): number {
+    return nowMs - (this.arrivals[0]?.atMs ?? nowMs);
+  }
+
+  /** One packet more, which can come at `soonestMs` at the soonest. */
+  orderMore(generationIndex: number, soonestMs: number): void {
+    while (this.soonestMs.length < this.order.length) this.soonestMs.push(0);
+    this.soonestMs[this.order.length] = soonestMs;
+    this.order.push(generationIndex);
   }
 
   /** Undefined as long as neither rate nor round trip was measured. */

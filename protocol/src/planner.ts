@@ -4,6 +4,7 @@
  * Specification: docs/protocol.md §8.
  */
 import type { Assembly } from "./assembly";
+import { Coming } from "./coming";
 import type { Geometry } from "./geometry";
 import { firstPackets, runsOf } from "./grants";
 import type { Beginning, KnownPath } from "./known";
@@ -27,13 +28,6 @@ const LOSS_PACKETS_SHARED = 32;
 /** Without progress for this long and two round trips, what is missing is asked of each proxy by itself: §9.5. */
 const STALL_MS = 200;
 
-/** A packet on its way. */
-interface Coming {
-  /** Less the time that it is worth waiting for it. */
-  atMs: number;
-  loss: number;
-}
-
 /** A proxy while grants are planned. */
 interface Source {
   readonly path: Path;
@@ -43,10 +37,16 @@ interface Source {
   readonly rttMs: number;
   /** When the next packet to be ordered would have come, reckoned one packet late: a slow proxy is believed less. */
   atMs: number;
+  /** What is on its way from there, each at its time less the time that it is worth waiting for it. */
+  readonly coming: Coming;
 }
 
 export class Planner {
   private readonly paths: Path[];
+  /** By path. */
+  private readonly comings: Coming[];
+  /** Packets that others have overtaken and that may still come, by generation. */
+  private readonly overtaken = new Map<number, number>();
   /** Generations from this one on are not all granted yet. */
   private frontier = 0;
   private progressMs: number;
@@ -62,6 +62,7 @@ export class Planner {
   ) {
     this.progressMs = nowMs;
     this.paths = beginnings.map(({ share, windowPackets }, index) => new Path(firstPackets(geometry, share, windowPackets), nowMs, known[index]?.loss));
+    this.comings = this.paths.map(() => new Coming());
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
@@ -113,14 +114,14 @@ export class Planner {
   replan(nowMs: number): void {
     const able = this.paths.filter((path) => !path.gone && path.heard);
     for (const path of able) path.settleGaps(nowMs);
+    this.noteOvertaken(able);
     const losses = this.losses();
     const sharedMs = Math.max(0, Math.min(...able.map((path) => path.rttMs - path.leastRttMs)));
-    const coming: Coming[][] = [];
-    const sources = able.map((path) => this.sourceOf(path, losses(path), coming, sharedMs, nowMs));
+    const sources = able.map((path) => this.sourceOf(path, losses(path), sharedMs, nowMs));
     const live = sources.filter(({ quiet }) => !quiet);
     if (live.length === 0) for (const path of able) path.lastArrivalMs = nowMs;
     for (const source of sources) this.askAlone(source, nowMs);
-    this.spread(live.length > 0 ? live : sources, coming, nowMs);
+    this.spread(live.length > 0 ? live : sources, nowMs);
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -139,27 +140,35 @@ export class Planner {
     return (path) => (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED);
   }
 
+  private noteOvertaken(able: readonly Path[]): void {
+    this.overtaken.clear();
+    for (const { gaps, order } of able) {
+      for (const sequence of gaps.keys()) this.overtaken.set(order[sequence]!, 1 + (this.overtaken.get(order[sequence]!) ?? 0));
+    }
+  }
+
   /** Collects what is on its way from there and can no longer be changed; what can is taken back. Nothing comes from a quiet one. */
-  private sourceOf(path: Path, loss: number, coming: Coming[][], sharedMs: number, nowMs: number): Source {
+  private sourceOf(path: Path, loss: number, sharedMs: number, nowMs: number): Source {
     const { order, rttMs } = path;
+    const coming = this.comings[this.paths.indexOf(path)]!;
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
-    const add = (index: number, atMs: number, chance: number) => (coming[index] ??= []).push({ atMs, loss: chance });
-    for (const sequence of path.gaps.keys()) add(order[sequence]!, nowMs, 0);
     if (path.isQuiet(perMs, nowMs)) {
       if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
       path.limit = order.length + OUTSTANDING_MIN;
-      return { path, quiet: true, loss, gapMs, rttMs, atMs: nowMs + rttMs };
+      coming.clear();
+      return { path, quiet: true, loss, gapMs, rttMs, atMs: nowMs + rttMs, coming };
     }
     const young = path.isYoung(nowMs);
     if (!young && !path.isAsked) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
+    coming.begin(order, path.next);
     let atMs = Math.max(path.lastArrivalMs + gapMs, nowMs);
     for (let sequence = path.next; sequence < order.length; sequence++) {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
-      add(order[sequence]!, atMs - PATIENCE_MS - sharedMs, loss);
+      coming.setTime(sequence, atMs - PATIENCE_MS - sharedMs);
     }
-    path.limit = young ? 0 : path.next + Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + AHEAD_MS));
-    return { path, quiet: false, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS) };
+    path.limit = young ? 0 : path.next + reachOf(path, perMs, nowMs);
+    return { path, quiet: false, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
   }
 
   /** One packet more than it was ever granted. */
@@ -185,7 +194,7 @@ export class Planner {
   }
 
   /** In the order of the generations: each its need, and a margin, larger where no time is left to ask again. */
-  private spread(sources: Source[], coming: Coming[][], nowMs: number): void {
+  private spread(sources: readonly Source[], nowMs: number): void {
     const { generationCount } = this.geometry;
     if (sources.length === 0) return;
     let left = 0;
@@ -195,44 +204,63 @@ export class Planner {
     for (let index = this.assembly.base; index < generationCount; index++) {
       const need = this.assembly.missing(index);
       this.frontier = index;
-      if (need > 0 && !this.fill({ index, need, variance: 0 }, lastCallMs, sources, coming[index] ?? [])) return;
+      if (need > 0 && !this.fill(index, need, sources, { nowMs, lastCallMs })) return;
     }
   }
 
   /** Orders packets of a generation until its need is met; false when no proxy may be given more. */
-  private fill(target: { index: number; need: number; variance: number }, lastCallMs: number, sources: readonly Source[], coming: Coming[]): boolean {
-    coming.sort((a, b) => b.atMs - a.atMs);
-    const take = (loss: number) => {
-      target.need -= 1 - loss;
-      target.variance += loss * (1 - loss) * this.doubt;
-    };
+  private fill(index: number, need: number, sources: readonly Source[], { nowMs, lastCallMs }: { nowMs: number; lastCallMs: number }): boolean {
+    let overtaken = this.overtaken.get(index) ?? 0;
+    let variance = 0;
     let sigmas = SIGMAS;
-    while (target.need + sigmas * Math.sqrt(target.variance) > (target.variance > 0 ? NEED_LEFT : 0)) {
-      const source = soonest(sources);
-      const known = coming.at(-1);
-      const atMs = Math.min(known?.atMs ?? Infinity, source?.atMs ?? Infinity);
-      if (atMs >= lastCallMs) sigmas = SIGMAS_LAST;
-      if (known && known.atMs === atMs) {
-        coming.pop();
-        take(known.loss);
-        continue;
-      }
-      if (!source) return false;
-      const { path } = source;
-      path.soonestMs[path.order.length] = source.atMs - source.gapMs;
-      path.order.push(target.index);
-      take(source.loss);
-      source.atMs += source.gapMs;
+    for (const { coming } of sources) coming.select(index);
+    let known = soonestComing(sources);
+    let source = soonestNew(sources);
+    while (need + sigmas * Math.sqrt(variance) > (variance > 0 ? NEED_LEFT : 0)) {
+      const knownMs = Math.min(known?.coming.atMs ?? Infinity, overtaken > 0 ? nowMs : Infinity);
+      const newMs = source?.atMs ?? Infinity;
+      if (Math.min(knownMs, newMs) >= lastCallMs) sigmas = SIGMAS_LAST;
+      let loss = 0;
+      if (knownMs > newMs) {
+        loss = order(source!, index);
+        source = soonestNew(sources);
+      } else if (known?.coming.atMs === knownMs) {
+        loss = known.loss;
+        known.coming.take();
+        known = soonestComing(sources);
+      } else if (overtaken > 0) overtaken--;
+      else return false;
+      need -= 1 - loss;
+      variance += loss * (1 - loss) * this.doubt;
     }
     return true;
   }
 }
 
-/** The proxy from which the next packet would come first, of those that may be given more. */
-function soonest(sources: readonly Source[]): Source | undefined {
+/** How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen. */
+function reachOf(path: Path, perMs: number, nowMs: number): number {
+  const aheadMs = Math.min(AHEAD_MS, path.seenMs(nowMs));
+  return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs));
+}
+
+/** The proxy from which the next packet of the generation looked at comes first, of those on their way. */
+function soonestComing(sources: readonly Source[]): Source | undefined {
+  let best: Source | undefined;
+  for (const source of sources) if (source.coming.atMs <= (best?.coming.atMs ?? Number.MAX_VALUE)) best = source;
+  return best;
+}
+
+/** The proxy from which a packet more would come first, of those that may be given more. */
+function soonestNew(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;
   for (const source of sources) {
     if (source.path.order.length < source.path.limit && (!best || source.atMs < best.atMs)) best = source;
   }
   return best;
+}
+
+function order(source: Source, index: number): number {
+  source.path.orderMore(index, source.atMs - source.gapMs);
+  source.atMs += source.gapMs;
+  return source.loss;
 }

@@ -10,19 +10,23 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{watch, Notify};
 use wtransport::config::QuicTransportConfig;
-use wtransport::endpoint::{endpoint_side, IncomingSession};
+use wtransport::proto::ids::StatusCode;
+use wtransport::proto::session::SessionRequest;
+use wtransport::quinn::{self, Endpoint, Incoming, VarInt};
 use wtransport::tls::{Sha256Digest, Sha256DigestFmt};
-use wtransport::{quinn, ClientConfig, Connection, Endpoint, ServerConfig, VarInt};
+use wtransport::{ClientConfig, Identity, ServerConfig};
 
 use crate::certificate::Certificates;
 use crate::congestion::DeliveryConfig;
 use crate::events::{Change, Events};
+use crate::http3::{self, Connection};
 use crate::session::{Session, QUIC_QUEUE_BYTES_MAX};
 
 /// Where sessions are taken; anything else is not found.
 pub const PATH: &str = "/v1/datagrams";
 /// Handshakes under way at once; from half of it on, clients must first show that they own their address.
 const HANDSHAKES_MAX: usize = 256;
+const HTTPS_PORT: u16 = 443;
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 const IDLE_TIME_MAX: Duration = Duration::from_secs(75);
 /// Keeps addresses translated on the way.
@@ -57,8 +61,8 @@ fn transport(congestion: Congestion) -> QuicTransportConfig {
     config
         .max_idle_timeout(Some(IDLE_TIME_MAX.try_into().expect("within QUIC's range")))
         .keep_alive_interval(Some(KEEP_ALIVE))
-        .max_concurrent_bidi_streams(quinn::VarInt::from_u32(BIDI_STREAMS_MAX))
-        .max_concurrent_uni_streams(quinn::VarInt::from_u32(UNI_STREAMS_MAX))
+        .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS_MAX))
+        .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS_MAX))
         .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
     match congestion {
@@ -66,6 +70,20 @@ fn transport(congestion: Congestion) -> QuicTransportConfig {
         Congestion::Bbr => config.congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default())),
         Congestion::Cubic => config.congestion_controller_factory(Arc::new(quinn::congestion::CubicConfig::default())),
     };
+    config
+}
+
+fn server_config(identity: Identity, congestion: Congestion) -> quinn::ServerConfig {
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let config = ServerConfig::builder().with_bind_address(nowhere).with_custom_transport(identity, transport(congestion)).build();
+    config.quic_config().clone()
+}
+
+fn client_config(digests: Vec<Sha256Digest>, congestion: Congestion) -> quinn::ClientConfig {
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let config = ClientConfig::builder().with_bind_address(nowhere).with_server_certificate_hashes(digests).build();
+    let mut config = config.quic_config().clone();
+    config.transport_config(Arc::new(transport(congestion)));
     config
 }
 
@@ -102,7 +120,7 @@ impl Sessions {
 pub struct Listener {
     sessions: Arc<Sessions>,
     certificates: Mutex<Certificates>,
-    endpoint: Arc<Endpoint<endpoint_side::Server>>,
+    endpoint: Endpoint,
     congestion: Congestion,
     draining: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
@@ -116,17 +134,13 @@ impl Listener {
     ) -> Result<Self, String> {
         let certificates = Certificates::new(name)?;
         let _entered = runtime().enter();
-        let config = ServerConfig::builder()
-            .with_bind_address(address)
-            .with_custom_transport(certificates.shown(), transport(congestion))
-            .build();
-        let endpoint = Endpoint::server(config).map_err(|error| format!("UDP {address}: {error}"))?;
+        let endpoint = Endpoint::server(server_config(certificates.shown(), congestion), address).map_err(|error| format!("UDP {address}: {error}"))?;
         let port = endpoint.local_addr().map_err(|error| error.to_string())?.port();
         let (stop, stopped) = watch::channel(false);
         let listener = Self {
             sessions: Arc::default(),
             certificates: Mutex::new(certificates),
-            endpoint: Arc::new(endpoint),
+            endpoint,
             congestion,
             draining: Arc::default(),
             stop,
@@ -139,7 +153,7 @@ impl Listener {
             sessions_max,
             events,
         };
-        runtime().spawn(accept_all(Arc::clone(&listener.endpoint), Arc::new(door), stopped));
+        runtime().spawn(accept_all(listener.endpoint.clone(), Arc::new(door), stopped));
         Ok(listener)
     }
 
@@ -151,11 +165,8 @@ impl Listener {
     pub fn rotate(&self) -> Result<(), String> {
         let mut certificates = self.certificates.lock().map_err(|error| error.to_string())?;
         certificates.rotate()?;
-        let config = ServerConfig::builder()
-            .with_bind_address(SocketAddr::from(([127, 0, 0, 1], 0)))
-            .with_custom_transport(certificates.shown(), transport(self.congestion))
-            .build();
-        self.endpoint.reload_config(config, false).map_err(|error| error.to_string())
+        self.endpoint.set_server_config(Some(server_config(certificates.shown(), self.congestion)));
+        Ok(())
     }
 
     /// Takes no new sessions from here on.
@@ -182,18 +193,20 @@ struct Door {
     events: Arc<Events>,
 }
 
-async fn accept_all(endpoint: Arc<Endpoint<endpoint_side::Server>>, door: Arc<Door>, mut stopped: watch::Receiver<bool>) {
+async fn accept_all(endpoint: Endpoint, door: Arc<Door>, mut stopped: watch::Receiver<bool>) {
     loop {
         // Dropped together with the listener, the channel says so by an error.
         let incoming = tokio::select! {
             incoming = endpoint.accept() => incoming,
             _ = stopped.changed() => break,
         };
+        let Some(incoming) = incoming else { break };
         let under_way = door.handshakes.load(Ordering::Relaxed);
         if under_way >= HANDSHAKES_MAX || door.draining.load(Ordering::Acquire) {
             incoming.refuse();
         } else if under_way >= HANDSHAKES_MAX / 2 && !incoming.remote_address_validated() {
-            incoming.retry();
+            // Fails for those alone who have shown it, and they do not come here.
+            let _ = incoming.retry();
         } else {
             door.handshakes.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(Arc::clone(&door).admit(incoming));
@@ -204,7 +217,7 @@ async fn accept_all(endpoint: Arc<Endpoint<endpoint_side::Server>>, door: Arc<Do
 }
 
 impl Door {
-    async fn admit(self: Arc<Self>, incoming: IncomingSession) {
+    async fn admit(self: Arc<Self>, incoming: Incoming) {
         let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, self.handshake(incoming)).await;
         self.handshakes.fetch_sub(1, Ordering::Relaxed);
         if let Ok(Some((id, connection))) = handshake {
@@ -212,14 +225,20 @@ impl Door {
         }
     }
 
-    async fn handshake(&self, incoming: IncomingSession) -> Option<(u32, Connection)> {
-        let request = incoming.await.ok()?;
+    async fn handshake(&self, incoming: Incoming) -> Option<(u32, Connection)> {
+        let connecting = incoming.accept().ok()?;
+        // Our settings go out with the handshake (RFC 9001 section 5.7): the client can ask a round trip earlier.
+        let quic = match connecting.into_0rtt() {
+            Ok((quic, _)) => quic,
+            Err(connecting) => connecting.await.ok()?,
+        };
+        let request = http3::take_request(quic).await.ok()?;
         if request.path() != PATH {
-            request.not_found().await;
+            request.refuse(StatusCode::NOT_FOUND).await;
             return None;
         }
         if self.sessions.lock().len() >= self.sessions_max {
-            request.too_many_requests().await;
+            request.refuse(StatusCode::TOO_MANY_REQUESTS).await;
             return None;
         }
         let connection = request.accept().await.ok()?;
@@ -246,9 +265,8 @@ impl Connector {
         let digests = hashes.iter().map(|hash| digest_of(hash)).collect::<Result<Vec<_>, _>>()?;
         let any: SocketAddr = if url.contains("//[") { ([0; 16], 0).into() } else { ([0; 4], 0).into() };
         let _entered = runtime().enter();
-        let mut config = ClientConfig::builder().with_bind_address(any).with_server_certificate_hashes(digests).build();
-        config.quic_config_mut().transport_config(Arc::new(transport(self.congestion)));
-        let endpoint = Endpoint::client(config).map_err(|error| format!("no UDP socket: {error}"))?;
+        let mut endpoint = Endpoint::client(any).map_err(|error| format!("no UDP socket: {error}"))?;
+        endpoint.set_default_client_config(client_config(digests, self.congestion));
         let id = self.sessions.next_id();
         let stop = Arc::new(Notify::new());
         lock(&self.stops).insert(id, Arc::clone(&stop));
@@ -256,7 +274,7 @@ impl Connector {
         runtime().spawn(async move {
             tokio::select! {
                 _ = stop.notified() => (),
-                _ = attempt(id, &endpoint, url, &sessions, &events) => (),
+                _ = attempt(id, &endpoint, &url, &sessions, &events) => (),
             }
             sessions.lock().remove(&id);
             lock(&stops).remove(&id);
@@ -283,13 +301,26 @@ impl Connector {
 }
 
 /// One session from its handshake to its end.
-async fn attempt(id: u32, endpoint: &Endpoint<endpoint_side::Client>, url: String, sessions: &Sessions, events: &Arc<Events>) {
-    let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, endpoint.connect(url)).await {
+async fn attempt(id: u32, endpoint: &Endpoint, url: &str, sessions: &Sessions, events: &Arc<Events>) {
+    let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, open(endpoint, url)).await {
         Ok(Ok(connection)) => return sessions.run(id, connection, events).await,
-        Ok(Err(error)) => error.to_string(),
+        Ok(Err(reason)) => reason,
         Err(_) => "no answer in time".to_owned(),
     };
     events.change(id, Change::Closed { reason });
+}
+
+async fn open(endpoint: &Endpoint, url: &str) -> Result<Connection, String> {
+    let question = SessionRequest::new(url).map_err(|error| format!("{url}: {error}"))?;
+    let (host, port) = match question.authority().rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| format!("{url}: no port"))?),
+        _ => (question.authority(), HTTPS_PORT),
+    };
+    let name = host.trim_matches(['[', ']']);
+    let found = tokio::net::lookup_host((name, port)).await.map_err(|error| format!("{name}: {error}"))?.next();
+    let address = found.ok_or_else(|| format!("{name}: no address"))?;
+    let quic = endpoint.connect(address, name).map_err(|error| error.to_string())?.await.map_err(|error| error.to_string())?;
+    http3::request(quic, url).await
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -300,4 +331,60 @@ fn digest_of(hash: &str) -> Result<Sha256Digest, String> {
     let pairs: Vec<&str> = (0..hash.len()).step_by(2).filter_map(|at| hash.get(at..at + 2)).collect();
     Sha256Digest::from_str_fmt(pairs.join(":"), Sha256DigestFmt::DottedHex)
         .map_err(|_| format!("not a SHA-256 in hex: {hash}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wtransport::proto::frame::Frame;
+    use wtransport::proto::settings::Settings;
+
+    fn encoded(frame: &Frame) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        frame.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn listen(events: &Arc<Events>) -> Listener {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        Listener::bind(address, "127.0.0.1", 8, Congestion::Delivery, Arc::clone(events)).unwrap()
+    }
+
+    async fn connection(listener: &Listener) -> (Endpoint, quinn::Connection) {
+        let digests = listener.hashes().iter().map(|hash| digest_of(hash).unwrap()).collect();
+        let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], listener.port));
+        let quic = endpoint.connect_with(client_config(digests, Congestion::Delivery), address, "127.0.0.1").unwrap().await.unwrap();
+        (endpoint, quic)
+    }
+
+    /// A control stream whose bytes come one by one, other streams in between, as a slow or lossy path has them.
+    #[test]
+    fn a_session_opens_however_its_settings_come() {
+        let events = Arc::new(Events::new(Box::new(|| ())));
+        let listener = listen(&events);
+        runtime().block_on(async {
+            let (_endpoint, quic) = connection(&listener).await;
+            let settings = Settings::builder().qpack_max_table_capacity(wtransport::VarInt::from_u32(0)).enable_h3_datagrams().build();
+            let (mut session, mut answer) = quic.open_bi().await.unwrap();
+            let question = SessionRequest::new(format!("https://127.0.0.1:{}{PATH}", listener.port)).unwrap();
+            session.write_all(&encoded(&question.headers().generate_frame())).await.unwrap();
+            let mut control = quic.open_uni().await.unwrap();
+            let mut others = Vec::new();
+            for byte in [&[0], &encoded(&settings.generate_frame())[..]].concat() {
+                control.write_all(&[byte]).await.unwrap();
+                if others.len() < 2 {
+                    let mut other = quic.open_uni().await.unwrap();
+                    other.write_all(&[[2, 3][others.len()]]).await.unwrap();
+                    others.push(other);
+                }
+                quic.send_datagram(vec![0, 1, 2].into()).unwrap();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            assert!(answer.read_chunk(100, true).await.unwrap().is_some());
+            let opened = async { while !matches!(events.take().changes.first(), Some((_, Change::Opened { .. }))) { tokio::task::yield_now().await } };
+            tokio::time::timeout(Duration::from_secs(5), opened).await.expect("the session opens");
+        });
+        listener.close();
+    }
 }

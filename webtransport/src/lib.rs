@@ -6,6 +6,7 @@ mod certificate;
 mod congestion;
 mod endpoint;
 mod events;
+mod http3;
 #[cfg(test)]
 mod neighbours;
 mod session;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::mpsc;
 use wtransport::quinn;
-use wtransport::{Connection, VarInt};
 
 use crate::events::{Change, Events};
+use crate::http3::Connection;
 
 /// The queue holds what the path carries in this time.
 const QUEUE_TIME: Duration = Duration::from_millis(8);
@@ -57,7 +57,7 @@ impl Session {
             blocked: AtomicBool::new(false),
             events,
         });
-        let datagram_bytes_max = session.connection.max_datagram_size().unwrap_or(0) as u32;
+        let datagram_bytes_max = session.connection.message_bytes_max() as u32;
         session.events.change(id, Change::Opened { datagram_bytes_max });
         tokio::spawn(Arc::clone(&session).send_queued(waiting));
         session
@@ -66,12 +66,12 @@ impl Session {
     /// Queues datagrams that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
     /// too many already; when it is not positive, `Writable` follows.
     pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
-        let prefix = quarter_stream_id(&self.connection);
+        let prefix = self.connection.prefix();
         let mut batch = BytesMut::with_capacity(bytes.len() + prefix.len() * lengths.len());
         let mut at = 0;
         for &length in lengths {
             let end = (at + length as usize).min(bytes.len());
-            batch.put_slice(&prefix);
+            batch.put_slice(prefix);
             batch.put_slice(&bytes[at..end]);
             at = end;
         }
@@ -87,7 +87,7 @@ impl Session {
     }
 
     pub fn stats(&self) -> Stats {
-        let stats = self.connection.quic_connection().stats();
+        let stats = self.connection.quic().stats();
         Stats {
             rtt: stats.path.rtt,
             sent_packets: stats.path.sent_packets,
@@ -98,15 +98,15 @@ impl Session {
     }
 
     pub fn close(&self, reason: &str) {
-        self.connection.close(VarInt::from_u32(0), reason.as_bytes());
+        self.connection.close(reason);
     }
 
     /// Until the connection is gone; returns why.
     pub async fn receive(&self) -> String {
         loop {
-            match self.connection.receive_datagram().await {
-                Ok(datagram) => self.events.received(self.id, &datagram),
-                Err(error) => return error.to_string(),
+            match self.connection.receive().await {
+                Ok(message) => self.events.received(self.id, &message),
+                Err(reason) => return reason,
             }
         }
     }
@@ -130,7 +130,7 @@ impl Session {
     }
 
     async fn send_queued(self: Arc<Self>, mut waiting: mpsc::UnboundedReceiver<Bytes>) {
-        let quic = self.connection.quic_connection();
+        let quic = self.connection.quic();
         let mut until_rate = 0;
         let mut quic_queue_bytes = QUIC_QUEUE_BYTES_MIN;
         loop {
@@ -163,20 +163,10 @@ impl Session {
 
     /// Sets the queue's length by the present rate; returns what of QUIC's queue to use.
     fn follow_rate(&self) -> usize {
-        let stats = self.connection.quic_connection().stats();
+        let stats = self.connection.quic().stats();
         let bytes_per_sec = stats.path.cwnd as f64 / stats.path.rtt.as_secs_f64().max(1e-4);
         let worth = |time: Duration| (bytes_per_sec * time.as_secs_f64()) as usize;
         self.queue_bytes_max.store(worth(QUEUE_TIME).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX), Ordering::Release);
         worth(QUIC_QUEUE_TIME).clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2)
-    }
-}
-
-/// The prefix of each HTTP/3 datagram (RFC 9297 section 2.1): the session's stream id over four, as a QUIC integer.
-fn quarter_stream_id(connection: &Connection) -> Vec<u8> {
-    let value = connection.session_id().into_u64() / 4;
-    match value {
-        0..=0x3f => vec![value as u8],
-        0x40..=0x3fff => (value as u16 | 0x4000).to_be_bytes().to_vec(),
-        _ => (value as u32 | 0x8000_0000).to_be_bytes().to_vec(),
     }
 }

@@ -4,7 +4,8 @@
  */
 import { parseSettings } from "../shared/settings";
 import { siteOf } from "../shared/sites";
-import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, SWITCH_EVENT } from "../shared/names";
+import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, SWITCH_EVENT } from "../shared/names";
+import type { ToBackground } from "../shared/runtime";
 
 /** A frame that has led to nothing by then goes. */
 const FRAME_LIFE_MS = 10_000;
@@ -23,6 +24,11 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     void readIsOn().then((on) => {
       if (!on) switchOff();
     });
+  });
+
+  document.addEventListener(PLAIN_NEED_EVENT, () => {
+    const need: ToBackground = { to: "background", type: "plain" };
+    chrome.runtime.sendMessage(need).catch(() => undefined);
   });
 
   document.addEventListener(CONNECTED_EVENT, () => {

@@ -4,15 +4,15 @@
  */
 import { SettingsView, element } from "../shared/controls";
 import { localize, say } from "../shared/say";
-import { parseOrigoUrl } from "../shared/settings";
+import { parseOrigoUrls } from "../shared/settings";
 
-const origo = element<HTMLInputElement>("origo");
+const origo = element<HTMLTextAreaElement>("origo");
 const records = element<HTMLInputElement>("records");
 const readsEverySite = chrome.runtime.getManifest().content_scripts !== undefined;
 const view = new SettingsView(show);
 
 function show(): void {
-  if (document.activeElement !== origo) origo.value = view.settings.origoUrl;
+  if (document.activeElement !== origo) origo.value = view.settings.origoUrls.join("\n");
   records.checked = view.settings.sendRecords;
   void showSites();
 }
@@ -47,11 +47,11 @@ function fill(id: string, names: readonly string[], remove: (name: string) => un
 }
 
 function changeOrigo(): void {
-  const parsed = parseOrigoUrl(origo.value);
+  const parsed = parseOrigoUrls(origo.value.split(/\s+/).filter(Boolean));
   origo.setAttribute("aria-invalid", String(parsed === undefined));
   element("origo-problem").textContent = parsed === undefined ? say("origoProblem") : "";
-  if (parsed === undefined || parsed === view.settings.origoUrl) return;
-  view.save({ origoUrl: parsed });
+  if (parsed === undefined || String(parsed) === String(view.settings.origoUrls)) return;
+  view.save({ origoUrls: parsed });
   tellSaved("saved");
 }
 

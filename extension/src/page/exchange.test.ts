@@ -1,8 +1,9 @@
 import type { ByteRange, ToPage } from "../shared/messages";
-import { Exchange, FIRST_BYTE_MS, STALL_MS, type ExchangeEvents } from "./exchange";
+import { Exchange, GRACE_MS, type ExchangeEvents } from "./exchange";
 import type { Link, LinkListener } from "./link";
 
 const MEDIA = "https://media.example/a.mp4";
+const PATIENCE_MS = 4000;
 const HEAD: ToPage = { type: "head", id: 1, status: 200, statusText: "OK", headers: [["etag", '"v1"']], responseType: "cors", url: "https://o.test/seg.m4s", redirected: false, totalBytes: 1000 };
 const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
 
@@ -17,9 +18,9 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
   const seen = { events: [] as string[], bytes: [] as number[], credit: 0, aborts: 0, direct: 0, ranges: [] as (string | null)[] };
   const clock = { nowMs: 0 };
   const link = {
-    env: { nowMs: () => clock.nowMs },
+    env: { nowMs: () => clock.nowMs, patienceMs: () => PATIENCE_MS },
     noteDirect: (bytes: number) => (seen.direct += bytes),
-    call: (_url: string, _range: unknown, given: LinkListener) => {
+    call: (_url: string, _range: unknown, _patienceMs: number, given: LinkListener) => {
       listener = given;
       return { credit: (bytes: number) => (seen.credit += bytes), abort: () => seen.aborts++ };
     },
@@ -72,7 +73,7 @@ describe("exchange: carried by the transport", () => {
 
   test("without a first byte for too long it is the caller's own", () => {
     const { seen, clock, tick } = make();
-    clock.nowMs = FIRST_BYTE_MS;
+    clock.nowMs = PATIENCE_MS + GRACE_MS;
     tick();
     expect(seen.events).toEqual([]);
     clock.nowMs += 1;
@@ -83,7 +84,7 @@ describe("exchange: carried by the transport", () => {
   test("a page that does not read is no stall", async () => {
     const { seen, clock, receive, data, tick } = make();
     receive(HEAD, data(0, 400));
-    clock.nowMs = 10 * STALL_MS;
+    clock.nowMs = 10 * PATIENCE_MS;
     tick();
     await settle();
     expect([seen.events, seen.ranges]).toEqual([["head"], []]);
@@ -97,7 +98,7 @@ describe("exchange: finished natively", () => {
     ["the body ends early", ({ receive }) => receive({ type: "end", id: 1 })],
     ["the body stalls", ({ exchange, clock, tick }) => {
       exchange.credit();
-      clock.nowMs = STALL_MS + 1;
+      clock.nowMs = PATIENCE_MS + GRACE_MS + 1;
       tick();
     }],
   ];
@@ -117,6 +118,13 @@ describe("exchange: finished natively", () => {
     expect([seen.events, seen.ranges]).toEqual([["head", "end"], ["bytes=5400-5999"]]);
   });
 
+  test("where the part is named as asked", async () => {
+    const { seen, receive, data } = make({ headers: { "content-range": "bytes 5400-5999/9000" } }, { start: 5000, end: 5999 });
+    receive({ ...HEAD, status: 206, headers: [["content-range", "bytes 5000-5999/9000"]] }, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    await settle();
+    expect(seen.events).toEqual(["head", "end"]);
+  });
+
   test("an origin without ranges sends all, and what was delivered is skipped", async () => {
     const { seen, receive, data } = make({ status: 200, bytes: WHOLE, headers: { "content-length": "1000" } });
     receive(HEAD, data(0, 400), { type: "failed", id: 1, reason: "gone" });
@@ -126,6 +134,8 @@ describe("exchange: finished natively", () => {
 
   test.each<[string, Native | Error]>([
     ["the file has changed", { headers: { etag: '"v2"' } }],
+    ["the whole file's length has changed", { headers: { "content-range": "bytes 400-999/1001" } }],
+    ["another part is given", { headers: { "content-range": "bytes 0-599/1000" } }],
     ["the length has changed", { headers: { "content-length": "599" } }],
     ["the rest is short", { bytes: WHOLE.slice(400, 900) }],
     ["the origin says 404", { status: 404 }],

@@ -7,10 +7,10 @@
 import type { ByteRange, ToPage } from "../shared/messages";
 import type { Link, LinkCall } from "./link";
 
-/** Without a head for so long, the page asks for itself. */
-export const FIRST_BYTE_MS = 6000;
-/** Without a byte for so long although some may be sent, the rest is fetched natively. */
-export const STALL_MS = 6000;
+/** The transport knows of the page's patience and ends by itself: so much later it is taken for hung. */
+export const GRACE_MS = 1000;
+
+const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
 export interface ExchangeHead {
   status: number;
@@ -47,6 +47,7 @@ export class Exchange {
   #delivered = 0;
   #credited = 0;
   #lastProgressMs: number;
+  readonly #patienceMs: number;
   #over = false;
 
   /** Starts at once; the link has to be in state `ready`. Events come later, never from inside the constructor. */
@@ -56,7 +57,8 @@ export class Exchange {
     this.#request = request;
     this.#events = events;
     this.#lastProgressMs = link.env.nowMs();
-    this.#call = link.call(request.url, request.range, {
+    this.#patienceMs = link.env.patienceMs();
+    this.#call = link.call(request.url, request.range, this.#patienceMs, {
       message: (message) => this.#handle(message),
       lost: () => this.#failOver(),
       tick: (nowMs) => this.#handleTick(nowMs),
@@ -104,7 +106,7 @@ export class Exchange {
   #handleTick(nowMs: number): void {
     const silentMs = nowMs - this.#lastProgressMs;
     const isWaiting = this.#head === null || this.#delivered === this.#credited;
-    if (isWaiting && silentMs > (this.#head === null ? FIRST_BYTE_MS : STALL_MS)) this.#failOver();
+    if (isWaiting && silentMs > this.#patienceMs + GRACE_MS) this.#failOver();
   }
 
   #deliverHead(head: ExchangeHead): void {
@@ -184,10 +186,19 @@ function bytesToSkip(response: Response, head: ExchangeHead, offset: number, ask
   const length = Number(response.headers.get("content-length") ?? NaN);
   if (response.status === 206) {
     const isRest = head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes - offset;
-    return isRest ? 0 : undefined;
+    return isRest && isSamePart(response.headers.get("content-range"), head, (asked?.start ?? 0) + offset) ? 0 : undefined;
   }
   if (response.status !== 200 || (head.status === 206 && asked !== null)) return undefined;
   return head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes ? offset : undefined;
+}
+
+/** Whether a Content-Range, where the page may see it, begins at `start` and is of a file as long as before. */
+function isSamePart(contentRange: string | null, head: ExchangeHead, start: number): boolean {
+  const now = CONTENT_RANGE.exec(contentRange ?? "");
+  if (now === null) return true;
+  const before = CONTENT_RANGE.exec(head.headers.find(([name]) => name === "content-range")?.[1] ?? "");
+  const totalBefore = before?.[2] ?? (head.status === 200 && head.totalBytes !== null ? String(head.totalBytes) : now[2]);
+  return Number(now[1]) === start && now[2] === totalBefore;
 }
 
 function hasSameValidators(now: Headers, before: readonly [string, string][]): boolean {

@@ -7,6 +7,8 @@ import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shar
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
+import { patienceMs } from "./patience";
+import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
 const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
@@ -15,6 +17,7 @@ const link = new Link({
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
+  patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
   player: () => (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[]).filter((name) => name in window).map((name) => PLAYERS[name])[0],
   setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
   clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
@@ -32,4 +35,5 @@ document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomE
 if (window.origin !== "null") {
   window.fetch = patchFetch(link);
   patchXhr(link);
+  watchPlainVideos(link);
 }

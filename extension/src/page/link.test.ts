@@ -51,6 +51,7 @@ function make() {
     summon: () => void calls.summon++,
     connected: () => void calls.connected++,
     nowMs: () => clock.nowMs,
+    patienceMs: () => 4000,
     player: () => undefined,
     setTimeout: clock.set,
     clearTimeout: clock.clear,
@@ -133,8 +134,8 @@ describe("link: calls and their end", () => {
   test("messages reach the call with their id only", async () => {
     const { link, port } = await makeReady();
     const [one, two] = [listener(), listener()];
-    link.call("http://a.example/1.mp4", null, one);
-    link.call("http://a.example/2.mp4", { start: 0, end: 9 }, two);
+    link.call("http://a.example/1.mp4", null, 4000, one);
+    link.call("http://a.example/2.mp4", { start: 0, end: 9 }, 4000, two);
     port.receive({ type: "end", id: 2 });
     port.receive({ type: "data", id: 1, buffer: new ArrayBuffer(1) });
     port.receive({ type: "data", id: 7, buffer: new ArrayBuffer(1) });
@@ -144,7 +145,7 @@ describe("link: calls and their end", () => {
   test("an aborted call tells the transport once and hears nothing more", async () => {
     const { link, port } = await makeReady();
     const one = listener();
-    const call = link.call("http://a.example/1.mp4", null, one);
+    const call = link.call("http://a.example/1.mp4", null, 4000, one);
     call.abort();
     call.abort();
     call.credit(5);
@@ -156,7 +157,7 @@ describe("link: calls and their end", () => {
   test("a transport that answers no ping is lost, and its calls are told", async () => {
     const { link, clock, port } = await makeReady();
     const one = listener();
-    link.call("http://a.example/1.mp4", null, one);
+    link.call("http://a.example/1.mp4", null, 4000, one);
     clock.advance(2000);
     expect(one.heard).toEqual([]);
     clock.advance(500);
@@ -166,7 +167,7 @@ describe("link: calls and their end", () => {
   test("any message keeps it alive", async () => {
     const { link, clock, port } = await makeReady();
     const one = listener();
-    link.call("http://a.example/1.mp4", null, one);
+    link.call("http://a.example/1.mp4", null, 4000, one);
     for (let second = 0; second < 20; second++) {
       clock.advance(1000);
       port.receive({ type: "pong", token: 1 });
@@ -182,7 +183,7 @@ describe("link: calls and their end", () => {
       link.attach(port);
       port.receive({ type: "hello" });
       expect(await ready).toBe(true);
-      link.call("http://a.example/1.mp4", null, listener());
+      link.call("http://a.example/1.mp4", null, 4000, listener());
       clock.advance(3000);
     }
     expect(link.state).toBe("native");
@@ -191,7 +192,7 @@ describe("link: calls and their end", () => {
   test("no timer runs while nothing is asked for", async () => {
     const { link, clock, port } = await makeReady();
     expect(clock.timerCount).toBe(0);
-    link.call("http://a.example/1.mp4", null, listener());
+    link.call("http://a.example/1.mp4", null, 4000, listener());
     port.receive({ type: "end", id: 1 });
     clock.advance(1000);
     expect(clock.timerCount).toBe(0);

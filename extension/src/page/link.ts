@@ -46,6 +46,8 @@ export interface LinkEnvironment {
   /** Tells the content script that the port works: its frame can go. */
   connected(): void;
   nowMs(): number;
+  /** How long a request that begins now may be silent. */
+  patienceMs(): number;
   /** What the page plays with, where it can be told. */
   player(): Player | undefined;
   setTimeout(callback: () => void, ms: number): unknown;
@@ -109,11 +111,11 @@ export class Link {
   }
 
   /** Starts an exchange. Only in state `ready`. */
-  call(url: string, range: ByteRange | null, listener: LinkListener): LinkCall {
+  call(url: string, range: ByteRange | null, patienceMs: number, listener: LinkListener): LinkCall {
     const id = this.#nextId++;
     this.#calls.set(id, listener);
     const player = this.env.player();
-    this.#post({ type: "get", id, url, range, ...(player === undefined ? {} : { player }) });
+    this.#post({ type: "get", id, url, range, patienceMs, ...(player === undefined ? {} : { player }) });
     this.#startTicking();
     return {
       credit: (bytes) => {

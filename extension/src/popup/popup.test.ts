@@ -16,7 +16,7 @@ const say = (key: string, ...substitutions: string[]): string =>
 
 function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {}): LiveFigures {
   const proxies = bytes.map((count, index) => ({ id: `p${index}`, name: `p${index}`, state: "open", bytes: count, packets: 0, innovative: 0, duplicate: 0, rttMs: null }));
-  return { transportId: "t", atMs, origoUrl: BUILT_IN.origoUrl, mode: "coded-mutp", proxies, downloads: 0, active: 0, deliveredBytes: 0, fallbacks: 0, directBytes: 0, trouble: null, ...more };
+  return { transportId: "t", atMs, mode: "coded-mutp", proxies, downloads: 0, active: 0, deliveredBytes: 0, fallbacks: 0, directBytes: 0, trouble: null, ...more };
 }
 
 describe("popup: rates of cumulative figures", () => {
@@ -56,7 +56,7 @@ describe("popup: words", () => {
 
   test("a dead Origo is named", () => {
     const trouble = { kind: "noProxies", detail: "Origo at http://127.0.0.1:7600 cannot be reached: Failed to fetch", atMs: 0 };
-    expect(troubleSentence(say, BUILT_IN, trouble)).toBe("No proxies: Origo at http://127.0.0.1:7600 does not answer. Video plays directly.");
+    expect(troubleSentence(say, BUILT_IN, trouble)).toBe("No proxies: no answer from Origo (http://127.0.0.1:7600). Video plays directly.");
     expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
     expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
   });

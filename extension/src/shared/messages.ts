@@ -16,8 +16,8 @@ export type Player = (typeof PLAYERS)[keyof typeof PLAYERS];
 
 /** From the page. `id` is chosen by the page, unique on its port. */
 export type ToTransport =
-  /** `player` is what the page says that it plays with, for the record. */
-  | { type: "get"; id: number; url: string; range: ByteRange | null; player?: Player }
+  /** `patienceMs`: silent for so long, the page will ask for itself. `player`: what the page says that it plays with, for the record. */
+  | { type: "get"; id: number; url: string; range: ByteRange | null; patienceMs: number; player?: Player }
   /** The page has taken `bytes` more of the body: so many more may be sent. */
   | { type: "credit"; id: number; bytes: number }
   | { type: "abort"; id: number }
@@ -58,7 +58,7 @@ export type InvalidMessage = { type: "invalid"; what: string };
 /** Parses what a page sent. Never throws, whatever arrives; unknown fields are dropped. */
 export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   if (typeof data !== "object" || data === null) return invalid("not an object");
-  const { type, id, url, range, bytes, token, player } = data as Record<string, unknown>;
+  const { type, id, url, range, patienceMs, bytes, token, player } = data as Record<string, unknown>;
   switch (type) {
     case "ping":
       return isCount(token) ? { type, token } : invalid("token");
@@ -69,22 +69,23 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
     case "credit":
       return isCount(id) && isCount(bytes) ? { type, id, bytes } : invalid("id or bytes");
     case "get":
-      return parseGet(id, url, range, player);
+      return parseGet(id, url, range, patienceMs, player);
     default:
       return invalid("type");
   }
 }
 
-function parseGet(id: unknown, url: unknown, range: unknown, name: unknown): ToTransport | InvalidMessage {
+function parseGet(id: unknown, url: unknown, range: unknown, patienceMs: unknown, name: unknown): ToTransport | InvalidMessage {
   if (!isCount(id)) return invalid("id");
   if (typeof url !== "string") return invalid("url");
+  if (!isCount(patienceMs)) return invalid("patienceMs");
   const known = Object.values(PLAYERS).find((each) => each === name);
   const player = known === undefined ? {} : { player: known };
-  if (range === null) return { type: "get", id, url, range, ...player };
+  if (range === null) return { type: "get", id, url, range, patienceMs, ...player };
   if (typeof range !== "object" || range === undefined) return invalid("range");
   const { start, end } = range as Record<string, unknown>;
   if (!isCount(start) || !isCount(end) || end < start) return invalid("range");
-  return { type: "get", id, url, range: { start, end }, ...player };
+  return { type: "get", id, url, range: { start, end }, patienceMs, ...player };
 }
 
 function isCount(value: unknown): value is number {

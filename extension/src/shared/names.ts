@@ -8,9 +8,14 @@ export const CONNECTED_EVENT = "tributary-connected";
 /** Its `detail` is a string: `off` (the viewer turned the extension off) or `on` (it was off and is on again). */
 export const SWITCH_EVENT = "tributary-switch";
 
+/** The page script needs the plain-video script; the latter is there, its `detail` a PlainPlayer. */
+export const PLAIN_NEED_EVENT = "tributary-plain-need";
+export const PLAIN_READY_EVENT = "tributary-plain-ready";
+
 /** The frame's message to the page that carries the port. */
 export const PORT_MESSAGE = "tributary-port";
 
+export const PLAIN_PATH = "plain.js";
 export const FRAME_PATH = "frame.html";
 export const TRANSPORT_PATH = "transport.html";
 /** Name of the runtime connection over which the transport sends the popup its live figures. */

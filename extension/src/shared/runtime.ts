@@ -5,7 +5,7 @@
 import type { Settings } from "./settings";
 
 /** The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. */
-export type ToBackground = { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
+export type ToBackground = { to: "background"; type: "plain" } | { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
 export type ToTransportContext = { to: "transport"; type: "settings"; settings: Settings };
 export type SettingsAnswer = { settings: Settings; clientId: string };
 
@@ -33,7 +33,6 @@ export interface LiveFigures {
   /** One in Chromium, one for each page with media in Firefox. */
   transportId: string;
   atMs: number;
-  origoUrl: string;
   mode: string;
   proxies: LiveProxy[];
   /** Chunks asked for, being carried now, and carried to their end. */

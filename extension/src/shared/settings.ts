@@ -8,6 +8,7 @@ export type Mode = (typeof MODES)[number];
 export const CONNECTIONS_MAX = 16;
 export const COMMENT_CHARS_MAX = 1000;
 const OFF_SITES_MAX = 1000;
+const ORIGOS_MAX = 8;
 export const TRANSPORTS = ["auto", "webtransport", "webrtc"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
@@ -16,8 +17,8 @@ export interface Settings {
   mode: Mode;
   /** Proxies asked for each chunk, 1..16. */
   connections: number;
-  /** Origin of the Origo server, without a slash at the end. */
-  origoUrl: string;
+  /** Addresses of Origo servers, without a slash at the end: the first that answers names the proxies. */
+  origoUrls: string[];
   /** Send a record of each download (no query string, no address) to Origo. */
   sendRecords: boolean;
   /** Sites (hosts) that the viewer turned off. */
@@ -32,7 +33,7 @@ export const BUILT_IN: Readonly<Settings> = {
   enabled: true,
   mode: "coded",
   connections: 4,
-  origoUrl: "http://127.0.0.1:7600",
+  origoUrls: ["http://127.0.0.1:7600"],
   sendRecords: false,
   offSites: [],
   comment: "",
@@ -43,12 +44,12 @@ export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
 /** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
 export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
   const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
-  const { enabled, mode, connections, origoUrl, sendRecords, offSites, comment, transport } = values;
+  const { enabled, mode, connections, origoUrls, sendRecords, offSites, comment, transport } = values;
   return {
     enabled: typeof enabled === "boolean" ? enabled : defaults.enabled,
     mode: MODES.find((known) => known === mode) ?? defaults.mode,
     connections: parseConnections(connections) ?? defaults.connections,
-    origoUrl: parseOrigoUrl(origoUrl) ?? defaults.origoUrl,
+    origoUrls: parseOrigoUrls(origoUrls) ?? [...defaults.origoUrls],
     sendRecords: typeof sendRecords === "boolean" ? sendRecords : defaults.sendRecords,
     offSites: parseSites(offSites) ?? [...defaults.offSites],
     comment: typeof comment === "string" && comment.length <= COMMENT_CHARS_MAX ? comment : defaults.comment,
@@ -64,8 +65,16 @@ function parseSites(value: unknown): string[] | undefined {
   return Array.isArray(value) && value.length <= OFF_SITES_MAX && value.every((site) => typeof site === "string") ? (value as string[]) : undefined;
 }
 
+/** One to eight addresses, none twice; `undefined` when any of them is none. */
+export function parseOrigoUrls(value: unknown): string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const parsed = value.map(parseOrigoUrl);
+  const urls = [...new Set(parsed.filter((url) => url !== undefined))];
+  return urls.length >= 1 && urls.length <= ORIGOS_MAX && !parsed.includes(undefined) ? urls : undefined;
+}
+
 /** An http(s) URL without credentials, query or fragment; slashes at its end are cut. `undefined` when it is anything else. */
-export function parseOrigoUrl(value: unknown): string | undefined {
+function parseOrigoUrl(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > 2048) return undefined;
   let url: URL;
   try {

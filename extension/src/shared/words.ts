@@ -30,7 +30,7 @@ export function troubleSentence(say: Say, settings: Settings, trouble: Trouble |
 
 function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): string {
   const cause = detail.replace(/\.$/, "");
-  if (kind === "noProxies") return detail.includes("cannot be reached") ? say("causeOrigo", settings.origoUrl) : say("causeNoProxies", cause);
+  if (kind === "noProxies") return detail.includes("cannot be reached") ? say("causeOrigo", settings.origoUrls.join(", ")) : say("causeNoProxies", cause);
   return say(CAUSE_KEYS[kind] ?? "causeOther", cause);
 }
 

@@ -8,12 +8,13 @@ import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { PortSession, type CarriedOptions, type SessionHost } from "./session";
+import { PortSession, type CarriedDownload, type CarriedOptions, type SessionHost } from "./session";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
 /** The badge goes so long after the last chunk: players pause between chunks. */
 const BADGE_LINGER_MS = 8000;
+const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
 
 type Client = ReturnType<typeof createBrowserClient>;
 
@@ -23,21 +24,48 @@ const detours = new Detours(() => Date.now());
 let settings: Settings = BUILT_IN;
 let clientId = "";
 let client: Client | null = null;
+/** Which of the settings' Origos is asked, counted on and on. */
+let origoIndex = 0;
 let badgeShown = "";
 let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
 const host: SessionHost = {
   settings: () => settings,
-  carrier: () => ({ get: (url, options) => (client ??= makeClient()).get(url, withComment(options)) }),
+  carrier: () => ({ get: carry }),
   detours,
   activeCount,
   changed: showActivity,
   nowMs: () => performance.now(),
 };
 
+function carry(url: string, options: CarriedOptions): CarriedDownload {
+  const used = (client ??= makeClient());
+  const download = used.get(url, withComment(options));
+  download.head.catch((error: unknown) => {
+    if (used === client && isOrigoSilent(error)) useNextOrigo();
+  });
+  return download;
+}
+
+function isOrigoSilent(error: unknown): boolean {
+  return error instanceof Error && (error as { kind?: unknown }).kind === "noProxies" && /cannot be reached/.test(error.message);
+}
+
+/** The chunk at hand goes direct; the next one asks another Origo. */
+function useNextOrigo(): void {
+  if (settings.origoUrls.length < 2) return;
+  origoIndex += 1;
+  renewClient();
+}
+
+function renewClient(): void {
+  void client?.close();
+  client = null;
+}
+
 function makeClient(): Client {
   return createBrowserClient({
-    origoUrl: settings.origoUrl,
+    origoUrl: settings.origoUrls[origoIndex % settings.origoUrls.length] ?? "",
     workerUrl: chrome.runtime.getURL("engine-worker.js"),
     wasmUrl: chrome.runtime.getURL(chooseWasmModule()),
     source: "extension",
@@ -73,11 +101,17 @@ export function admitPort(port: MessagePort, pageOrigin: string): void {
 }
 
 function admit(port: MessagePort, pageOrigin: string): void {
+  warm();
   const session = new PortSession(port, pageOrigin, host);
   sessions.add(session);
   port.addEventListener("close", () => retire(session));
   const oldest = sessions.values().next();
   if (sessions.size > PORTS_MAX && oldest.done === false) retire(oldest.value);
+}
+
+/** A page that asks for a port is about to ask for media: the first chunk finds the sessions open. */
+function warm(): void {
+  if (settings.enabled && MODES_OVER_SESSIONS.has(settings.mode)) void (client ??= makeClient()).warm(settings.connections);
 }
 
 function retire(session: PortSession): void {
@@ -91,14 +125,14 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 });
 
 function adopt(next: Settings): void {
-  const isOtherClient = next.origoUrl !== settings.origoUrl || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
+  const isOtherClient = String(next.origoUrls) !== String(settings.origoUrls) || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
   const isOnlyComment = JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
   settings = next;
   if (isOnlyComment) return;
   detours.reset();
-  if (!isOtherClient || client === null) return;
-  void client.close();
-  client = null;
+  if (!isOtherClient) return;
+  origoIndex = 0;
+  renewClient();
 }
 
 chrome.runtime.onConnect.addListener((connection) => {
@@ -118,7 +152,6 @@ function figures(): LiveFigures {
   return {
     transportId,
     atMs: Date.now(),
-    origoUrl: settings.origoUrl,
     mode: settings.mode,
     proxies: proxiesShown(),
     downloads: live?.downloads ?? 0,

@@ -71,14 +71,14 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
-const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({ type: "get", id, url, range });
+const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({ type: "get", id, url, range, patienceMs: 4000 });
 
 describe("session: a request that may be carried", () => {
   test("is answered with head, data in pieces of at most 64 KiB, and end", async () => {
     const { port, asked } = make({ bytes: 150_000 });
     port.send(get(7, "https://media.example/a.mp4?x", { start: 5, end: 150_004 }));
     await settle();
-    expect(asked[0]).toEqual({ url: "https://media.example/a.mp4?x", options: { mode: "coded", connections: 4, range: { start: 5, end: 150_004 }, allowFallback: false } });
+    expect(asked[0]).toEqual({ url: "https://media.example/a.mp4?x", options: { mode: "coded", connections: 4, range: { start: 5, end: 150_004 }, allowFallback: "proxies", patienceMs: 4000 } });
     expect(port.heard[0]).toEqual({ type: "hello" });
     expect(port.heard[1]).toEqual({
       type: "head", id: 7, status: 200, statusText: "OK", responseType: "cors", totalBytes: 150_000, headers: [["content-type", "video/mp4"], ["content-length", "150000"]],

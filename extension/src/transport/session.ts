@@ -15,6 +15,9 @@ export const EXCHANGES_MAX = 64;
 /** A port that has sent so many messages that do not parse is closed. */
 export const INVALID_MESSAGES_MAX = 100;
 
+/** A page that claims to have less patience would only make its failures everybody's. */
+const PATIENCE_MS_MIN = 1000;
+
 export interface CarriedDownload {
   head: Promise<{ status: number; headers: Record<string, string>; totalBytes: number | null }>;
   body: ReadableStream<Uint8Array>;
@@ -26,7 +29,8 @@ export interface CarriedOptions {
   connections: number;
   range?: ByteRange;
   player?: string;
-  allowFallback: false;
+  allowFallback: "proxies";
+  patienceMs: number;
 }
 
 export interface Carrier {
@@ -103,7 +107,7 @@ export class PortSession {
     }
   }
 
-  #get({ id, url, range, player }: Extract<ToTransport, { type: "get" }>): void {
+  #get({ id, url, range, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
     if (this.#exchanges.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
@@ -116,7 +120,9 @@ export class PortSession {
     if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(target.href, { mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: false });
+      download = this.#host.carrier().get(target.href, {
+        mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: "proxies", patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
+      });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }

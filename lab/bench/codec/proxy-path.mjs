@@ -1,5 +1,5 @@
 /**
- * What coding costs a proxy, in processor time a packet, as docs/adr/0005-coding-in-batches.md weighs it: coded symbols
+ * What coding costs a proxy, in processor time a packet, as docs/adr/0007-coding-in-batches.md weighs it: coded symbols
  * one at a time, 16 at a time, and 16 at a time on the pool's threads; then the whole `Sender`, from the request to the
  * messages. Processor time, not time passed, so that other programs matter little. Needs `npm run build`. Linux.
  *

@@ -15,11 +15,12 @@ export interface LinkServices {
   readonly origin: Service;
   readonly origo: Service;
   readonly proxies: readonly Service[];
-  /** ORIGIN_URL, ORIGO_URL, PROXY_URLS (with commas). */
+  /** ORIGIN_URL, ORIGO_URL, ORIGO_COOKIE (of a user who is signed in), PROXY_URLS (with commas). */
   readonly env: Readonly<Record<string, string>>;
 }
 
 const REGISTER_MS_MAX = 15_000;
+const SIGN_IN_MS_MAX = 5000;
 
 /** Waits in Origo's own host until as many proxies as wanted have registered. */
 const WAIT_FOR_PROXIES = `
@@ -33,6 +34,31 @@ const WAIT_FOR_PROXIES = `
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   })();`;
+
+const SIGN_IN = `
+  (async () => {
+    const [url, token, password] = process.argv.slice(1);
+    const answer = await fetch(url + "/v1/setup", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token, name: "links", password }),
+    });
+    if (!answer.ok) throw new Error("Origo let nobody sign in: " + answer.status + " " + (await answer.text()));
+    console.log(answer.headers.getSetCookie()[0].split(";")[0]);
+  })();`;
+
+/** Origo shows records to its users alone: makes the first, by the link that Origo prints, and returns his cookie. */
+async function signIn(links: Links, origo: Service): Promise<string> {
+  for (const endMs = Date.now() + SIGN_IN_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
+    const token = /"url":"[^"]*setup=([\w-]+)"/.exec(origo.tail())?.[1];
+    if (token === undefined && Date.now() < endMs) continue;
+    if (token === undefined) throw new Error(`Origo printed no link to sign in with:\n${origo.tail()}`);
+    const program = links.run("origo", [process.execPath, "-e", SIGN_IN, origo.url, token, randomBytes(24).toString("hex")], { stdio: ["ignore", "pipe", "inherit"] });
+    let cookie = "";
+    program.stdout!.on("data", (text: Buffer) => (cookie += text.toString()));
+    const code = await new Promise((resolve) => program.once("close", resolve));
+    if (code !== 0) throw new Error("nobody could sign in to Origo");
+    return cookie.trim();
+  }
+}
 
 export async function startLinkServices(links: Links, logFolder: string | null): Promise<LinkServices> {
   const launch = (host: string, script: string, port: number, env: Record<string, string>): Promise<Service> =>
@@ -60,7 +86,7 @@ export async function startLinkServices(links: Links, logFolder: string | null):
     names.map((name) => launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, { ...common, PROXY_NAME: name, UDP_PORT: String(DEFAULT_PORTS.proxy) })),
   );
   await registered(links, origo.url, proxies.length);
-  const env = { ORIGIN_URL: origin.url, ORIGO_URL: origo.url, PROXY_URLS: proxies.map(({ url }) => url).join(",") };
+  const env = { ORIGIN_URL: origin.url, ORIGO_URL: origo.url, ORIGO_COOKIE: await signIn(links, origo), PROXY_URLS: proxies.map(({ url }) => url).join(",") };
   return { origin, origo, proxies, env };
 }
 

@@ -20,7 +20,7 @@ import { HTTP_MODES, PROTOCOL_MODES, type Mode } from "./world";
 
 const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--docs] [--mode MODE,...] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
-       npm run bench -- protocol --cost [--json FILE] [--docs]
+       npm run bench -- protocol --cost [--mode MODE,...] [--json FILE] [--docs]
   --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
   --docs      writes the tables and the picture into docs/measurements.md
   --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
@@ -169,8 +169,8 @@ function tableOfSevenths(sevenths: readonly SeventhMeasured[]): string {
   return [...lines, "", `Worst upper bound: ${(worst * 100).toFixed(2)} %`].join("\n");
 }
 
-function cost(json: string | undefined, docs: boolean): number {
-  const rows = measureCost();
+function cost({ modes, json, docs }: Settings): number {
+  const rows = measureCost(modes);
   const text = costText(rows);
   console.log(text);
   if (docs) writeSection("protocol-cost", "npm run bench -- protocol --cost --docs", text);
@@ -190,7 +190,7 @@ async function main(words: string[]): Promise<number> {
     console.error(`${settings}\n${USAGE}`);
     return 2;
   }
-  if (settings.cost) return cost(settings.json, settings.docs);
+  if (settings.cost) return cost(settings);
   const codec = loadCodec();
   const refused = settings.modes.filter((mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec));
   for (const mode of refused) console.log(`mode ${mode} left out: this build of the protocol does not speak it`);

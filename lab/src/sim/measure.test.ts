@@ -1,5 +1,6 @@
 import { loadCodec } from "@tributary/native-codec";
 import { measure, measureSeventh, quantile } from "./measure";
+import { withPauses } from "./network";
 import { parseLinks, ROWS, SIX } from "./rows";
 
 const codec = loadCodec();
@@ -48,4 +49,14 @@ test("adding a source never hurts: mode coded is not slowed by a slow, far or lo
   for (const base of SIX) {
     for (const { slowdown } of measureSeventh(base, sevenths, "coded", 4, 1, codec)) expect(slowdown).toBeLessThan(0.005);
   }
+});
+
+test("pauses: a proxy that stands still half of the time does so, by its seed, and other links are left alone", () => {
+  const links = [{ bytesPerSec: 1000, rttMs: 1, pauses: { apartMs: 1, lastMs: 1 } }, { bytesPerSec: 1000, rttMs: 1 }];
+  const drawn = withPauses({ seed: 5, links, chunkBytes: 1 }).links;
+  expect(withPauses({ seed: 5, links, chunkBytes: 1 }).links).toEqual(drawn);
+  expect(drawn[1]).toEqual(links[1]);
+  const changes = drawn[0]!.rateChanges!;
+  const stillMs = changes.reduce((sum, { atMs, bytesPerSec }, i) => sum + (bytesPerSec === 0 ? (changes[i + 1]?.atMs ?? 500) - atMs : 0), 0);
+  expect(stillMs / changes.at(-1)!.atMs).toBeCloseTo(0.5, 1);
 });

@@ -2,6 +2,7 @@
 import type { Codec } from "@tributary/protocol";
 import { boundMs } from "./bound";
 import { simulateHttp } from "./httpClient";
+import { withPauses } from "./network";
 import type { Seventh, Variant } from "./rows";
 import { simulate } from "./simulate";
 import { HTTP_MODES, type HttpMode, type Mode, type Outcome, type Tuning, type World } from "./world";
@@ -48,12 +49,13 @@ export function runOnce(world: World, mode: Mode, codec: Codec, tuning: Tuning =
 
 /** Seeds `firstSeed`, `firstSeed + 1`, ... */
 export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: number, codec: Codec): Measured {
-  const runs = Array.from({ length: seeds }, (_, i) => runOnce({ ...variant.world, seed: firstSeed + i }, mode, codec, variant.tuning));
-  const bounds = runs.map(({ symbolCount, packetBytes }) => boundMs(variant.world, symbolCount, packetBytes, variant.chunkBytes));
+  const worlds = Array.from({ length: seeds }, (_, i) => withPauses({ ...variant.world, seed: firstSeed + i }));
+  const runs = worlds.map((world) => runOnce(world, mode, codec, variant.tuning));
+  const bounds = runs.map(({ symbolCount, packetBytes }, i) => boundMs(worlds[i]!, symbolCount, packetBytes, variant.chunkBytes));
   const completions = runs.map(({ completionMs }) => completionMs / 1000);
   const goodputs = runs.map(({ normalizedGoodput }) => normalizedGoodput);
   const firsts = runs.map(({ firstBytesMs }) => firstBytesMs / 1000);
-  const lags = runs.map((run) => lagMs(variant, run) / 1000);
+  const lags = runs.map((run, i) => lagMs(worlds[i]!, run) / 1000);
   const { links, loss, rttMs, chunkBytes } = variant;
   const linksBytesPerSec = variant.world.links.reduce((sum, { bytesPerSec }) => sum + bytesPerSec, 0);
   return {
@@ -73,7 +75,7 @@ export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: 
 }
 
 /** The first byte of each stretch waited longest: when it came, less when the fluid ideal has it. */
-function lagMs({ world }: Variant, { delivered, symbolCount, packetBytes, completionMs }: Outcome): number {
+function lagMs(world: World, { delivered, symbolCount, packetBytes, completionMs }: Outcome): number {
   if (completionMs === Infinity) return Infinity;
   let lag = 0;
   let fromByte = 0;

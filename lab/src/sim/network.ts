@@ -9,11 +9,32 @@ import { Random } from "./random";
 import type { ProxyLink, World } from "./world";
 
 /** Uses of a proxy's random streams; those from `user` on are the network's user's. */
-export const STREAM = { down: 0, up: 1, user: 2 } as const;
+export const STREAM = { down: 0, up: 1, user: 2, pauses: 1000 } as const;
 /** Names of links in log and trace. */
 export const SHARED_DOWNLINK = 4095;
 const downName = (proxy: number): number => proxy * 2;
 const upName = (proxy: number): number => proxy * 2 + 1;
+
+/** Pauses are drawn for so long; each costs the bound time. */
+const PAUSES_MS = 500;
+
+/** The same world with each link's pauses as changes of its rate, drawn from the seed. */
+export function withPauses(world: World): World {
+  if (!world.links.some(({ pauses }) => pauses)) return world;
+  const links = world.links.map(({ pauses, ...link }, proxy) => (pauses ? { ...link, rateChanges: drawPauses(link.bytesPerSec, pauses, new Random(world.seed, proxy, STREAM.pauses)) } : link));
+  return { ...world, links };
+}
+
+function drawPauses(bytesPerSec: number, { apartMs, lastMs }: NonNullable<ProxyLink["pauses"]>, random: Random): NonNullable<ProxyLink["rateChanges"]> {
+  const changes = [];
+  const next = (mean: number) => -mean * Math.log(1 - random.unit());
+  for (let atMs = next(apartMs); atMs < PAUSES_MS; atMs += next(apartMs)) {
+    changes.push({ atMs, bytesPerSec: 0 });
+    atMs += next(lastMs);
+    changes.push({ atMs, bytesPerSec });
+  }
+  return changes;
+}
 
 export type OnLinkEvent = (nowMs: number, event: LinkEvent, link: number, bytes: number, message: Uint8Array | undefined) => void;
 

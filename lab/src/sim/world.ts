@@ -23,6 +23,8 @@ export interface ProxyLink {
   /** Drop-tail limit before the proxy's serializer. It matters where nobody holds the sender back. */
   queueBytes?: number;
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
+  /** Now and then it stands still and then goes on, as a process does that shares a processor: means of random times. */
+  pauses?: { apartMs: number; lastMs: number };
   /** Nothing goes in or out meanwhile; a proxy that crashed comes back knowing nothing. */
   outages?: readonly { fromMs: number; toMs: number; crash?: boolean }[];
   /** From then on nothing is lost, late or repeated by chance, either way. */

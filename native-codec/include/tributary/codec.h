@@ -9,11 +9,12 @@
  *     row 1   [ symbolBytes ......... | zeros to 64 ]  where all rows would fall into the same cache sets
  *
  * Callers' buffers need no alignment and no padding: exactly the named bytes are read or written.
- * Each object is used by one thread at a time; different objects are independent.
+ * Each object is used by one thread at a time, but for what is const in Encoder; different objects are independent.
  */
 #ifndef TRIBUTARY_CODEC_H_
 #define TRIBUTARY_CODEC_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -237,8 +238,8 @@ class Encoder {
   uint32_t symbolBytes_ = 0;
   detail::Rows sources_;
   const uint8_t* sourceRows_[kSymbolCountMax] = {};
-  /** The way the next pass over the sources goes: engine.h. */
-  mutable bool fromEnd_ = false;
+  /** The way the last pass over the sources went: engine.h. Threads may encode at once; any order of theirs will do. */
+  mutable std::atomic<bool> fromEnd_ = false;
 };
 
 /**

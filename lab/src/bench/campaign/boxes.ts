@@ -7,7 +7,9 @@ import type { ScenarioInput } from "../../links/scenario";
 
 export type Congestion = "bbr" | "cubic";
 export type Runner = "node" | "chromium" | "aria2";
-export type Transport = "webrtc" | "webtransport";
+export type Transport = "webrtc" | "webtransport" | "udp";
+/** `chunked` is the client's own: parts of `CHUNKED_BYTES` pulled one by one from the proxies over HTTP (driver.ts). */
+export type BoxMode = Mode | "aria2" | "chunked";
 /** Who has the chunk when it is asked for. */
 export type ChunkAt = "proxies" | "origin";
 
@@ -28,7 +30,7 @@ export interface Box {
   figures: readonly string[];
   links: LinksSpec;
   runner: Runner;
-  mode: Mode | "aria2";
+  mode: BoxMode;
   /** What carries the packets of the modes that have packets; the others use HTTP/1.1 over TCP. */
   transport?: Transport;
   connections: number;
@@ -46,12 +48,15 @@ export interface Box {
 }
 
 const CHUNK_BYTES = 1_500_000;
+/** The larger of the two sizes that the paper names, the better of them for a rival that waits a round trip for each. */
+export const CHUNKED_BYTES = 32_768;
 const VISITS = { node: 100, chromium: 30, aria2: 100 } as const;
 const QUICK_VISITS = { node: 4, chromium: 5, aria2: 4 } as const;
 const PAPERS: readonly Mode[] = ["parallel-http", "uncoded-mutp", "coded-mutp"];
 const OURS: readonly Mode[] = ["split-http", "coded"];
-const PACKETS = new Set<Box["mode"]>(["uncoded-mutp", "coded-mutp", "coded"]);
-const TRANSPORTS: readonly Transport[] = ["webrtc", "webtransport"];
+const PACKETS = new Set<BoxMode>(["uncoded-mutp", "coded-mutp", "coded"]);
+const OF_BROWSERS: readonly Transport[] = ["webrtc", "webtransport"];
+const OF_NODE: readonly Transport[] = [...OF_BROWSERS, "udp"];
 
 /** Links of these rates; round trips are dealt out in turn. */
 export function linksOf(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
@@ -63,7 +68,7 @@ export function linksOf(ratesKB: readonly number[], { rttMs = [50], lossPercent 
 
 export interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
   links: LinksSpec;
-  mode: Box["mode"];
+  mode: BoxMode;
 }
 
 /** A box over all of its links unless it says otherwise. */
@@ -79,7 +84,7 @@ export function makeBox(figures: readonly string[], visits: Record<Runner, numbe
 }
 
 /** A mode that receives all from all takes as long as its fastest link; the others use half of the links where they are far or lossy. */
-function expectedSec(spec: LinksSpec, mode: Box["mode"], connections: number, chunkBytes: number): number {
+function expectedSec(spec: LinksSpec, mode: BoxMode, connections: number, chunkBytes: number): number {
   const used = spec.ratesKB.slice(0, connections);
   const alone = mode === "direct" || mode === "parallel-http";
   const rate = 1000 * (alone ? 0.9 * Math.max(...used) : 0.5 * used.reduce((sum, each) => sum + each, 0));
@@ -95,9 +100,9 @@ const BOTH: readonly Congestion[] = ["bbr", "cubic"];
 type Add = (input: BoxInput) => void;
 
 /** A mode that has packets, over each transport; another one once. */
-function addEach(add: Add, modes: readonly Box["mode"][], input: Omit<BoxInput, "mode">): void {
+function addEach(add: Add, modes: readonly BoxMode[], input: Omit<BoxInput, "mode">, transports = input.runner === "chromium" ? OF_BROWSERS : OF_NODE): void {
   for (const mode of modes) {
-    if (PACKETS.has(mode)) for (const transport of TRANSPORTS) add({ ...input, mode, transport });
+    if (PACKETS.has(mode)) for (const transport of transports) add({ ...input, mode, transport });
     else add({ ...input, mode });
   }
 }
@@ -140,7 +145,7 @@ function lossOf(add: Add): void {
 /** What a viewer would use instead, on files that aria2 can split (pieces of 1 MiB), and links that are not alike or change. */
 function rivalsOf(add: Add): void {
   for (const congestion of BOTH) {
-    for (const lossPercent of [0, 2]) addEach(add, ["aria2", ...OURS, "direct"], { links: linksOf(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
+    for (const lossPercent of [0, 2]) addEach(add, ["aria2", "chunked", ...OURS, "direct"], { links: linksOf(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
     addEach(add, OURS, { links: linksOf(MIXED, { ...UNEQUAL, congestion }) });
     addEach(add, OURS, { links: linksOf(SIX, { congestion }), chunkAt: "origin" });
     for (const what of ["tenth", "cut"] as const) addEach(add, OURS, { links: linksOf(SIX, { congestion, event: { what, atMs: 400 } }), chunkBytes: 4_000_000 });
@@ -151,16 +156,16 @@ function browserOf(add: Add): void {
   for (const lossPercent of [0, 2]) addEach(add, [...PAPERS, ...OURS, "direct"], { links: linksOf(SIX, { lossPercent }), runner: "chromium" });
 }
 
-/** About ten minutes: a few boxes of each set. */
+/** About ten minutes: a few boxes of each set, over what browsers have. */
 function quickOf(add: (figure: string) => Add): void {
   for (const mode of [...PAPERS, ...OURS]) add("11")({ links: linksOf([896, 896]), mode });
-  addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf(SIX) });
-  addEach(add("15"), ["coded-mutp", ...OURS], { links: linksOf(SIX, { lossPercent: 2 }) });
-  addEach(add("15"), OURS, { links: linksOf(SIX, { lossPercent: 2, congestion: "cubic" }) });
-  addEach(add("rivals"), ["aria2", ...OURS], { links: linksOf(SIX), chunkBytes: 8_000_000 });
-  addEach(add("rivals"), OURS, { links: linksOf(MIXED, UNEQUAL) });
-  addEach(add("rivals"), OURS, { links: linksOf(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 });
-  addEach(add("browser"), OURS, { links: linksOf(SIX), runner: "chromium" });
+  addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf(SIX) }, OF_BROWSERS);
+  addEach(add("15"), ["coded-mutp", ...OURS], { links: linksOf(SIX, { lossPercent: 2 }) }, OF_BROWSERS);
+  addEach(add("15"), OURS, { links: linksOf(SIX, { lossPercent: 2, congestion: "cubic" }) }, OF_BROWSERS);
+  addEach(add("rivals"), ["aria2", "chunked", ...OURS], { links: linksOf(SIX), chunkBytes: 8_000_000 }, OF_BROWSERS);
+  addEach(add("rivals"), OURS, { links: linksOf(MIXED, UNEQUAL) }, OF_BROWSERS);
+  addEach(add("rivals"), OURS, { links: linksOf(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 }, OF_BROWSERS);
+  addEach(add("browser"), OURS, { links: linksOf(SIX), runner: "chromium" }, OF_BROWSERS);
 }
 
 /** Each box once, with every figure that shows it. */

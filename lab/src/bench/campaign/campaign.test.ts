@@ -3,7 +3,8 @@ import { parseScenario } from "../../links/scenario";
 import { boxesOf, linksOf, makeBox, scenarioOf } from "./boxes";
 import { figuresOf } from "./figures";
 import { isMet, markdownSection, ratiosOf } from "./report";
-import { goodputOf, quantile, rowsOf } from "./rows";
+import { quantile } from "../statistics";
+import { goodputOf, rowsOf } from "./rows";
 import type { Sample } from "./rows";
 import { byLinks, expectedSeconds } from "./run";
 

@@ -4,18 +4,20 @@
  * `KEPT_MS`: a download asked for at once finds them warm, one on new sessions waits until they are gone. Its orders come
  * from run.ts.
  */
+import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/origo/schema";
-import type { Order, Reply } from "./orders";
+import { dropConnections } from "../connections";
+import type { Order, Pulled, Reply } from "./orders";
 
 const NEVER_MS = 3_600_000;
 const KEPT_MS = 400;
 /** For the proxy to hear of the close, too. */
 const GONE_MS = KEPT_MS + 200;
 
-const origoUrl = process.argv[2] ?? "";
+const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
 const clients = new Map<TransportOption, ProxyClient>();
 
@@ -26,23 +28,14 @@ function clientFor(transport: TransportOption): ProxyClient {
   return client;
 }
 
-type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
-const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
-
-/** Drops every HTTP connection that `fetch` keeps. */
-async function dropConnections(): Promise<void> {
-  const holder = globalThis as unknown as Record<symbol, Dispatcher | undefined>;
-  const old = holder[DISPATCHER];
-  if (!old) return;
-  holder[DISPATCHER] = new old.constructor();
-  await old.destroy();
+/** As a download on new sessions begins: with none left of any kind. */
+async function beginNew(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, GONE_MS));
+  await dropConnections();
 }
 
 async function get({ session, url, transport, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
-  if (session === "new") {
-    await new Promise((resolve) => setTimeout(resolve, GONE_MS));
-    await dropConnections();
-  }
+  if (session === "new") await beginNew();
   const download = clientFor(transport).get(url, options);
   try {
     for await (const piece of download.body) void piece;
@@ -52,9 +45,33 @@ async function get({ session, url, transport, options }: Extract<Order, { kind: 
   return download.record;
 }
 
-async function carryOut(order: Order): Promise<Pick<Reply, "record" | "json">> {
+/**
+ * "Chunked" of Sørensen et al., as the paper has it among its related work (§V): each part is a request of its own, one at a
+ * time to each server.
+ */
+async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Pulled> {
+  if (session === "new") await beginNew();
+  const body = Buffer.alloc(bytes);
+  const startedMs = performance.now();
+  let [next, received, firstByteMs] = [0, 0, 0];
+  const pullFrom = async (url: string): Promise<void> => {
+    while (next < bytes) {
+      const [from, to] = [next, Math.min(next + partBytes, bytes)];
+      next = to;
+      const part = Buffer.from(await (await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })).arrayBuffer());
+      if (part.length !== to - from) throw new Error(`a server answered ${part.length} bytes, asked for ${to - from}`);
+      firstByteMs ||= performance.now() - startedMs;
+      received += part.copy(body, from);
+    }
+  };
+  await Promise.all(urls.map(pullFrom));
+  return { ms: performance.now() - startedMs, firstByteMs, bytes: received, sha256: createHash("sha256").update(body).digest("hex") };
+}
+
+async function carryOut(order: Order): Promise<Pick<Reply, "record" | "pulled" | "json">> {
   if (order.kind === "get") return { record: await get(order) };
-  return { json: await (await fetch(order.url)).json() };
+  if (order.kind === "pull") return { pulled: await pull(order) };
+  return { json: await (await fetch(order.url, { headers: { cookie } })).json() };
 }
 
 async function answer(order: Order): Promise<Reply> {

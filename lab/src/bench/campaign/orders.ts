@@ -6,13 +6,24 @@ export type SessionKind = "warm" | "new";
 
 export type Order =
   | { id: number; kind: "get"; url: string; session: SessionKind; transport: TransportOption; options: Omit<GetOptions, "signal"> }
+  /** Parts of `partBytes` asked for one by one, the next one of whichever server is done with its last. */
+  | { id: number; kind: "pull"; urls: readonly string[]; session: SessionKind; bytes: number; partBytes: number }
   | { id: number; kind: "json"; url: string };
+
+/** What was pulled. Times in ms from the first asking. */
+export interface Pulled {
+  ms: number;
+  firstByteMs: number;
+  bytes: number;
+  sha256: string;
+}
 
 /** `cpuMs`: processor time of the client's process meanwhile. */
 export interface Reply {
   id: number;
   cpuMs: number;
   record?: DownloadRecord;
+  pulled?: Pulled;
   /** Answer to `json`. */
   json?: unknown;
   problem?: string;

@@ -98,7 +98,7 @@ export const ratioTable = (ratios: readonly Ratio[]): string =>
 /** Every pair in turns in which `coded` took longer than an HTTP rival. */
 function losses(rows: readonly Row[]): string {
   const found = rows.filter((row) => row.mode === "coded" && row.n > 0).flatMap((coded) =>
-    rows.filter((rival) => ["direct", "split-http", "parallel-http"].includes(rival.mode) && rival.n > 0 && alike(coded, rival) && rival.completionSec < coded.completionSec)
+    rows.filter((rival) => ["direct", "split-http", "parallel-http", "chunked"].includes(rival.mode) && rival.n > 0 && alike(coded, rival) && rival.completionSec < coded.completionSec)
       .map((rival) => `- ${coded.scenario}; ${nameOf(coded)}, ${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.session} sessions: ${time(coded, rival).toFixed(2)} times as long as ${rival.mode} (${coded.completionSec.toFixed(2)} s, ${rival.completionSec.toFixed(2)} s)`));
   return found.length > 0 ? found.join("\n") : "In no pair of this run.";
 }

@@ -1,4 +1,5 @@
 /** From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace. Pure. */
+import { median, quantile } from "../statistics";
 import type { Box } from "./boxes";
 import type { SessionKind } from "./orders";
 
@@ -63,16 +64,6 @@ export interface Row {
 /** Under this the programs waited for a processor. */
 const IDLE_SHARE_MIN = 0.1;
 const LATE_US_MAX = 2000;
-
-/** Linear between the two nearest ranks (Hyndman and Fan's type 7). NaN of nothing. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const at = (sorted.length - 1) * share;
-  const [low, high] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
-  return low === undefined || high === undefined ? NaN : low + (high - low) * (at - Math.floor(at));
-}
-
-export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 

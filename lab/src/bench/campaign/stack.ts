@@ -18,10 +18,11 @@ import { repoRoot } from "../../fleet";
 import { startLinks } from "../../links/links";
 import type { Links } from "../../links/links";
 import { sizeBytes } from "../../sample/bytes";
-import { scenarioOf } from "./boxes";
+import { watchIdleShare } from "../machine";
+import { median } from "../statistics";
+import { CHUNKED_BYTES, scenarioOf } from "./boxes";
 import type { Box, LinksSpec } from "./boxes";
 import type { Order, Reply, SessionKind } from "./orders";
-import { median } from "./rows";
 import type { Sample } from "./rows";
 
 const DRIVER = path.join(repoRoot, "lab/dist/bench/campaign/driver.js");
@@ -57,7 +58,7 @@ export class Stack {
   private ariaStartMs = 0;
 
   constructor(private readonly links: Links, private readonly spec: LinksSpec) {
-    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL")], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL"), this.env("ORIGO_COOKIE")], { stdio: ["pipe", "pipe", "inherit"], detached: true });
     createInterface({ input: this.driver.stdout! }).on("line", (line) => {
       const reply = JSON.parse(line) as Reply;
       this.waiting.get(reply.id)?.resolve(reply);
@@ -104,17 +105,18 @@ export class Stack {
 
   private async measured(download: () => Promise<Outcome>): Promise<Omit<Sample, "box" | "visit" | "session">> {
     await this.links.begin();
-    const before = processorTimes();
+    const idleShare = watchIdleShare();
     const { hosts, ...outcome } = await download();
-    const after = processorTimes();
+    const idle = idleShare();
     const { lateUs } = await this.links.stats();
     const linkBytesPerSec = hosts.reduce((sum, host) => sum + this.rateOf(host), 0);
-    return { ...outcome, linkBytesPerSec, idleShare: (after.idle - before.idle) / Math.max(1, after.all - before.all), lateUs: lateUs.p99 };
+    return { ...outcome, linkBytesPerSec, idleShare: idle, lateUs: lateUs.p99 };
   }
 
   private download(box: Box, session: SessionKind, name: string): Promise<Outcome> {
     const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.runner}-${box.mode}-${box.transport}-${box.connections}-${name}` : undefined);
     if (box.runner === "aria2") return this.byAria2(box, url);
+    if (box.mode === "chunked") return this.byPull(box, session, url);
     return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, session, url);
   }
 
@@ -126,6 +128,17 @@ export class Stack {
     const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", options });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
     return this.outcomeOf(record, box, cpuMs);
+  }
+
+  private async byPull({ connections, chunkBytes }: Box, session: SessionKind, url: string): Promise<Outcome> {
+    const urls = this.mirrors(url).slice(0, connections);
+    const { pulled, cpuMs, problem } = await this.ask({ kind: "pull", urls, session, bytes: chunkBytes, partBytes: CHUNKED_BYTES });
+    if (!pulled) throw new Error(problem ?? "the Node client pulled nothing");
+    const ok = pulled.sha256 === this.hashOf(chunkBytes);
+    return {
+      ok, ...(ok ? {} : { problem: `${pulled.bytes} bytes of a wrong digest` }), fellBack: false, completionMs: pulled.ms, firstByteMs: pulled.firstByteMs,
+      netBytes: pulled.bytes, grossBytes: pulled.bytes, clientCpuMs: cpuMs, hosts: this.proxies().slice(0, connections),
+    };
   }
 
   private outcomeOf(record: DownloadRecord, box: Box, clientCpuMs: number): Outcome {
@@ -157,6 +170,7 @@ export class Stack {
   private async openPage({ mode, connections, transport }: Box): Promise<{ open: OpenBrowser; page: Page }> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
+    if (transport === "udp") throw new Error("a browser has no plain UDP");
     const executable = await this.links.wrapper("client", chromium);
     const defaults = { origoUrl: this.env("ORIGO_URL"), mode, connections, ...(transport ? { transport } : {}) };
     const open = await openBrowser({ headless: true, executable, defaults });
@@ -268,13 +282,4 @@ export class Stack {
     if (hash === undefined) this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
     return hash;
   }
-}
-
-function processorTimes(): { idle: number; all: number } {
-  let [idle, all] = [0, 0];
-  for (const { times } of os.cpus()) {
-    idle += times.idle;
-    all += times.user + times.nice + times.sys + times.irq + times.idle;
-  }
-  return { idle, all };
 }

@@ -6,7 +6,7 @@
 import { createCoderPool, loadNativeCodec, nativeEngineNames, type CoderPool } from "@tributary/native-codec";
 import type { Codec, Encoder } from "@tributary/protocol";
 import { Contenders, type Measurement, type Shape } from "./contenders";
-import { median } from "./samples";
+import { median } from "../statistics";
 
 /** Enough to do while results are on their way back, and not more memory than the caches near a core hold. */
 const IN_FLIGHT_BYTES = 2 * 1024 * 1024;

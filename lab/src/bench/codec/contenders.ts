@@ -3,6 +3,7 @@
  * requests as lab/bench/codec/native.cc. Runs in Node and in a Worker of a browser alike; knows neither.
  */
 import type { Codec, Decoder, Encoder, RepairDecoder } from "@tributary/protocol";
+import { median } from "../statistics";
 import { wasmRoofline, type LookUp } from "./wasm-roofline";
 
 /** Median seconds of one operation over a slice of so many milliseconds. */
@@ -22,11 +23,6 @@ export interface Shape {
 
 const nowMs = (): number => performance.now();
 
-function medianOf(values: number[]): number {
-  values.sort((a, b) => a - b);
-  return values[values.length >> 1] ?? Number.NaN;
-}
-
 /** Repeats `operation` in batches; how many make a batch is found once and kept. */
 function repeated(operation: () => void): Measurement {
   let repeats = 1;
@@ -45,7 +41,7 @@ function repeated(operation: () => void): Measurement {
         seconds.length = 0;
       } else seconds.push(ms / 1000 / repeats);
     }
-    return medianOf(seconds);
+    return median(seconds);
   };
 }
 
@@ -55,7 +51,7 @@ function laps(lap: () => number): Measurement {
     const startMs = nowMs();
     const seconds: number[] = [];
     while (seconds.length < BATCHES_MIN || nowMs() - startMs < sliceMs) seconds.push(lap());
-    return medianOf(seconds);
+    return median(seconds);
   };
 }
 

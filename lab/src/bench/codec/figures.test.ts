@@ -1,7 +1,8 @@
 import { caseKey, planGroups, type Case, type Engines } from "./cases";
 import { figuresOf, findCliff, verdictOf, type Figure } from "./figures";
 import { rowsOf } from "./rows";
-import { GroupSamples, median, speedRatio, type Measured } from "./samples";
+import { median } from "../statistics";
+import { GroupSamples, speedRatio, type Measured } from "./samples";
 
 const engines: Engines = {
   native: ["gfni512", "avx2", "scalar", "reference"], rust: [], node: ["simd128"], chromium: ["relaxed-simd", "simd128", "scalar"], addon: ["gfni512"],

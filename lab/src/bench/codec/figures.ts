@@ -3,7 +3,8 @@
  * cases were not measured here has no value; nothing is estimated.
  */
 import { ADDON_BATCHES, BATCH, ISAL_BATCH, ISAL_BEST_PATHS, RLNC_SHAPES, type Request } from "./cases";
-import { GroupSamples, median, outputBytesPerSec, speedRatio, type Measured } from "./samples";
+import { median } from "../statistics";
+import { GroupSamples, outputBytesPerSec, speedRatio, type Measured } from "./samples";
 
 export interface Figure {
   readonly what: string;

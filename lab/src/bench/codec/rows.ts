@@ -1,6 +1,7 @@
 /** One row of the bench's JSON for each case: what a program that draws or compares reads. */
 import { opOf, runtimeOf, type Op, type Request, type Runtime } from "./cases";
-import { median, outputBytesOf, type GroupSamples, type Measured } from "./samples";
+import { median } from "../statistics";
+import { outputBytesOf, type GroupSamples, type Measured } from "./samples";
 
 export interface Row {
   readonly op: Op;

@@ -2,19 +2,13 @@
  * What was measured, and what may be said of it. A case's samples are its median seconds an operation, one a round; the
  * rounds of a group go A B A B, so a ratio is taken round by round first, and the median of those ratios is the ratio.
  */
+import { median } from "../statistics";
 import { caseKey, type Case } from "./cases";
 
 export interface Measured {
   readonly case: Case;
   /** Seconds an operation, by round. */
   readonly seconds: readonly number[];
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  if (sorted.length === 0) return Number.NaN;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
 /** Bytes that one operation produces. */

@@ -11,7 +11,7 @@ import type { Links } from "../../links/links";
 import type { Answer, Order } from "./driver";
 import { watchHost } from "./host";
 import { linesOf } from "./lines";
-import { median } from "./rows";
+import { median } from "../statistics";
 import type { Carrier, Host, Receiver, Row } from "./rows";
 
 const DRIVER = path.resolve(__dirname, "../../../dist/bench/transport/driver.js");
@@ -124,7 +124,7 @@ interface Driver {
 }
 
 function startDriver(links: Links): Driver {
-  const driver = links.run("client", [process.execPath, DRIVER, links.env["ORIGO_URL"]!], { stdio: ["pipe", "pipe", "inherit"] });
+  const driver = links.run("client", [process.execPath, DRIVER, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = linesOf(driver);
   return {
     ask: async (order) => {

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/origo/schema";
+import { dropConnections } from "../connections";
 
 export type Order =
   | { kind: "get"; url: string; transport: TransportOption; state: "cold" | "warm"; connections: number }
@@ -25,7 +26,7 @@ export interface Answer {
   problem?: string;
 }
 
-const origoUrl = process.argv[2] ?? "";
+const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const clients = new Map<TransportOption, ProxyClient>();
 
 function makeClient(transport: TransportOption): ProxyClient {
@@ -57,18 +58,6 @@ async function get(order: Extract<Order, { kind: "get" }>): Promise<Answer> {
   return { bytes, ms: record.durationMs, firstMs: record.firstPacketMs ?? record.firstByteMs, record, ...problem };
 }
 
-type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
-const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
-
-/** Drops every HTTP connection that `fetch` keeps. */
-async function dropConnections(): Promise<void> {
-  const holder = globalThis as unknown as Record<symbol, Dispatcher | undefined>;
-  const old = holder[DISPATCHER];
-  if (!old) return;
-  holder[DISPATCHER] = new old.constructor();
-  await old.destroy();
-}
-
 async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<Answer> {
   if (state === "cold") await dropConnections();
   const startMs = performance.now();
@@ -82,7 +71,7 @@ async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<A
 
 async function record({ sinceMs }: Extract<Order, { kind: "record" }>): Promise<Answer> {
   for (const endMs = Date.now() + RECORD_MS_MAX; Date.now() < endMs; await new Promise((resolve) => setTimeout(resolve, 100))) {
-    const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`)).json()) as { records: DownloadRecord[] };
+    const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`, { headers: { cookie } })).json()) as { records: DownloadRecord[] };
     const found = records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs);
     if (found) return { bytes: found.netBytes, ms: found.durationMs, firstMs: found.firstPacketMs ?? found.firstByteMs, record: found };
   }

@@ -1,4 +1,5 @@
-import { figuresOf, median, verdictOf } from "./rows";
+import { median } from "../statistics";
+import { figuresOf, verdictOf } from "./rows";
 import type { Figure, Results, Row } from "./rows";
 
 const figure = (got: number, better: Figure["better"], floor: number, aim: number): Figure => ({ what: "", got, floor, aim, better, unit: "" });

@@ -1,4 +1,5 @@
 /** What the transport bench measures, as data, and the figures of its table. Pure: the measuring is in the files beside it. */
+import { median } from "../statistics";
 
 export type Carrier = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
 export type Receiver = "chromium" | "firefox" | "node";
@@ -107,13 +108,6 @@ export function verdictOf({ got, floor, aim, better }: Figure): Verdict {
   };
   if (meets(aim)) return "aim met";
   return meets(floor) ? "met" : "NOT MET";
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  if (sorted.length === 0) return NaN;
-  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
 /** The figures of the table, those that nothing was measured for with `got` NaN. */

@@ -2,7 +2,7 @@
  * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded, and
  * when faults heal. Data only. Faults end at `healMs`; malice and death never do.
  */
-import { LIMITS, type ByteRange, type MutpMode } from "@tributary/protocol";
+import { LIMITS, type ByteRange, type KnownPath, type MutpMode } from "@tributary/protocol";
 import { Random } from "../random";
 import type { ProxyLink } from "../world";
 
@@ -35,6 +35,8 @@ export interface SwarmDraw {
   generationSize: number;
   windowPackets: number;
   proxies: ProxyDraw[];
+  /** What the client remembers of each proxy, true or not. */
+  known: (KnownPath | undefined)[];
   abortMs: number;
   healMs: number;
   /** A client that sends anything at all plagues a proxy. */
@@ -67,7 +69,7 @@ export function draw(seed: number): SwarmDraw {
   const dice = new Dice(seed, 0, 1);
   const mode = dice.of<MutpMode>(["coded", "coded", "coded-mutp", "uncoded-mutp"]);
   const symbolBytes = dice.chance(0.5) ? LIMITS.symbolBytesDefault : dice.integer(LIMITS.symbolBytesMin, LIMITS.symbolBytesMax);
-  const generationSize = dice.chance(0.5) ? (mode === "coded" ? 64 : 24) : dice.integer(1, LIMITS.generationSizeMax);
+  const generationSize = dice.chance(0.5) ? (mode === "coded" ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault) : dice.integer(1, LIMITS.generationSizeMax);
   const chunkBytes = drawBytes(dice, symbolBytes, generationSize);
   const start = dice.integer(0, 1_000_000);
   const healMs = dice.magnitude(20, 8000);
@@ -75,14 +77,23 @@ export function draw(seed: number): SwarmDraw {
   const hostile = count > 1 && dice.chance(0.5) ? dice.integer(1, count - 1) : 0;
   const kinds = FAULTS.filter(() => dice.chance(0.3));
   const proxies = Array.from({ length: count }, (_, index) => drawProxy(dice, index < hostile, healMs, kinds));
+  const windowDefault = mode === "coded" ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault;
   return {
     seed, mode, chunkBytes, symbolBytes, generationSize, healMs,
     range: chunkBytes > 0 && dice.chance(0.3) ? { start, end: start + chunkBytes - 1 } : undefined,
-    windowPackets: dice.chance(0.5) ? 240 : dice.integer(generationSize, 1000),
+    windowPackets: dice.chance(0.5) ? windowDefault : dice.integer(generationSize, 1000),
     proxies: shuffled(dice, proxies),
     abortMs: dice.chance(0.15) ? dice.magnitude(0.1, 3000) : Infinity,
     rogueClient: dice.chance(0.2),
+    known: drawKnown(dice, count),
   };
+}
+
+/** Of other links than those there are: what is remembered is old. */
+function drawKnown(dice: Dice, count: number): (KnownPath | undefined)[] {
+  if (dice.chance(0.6)) return [];
+  const path = () => ({ bytesPerSec: dice.magnitude(1000, 100_000_000), rttMs: dice.magnitude(0.1, 3000), loss: dice.chance(0.5) ? 0 : dice.between(0, 0.6) });
+  return Array.from({ length: count }, () => (dice.chance(0.8) ? path() : undefined));
 }
 
 /** Sizes around the edges of symbols and generations are as likely as others. */

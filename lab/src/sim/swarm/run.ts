@@ -115,7 +115,7 @@ class SwarmRun implements NetworkUser {
     private readonly draw: SwarmDraw,
     codec: Codec,
   ) {
-    const { seed, chunkBytes, symbolBytes, generationSize, windowPackets, mode, range, proxies } = draw;
+    const { seed, chunkBytes, symbolBytes, generationSize, windowPackets, mode, range, proxies, known } = draw;
     this.codec = new CountingCodec(codec);
     this.network = new Network({ seed, chunkBytes, links: proxies.map(({ link }) => link) }, this, undefined);
     this.original = contentOf(3_000_000).subarray(seed % 1000, (seed % 1000) + chunkBytes);
@@ -123,7 +123,7 @@ class SwarmRun implements NetworkUser {
     this.head = headOf(draw);
     this.boundMs = boundMs(draw, this.geometry);
     const trusted = { head: this.head, digests: digestsOf(this.original, this.geometry), hash: digestOf };
-    const given = { mode, symbolBytes, generationSize, windowPackets, trusted, ...(range ? { range } : {}) };
+    const given = { mode, symbolBytes, generationSize, windowPackets, trusted, known, ...(range ? { range } : {}) };
     this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", proxyCount: proxies.length, codec: this.codec, nowMs: 0, ...given });
     this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
     this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));

@@ -1,0 +1,155 @@
+/**
+ * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. It does what the browser
+ * does with such a file: index first, then from the playhead on as far ahead as it takes, anew after each seek. Whatever
+ * it can't do it leaves to the browser: `restore` gives the file back.
+ */
+import type { HeldVideo } from "../shared/plain";
+import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
+import { Source, type Reading } from "./source";
+
+/** So much is had ahead of the playhead while it plays, and kept behind it. */
+const AHEAD_SEC = 20;
+const BEHIND_SEC = 30;
+/** Two pieces overlap or touch when they are no further apart than this. */
+const GAP_SEC = 0.2;
+
+export function playHeld(held: HeldVideo): void {
+  new PlainVideo(held).run().catch(() => held.restore());
+}
+
+class PlainVideo {
+  readonly #held: HeldVideo;
+  readonly #source: Source;
+  #movie!: Movie;
+  #pieces: Piece[] = [];
+  #buffer!: SourceBuffer;
+  #next = 0;
+  #reading: Reading | null = null;
+  #wake: (() => void) | null = null;
+  #sought = false;
+
+  constructor(held: HeldVideo) {
+    this.#held = held;
+    this.#source = new Source(held.url, held.link, held.nativeFetch);
+  }
+
+  async run(): Promise<void> {
+    const { video, source } = this.#held;
+    const opened = source.readyState === "open" ? undefined : new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
+    this.#movie = parseMovie(await this.#source.index());
+    this.#pieces = piecesOf(this.#movie);
+    if (!MediaSource.isTypeSupported(this.#movie.mime)) throw new Unsupported(this.#movie.mime);
+    await opened;
+    this.#buffer = source.addSourceBuffer(this.#movie.mime);
+    source.duration = this.#movie.durationSec;
+    await this.#append(this.#movie.init);
+    this.#held.settle();
+    const wake = (): void => this.#wake?.();
+    const seek = (): void => this.#seek();
+    for (const type of ["timeupdate", "play", "emptied", "ratechange"]) video.addEventListener(type, wake);
+    video.addEventListener("seeking", seek);
+    try {
+      await this.#feed();
+    } finally {
+      for (const type of ["timeupdate", "play", "emptied", "ratechange"]) video.removeEventListener(type, wake);
+      video.removeEventListener("seeking", seek);
+      this.#reading?.abort();
+    }
+  }
+
+  /** Until the page gives the video another source. */
+  async #feed(): Promise<void> {
+    while (this.#held.isHeld()) {
+      const piece = this.#pieces[this.#next];
+      if (piece === undefined && !this.#sought) this.#finish();
+      if (piece === undefined || !this.#isWanted(piece)) {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+        continue;
+      }
+      this.#sought = false;
+      const index = this.#next++;
+      const bytes = await this.#read(piece);
+      if (bytes === null || !this.#held.isHeld()) continue;
+      await this.#append(fragment(index + 1, piece.spans, bytes, piece.start));
+      await this.#forget();
+    }
+  }
+
+  /** Null when a seek came in between. */
+  async #read({ start, end }: Piece): Promise<Uint8Array<ArrayBuffer> | null> {
+    this.#reading = this.#source.read({ start, end });
+    try {
+      const bytes = await this.#reading.bytes;
+      if (this.#sought) return null;
+      if (bytes.length !== end - start + 1) throw new Unsupported(`${bytes.length} bytes instead of ${end - start + 1}`);
+      return bytes;
+    } catch (error) {
+      if (this.#sought || !this.#held.isHeld()) return null;
+      throw error;
+    } finally {
+      this.#reading = null;
+    }
+  }
+
+  #isWanted(piece: Piece): boolean {
+    const { video } = this.#held;
+    const isFirst = piece.startSec <= video.currentTime + GAP_SEC;
+    const isOnDemand = video.paused && !video.autoplay && video.preload !== "auto";
+    return isFirst || (!isOnDemand && piece.startSec < video.currentTime + AHEAD_SEC * Math.max(1, video.playbackRate));
+  }
+
+  /** What is buffered is played from there; else reading begins at the playhead's piece. */
+  #seek(): void {
+    const { video } = this.#held;
+    const time = video.currentTime;
+    let index = this.#pieceAt(time);
+    for (let at = 0; at < video.buffered.length; at++) {
+      if (video.buffered.start(at) <= time + GAP_SEC && time < video.buffered.end(at)) index = this.#pieceAt(video.buffered.end(at) + GAP_SEC);
+    }
+    if (index === this.#next && this.#reading !== null) return;
+    this.#next = index;
+    this.#sought = true;
+    this.#reading?.abort();
+    this.#wake?.();
+  }
+
+  #pieceAt(time: number): number {
+    return Math.max(0, this.#pieces.findLastIndex(({ startSec }) => startSec <= time));
+  }
+
+  #finish(): void {
+    const { source } = this.#held;
+    if (source.readyState === "open" && !this.#buffer.updating) source.endOfStream();
+  }
+
+  async #append(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    try {
+      this.#buffer.appendBuffer(bytes);
+    } catch (error) {
+      if (!(error instanceof DOMException) || error.name !== "QuotaExceededError") throw error;
+      const { currentTime } = this.#held.video;
+      await this.#remove(0, currentTime - 2);
+      this.#buffer.appendBuffer(bytes);
+    }
+    await this.#updated();
+  }
+
+  /** What lies far behind the playhead. */
+  async #forget(): Promise<void> {
+    const { video } = this.#held;
+    if (video.buffered.length > 0 && video.buffered.start(0) < video.currentTime - 2 * BEHIND_SEC) await this.#remove(0, video.currentTime - BEHIND_SEC);
+  }
+
+  async #remove(from: number, to: number): Promise<void> {
+    if (to <= from) throw new Error("no room for the next piece");
+    this.#buffer.remove(from, to);
+    await this.#updated();
+  }
+
+  #updated(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#buffer.addEventListener("updateend", () => resolve(), { once: true });
+      this.#buffer.addEventListener("error", () => reject(new Error("the browser does not take the data")), { once: true });
+    });
+  }
+}

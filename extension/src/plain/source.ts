@@ -1,0 +1,120 @@
+/**
+ * Source: byte ranges of one file, through the transport or, where that fails, by the page's own fetch; and its index box,
+ * wherever in the file it lies. All answers must be of one representation (RFC 9110 §8.8), or the source fails.
+ */
+import type { ByteRange } from "../shared/messages";
+import { Exchange } from "../page/exchange";
+import type { Link } from "../page/link";
+import { headerOf } from "./boxes";
+import { Unsupported } from "./mp4";
+
+const FIRST_BYTES = 64 * 1024;
+const INDEX_BYTES_MAX = 16 * 1024 * 1024;
+/** Boxes that are looked at before the index is given up. */
+const BOXES_MAX = 8;
+
+export interface Reading {
+  bytes: Promise<Uint8Array<ArrayBuffer>>;
+  abort(): void;
+}
+
+export class Source {
+  #validators: string | undefined;
+  #totalBytes: number | undefined;
+
+  constructor(
+    readonly url: string,
+    readonly link: Link,
+    readonly nativeFetch: typeof fetch,
+  ) {}
+
+  /** Rejects when the bytes can't be had, or belong to another version of the file. */
+  read(range: ByteRange): Reading {
+    const controller = new AbortController();
+    return { bytes: this.#read(range, controller.signal), abort: () => controller.abort() };
+  }
+
+  async #read(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const answer = (await this.link.ready()) ? await this.#carried(range, signal) : undefined;
+    return answer ?? (await this.#native(range, signal));
+  }
+
+  /** Undefined when the transport sends the request back. */
+  #carried(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return new Promise((resolve, reject) => {
+      const parts: Uint8Array<ArrayBuffer>[] = [];
+      const exchange = new Exchange(this.link, this.nativeFetch, { url: this.url, range }, {
+        native: () => resolve(undefined),
+        head: (head) => {
+          const fault = this.#faultOf(head.status, new Headers(head.headers), range);
+          if (fault !== undefined) {
+            exchange.abort();
+            reject(new Unsupported(fault));
+          }
+        },
+        bytes: (bytes) => {
+          parts.push(bytes);
+          exchange.credit();
+        },
+        end: () => void new Blob(parts).arrayBuffer().then((whole) => resolve(new Uint8Array(whole)), reject),
+        error: () => reject(new Error("the rest could not be had")),
+      });
+      signal.addEventListener("abort", () => {
+        exchange.abort();
+        reject(new Error("given up"));
+      });
+    });
+  }
+
+  async #native({ start, end }: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const response = await this.nativeFetch(this.url, { headers: { Range: `bytes=${start}-${end}` }, signal });
+    const fault = this.#faultOf(response.status, response.headers, { start, end });
+    if (fault !== undefined) throw new Unsupported(fault);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    this.link.noteDirect(bytes.length);
+    return bytes;
+  }
+
+  /** Why an answer is not `range` of the file that the first answer was of. Headers that the page may not see say nothing. */
+  #faultOf(status: number, headers: Headers, range: ByteRange): string | undefined {
+    if (status !== 206) return `status ${status} for a range`;
+    const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
+    if (start !== undefined && Number(start) !== range.start) return `a range from ${start} instead of ${range.start}`;
+    const validators = `${headers.get("etag")} ${headers.get("last-modified")}`;
+    const totalBytes = total === undefined ? undefined : Number(total);
+    if (validators !== (this.#validators ??= validators) || totalBytes !== (this.#totalBytes ??= totalBytes)) return "the file has changed";
+    return undefined;
+  }
+
+  /** The bytes of the `moov` box. */
+  async index(): Promise<Uint8Array<ArrayBuffer>> {
+    let at = 0;
+    for (let boxCount = 0; boxCount < BOXES_MAX; ) {
+      const bytes = await this.#readSome(at);
+      let inside = 0;
+      for (let header = headerOf(bytes); header !== undefined; header = headerOf(bytes.subarray(inside))) {
+        if (at + inside === 0 && header.type !== "ftyp") throw new Unsupported("not an MP4 file");
+        if (header.type === "moov") return this.#whole(at + inside, header.bytes, bytes.subarray(inside));
+        if (header.bytes === Infinity || ++boxCount > BOXES_MAX) throw new Unsupported("no index");
+        inside += header.bytes;
+        if (inside > bytes.length) break;
+      }
+      if (inside === 0) throw new Unsupported("no index");
+      at += inside;
+    }
+    throw new Unsupported("no index");
+  }
+
+  #readSome(at: number): Promise<Uint8Array<ArrayBuffer>> {
+    const end = Math.min(at + FIRST_BYTES, this.#totalBytes ?? Infinity) - 1;
+    if (end < at) throw new Unsupported("no index");
+    return this.read({ start: at, end }).bytes;
+  }
+
+  async #whole(at: number, bytes: number, known: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+    if (bytes > INDEX_BYTES_MAX) throw new Unsupported(`an index of ${bytes} bytes`);
+    if (known.length >= bytes) return known.subarray(0, bytes);
+    const rest = await this.read({ start: at + known.length, end: at + bytes - 1 }).bytes;
+    return new Uint8Array(await new Blob([known, rest]).arrayBuffer());
+  }
+}

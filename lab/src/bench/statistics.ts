@@ -1,0 +1,11 @@
+/** Order statistics of the benches' samples. */
+
+/** Linear between neighbours (type 7 of Hyndman and Fan 1996); `share` is 0..1. NaN of no values. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (sorted.length - 1) * share;
+  const [low, high] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return low === undefined || high === undefined ? NaN : low + (high - low) * (at - Math.floor(at));
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);

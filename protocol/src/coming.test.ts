@@ -1,0 +1,42 @@
+/** What is on its way from one proxy: docs/protocol.md §8.7. */
+import { Coming } from "./coming";
+
+function comingOf(order: number[], first: number): Coming {
+  const coming = new Coming();
+  coming.begin(order, first);
+  for (let sequence = first; sequence < order.length; sequence++) coming.setTime(sequence, 10 * sequence);
+  return coming;
+}
+
+/** The times of a generation's packets, in turn. */
+function timesOf(coming: Coming, generation: number): number[] {
+  const times = [];
+  for (coming.select(generation); coming.atMs < Infinity; coming.take()) times.push(coming.atMs);
+  return times;
+}
+
+test("coming: is told one generation at a time, in the order of its coming, however often", () => {
+  const coming = comingOf([0, 0, 0, 1, 0, 1, 2], 2);
+  expect(timesOf(coming, 0)).toEqual([20, 40]);
+  expect(timesOf(coming, 1)).toEqual([30, 50]);
+  expect(timesOf(coming, 0)).toEqual([20, 40]);
+  expect(timesOf(coming, 3)).toEqual([]);
+});
+
+test("coming: is what was there at its beginning, not what was ordered after", () => {
+  const order = [0, 0];
+  const coming = comingOf(order, 1);
+  order.push(0);
+  expect(timesOf(coming, 0)).toEqual([10]);
+});
+
+test("coming: is nothing once cleared, and where more has come than was ordered", () => {
+  const coming = comingOf([0, 0], 0);
+  coming.clear();
+  expect(timesOf(coming, 0)).toEqual([]);
+  expect(timesOf(comingOf([0], 5), 0)).toEqual([]);
+});
+
+test("coming: may be more than ever before", () => {
+  expect(timesOf(comingOf(Array.from({ length: 5000 }, () => 7), 1000), 7)).toHaveLength(4000);
+});
