@@ -14,10 +14,10 @@ export interface TestRedis {
 export async function startRedis(port?: number): Promise<TestRedis> {
   port ??= await freePort();
   const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", tmpdir()], { stdio: ["ignore", "pipe", "inherit"] });
-  const missing = once(child, "error").then(() => {
-    throw new Error("Redis is needed and was not found: install it (on Debian: sudo apt-get install redis-server)");
+  const missing = new Promise<never>((_resolve, reject) => {
+    child.once("error", () => reject(new Error("Redis is needed and was not found: install it (on Debian: sudo apt-get install redis-server)")));
   });
-  const ended = once(child, "exit");
+  const ended = new Promise((resolve) => child.once("exit", resolve));
   const ready = (async () => {
     for await (const line of createInterface(child.stdout)) if (line.includes("Ready to accept connections")) return;
     throw new Error("redis-server ended before it was ready");
