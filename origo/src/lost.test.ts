@@ -36,7 +36,7 @@ const statusOf = async (path: string): Promise<number> => {
 const stored = async (): Promise<number> => ((await (await fetch(`${origo.url}/v1/records?limit=500`)).json()) as RecordsResponse).records.length;
 
 test("PostgreSQL stops: intake says 503 with Retry-After, clients still get proxies and configuration, and all goes on when it is back", async () => {
-  const postgres = await startPostgres();
+  const postgres = await startPostgres({ durable: true });
   try {
     origo = await start(folder, await postgres.newDatabase());
     const first = recordOf();
