@@ -75,6 +75,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const common = {
     ORIGO_URL: origo.url,
     ORIGO_SECRET: secret,
+    REQUIRE_TOKEN: "1",
     RATE_BYTES_PER_SEC: String(options.rateBytesPerSec ?? 0),
     ALLOW_HOSTS: allowed.join(","),
     ALLOW_PRIVATE_HOSTS: allowed.filter(isPrivateLiteral).join(","),
