@@ -58,6 +58,7 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
     await page.screenshot({ path: path.join(images, `origo-${name}.png`) });
   };
   await show(page, `${fleet.origo.url}/#/fleet`);
+  await traceAll(fleet);
   const campaign = runCampaign(fleet);
   await pause(10_000);
   await page.screenshot({ path: path.join(images, "origo-fleet.png") });
@@ -69,6 +70,16 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   await picture("download", `#/downloads/${largest.id}`);
   const state = { chart: "box", metric: "goodputBytesPerSec", groupBy: ["connections", "mode"], where: [{ field: "source", op: "=", value: "cli" }], difference: { field: "mode", a: PAIR[0], b: PAIR[1] } };
   await picture("analysis", `#/analysis?${encodeURIComponent(JSON.stringify(state))}`);
+}
+
+/** So that each download of the campaign can be drawn packet by packet. */
+async function traceAll(fleet: Fleet): Promise<void> {
+  const { csrfToken } = (await (await fetch(`${fleet.origo.url}/v1/session`)).json()) as { csrfToken: string };
+  const response = await fetch(`${fleet.origo.url}/v1/config`, {
+    method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify({ baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "a campaign" }),
+  });
+  if (!response.ok) throw new Error(`Origo refused the configuration: ${await response.text()}`);
 }
 
 async function show(page: Page, url: string): Promise<void> {

@@ -13,7 +13,6 @@ import type { ModeResult, Run } from "../run";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { CUTS_IN_FLIGHT } from "../settings";
 import { parseContentRange, validatorDifference, wholeHead } from "./http";
 import type { ProxyFailure } from "./proxy-http";
 
@@ -104,7 +103,7 @@ class Transfer {
     let end = whole.end;
     let first: DownloadHead | undefined;
     while (!this.stopped && (next <= end || inFlight.length > 0)) {
-      while (next <= end && inFlight.length < (first ? CUTS_IN_FLIGHT : 1) && !this.download.sink.isFull) {
+      while (next <= end && inFlight.length < (first ? this.download.settings.cutsInFlight : 1) && !this.download.sink.isFull) {
         inFlight.push(this.start({ start: next, end: Math.min(next + cutBytes - 1, end) }));
         next += cutBytes;
       }
