@@ -3,7 +3,8 @@
  *
  *   node infra/postgres.mjs [--durable]
  *
- * Prints one JSON line {"url"} when it answers, and stops when its standard input closes. Without --durable it leaves out what
+ * Prints one JSON line {"url"} when it answers, and stops when its standard input closes. A line `halt` on it stops the server as
+ * a crash would, `resume` starts it again; each is answered by its own name. Without --durable it leaves out what
  * only matters when the machine itself goes down. Needs PostgreSQL's programs (Debian: postgresql); never runs them as root.
  */
 import { spawnSync } from "node:child_process";
@@ -11,6 +12,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { createServer } from "node:net";
 import os from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 /** The folder with initdb and pg_ctl, or undefined. */
@@ -48,7 +50,9 @@ export async function startPostgres({ durable = false } = {}) {
       rmSync(folder, { recursive: true, force: true });
     }
   };
-  return { url: `postgres://origo@127.0.0.1:${port}/postgres`, folder, stop };
+  const halt = () => call("pg_ctl", ["-D", data, "-w", "-m", "immediate", "stop"]);
+  const resume = () => call("pg_ctl", ["-D", data, "-w", "-l", path.join(folder, "log"), "-o", settings, "start"]);
+  return { url: `postgres://origo@127.0.0.1:${port}/postgres`, folder, stop, halt, resume };
 }
 
 /** As root, the words that run a command as the user `postgres`, who is given the folder. */
@@ -74,14 +78,19 @@ function freePort() {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   try {
-    const { url, stop } = await startPostgres({ durable: process.argv.includes("--durable") });
+    const { url, stop, halt, resume } = await startPostgres({ durable: process.argv.includes("--durable") });
     const end = () => {
       stop();
       process.exit(0);
     };
     process.on("SIGTERM", end);
     process.on("SIGINT", end);
-    process.stdin.on("end", end).resume();
+    const orders = createInterface(process.stdin).on("close", end);
+    orders.on("line", (line) => {
+      if (line === "halt") halt();
+      else if (line === "resume") resume();
+      console.log(line);
+    });
     console.log(JSON.stringify({ url }));
   } catch (error) {
     console.error(`postgres: ${error.message}`);

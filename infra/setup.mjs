@@ -1,6 +1,6 @@
 /**
  * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and, when
- * asked for, Chromium, Firefox, a C++ compiler and PostgreSQL. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
+ * asked for, Chromium, Firefox, a C++ compiler, PostgreSQL and Redis. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
  *
  *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database]
  *
@@ -36,6 +36,7 @@ export async function setUp({ browser = false, firefox = false, compiler = false
   await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/firefox/manifest.json"));
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
+  if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", ["chromium"], () => browserPath("Chromium")));
   if (firefox) await step("Firefox", () => ensureDebianTool("Firefox", ["firefox-esr", "libavcodec-extra"], () => browserPath("Firefox")));
 }

@@ -10,7 +10,7 @@ const PLAIN: ProxyInfo = { id: "c", name: "c", url: "http://c" };
 
 const choose = (option: TransportOption): Choice => {
   const all = [transport("webtransport", (proxy) => !!proxy.webTransport), transport("udp", (proxy) => !!proxy.udp), transport("webrtc", () => true)];
-  return new Choice(all, option, 1000);
+  return new Choice(all, option, () => 1000);
 };
 const names = (choice: Choice, proxy: ProxyInfo, nowMs = 0): string[] => choice.order(proxy, nowMs).map(({ name }) => name);
 

@@ -19,7 +19,7 @@ export class Choice {
   constructor(
     private readonly transports: readonly Transport[],
     private readonly option: TransportOption,
-    private readonly memoryMs: number,
+    private readonly memoryMs: () => number,
   ) {}
 
   /** Empty when the one that is asked for does not reach this proxy. Plain UDP is taken only when asked for. */
@@ -31,7 +31,7 @@ export class Choice {
   }
 
   noteWorked(proxy: ProxyInfo, name: TransportName, nowMs: number): void {
-    this.anywhere = { name, untilMs: nowMs + this.memoryMs };
+    this.anywhere = { name, untilMs: nowMs + this.memoryMs() };
     this.byProxy.set(proxy.id, this.anywhere);
   }
 }

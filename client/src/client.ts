@@ -23,7 +23,7 @@ import { Run, type ModeResult, type Reporting } from "./run";
 import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
-import { CLIENT_VERSION, REQUESTS_OPEN_MAX, SETTINGS_DEFAULT, type Settings } from "./settings";
+import { CLIENT_VERSION, SETTINGS_DEFAULT, type Settings } from "./settings";
 
 export interface ProxyClientOptions {
   /** Where Origo is, e.g. `http://127.0.0.1:7600`. */
@@ -57,7 +57,7 @@ export class ProxyClient {
   private readonly engine: EngineLink;
   private readonly sessions: SessionPool;
   private readonly memory: PathMemory;
-  private readonly slots = new Slots(REQUESTS_OPEN_MAX);
+  private readonly slots = new Slots(() => this.settings.requestsOpenMax);
   private readonly board = new LiveBoard();
   private readonly runs = new Map<Run, Promise<DownloadRecord>>();
   private closed = false;
@@ -74,10 +74,10 @@ export class ProxyClient {
     this.givenSettings = options.settings ?? {};
     this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
     this.directory = new Directory(origoUrl, this.platform, this.settings, { refresh: () => this.refreshSettings() }, this.clientId);
-    this.memory = new PathMemory(this.settings.memoryMs);
-    this.reporter = new Reporter(origoUrl, this.platform);
+    this.memory = new PathMemory(() => this.settings.memoryMs);
+    this.reporter = new Reporter(origoUrl, this.platform, this.settings);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
-    const choice = new Choice(this.transports(), parseTransport(options.transport), this.settings.choiceMs);
+    const choice = new Choice(this.transports(), parseTransport(options.transport), () => this.settings.choiceMs);
     this.sessions = new SessionPool(this.platform, this.settings, choice, {
       token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),

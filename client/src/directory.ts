@@ -8,12 +8,6 @@ import type { Platform } from "./platform";
 import type { RemoteConfig } from "./remote-config";
 import { CONNECTIONS_MAX, type Settings } from "./settings";
 
-/** Origo is not asked again sooner, when it could not be reached. */
-const ASK_AGAIN_MS = 100;
-
-/** Tokens live for a minute at least: an older list is not gone by without asking. */
-const TOKEN_AGE_MS = 45_000;
-
 export type Picked = { proxies: ProxyInfo[] } | { reason: string };
 
 export class Directory {
@@ -45,7 +39,7 @@ export class Directory {
   async pick(count: number): Promise<Picked> {
     const isReady = this.fill(count).length > 0;
     const ageMs = this.platform.now() - this.listedMs;
-    const isStale = this.token !== undefined && ageMs > TOKEN_AGE_MS;
+    const isStale = this.token !== undefined && ageMs > this.settings.tokenAgeMs;
     if (!isReady || ageMs > this.settings.directoryAgeMs) {
       const refreshed = this.freshProblem() ?? this.refresh();
       const problem = isReady && !isStale ? undefined : await refreshed;
@@ -74,7 +68,7 @@ export class Directory {
 
   /** What went wrong just now: asking again at once would only double the wait. */
   private freshProblem(): string | undefined {
-    return this.platform.now() - this.problemMs < ASK_AGAIN_MS ? this.problem : undefined;
+    return this.platform.now() - this.problemMs < this.settings.askAgainMs ? this.problem : undefined;
   }
 
   get list(): readonly ProxyInfo[] {

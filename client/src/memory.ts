@@ -5,7 +5,7 @@ export class PathMemory {
   private readonly byProxy = new Map<string, { path: KnownPath; atMs: number }>();
 
   /** Older than `ageMs` it is as good as none. */
-  constructor(private readonly ageMs: number) {}
+  constructor(private readonly ageMs: () => number) {}
 
   note(proxyId: string, path: KnownPath, nowMs: number): void {
     this.byProxy.set(proxyId, { path, atMs: nowMs });
@@ -13,7 +13,7 @@ export class PathMemory {
 
   of(proxyId: string, nowMs: number): KnownPath | undefined {
     const known = this.byProxy.get(proxyId);
-    if (known && nowMs - known.atMs <= this.ageMs) return known.path;
+    if (known && nowMs - known.atMs <= this.ageMs()) return known.path;
     this.byProxy.delete(proxyId);
     return undefined;
   }

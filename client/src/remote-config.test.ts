@@ -1,6 +1,8 @@
 import type { ClientConfig } from "@tributary/origo/admin-schema";
 import type { Platform } from "./platform";
+import { SETTINGS } from "../../origo/src/settings";
 import { RemoteConfig } from "./remote-config";
+import { SETTINGS_DEFAULT } from "./settings";
 
 const ARMS = [
   { name: "small", weight: 1, values: { "client.windowPackets": 60 } }, { name: "large", weight: 3, values: { "client.windowPackets": 600, "client.stallMs": 900 } },
@@ -57,4 +59,16 @@ test("remote config: who sets what any arm sets takes no part, also as a setting
 
 test.each([[{}, 404], ["x", 200], [{ version: 1 }, 200], [null, 200]])("remote config: the answer %j with status %i leaves all as it was", async (answer, status) => {
   expect((await configWith(answer, status)).draw("c", "d", NONE)).toEqual({ options: {}, settings: {}, configVersion: undefined, experiments: [] });
+});
+
+test("remote config: each of Origo's settings of clients is one that the client has, with the same default", async () => {
+  const keys = SETTINGS.filter(({ scope }) => scope === "client");
+  const { options, settings } = (await configWith(config({ values: Object.fromEntries(keys.map(({ key, type, max, default: preset }) => [key, type === "integer" ? max! : preset])) }))).draw("c", "d", NONE);
+  expect(Object.keys({ ...options, ...settings }).sort()).toEqual(keys.map(({ key }) => key.replace("client.", "")).sort());
+  for (const { key, default: preset } of keys) {
+    const name = key.replace("client.", "");
+    if (name in SETTINGS_DEFAULT) expect([key, preset]).toEqual([key, SETTINGS_DEFAULT[name as keyof typeof SETTINGS_DEFAULT]]);
+  }
+  const fixed = ["chunkBytesMax"];
+  expect(Object.keys(SETTINGS_DEFAULT).filter((name) => !keys.some(({ key }) => key === `client.${name}`))).toEqual(fixed);
 });

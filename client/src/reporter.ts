@@ -5,32 +5,30 @@
 import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
 import type { Platform } from "./platform";
+import type { Settings } from "./settings";
 
-const QUEUE_MAX = 1000;
-const BATCH_MAX = 50;
 /** Traces are long. */
 const TRACE_QUEUE_MAX = 16;
 const TRACE_BATCH_MAX = 1;
-const FIRST_DELAY_MS = 250;
-const RETRY_MS = 1000;
-const RETRY_MS_MAX = 30_000;
-const POST_TIMEOUT_MS = 3000;
+
+type ReportSettings = Pick<Settings, "reportQueueMax" | "reportBatchMax" | "reportDelayMs" | "reportRetryMs" | "reportRetryMsMax" | "reportTimeoutMs">;
 
 interface Queue {
   readonly path: string;
   readonly field: "records" | "errors" | "traces";
   readonly items: unknown[];
-  readonly itemsMax: number;
-  readonly perPost: number;
-  batchMax: number;
+  readonly itemsMax: () => number;
+  readonly batchMax: () => number;
+  /** The last batch was refused: its items are sent one by one. */
+  isSingle: boolean;
 }
 
 export class Reporter {
   /** Items thrown away because the queue was full: the oldest go first. */
   dropped = 0;
-  private readonly records: Queue = { path: "/v1/records", field: "records", items: [], itemsMax: QUEUE_MAX, perPost: BATCH_MAX, batchMax: BATCH_MAX };
-  private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [], itemsMax: QUEUE_MAX, perPost: BATCH_MAX, batchMax: BATCH_MAX };
-  private readonly traces: Queue = { path: "/v1/traces", field: "traces", items: [], itemsMax: TRACE_QUEUE_MAX, perPost: TRACE_BATCH_MAX, batchMax: TRACE_BATCH_MAX };
+  private readonly records: Queue = { path: "/v1/records", field: "records", items: [], ...this.bounds() };
+  private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...this.bounds() };
+  private readonly traces: Queue = { path: "/v1/traces", field: "traces", items: [], itemsMax: () => TRACE_QUEUE_MAX, batchMax: () => TRACE_BATCH_MAX, isSingle: false };
   private readonly queues = [this.records, this.errors, this.traces];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private sending: Promise<void> | undefined;
@@ -40,6 +38,7 @@ export class Reporter {
   constructor(
     private readonly origoUrl: string,
     private readonly platform: Platform,
+    private readonly settings: ReportSettings,
   ) {}
 
   record(record: DownloadRecord): void {
@@ -69,22 +68,27 @@ export class Reporter {
     for (const { items } of this.queues) items.length = 0;
   }
 
+  private bounds(): Pick<Queue, "itemsMax" | "batchMax" | "isSingle"> {
+    return { itemsMax: () => this.settings.reportQueueMax, batchMax: () => this.settings.reportBatchMax, isSingle: false };
+  }
+
   private add(queue: Queue, item: unknown): void {
     if (this.closed) return;
     queue.items.push(item);
-    if (queue.items.length > queue.itemsMax) {
+    if (queue.items.length > queue.itemsMax()) {
       queue.items.shift();
       this.dropped++;
     }
-    this.timer ??= setTimeout(() => this.run(), FIRST_DELAY_MS);
+    this.timer ??= setTimeout(() => this.run(), this.settings.reportDelayMs);
   }
 
   private run(): void {
-    this.sending = this.flush(POST_TIMEOUT_MS).finally(() => {
+    this.sending = this.flush(this.settings.reportTimeoutMs).finally(() => {
       this.sending = undefined;
       this.timer = undefined;
       if (this.closed || this.waiting === 0) return;
-      const delayMs = this.failures === 0 ? 0 : Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (this.failures - 1));
+      const { reportRetryMs, reportRetryMsMax } = this.settings;
+      const delayMs = this.failures === 0 ? 0 : Math.min(reportRetryMsMax, reportRetryMs * 2 ** (this.failures - 1));
       this.timer = setTimeout(() => this.run(), delayMs);
     });
   }
@@ -103,7 +107,7 @@ export class Reporter {
    * so that only the item at fault is dropped.
    */
   private async post(queue: Queue, withinMs: number): Promise<boolean> {
-    const batch = queue.items.slice(0, queue.batchMax);
+    const batch = queue.items.slice(0, queue.isSingle ? 1 : queue.batchMax());
     if (batch.length === 0) return true;
     try {
       const response = await this.platform.fetch(`${this.origoUrl}${queue.path}`, {
@@ -115,7 +119,7 @@ export class Reporter {
       });
       await response.body?.cancel();
       if (response.status >= 500 || response.status === 429) return false;
-      queue.batchMax = response.ok ? queue.perPost : 1;
+      queue.isSingle = !response.ok;
       if (!response.ok && batch.length > 1) return true;
       if (!response.ok) this.dropped++;
     } catch {

@@ -35,7 +35,7 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
       return Promise.resolve(answer());
     },
   } as unknown as Platform;
-  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([webRtc], "auto", SETTINGS_DEFAULT.choiceMs), {
+  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([webRtc], "auto", () => SETTINGS_DEFAULT.choiceMs), {
     onMessage: (_, bytes) => messages.push(bytes),
     onFailed: (_, reason) => failures.push(reason),
   });

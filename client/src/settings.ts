@@ -34,10 +34,28 @@ export interface Settings {
   directoryAgeMs: number;
   /** A proxy that failed is left alone for this long. */
   proxyPenaltyMs: number;
+  /** A list is not gone by for longer without asking, since its token ends: tokens live for a minute at least. */
+  tokenAgeMs: number;
+  /** Origo is not asked again sooner, when it could not be reached. */
+  askAgainMs: number;
   /** Longest request that is asked for in one piece: the protocol's limit. */
   chunkBytesMax: number;
   /** A longer one is cut into ranges of this size. */
   cutBytes: number;
+  /** Ranges of a cut request in flight: the second one keeps the proxies busy while the first one ends. */
+  cutsInFlight: number;
+  /** Requests that are open at the proxies at once; protocol limit: 16 a session. */
+  requestsOpenMax: number;
+  /** Records, and error reports, that wait for Origo; beyond it the oldest are dropped. */
+  reportQueueMax: number;
+  /** Of one request to Origo. */
+  reportBatchMax: number;
+  /** Reports that come together go together. */
+  reportDelayMs: number;
+  /** Before reports are sent again; doubles, up to `reportRetryMsMax`. */
+  reportRetryMs: number;
+  reportRetryMsMax: number;
+  reportTimeoutMs: number;
   /** Of so many downloads in a thousand the arrival of each packet is noted and reported. */
   tracePerMille: number;
   /** Delivered bytes that may wait for the reader before no further ones are asked for. */
@@ -61,17 +79,23 @@ export const SETTINGS_DEFAULT: Settings = {
   directoryTimeoutMs: 2000,
   directoryAgeMs: 10_000,
   proxyPenaltyMs: 10_000,
+  tokenAgeMs: 45_000,
+  askAgainMs: 100,
   chunkBytesMax: LIMITS.chunkBytesMax,
   cutBytes: 8 * 1024 * 1024,
+  cutsInFlight: 2,
+  requestsOpenMax: 12,
+  reportQueueMax: 1000,
+  reportBatchMax: 50,
+  reportDelayMs: 250,
+  reportRetryMs: 1000,
+  reportRetryMsMax: 30_000,
+  reportTimeoutMs: 3000,
   tracePerMille: 20,
   queuedBytesMax: 8 * 1024 * 1024,
 };
 
 /** Largest piece handed to the body stream: small enough to flow, large enough to be cheap to transfer. */
 export const PIECE_BYTES_MAX = 65_536;
-/** Ranges of a cut request in flight: the second one keeps the proxies busy while the first one ends. */
-export const CUTS_IN_FLIGHT = 2;
-/** Requests of one client that are open at the proxies at once; protocol limit: 16 a session. */
-export const REQUESTS_OPEN_MAX = 12;
 export const CONNECTIONS_MAX = 32;
 export const CONNECTIONS_DEFAULT = 4;

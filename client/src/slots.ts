@@ -1,17 +1,17 @@
-/** A fixed number of slots; whoever finds none free waits, first come first served. */
+/** A number of slots, which may change; whoever finds none free waits, first come first served. */
 export class Slots {
+  private taken = 0;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(private free: number) {}
+  constructor(private readonly most: () => number) {}
 
   async take(): Promise<void> {
-    if (this.free > 0) this.free--;
+    if (this.taken < this.most()) this.taken++;
     else await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 
   give(): void {
-    const next = this.waiting.shift();
-    if (next) next();
-    else this.free++;
+    this.taken--;
+    for (let next; this.taken < this.most() && (next = this.waiting.shift()); next()) this.taken++;
   }
 }

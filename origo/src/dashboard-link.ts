@@ -28,18 +28,19 @@ export function attachDashboardLink(io: Server, { access, registry, configuratio
     access.identify(socket.request.headers).then((identity) => next(identity === undefined ? refused : undefined), next);
   });
   pages.on("connection", (socket) => void socket.emit("fleet", fleetOf({ registry, nowMs })));
-  const onConfig = (): void => void pages.emit("config", { version: configuration.version });
+  const onConfig = (): void => void pages.local.emit("config", { version: configuration.version });
   configuration.on("change", onConfig);
   let told = "";
   let count = 0;
   let toldCount = 0;
   const push = (): void => {
     timer = setTimeout(push, configuration.number("origo.livePushMs"));
-    if (pages.sockets.size === 0) return;
+    // Also to the pages of other Origos.
     if (count !== toldCount) pages.emit("records", { count: (toldCount = count) });
+    if (pages.sockets.size === 0) return;
     const fleet = fleetOf({ registry, nowMs });
     const text = JSON.stringify(fleet.proxies);
-    if (text !== told) pages.emit("fleet", fleet);
+    if (text !== told) pages.local.emit("fleet", fleet);
     told = text;
   };
   let timer = setTimeout(push, configuration.number("origo.livePushMs"));

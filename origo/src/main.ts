@@ -16,11 +16,14 @@ const Environment = z.object({
     .min(1, "must not be empty").max(1024),
   DATA_DIR: z.string({ required_error: "is missing: set it to the folder for origo.duckdb" }).min(1),
   DATABASE_URL: z.string().min(1).optional(),
+  REDIS_URL: z.string().regex(/^rediss?:\/\//, "must begin with redis:// or rediss://").optional(),
   RETENTION_DAYS: z.string().regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999").transform(Number).optional(),
   LOGIN: z.enum(["required", "off"]).default("required"),
   GEO_DB: z.string().min(1).optional(),
   TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
   LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
+}).refine(({ REDIS_URL, DATABASE_URL }) => REDIS_URL === undefined || DATABASE_URL !== undefined, {
+  path: ["REDIS_URL"], message: "is for several Origos over one database: set DATABASE_URL too",
 }).refine(({ LOGIN, HOST }) => LOGIN === "required" || LOOPBACK.test(HOST), {
   path: ["LOGIN"], message: "may be off only where HOST is a loopback address: without login, everybody who reaches the port is an admin",
 });
@@ -32,10 +35,10 @@ async function main(): Promise<void> {
     process.exit(2);
   }
   const { PORT: port, HOST: host, ORIGO_SECRET: secret, DATA_DIR: dataDir, LOGIN: login, GEO_DB: geoFile, TRUSTED_HOPS: trustedHops } = environment.data;
-  const { DATABASE_URL: databaseUrl, LOG_LEVEL: logLevel, RETENTION_DAYS: retentionDays } = environment.data;
+  const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, LOG_LEVEL: logLevel, RETENTION_DAYS: retentionDays } = environment.data;
   const log = makeLog(logLevel);
   const origo = await startOrigo({
-    port, host, secret, dataDir, databaseUrl, retentionDays, login, geoFile, trustedHops, log, dashboardDir: join(__dirname, "dashboard"),
+    port, host, secret, dataDir, databaseUrl, redisUrl, retentionDays, login, geoFile, trustedHops, log, dashboardDir: join(__dirname, "dashboard"),
   });
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ event: "stopping", signal });

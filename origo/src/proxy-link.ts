@@ -5,7 +5,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
-import { Server, type Socket } from "socket.io";
+import { Server, type ServerOptions, type Socket } from "socket.io";
 import type { Configuration } from "./configuration";
 import type { Registry } from "./registry";
 import { faultOf, ProxyHello, ProxyStatus, type ApiError, type ProxyAck, type ProxyControl } from "./schema";
@@ -20,6 +20,8 @@ export interface ProxyLinkOptions {
   tokens: TokenSigner;
   secret: string;
   nowMs: () => number;
+  /** Of several Origos. */
+  adapter?: ServerOptions["adapter"] | undefined;
 }
 
 export interface ProxyLink {
@@ -32,6 +34,7 @@ export interface ProxyLink {
 export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
   const io = new Server(http, {
     serveClient: false, maxHttpBufferSize: MESSAGE_BYTES_MAX, pingInterval: 5000, pingTimeout: 5000, connectTimeout: 10_000,
+    ...(options.adapter ? { adapter: options.adapter } : {}),
   });
   io.use((_socket, next) => next(refusal({ kind: "unknownNamespace", message: "proxies connect to the namespace /proxies" })));
   const proxies = io.of("/proxies");
@@ -43,7 +46,7 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
     socket?.emit("control", controlFor(proxyId, options));
   };
   configuration.on("change", () => {
-    for (const { id } of registry.fleet(nowMs())) tell(id);
+    for (const { id } of registry.own(nowMs())) tell(id);
   });
   return { io, handleDecision: tell };
 }

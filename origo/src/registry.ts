@@ -1,5 +1,5 @@
 /**
- * Registry: which proxies are live, what was decided about each, and a choice among them.
+ * Registry: which proxies are live, here and at other Origos, what was decided about each, and a choice among them.
  * Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id.
  * A proxy is live until two heartbeats are missed (4 s after the last word from it, by default) or its connection closes.
  * Its id is a digest of name and address, so it stays the same over reconnects and over restarts of Origo.
@@ -8,10 +8,15 @@ import { createHash } from "node:crypto";
 import { inOrder, type SelectionInput } from "./selection";
 import { HEARTBEAT_MS, type ApiError, type FleetProxy, type ListedProxy, type ProxyHello, type ProxyStatus } from "./schema";
 
-/** A proxy silent for this many heartbeats is gone. */
-const BEATS_MISSED_MAX = 2;
-/** Proxies known at once; a hello beyond it is refused. */
-export const PROXY_COUNT_MAX = 1024;
+export interface RegistryRules {
+  heartbeatMs: () => number;
+  /** A proxy silent for this many heartbeats is gone. */
+  beatsMissedMax: () => number;
+  /** Proxies known at once; a hello beyond it is refused. */
+  proxiesMax: () => number;
+}
+
+const RULES: RegistryRules = { heartbeatMs: () => HEARTBEAT_MS, beatsMissedMax: () => 2, proxiesMax: () => 1024 };
 
 interface Entry {
   connectionId: string;
@@ -33,16 +38,18 @@ export class Registry {
   /** Id of the proxy that a connection registered. */
   private readonly byConnection = new Map<string, string>();
   private readonly decisions = new Map<string, Decision>();
+  /** Live proxies that are connected to other Origos, and until when that is believed. */
+  private elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
 
-  constructor(private readonly heartbeatMs: () => number = () => HEARTBEAT_MS) {}
+  constructor(private readonly rules: RegistryRules = RULES) {}
 
   /** A proxy introduced itself. The same name and address on a newer connection replaces the older one. */
   handleHello(connectionId: string, hello: ProxyHello, nowMs: number): { id: string } | { error: ApiError } {
     const id = proxyIdOf(hello);
     const known = this.entries.get(id);
-    if (known === undefined && this.entries.size >= PROXY_COUNT_MAX) {
-      const message = `this Origo holds ${PROXY_COUNT_MAX} proxies and takes no more`;
-      return { error: { kind: "tooManyProxies", message, got: this.entries.size + 1, limit: PROXY_COUNT_MAX } };
+    const limit = this.rules.proxiesMax();
+    if (known === undefined && this.entries.size >= limit) {
+      return { error: { kind: "tooManyProxies", message: `this Origo holds ${limit} proxies and takes no more`, got: this.entries.size + 1, limit } };
     }
     this.handleClosed(connectionId);
     if (known !== undefined) this.byConnection.delete(known.connectionId);
@@ -96,6 +103,17 @@ export class Registry {
     if (id !== undefined) this.entries.delete(id);
   }
 
+  /** Those that are connected to other Origos. */
+  setElsewhere(proxies: readonly FleetProxy[], untilMs: number): void {
+    this.elsewhere = { proxies, untilMs };
+  }
+
+  /** Live proxies that are connected to this Origo. */
+  own(nowMs: number): FleetProxy[] {
+    const silenceMsMax = this.rules.beatsMissedMax() * this.rules.heartbeatMs();
+    return [...this.entries.values()].map((entry) => entry.proxy).filter((proxy) => nowMs - proxy.lastSeenMs < silenceMsMax);
+  }
+
   /** Live proxies, by name, then id. */
   fleet(nowMs: number): FleetProxy[] {
     return this.live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
@@ -114,8 +132,14 @@ export class Registry {
   }
 
   private live(nowMs: number): FleetProxy[] {
-    const silenceMsMax = BEATS_MISSED_MAX * this.heartbeatMs();
-    return [...this.entries.values()].map((entry) => entry.proxy).filter((proxy) => nowMs - proxy.lastSeenMs < silenceMsMax);
+    const own = this.own(nowMs);
+    if (nowMs >= this.elsewhere.untilMs || this.elsewhere.proxies.length === 0) return own;
+    const ids = new Set(own.map(({ id }) => id));
+    const others = this.elsewhere.proxies.filter(({ id }) => !ids.has(id)).map((proxy) => {
+      const decision = this.decisions.get(proxy.id);
+      return decision === undefined ? proxy : { ...proxy, state: decision.state, name: decision.name ?? proxy.name };
+    });
+    return [...own, ...others];
   }
 
   private entryOf(connectionId: string): Entry | undefined {

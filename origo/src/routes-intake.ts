@@ -1,12 +1,12 @@
 /**
  * Intake: what clients and proxies send in, as JSON, compressed by gzip where they like. Ids make a repeat harmless; nothing of a
- * refused batch is stored. When more waits than can be stored soon, the answer is 503 with Retry-After.
+ * refused batch is stored. When more waits than can be stored soon, or the disk is almost full, the answer is 503 with Retry-After.
  */
 import { endpoint, Refusal, type Endpoint } from "./http";
 import { TracesRequest } from "./query-schema";
 import { isRecordsRequest } from "./record-check";
 import { ErrorsRequest, IntakeResponse, RecordsRequest } from "./schema";
-import { IntakeFull, type Store } from "./store/index";
+import { DiskFull, IntakeFull, type Store } from "./store/index";
 
 /** Of traces, which hold an entry a packet. */
 const TRACE_BYTES_MAX = 4_000_000;
@@ -38,11 +38,12 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
   }),
   endpoint({
     method: "post", path: "/v1/traces", access: "open", summary: "Arrivals of the packets of downloads", body: TracesRequest, bodyBytesMax: TRACE_BYTES_MAX,
-    answer: IntakeResponse, status: 202, handle: ({ body }) => store.addTraces(body.traces, nowMs()),
+    answer: IntakeResponse, status: 202, handle: ({ body }) => store.addTraces(body.traces, nowMs()).catch(busy),
   }),
 ];
 
 function busy(error: Error): never {
-  if (!(error instanceof IntakeFull)) throw error;
-  throw new Refusal(503, { kind: "busy", message: error.message, got: error.got, limit: error.limit }, { "Retry-After": "1" });
+  if (!(error instanceof IntakeFull || error instanceof DiskFull)) throw error;
+  const [kind, seconds] = error instanceof DiskFull ? ["diskFull", "30"] : ["busy", "1"];
+  throw new Refusal(503, { kind, message: error.message, got: error.got, limit: error.limit }, { "Retry-After": seconds });
 }

@@ -45,7 +45,7 @@ const pages = (store: Store): Endpoint[] => [
   }),
 ];
 
-const questions = ({ database }: Store): Endpoint[] => [
+const questions = ({ database, tuning }: Store): Endpoint[] => [
   endpoint({
     method: "get", path: "/v1/fields", access: "viewer", summary: "The characteristics of a download", answer: FieldsResponse,
     handle: () => ({ fields: FIELDS.map(({ sql: _sql, ...field }) => field) }),
@@ -58,7 +58,7 @@ const questions = ({ database }: Store): Endpoint[] => [
     method: "post", path: "/v1/query/chart", access: "viewer", summary: "A chart over downloads", body: ChartQuery, answer: Chart,
     handle: async ({ body }) => {
       try {
-        return await queryChart(database, body);
+        return await queryChart(database, body, tuning);
       } catch (error) {
         return refused(error);
       }
@@ -66,7 +66,7 @@ const questions = ({ database }: Store): Endpoint[] => [
   }),
   endpoint({
     method: "post", path: "/v1/query/difference", access: "viewer", summary: "The difference between two groups of downloads", body: DifferenceQuery,
-    answer: Difference, handle: ({ body }) => queryDifference(database, body).catch(refused),
+    answer: Difference, handle: ({ body }) => queryDifference(database, body, tuning).catch(refused),
   }),
 ];
 

@@ -9,12 +9,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Access } from "./access";
 import { makeApp } from "./app";
+import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
 import { attachDashboardLink, type DashboardLink } from "./dashboard-link";
 import { openGeo } from "./geo";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
-import { Store } from "./store/index";
+import { Store, TUNING_DEFAULT, type Tuning } from "./store/index";
 import { AdminStore } from "./store/admin-store";
 import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";
@@ -22,9 +23,7 @@ import { newTokenKey, TokenSigner } from "./token";
 
 /** Requests under way get this long to finish at shutdown. */
 const DRAIN_MS_MAX = 5000;
-/** What another Origo over the same database changed is noticed within this. */
-const REFRESH_MS = 5000;
-/** Old records are deleted at the start and this often. */
+/** Old records are deleted at the start, at each change of the configuration, and this often. */
 const RETENTION_EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
@@ -36,7 +35,9 @@ export interface OrigoOptions {
   dataDir: string;
   /** PostgreSQL, in place of a file in `dataDir`. */
   databaseUrl?: string | undefined;
-  /** Records, reports and traces are deleted so long after they came; default: never. */
+  /** Redis, where several Origos over one PostgreSQL share their proxies. */
+  redisUrl?: string | undefined;
+  /** Records, reports and traces are deleted so long after they came, unless the configuration says when; default: never. */
   retentionDays?: number | undefined;
   dashboardDir: string;
   /** `off` is for loopback only: everybody who reaches the port is an admin then. */
@@ -58,14 +59,18 @@ export interface Origo {
   close(): Promise<void>;
 }
 
-/** Throws when the port is taken or the store cannot be opened; then nothing is left open. */
+/** Throws when the port is taken, or the store or Redis cannot be opened; then nothing is left open. */
 export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   const nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
   const placeOf = await openGeo(options.geoFile);
+  const log = options.log ?? makeLog("silent");
   const stores = await openStores(options);
+  let cluster: Cluster | undefined;
   try {
-    return await serve(options, stores, { nowMs, placeOf });
+    cluster = options.redisUrl === undefined ? undefined : await Cluster.open({ redisUrl: options.redisUrl, log });
+    return await serve(options, stores, { nowMs, placeOf, log, cluster });
   } catch (error) {
+    await cluster?.close();
     await stores.close();
     throw error;
   }
@@ -83,33 +88,50 @@ async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Store
   const { database } = store;
   const storageBytes = async (): Promise<number | undefined> => {
     if (database.kind === "duckdb") return stat(join(dataDir, DUCKDB_FILE)).then(({ size }) => size, () => undefined);
-    const [row] = await database.all("SELECT pg_database_size(current_database()) AS bytes");
-    return Number(row?.["bytes"]);
+    const rows = await database.all("SELECT pg_database_size(current_database()) AS bytes").catch(() => []);
+    return rows[0] && Number(rows[0]["bytes"]);
   };
   return { store, adminStore: new AdminStore(database), storageBytes, close: () => store.close() };
 }
 
-type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf">;
+type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf" | "log"> & { cluster: Cluster | undefined };
 
-async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf }: Surroundings): Promise<Origo> {
+async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, log, cluster }: Surroundings): Promise<Origo> {
   const { store, adminStore } = stores;
-  const log = options.log ?? makeLog("silent");
   const configuration = new Configuration(adminStore, nowMs);
-  const registry = new Registry(() => configuration.number("proxy.heartbeatMs"));
+  const registry = new Registry({
+    heartbeatMs: () => configuration.number("proxy.heartbeatMs"), beatsMissedMax: () => configuration.number("origo.beatsMissedMax"),
+    proxiesMax: () => configuration.number("origo.proxiesMax"),
+  });
+  const links: { proxies?: ProxyLink; pages?: DashboardLink } = {};
   const refresh = async (): Promise<void> => {
     await configuration.refresh();
-    for (const { id, state, name } of await adminStore.proxyStates()) registry.decide(id, { state, name });
+    for (const { id, state, name } of await adminStore.proxyStates()) {
+      const before = registry.decisionOn(id);
+      if (before.state === state && before.name === name) continue;
+      registry.decide(id, { state, name });
+      links.proxies?.handleDecision(id);
+    }
   };
+  const tune = (): void => {
+    for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[]) store.tuning[name] = configuration.number(`origo.${name}`);
+  };
+  configuration.on("change", tune);
   await refresh();
   const tokens = new TokenSigner(await adminStore.secret("tokenKey", newTokenKey));
   const access = new Access({ store: adminStore, login: options.login, nowMs, configuration });
   const telemetry = new Telemetry({ fleet: () => registry.fleet(nowMs()), storageBytes: stores.storageBytes });
   let closed: Promise<void> | undefined;
-  const links: { proxies?: ProxyLink; pages?: DashboardLink } = {};
+  const tellOthers = (): void => {
+    if (links.proxies) cluster?.tellChange(links.proxies.io);
+  };
   const app = makeApp({
     registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
-    dashboardDir: options.dashboardDir, trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
-    onDecision: (id) => links.proxies?.handleDecision(id),
+    dashboardDir: options.dashboardDir, siteRulesFile: join(options.dataDir, "site-rules.json"), trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
+    onDecision: (id) => {
+      links.proxies?.handleDecision(id);
+      tellOthers();
+    },
     onIntake: (kind, { accepted, duplicate }) => {
       telemetry.noteIntake(kind, accepted, duplicate);
       if (kind === "record") links.pages?.noteRecords(accepted);
@@ -117,18 +139,24 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf }: 
   });
   const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
   await listen(http, options.port, options.host);
-  const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
+  const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens, adapter: cluster?.adapter });
   const pages = attachDashboardLink(proxies.io, { access, registry, configuration, nowMs });
   Object.assign(links, { proxies, pages });
-  const refreshing = setInterval(() => void refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message })), REFRESH_MS);
+  const refreshNow = (): Promise<void> => refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
+  const refreshLater = (): NodeJS.Timeout => setTimeout(() => void refreshNow().finally(() => closed ?? (refreshing = refreshLater())), configuration.number("origo.refreshMs"));
+  let refreshing = refreshLater();
+  configuration.on("change", tellOthers);
+  cluster?.attach(proxies.io, { registry, nowMs, onChange: () => void refreshNow() });
   const deleteOld = async (): Promise<void> => {
-    if (options.retentionDays === undefined) return;
-    await store.deleteBefore(nowMs() - options.retentionDays * DAY_MS).catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
+    const days = configuration.number("origo.retentionDays") || options.retentionDays;
+    if (days === undefined) return;
+    await store.deleteBefore(nowMs() - days * DAY_MS).catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
   };
   await deleteOld();
+  configuration.on("change", () => void deleteOld());
   const deleting = setInterval(() => void deleteOld(), RETENTION_EVERY_MS);
   const close = async (): Promise<void> => {
-    clearInterval(refreshing);
+    clearTimeout(refreshing);
     clearInterval(deleting);
     pages.close();
     const cut = setTimeout(() => http.closeAllConnections(), DRAIN_MS_MAX);
@@ -136,6 +164,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf }: 
     http.closeIdleConnections();
     await stopped;
     clearTimeout(cut);
+    await cluster?.close();
     await stores.close();
   };
   const setupToken = await access.makeSetupToken();

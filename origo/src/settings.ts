@@ -6,6 +6,7 @@
 import type { Setting, SettingValues } from "./admin-schema";
 import type { ApiError } from "./schema";
 import { SELECTIONS } from "./selection";
+import { TUNING_DEFAULT as TUNING } from "./store/tuning";
 
 type Value = SettingValues[string];
 
@@ -41,6 +42,8 @@ const DOWNLOAD: readonly Setting[] = [
   integer("client.directSilenceMs", "Fallback", 30_000, { min: 1000, max: 300_000, unit: "ms" }, "Silence of the origin after which a direct download has failed."),
   integer("client.closeWaitMs", "Download", 1000, { min: 0, max: 10_000, unit: "ms" }, "How long a record waits for late packets and the proxies' last words."),
   integer("client.cutBytes", "Download", 8 * MIB, { min: 64 * 1024, max: 32 * MIB, unit: "bytes" }, "Longer requests than the protocol takes are cut into ranges of this size."),
+  integer("client.cutsInFlight", "Download", 2, { min: 1, max: 8, unit: "ranges" }, "Ranges of a cut request that are fetched at once."),
+  integer("client.sessionMs", "Sessions", 1500, { min: 100, max: 60_000, unit: "ms" }, "Where no session to any proxy is open by then, the download goes over HTTP through the same proxies."),
   integer("client.tracePerMille", "Records", 20, { min: 0, max: 1000, unit: "per mille" }, "Of so many downloads the arrival of each packet is noted and reported."),
 ].map(perDownload);
 
@@ -51,6 +54,18 @@ const CLIENT: readonly Setting[] = [
   integer("client.connectBackoffMs", "Sessions", 150, { min: 0, max: 10_000, unit: "ms" }, "Before the second try; doubles."),
   integer("client.headStartMs", "Sessions", 250, { min: 0, max: 10_000, unit: "ms" }, "What the transport tried first is ahead of the next one by."),
   integer("client.idleCloseMs", "Sessions", 55_000, { min: 1000, max: 600_000, unit: "ms" }, "A session that nothing uses is closed after this."),
+  integer("client.choiceMs", "Sessions", 600_000, { min: 0, max: 86_400_000, unit: "ms" }, "The transport that worked with a proxy is tried first for so long."),
+  integer("client.memoryMs", "Sessions", 600_000, { min: 0, max: 86_400_000, unit: "ms" }, "A proxy's rate, round trip and loss are remembered for so long."),
+  integer("client.noTransportMs", "Sessions", 60_000, { min: 0, max: 3_600_000, unit: "ms" }, "After no session could be had, downloads go over HTTP at once for so long."),
+  integer("client.requestsOpenMax", "Download", 12, { min: 1, max: 16, unit: "requests" }, "Requests of one client that are open at the proxies at once."),
+  integer("client.reportQueueMax", "Records", 1000, { min: 1, max: 100_000, unit: "records" }, "Records that wait for Origo, and likewise error reports; beyond it the oldest are dropped."),
+  integer("client.reportBatchMax", "Records", 50, { min: 1, max: 256, unit: "records" }, "Sent to Origo in one request."),
+  integer("client.reportDelayMs", "Records", 250, { min: 0, max: 60_000, unit: "ms" }, "Reports that come together within this go together."),
+  integer("client.reportRetryMs", "Records", 1000, { min: 100, max: 60_000, unit: "ms" }, "Before reports are sent again; doubles."),
+  integer("client.reportRetryMsMax", "Records", 30_000, { min: 100, max: 3_600_000, unit: "ms" }, "The longest wait before reports are sent again."),
+  integer("client.reportTimeoutMs", "Records", 3000, { min: 100, max: 60_000, unit: "ms" }, "How long Origo is waited for when reports are sent."),
+  integer("client.tokenAgeMs", "Directory", 45_000, { min: 1000, max: 86_400_000, unit: "ms" }, "A token older than this is renewed before a download begins; keep it under the tokens' minutes."),
+  integer("client.askAgainMs", "Directory", 100, { min: 0, max: 60_000, unit: "ms" }, "Origo is not asked again sooner, when it could not be reached."),
   integer("client.directoryTimeoutMs", "Directory", 2000, { min: 100, max: 30_000, unit: "ms" }, "How long Origo is waited for."),
   integer("client.directoryAgeMs", "Directory", 10_000, { min: 500, max: 60_000, unit: "ms" }, "The list of proxies, and this configuration, are asked for anew after this."),
   integer("client.proxyPenaltyMs", "Directory", 10_000, { min: 0, max: 600_000, unit: "ms" }, "A proxy that failed is left alone for this long."),
@@ -65,6 +80,9 @@ const PROXY: readonly Setting[] = [
   integer("proxy.sessionsMax", "Limits", 100_000, { min: 0, max: 100_000, unit: "sessions" }, "Sessions of each proxy at most."),
   integer("proxy.sessionIdleMs", "Limits", 60_000, { min: 1000, max: 600_000, unit: "ms" }, "A session without requests is closed after this; holds for new sessions."),
   integer("proxy.httpConnectionsMax", "Limits", 1024, { min: 1, max: 1024, unit: "connections" }, "HTTP connections of each proxy at most."),
+  integer("proxy.originHeadMs", "Origins", 10_000, { min: 100, max: 10_000, unit: "ms" }, "How long an origin may take to answer at most."),
+  integer("proxy.originStallMs", "Origins", 15_000, { min: 100, max: 15_000, unit: "ms" }, "Silence of an origin in mid-answer at most."),
+  integer("proxy.originTotalMs", "Origins", 900_000, { min: 1000, max: 900_000, unit: "ms" }, "An origin's whole answer at most."),
   toggle("proxy.requireToken", "Access", false, "Take only clients that show a token of this Origo."),
   integer("proxy.heartbeatMs", "Registry", 2000, { min: 500, max: 30_000, unit: "ms" }, "Proxies report this often; one that misses two reports is gone."),
 ];
@@ -78,6 +96,19 @@ const ORIGO: readonly Setting[] = [
   integer("origo.loginFailuresPerName", "Login", 10, { min: 1, max: 1000, unit: "attempts" }, "Failed attempts to sign in under one name before it has to wait."),
   integer("origo.loginFailuresPerAddress", "Login", 50, { min: 1, max: 10_000, unit: "attempts" }, "Failed attempts from one address before it has to wait."),
   integer("origo.loginWindowSec", "Login", 300, { min: 1, max: 86_400, unit: "s" }, "Failed attempts are forgotten after this."),
+  integer("origo.beatsMissedMax", "Registry", 2, { min: 1, max: 10, unit: "heartbeats" }, "A proxy that is silent for so many heartbeats is gone."),
+  integer("origo.proxiesMax", "Registry", 1024, { min: 1, max: 100_000, unit: "proxies" }, "Proxies that one Origo takes at once."),
+  integer("origo.refreshMs", "Registry", 5000, { min: 500, max: 60_000, unit: "ms" }, "What another Origo over the same database changed is noticed within this."),
+  integer("origo.retentionDays", "Records", 0, { min: 0, max: 99_999, unit: "days" }, "Records, error reports and traces are deleted after this; 0 = as RETENTION_DAYS says, else never."),
+  integer("origo.intakeWaitingMax", "Records", TUNING.intakeWaitingMax, { min: 1, max: 1_000_000, unit: "records" }, "Records that may wait to be written; beyond it they are refused for now."),
+  integer("origo.intakeTogetherMax", "Records", TUNING.intakeTogetherMax, { min: 1, max: 100_000, unit: "records" }, "Written in one transaction at most, unless one batch has more."),
+  integer("origo.intakeApartMs", "Records", TUNING.intakeApartMs, { min: 0, max: 10_000, unit: "ms" }, "Between the beginnings of two transactions: longer costs less, and makes senders wait."),
+  integer("origo.diskReserveBytes", "Records", TUNING.diskReserveBytes, { min: 0, max: 2 ** 50, unit: "bytes" }, "Records are refused for now when less of the disk is free."),
+  integer("origo.chartOutliersMax", "Analysis", TUNING.chartOutliersMax, { min: 0, max: 200, unit: "points" }, "Outliers drawn for one box; more are drawn at random from them."),
+  integer("origo.chartCdfSteps", "Analysis", TUNING.chartCdfSteps, { min: 10, max: 1000, unit: "steps" }, "Quantiles that one CDF is drawn from."),
+  integer("origo.chartPointsMax", "Analysis", TUNING.chartPointsMax, { min: 100, max: 100_000, unit: "points" }, "Points of a time series, over all groups."),
+  integer("origo.bootstrapResamples", "Analysis", TUNING.bootstrapResamples, { min: 100, max: 10_000, unit: "resamples" }, "Resamples behind the interval of a difference."),
+  integer("origo.clientsEnough", "Analysis", TUNING.clientsEnough, { min: 2, max: 10_000, unit: "clients" }, "With fewer in a group, the page warns that the interval is too narrow."),
   integer("origo.livePushMs", "Dashboard", 1000, { min: 200, max: 60_000, unit: "ms" }, "Open pages are told of changes at most this often."),
 ];
 

@@ -5,6 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab";
+import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Page } from "puppeteer-core";
 import { download, fill, layoutFaults, openPage, press, sees, startGuardedOrigo, until, type GuardedOrigo, type Watched } from "./support";
@@ -138,7 +139,7 @@ test("downloads: a click on a heading sorts; a saved view brings its state back"
   await until("the state is back", async () => decodeURIComponent(page.url()).includes('"descending":false'));
 });
 
-test("one download: every proxy's packets close, the trace is drawn where there is one, the record can be saved", async () => {
+test("one download: every proxy's packets close, and the record can be saved", async () => {
   const coded = (await records()).find((record) => record.mode === "coded");
   if (coded === undefined) throw new Error("no coded record");
   await go(`#/downloads/${coded.id}`);
@@ -210,6 +211,34 @@ test("configuration: a value out of range cannot be saved", async () => {
   await fill(page, "proxy.heartbeatMs", "0");
   await sees(page, "must be at least");
   expect(await page.$$("form[aria-label='Unsaved changes'] button[type=submit][disabled]")).toHaveLength(1);
+});
+
+test("one traced download: each packet of its record is in the trace, by proxy and by what it was good for, and all are drawn", async () => {
+  const { version, values } = await read<{ version: number; values: Record<string, unknown> }>("/v1/config");
+  const { csrfToken } = await read<{ csrfToken: string }>("/v1/session");
+  const change = { baseVersion: version, values: { ...values, "client.tracePerMille": 1000 }, reason: "trace every download" };
+  const answer = await fetch(`${fleet.origo.url}/v1/config`, { method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify(change) });
+  expect(answer.status).toBe(200);
+  await download(fleet.origo.url, media, "coded", "--range", "0-399999", "--comment", "traced");
+  const record = await until("the record", async () => (await records()).find(({ comment }) => comment === "traced"));
+  const trace = await until("its trace", async () => {
+    const response = await fetch(`${fleet.origo.url}/v1/records/${record.id}/trace`);
+    return response.ok && ((await response.json()) as Trace);
+  });
+  for (const [index, proxy] of record.proxies.entries()) {
+    const counted = (fate: string): number => trace.packets.filter(([, from, , as]) => from === index && as === fate).length;
+    const { innovative, duplicate, late, rejected } = proxy;
+    expect({ innovative, duplicate, late, rejected }).toEqual({ innovative: counted("innovative"), duplicate: counted("duplicate"), late: counted("late"), rejected: counted("rejected") });
+  }
+  expect(trace.generationCount).toBe(record.generationCount);
+  expect(trace.packets.filter(([, , , as]) => as === "innovative")).toHaveLength(record.symbolCount ?? NaN);
+  expect(trace.feedback.length).toBeGreaterThan(0);
+  expect(Math.max(...trace.packets.map(([ms]) => ms))).toBeLessThanOrEqual(record.durationMs + (record.closeMs ?? 0) + 100);
+  expect(record).toMatchObject({ clientVersion: expect.any(String), agent: expect.stringMatching(/^node\//), os: "linux", engine: expect.any(String), connectMs: expect.any(Number) });
+  await go(`#/downloads/${record.id}`);
+  await page.waitForSelector(`[aria-label="Arrival of ${trace.packets.length} packets from ${record.proxies.length} proxies over time"] canvas`);
+  await page.waitForSelector(`[aria-label="When each of ${trace.generationCount} generations was filled"] canvas`);
+  expect(await layoutFaults(page)).toEqual([]);
 });
 
 test("experiments: made and started in the page, its arms are in the records and can be analysed", async () => {

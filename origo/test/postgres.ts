@@ -2,19 +2,27 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
 import { Client } from "pg";
 
 export interface TestPostgres {
   /** Address of a database made now. */
   newDatabase(): Promise<string>;
+  /** Stops the server as a crash would. */
+  halt(): Promise<void>;
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Throws what infra/postgres.mjs says when there is no PostgreSQL to start. */
-export async function startPostgres(): Promise<TestPostgres> {
-  const child = spawn(process.execPath, [join(__dirname, "../../infra/postgres.mjs")], { stdio: ["pipe", "pipe", "pipe"] });
-  const url = new URL(await urlOf(child));
+/** What is committed survives `halt` only with `durable`. Throws what infra/postgres.mjs says when there is no PostgreSQL to start. */
+export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
+  const child = spawn(process.execPath, [join(__dirname, "../../infra/postgres.mjs"), ...(durable ? ["--durable"] : [])], { stdio: ["pipe", "pipe", "pipe"] });
+  const lines = createInterface(child.stdout);
+  const url = new URL(await urlOf(child, lines));
+  const order = async (word: string): Promise<void> => {
+    child.stdin.write(`${word}\n`);
+    await once(lines, "line");
+  };
   let count = 0;
   const newDatabase = async (): Promise<string> => {
     const client = new Client({ connectionString: url.href });
@@ -28,15 +36,15 @@ export async function startPostgres(): Promise<TestPostgres> {
     child.stdin.end();
     await once(child, "exit");
   };
-  return { newDatabase, stop };
+  return { newDatabase, stop, halt: () => order("halt"), resume: () => order("resume") };
 }
 
-async function urlOf(child: ChildProcess): Promise<string> {
+async function urlOf(child: ChildProcess, lines: Interface): Promise<string> {
   let said = "";
   child.stderr?.on("data", (data: Buffer) => (said += data.toString()));
   const failed = once(child, "exit").then(() => {
     throw new Error(said);
   });
-  const [line] = (await Promise.race([once(createInterface({ input: child.stdout! }), "line"), failed])) as [string];
+  const [line] = (await Promise.race([once(lines, "line"), failed])) as [string];
   return (JSON.parse(line) as { url: string }).url;
 }

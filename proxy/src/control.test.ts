@@ -1,3 +1,4 @@
+import { SETTINGS } from "../../origo/src/settings";
 import { limitsOf, narrowed } from "./control";
 
 const OWN = limitsOf({ RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 1000, MAX_SESSIONS: 10, REQUIRE_TOKEN: false });
@@ -22,4 +23,15 @@ test("control: an unlimited proxy can be given a rate", () => {
 test("control: a token can be asked for, and not be waived", () => {
   expect(narrowed(OWN, { "proxy.requireToken": true }).requireToken).toBe(true);
   expect(narrowed({ ...OWN, requireToken: true }, { "proxy.requireToken": false }).requireToken).toBe(true);
+});
+
+test("control: each of Origo's settings of proxies changes what a proxy goes by, and has the proxy's own value as default", () => {
+  const keys = SETTINGS.filter(({ scope }) => scope === "proxy");
+  expect(keys.map(({ key }) => key.replace("proxy.", "")).sort()).toEqual(Object.keys(OWN).sort());
+  for (const { key, type, min, default: preset } of keys) {
+    const name = key.replace("proxy.", "") as keyof typeof OWN;
+    const value = type === "boolean" ? !preset : name === "rateBytesPerSec" ? 7 : min!;
+    expect([key, narrowed(OWN, { [key]: value })[name]]).toEqual([key, value]);
+    expect(narrowed(OWN, { [key]: preset })).toEqual(OWN);
+  }
 });

@@ -4,6 +4,7 @@
  */
 import { HEARTBEAT_MS, type ProxyControl } from "@tributary/origo/schema";
 import type { ProxyConfig } from "./config";
+import { EGRESS_TIMES } from "./egress/fetch";
 
 export interface Limits {
   /** 0 = unlimited. */
@@ -15,6 +16,10 @@ export interface Limits {
   sessionIdleMs: number;
   httpConnectionsMax: number;
   heartbeatMs: number;
+  /** Of requests to origins: until the head, between two pieces of the body, in all. */
+  originHeadMs: number;
+  originStallMs: number;
+  originTotalMs: number;
   requireToken: boolean;
 }
 
@@ -22,7 +27,8 @@ export interface Limits {
 export function limitsOf(config: Pick<ProxyConfig, "RATE_BYTES_PER_SEC" | "CACHE_BYTES" | "MAX_SESSIONS" | "REQUIRE_TOKEN">): Limits {
   return {
     rateBytesPerSec: config.RATE_BYTES_PER_SEC, cacheBytes: config.CACHE_BYTES, pinnedBytes: 256 * 1024 * 1024, cacheKeepMs: 60_000,
-    sessionsMax: config.MAX_SESSIONS, sessionIdleMs: 60_000, httpConnectionsMax: 1024, heartbeatMs: HEARTBEAT_MS, requireToken: config.REQUIRE_TOKEN,
+    sessionsMax: config.MAX_SESSIONS, sessionIdleMs: 60_000, httpConnectionsMax: 1024, heartbeatMs: HEARTBEAT_MS,
+    originHeadMs: EGRESS_TIMES.headMs, originStallMs: EGRESS_TIMES.stallMs, originTotalMs: EGRESS_TIMES.totalMs, requireToken: config.REQUIRE_TOKEN,
   };
 }
 
@@ -47,6 +53,9 @@ export function narrowed(own: Limits, values: ProxyControl["values"]): Limits {
     sessionIdleMs: numberOr("sessionIdleMs", own.sessionIdleMs),
     httpConnectionsMax: least("httpConnectionsMax", own.httpConnectionsMax),
     heartbeatMs: numberOr("heartbeatMs", own.heartbeatMs),
+    originHeadMs: least("originHeadMs", own.originHeadMs),
+    originStallMs: least("originStallMs", own.originStallMs),
+    originTotalMs: least("originTotalMs", own.originTotalMs),
     requireToken: own.requireToken || values["proxy.requireToken"] === true,
   };
 }

@@ -222,6 +222,7 @@ export class Proxy {
     this.limits = narrowed(limitsOf(this.config), values);
     this.shaper.setRate(this.limits.rateBytesPerSec);
     this.chunks.setLimits(this.limits);
+    this.egress.setTimes({ headMs: this.limits.originHeadMs, stallMs: this.limits.originStallMs, totalMs: this.limits.originTotalMs });
     this.http.maxConnections = this.limits.httpConnectionsMax;
     this.link?.setHeartbeat(this.limits.heartbeatMs);
     this.status = draining ? "draining" : "ok";

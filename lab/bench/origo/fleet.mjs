@@ -77,11 +77,8 @@ async function startProxy(url, index, heartbeatMs) {
   };
 }
 
-export async function runFleetBench(args) {
-  const { values } = parseArgs({
-    args, options: { fleet: { type: "boolean" }, proxies: { type: "string", default: "1000" }, "heartbeat-ms": { type: "string", default: "5000" }, seconds: { type: "string", default: "30" } },
-  });
-  const [proxies, heartbeatMs, seconds] = [Number(values.proxies), Number(values["heartbeat-ms"]), Number(values.seconds)];
+/** Starts an Origo with so many proxies, and stops them again. */
+export async function measureFleet({ proxies, heartbeatMs, seconds }) {
   const folder = await mkdtemp(path.join(os.tmpdir(), "bench-origo-"));
   const { child, url } = await startOrigo(folder);
   const stops = [];
@@ -95,8 +92,7 @@ export async function runFleetBench(args) {
     const before = await processorSeconds(child.pid);
     const startMs = performance.now();
     await pause(seconds * 1000);
-    const share = (await processorSeconds(child.pid)) - before;
-    const core = share / ((performance.now() - startMs) / 1000);
+    const core = ((await processorSeconds(child.pid)) - before) / ((performance.now() - startMs) / 1000);
     const live = (await (await fetch(`${url}/v1/fleet`)).json()).proxies.length;
     const listMs = [];
     for (let count = 0; count < LISTS; count++) {
@@ -105,14 +101,26 @@ export async function runFleetBench(args) {
       listMs.push(performance.now() - askedMs);
     }
     listMs.sort((a, b) => a - b);
-    console.log(`${os.cpus()[0]?.model ?? "unknown processor"}, ${os.cpus().length} cores, node ${process.versions.node}`);
-    console.log(`${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: Origo took ${(core * 100).toFixed(1)} % of a core`);
-    console.log(`GET /v1/proxies?count=4, one at a time: median ${listMs[LISTS >> 1].toFixed(2)} ms, p99 ${listMs[Math.floor(LISTS * 0.99)].toFixed(2)} ms`);
-    return live === proxies ? 0 : 1;
+    return { proxies, heartbeatMs, seconds, live, core, listMs: { p50: listMs[LISTS >> 1], p99: listMs[Math.floor(LISTS * 0.99)] } };
   } finally {
     for (const stop of stops) stop();
     child.kill("SIGTERM");
     await once(child, "exit");
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+export function fleetSentence({ proxies, heartbeatMs, seconds, live, core, listMs }) {
+  return `${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: Origo took ${(core * 100).toFixed(1)} % of a core. ` +
+    `GET /v1/proxies?count=4 beside it, one at a time: median ${listMs.p50.toFixed(2)} ms, p99 ${listMs.p99.toFixed(2)} ms.`;
+}
+
+export async function runFleetBench(args) {
+  const { values } = parseArgs({
+    args, options: { fleet: { type: "boolean" }, proxies: { type: "string", default: "1000" }, "heartbeat-ms": { type: "string", default: "5000" }, seconds: { type: "string", default: "30" } },
+  });
+  const fleet = await measureFleet({ proxies: Number(values.proxies), heartbeatMs: Number(values["heartbeat-ms"]), seconds: Number(values.seconds) });
+  console.log(`${os.cpus()[0]?.model ?? "unknown processor"}, ${os.cpus().length} cores, node ${process.versions.node}`);
+  console.log(fleetSentence(fleet));
+  return fleet.live === fleet.proxies ? 0 : 1;
 }

@@ -15,7 +15,8 @@ export function useLive(): boolean {
   const [live, setLive] = useState(false);
   const client = useQueryClient();
   useEffect(() => {
-    const socket = io("/dashboard");
+    // One connection, so that a balancer in front of several Origos need not keep them together.
+    const socket = io("/dashboard", { transports: ["websocket"] });
     socket.on("connect", () => setLive(true));
     socket.on("disconnect", () => setLive(false));
     socket.on("fleet", (fleet: FleetResponse) => client.setQueryData(["fleet"], fleet));

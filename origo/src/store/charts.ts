@@ -8,27 +8,24 @@ import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import type { StoredField } from "./fields";
 import { known, knownNumber, Places, whereOf } from "./sql";
+import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
 type Query = z.output<typeof ChartQuery>;
 type Of<Kind extends Query["chart"]> = Extract<Query, { chart: Kind }>;
 type Answer<Kind extends Chart["chart"]> = Extract<Chart, { chart: Kind }>;
 
-const OUTLIERS_MAX = 200;
-const CDF_STEPS = 200;
-/** Points of a time series, over all groups. */
-const BUCKETS_MAX = 5000;
 /** An order that has nothing to do with the data, the same each time; 7919 and the modulus are prime. */
 const SHUFFLED = "(seq * 7919) % 1000003";
 const SHUFFLE_RANGE = 1_000_003;
 
 /** Throws a QueryFault. */
-export function queryChart(database: Database, query: Query): Promise<Chart> {
+export function queryChart(database: Database, query: Query, tuning: Tuning = TUNING_DEFAULT): Promise<Chart> {
   switch (query.chart) {
-    case "box": return boxes(database, query);
+    case "box": return boxes(database, query, tuning.chartOutliersMax);
     case "histogram": return histogram(database, query);
-    case "cdf": return cdf(database, query);
+    case "cdf": return cdf(database, query, tuning.chartCdfSteps);
     case "scatter": return scatter(database, query);
-    case "time": return timeSeries(database, query);
+    case "time": return timeSeries(database, query, tuning.chartPointsMax);
   }
 }
 
@@ -90,7 +87,7 @@ function joined(base: Base, found: readonly Grouped[], names: readonly string[],
 const numbersOf = (row: Row | undefined, name: string): number[] => ((row?.[name] ?? []) as unknown as number[]).map(Number);
 
 /** Two passes: quartiles of each group, then what lies within and beyond its fences (1.5 interquartile ranges, as in the paper's figures). */
-async function boxes(database: Database, query: Of<"box">): Promise<Answer<"box">> {
+async function boxes(database: Database, query: Of<"box">, outliersMax: number): Promise<Answer<"box">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
   const { found, leftOut } = await grouped(database, base, "percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v) AS p");
   if (found.length === 0) return { chart: "box", boxes: [], groupsLeftOut: 0 };
@@ -100,7 +97,7 @@ async function boxes(database: Database, query: Of<"box">): Promise<Answer<"box"
   });
   const beyond = "FILTER (WHERE v < low OR v > high)";
   const rows = await database.all(`SELECT k, min(v) FILTER (WHERE v >= low) AS low, max(v) FILTER (WHERE v <= high) AS high,
-    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${OUTLIERS_MAX}] AS outliers FROM ${from} GROUP BY k`, base.places.values);
+    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${outliersMax}] AS outliers FROM ${from} GROUP BY k`, base.places.values);
   const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
   const items = found.map(({ group, row }, index) => {
     const [q1 = 0, median = 0, q3 = 0] = numbersOf(row, "p");
@@ -132,9 +129,9 @@ async function histogram(database: Database, query: Of<"histogram">): Promise<An
 }
 
 /** The values at equal shares of each group, sorted once: as many quantiles by percentile_cont take DuckDB ten times as long. */
-async function cdf(database: Database, query: Of<"cdf">): Promise<Answer<"cdf">> {
+async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise<Answer<"cdf">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
-  const shares = Array.from({ length: CDF_STEPS + 1 }, (_, index) => index / CDF_STEPS);
+  const shares = Array.from({ length: steps + 1 }, (_, index) => index / steps);
   const { found, leftOut } = await grouped(database, base, "0 AS zero");
   if (found.length === 0) return { chart: "cdf", groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
@@ -170,15 +167,15 @@ async function scatter(database: Database, query: Of<"scatter">): Promise<Answer
 const STATISTICS = { median: "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", mean: "avg(v)", count: "count(*)", sum: "sum(v)" } as const;
 
 /** By the client's clock, in buckets that begin at multiples of their length since the epoch. */
-async function timeSeries(database: Database, query: Of<"time">): Promise<Answer<"time">> {
+async function timeSeries(database: Database, query: Of<"time">, pointsMax: number): Promise<Answer<"time">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric"), started: known("startedAtMs", "metric") });
   const { found, leftOut } = await grouped(database, base, "min(started) AS first");
   if (found.length === 0) return { chart: "time", groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
   const bucket = base.places.add(query.bucketMs);
   const rows = await database.all(`SELECT k, floor(started / ${bucket}) * ${bucket} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
-    FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${BUCKETS_MAX + 1}`, base.places.values);
-  if (rows.length > BUCKETS_MAX) throw faultAt("bucketMs", `makes more than ${BUCKETS_MAX} points: ask for longer buckets, fewer groups or less time`);
+    FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${pointsMax + 1}`, base.places.values);
+  if (rows.length > pointsMax) throw faultAt("bucketMs", `makes more than ${pointsMax} points: ask for longer buckets, fewer groups or less time`);
   const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), atMs: [] as number[], values: [] as number[], counts: [] as number[] }));
   for (const row of rows) {
     const one = series[Number(row["k"])];

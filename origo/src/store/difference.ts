@@ -8,12 +8,10 @@ import type { Difference, DifferenceQuery } from "../query-schema";
 import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import { known, knownNumber, Places, valueFor, whereOf } from "./sql";
+import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
-const RESAMPLES = 1000;
 /** Beyond this many, clients are put together at random, which keeps the interval and bounds the work. */
 const CLUSTERS_MAX = 2000;
-/** Fewer clients than this in a group leave the percentiles of a bootstrap too narrow. */
-const CLIENTS_ENOUGH = 20;
 
 /** Sums and counts of one client (or some put together) in the groups a and b. */
 interface Cluster {
@@ -24,7 +22,7 @@ interface Cluster {
 }
 
 /** Throws a QueryFault. */
-export async function queryDifference(database: Database, query: z.output<typeof DifferenceQuery>): Promise<Difference> {
+export async function queryDifference(database: Database, query: z.output<typeof DifferenceQuery>, tuning: Tuning = TUNING_DEFAULT): Promise<Difference> {
   if (query.a === query.b) throw faultAt("b", "must differ from a");
   const places = new Places();
   const metric = knownNumber(query.metric, "metric").sql;
@@ -41,7 +39,7 @@ export async function queryDifference(database: Database, query: z.output<typeof
   const testable = armA.clients >= 2 && armB.clients >= 2;
   return {
     a: armA, b: armB, difference: armB.mean - armA.mean, ratio: armA.mean === 0 ? null : armB.mean / armA.mean,
-    interval: testable ? intervalOf(clustersOf(clients)) : null, enough: Math.min(armA.clients, armB.clients) >= CLIENTS_ENOUGH,
+    interval: testable ? intervalOf(clustersOf(clients), tuning.bootstrapResamples) : null, enough: Math.min(armA.clients, armB.clients) >= tuning.clientsEnough,
   };
 }
 
@@ -64,7 +62,7 @@ function clustersOf(rows: readonly Row[]): Cluster[] {
 }
 
 /** The 2.5 and 97.5 percentiles of the difference of means over resamples; a resample without one of the groups is drawn anew. */
-export function intervalOf(clusters: readonly Cluster[]): [number, number] | null {
+export function intervalOf(clusters: readonly Cluster[], resamples: number = TUNING_DEFAULT.bootstrapResamples): [number, number] | null {
   let state = 1;
   // Numerical Recipes' linear congruential generator: its high bits are good enough to draw clients, and the same each time.
   const below = (bound: number): number => {
@@ -72,7 +70,7 @@ export function intervalOf(clusters: readonly Cluster[]): [number, number] | nul
     return Math.floor((state / 2 ** 32) * bound);
   };
   const differences: number[] = [];
-  for (let tries = 0; differences.length < RESAMPLES && tries < 2 * RESAMPLES; tries++) {
+  for (let tries = 0; differences.length < resamples && tries < 2 * resamples; tries++) {
     const drawn: Cluster = { sumA: 0, countA: 0, sumB: 0, countB: 0 };
     for (let count = 0; count < clusters.length; count++) {
       const { sumA, countA, sumB, countB } = clusters[below(clusters.length)]!;
@@ -83,7 +81,7 @@ export function intervalOf(clusters: readonly Cluster[]): [number, number] | nul
     }
     if (drawn.countA > 0 && drawn.countB > 0) differences.push(drawn.sumB / drawn.countB - drawn.sumA / drawn.countA);
   }
-  if (differences.length < RESAMPLES) return null;
+  if (differences.length < resamples) return null;
   differences.sort((left, right) => left - right);
-  return [differences[Math.round(0.025 * (RESAMPLES - 1))]!, differences[Math.round(0.975 * (RESAMPLES - 1))]!];
+  return [differences[Math.round(0.025 * (resamples - 1))]!, differences[Math.round(0.975 * (resamples - 1))]!];
 }

@@ -10,7 +10,7 @@ import type { Cell, Column, Database, Queries, Row } from "./database";
 export const DUCKDB_FILE = "origo.duckdb";
 /**
  * What was committed is put in its place when the log holds so much of it: little at a time, since DuckDB lets nobody write meanwhile.
- * The pieces are put together when nothing was written for a while, which takes a second or more.
+ * Its pieces are put together ("vacuum") only when nothing was written for a while, as that takes seconds.
  */
 const CHECKPOINT_BYTES = 8_000_000;
 const IDLE_MS = 20_000;
@@ -23,20 +23,14 @@ export async function openDuckDb(dataDir: string): Promise<Database> {
   const file = join(dataDir, DUCKDB_FILE);
   const instance = await DuckDBInstance.create(file, { checkpoint_threshold: "1TB" });
   try {
-    const [writer, witness] = [await instance.connect(), await instance.connect()];
+    const writer = await instance.connect();
+    await writer.run("SET max_vacuum_tasks = 0");
     const readers = await Promise.all(Array.from({ length: READERS }, () => instance.connect()));
-    return new DuckDb(instance, { writer, witness, readers }, `${file}.wal`);
+    return new DuckDb(instance, writer, readers, `${file}.wal`);
   } catch (error) {
     instance.closeSync();
     throw error;
   }
-}
-
-interface Connections {
-  writer: DuckDBConnection;
-  /** Has a transaction open during a checkpoint: then DuckDB does not put the pieces together. */
-  witness: DuckDBConnection;
-  readers: readonly DuckDBConnection[];
 }
 
 class DuckDb implements Database {
@@ -44,13 +38,11 @@ class DuckDb implements Database {
   private writing: Promise<unknown> = Promise.resolve();
   private closed: Promise<void> | undefined;
   private idle: NodeJS.Timeout | undefined;
-  private readonly writer: DuckDBConnection;
-  private readonly witness: DuckDBConnection;
   private readonly reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
 
-  constructor(private readonly instance: DuckDBInstance, { writer, witness, readers }: Connections, private readonly walFile: string) {
-    this.writer = writer;
-    this.witness = witness;
+  constructor(
+    private readonly instance: DuckDBInstance, private readonly writer: DuckDBConnection, readers: readonly DuckDBConnection[], private readonly walFile: string,
+  ) {
     this.reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
   }
 
@@ -98,7 +90,6 @@ class DuckDb implements Database {
     return (this.closed ??= (async () => {
       await Promise.all([this.writing, ...this.reading.map((reader) => reader.last)]);
       clearTimeout(this.idle);
-      this.witness.closeSync();
       for (const { connection } of this.reading) connection.closeSync();
       this.writer.closeSync();
       this.instance.closeSync();
@@ -114,15 +105,14 @@ class DuckDb implements Database {
   /** A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries again. */
   private async checkpoint(): Promise<void> {
     if ((await stat(this.walFile).then(({ size }) => size, () => 0)) < CHECKPOINT_BYTES) return;
-    try {
-      await this.witness.run("BEGIN TRANSACTION READ ONLY");
-      await this.witness.run("SELECT version FROM origo_schema");
-      await this.writer.run("CHECKPOINT").finally(() => this.witness.run("ROLLBACK"));
-    } catch {
-      return;
-    }
+    await this.writer.run("CHECKPOINT").catch(() => undefined);
     clearTimeout(this.idle);
-    this.idle = setTimeout(() => void this.inTurn(() => this.writer.run("CHECKPOINT")).catch(() => undefined), IDLE_MS).unref();
+    this.idle = setTimeout(() => void this.inTurn(() => this.vacuum()).catch(() => undefined), IDLE_MS).unref();
+  }
+
+  private async vacuum(): Promise<void> {
+    await this.writer.run("SET max_vacuum_tasks = 100");
+    await this.writer.run("CHECKPOINT").finally(() => this.writer.run("SET max_vacuum_tasks = 0"));
   }
 
   private asReader<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {

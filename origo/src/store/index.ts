@@ -7,4 +7,5 @@ export { QueryFault } from "./faults";
 export { exportCsv, importFile, withParquet } from "./files";
 export { FIELDS } from "./fields";
 export { IntakeFull } from "./intake";
-export { Store, type Page } from "./store";
+export { DiskFull, Store, type Page } from "./store";
+export { TUNING_DEFAULT, type Tuning } from "./tuning";

@@ -4,13 +4,10 @@
  */
 import type { IntakeResponse } from "../schema";
 import type { Column, Database, Queries, Row } from "./database";
+import type { Tuning } from "./tuning";
 
-/** Rows that may wait: two seconds of the intake that Origo is made for. */
-const WAITING_MAX = 10_000;
-/** Rows of one transaction: more would only make those that come next wait longer. */
-const TOGETHER_MAX = 2000;
-/** Between the beginnings of two transactions: what comes meanwhile shares the second one's cost, which hardly depends on its rows. */
-const APART_MS = 60;
+/** So many batches that fail one by one mean that the next ones would fail too: the database is gone. */
+const FAILED_MAX = 2;
 
 /** Too many rows wait already. Nothing of the batch was stored. */
 export class IntakeFull extends Error {
@@ -32,11 +29,12 @@ export class Intake {
   private running = false;
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(private readonly database: Database, private readonly table: string, private readonly columns: readonly Column[]) {}
+  constructor(private readonly database: Database, private readonly table: string, private readonly columns: readonly Column[], private readonly tuning: Tuning) {}
 
   /** All or none of them. Rejects with IntakeFull, or with what the database says. */
   add(rows: readonly Row[]): Promise<IntakeResponse> {
-    if (this.waiting + rows.length > WAITING_MAX) return Promise.reject(new IntakeFull(this.waiting, WAITING_MAX));
+    const limit = this.tuning.intakeWaitingMax;
+    if (this.waiting + rows.length > limit) return Promise.reject(new IntakeFull(this.waiting, limit));
     this.waiting += rows.length;
     const answer = new Promise<IntakeResponse>((resolve, reject) => this.batches.push({ rows, resolve, reject }));
     if (!this.running) this.writing = this.write();
@@ -51,23 +49,39 @@ export class Intake {
   private async write(): Promise<void> {
     this.running = true;
     while (this.batches.length > 0) {
-      const waitMs = APART_MS - (performance.now() - this.begunMs);
-      if (waitMs > 0 && this.waiting < TOGETHER_MAX) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      const { intakeApartMs, intakeTogetherMax } = this.tuning;
+      const waitMs = intakeApartMs - (performance.now() - this.begunMs);
+      if (waitMs > 0 && this.waiting < intakeTogetherMax) await new Promise((resolve) => setTimeout(resolve, waitMs));
       this.begunMs = performance.now();
-      const together = this.take();
+      const together = this.take(intakeTogetherMax);
       await this.store(together).catch(async (error: unknown) => {
         if (together.length === 1) return together[0]?.reject(error);
-        // One batch at fault must not fail the others.
-        for (const batch of together) await this.store([batch]).catch(batch.reject);
+        await this.storeOneByOne(together);
       });
       this.waiting -= together.reduce((sum, { rows }) => sum + rows.length, 0);
     }
     this.running = false;
   }
 
-  private take(): Batch[] {
+  /** One batch at fault must not fail the others. */
+  private async storeOneByOne(batches: readonly Batch[]): Promise<void> {
+    let failed = 0;
+    let last: unknown;
+    for (const batch of batches) {
+      if (failed >= FAILED_MAX) batch.reject(last);
+      else {
+        await this.store([batch]).then(() => (failed = 0), (error: unknown) => {
+          failed++;
+          last = error;
+          batch.reject(error);
+        });
+      }
+    }
+  }
+
+  private take(rowsMax: number): Batch[] {
     let [count, rows] = [0, 0];
-    while (count < this.batches.length && (count === 0 || rows + (this.batches[count]?.rows.length ?? 0) <= TOGETHER_MAX)) {
+    while (count < this.batches.length && (count === 0 || rows + (this.batches[count]?.rows.length ?? 0) <= rowsMax)) {
       rows += this.batches[count]?.rows.length ?? 0;
       count++;
     }

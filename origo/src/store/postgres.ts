@@ -19,6 +19,8 @@ export async function openPostgres(url: string): Promise<Database> {
   });
   // A connection that breaks while nobody uses it: the pool drops it, and the next question makes another.
   pool.on("error", () => undefined);
+  // One that breaks in use: whoever uses it hears of it from what it asked.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   try {
     await pool.query("SELECT 1");
   } catch (error) {

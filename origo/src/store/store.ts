@@ -4,6 +4,7 @@
  * "Newest" is the order of arrival, which unlike clients' clocks has no ties and does not move under a reader's pages.
  * Not here: checking what is stored (it comes from schema.ts, parsed), and questions beyond pages of records (queries.ts).
  */
+import { statfs } from "node:fs/promises";
 import { gunzip, gzip } from "node:zlib";
 import { promisify } from "node:util";
 import type { Trace } from "../query-schema";
@@ -15,6 +16,7 @@ import { Intake } from "./intake";
 import { migrate } from "./migrations";
 import { openPostgres } from "./postgres";
 import { recordOf, rowOf } from "./record-row";
+import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
 /** One page, newest first; `next` is the id to pass as `before` for the following page, null on the last. */
 export interface Page<T> {
@@ -25,11 +27,25 @@ export interface Page<T> {
 type Table = "downloads" | "errors";
 const COLUMNS_OF: Record<Table, readonly Column[]> = { downloads: COLUMNS, errors: ERROR_COLUMNS };
 
-export class Store {
-  private readonly intake: Record<Table, Intake>;
+/** How long it is believed how much of the disk is free. */
+const FREE_MS = 250;
 
-  private constructor(readonly database: Database) {
-    this.intake = { downloads: new Intake(database, "downloads", COLUMNS), errors: new Intake(database, "errors", ERROR_COLUMNS) };
+/** Less of the disk is free than is kept. Nothing was stored. */
+export class DiskFull extends Error {
+  constructor(readonly got: number, readonly limit: number) {
+    super(`${got} bytes of the disk are free, ${limit} are kept: nothing is stored until there is more`);
+  }
+}
+
+export class Store {
+  /** May be changed at any time. */
+  readonly tuning: Tuning = { ...TUNING_DEFAULT };
+  private readonly intake: Record<Table, Intake>;
+  private free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
+
+  /** `folder` is where the database grows, where that is here. */
+  private constructor(readonly database: Database, private readonly folder: string | undefined) {
+    this.intake = { downloads: new Intake(database, "downloads", COLUMNS, this.tuning), errors: new Intake(database, "errors", ERROR_COLUMNS, this.tuning) };
   }
 
   /** Opens or makes the tables in DATA_DIR/origo.duckdb, or where `databaseUrl` says. Throws when that is not to be had, or newer. */
@@ -37,25 +53,28 @@ export class Store {
     const database = databaseUrl === undefined ? await openDuckDb(dataDir) : await openPostgres(databaseUrl);
     try {
       await migrate(database);
-      return new Store(database);
+      return new Store(database, databaseUrl === undefined ? dataDir : undefined);
     } catch (error) {
       await database.close();
       throw error;
     }
   }
 
-  /** Stores the records whose id is new, all or none of them. Throws IntakeFull when too many wait already. */
-  addRecords(records: readonly DownloadRecord[], nowMs: number): Promise<IntakeResponse> {
+  /** Stores the records whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull. */
+  async addRecords(records: readonly DownloadRecord[], nowMs: number): Promise<IntakeResponse> {
+    await this.checkDisk();
     return this.intake.downloads.add(records.map((record) => rowOf(record, nowMs)));
   }
 
-  /** Stores the reports whose id is new, all or none of them. Throws IntakeFull when too many wait already. */
-  addErrors(errors: readonly ErrorReport[], nowMs: number): Promise<IntakeResponse> {
+  /** Stores the reports whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull. */
+  async addErrors(errors: readonly ErrorReport[], nowMs: number): Promise<IntakeResponse> {
+    await this.checkDisk();
     return this.intake.errors.add(errors.map((error) => ({ ...rowOfError(error), receivedAtMs: nowMs })));
   }
 
-  /** Stores the traces whose id is new, all or none of them. */
+  /** Stores the traces whose id is new, all or none of them. Throws DiskFull. */
   async addTraces(traces: readonly Trace[], nowMs: number): Promise<IntakeResponse> {
+    await this.checkDisk();
     const packed = await Promise.all(traces.map((trace) => promisify(gzip)(JSON.stringify(trace))));
     return this.database.transaction(async (inside) => {
       let accepted = 0;
@@ -96,6 +115,16 @@ export class Store {
       for (const table of ["errors", "traces"]) await inside.run(`DELETE FROM ${table} WHERE received_at_ms < $1`, [thenMs]);
       return inside.run("DELETE FROM downloads WHERE received_at_ms < $1", [thenMs]);
     });
+  }
+
+  private async checkDisk(): Promise<void> {
+    if (this.folder === undefined) return;
+    if (performance.now() >= this.free.untilMs) {
+      const { bavail, bsize } = await statfs(this.folder);
+      this.free = { bytes: bavail * bsize, untilMs: performance.now() + FREE_MS };
+    }
+    const limit = this.tuning.diskReserveBytes;
+    if (this.free.bytes < limit) throw new DiskFull(this.free.bytes, limit);
   }
 
   /** Resolves if the database answers. */

@@ -63,7 +63,7 @@ export interface EgressOptions {
 
 export class Egress {
   private readonly policy: EgressPolicy;
-  private readonly times: EgressTimes;
+  private times: EgressTimes;
   private readonly resolve: (host: string) => Promise<string[]>;
   private readonly agents: VettedAgents;
 
@@ -72,6 +72,11 @@ export class Egress {
     this.times = { ...EGRESS_TIMES, ...options.times };
     this.resolve = options.resolve ?? resolveAll;
     this.agents = new VettedAgents(options.tls);
+  }
+
+  /** For requests from now on. */
+  setTimes(times: EgressTimes): void {
+    this.times = times;
   }
 
   /** The URL as it would be fetched. Throws an `EgressError` when this proxy may not fetch it. */

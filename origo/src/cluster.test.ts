@@ -1,0 +1,129 @@
+/** Several Origos over a real PostgreSQL and a real Redis, behind a balancer that gives each connection to the next one. */
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { io, type Socket } from "socket.io-client";
+import { startOrigo, type Origo } from "./server";
+import type { FleetProxy, FleetResponse, ProxiesResponse, ProxyControl } from "./schema";
+import { startPostgres, type TestPostgres } from "../test/postgres";
+import { startRedis, type TestRedis } from "../test/redis";
+import { helloOf, recordOf, statusOf } from "../test/samples";
+
+jest.setTimeout(60_000);
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let folder: string;
+let origos: Origo[] = [];
+let sockets: Socket[] = [];
+let balancer: { server: Server; url: string };
+
+beforeAll(async () => {
+  [postgres, redis, folder] = await Promise.all([startPostgres(), startRedis(), mkdtemp(join(tmpdir(), "origo-cluster-"))]);
+});
+
+afterAll(async () => {
+  await Promise.all([postgres.stop(), redis.stop(), rm(folder, { recursive: true })]);
+});
+
+beforeEach(async () => {
+  const databaseUrl = await postgres.newDatabase();
+  const start = (): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: folder, databaseUrl, redisUrl: redis.url, dashboardDir: folder, login: "off" });
+  origos = await Promise.all([start(), start()]);
+  balancer = await balance(origos.map(({ url }) => Number(new URL(url).port)));
+});
+
+afterEach(async () => {
+  for (const socket of sockets) socket.disconnect();
+  sockets = [];
+  await Promise.all(origos.map((origo) => origo.close()));
+  balancer.server.close();
+});
+
+async function balance(ports: readonly number[]): Promise<{ server: Server; url: string }> {
+  let turn = 0;
+  const server = createServer((near) => {
+    const far = connect(ports[turn++ % ports.length]!, "127.0.0.1");
+    near.on("error", () => far.destroy()).pipe(far).on("error", () => near.destroy()).pipe(near);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+async function until<T>(what: string, read: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
+  for (const deadlineMs = Date.now() + 20_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const value = await read();
+    if (value) return value;
+    if (Date.now() > deadlineMs) throw new Error(`not seen: ${what}`);
+  }
+}
+
+/** A proxy that is only its link. */
+async function register(url: string, name: string): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
+  const socket = io(`${url}/proxies`, { auth: { secret: "s" }, transports: ["websocket"], forceNew: true, reconnection: false });
+  sockets.push(socket);
+  const controls: ProxyControl[] = [];
+  socket.on("control", (control: ProxyControl) => controls.push(control));
+  await new Promise((resolve, reject) => socket.once("connect", () => resolve(undefined)).once("connect_error", reject));
+  const { id } = (await socket.emitWithAck("hello", helloOf({ name, url: `http://127.0.0.1/${name}` }))) as { id: string };
+  const beats = setInterval(() => socket.emit("status", statusOf()), 500);
+  socket.on("disconnect", () => clearInterval(beats));
+  return { id, socket, controls };
+}
+
+const fleet = async ({ url }: Origo): Promise<FleetProxy[]> => ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies;
+const [first, second] = [(): Origo => origos[0]!, (): Origo => origos[1]!];
+
+test("each knows the proxies of all, tells clients of them with a token that any has signed, and forgets those that leave", async () => {
+  const proxies = await Promise.all(["a", "b", "c", "d"].map((name) => register(balancer.url, name)));
+  for (const origo of origos) await until("all four", async () => (await fleet(origo)).length === 4);
+  const { proxies: listed, token } = (await (await fetch(`${balancer.url}/v1/proxies?count=4`)).json()) as ProxiesResponse;
+  expect(listed.map(({ id }) => id).sort()).toEqual(proxies.map(({ id }) => id).sort());
+  const keys = await Promise.all(origos.map(async ({ url }) => (await fetch(`${url}/.well-known/tributary-keys.json`)).text()));
+  expect(keys[0]).toBe(keys[1]);
+  expect(token?.split(".")).toHaveLength(3);
+  proxies[0]?.socket.disconnect();
+  for (const origo of origos) await until("one less", async () => (await fleet(origo)).length === 3);
+});
+
+test("what is decided at one reaches a proxy that is connected to the other, and pages everywhere", async () => {
+  const { id, controls } = await register(first().url, "a");
+  await until("the proxy at the other", async () => (await fleet(second())).length === 1);
+  const { csrfToken } = (await (await fetch(`${second().url}/v1/session`)).json()) as { csrfToken: string };
+  const response = await fetch(`${second().url}/v1/fleet/${id}`, {
+    method: "POST", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify({ action: "drain" }),
+  });
+  expect(response.status).toBe(200);
+  await until("the proxy is told to drain", () => controls.some(({ draining }) => draining));
+  for (const origo of origos) await until("draining", async () => (await fleet(origo))[0]?.state === "draining");
+});
+
+test("a page at one hears of records that another took in", async () => {
+  const page = io(`${second().url}/dashboard`, { transports: ["websocket"], forceNew: true });
+  sockets.push(page);
+  let heard = 0;
+  page.on("records", () => heard++);
+  await new Promise((resolve) => page.once("connect", () => resolve(undefined)));
+  const sent = await fetch(`${first().url}/v1/records`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records: [recordOf()] }) });
+  expect(sent.status).toBe(202);
+  await until("news", () => heard > 0);
+});
+
+test("proxies of an Origo that is gone are gone for the others", async () => {
+  await register(first().url, "a");
+  await until("the proxy at the other", async () => (await fleet(second())).length === 1);
+  await first().close();
+  await until("none left", async () => (await fleet(second())).length === 0);
+});
+
+test("without Redis each goes on with its own proxies, and finds the others again with it", async () => {
+  await Promise.all([register(first().url, "a"), register(second().url, "b")]);
+  for (const origo of origos) await until("both", async () => (await fleet(origo)).length === 2);
+  const port = new URL(redis.url).port;
+  await redis.stop();
+  for (const origo of origos) await until("only its own", async () => (await fleet(origo)).length === 1);
+  redis = await startRedis(Number(port));
+  for (const origo of origos) await until("both again", async () => (await fleet(origo)).length === 2);
+});

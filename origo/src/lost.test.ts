@@ -1,0 +1,110 @@
+/** What is left when the database is gone, or the disk is full: clear answers, reads as far as they can go, and nothing half-stored. */
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startOrigo, type Origo } from "./server";
+import type { ErrorResponse, RecordsResponse } from "./schema";
+import { startPostgres } from "../test/postgres";
+import { recordOf } from "../test/samples";
+
+jest.setTimeout(60_000);
+
+const MIB = 1024 * 1024;
+let folder: string;
+let origo: Origo;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "origo-lost-"));
+});
+afterEach(async () => {
+  await origo.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const start = (dataDir: string, databaseUrl?: string): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir, databaseUrl, dashboardDir: folder, login: "off" });
+
+const post = (records: readonly unknown[]): Promise<Response> =>
+  fetch(`${origo.url}/v1/records`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records }) });
+
+const statusOf = async (path: string): Promise<number> => {
+  const response = await fetch(origo.url + path);
+  await response.text();
+  return response.status;
+};
+
+const stored = async (): Promise<number> => ((await (await fetch(`${origo.url}/v1/records?limit=500`)).json()) as RecordsResponse).records.length;
+
+test("PostgreSQL stops: intake says 503 with Retry-After, clients still get proxies and configuration, and all goes on when it is back", async () => {
+  const postgres = await startPostgres({ durable: true });
+  try {
+    origo = await start(folder, await postgres.newDatabase());
+    const first = recordOf();
+    expect((await post([first])).status).toBe(202);
+    await postgres.halt();
+    const refused = await Promise.all(Array.from({ length: 20 }, () => post([recordOf()])));
+    for (const response of refused) {
+      expect(response.status).toBe(503);
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(((await response.json()) as ErrorResponse).error.kind).toBe("unavailable");
+    }
+    for (const path of ["/v1/proxies", "/v1/client-config", "/v1/fleet", "/v1/config", "/metrics"]) expect([path, await statusOf(path)]).toEqual([path, 200]);
+    for (const path of ["/readyz", "/v1/records"]) expect([path, await statusOf(path)]).toEqual([path, 503]);
+    await postgres.resume();
+    const again = await post([first, recordOf()]);
+    expect(await again.json()).toEqual({ accepted: 1, duplicate: 1 });
+    expect(await stored()).toBe(2);
+    expect(await statusOf("/readyz")).toBe(200);
+  } finally {
+    await postgres.stop();
+  }
+});
+
+/** A file system of its own, of so many MiB; undefined where mounting is not allowed. */
+async function smallDisk(mib: number): Promise<string | undefined> {
+  const place = await mkdtemp(join(tmpdir(), "origo-disk-"));
+  return spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs", place]).status === 0 ? place : undefined;
+}
+
+test("the disk fills: intake says 503 with Retry-After, reads go on, and so does intake when there is room again", async () => {
+  const disk = await smallDisk(64);
+  if (disk === undefined) {
+    console.warn("NOT CHECKED: what happens on a full disk needs a small file system, and this machine lets nobody mount one");
+    origo = await start(folder);
+    return;
+  }
+  try {
+    origo = await start(disk);
+    const { csrfToken } = (await (await fetch(`${origo.url}/v1/session`)).json()) as { csrfToken: string };
+    const change = { baseVersion: 0, values: { "origo.diskReserveBytes": 16 * MIB }, reason: "a small disk" };
+    const put = await fetch(`${origo.url}/v1/config`, { method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify(change) });
+    expect(put.status).toBe(200);
+    const first = recordOf();
+    expect((await post([first])).status).toBe(202);
+    const { bavail, bsize } = await statfs(disk);
+    const ballast = join(disk, "ballast");
+    await writeFile(ballast, new Uint8Array(bavail * bsize - 15 * MIB));
+    let refused = await post([recordOf()]);
+    for (let tries = 0; refused.status === 202 && tries < 50; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      refused = await post([recordOf()]);
+    }
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("retry-after")).toBe("30");
+    expect((await refused.json()) as ErrorResponse).toMatchObject({ error: { kind: "diskFull", limit: 16 * MIB } });
+    const before = await stored();
+    expect(before).toBeGreaterThanOrEqual(1);
+    expect(await statusOf(`/v1/records/${first.id}`)).toBe(200);
+    await rm(ballast);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect((await post([recordOf()])).status).toBe(202);
+    expect(await stored()).toBe(before + 1);
+    await origo.close();
+    origo = await start(disk);
+    expect(await stored()).toBe(before + 1);
+  } finally {
+    await origo.close();
+    spawnSync("umount", [disk]);
+    await rm(disk, { recursive: true, force: true });
+  }
+});
