@@ -5,7 +5,6 @@
  *   Vector, kWidth             a register and its bytes
  *   zero, load, store          whole vectors, at any alignment
  *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others; only where there are masks
- *   loadWords                  a whole vector by loads of 8 bytes; only where that is worth its instructions
  *   Split, split(Vector)       a source vector, prepared once for all outputs
  *   Factor, factor(uint8_t)    a coefficient, prepared once for all vectors of a block
  *   multiplyAdd(sum, f, x)     sum + f * x
@@ -249,16 +248,6 @@ void multiplyBlocked(const Product& product) {
   multiplyStrips<V, V::kOutputs>(product);
 }
 
-/** What was just written in words: one wide load would wait until those stores have left the store queue. */
-template <class V>
-TRIBUTARY_INLINE typename V::Vector loadWords(const uint8_t* from) {
-  if constexpr (requires { &V::loadWords; }) {
-    return V::loadWords(from);
-  } else {
-    return V::load(from);
-  }
-}
-
 /** engine.h: CombineRows. */
 template <class V>
 void combineRowsBlocked(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride, const uint8_t* factors,
@@ -277,7 +266,7 @@ void combineRowsBlocked(uint8_t* out, const uint8_t* addend, const uint8_t* rows
       if (factors[r] == 0) continue;
       sum = V::multiplyAdd(sum, V::factor(factors[r]), V::split(V::load(rows + r * stride + offset)));
     }
-    V::store(out + offset, V::add(sum, loadWords<V>(addend + offset)));
+    V::store(out + offset, V::add(sum, V::load(addend + offset)));
   }
 }
 

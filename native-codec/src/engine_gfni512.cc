@@ -25,17 +25,6 @@ struct Gfni512 {
 
   static TRIBUTARY_INLINE Vector zero() { return _mm512_setzero_si512(); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
-  static TRIBUTARY_INLINE Vector loadWords(const uint8_t* from) {
-    return _mm512_set_epi64(word(from, 7), word(from, 6), word(from, 5), word(from, 4), word(from, 3), word(from, 2),
-                            word(from, 1), word(from, 0));
-  }
-  /** Hidden from the compiler, which would make one load of eight. */
-  static TRIBUTARY_INLINE int64_t word(const uint8_t* from, size_t index) {
-    int64_t word;
-    memcpy(&word, from + index * sizeof word, sizeof word);
-    asm("" : "+r"(word));
-    return word;
-  }
   static TRIBUTARY_INLINE void store(uint8_t* to, Vector vector) { _mm512_storeu_si512(to, vector); }
   static TRIBUTARY_INLINE __mmask64 first(size_t bytes) { return ~uint64_t{0} >> (64 - bytes); }
   static TRIBUTARY_INLINE Vector loadPart(const uint8_t* from, size_t bytes) {
