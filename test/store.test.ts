@@ -71,3 +71,26 @@ test("the demo's and the stores' packages differ in what they may read only", as
   expect(demo.permissions).toEqual(["activeTab", "scripting", "storage", "offscreen"]);
   expect(demo.content_scripts).toBeDefined();
 });
+
+test("what Origo's site rules name is carried, once they are known, and no manifest however they name it", async () => {
+  const own = await startFleet({ proxyCount: 2, ports: "any", siteRules: [{ host: "127.0.0.1", path: "/*", carried: true }] });
+  const open = await openBrowser({ headless: true, defaults: { origoUrl: own.origo.url, mode: "coded", connections: 2 } });
+  try {
+    const page = await open.browser.newPage();
+    await page.goto(own.sample.url);
+    const startedMs = Date.now();
+    const ask = (address: string): Promise<unknown> => page.evaluate(`fetch("${address}").then((response) => response.arrayBuffer()).then((body) => body.byteLength)`);
+    const carried = async (part: string): Promise<boolean> => (await accessLog(own, startedMs)).some(({ path: at, userAgent }) => at.includes(part) && !/mozilla/i.test(userAgent));
+    expect(await ask("/media/cmaf/segment-1-001.m4s")).toBeGreaterThan(0);
+    for (let count = 0; count < 50 && !(await carried("/__size/")); count++) {
+      expect(await ask(`/__size/${200_000 + count}`)).toBe(200_000 + count);
+      await sleep(100);
+    }
+    expect(await carried("/__size/")).toBe(true);
+    await ask("/media/cmaf/master.m3u8");
+    expect(await carried("master.m3u8")).toBe(false);
+  } finally {
+    await open.close();
+    await own.stop();
+  }
+});

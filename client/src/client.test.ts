@@ -311,6 +311,21 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expect(proxies.map(({ sessionsMade }) => sessionsMade)).toEqual([2, 1]);
   });
 
+  test("client: a session lost in the middle is made again within the download, which keeps what it has", async () => {
+    const { proxies, origin } = await build([{ packetEveryMs: 1 }], 200_000, { stallMs: 2000 });
+    const download = scene.client.get(`${origin.url}/file`, { mode, connections: 1, allowFallback: false });
+    const reader = download.body.getReader();
+    const pieces = [];
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      if (pieces.length === 0) proxies[0]!.kill();
+      pieces.push(piece.value);
+    }
+    const record = await download.record;
+    expectWhole({ record, body: Buffer.concat(pieces), error: undefined }, origin.body);
+    expect(proxies[0]!.sessionsMade).toBe(2);
+    expect(record.grossBytes).toBeLessThan(1.5 * 200_000);
+  });
+
   test("client: a connect that fails is tried again with a new connection", async () => {
     const { proxies, origin } = await build([{ refuseSessions: 2 }], 30_000);
     const outcome = await fetchAll("file", { mode, connections: 1 });

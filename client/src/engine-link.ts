@@ -65,9 +65,9 @@ export class EngineLink {
     if (this.requests.has(requestId)) this.post({ type: "ready", requestId, proxyIndex });
   }
 
-  lost(requestId: number, proxyIndex: number, reason: string): void {
+  lost(requestId: number, proxyIndex: number, reason: string, away = false): void {
     this.flush();
-    if (this.requests.has(requestId)) this.post({ type: "lost", requestId, proxyIndex, reason });
+    if (this.requests.has(requestId)) this.post({ type: "lost", requestId, proxyIndex, reason, away });
   }
 
   /** No more events but stats and closed. */

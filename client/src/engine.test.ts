@@ -117,9 +117,9 @@ describe("engine", () => {
   test("engine: fails when every proxy is lost, with the last reason", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
-    engine.handle({ type: "lost", requestId: 1, proxyIndex: 0, reason: "one" }, 1);
+    engine.handle({ type: "lost", requestId: 1, proxyIndex: 0, reason: "one", away: false }, 1);
     expect(take("failed")).toHaveLength(0);
-    engine.handle({ type: "lost", requestId: 1, proxyIndex: 1, reason: "two" }, 2);
+    engine.handle({ type: "lost", requestId: 1, proxyIndex: 1, reason: "two", away: false }, 2);
     expect(take("failed")).toMatchObject([{ rejection: { kind: "proxyLost", message: "two" } }]);
     expect(take("closed")).toHaveLength(1);
   });

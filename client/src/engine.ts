@@ -55,7 +55,7 @@ export class Engine {
         this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyReady(message.proxyIndex, nowMs));
         break;
       case "lost":
-        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs));
+        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away));
         break;
       case "frames":
         this.handleFrames(message.session, unpack(message.frames), nowMs);
@@ -80,7 +80,7 @@ export class Engine {
 
   handleTimeout(nowMs: number): void {
     for (const { requestId } of [...this.requests.values()]) {
-      this.with(requestId, nowMs, ({ receiver }) => receiver.handleTimeout(nowMs));
+      this.with(requestId, nowMs, (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty));
     }
     this.flush();
   }
@@ -100,7 +100,7 @@ export class Engine {
     const trace: RequestTrace | undefined = traced ? { packets: [], feedback: [] } : undefined;
     try {
       receiver = new Receiver({
-        ...rest, requestId, proxyCount: sessions.length, codec: this.codec, nowMs,
+        ...rest, renewsSessions: true, requestId, proxyCount: sessions.length, codec: this.codec, nowMs,
         ...(trace ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) } : {}),
       });
     } catch (error) {
@@ -115,7 +115,7 @@ export class Engine {
   }
 
   /** Runs `step` on a request that is open, then whatever follows from it. A request that throws ends alone. */
-  private with(requestId: number, nowMs: number, step: (request: Request) => void): void {
+  private with(requestId: number, nowMs: number, step: (request: Request) => unknown): void {
     const request = this.requests.get(requestId);
     if (!request) return;
     try {

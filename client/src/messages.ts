@@ -39,7 +39,7 @@ export type ToEngine =
   /** `sessions[i]` is the session key of the request's proxy i. */
   | { type: "start"; requestId: number; sessions: number[]; options: StartOptions }
   | { type: "ready"; requestId: number; proxyIndex: number }
-  | { type: "lost"; requestId: number; proxyIndex: number; reason: string }
+  | { type: "lost"; requestId: number; proxyIndex: number; reason: string; away: boolean }
   | { type: "frames"; session: number; frames: PackedFrames }
   /** Make a channel in the worker; `session`'s frames go through it once it is `opened`. */
   | { type: "open"; channel: number; session: number; transport: TransportName; proxy: ProxyInfo }

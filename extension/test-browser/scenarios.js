@@ -81,6 +81,7 @@ window.scenarios = (here, there) => {
     "fetch: 500": async () => whole(await fetch(`${media}?status=500`)),
     "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4`)),
     "fetch: no length": async () => whole(await fetch(`${media}?nolength=1`)),
+    "fetch: an answer with a giant header": async () => whole(await fetch(`${away}?acao=*&bloat=100000`)),
     "fetch: HEAD": async () => whole(await fetch(media, { method: "HEAD" })),
     "fetch: POST": async () => whole(await fetch(media, { method: "POST", body: "x" })),
     "fetch: unusual header": async () => whole(await fetch(media, { headers: { "X-Player": "1" } })),

@@ -11,7 +11,8 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
   media[at] = state >>> 24;
 }
-const TEXT = Buffer.from('{"text":"Grüße, 世界"}');
+/** Larger than what goes direct for being small. */
+const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Starts one origin; `log` gets { path, native, range, method }. */
@@ -63,6 +64,7 @@ async function send(request, response, { query, status: given, body, cors }) {
     headers["content-range"] = `bytes ${start}-${end}/${body.length}`;
     status = 206;
   }
+  if (query.has("bloat")) headers["x-bloat"] = "x".repeat(Number(query.get("bloat")));
   if (range !== null && query.has("changing")) headers.etag = '"v2"';
   const part = body.subarray(start, end + 1);
   if (!query.has("nolength")) headers["content-length"] = part.length;

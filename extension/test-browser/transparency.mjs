@@ -3,7 +3,7 @@
  * client), and must give the same; then the failures that only the extension has, and that it did carry the bytes.
  * Run: node extension/test-browser/transparency.mjs [part of a scenario's name]
  */
-/* global window, document, XMLHttpRequest, MessageEvent, CustomEvent */
+/* global window, document, XMLHttpRequest, MessageEvent, MessagePort, CustomEvent, EventTarget, Response */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -36,6 +36,8 @@ try {
   await check("off and on again", offAndOn);
   await check("pages with strict policies", strictPolicies);
   await check("a hostile page gets nothing on its port", hostilePage);
+  await check("a page that changed the prototypes before our script gains nothing", () => tamperedPage("evaluateOnNewDocument"));
+  await check("a page that changed the prototypes after our script gains nothing", () => tamperedPage("evaluate"));
 } finally {
   await Promise.all([plain.close(), extended.close()]);
   for (const server of servers) server.close();
@@ -200,4 +202,53 @@ async function hostilePage() {
   assert.ok(answers.nativeCount >= 34, `of 50 requests at once at least 34 are sent back, got ${answers.nativeCount}`);
   assert.equal(answers.pongs, 0, "a port with too much nonsense on it is closed");
   await page.close();
+}
+
+/**
+ * Listens on everything that our script might use, `when` before it or after; then asks for what the page may not read. Nothing
+ * of another origin is in what it overhears, and a page beside it goes on as ever.
+ */
+async function tamperedPage(when) {
+  const page = await extended.newPage();
+  const tamper = () => {
+    const overheard = (window.overheard = []);
+    const note = (value) => overheard.push(value);
+    const wrap = (owner, name) => {
+      const original = owner[name];
+      owner[name] = function (...args) {
+        note(args);
+        const result = original.apply(this, args);
+        note(result);
+        return result;
+      };
+    };
+    for (const [owner, name] of [[window, "fetch"], [MessagePort.prototype, "postMessage"], [XMLHttpRequest.prototype, "send"], [Array.prototype, "push"],
+      [Response.prototype, "arrayBuffer"], [Promise.prototype, "then"], [Map.prototype, "get"], [EventTarget.prototype, "dispatchEvent"]]) {
+      if (owner === Array.prototype) owner[name] = function (...args) { for (const value of args) this[this.length] = value; return this.length; };
+      else wrap(owner, name);
+    }
+    const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, "onmessage");
+    Object.defineProperty(MessagePort.prototype, "onmessage", { ...onmessage, set(handler) {
+      onmessage.set.call(this, (event) => { note(event.data); handler.call(this, event); });
+    } });
+  };
+  if (when === "evaluateOnNewDocument") await page.evaluateOnNewDocument(tamper);
+  await page.goto(`${home}/page.html`);
+  if (when === "evaluate") await page.evaluate(tamper);
+  const found = await page.evaluate(async (refused, own) => {
+    const read = async (url) => (await fetch(url).then((response) => response.arrayBuffer(), () => null))?.byteLength ?? null;
+    const results = [await read(refused), await read(own)];
+    const bytesIn = (value, depth = 0) => {
+      if (value instanceof ArrayBuffer) return [value.byteLength];
+      if (typeof value !== "object" || value === null || depth > 3) return [];
+      return Object.values(value).flatMap((each) => bytesIn(each, depth + 1));
+    };
+    const urls = [...window.overheard].filter((value) => value?.type === "head").map(({ url }) => url);
+    return { results, urls, isForeign: urls.some((url) => url.startsWith(refused)), bytes: window.overheard.flatMap((value) => bytesIn(value)).length };
+  }, `${other}/media.mp4`, `${home}/text.mp4`);
+  assert.equal(found.results[0], null, "another origin's answer without CORS stays unreadable");
+  assert.equal(found.isForeign, false, `heads that it overheard: ${found.urls}`);
+  const beside = await openPage(extended);
+  assert.equal(await isCarried(beside), true, "a page beside it is carried as ever");
+  await Promise.all([page.close(), beside.close()]);
 }

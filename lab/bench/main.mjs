@@ -3,6 +3,7 @@
  * `npm run bench -- campaign`: downloads over emulated links (campaign.mjs).
  * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
  * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
+ * `npm run bench -- extension`: what the extension costs and changes in real browsers (lab/src/bench/extension/bench.ts).
  * `npm run bench -- transport`: transports over emulated links (lab/src/bench/transport/bench.ts).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
@@ -22,7 +23,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -81,9 +82,19 @@ async function runTransportBench(args) {
   return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/transport/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
 }
 
+/** The stand-in transport's package has to be built for it. */
+async function runExtensionBench(args) {
+  await setUp({ browser: true, print: () => undefined });
+  const webpack = path.join(root, "node_modules/webpack/bin/webpack.js");
+  const built = spawnSync(process.execPath, [webpack, "--config", path.join(root, "extension/test-browser/webpack.config.js"), "--mode", "production"], { cwd: root });
+  if (built.status !== 0) throw new SetupError(`the stand-in extension could not be built: ${built.stdout}`);
+  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/extension/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+}
+
 async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "transport") return runTransportBench(args.slice(1));
+  if (args[0] === "extension") return runExtensionBench(args.slice(1));
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
   if (args[0] === "campaign") return (await import("./campaign.mjs")).runCampaignBench(args.slice(1));
   if (args[0] === "origo" && args.includes("--fleet")) {

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -26,6 +26,8 @@ export interface FleetOptions {
   ports?: "default" | "any";
   /** May the proxies fetch from the sample origin, which is on a private address? Default yes. */
   allowSample?: boolean;
+  /** Origo's site rules for the extension. */
+  siteRules?: readonly { host: string; path: string; carried: boolean }[];
   /** Called when a process ends by itself. */
   onDeath?: (service: Service) => void;
 }
@@ -34,6 +36,8 @@ export interface Fleet {
   readonly origo: Service;
   readonly sample: Service;
   readonly proxies: readonly Service[];
+  /** Starts a proxy that was killed anew, under its name, and resolves when it is up. */
+  restart(index: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -64,6 +68,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const taken = new Set<number>();
   const pick = async (first: number): Promise<string> => (options.ports === "any" ? "0" : String(await freePort(first, taken)));
   const secret = randomBytes(24).toString("hex");
+  if (options.siteRules) await writeFile(path.join(folder, "site-rules.json"), JSON.stringify({ rules: options.siteRules }));
   const sample = await launch("sample", "lab/dist/sample/main.js", { PORT: await pick(DEFAULT_PORTS.sample) });
   const origo = await launch("origo", "origo/dist/main.js", { PORT: await pick(DEFAULT_PORTS.origo), ORIGO_SECRET: secret, DATA_DIR: folder, LOGIN: "off" });
   const allowed = [...(options.allowSample === false ? [] : [new URL(sample.url).host]), ...(options.allow ?? [])];
@@ -76,12 +81,13 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
     ALLOW_PRIVATE_HOSTS: allowed.filter(isPrivateLiteral).join(","),
   };
   const proxies: Service[] = [];
-  for (let index = 0; index < options.proxyCount; index++) {
+  const startProxy = async (index: number): Promise<void> => {
     const port = await pick(DEFAULT_PORTS.proxy + index);
-    proxies.push(await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port }));
-  }
+    proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port });
+  };
+  for (let index = 0; index < options.proxyCount; index++) await startProxy(index);
   await registered(origo.url, options.proxyCount);
-  return { origo, sample, proxies };
+  return { origo, sample, proxies, restart: startProxy };
 }
 
 /** `localhost` and address literals: the operator named the address itself. A name that only resolves to one is never trusted. */

@@ -49,7 +49,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const page = await opened(context);
       await reach(page, 1, context);
       await page.evaluate("document.querySelector('video').currentTime = 16");
-      await reach(page, 18, context);
+      await reach(page, 17, context);
     },
   },
   {
@@ -59,7 +59,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const page = await opened(context);
       await reach(page, 1, context);
       await page.evaluate(`(() => { ${context.player.lowest ?? ""} })()`);
-      await reach(page, 13, context, 2);
+      await reach(page, 12, context, 3);
     },
   },
   {
@@ -123,15 +123,34 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "aes-128",
-    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/aes/media.m3u8`,
+    path: (playerPath) => withSource(playerPath, "/aes/media.m3u8"),
     only: (player) => player.startsWith("hls.js") || player === "video.js",
     run: async (context) => reach(await opened(context), 4, context),
   },
   {
     name: "peertube",
-    path: (playerPath) => `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8`,
+    path: (playerPath) => withSource(playerPath, "/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8"),
     only: (player) => player.startsWith("hls.js") || player === "video.js",
+    run: async (context) => reach(await opened(context), 4, context),
+  },
+  {
+    name: "ranges",
+    path: (playerPath) => withSource(playerPath, "/ranges/stream.mpd"),
+    only: (player) => player === "dash.js" || player === "shaka",
     run: async (context) => reach(await opened(context), 6, context),
+  },
+  {
+    name: "live",
+    path: (playerPath) => withSource(playerPath, /dash|shaka/.test(playerPath) ? "/live/stream.mpd" : "/live/master.m3u8"),
+    only: (player) => player !== "plain",
+    run: async (context) => advance(await opened(context), 5, context),
+  },
+  {
+    name: "low-latency",
+    path: (playerPath) => withSource(playerPath, "/live/low-latency.m3u8"),
+    only: (player) => player.startsWith("hls.js"),
+    isDirectAfter: true,
+    run: async (context) => advance(await opened(context), 5, context),
   },
   {
     name: "turned-off",
@@ -142,7 +161,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const turn = await switchOf(page, context);
       await turn?.(false);
       try {
-        await reach(page, 16, context, 2);
+        await reach(page, 14, context, 3);
       } finally {
         await turn?.(true);
       }
@@ -150,14 +169,19 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** What CI runs: three minutes at most. */
+/** What CI runs: two minutes at most. Each player in some scenario, each kind of stream, both browsers. */
 export const SHORT: readonly string[] = [
   "chromium hls.js-fetch play", "chromium hls.js-noworker seek", "chromium dash.js quality", "chromium video.js play", "chromium shaka two-in-iframes",
-  "chromium hls.js aes-128", "chromium hls.js peertube", "firefox hls.js peertube", "chromium hls.js turned-off", "firefox shaka play",
+  "chromium hls.js aes-128", "chromium hls.js turned-off", "chromium hls.js low-latency", "chromium shaka live", "chromium plain seek",
+  "firefox hls.js peertube", "firefox shaka play", "firefox dash.js seek", "firefox plain play",
 ];
 
 export function applies(player: string, scenario: string): boolean {
   return SCENARIOS.find(({ name }) => name === scenario)?.only?.(player) ?? true;
+}
+
+function withSource(playerPath: string, source: string): string {
+  return `${playerPath}${playerPath.includes("?") ? "&" : "?"}source=${source}`;
 }
 
 async function opened(context: CellContext): Promise<Page> {
@@ -175,6 +199,16 @@ async function reach(page: Page, seconds: number, context: CellContext, playback
     last = `at ${currentTime.toFixed(1)} s of ${seconds} s${errors.length > 0 ? `, ${errors[0]}` : ""}`;
     return currentTime >= seconds;
   }).catch(() => Promise.reject(new Error(last)));
+}
+
+/** Waits until a live stream has played for `seconds`, wherever on its time line it began. */
+async function advance(page: Page, seconds: number, context: CellContext): Promise<void> {
+  let begun = 0;
+  await until(context, async () => {
+    begun = (await samplePageState(page)).currentTime;
+    return begun > 0;
+  });
+  await reach(page, begun + seconds, context);
 }
 
 async function until(context: CellContext, isTrue: () => Promise<boolean>): Promise<void> {

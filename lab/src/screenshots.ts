@@ -53,9 +53,9 @@ async function main(): Promise<void> {
 async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   const page = await browser.newPage();
   await page.setViewport({ width: 1280, height: 860 });
-  const picture = async (name: string, hash: string): Promise<void> => {
+  const picture = async (name: string, hash: string, fullPage = false): Promise<void> => {
     await show(page, `${fleet.origo.url}/${hash}`);
-    await page.screenshot({ path: path.join(images, `origo-${name}.png`) });
+    await page.screenshot({ path: path.join(images, `origo-${name}.png`), fullPage });
   };
   await show(page, `${fleet.origo.url}/#/fleet`);
   await traceAll(fleet);
@@ -67,9 +67,9 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=200`)).json()) as { records: { id: string; mode: string; netBytes: number }[] };
   const largest = records.filter((record) => record.mode === "coded").sort((a, b) => b.netBytes - a.netBytes)[0];
   if (largest === undefined) throw new Error("no download in mode coded was recorded");
-  await picture("download", `#/downloads/${largest.id}`);
+  await picture("download", `#/downloads/${largest.id}`, true);
   const state = { chart: "box", metric: "goodputBytesPerSec", groupBy: ["connections", "mode"], where: [{ field: "source", op: "=", value: "cli" }], difference: { field: "mode", a: PAIR[0], b: PAIR[1] } };
-  await picture("analysis", `#/analysis?${encodeURIComponent(JSON.stringify(state))}`);
+  await picture("analysis", `#/analysis?${encodeURIComponent(JSON.stringify(state))}`, true);
 }
 
 /** So that each download of the campaign can be drawn packet by packet. */

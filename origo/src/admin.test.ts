@@ -137,7 +137,7 @@ describe("signing in", () => {
     for (const path of ["/v1/fleet", "/v1/config", "/v1/config/history", "/v1/experiments", "/v1/views", "/v1/records", "/v1/errors"]) {
       expect([path, (await stranger.call("GET", path)).status, (await vera.call("GET", path)).status]).toEqual([path, 401, 200]);
     }
-    for (const path of ["/v1/proxies", "/v1/client-config", "/.well-known/tributary-keys.json", "/healthz", "/readyz", "/openapi.json", "/v1/session"]) {
+    for (const path of ["/v1/proxies", "/v1/client-config", "/v1/site-rules", "/.well-known/tributary-keys.json", "/healthz", "/readyz", "/openapi.json", "/v1/session"]) {
       expect([path, (await stranger.call("GET", path)).status]).toEqual([path, 200]);
     }
     expect((await stranger.call("POST", "/v1/records", { records: [recordOf()] })).status).toBe(202);

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { endpoint, failure, mount, refuse, securityHeaders, type Endpoint } from "./http";
 import { openApiOf } from "./openapi";
 import { adminEndpoints, type AdminOptions } from "./routes-admin";
-import { configEndpoints } from "./routes-config";
+import { configEndpoints, type ConfigOptions } from "./routes-config";
 import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
 import { intakeEndpoints, type IntakeOptions } from "./routes-intake";
 import { operationsEndpoints, type OperationsOptions } from "./routes-operations";
@@ -16,7 +16,7 @@ import type { Log } from "./telemetry";
 
 export const ORIGO_VERSION = "0.1.0";
 
-export interface AppOptions extends AdminOptions, FleetOptions, IntakeOptions, OperationsOptions {
+export interface AppOptions extends AdminOptions, ConfigOptions, FleetOptions, IntakeOptions, OperationsOptions {
   store: Store;
   log: Log;
   /** Proxies of HTTP (balancers) in front of this process, whose X-Forwarded-For is believed. */

@@ -39,7 +39,7 @@ test("every path of the description is served, and every method it does not have
   }
 });
 
-test.each(["/healthz", "/readyz", "/v1/proxies", "/v1/client-config", "/v1/session", "/.well-known/tributary-keys.json", "/openapi.json"])(
+test.each(["/healthz", "/readyz", "/v1/proxies", "/v1/client-config", "/v1/site-rules", "/v1/session", "/.well-known/tributary-keys.json", "/openapi.json"])(
   "%s answers with the fields that its description requires, and no others", async (path) => {
     const { schema } = (await json("/openapi.json")).paths[path].get.responses["200"].content["application/json"];
     const answer = await json(path);

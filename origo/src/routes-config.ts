@@ -4,8 +4,15 @@ import {
 } from "./admin-schema";
 import type { Configuration } from "./configuration";
 import { endpoint, type Endpoint } from "./http";
+import { SiteRules } from "./schema";
+import { readSiteRules } from "./site-rules";
 
-export const configEndpoints = ({ configuration }: { configuration: Configuration }): Endpoint[] => [
+export interface ConfigOptions {
+  configuration: Configuration;
+  siteRulesFile: string;
+}
+
+export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions): Endpoint[] => [
   endpoint({
     method: "get", path: "/v1/config", access: "viewer", summary: "Every setting with its value", answer: ConfigResponse,
     handle: () => configuration.describe(),
@@ -24,6 +31,10 @@ export const configEndpoints = ({ configuration }: { configuration: Configuratio
       response.set("Cache-Control", "no-store");
       return configuration.forClients();
     },
+  }),
+  endpoint({
+    method: "get", path: "/v1/site-rules", access: "open", summary: "What the extension takes for media beyond what it knows", answer: SiteRules,
+    handle: () => readSiteRules(siteRulesFile),
   }),
   endpoint({
     method: "get", path: "/v1/experiments", access: "viewer", summary: "Experiments, newest first", answer: ExperimentsResponse,

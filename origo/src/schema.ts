@@ -307,6 +307,16 @@ export const ErrorsResponse = z.object({
 }).strict();
 export type ErrorsResponse = z.infer<typeof ErrorsResponse>;
 
+/** Answer of GET /v1/site-rules, open to any origin: addresses that are media (`carried`) or are not, for the extension. */
+export const SiteRules = z.object({
+  rules: z.array(z.object({
+    host: z.string().max(253).regex(/^(?:\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/, "must be a host, *. before a domain, or *"),
+    path: z.string().max(256).startsWith("/"),
+    carried: z.boolean(),
+  }).strict()).max(100),
+}).strict();
+export type SiteRules = z.infer<typeof SiteRules>;
+
 /** What is wrong with a request. `field` is the path to it, e.g. `records[0].url`; got and limit are numbers where there are any. */
 export const ApiError = z.object({
   kind: z.string(),

@@ -127,7 +127,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
   };
   const app = makeApp({
     registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
-    dashboardDir: options.dashboardDir, trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
+    dashboardDir: options.dashboardDir, siteRulesFile: join(options.dataDir, "site-rules.json"), trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
     onDecision: (id) => {
       links.proxies?.handleDecision(id);
       tellOthers();

@@ -116,7 +116,7 @@ test("path: what is worth remembering is known once rate and round trip were mea
   arrive(path, 0, 200, 1.25, 51.25);
   const { rttMs, bytesPerSec, loss } = path.known(1000)!;
   expect([rttMs, Math.round(bytesPerSec / 1000)]).toEqual([50, 800]);
-  expect(loss).toBeCloseTo((0.2 * 32) / 232, 5);
+  expect(loss).toBeCloseTo((0.2 * 16) / 216, 5);
 });
 
 test("path: a rate has been seen since the first packet, and anew since a change was believed", () => {

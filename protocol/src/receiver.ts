@@ -78,6 +78,8 @@ export interface ReceiverOptions {
   feedbackEveryPackets?: number;
   /** ... or this long after the first progress not yet reported to it (T). */
   feedbackEveryMs?: number;
+  /** Does whoever runs the receiver make a new session to a proxy that fell silent? Then silence alone fails no request. */
+  renewsSessions?: boolean;
   /** Mode `coded`: what is remembered of each proxy. */
   known?: readonly (KnownPath | undefined)[];
   /** With it only bytes that have these digests are handed on; without it proxies are believed. */
@@ -93,6 +95,8 @@ interface Proxy {
   silent: boolean;
   /** Failed because its session went: a new session brings it back. */
   lost: boolean;
+  /** A new session is being made. */
+  away: boolean;
   requestDueMs: number;
   requestEveryMs: number;
   /** The first time. */
@@ -118,6 +122,7 @@ export class Receiver {
   private readonly everyPackets: number;
   private readonly everyMs: number;
   private readonly trusted: Trusted | undefined;
+  private readonly renewsSessions: boolean;
   private readonly onPacket: OnPacket | undefined;
   private readonly proxies: Proxy[];
   private readonly events: ReceiverEvent[] = [];
@@ -157,6 +162,7 @@ export class Receiver {
     this.everyMs = options.feedbackEveryMs ?? (coded ? TIMING.grantEveryMsDefault : TIMING.feedbackEveryMsDefault);
     this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
     this.trusted = options.trusted;
+    this.renewsSessions = options.renewsSessions ?? false;
     this.onPacket = options.onPacket;
     if (this.trusted) checkDigests(this.trusted, this.request);
   }
@@ -180,10 +186,14 @@ export class Receiver {
     proxy.lastHeardMs = nowMs;
   }
 
-  /** The session to this proxy is gone, or could not be had. */
-  handleProxyLost(proxyIndex: number, reason: string, nowMs: number): void {
+  /**
+   * The session to this proxy is gone, or could not be had. While one is `away`, a new session being made, the request
+   * does not fail for want of proxies: `handleProxyReady` follows, or this again without it.
+   */
+  handleProxyLost(proxyIndex: number, reason: string, nowMs: number, away = false): void {
     const proxy = this.proxies[proxyIndex];
     if (!proxy) return;
+    proxy.away = away;
     proxy.final = undefined;
     proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";
     proxy.silent = false;
@@ -204,14 +214,18 @@ export class Receiver {
     this.dispatch(proxy, frame, bytes.length, nowMs);
   }
 
-  handleTimeout(nowMs: number): void {
+  /** True when a proxy has fallen silent. */
+  handleTimeout(nowMs: number): boolean {
+    let isNews = false;
     for (const proxy of this.proxies) {
       if (this.closed || !proxy.asked || proxy.stats.state === "failed") continue;
       if (nowMs - proxy.lastHeardMs < TIMING.proxySilenceMs) continue;
-      proxy.silent = true;
+      isNews = proxy.silent = true;
+      proxy.away = this.renewsSessions;
       const text = `The proxy was silent for ${TIMING.proxySilenceMs} ms.`;
       this.failProxy(proxy, { kind: "proxySilent", message: text }, nowMs, true);
     }
+    return isNews;
   }
 
   /** Gives the chunk up: no more events; each proxy asked is told so. */
@@ -435,19 +449,23 @@ export class Receiver {
   }
 
   private failProxy(proxy: Proxy, rejection: Rejection, nowMs: number, tell: boolean): void {
-    if (proxy.stats.state === "failed") return;
+    if (proxy.stats.state === "failed") return this.failWithoutProxies(rejection, nowMs);
     proxy.stats.state = "failed";
     this.planner?.handleGone(this.proxies.indexOf(proxy), true);
     proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
     for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "rejected", atMs, frame);
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
-    if (this.assembly?.isComplete || this.proxies.some((other) => other.stats.state !== "failed")) return;
+    this.failWithoutProxies(rejection, nowMs);
+  }
+
+  private failWithoutProxies(rejection: Rejection, nowMs: number): void {
+    if (this.closed || this.assembly?.isComplete || this.proxies.some(({ stats, away }) => away || stats.state !== "failed")) return;
     this.events.push({ kind: "failed", rejection });
     this.close("aborted", nowMs);
   }
 
   private revive(proxy: Proxy): void {
-    proxy.silent = false;
+    proxy.silent = proxy.away = false;
     if (this.closed || proxy.stats.state !== "failed") return;
     proxy.stats.state = proxy.planned ? "active" : "waiting";
     this.planner?.handleGone(this.proxies.indexOf(proxy), false);
@@ -537,6 +555,7 @@ function newProxy(): Proxy {
     planned: false,
     silent: false,
     lost: false,
+    away: false,
     requestDueMs: 0,
     requestEveryMs: TIMING.requestRepeatMs,
     requestSentMs: 0,

@@ -133,8 +133,11 @@ test.each<[MutpMode, number]>([
   const original = body(bytes);
   const { bytes: received, events, stats } = await download(at, mode, 7, () => {
     const { grow } = at.chunks.answer(0, original);
-    const timer = setInterval(() => grow(100_000), 2);
-    setTimeout(() => clearInterval(timer), 500);
+    let steps = 11;
+    const timer = setInterval(() => {
+      grow(100_000);
+      if (--steps === 0) clearInterval(timer);
+    }, 2);
   });
   expect(digest(received)).toBe(digest(original));
   expect(events.at(-1)).toBe("complete");

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
+use crate::cubic::Cubic;
+
 /// Packets of a new connection's first window: RFC 6928's ten are few for a segment that should start at once.
 const INITIAL_PACKETS: u64 = 32;
 const MINIMUM_PACKETS: u64 = 16;
@@ -29,23 +31,27 @@ const PLATEAU_GROWTH: f64 = 1.25;
 const QUEUE_SHARE: u32 = 8;
 const QUEUE_TIME_MIN: Duration = Duration::from_millis(4);
 const QUEUE_SAMPLES: u32 = 8;
-/// One round each; the last is a push, short of 2, so that a queue of one bandwidth-delay product holds it.
-const GAINS: [f64; 8] = [1.0, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.75];
+/// One round each; the last is a push. Alone on a link the round trip stays under what a queue of others makes it.
+const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
 /// The gain while losses say that queues are full.
 const GAIN_UNDER_LOSS: f64 = 1.0;
-/// Where a queue of others stays, a gain that drains leaves the link to them: BBR keeps two products in flight, Cubic all
-/// that fits. The lower one is for the round that asks whether they are still there, and for losses.
-const GAIN_CONTESTED: f64 = 2.2;
-const GAIN_CONTESTED_LOW: f64 = 1.4;
-/// A queue of others is one of this share of the lowest round trip, when ours has drained.
-const CONTEST_SHARE: u32 = 4;
-/// A round with losses from a full queue lowers the window to so much, as Cubic lowers its own, down to the least; each
-/// round without gives so much of it back.
-const YIELD: f64 = 0.8;
-const YIELDED_MIN: f64 = 0.8;
-const REGAIN: f64 = 0.01;
-/// How near to its highest the round trip is when a queue is full.
-const FULL_SHARE: f64 = 0.8;
+/// A queue of others is one of this share of the lowest round trip and this time.
+const CONTEST_SHARE: f64 = 0.3;
+const CONTEST_TIME: Duration = Duration::from_millis(2);
+/// Rounds from one such look to the next while the link is contested.
+const CONTEST_ROUNDS: u64 = 24;
+/// A rival that makes us lose in so many rounds of so many, though each loss halves our window or nearly, heeds no losses.
+const DEAF_CUTS: usize = 4;
+const DEAF_WITHIN_ROUNDS: u64 = 6;
+/// Against such a one the window keeps to the delivery rate for so many rounds: BBR keeps two products in flight.
+const DEAF_ROUNDS: u64 = 150;
+const GAIN_DEAF: f64 = 2.2;
+const GAIN_DEAF_UNDER_LOSS: f64 = 2.0;
+/// Losses in a round with such a queue come from it if they are so many times those that the path has without; and how many
+/// packets the share without is a mean of, and the most that it is taken for.
+const CHANCE_FACTOR: f64 = 3.0;
+const CHANCE_PACKETS: f64 = 400.0;
+const CHANCE_SHARE_MAX: f64 = 0.04;
 /// Random losses stay below this share; a queue that overflows soon goes above it.
 const LOSS_SHARE_MAX: f64 = 0.08;
 /// Losses of fewer packets than this in a round are chance.
@@ -53,6 +59,10 @@ const LOST_PACKETS_MIN: u64 = 8;
 /// The rate of so many rounds back is forgotten.
 const RATE_ROUNDS: u64 = 8;
 const ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
+/// Where others keep a queue there is no round trip without one.
+const ROUND_TRIP_MEMORY_CONTESTED: Duration = Duration::from_secs(60);
+/// With less of the window in flight there was too little to send.
+const USED_SHARE: f64 = 0.8;
 /// Packets in flight whose sending is remembered.
 const IN_FLIGHT_MAX: usize = 1 << 16;
 
@@ -103,6 +113,16 @@ enum Phase {
     Cycle,
 }
 
+/// Others on the link, as far as their queue shows them.
+#[derive(Clone)]
+enum Rivals {
+    None,
+    /// TCP, or who behaves like it: so do we.
+    Fair { cubic: Cubic, cuts: VecDeque<u64>, used_at: Instant },
+    /// They heed no losses.
+    Deaf,
+}
+
 #[derive(Clone)]
 pub struct Delivery {
     mtu: u64,
@@ -122,6 +142,11 @@ pub struct Delivery {
     cycle_from: u64,
     round_acked: u64,
     round_lost: u64,
+    /// Of these, sent since the last cut.
+    round_lost_anew: u64,
+    cut_at: Instant,
+    /// Share of packets that the path loses when no queue is there.
+    chance: f64,
     round_app_limited: bool,
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
@@ -132,19 +157,12 @@ pub struct Delivery {
     loss_rounds: usize,
     /// Lowest round trips of this and the last half of the memory.
     round_trips: [Duration; 2],
-    /// Highest ones of the same times.
-    round_trips_most: [Duration; 2],
     round_trip_half: Instant,
-    /// The latest round trip.
-    latest: Duration,
     /// Lowest of this round, and of the one before.
     round_least: [Duration; 2],
-    /// A queue stays when ours has drained: others are there.
-    contested: bool,
-    /// The share of the window that is left after queues that overflowed.
-    yielded: f64,
-    /// One did in this round.
-    overflowed: bool,
+    rivals: Rivals,
+    /// The round until which they are held for deaf.
+    deaf_until: u64,
 }
 
 impl Delivery {
@@ -164,6 +182,9 @@ impl Delivery {
             cycle_from: 0,
             round_acked: 0,
             round_lost: 0,
+            round_lost_anew: 0,
+            cut_at: now,
+            chance: 0.0,
             round_app_limited: false,
             batch_acked: 0,
             queue_samples: 0,
@@ -171,13 +192,10 @@ impl Delivery {
             plateau_rate: 0.0,
             loss_rounds: 0,
             round_trips: [Duration::MAX; 2],
-            round_trips_most: [Duration::ZERO; 2],
             round_trip_half: now,
-            latest: Duration::ZERO,
             round_least: [Duration::MAX; 2],
-            contested: false,
-            yielded: 1.0,
-            overflowed: false,
+            rivals: Rivals::None,
+            deaf_until: 0,
         }
     }
 
@@ -186,15 +204,13 @@ impl Delivery {
     }
 
     fn note_round_trip(&mut self, now: Instant, sample: Duration) {
-        if now.duration_since(self.round_trip_half) > ROUND_TRIP_MEMORY / 2 {
+        let memory = if self.is_contested() { ROUND_TRIP_MEMORY_CONTESTED } else { ROUND_TRIP_MEMORY };
+        if now.duration_since(self.round_trip_half) > memory / 2 {
             self.round_trips = [Duration::MAX, self.round_trips[0]];
-            self.round_trips_most = [Duration::ZERO, self.round_trips_most[0]];
             self.round_trip_half = now;
         }
         self.round_trips[0] = self.round_trips[0].min(sample);
-        self.round_trips_most[0] = self.round_trips_most[0].max(sample);
         self.round_least[0] = self.round_least[0].min(sample);
-        self.latest = sample;
         let least = self.round_trip_min();
         if sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN) {
             self.queue_samples += 1;
@@ -216,7 +232,7 @@ impl Delivery {
         }
     }
 
-    fn end_round(&mut self) {
+    fn end_round(&mut self, now: Instant) {
         self.round += u64::from(!self.round_app_limited);
         self.round_ends_at = self.delivered + 1;
         let total = (self.round_acked + self.round_lost).max(1);
@@ -229,18 +245,16 @@ impl Delivery {
                 }
             }
             Phase::Cycle => {
+                self.weigh_losses(now);
                 self.loss_rounds = if congested { GAINS.len() } else { self.loss_rounds.saturating_sub(1) };
-                self.yielded = if self.overflowed { (self.yielded * YIELD).max(YIELDED_MIN) } else { (self.yielded + REGAIN).min(1.0) };
                 // What was sent in the round that drains is acknowledged by the end of the next.
                 if self.place_in_cycle() == 2 {
-                    let least = self.round_trip_min();
-                    self.contested = self.round_least[0].min(self.round_least[1]) > least + least / CONTEST_SHARE + ACK_TIME;
+                    self.look_for_rivals(now);
                 }
             }
         }
-        self.overflowed = false;
         self.round_least = [Duration::MAX, self.round_least[0]];
-        (self.round_acked, self.round_lost, self.queue_samples) = (0, 0, 0);
+        (self.round_acked, self.round_lost, self.round_lost_anew, self.queue_samples) = (0, 0, 0, 0);
         self.round_app_limited = false;
     }
 
@@ -263,44 +277,123 @@ impl Delivery {
         self.plateau_rounds >= PLATEAU_ROUNDS
     }
 
-    fn place_in_cycle(&self) -> usize {
-        (self.round - self.cycle_from) as usize % GAINS.len()
+    fn is_contested(&self) -> bool {
+        !matches!(self.rivals, Rivals::None)
     }
 
-    fn gain(&self) -> f64 {
-        match (self.contested, self.loss_rounds > 0) {
-            (false, false) => GAINS[self.place_in_cycle()],
-            (false, true) => GAIN_UNDER_LOSS,
-            (true, false) if self.place_in_cycle() > 0 => GAIN_CONTESTED,
-            (true, _) => GAIN_CONTESTED_LOW,
+    /// Is this round trip one with a queue that ours did not make?
+    fn shows_queue(&self, round_trip: Duration) -> bool {
+        let least = self.round_trip_min();
+        round_trip > least + least.mul_f64(CONTEST_SHARE) + CONTEST_TIME
+    }
+
+    /// At a round's end: losses beyond the path's own, with a queue, are this queue's, and a TCP flow would heed them.
+    fn weigh_losses(&mut self, now: Instant) {
+        let packets = ((self.round_acked + self.round_lost) / self.mtu) as f64;
+        let lost = self.round_lost as f64 / self.mtu as f64;
+        if !self.shows_queue(self.round_least[0]) {
+            let weight = (packets / CHANCE_PACKETS).min(0.5);
+            self.chance += (lost / packets.max(1.0) - self.chance) * weight;
+            return;
+        }
+        let anew = self.round_lost_anew as f64 / self.mtu as f64;
+        if anew < 0.5 || anew <= CHANCE_FACTOR * self.chance.min(CHANCE_SHARE_MAX) * packets {
+            return;
+        }
+        match &self.rivals {
+            // The push, and the round in which its losses are seen.
+            Rivals::None if self.place_in_cycle() <= 1 => (),
+            Rivals::None => {
+                self.join(now);
+                self.cut(now);
+            }
+            _ => self.cut(now),
         }
     }
 
-    /// Were the packets that are lost dropped by a queue that was full? Then the round trip is near its highest, and that is
-    /// far from its lowest; random losses come at any time.
-    fn is_queue_full(&self) -> bool {
-        let (least, most) = (self.round_trip_min(), self.round_trips_most[0].max(self.round_trips_most[1]));
-        most > least && most - least > least / 2 && self.latest > least + (most - least).mul_f64(FULL_SHARE)
+    fn look_for_rivals(&mut self, now: Instant) {
+        let contested = self.shows_queue(self.round_least[0].min(self.round_least[1]));
+        match (&self.rivals, contested) {
+            (Rivals::None, true) => self.join(now),
+            (Rivals::Deaf, true) if self.deaf_until <= self.round => self.join(now),
+            (_, true) => (),
+            (_, false) => self.rivals = Rivals::None,
+        }
+    }
+
+    /// From here on as one TCP flow among others; not so soon among those that heed no losses.
+    fn join(&mut self, now: Instant) {
+        if self.round < self.deaf_until {
+            self.rivals = Rivals::Deaf;
+            return;
+        }
+        self.rivals = Rivals::Fair { cubic: Cubic::new(now, self.window), cuts: VecDeque::new(), used_at: now };
+    }
+
+    /// Rounds since the one that drains.
+    fn place_in_cycle(&self) -> usize {
+        let length = if self.is_contested() { CONTEST_ROUNDS } else { GAINS.len() as u64 };
+        ((self.round - self.cycle_from) % length) as usize
+    }
+
+    /// The bandwidth-delay product.
+    fn product(&self) -> f64 {
+        self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64()
+    }
+
+    fn window_in_cycle(&self) -> u64 {
+        let (product, place, under_loss) = (self.product(), self.place_in_cycle(), self.loss_rounds > 0);
+        let gain = match &self.rivals {
+            _ if place == 0 => GAINS[0],
+            Rivals::Fair { cubic, .. } => return cubic.window(),
+            Rivals::None if under_loss => GAIN_UNDER_LOSS,
+            Rivals::None => GAINS[place],
+            Rivals::Deaf if under_loss => GAIN_DEAF_UNDER_LOSS,
+            Rivals::Deaf => GAIN_DEAF,
+        };
+        (product * gain) as u64
     }
 
     /// A window that is not used does not grow.
-    fn set_window(&mut self, acked: u64, in_flight: u64) {
-        let product = self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64();
+    fn set_window(&mut self, now: Instant, acked: u64, in_flight: u64) {
+        let is_used = 2 * (in_flight + acked) >= self.window;
+        let round_trip = self.round_trip_min();
+        if let Rivals::Fair { cubic, used_at, .. } = &mut self.rivals {
+            if is_used {
+                cubic.acked(now, acked, round_trip);
+            } else {
+                cubic.paused(now.duration_since(*used_at));
+            }
+            *used_at = now;
+        }
         self.window = match self.phase {
-            Phase::SlowStart if 2 * (in_flight + acked) >= self.window => self.window + acked,
+            Phase::SlowStart if is_used => self.window + acked,
             Phase::SlowStart => self.window,
-            Phase::Cycle => (product * self.gain() * self.yielded) as u64,
+            Phase::Cycle => self.window_in_cycle(),
         }
         .max(MINIMUM_PACKETS * self.mtu);
+    }
+
+    fn cut(&mut self, now: Instant) {
+        let Rivals::Fair { cubic, cuts, .. } = &mut self.rivals else { return };
+        cubic.cut(now);
+        self.cut_at = now;
+        cuts.push_back(self.round);
+        while cuts.front().is_some_and(|&round| round + DEAF_WITHIN_ROUNDS < self.round) {
+            cuts.pop_front();
+        }
+        if cuts.len() >= DEAF_CUTS {
+            self.rivals = Rivals::Deaf;
+            self.deaf_until = self.round + DEAF_ROUNDS;
+        }
     }
 }
 
 impl Delivery {
-    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
+    pub(crate) fn acked(&mut self, now: Instant, sent: Instant, bytes: u64) {
         self.delivered += bytes;
         self.round_acked += bytes;
         self.batch_acked += bytes;
-        self.round_app_limited |= app_limited;
         self.note_round_trip(now, now.duration_since(sent));
         let from = self.sendings.partition_point(|sending| sending.sent < sent);
         let newer = self.newest_acked.is_none_or(|newest| sent >= newest.sent);
@@ -323,12 +416,16 @@ impl Controller for Delivery {
         }
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, _rtt: &RttEstimator) {
-        self.acked(now, sent, bytes, app_limited);
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _app_limited: bool, _rtt: &RttEstimator) {
+        self.acked(now, sent, bytes);
     }
 
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
         let Some(packet) = self.newest_acked.take() else { return };
+        let acked = std::mem::take(&mut self.batch_acked);
+        // QUIC's own word for it is of no use: its queue is kept so short that it is often empty for a moment.
+        let app_limited = ((in_flight + acked) as f64) < USED_SHARE * self.window as f64;
+        self.round_app_limited |= app_limited;
         self.delivered_at = now;
         self.first_sent = packet.sent;
         self.sample_rate(now, packet, app_limited);
@@ -336,10 +433,9 @@ impl Controller for Delivery {
             self.end_slow_start();
         }
         if packet.delivered >= self.round_ends_at {
-            self.end_round();
+            self.end_round(now);
         }
-        let acked = std::mem::take(&mut self.batch_acked);
-        self.set_window(acked, in_flight);
+        self.set_window(now, acked, in_flight);
         let gone = self.sendings.partition_point(|sending| sending.sent <= packet.sent);
         self.sendings.drain(..gone);
         if in_flight == 0 {
@@ -347,13 +443,16 @@ impl Controller for Delivery {
         }
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, is_persistent: bool, lost_bytes: u64) {
+    fn on_congestion_event(&mut self, _now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
         self.round_lost += lost_bytes;
-        self.overflowed |= self.is_queue_full();
+        if sent > self.cut_at {
+            self.round_lost_anew += lost_bytes;
+        }
         if is_persistent {
             self.rate = RateFilter::default();
             self.window = MINIMUM_PACKETS * self.mtu;
             self.phase = Phase::SlowStart;
+            self.rivals = Rivals::None;
         }
     }
 
@@ -478,7 +577,7 @@ mod tests {
                 if at.is_some_and(|at| at <= self.now) {
                     self.smoothed += ((self.now - sent).as_secs_f64() - self.smoothed) / 8.0;
                     seen.delivered += PACKET;
-                    self.controller.acked(now, self.start + sent, PACKET, false);
+                    self.controller.acked(now, self.start + sent, PACKET);
                 } else if index + 3 <= newest {
                     seen.lost += PACKET;
                     self.controller.on_congestion_event(now, self.start + sent, false, PACKET);
@@ -561,7 +660,7 @@ mod tests {
         for round in 0..100 {
             let sent = start + Duration::from_millis(50 * round);
             controller.on_sent(sent, PACKET, round);
-            controller.acked(sent + Duration::from_millis(40), sent, PACKET, true);
+            controller.acked(sent + Duration::from_millis(40), sent, PACKET);
             controller.on_end_acks(sent + Duration::from_millis(40), 0, true, None);
         }
         assert_eq!(controller.window(), before);

@@ -4,6 +4,7 @@
 
 mod certificate;
 mod congestion;
+mod cubic;
 mod endpoint;
 mod events;
 mod http3;

@@ -10,11 +10,14 @@ import { messageOf } from "../errors";
 import type { RequestTrace } from "../messages";
 import type { PathMemory } from "../memory";
 import type { ModeResult, Run } from "../run";
-import type { SessionPool } from "../session";
+import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
 import { parseContentRange, validatorDifference, wholeHead } from "./http";
 import type { ProxyFailure } from "./proxy-http";
+
+/** A session lost more often than this within a chunk stays lost. */
+const REOPENS_MAX = 3;
 
 export interface MutpServices {
   engine: EngineLink;
@@ -213,19 +216,43 @@ class Transfer {
       onEnd({ kind: "proxiesFailed", message: "The request was given up." });
     };
     this.stops.add(stop);
-    const releases = users.map((session, index) => {
-      const lost = (reason: string): void => engine.lost(requestId, index, reason);
+    const releases = users.map((session, index) =>
+      this.bringUp(session, index, { ready: () => engine.ready(requestId, index), lost: (reason, away) => engine.lost(requestId, index, reason, away) }),
+    );
+  }
+
+  /**
+   * Opens the session for a chunk, and again when it is lost, over whatever transport then gets through: the engine keeps what
+   * it has and asks for the rest. Returns what ends it.
+   */
+  private bringUp(session: Session, index: number, engine: { ready(): void; lost(reason: string, away: boolean): void }): () => void {
+    let [isOver, opensLeft] = [false, REOPENS_MAX + 1];
+    const lost = (reason: string): void => {
+      const isAgain = !isOver && !this.stopped && opensLeft > 0;
+      engine.lost(reason, isAgain);
+      if (!isAgain) return;
+      session.release(lost);
+      open();
+    };
+    const open = (): void => {
+      opensLeft--;
       session.acquire(lost).then(
         () => {
           this.hasSession = true;
+          this.suspects.delete(index);
+          if (opensLeft < REOPENS_MAX) this.progress();
           this.download.connectMs ??= this.download.elapsedMs();
           if (session.transport) this.download.tally.carry(index, session.transport);
-          engine.ready(requestId, index);
+          engine.ready();
         },
-        (error: unknown) => this.handleRefusal(index, messageOf(error), () => engine.lost(requestId, index, messageOf(error))),
+        (error: unknown) => this.handleRefusal(index, messageOf(error), () => engine.lost(messageOf(error), false)),
       );
-      return () => session.release(lost);
-    });
+    };
+    open();
+    return () => {
+      isOver = true;
+      session.release(lost);
+    };
   }
 
   private handleRefusal(index: number, reason: string, tellEngine: () => void): void {

@@ -30,6 +30,7 @@ chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (a
   if (message.to !== "background") return;
   if (message.type === "plain") return void bringPlainScript(sender);
   if (!isOwnPage(sender)) return;
+  if (message.type === "rules") return void chrome.storage.local.set({ siteRules: message.rules });
   if (message.type === "badge") {
     void drawBadge(message.badge, sender.tab?.id);
     return;

@@ -4,7 +4,8 @@
  */
 import { parseSettings } from "../shared/settings";
 import { siteOf } from "../shared/sites";
-import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, SWITCH_EVENT } from "../shared/names";
+import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
+import type { GivenRule } from "../shared/given-rules";
 import type { ToBackground } from "../shared/runtime";
 
 /** A frame that has led to nothing by then goes. */
@@ -36,7 +37,10 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     else removeFrame();
   });
 
+  void chrome.storage.local.get("siteRules").then(({ siteRules }) => tellRules(siteRules as GivenRule[] | undefined));
+
   chrome.storage.onChanged.addListener((changes, area) => {
+    if (area === "local" && changes.siteRules !== undefined) tellRules((changes.siteRules.newValue ?? []) as GivenRule[]);
     if (area !== "local" || (changes.enabled === undefined && changes.offSites === undefined)) return;
     void readIsOn().then((on) => {
       if (!on && !isOff) switchOff();
@@ -78,6 +82,10 @@ function placeFrame(): HTMLIFrameElement {
   placed.tabIndex = -1;
   (document.body ?? document.documentElement).append(placed);
   return placed;
+}
+
+function tellRules(rules: GivenRule[] | undefined): void {
+  if (rules !== undefined) document.dispatchEvent(new CustomEvent(RULES_EVENT, { detail: JSON.stringify(rules) }));
 }
 
 function tell(detail: "on" | "off"): void {

@@ -2,8 +2,10 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
+import type { GivenRule } from "../shared/given-rules";
 import { PLAYERS } from "../shared/messages";
-import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, SWITCH_EVENT } from "../shared/names";
+import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
+import { useGivenRules } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
 import { nativeClearTimeout, nativeSetTimeout } from "./natives";
@@ -30,6 +32,9 @@ window.addEventListener("message", (event) => {
 }, true);
 
 document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
+
+// Parsed before they were stored; a page that forges them misleads itself alone, for the transport goes by its own.
+document.addEventListener(RULES_EVENT, (event) => useGivenRules(JSON.parse((event as CustomEvent<string>).detail) as GivenRule[]));
 
 // An opaque origin gets no port: nothing is patched there.
 if (window.origin !== "null") {

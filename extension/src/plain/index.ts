@@ -1,5 +1,18 @@
 /** Plain-video script (MAIN world): brought into a page by the background when its first plain `<video>` begins to load. */
 import { PLAIN_READY_EVENT } from "../shared/names";
+import type { PlainTaker } from "../shared/plain";
+import { dressVideos, hold } from "./hold";
 import { playHeld } from "./player";
 
-document.dispatchEvent(new CustomEvent(PLAIN_READY_EVENT, { detail: playHeld }));
+let isDressed = false;
+
+const take: PlainTaker = (video, link, nativeFetch) => {
+  const held = hold(video, link, nativeFetch, isDressed);
+  if (held !== undefined) playHeld(held);
+};
+
+if (typeof MediaSource === "function") {
+  dressVideos();
+  document.dispatchEvent(new CustomEvent(PLAIN_READY_EVENT, { detail: take }));
+  isDressed = true;
+}

@@ -3,7 +3,7 @@
  * does with such a file: index first, then from the playhead on as far ahead as it takes, anew after each seek. Whatever
  * it can't do it leaves to the browser: `restore` gives the file back.
  */
-import type { HeldVideo } from "../shared/plain";
+import type { HeldVideo } from "./hold";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
 import { Source, type Reading } from "./source";
 

@@ -12,6 +12,9 @@ export const SWITCH_EVENT = "tributary-switch";
 export const PLAIN_NEED_EVENT = "tributary-plain-need";
 export const PLAIN_READY_EVENT = "tributary-plain-ready";
 
+/** Its `detail` is the given rules as JSON text. */
+export const RULES_EVENT = "tributary-rules";
+
 /** The frame's message to the page that carries the port. */
 export const PORT_MESSAGE = "tributary-port";
 

@@ -1,20 +1,5 @@
-/** Plain: what the page script hands to the plain-video script, which is brought into a page only when a video needs it. Types only. */
+/** Plain: what the page script and the plain-video script, which is brought into a page only when a video needs it, have in common. Types only. */
 import type { Link } from "../page/link";
 
-/** A `<video>` that waits on an empty MediaSource instead of its file. */
-export interface HeldVideo {
-  video: HTMLVideoElement;
-  /** The file's address. */
-  url: string;
-  source: MediaSource;
-  link: Link;
-  nativeFetch: typeof fetch;
-  /** The hold is over: its data comes. */
-  settle(): void;
-  /** Gives the file back to the browser, at the same place and in the same state. */
-  restore(): void;
-  /** Whether the video still is on `source`. */
-  isHeld(): boolean;
-}
-
-export type PlainPlayer = (held: HeldVideo) => void;
+/** Takes over a video that has begun to load a file. */
+export type PlainTaker = (video: HTMLVideoElement, link: Link, nativeFetch: typeof fetch) => void;

@@ -1,8 +1,9 @@
 /**
  * Rules: which requests of a page are media chunks that the proxies may carry.
- * One table for the page script and for the transport, which checks again. Pure; it knows no browser.
+ * One table for the page script and for the transport, which checks again, and after it what Origo's operator gave. Knows no browser.
  * Not here: the CORS decision (cors.ts), and anything about the answer.
  */
+import { givenAnswer, type GivenRule } from "./given-rules";
 import type { ByteRange } from "./messages";
 
 /** Host (null: any), path, and whether the proxies may carry it or it stays direct. */
@@ -26,11 +27,19 @@ const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 export const URL_LENGTH_MAX = 8192;
 const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
 
+let givenRules: readonly GivenRule[] = [];
+
+/** From now on these hold too, in this context: before the table's last line, after what it keeps direct. */
+export function useGivenRules(rules: readonly GivenRule[]): void {
+  givenRules = rules;
+}
+
 /** The parsed URL when it is http(s), without credentials, and the table lets the proxies carry it; otherwise null. */
 export function mediaUrl(url: string, base?: string): URL | null {
   const parsed = parseHttpUrl(url, base);
   const rule = parsed && SITE_RULES.find(([host, path]) => (host?.test(parsed.hostname) ?? true) && path.test(parsed.pathname));
-  return rule?.[2] === true ? parsed : null;
+  if (parsed === null || rule?.[2] === false) return null;
+  return (givenAnswer(givenRules, parsed) ?? rule?.[2]) === true ? parsed : null;
 }
 
 /** True for a manifest: it stays direct, but media is about to be asked for. */

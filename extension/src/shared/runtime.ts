@@ -2,10 +2,14 @@
  * Runtime: messages between the extension's own contexts (background, transport, popup). These are trusted senders:
  * chrome.runtime delivers them from this extension only, and the listeners check that no tab's content script sent them.
  */
+import type { GivenRule } from "./given-rules";
 import type { Settings } from "./settings";
 
-/** The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. */
-export type ToBackground = { to: "background"; type: "plain" } | { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
+/** The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. `rules`: what Origo gave, kept for the pages. */
+export type ToBackground =
+  | { to: "background"; type: "plain" }
+  | { to: "background"; type: "rules"; rules: GivenRule[] }
+  | { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
 export type ToTransportContext = { to: "transport"; type: "settings"; settings: Settings };
 export type SettingsAnswer = { settings: Settings; clientId: string };
 

@@ -1,4 +1,4 @@
-import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS } from "./detours";
+import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS, SMALL_BYTES, SMALL_IN_A_ROW, SMALL_MS } from "./detours";
 
 const make = (): Detours => new Detours(() => 1_000_000);
 
@@ -52,5 +52,26 @@ describe("detours: what the popup shows", () => {
     const detours = make();
     detours.noteDirect(Number.MAX_SAFE_INTEGER);
     expect(detours.directBytes).toBe(2 ** 32);
+  });
+});
+
+describe("detours: chunks that are too small to gain", () => {
+  const part = (number: number): URL => new URL(`https://a.example/live/part-${number}.m4s?t=${number}`);
+  const noted = (sizes: number[]): Detours => {
+    const detours = make();
+    sizes.forEach((bytes, at) => detours.noteSize(part(at), bytes, 0));
+    return detours;
+  };
+  const small = Array<number>(SMALL_IN_A_ROW).fill(SMALL_BYTES);
+
+  test("go direct after several in a row, for a while; others of the host do not", () => {
+    expect(noted(small.slice(1)).isSmall(part(99), 0)).toBe(false);
+    const detours = noted(small);
+    expect([detours.isSmall(part(99), SMALL_MS - 1), detours.isSmall(part(99), SMALL_MS)]).toEqual([true, false]);
+    expect(detours.isSmall(new URL("https://a.example/live/segment-99.m4s"), 0)).toBe(false);
+  });
+
+  test("a large one among them starts the count anew", () => {
+    expect(noted([...small.slice(1), SMALL_BYTES + 1, SMALL_BYTES]).isSmall(part(99), 0)).toBe(false);
   });
 });

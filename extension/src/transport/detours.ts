@@ -1,6 +1,6 @@
 /**
- * Detours: what went direct instead of through the proxies and why, and which sites rest from the proxies for a while
- * because they failed there again and again. Pure: time arrives as `nowMs`.
+ * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while because they
+ * failed there again and again; and which chunks are too small to gain by them. Pure: time arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
 
@@ -9,11 +9,19 @@ export const FAILURES_MAX = 3;
 export const FAILURE_APART_MS = 2000;
 export const REST_MS = 30_000;
 const HOSTS_MAX = 256;
+/**
+ * Even a fresh connection brings so much in its first flight (RFC 6928: 10 segments of 1,460 bytes), which no way over proxies
+ * can better. After so many chunks of a kind in a row that are no larger, the next go direct for so long.
+ */
+export const SMALL_BYTES = 14_600;
+export const SMALL_IN_A_ROW = 6;
+export const SMALL_MS = 30_000;
+const KINDS_MAX = 1024;
 /** Most bytes that one note of a page can add; the pages' notes are claims, kept for the popup only. */
 const NOTE_BYTES_MAX = 2 ** 32;
 
 /** Kinds that are no trouble: what is asked for does not belong to the proxies, or the viewer wants it so. */
-const HARMLESS = new Set(["direct-mode", "rule", "off"]);
+const HARMLESS = new Set(["direct-mode", "rule", "off", "small"]);
 
 interface Failures {
   count: number;
@@ -23,6 +31,8 @@ interface Failures {
 
 export class Detours {
   readonly #hosts = new Map<string, Failures>();
+  /** By kind of chunk: its address with each number in it left out. */
+  readonly #sizes = new Map<string, { smallCount: number; directUntilMs: number }>();
   #trouble: Trouble | null = null;
   fallbacks = 0;
   directBytes = 0;
@@ -51,10 +61,18 @@ export class Detours {
     known.count += 1;
     known.lastMs = nowMs;
     if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
-    this.#hosts.delete(host);
-    this.#hosts.set(host, known);
-    const oldest = this.#hosts.keys().next();
-    if (this.#hosts.size > HOSTS_MAX && oldest.done === false) this.#hosts.delete(oldest.value);
+    keepLatest(this.#hosts, host, known, HOSTS_MAX);
+  }
+
+  /** A chunk of `url` came through the proxies and had `bytes`. */
+  noteSize(url: URL, bytes: number, nowMs: number): void {
+    const kind = kindOfChunk(url);
+    const smallCount = bytes > SMALL_BYTES ? 0 : (this.#sizes.get(kind)?.smallCount ?? 0) + 1;
+    keepLatest(this.#sizes, kind, { smallCount, directUntilMs: smallCount >= SMALL_IN_A_ROW ? nowMs + SMALL_MS : 0 }, KINDS_MAX);
+  }
+
+  isSmall(url: URL, nowMs: number): boolean {
+    return (this.#sizes.get(kindOfChunk(url))?.directUntilMs ?? 0) > nowMs;
   }
 
   noteFallback(kind: string, detail: string): void {
@@ -72,4 +90,16 @@ export class Detours {
     this.#hosts.clear();
     this.#trouble = null;
   }
+}
+
+function kindOfChunk({ host, pathname }: URL): string {
+  return host + pathname.replace(/\d+/g, "#");
+}
+
+/** Sets `key` as the newest; the oldest goes when there are more than `max`. */
+function keepLatest<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const oldest = map.keys().next();
+  if (map.size > max && oldest.done === false) map.delete(oldest.value);
 }

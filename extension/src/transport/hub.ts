@@ -6,12 +6,15 @@ import { createBrowserClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
+import { parseGivenRules } from "../shared/given-rules";
+import { useGivenRules } from "../shared/rules";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
 import { PortSession, type CarriedDownload, type CarriedOptions, type SessionHost } from "./session";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
+const RULES_MS = 3_600_000;
 /** The badge goes so long after the last chunk: players pause between chunks. */
 const BADGE_LINGER_MS = 8000;
 const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
@@ -26,6 +29,7 @@ let clientId = "";
 let client: Client | null = null;
 /** Which of the settings' Origos is asked, counted on and on. */
 let origoIndex = 0;
+let rulesUntilMs = 0;
 let badgeShown = "";
 let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -63,9 +67,25 @@ function renewClient(): void {
   client = null;
 }
 
+/** At most once an hour, and only while there is media to carry. What can't be had leaves what is known. */
+async function refreshRules(): Promise<void> {
+  if (performance.now() < rulesUntilMs) return;
+  rulesUntilMs = performance.now() + RULES_MS;
+  const answer = await fetch(`${origoUrl()}/v1/site-rules`, { credentials: "omit", cache: "no-store" }).catch(() => null);
+  if (answer?.ok !== true) return;
+  const rules = parseGivenRules(await answer.json().catch(() => null));
+  useGivenRules(rules);
+  const message: ToBackground = { to: "background", type: "rules", rules };
+  await chrome.runtime.sendMessage(message).catch(() => undefined);
+}
+
+function origoUrl(): string {
+  return settings.origoUrls[origoIndex % settings.origoUrls.length] ?? "";
+}
+
 function makeClient(): Client {
   return createBrowserClient({
-    origoUrl: settings.origoUrls[origoIndex % settings.origoUrls.length] ?? "",
+    origoUrl: origoUrl(),
     workerUrl: chrome.runtime.getURL("engine-worker.js"),
     wasmUrl: chrome.runtime.getURL(chooseWasmModule()),
     source: "extension",
@@ -102,6 +122,7 @@ export function admitPort(port: MessagePort, pageOrigin: string): void {
 
 function admit(port: MessagePort, pageOrigin: string): void {
   warm();
+  void refreshRules();
   const session = new PortSession(port, pageOrigin, host);
   sessions.add(session);
   port.addEventListener("close", () => retire(session));
@@ -131,7 +152,7 @@ function adopt(next: Settings): void {
   if (isOnlyComment) return;
   detours.reset();
   if (!isOtherClient) return;
-  origoIndex = 0;
+  [origoIndex, rulesUntilMs] = [0, 0];
   renewClient();
 }
 

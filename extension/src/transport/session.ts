@@ -59,6 +59,8 @@ interface Exchange {
   creditBytes: number;
   /** Wakes the pump when credit comes or the exchange ends. */
   wake: (() => void) | null;
+  /** Sent to the page so far. */
+  sentBytes: number;
   over: boolean;
 }
 
@@ -117,6 +119,7 @@ export class PortSession {
     if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
       return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
     }
+    if (this.#host.detours.isSmall(target, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
     if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
@@ -126,7 +129,7 @@ export class PortSession {
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
-    this.#exchanges.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, over: false });
+    this.#exchanges.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, sentBytes: 0, over: false });
     this.#host.changed();
     void this.#carry(id, target);
   }
@@ -182,6 +185,7 @@ export class PortSession {
       const buffer = (isWhole ? bytes.buffer : piece.slice().buffer) as ArrayBuffer;
       at += piece.length;
       exchange.creditBytes -= piece.length;
+      exchange.sentBytes += piece.length;
       this.#post({ type: "data", id, buffer }, [buffer]);
     }
   }
@@ -196,6 +200,7 @@ export class PortSession {
   #complete(id: number, exchange: Exchange, target: URL): void {
     this.#end(id, exchange);
     this.#host.detours.noteSuccess(target.host);
+    this.#host.detours.noteSize(target, exchange.sentBytes, this.#host.nowMs());
     this.#post({ type: "end", id });
   }
 

@@ -1,5 +1,5 @@
-/** dash.js page: each media and init segment as its loader delivered it. */
-/* global window, performance, dashjs, recordSegment, recordError, sampleVideo */
+/** dash.js page: each media and init segment as its loader delivered it. `?source=` names another manifest. */
+/* global window, performance, URLSearchParams, dashjs, recordSegment, recordError, sampleVideo */
 "use strict";
 
 const player = dashjs.MediaPlayer().create();
@@ -13,4 +13,4 @@ player.on(dashjs.MediaPlayer.events.FRAGMENT_LOADING_COMPLETED, ({ request, resp
   recordSegment({ url: request.url, data: response, startedMs, range: request.range ? { start, end } : undefined });
 });
 player.on(dashjs.MediaPlayer.events.ERROR, ({ error }) => recordError(`dash.js: ${error?.message ?? error}`));
-player.initialize(sampleVideo, new URL("/media/cmaf/stream.mpd", window.location.href).href, true);
+player.initialize(sampleVideo, new URL(new URLSearchParams(window.location.search).get("source") ?? "/media/cmaf/stream.mpd", window.location.href).href, true);

@@ -1,5 +1,5 @@
-/** shaka-player page: a response filter sees every segment before the player does. */
-/* global window, performance, shaka, recordSegment, recordError, sampleVideo */
+/** shaka-player page: a response filter sees every segment before the player does. `?source=` names another manifest. */
+/* global window, performance, URLSearchParams, shaka, recordSegment, recordError, sampleVideo */
 "use strict";
 
 async function play() {
@@ -19,7 +19,7 @@ async function play() {
     });
   });
   await player.attach(sampleVideo);
-  await player.load("/media/cmaf/stream.mpd");
+  await player.load(new URLSearchParams(window.location.search).get("source") ?? "/media/cmaf/stream.mpd");
 }
 
 play().catch((error) => recordError(`shaka: ${error?.message ?? `code ${error?.code}`}`));

@@ -6,6 +6,8 @@
  *   /media/...             the video (lab/sample/media)
  *   /aes/media.m3u8        the lowest quality, its segments encrypted with AES-128
  *   /static/...            the same video in PeerTube's layout: HLS of byte ranges in fragmented MP4 files, and web videos
+ *   /live/...              the same for ever: master.m3u8 (sliding), low-latency.m3u8, stream.mpd (live.ts)
+ *   /ranges/stream.mpd     the middle quality as byte ranges of one file (DASH SegmentList)
  *   /players/NAME          the players' own builds, from node_modules
  *   /__log?since=MS        the access log as JSON
  *   /__size/N              N deterministic bytes (bytes.ts), with ranges; N.mp4 is the same under a name that looks like media
@@ -22,6 +24,7 @@ import express from "express";
 import type { Express, NextFunction, Request, Response } from "express";
 import { AccessLog } from "./accessLog";
 import { parseRange, sizeBytesPieces } from "./bytes";
+import { LiveStream, PARTS_PER_SEGMENT } from "./live";
 
 const SIZE_BYTES_MAX = 1_073_741_824;
 
@@ -55,6 +58,8 @@ export function createSampleOrigin(): { app: Express; log: AccessLog } {
   app.get("/players/:name", sendPlayer);
   addEncrypted(app);
   addPeerTubeLayout(app);
+  addLive(app);
+  addRangedDash(app);
   app.use("/media", serveFiles(mediaDir, "public, max-age=3600"));
   app.use(serveFiles(path.join(sampleDir, "pages"), "no-cache"));
   app.use((request, response) => void response.status(404).type("text").send(`no such path: ${request.path}\n`));
@@ -118,6 +123,76 @@ function rangedPlaylist(playlist: string, file: string, parts: readonly Buffer[]
     return line.endsWith(".m4s") ? `#EXT-X-BYTERANGE:${next()}\n${file}` : line;
   });
   return lines.join("\n");
+}
+
+const LIVE_TRACK = "1";
+/** Its parts are a few frames of the lowest quality: too small to gain anything by proxies. */
+const LOW_LATENCY_TRACK = "0";
+const CODECS: Record<string, string> = { "0": "avc1.640016", "1": "avc1.640028" };
+/** The longest that a low-latency playlist's answer is held back. */
+const BLOCK_MS_MAX = 6000;
+
+/** Live streams, begun with the server. */
+function addLive(app: Express): void {
+  const stream = new LiveStream(path.join(mediaDir, "cmaf"), Date.now());
+  const until = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+  const hls = (response: Response, text: string): void => void response.set("Cache-Control", "no-cache").type("application/vnd.apple.mpegurl").send(text);
+  const master = (track: string, media: string): string => `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000000,CODECS="${CODECS[track]}"\n${media}\n`;
+  app.get("/live/master.m3u8", (_request, response) => hls(response, master(LIVE_TRACK, "media.m3u8")));
+  app.get("/live/media.m3u8", (_request, response) => hls(response, stream.playlist(LIVE_TRACK, Date.now())));
+  app.get("/live/low-latency.m3u8", (_request, response) => hls(response, master(LOW_LATENCY_TRACK, "low-latency-media.m3u8")));
+  app.get("/live/low-latency-media.m3u8", async (request, response) => {
+    const [number, part] = [Number(request.query["_HLS_msn"] ?? 0), Number(request.query["_HLS_part"] ?? -1)];
+    const waitMs = stream.waitMs(number, part < 0 ? PARTS_PER_SEGMENT : part + 1, Date.now());
+    if (!(waitMs <= BLOCK_MS_MAX)) return void response.status(400).type("text").send(`segment ${number} is ${waitMs} ms away, at most ${BLOCK_MS_MAX} ms are waited for\n`);
+    if (request.query["_HLS_msn"] !== undefined) await until(waitMs);
+    hls(response, stream.lowLatencyPlaylist(LOW_LATENCY_TRACK, Date.now()));
+  });
+  app.get("/live/stream.mpd", (_request, response) => {
+    response.set("Cache-Control", "no-cache").type("application/dash+xml").send(stream.manifest(LIVE_TRACK, CODECS[LIVE_TRACK] ?? "", Date.now()));
+  });
+  app.get(/^\/live\/segment-([01])-(\d{1,9})\.m4s$/, (request, response) => {
+    const [track, number] = [String(request.params[0]), Number(request.params[1])];
+    if (stream.waitMs(number + 1, 0, Date.now()) > 0) return void response.status(404).set("Cache-Control", "no-store").type("text").send(`segment ${number} is not there yet\n`);
+    sendRange(request, response, stream.segment(track, number));
+  });
+  app.get(/^\/live\/part-([01])-(\d{1,9})-([0-7])\.m4s$/, async (request, response) => {
+    const [track, number, part] = [String(request.params[0]), Number(request.params[1]), Number(request.params[2])];
+    const waitMs = stream.waitMs(number, part + 1, Date.now());
+    if (!(waitMs <= BLOCK_MS_MAX)) return void response.status(404).type("text").send(`part ${part} of segment ${number} is ${waitMs} ms away\n`);
+    await until(waitMs);
+    sendRange(request, response, stream.part(track, number, part));
+  });
+}
+
+/** DASH by byte ranges: PeerTube's file of the middle quality, with a list of its segments (ISO/IEC 23009-1 §5.3.9.3). */
+function addRangedDash(app: Express): void {
+  app.get("/ranges/stream.mpd", (_request, response) => {
+    const folder = path.join(mediaDir, "cmaf");
+    const names = readdirSync(folder).filter((name) => name.startsWith(`segment-${LIVE_TRACK}-`)).sort();
+    let offset = 0;
+    const [first, ...ranges] = [`init-${LIVE_TRACK}.m4s`, ...names].map((name) => {
+      const start = offset;
+      offset += statSync(path.join(folder, name)).size;
+      return `${start}-${offset - 1}`;
+    });
+    const file = `${HLS_FOLDER}/${VIDEO_ID}-${LIVE_TRACK}-fragmented.mp4`;
+    response.set("Cache-Control", "no-cache").type("application/dash+xml").send(`<?xml version="1.0" encoding="utf-8"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-main:2011" type="static" mediaPresentationDuration="PT24S" minBufferTime="PT2S">
+  <Period id="0" start="PT0S">
+    <AdaptationSet contentType="video" segmentAlignment="true" startWithSAP="1">
+      <Representation id="${LIVE_TRACK}" mimeType="video/mp4" codecs="${CODECS[LIVE_TRACK]}" bandwidth="900000" width="832" height="468">
+        <BaseURL>${file}</BaseURL>
+        <SegmentList timescale="12288" duration="24576">
+          <Initialization range="${first}"/>
+          ${ranges.map((range) => `<SegmentURL mediaRange="${range}"/>`).join("")}
+        </SegmentList>
+      </Representation>
+    </AdaptationSet>
+  </Period>
+</MPD>
+`);
+  });
 }
 
 function sendRange(request: Request, response: Response, bytes: Buffer): void {

@@ -45,6 +45,6 @@ test("a quantity has three digits and the unit that suits it", () => {
 });
 
 test("cells of a column share a unit, and what is not there is a dash", () => {
-  expect([cellOf(279.4, "number", "ms", 0), cellOf(0.5, "number", "ms", 0), cellOf(1_890_000, "number", "B/s", 0), cellOf(null, "text", null, 0), cellOf("", "text", null, 0), cellOf(false, "boolean", null, 0)])
-    .toEqual(["0.279 s", "0.5 ms", "1.89 MB/s", "–", "–", "no"]);
+  expect([cellOf(279.4, "number", "ms", 0), cellOf(0.5, "number", "ms", 0), cellOf(1_890_000, "number", "B/s", 0), cellOf(0.5, "number", null, 0), cellOf(4, "number", null, 0), cellOf(null, "text", null, 0), cellOf("", "text", null, 0), cellOf(false, "boolean", null, 0)])
+    .toEqual(["0.279 s", "0.5 ms", "1.89 MB/s", "0.500", "4", "–", "–", "no"]);
 });

@@ -88,5 +88,6 @@ export function cellOf(value: string | number | boolean | null, type: "number" |
   if (type === "time") return clock(value, nowMs);
   if (unit === "ms") return value !== 0 && value < 10 ? quantity(value, unit) : seconds(value);
   if (unit === "B/s") return rate(value);
+  if (unit === null && !Number.isInteger(value) && Math.abs(value) < 10) return ratio(value);
   return quantity(value, unit);
 }

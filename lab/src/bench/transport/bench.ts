@@ -6,9 +6,9 @@
  *
  *     --quick      few runs and short flows, about five minutes
  *     --json FILE  the rows as an array (rows.ts)
- *     --docs       writes the section of docs/measurements.md and its pictures
+ *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
  *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-node, single-start, six-node, loopback,
- *                  sharing, reactions
+ *                  sharing-bbr, sharing-cubic, sharing-many, reactions
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -24,14 +24,16 @@ import { markdownOf, tableOf } from "./report";
 import { figuresOf } from "./rows";
 import type { Carrier, Host, Results } from "./rows";
 import { measureAlone, measureSharing } from "./sharing";
+import type { Crowd } from "./sharing";
 
-export const PICTURE = "images/transport.png";
 const ALL: readonly Carrier[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
 const BROWSERS: readonly Carrier[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
 
+type Print = (line: string) => void;
+
 interface Part {
   name: string;
-  run(results: Results, print: (line: string) => void): Promise<void>;
+  run(results: Results, print: Print): Promise<void>;
 }
 
 function downloads(name: string, plan: Plan): Part {
@@ -60,15 +62,17 @@ function partsOf(quick: boolean): Part[] {
         results.loopback.push(...(await measureLoopback(quick ? 1 : 3, print)));
       },
     },
-    { name: "sharing", run: (results, print) => share(results, quick, seconds, print) },
+    ...["bbr", "cubic"].map((rival) => ({
+      name: `sharing-${rival}`,
+      run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ ours: 1, theirs: [rival], queueProducts })), seconds, print),
+    })),
+    { name: "sharing-many", run: (results, print) => share(results, [{ ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 }], seconds, print) },
     { name: "reactions", run: (results, print) => react(results, quick ? 8 : 20, print) },
   ];
 }
 
-async function share(results: Results, quick: boolean, seconds: number, print: (line: string) => void): Promise<void> {
-  const crowds = [1, 2.5].flatMap((queueProducts) => ["bbr", "cubic"].map((rival) => ({ ours: 1, theirs: [rival], queueProducts })));
-  const many = { ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 };
-  for (const crowd of quick ? crowds : [...crowds, many]) {
+async function share(results: Results, crowds: readonly Crowd[], seconds: number, print: Print): Promise<void> {
+  for (const crowd of crowds) {
     const { sharing, host } = await measureSharing(crowd, seconds);
     results.sharing.push(sharing);
     results.hosts.push(host);
@@ -76,12 +80,13 @@ async function share(results: Results, quick: boolean, seconds: number, print: (
   }
 }
 
-async function react(results: Results, seconds: number, print: (line: string) => void): Promise<void> {
+async function react(results: Results, seconds: number, print: Print): Promise<void> {
   const cases = [
     { what: "queue 1 BDP", queueProducts: 1, loss: 0 },
     { what: "queue 2.5 BDP", queueProducts: 2.5, loss: 0 },
     { what: "3 % random loss", queueProducts: 2.5, loss: 0.03 },
     { what: "link halves", queueProducts: 2.5, loss: 0, halvesAtMs: seconds * 600 },
+    { what: "loss 0, 1, 3, 0 %", queueProducts: 2.5, loss: 0, lossSteps: [0.01, 0.03, 0] },
   ];
   for (const { what, ...settings } of cases) {
     const { reaction, host } = await measureAlone(what, settings, seconds);
@@ -124,9 +129,11 @@ async function main(): Promise<number> {
   console.log(`\n${tableOf(figures)}\n\n${hostLine(results.hosts)}\n`);
   if (options.json !== undefined) writeFileSync(path.resolve(process.env["INIT_CWD"] ?? process.cwd(), options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
   if (options.docs) {
-    drawTo(path.join(repoRoot, "docs", PICTURE), specificationOf(results));
+    const name = ["transport", options.row].filter(Boolean).join("-");
+    const picture = results.sharing.length + results.reactions.length > 0 ? `images/${name}.png` : undefined;
+    if (picture) drawTo(path.join(repoRoot, "docs", picture), specificationOf(results));
     const command = ["npm run bench -- transport", options.quick && "--quick", options.row && `--row ${options.row}`, "--docs"].filter(Boolean).join(" ");
-    writeSection("transport", command, markdownOf({ results, figures, command, machine: hostLine(results.hosts), failures, picture: PICTURE }));
+    writeSection(name, command, markdownOf({ results, figures, command, machine: hostLine(results.hosts), failures, picture, part: options.row }));
   }
   return failures.length > 0 ? 1 : 0;
 }

@@ -19,31 +19,39 @@ export interface Section {
   command: string;
   machine: string;
   failures: readonly string[];
-  picture: string;
+  picture: string | undefined;
+  /** Of the bench; empty: all of it. */
+  part: string;
 }
 
-export function markdownOf({ results, figures, command, machine, failures, picture }: Section): string {
+export function markdownOf({ results, figures, command, machine, failures, picture, part }: Section): string {
   const measured = figures.filter(({ got }) => Number.isFinite(got));
   const missing = figures.filter(({ got }) => !Number.isFinite(got)).map(({ what }) => what);
   return [
-    "## Transport",
+    part ? `### Transport: ${part}` : "## Transport",
     `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. The product's programs over \`lab/links\`; transports in turns, medians. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is.`,
     `M${machine.slice(1)}.`,
-    "### Figures to reach",
     markdownTable(["what", "got", "floor", "aim", ""], measured.map((figure) => [figure.what, `${number(figure.got)}${figure.unit}`, limit(figure, figure.floor), limit(figure, figure.aim), verdictOf(figure)])),
-    ...(missing.length > 0 ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
+    ...(missing.length > 0 && !part ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
     ...(failures.length > 0 ? [`Parts that failed: ${failures.join("; ")}.`] : []),
-    "### Downloads",
-    markdownTable(
-      ["links", "receiver", "transport", "loss", "state", "bytes", "runs", "share of the links", "seconds", "first packet, ms", "late a proxy", "duplicate a proxy"],
-      results.rows.map(rowCells),
-    ),
-    "### Beside TCP",
-    "One bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours.",
-    markdownTable(["ours", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"], results.sharing.map(sharingCells)),
-    `![Rates of ours and of TCP over time, and the queue](${picture})`,
+    ...(results.rows.length > 0 ? downloadLines(results.rows) : []),
+    ...(results.sharing.length > 0 ? sharingLines(results.sharing) : []),
+    ...(picture ? [`![Rates of ours and of TCP over time, and the queue](${picture})`] : []),
     "",
   ].join("\n\n");
+}
+
+function downloadLines(rows: readonly Row[]): string[] {
+  const head = ["links", "receiver", "transport", "loss", "state", "bytes", "runs", "share of the links", "seconds", "first packet, ms", "late a proxy", "duplicate a proxy"];
+  return ["Downloads:", markdownTable(head, rows.map(rowCells))];
+}
+
+function sharingLines(sharing: readonly Sharing[]): string[] {
+  const head = ["ours", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"];
+  return [
+    "Beside TCP, one bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours:",
+    markdownTable(head, sharing.map(sharingCells)),
+  ];
 }
 
 function rowCells({ set, receiver, transport, loss, state, bytes, runs, linkShare, completionSec, firstPacketMs, inVain, duplicate }: Row): string[] {

@@ -20,7 +20,7 @@ const TCP_PORT = 6000;
 /** Between the start of ours and theirs: neither has an empty link to itself for long. */
 const APART_MS = 300;
 
-interface Crowd {
+export interface Crowd {
   ours: number;
   theirs: readonly string[];
   queueProducts: number;
@@ -125,16 +125,31 @@ function arrivedShareOf(taken: readonly Taken[], { hosts }: LinksStats): number 
   return Math.min(1, taken.reduce((sum, { messages }) => sum + messages, 0) / Math.max(1, sent));
 }
 
-/** Alone; `halvesAtMs`: from then on the link carries half. */
-export async function measureAlone(what: string, { queueProducts, loss, halvesAtMs }: { queueProducts: number; loss: number; halvesAtMs?: number }, seconds: number): Promise<{ reaction: Reaction; host: Host }> {
+export interface Alone {
+  queueProducts: number;
+  loss: number;
+  /** From then on the link carries half. */
+  halvesAtMs?: number;
+  /** Losses of the link one after another, in equal parts of the time after the first. */
+  lossSteps?: readonly number[];
+}
+
+/** What befalls the link, and when. */
+function changesOf({ halvesAtMs, lossSteps = [] }: Alone, seconds: number): { atMs: number; down: { rate?: number; loss?: number } }[] {
+  const steps = lossSteps.map((loss, index) => ({ atMs: ((index + 1) * seconds * 1000) / (lossSteps.length + 1), down: { loss } }));
+  return halvesAtMs === undefined ? steps : [...steps, { atMs: halvesAtMs, down: { rate: RATE_BYTES_PER_SEC / 2 } }];
+}
+
+export async function measureAlone(what: string, alone: Alone, seconds: number): Promise<{ reaction: Reaction; host: Host }> {
+  const { queueProducts, loss, halvesAtMs, lossSteps } = alone;
   const links = await startCrowd({ ours: 1, theirs: [], queueProducts, loss });
   try {
     const watch = await watchHost(links);
     const taker = await startOurs(links, 0, seconds);
     await links.begin();
-    const halving = halvesAtMs === undefined ? undefined : setTimeout(() => void links.set("client", { down: { rate: RATE_BYTES_PER_SEC / 2 } }), halvesAtMs);
+    const timers = changesOf(alone, seconds).map(({ atMs, down }) => setTimeout(() => void links.set("client", { down }), atMs));
     await exitOf(taker);
-    clearTimeout(halving);
+    timers.forEach(clearTimeout);
     const host = await watch();
     const queue = await links.samples("client", "down");
     const [entering, leaving] = [await rates(links, [oursName(0)]), ratesOf([queue])];
@@ -145,7 +160,7 @@ export async function measureAlone(what: string, { queueProducts, loss, halvesAt
     return {
       host,
       reaction: {
-        what, share: delivered / (RATE_BYTES_PER_SEC * (1 - loss)), queueMean: mean(settled.map((each) => each.queue)), queueMost: Math.max(...settled.map((each) => each.queue)),
+        what, share: delivered / (RATE_BYTES_PER_SEC * (1 - (lossSteps ? mean([loss, ...lossSteps]) : loss))), queueMean: mean(settled.map((each) => each.queue)), queueMost: Math.max(...settled.map((each) => each.queue)),
         backOffRounds: halvesAtMs === undefined ? null : backOffRounds(history, halvesAtMs), history,
       },
     };

@@ -141,7 +141,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "early data dropped without being counted",
     file: "receiver.ts",
-    find: 'proxy.early.splice(0).forEach(() => countPacket(proxy, 0, "late"));',
+    find: 'for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "late", atMs, frame);',
     replace: "proxy.early.length = 0;",
     seed: 34,
   },

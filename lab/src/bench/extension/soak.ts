@@ -1,0 +1,58 @@
+/** Soak: a live stream for many minutes while one proxy after another is killed, every 30 s, and comes back 10 s later. */
+import type { Browser, Page } from "puppeteer-core";
+import { openBrowser, samplePageState } from "../../browser";
+import { startFleet } from "../../fleet";
+import { memoryBytes } from "./browserCost";
+import type { Row } from "./parts";
+
+const KILL_EVERY_MS = 30_000;
+const AWAY_MS = 10_000;
+
+const COUNT_STALLS = `(() => {
+  const video = document.querySelector("video");
+  window.stalls = 0;
+  const begin = () => video.addEventListener("waiting", () => { window.stalls += 1; });
+  video.addEventListener("playing", begin, { once: true });
+})()`;
+
+export async function soak(minutes: number, print: (line: string) => void): Promise<Row[]> {
+  const fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
+  const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  const plain = await openBrowser({ headless: true });
+  try {
+    const pages = await Promise.all([open, plain].map(({ browser }) => playLive(browser, fleet.sample.url)));
+    const untilMs = Date.now() + 60_000 * minutes;
+    const memory: number[] = [];
+    for (let round = 0; Date.now() < untilMs; round++) {
+      await pause(KILL_EVERY_MS - AWAY_MS);
+      await fleet.proxies[round % fleet.proxies.length]?.kill();
+      await pause(AWAY_MS);
+      await fleet.restart(round % fleet.proxies.length);
+      memory.push(memoryBytes(open.browser) / 1e6);
+      const states = await Promise.all(pages.map((page) => page.evaluate("[document.querySelector('video').currentTime, window.stalls]")));
+      print(`  ${((round + 1) * KILL_EVERY_MS) / 1000} s: at ${JSON.stringify(states)}, ${memory.at(-1)?.toFixed(0)} MB`);
+    }
+    const [over, without] = await Promise.all(pages.map((page) => page.evaluate("window.stalls") as Promise<number>));
+    const { errors } = await samplePageState(pages[0] as Page);
+    const half = Math.floor(memory.length / 2);
+    const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+    return [
+      { what: `stalls in ${minutes} min of live HLS, a proxy killed every 30 s`, got: over ?? NaN, unit: "", limit: without ?? 0, note: `${without} without the extension, beside it; player's errors: ${errors.length === 0 ? "none" : errors.slice(0, 3).join(", ")}` },
+      { what: "growth of memory, second half over first", got: mean(memory.slice(half)) - mean(memory.slice(0, half)), unit: " MB", note: `from ${memory[0]?.toFixed(0)} MB to ${memory.at(-1)?.toFixed(0)} MB; the page itself keeps a row a segment` },
+    ];
+  } finally {
+    await Promise.all([open.close(), plain.close()]);
+    await fleet.stop();
+  }
+}
+
+async function playLive(browser: Browser, url: string): Promise<Page> {
+  const page = await browser.newPage();
+  await page.goto(`${url}/hls.html?source=/live/master.m3u8`, { waitUntil: "domcontentloaded" });
+  await page.evaluate(COUNT_STALLS);
+  return page;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

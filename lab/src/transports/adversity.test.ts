@@ -1,0 +1,45 @@
+/** Downloads over paths that are against them, in a process of their own; WebTransport's cases where its native part is built. */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { loadWebTransport } from "@tributary/webtransport";
+
+const SCRIPT = path.resolve(__dirname, "../../dist/transports/adversity.js");
+const TITLES = [
+  "a path with nothing wrong: WebTransport carries the download",
+  "QUIC alone is blocked: WebRTC carries it",
+  "the certificate is not the one announced: WebRTC carries it",
+  "no datagram gets through: it goes over HTTP, and the record says so",
+  "no packet of more than 1,200 bytes gets through: the bytes are right all the same",
+  "the client's address changes in mid-download: the session goes on",
+  "QUIC's path goes dead in mid-download: WebRTC takes over, and what has come is kept",
+];
+
+jest.setTimeout(120_000);
+
+interface Outcome {
+  case: string;
+  ok: boolean;
+  detail: string;
+}
+
+const { webTransport } = loadWebTransport();
+
+(webTransport ? describe : describe.skip)("a path against the download", () => {
+  let outcomes: Outcome[];
+  beforeAll(() => {
+    if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);
+    const { stdout, stderr } = spawnSync(process.execPath, [SCRIPT], { encoding: "utf8" });
+    if (stdout === "") throw new Error(`the cases ended: ${stderr}`);
+    outcomes = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Outcome);
+  });
+
+  test.each(TITLES)("%s", (title) => {
+    const { ok, detail } = outcomes.find((outcome) => outcome.case === title) ?? { ok: false, detail: "was not run" };
+    expect(ok ? "" : detail).toBe("");
+  });
+
+  test("every case was run", () => {
+    expect(outcomes.map((outcome) => outcome.case)).toEqual(TITLES);
+  });
+});
