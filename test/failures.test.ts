@@ -2,9 +2,7 @@
 import { segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import type { Browser } from "puppeteer-core";
-import { accessLog, playPage } from "./support";
-
-const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
+import { accessLog, faults, playPage } from "./support";
 
 test("one proxy of four is killed in the middle: playback goes on with the other three, every byte right", async () => {
   const fleet: Fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });

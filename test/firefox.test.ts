@@ -1,8 +1,6 @@
 /** The extension in Firefox: the transport is in the page's own frame; every byte compared with the files. */
 import { mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab";
-import { accessLog, playPage } from "./support";
-
-const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
+import { accessLog, faults, playPage } from "./support";
 
 test("Firefox: the hls page plays to its end through four proxies, byte for byte right", async () => {
   const fleet = await startFleet({ proxyCount: 4, ports: "any" });

@@ -2,9 +2,7 @@
 import { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import { loadWebTransport } from "@tributary/webtransport";
-import { accessLog, playPage } from "./support";
-
-const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
+import { accessLog, faults, playPage } from "./support";
 
 let fleet: Fleet;
 beforeAll(async () => {

@@ -4,9 +4,10 @@
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openBrowser, repoRoot, samplePageState, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
-import { accessLog, sleep } from "./support";
+import { accessLog } from "./support";
 
 let fleet: Fleet;
 beforeAll(async () => {

@@ -4,12 +4,11 @@
  */
 import { execFile, spawn } from "node:child_process";
 import path from "node:path";
-import { openBrowser, repoRoot, samplePageState } from "@tributary/lab";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openBrowser, recordsOf, repoRoot, samplePageState } from "@tributary/lab";
 import type { AccessLogEntry, BrowserName, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Browser, Page } from "puppeteer-core";
-
-export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export async function getJson<T>(url: string): Promise<T> {
   const response = await fetch(url);
@@ -19,15 +18,8 @@ export async function getJson<T>(url: string): Promise<T> {
 
 export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> => getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
 
-/** Origo's records since `sinceMs`, once there is one for each of `urls` (or after 10 s, whatever there is). */
-async function recordsFor(fleet: Fleet, sinceMs: number, urls: readonly string[]): Promise<DownloadRecord[]> {
-  for (const deadlineMs = Date.now() + 10_000; ; await sleep(200)) {
-    const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=500`);
-    const recent = records.filter((record) => record.startedAtMs >= sinceMs);
-    const seen = new Set(recent.map((record) => record.url));
-    if (urls.every((url) => seen.has(url)) || Date.now() > deadlineMs) return recent;
-  }
-}
+/** What is wrong, of answers that are undefined where nothing is. */
+export const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
 
 export interface Played {
   state: SamplePageState;
@@ -59,7 +51,7 @@ export async function playPage(options: PlayOptions): Promise<Played> {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });
     const state = await playOn(page, options, startedMs + 1000 * (options.secondsMax ?? 90));
-    const records = options.recordsAt ? await recordsFor(options.recordsAt, startedMs, state.segments.map(({ url }) => url)) : [];
+    const records = options.recordsAt ? await recordsOf(options.recordsAt, startedMs, state.segments.map(({ url }) => url)) : [];
     return { state, startedMs, records };
   } finally {
     await open.close();

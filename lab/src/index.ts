@@ -17,6 +17,7 @@ export { parseScenarioText, ScenarioError } from "./links/scenario";
 export type { LinkChangeInput, Scenario, ScenarioInput } from "./links/scenario";
 export type { AccessLogEntry } from "./sample/accessLog";
 export { sizeBytes } from "./sample/bytes";
+export { recordsOf, recordsSince } from "./records";
 export { startService } from "./services";
 export type { Service } from "./services";
 export { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";

@@ -10,7 +10,6 @@
  */
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
-import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Page } from "puppeteer-core";
 import { openBrowser, samplePageState } from "./browser";
 import type { BrowserName, OpenBrowser } from "./browser";
@@ -18,6 +17,7 @@ import { startFleet } from "./fleet";
 import type { Fleet } from "./fleet";
 import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrixCells";
 import type { CellContext } from "./matrixCells";
+import { recordsSince } from "./records";
 import type { AccessLogEntry } from "./sample/accessLog";
 import { formatTable, segmentMismatch } from "./verify";
 import type { PlayedSegment } from "./verify";
@@ -126,8 +126,7 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
 /** Downloads since `sinceMs` that proxies brought bytes of, by Origo's records; waits for the first. */
 async function carriedSince(fleet: Fleet, sinceMs: number): Promise<number> {
   for (const deadlineMs = Date.now() + RECORDS_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
-    const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=500`)).json()) as { records: DownloadRecord[] };
-    const carried = records.filter(({ startedAtMs, proxies }) => startedAtMs >= sinceMs && proxies.some(({ bytes }) => bytes > 0)).length;
+    const carried = (await recordsSince(fleet, sinceMs)).filter(({ proxies }) => proxies.some(({ bytes }) => bytes > 0)).length;
     if (carried > 0 || Date.now() > deadlineMs) return carried;
   }
 }

@@ -1,4 +1,5 @@
 /** The matrix's players and scenarios: what is done to a page and what the video must reach. Judging is matrix.ts's. */
+import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { samplePageState } from "./browser";
 import type { BrowserName } from "./browser";
@@ -243,4 +244,3 @@ async function turnOnFromNewFrame(page: Page): Promise<void> {
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

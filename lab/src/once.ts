@@ -6,6 +6,7 @@ import type { DownloadRecord } from "@tributary/origo/schema";
 import { openBrowser, samplePageState } from "./browser";
 import type { SamplePageState } from "./browser";
 import type { Fleet } from "./fleet";
+import { recordsOf } from "./records";
 import type { AccessLogEntry } from "./sample/accessLog";
 import { formatTable, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
 import type { Totals } from "./verify";
@@ -15,7 +16,6 @@ const PLAY_SECONDS = 15;
 /** The rest is the page's start: the first segment has to arrive. */
 const ADVANCE_SECONDS_MIN = 10;
 const SEGMENTS_MIN = 8;
-const RECORDS_MS_MAX = 10_000;
 
 export interface Check {
   name: string;
@@ -36,8 +36,7 @@ export async function runOnce(options: OnceOptions): Promise<boolean> {
   const { fleet, connections, print } = options;
   print(`once: playing ${fleet.sample.url}/hls.html for ${PLAY_SECONDS} s, mode ${MODE}, ${connections} connections`);
   const startedMs = Date.now();
-  const page = await play(options);
-  const records = await recordsOf(fleet, startedMs, page);
+  const { page, records } = await play(options, startedMs);
   const log = await getJson<AccessLogEntry[]>(`${fleet.sample.url}/__log?since=${startedMs}`);
   const totals = totalsOf(records);
   print(`\n${describeTotals(totals, page)}\n`);
@@ -46,29 +45,18 @@ export async function runOnce(options: OnceOptions): Promise<boolean> {
   return checks.every((check) => check.faults.length === 0);
 }
 
-async function play({ fleet, connections, interrupted }: OnceOptions): Promise<SamplePageState> {
+/** The page as it was at the end, and Origo's records of the sample's media since `startedMs`. */
+async function play({ fleet, connections, interrupted }: OnceOptions, startedMs: number): Promise<{ page: SamplePageState; records: DownloadRecord[] }> {
   const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: MODE, connections } });
   try {
     const page = await open.browser.newPage();
     await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
     await Promise.race([interrupted, new Promise((resolve) => setTimeout(resolve, PLAY_SECONDS * 1000))]);
     const state = await samplePageState(page);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    return state;
+    const records = await recordsOf(fleet, startedMs, state.segments.map(({ url }) => url));
+    return { page: state, records: records.filter(({ url }) => url.startsWith(fleet.sample.url)) };
   } finally {
     await open.close();
-  }
-}
-
-/** Origo's records of this page; waits until every segment that the page has is there, or for 10 s. */
-async function recordsOf(fleet: Fleet, sinceMs: number, page: SamplePageState): Promise<DownloadRecord[]> {
-  const deadlineMs = Date.now() + RECORDS_MS_MAX;
-  for (;;) {
-    const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=500`);
-    const mine = records.filter((record) => record.startedAtMs >= sinceMs && record.url.startsWith(fleet.sample.url));
-    const urls = new Set(mine.map((record) => record.url));
-    if (page.segments.every((segment) => urls.has(segment.url)) || Date.now() > deadlineMs) return mine;
-    await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
 

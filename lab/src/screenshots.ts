@@ -8,6 +8,7 @@ import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
@@ -111,10 +112,6 @@ async function openPopup(browser: Browser): Promise<void> {
 function capture(file: string): void {
   const { status, stderr } = spawnSync("import", ["-window", "root", path.join(images, file)], { encoding: "utf8" });
   if (status !== 0) throw new Error(`the screen could not be captured: ${stderr}`);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 main().then(

@@ -14,24 +14,26 @@ export interface BoxHeader {
 /** Of the box at the start of `bytes`; undefined when too little of it is there. Throws RangeError when it can't be a box. */
 export function headerOf(bytes: Uint8Array<ArrayBuffer>): BoxHeader | undefined {
   if (bytes.length < 16) return undefined;
+  const header = readHeader(bytes);
+  if (!/^[\w ©-]{4}$/.test(header.type) || header.bytes < header.headerBytes) throw new RangeError("not a box");
+  return header;
+}
+
+function readHeader(bytes: Uint8Array<ArrayBuffer>): BoxHeader {
   const data = view(bytes);
   const short = data.getUint32(0);
   const type = String.fromCharCode(...bytes.subarray(4, 8));
-  const header = short === 1 ? { type, headerBytes: 16, bytes: Number(data.getBigUint64(8)) } : { type, headerBytes: 8, bytes: short === 0 ? Infinity : short };
-  if (!/^[\w ©-]{4}$/.test(type) || header.bytes < header.headerBytes) throw new RangeError("not a box");
-  return header;
+  return short === 1 ? { type, headerBytes: 16, bytes: Number(data.getBigUint64(8)) } : { type, headerBytes: 8, bytes: short === 0 ? Infinity : short };
 }
 
 /** The boxes in `bytes`, one after another. Throws RangeError when one is cut short. */
 export function unpack(bytes: Uint8Array<ArrayBuffer>): Box[] {
   const boxes: Box[] = [];
   for (let at = 0; at + 8 <= bytes.length; ) {
-    const data = view(bytes.subarray(at));
-    const short = data.getUint32(0);
-    const headerBytes = short === 1 ? 16 : 8;
-    const size = short === 1 ? Number(data.getBigUint64(8)) : short === 0 ? bytes.length - at : short;
+    const { type, headerBytes, bytes: told } = readHeader(bytes.subarray(at));
+    const size = told === Infinity ? bytes.length - at : told;
     if (size < headerBytes || at + size > bytes.length) throw new RangeError("a box is cut short");
-    boxes.push({ type: String.fromCharCode(...bytes.subarray(at + 4, at + 8)), body: bytes.subarray(at + headerBytes, at + size) });
+    boxes.push({ type, body: bytes.subarray(at + headerBytes, at + size) });
     at += size;
   }
   return boxes;
@@ -57,7 +59,6 @@ export function full(type: string, versionAndFlags: number, ...parts: readonly U
 export function fourcc(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
-
 
 export function u32(value: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array([value >> 24, value >> 16, value >> 8, value]);

@@ -7,7 +7,6 @@
 import { Tables } from "./tables";
 import { box, fourcc, full, unpack, u32, u64, view, type Box } from "./boxes";
 
-
 export interface Track {
   id: number;
   isVideo: boolean;

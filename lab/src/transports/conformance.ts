@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { readdirSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { nodeTransports } from "@tributary/client/node";
 import type { Channel, Transport } from "@tributary/client";
 import { CLOSE, ECHO, FLOOD, FLOOD_BYTES, FLOOD_MESSAGES, openEdge, type Edge } from "./edges";
@@ -14,8 +15,6 @@ const CYCLES = 200;
 const WARM_CYCLES = 20;
 const OPEN_MS_MAX = 10_000;
 const TRIES = 5;
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 class Peer {
   readonly messages: Uint8Array[] = [];

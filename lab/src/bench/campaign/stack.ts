@@ -22,7 +22,7 @@ import { watchIdleShare } from "../machine";
 import { median } from "../statistics";
 import { CHUNKED_BYTES, scenarioOf } from "./boxes";
 import type { Box, LinksSpec } from "./boxes";
-import type { Order, Reply, SessionKind } from "./orders";
+import type { Order, Pulled, Reply, SessionKind } from "./orders";
 import type { Sample } from "./rows";
 
 const DRIVER = path.join(repoRoot, "lab/dist/bench/campaign/driver.js");
@@ -130,14 +130,19 @@ export class Stack {
     return this.outcomeOf(record, box, cpuMs);
   }
 
-  private async byPull({ connections, chunkBytes }: Box, session: SessionKind, url: string): Promise<Outcome> {
-    const urls = this.mirrors(url).slice(0, connections);
-    const { pulled, cpuMs, problem } = await this.ask({ kind: "pull", urls, session, bytes: chunkBytes, partBytes: CHUNKED_BYTES });
+  private async byPull(box: Box, session: SessionKind, url: string): Promise<Outcome> {
+    const urls = this.mirrors(url).slice(0, box.connections);
+    const { pulled, cpuMs, problem } = await this.ask({ kind: "pull", urls, session, bytes: box.chunkBytes, partBytes: CHUNKED_BYTES });
     if (!pulled) throw new Error(problem ?? "the Node client pulled nothing");
-    const ok = pulled.sha256 === this.hashOf(chunkBytes);
+    return this.fetchedOutcome(box, pulled, cpuMs);
+  }
+
+  /** Of a download from all of the box's proxies of which there is no record. */
+  private fetchedOutcome({ connections, chunkBytes }: Box, { ms, firstByteMs, bytes, sha256 }: Pulled, clientCpuMs: number): Outcome {
+    const ok = sha256 === this.hashOf(chunkBytes);
     return {
-      ok, ...(ok ? {} : { problem: `${pulled.bytes} bytes of a wrong digest` }), fellBack: false, completionMs: pulled.ms, firstByteMs: pulled.firstByteMs,
-      netBytes: pulled.bytes, grossBytes: pulled.bytes, clientCpuMs: cpuMs, hosts: this.proxies().slice(0, connections),
+      ok, ...(ok ? {} : { problem: `${bytes} bytes of a wrong digest` }), fellBack: false, completionMs: ms, firstByteMs,
+      netBytes: bytes, grossBytes: bytes, clientCpuMs, hosts: this.proxies().slice(0, connections),
     };
   }
 
@@ -220,12 +225,8 @@ export class Stack {
       ];
       const ms = await this.timed(["aria2c", ...options, ...this.mirrors(url).slice(0, box.connections)]);
       const body = await readFile(path.join(folder, "chunk")).catch(() => Buffer.alloc(0));
-      const ok = createHash("sha256").update(body).digest("hex") === this.hashOf(box.chunkBytes);
-      const hosts = this.proxies().slice(0, box.connections);
-      return {
-        ok, ...(ok ? {} : { problem: `aria2 left ${body.length} bytes` }), fellBack: false, completionMs: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0,
-        netBytes: body.length, grossBytes: body.length, clientCpuMs: 0, hosts,
-      };
+      const sha256 = createHash("sha256").update(body).digest("hex");
+      return this.fetchedOutcome(box, { ms: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 }, 0);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

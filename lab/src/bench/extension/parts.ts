@@ -1,12 +1,13 @@
 /** What is measured of the extension, a part a figure or a few: each in real browsers, against the same without the extension. */
 import { statSync } from "node:fs";
 import path from "node:path";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { builtExtensionDir, openBrowser, samplePageState } from "../../browser";
 import type { ExtensionDefaults } from "../../browser";
 import { startFleet } from "../../fleet";
 import type { Fleet } from "../../fleet";
+import { recordsSince } from "../../records";
 import { median, quantile } from "../statistics";
 import { askWorker, memoryBytes, scriptMs } from "./browserCost";
 
@@ -35,8 +36,6 @@ const ESTIMATES: readonly [player: string, path: string, bytesPerSec: string][] 
   ["dash.js", "/dash.html", "samplePlayer.getAverageThroughput('video') * 1000 / 8"],
   ["shaka", "/shaka.html", "samplePlayer.getStats().estimatedBandwidth / 8"],
 ];
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const PARTS: readonly Part[] = [
   { name: "estimates", run: (quick) => withFleet(RATE_BYTES_PER_SEC, (fleet) => estimates(fleet, quick ? 1 : 3)) },
@@ -110,8 +109,7 @@ async function estimateOf(browser: Browser, url: string, expression: string, byt
 /** Bytes a second of the downloads since then that are large enough to tell, by Origo's records. */
 async function deliveredRate(fleet: Fleet, sinceMs: number): Promise<number> {
   await pause(1000);
-  const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=500`)).json()) as { records: DownloadRecord[] };
-  const large = records.filter((record) => record.startedAtMs >= sinceMs && record.outcome === "complete" && record.netBytes > 100_000);
+  const large = (await recordsSince(fleet, sinceMs)).filter((record) => record.outcome === "complete" && record.netBytes > 100_000);
   if (large.length === 0) throw new Error("no large segment came through the proxies");
   return median(large.map(({ netBytes, durationMs }) => (1000 * netBytes) / durationMs));
 }

@@ -1,4 +1,5 @@
 /** Soak: a live stream for many minutes while one proxy after another is killed, every 30 s, and comes back 10 s later. */
+import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser, samplePageState } from "../../browser";
 import { startFleet } from "../../fleet";
@@ -51,8 +52,4 @@ async function playLive(browser: Browser, url: string): Promise<Page> {
   await page.goto(`${url}/hls.html?source=/live/master.m3u8`, { waitUntil: "domcontentloaded" });
   await page.evaluate(COUNT_STALLS);
   return page;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

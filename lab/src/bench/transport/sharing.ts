@@ -4,6 +4,7 @@
  */
 import path from "node:path";
 import type { ChildProcess } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
 import { startLinks } from "../../links/links";
 import type { Links, LinksStats, PipeSample } from "../../links/links";
 import { exitOf, linesOf } from "./lines";
@@ -56,8 +57,6 @@ async function startTheirs(links: Links, index: number, congestion: string, seco
   await linesOf(receiver).next();
   return links.run(theirsName(index), [program, "probe", "tcp-send", links.address("client"), port, String(seconds), congestion], { stdio: ["ignore", "pipe", "inherit"] });
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Bytes between two samples, per second, summed over hosts; samples of all pipes are taken at the same times. */
 function ratesOf(pipes: readonly PipeSample[][]): number[] {
