@@ -33,6 +33,8 @@ function sites(access) {
 function chromium(permissions) {
   return {
     minimum_chrome_version: "123",
+    // Private windows have a transport of their own: a frame of the ordinary one can't be shown there.
+    incognito: "split",
     permissions: [...permissions, "offscreen"],
     background: { service_worker: "background.js" },
     cross_origin_embedder_policy: { value: "require-corp" },

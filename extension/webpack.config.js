@@ -34,6 +34,7 @@ const typescript = {
 /** What runs where in every browser, and what differs. */
 const ENTRIES = {
   page: "./src/page/index.ts",
+  carry: "./src/carry/index.ts",
   plain: "./src/plain/index.ts",
   "engine-worker": { import: "./src/transport/engine-worker.ts", chunkLoading: false },
   popup: "./src/popup/index.ts",
@@ -53,7 +54,13 @@ const BROWSER_ENTRIES = {
     background: { import: "./src/background/firefox.ts", chunkLoading: false },
   },
 };
-const OMITTED = { chromium: [], firefox: ["**/transport.html"] };
+const OMITTED = { chromium: ["**/parts/**"], firefox: ["**/parts/**", "**/transport.html"] };
+
+/** What popup and options have in common is written once: `<!-- parts/NAME -->` on a line of its own stands for the file. */
+function withParts(content, file) {
+  if (!file.endsWith(".html")) return content;
+  return content.toString().replace(/^ *<!-- (parts\/[\w.]+) -->\n/gm, (_, part) => fs.readFileSync(path.join(here, "static", part), "utf8"));
+}
 
 /** Writes the manifest among the outputs. */
 class ManifestPlugin {
@@ -88,7 +95,7 @@ function target(browser, { mode = "production" } = {}) {
       new ManifestPlugin(browser),
       new CopyPlugin({
         patterns: [
-          { from: "static", globOptions: { ignore: OMITTED[browser] } },
+          { from: "static", globOptions: { ignore: OMITTED[browser] }, transform: withParts },
           { from: path.join(root, "wasm-codec", "module", "*.wasm"), to: "[name][ext]" },
         ],
       }),

@@ -1,8 +1,10 @@
 /** What a viewer sees when parts die: playback goes on. */
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import type { Browser } from "puppeteer-core";
-import { accessLog, faults, playPage } from "./support";
+import { accessLog, faults, getJson, playPage } from "./support";
 
 test("one proxy of four is killed in the middle: playback goes on with the other three, every byte right", async () => {
   const fleet: Fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
@@ -106,6 +108,25 @@ test("the first of two Origos is away: the second one names the proxies", async 
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     expect((await accessLog(fleet, startedMs)).some((entry) => entry.path.endsWith(".m4s") && !/mozilla/i.test(entry.userAgent))).toBe(true);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test("the proxies send wrong bytes: none of them is played, the site plays directly, and Origo hears of it", async () => {
+  const lying = { NODE_OPTIONS: `--import ${path.join(__dirname, "lying-proxy.mjs")}` };
+  const fleet = await startFleet({ proxyCount: 2, ports: "any", proxyEnv: () => lying });
+  try {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 12, playbackRate: 2, secondsMax: 60 });
+    expect(state.currentTime).toBeGreaterThanOrEqual(12);
+    expect(state.segments.length).toBeGreaterThan(4);
+    expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
+    const media = await accessLog(fleet, startedMs);
+    expect(media.some(({ path: at, userAgent }) => /\.(m4s|mp4)$/.test(at) && !/mozilla/i.test(userAgent))).toBe(true);
+    const kinds = async (): Promise<string[]> => (await getJson<{ errors: { kind: string }[] }>(`${fleet.origo.url}/v1/errors`)).errors.map(({ kind }) => kind);
+    for (const endMs = Date.now() + 10_000; Date.now() < endMs && !(await kinds()).includes("wrongBytes"); ) await pause(200);
+    expect(await kinds()).toContain("wrongBytes");
   } finally {
     await fleet.stop();
   }

@@ -183,7 +183,7 @@ export class ProxyClient {
       run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
     const record = await run.record(this.reporting);
-    if (record.outcome === "failed" && record.error) this.report(record.error.kind, record.error.message, run);
+    if (record.outcome === "failed" && record.error) this.reportError(record.error.kind, record.error.message, run.request.url);
     if (this.reportRecords) this.reporter.record(record);
     const trace = run.trace();
     if (trace) this.reporter.trace(trace);
@@ -237,21 +237,22 @@ export class ProxyClient {
   private noteFallback(run: Run, rejection: Rejection): void {
     run.fallbackReason = `${rejection.kind}: ${rejection.message}`;
     this.board.fallbacks++;
-    this.report(`fallback.${rejection.kind}`, rejection.message, run);
+    this.reportError(`fallback.${rejection.kind}`, rejection.message, run.request.url);
   }
 
   /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
   private noteSessionFailed(proxy: ProxyInfo, reason: string): void {
     if (this.platform.now() >= this.noTransportUntilMs) return this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
-    this.report("noTransport", `Proxy ${proxy.name}: ${reason}`);
+    this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 
   private noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: Run): void {
     if (OWN_FAULTS.has(rejection.kind)) this.directory.penalise(proxy.id);
-    this.report(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, run);
+    this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, run?.request.url);
   }
 
-  private report(kind: string, message: string, run?: Run): void {
+  /** Tells Origo of an error, of a download of `url` where it has to do with one; nothing when records are off. */
+  reportError(kind: string, message: string, url?: string): void {
     if (!this.reportRecords) return;
     this.reporter.error({
       id: this.platform.randomUUID(),
@@ -260,7 +261,7 @@ export class ProxyClient {
       source: this.source,
       kind: kind.slice(0, 64),
       message: message.slice(0, 2000),
-      ...(run ? { url: plainUrl(run.request.url) } : {}),
+      ...(url === undefined ? {} : { url: plainUrl(url) }),
     });
   }
 }

@@ -39,6 +39,34 @@ async function build() {
 }
 
 describe("engine", () => {
+  test("engine: an answer to what a session took along counts before the session is known to be open", async () => {
+    const { engine, sent, take } = await build();
+    const body = bytesOf(400);
+    engine.handle({ type: "start", requestId: 7, sessions: [3], options: OPTIONS }, 0);
+    expect(parseFrame(engine.firstOf(3, 0)!)).toMatchObject({ type: "request", requestId: 7 });
+    expect(engine.firstOf(4, 0)).toBeUndefined();
+    engine.receive([[3, [plan(7, 400), ...[0, 1].map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame))]], 90);
+    engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 91);
+    engine.handleOpened(3);
+    expect(sent().filter(([, type]) => type === "request")).toEqual([]);
+    expect(engine.firstOf(3, 92)).toBeUndefined();
+    engine.receive([[3, [2, 3].map((index) => encodeFrame(symbol(7, index, body)))]], 95);
+    expect(take("complete")).toHaveLength(1);
+    expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
+  });
+
+  test("engine: what has come of all sessions counts before any is granted more", async () => {
+    const { engine, sent } = await build();
+    const body = bytesOf(1000);
+    engine.handle({ type: "start", requestId: 7, sessions: [3, 4], options: { ...OPTIONS, mode: "coded" } }, 0);
+    for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 7, proxyIndex }, 1);
+    const frames = (index: number) => [plan(7, 1000), symbol(7, index, body)].map((frame) => encodeFrame(frame));
+    engine.receive([[3, frames(0)], [4, frames(1)]], 20);
+    expect(sent()).toEqual([[3, "request"], [4, "request"]]);
+    engine.handleTimeout(25);
+    expect(sent().slice(2)).toEqual([[3, "grant"], [4, "grant"]]);
+  });
+
   test("engine: asks each ready session, hands bytes on in order, ends with feedback and closes", async () => {
     const { engine, sent, take, transfers, posted } = await build();
     const body = bytesOf(1000);

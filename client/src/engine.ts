@@ -4,7 +4,7 @@
  * The caller calls `handleTimeout` at `pollTimeout()`.
  */
 import { sha256 } from "@noble/hashes/sha2";
-import { encodeFrame, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
+import { encodeFrame, farewell, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
 import { bufferOf, FramePacker, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import { piecesOf } from "./pieces";
 
@@ -35,6 +35,8 @@ export class Engine {
   private readonly requests = new Map<number, Request>();
   private readonly hashes = new Map<number, ReturnType<typeof sha256.create>>();
   private readonly outgoing = new Map<number, FramePacker>();
+  /** By session: the request that went along with its opening. */
+  private readonly askedFirst = new Map<number, number>();
 
   constructor(
     private readonly codec: Codec,
@@ -58,7 +60,7 @@ export class Engine {
         this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away));
         break;
       case "frames":
-        this.handleFrames(message.session, unpack(message.frames), nowMs);
+        this.handleFrames([[message.session, unpack(message.frames)]], nowMs);
         break;
       case "abort":
         this.with(message.requestId, nowMs, (request) => {
@@ -72,9 +74,29 @@ export class Engine {
     this.flush();
   }
 
-  /** Frames from a channel of the worker's own. */
-  receive(session: number, frames: Iterable<Uint8Array>, nowMs: number): void {
-    this.handleFrames(session, frames, nowMs);
+  /** Frames from channels of the worker's own, by session. */
+  receive(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
+    this.handleFrames(bySession, nowMs);
+    this.flush();
+  }
+
+  /** What the proxy of a session that is opening is asked first. */
+  firstOf(session: number, nowMs: number): Uint8Array | undefined {
+    for (const { requestId, sessions, receiver } of this.requests.values()) {
+      const first = receiver.firstRequest(sessions.indexOf(session), nowMs);
+      if (!first) continue;
+      this.askedFirst.set(session, requestId);
+      return first;
+    }
+    return undefined;
+  }
+
+  /** A session whose proxy was asked while it opened: if the answer is wanted no more, the proxy is told. */
+  handleOpened(session: number): void {
+    const requestId = this.askedFirst.get(session);
+    this.askedFirst.delete(session);
+    if (requestId === undefined || this.requests.get(requestId)?.receiver.decided === false) return;
+    this.queue(session, farewell(requestId));
     this.flush();
   }
 
@@ -127,18 +149,20 @@ export class Engine {
     }
   }
 
-  private handleFrames(session: number, frames: Iterable<Uint8Array>, nowMs: number): void {
-    const byRequest = new Map<number, Uint8Array[]>();
-    for (const bytes of frames) {
-      const requestId = this.requestOf(session, bytes);
-      if (requestId === undefined) this.answerPing(session, bytes);
-      else if (!byRequest.get(requestId)?.push(bytes)) byRequest.set(requestId, [bytes]);
+  /** All that has come is counted before anything is answered: no session is held for silent while what it sent waits here. */
+  private handleFrames(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
+    const byRequest = new Map<number, [number, Uint8Array][]>();
+    for (const [session, frames] of bySession) {
+      for (const bytes of frames) {
+        const requestId = this.requestOf(session, bytes);
+        if (requestId === undefined) this.answerPing(session, bytes);
+        else if (!byRequest.get(requestId)?.push([session, bytes])) byRequest.set(requestId, [[session, bytes]]);
+      }
     }
     for (const [requestId, batch] of byRequest) {
       this.with(requestId, nowMs, (request) => {
         request.statsDirty = true;
-        const proxyIndex = request.sessions.indexOf(session);
-        for (const bytes of batch) this.handleFrame(request, proxyIndex, bytes, nowMs);
+        for (const [session, bytes] of batch) this.handleFrame(request, request.sessions.indexOf(session), bytes, nowMs);
       });
     }
   }

@@ -35,10 +35,15 @@ export interface ChannelOptions {
   proxy: ProxyInfo;
   /** The session's key at the engine. */
   session: number;
-  /** For WebRTC: brings the offer to the proxy and its answer back. */
-  exchange(offerSdp: string): Promise<string>;
+  /** For WebRTC: brings the offer to the proxy and its answer back. `join`: the proxy's word for the session that is there. */
+  exchange(offerSdp: string, join?: string): Promise<string>;
   /** Gives the attempt up; the promise rejects and nothing stays open. */
   signal: AbortSignal;
+  /**
+   * The first message, for a transport that can take it along to the proxy while the channel opens: a round trip sooner. It
+   * may get lost, or come twice: the protocol sends it again once the channel is open.
+   */
+  first?: Uint8Array | undefined;
   onMessage(bytes: Uint8Array): void;
   /** At most once, after the channel was open, and not for a `close()` of one's own. */
   onClosed(reason: string): void;

@@ -1,4 +1,8 @@
 /** The channels of the engine's worker; the engine itself is engine.test.ts's. */
+import { parseFrame } from "@tributary/protocol";
+import { chooseWasmModule } from "@tributary/wasm-codec";
+import { wasmModulePath } from "@tributary/wasm-codec/node";
+import { readFileSync } from "node:fs";
 import type { FromEngine } from "./messages";
 import type { Channel, ChannelOptions, Transport } from "./platform";
 import { serveEngine } from "./worker-shell";
@@ -6,12 +10,12 @@ import { serveEngine } from "./worker-shell";
 const PROXY = { id: "p", name: "p", url: "http://p", udp: { host: "h", port: 1 } };
 
 function setup() {
-  const opened: { options: ChannelOptions; resolve(channel: Channel): void; reject(error: Error): void; closed: boolean }[] = [];
+  const opened: { options: ChannelOptions; resolve(channel?: Channel): void; reject(error: Error): void; closed: boolean }[] = [];
   const udp: Transport = {
     name: "udp",
     reaches: (proxy) => proxy.udp !== undefined,
     open: (options) => new Promise((resolve, reject) => {
-      const entry = { options, reject, closed: false, resolve: () => resolve({ send: () => true, signals: () => Promise.resolve(undefined), close: () => void (entry.closed = true) }) };
+      const entry = { options, reject, closed: false, resolve: (channel?: Channel) => resolve(channel ?? { send: () => true, signals: () => Promise.resolve(undefined), close: () => void (entry.closed = true) }) };
       opened.push(entry);
     }),
   };
@@ -20,12 +24,13 @@ function setup() {
   return { handle, posted, opened };
 }
 
+const wasm = (): ArrayBuffer => new Uint8Array(readFileSync(wasmModulePath(chooseWasmModule()))).buffer;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("worker: a channel is opened before there is a codec, and its end is told once", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
-  opened[0]!.resolve(undefined as never);
+  opened[0]!.resolve();
   await settle();
   opened[0]!.options.onClosed("gone");
   opened[0]!.options.onClosed("gone again");
@@ -51,7 +56,32 @@ test("worker: a channel that is given up while it opens is closed should it stil
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   handle({ type: "closeChannel", channel: 1 });
   expect(opened[0]!.options.signal.aborted).toBe(true);
-  opened[0]!.resolve(undefined as never);
+  opened[0]!.resolve();
   await settle();
   expect([posted, opened[0]!.closed]).toEqual([[], true]);
+});
+
+test("worker: a channel that is opened for a request takes it along, and waits for the codec with it", async () => {
+  const { handle, posted, opened } = setup();
+  handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+  handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
+  handle({ type: "open", channel: 2, session: 6, transport: "udp", proxy: PROXY });
+  handle({ type: "closeChannel", channel: 2 });
+  expect(opened).toHaveLength(0);
+  handle({ type: "init", wasm: wasm() });
+  expect(opened).toHaveLength(1);
+  expect(parseFrame(opened[0]!.options.first!)).toMatchObject({ type: "request", requestId: 7, url: "http://o/file" });
+  handle({ type: "abort", requestId: 7 });
+  const sent: Uint8Array[] = [];
+  opened[0]!.resolve({ send: (bytes) => sent.push(bytes) > 0, signals: () => Promise.resolve(undefined), close: () => undefined });
+  await settle();
+  expect(posted.map(({ type }) => type)).toContain("opened");
+  expect(sent.map((bytes) => parseFrame(bytes))).toMatchObject([{ type: "feedback", requestId: 7, final: true }]);
+});
+
+test("worker: a channel that no request waits for takes nothing along", async () => {
+  const { handle, opened } = setup();
+  handle({ type: "init", wasm: wasm() });
+  handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
+  expect(opened[0]!.options.first).toBeUndefined();
 });

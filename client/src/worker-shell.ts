@@ -21,24 +21,31 @@ export interface WorkerEnvironment {
 /** What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end. */
 const BATCH_PACKETS = 64;
 
-/** Returns the handler for what the main thread posts. Messages to the engine wait until its codec is made. */
+/**
+ * Returns the handler for what the main thread posts. Messages to the engine wait until its codec is made, and so do channels
+ * that are opened for them: their first message is the engine's.
+ */
 export function serveEngine(port: Port, environment: WorkerEnvironment): (message: ToEngine) => void {
   let engine: Engine | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const waiting: EngineMessage[] = [];
-  const channels = new WorkerChannels(port, environment, (session, frames) => {
-    engine?.receive(session, frames, performance.now());
+  const waiting: (EngineMessage | Extract<ToEngine, { type: "open" }>)[] = [];
+  const channels = new WorkerChannels(port, environment, (bySession) => {
+    engine?.receive(bySession, performance.now());
     if (engine) arm(engine);
+  }, {
+    first: (session) => engine?.firstOf(session, performance.now()),
+    opened: (session) => engine?.handleOpened(session),
   });
 
   const arm = (current: Engine): void => {
     clearTimeout(timer);
     const at = current.pollTimeout();
     if (at === undefined) return;
-    timer = setTimeout(() => {
+    // A late timer comes before the packets that have waited meanwhile: they are read first.
+    timer = setTimeout(() => environment.defer(() => {
       current.handleTimeout(performance.now());
       arm(current);
-    }, Math.max(1, at - performance.now()));
+    }), Math.max(1, at - performance.now()));
   };
   const handle = (current: Engine, message: EngineMessage): void => {
     current.handle(message, performance.now());
@@ -52,7 +59,10 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       });
       port.post({ type: "inited", engine: codec.engine }, []);
       engine = made;
-      for (const message of waiting.splice(0)) handle(made, message);
+      for (const message of waiting.splice(0)) {
+        if (message.type === "open") channels.open(message);
+        else handle(made, message);
+      }
     } catch (error) {
       port.post({ type: "initFailed", message: error instanceof Error ? error.message : String(error) }, []);
     }
@@ -60,9 +70,12 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
 
   return (message) => {
     if (message.type === "init") initialise(message.wasm);
-    else if (message.type === "open") channels.open(message);
-    else if (message.type === "closeChannel") channels.close(message.channel);
-    else if (engine) handle(engine, message);
+    else if (message.type === "closeChannel") {
+      const at = waiting.findIndex((other) => other.type === "open" && other.channel === message.channel);
+      if (at >= 0) waiting.splice(at, 1);
+      else channels.close(message.channel);
+    } else if (message.type === "open" && (engine || waiting.length === 0)) channels.open(message);
+    else if (engine && message.type !== "open") handle(engine, message);
     else waiting.push(message);
   };
 }
@@ -82,7 +95,8 @@ class WorkerChannels {
   constructor(
     private readonly port: Port,
     private readonly environment: WorkerEnvironment,
-    private readonly deliver: (session: number, frames: Uint8Array[]) => void,
+    private readonly deliver: (bySession: ReadonlyMap<number, Uint8Array[]>) => void,
+    private readonly requests: { first(session: number): Uint8Array | undefined; opened(session: number): void },
   ) {}
 
   open({ channel: id, session, transport: name, proxy }: Extract<ToEngine, { type: "open" }>): void {
@@ -93,12 +107,13 @@ class WorkerChannels {
     const onMessage = (bytes: Uint8Array): void => this.receive(session, bytes);
     const exchange = (): Promise<string> => Promise.reject(new Error("no signalling from the engine's worker"));
     const onClosed = (reason: string): void => this.handleClosed(id, reason);
-    transport.open({ proxy, session, exchange, signal: entry.attempt.signal, onMessage, onClosed }).then(
+    transport.open({ proxy, session, first: this.requests.first(session), exchange, signal: entry.attempt.signal, onMessage, onClosed }).then(
       (channel) => {
         if (this.byId.get(id) !== entry) return channel.close();
         entry.open = channel;
         this.bySession.set(session, channel);
         this.port.post({ type: "opened", channel: id }, []);
+        this.requests.opened(session);
       },
       (error: unknown) => this.handleClosed(id, messageOf(error)),
     );
@@ -143,6 +158,6 @@ class WorkerChannels {
   private flush(): void {
     const { received } = this;
     this.received = new Map();
-    for (const [session, frames] of received) this.deliver(session, frames);
+    this.deliver(received);
   }
 }

@@ -6,9 +6,9 @@ const FLAGS = [
   "--disable-sync", "--autoplay-policy=no-user-gesture-required",
 ];
 
-export function launch(extensionDir) {
+export function launch(extensionDir, flags = []) {
   const executablePath = process.env.CHROMIUM ?? "/usr/lib/chromium/chromium";
-  return puppeteer.launch({ executablePath, headless: true, pipe: true, args: FLAGS, ...(extensionDir ? { enableExtensions: [extensionDir] } : {}) });
+  return puppeteer.launch({ executablePath, headless: true, pipe: true, args: [...FLAGS, ...flags], ...(extensionDir ? { enableExtensions: [extensionDir] } : {}) });
 }
 
 /** The id that the browser gave the extension, from its service worker's address. */

@@ -1,19 +1,17 @@
 /**
  * Interface: popup, options and first run in a real Chromium, in both colour schemes: axe-core finds nothing wrong, and
- * the switches do what they say. With --pictures the pages are also written to docs/images, while a video plays.
- * Run after node infra/setup.mjs --browser: node extension/test-browser/interface.mjs [--pictures]
+ * the switches do what they say. In Firefox, where each page has its transport: the popup shows what it brings, and a setting reaches it.
+ * Run after node infra/setup.mjs --browser --firefox: node extension/test-browser/interface.mjs
  */
 /* global window, document, chrome */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { extensionId } from "./browser.mjs";
 
 const require = createRequire(import.meta.url);
-const { openBrowser, repoRoot, startFleet } = require("../../lab/dist/index.js");
+const { FIREFOX_UUID, openBrowser, startFleet } = require("../../lab/dist/index.js");
 const { source: axeSource } = require("axe-core");
-const pictures = process.argv.includes("--pictures");
 const PAGES = [["popup", 360, 620], ["options", 760, 900], ["welcome", 760, 620]];
 
 export async function checkInterface() {
@@ -28,6 +26,7 @@ export async function checkInterface() {
       for (const page of PAGES) results.push(...(await checkPage(open.browser, `chrome-extension://${id}`, page, scheme)));
     }
     results.push(...(await checkSiteSwitch(open.browser, `chrome-extension://${id}`)));
+    results.push(...(await checkFirefox(fleet)));
   } finally {
     await open.close();
     await fleet.stop();
@@ -50,8 +49,6 @@ async function opened(browser, address, width, height, scheme) {
 
 async function checkPage(browser, base, [name, width, height], scheme) {
   const page = await opened(browser, `${base}/${name}.html`, width, height, scheme);
-  if (name === "popup" && pictures) await new Promise((resolve) => setTimeout(resolve, 5000));
-  if (pictures) await page.screenshot({ path: path.join(repoRoot, `docs/images/extension-${name}-${scheme}.png`), fullPage: true });
   await page.evaluate(axeSource);
   const violations = await page.evaluate(async () => {
     const found = await window.axe.run(document, { resultTypes: ["violations"] });
@@ -59,6 +56,32 @@ async function checkPage(browser, base, [name, width, height], scheme) {
   });
   await page.close();
   return [{ name: `${name}, ${scheme}: no accessibility violation`, faults: violations }];
+}
+
+async function checkFirefox(fleet) {
+  const open = await openBrowser({ name: "firefox", headless: true, isDark: false, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  const faults = [];
+  try {
+    const [playing, popup] = [await open.newPage(), await open.newPage()];
+    // No end of loading is told of such a page.
+    void popup.goto(`moz-extension://${FIREFOX_UUID}/popup.html`).catch(() => undefined);
+    const until = async (what, isTrue) => {
+      for (const deadlineMs = Date.now() + 30_000; !(await popup.evaluate(isTrue).catch(() => false)); await new Promise((resolve) => setTimeout(resolve, 200))) {
+        if (Date.now() > deadlineMs) throw new Error(what);
+      }
+    };
+    await until("the popup has no settings", () => document.querySelectorAll("#mode option").length > 0);
+    await playing.bringToFront();
+    await playing.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
+    await until("the popup shows no stream", () => document.querySelectorAll("#streams li").length === 4 && document.getElementById("delivered").textContent !== "0 B");
+    await popup.evaluate(() => chrome.storage.local.set({ mode: "direct" }));
+    await until("nothing is direct after the mode has become so", () => document.getElementById("direct").textContent !== "0 B");
+  } catch (error) {
+    faults.push(error.message);
+  } finally {
+    await open.close();
+  }
+  return [{ name: "Firefox: the popup shows what the page's transport brings, and a setting reaches it", faults }];
 }
 
 async function checkSiteSwitch(browser, base) {

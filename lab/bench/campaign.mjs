@@ -52,23 +52,23 @@ function makeProgress() {
   };
 }
 
-function about(command) {
+async function about(command) {
+  const { machineText } = await loadCompiled("bench/machine");
   const git = (...words) => execFileSync("git", words, { cwd: root, encoding: "utf8" }).trim();
   const commit = existsSync(path.join(root, ".git")) ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") ? " with local changes" : "") : "unknown";
-  const [processor] = os.cpus();
   return {
     command, commit, date: new Date().toISOString().slice(0, 10), loadAverage: os.loadavg()[0].toFixed(1),
-    machine: `${processor.model.trim()}, ${os.cpus().length} cores, Linux ${os.release()}, node ${process.versions.node}`,
+    machine: machineText(),
   };
 }
 
 /** What a campaign was begun with; one that is resumed keeps it. */
-function openFolder({ resume, quick }) {
+async function openFolder({ resume, quick }) {
   const folder = resume ? fileOf(resume) : mkdtempSync(path.join(os.tmpdir(), "tributary-campaign-"));
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, "campaign.json");
   if (existsSync(file)) return { folder, begun: JSON.parse(readFileSync(file, "utf8")) };
-  const begun = { quick, about: about(["npm run bench -- campaign", quick && "--quick"].filter(Boolean).join(" ")) };
+  const begun = { quick, about: await about(["npm run bench -- campaign", quick && "--quick"].filter(Boolean).join(" ")) };
   writeFileSync(file, `${JSON.stringify(begun)}\n`);
   return { folder, begun };
 }
@@ -143,7 +143,7 @@ export async function runCampaignBench(args) {
     list(boxes, expectedSeconds(boxes, passes(options.quick)));
     return 0;
   }
-  const { folder, begun } = openFolder(options);
+  const { folder, begun } = await openFolder(options);
   const boxes = await available(boxesOf(begun.quick), console.log);
   let stopped = false;
   process.once("SIGINT", () => {

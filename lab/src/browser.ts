@@ -33,6 +33,10 @@ export async function writeExtensionDefaults(extensionDir: string, { origoUrl, o
 
 export interface OpenBrowser {
   readonly browser: Browser;
+  /** A tab; in a private window where the browser was opened so. */
+  newPage(): Promise<Page>;
+  /** Installs the extension again, as an update does. */
+  update(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,6 +54,10 @@ export interface OpenOptions {
   build?: string;
   /** Changes the copied package before it is loaded. */
   prepare?: (extensionDir: string) => Promise<void>;
+  /** Tabs in private windows, with the extension allowed there. */
+  isPrivate?: boolean;
+  /** For pictures, of Firefox: its dark colours, and pages of extensions may be opened. Undefined: neither. */
+  isDark?: boolean;
 }
 
 /** Opens a browser. Throws a sentence when it is not on this machine. */
@@ -65,18 +73,33 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
     await writeExtensionDefaults(extensionDir, options.defaults);
     await options.prepare?.(extensionDir);
   }
-  const loaded = options.defaults ? extensionDir : undefined;
-  const browser = await (name === "firefox" ? launchFirefox : launchChromium)(executablePath, path.join(folder, "profile"), loaded, options);
+  const isFirefox = name === "firefox";
+  const browser = await (isFirefox ? launchFirefox : launchChromium)(executablePath, path.join(folder, "profile"), options);
+  const update = (): Promise<void> => (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
+  if (options.defaults) await update();
+  const windows = options.isPrivate === true && !isFirefox ? await browser.createBrowserContext() : browser;
   const close = async (): Promise<void> => {
     await browser.close().catch(() => undefined);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => undefined);
   };
-  return { browser, close };
+  return { browser, newPage: () => windows.newPage(), update, close };
+}
+
+async function installInChromium(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
+  const session = await browser.target().createCDPSession();
+  await session.send("Extensions.loadUnpacked", { path: extensionDir, enableInIncognito: isPrivate });
+  await session.detach();
+}
+
+/** Firefox's own word for private windows is not among puppeteer's. */
+async function installInFirefox(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
+  const { connection } = browser as unknown as { connection: { send(method: string, params: object): Promise<unknown> } };
+  await connection.send("webExtension.install", { extensionData: { type: "path", path: extensionDir }, "moz:allowPrivateBrowsing": isPrivate });
 }
 
 const COMMON = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false } as const;
 
-function launchChromium(executablePath: string, userDataDir: string, extensionDir: string | undefined, options: OpenOptions): Promise<Browser> {
+function launchChromium(executablePath: string, userDataDir: string, options: OpenOptions): Promise<Browser> {
   return puppeteer.launch({
     ...COMMON,
     executablePath,
@@ -84,29 +107,28 @@ function launchChromium(executablePath: string, userDataDir: string, extensionDi
     headless: options.headless,
     pipe: true,
     ignoreDefaultArgs: ["--enable-automation"],
-    ...(extensionDir ? { enableExtensions: [extensionDir] } : {}),
+    enableExtensions: options.defaults !== undefined,
     ...(options.headless ? {} : { defaultViewport: null }),
     args: [...browserFlags(), ...(options.flags ?? [])],
   });
 }
 
-async function launchFirefox(executablePath: string, userDataDir: string, extensionDir: string | undefined, options: OpenOptions): Promise<Browser> {
+async function launchFirefox(executablePath: string, userDataDir: string, options: OpenOptions): Promise<Browser> {
   await mkdir(userDataDir);
-  const browser = await puppeteer.launch({
+  return puppeteer.launch({
     ...COMMON,
     browser: "firefox",
     executablePath,
     userDataDir,
     headless: options.headless,
-    extraPrefsFirefox: FIREFOX_PREFS,
+    args: options.isDark === undefined ? [] : ["--remote-allow-system-access"],
+    extraPrefsFirefox: { ...FIREFOX_PREFS, "browser.privatebrowsing.autostart": options.isPrivate === true, "layout.css.prefers-color-scheme.content-override": options.isDark === true ? 0 : 1 },
   });
-  if (extensionDir) await browser.installExtension(extensionDir);
-  return browser;
 }
 
 /** The add-on's id in the manifest, and the address that the tests give it. */
 const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
-const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
+export const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
 
 /**
  * Proxies on loopback need the last three: Firefox pairs no other address of its own with 127.0.0.1, and a proxy can't

@@ -28,6 +28,8 @@ export interface FleetOptions {
   allowSample?: boolean;
   /** Origo's site rules for the extension. */
   siteRules?: readonly { host: string; path: string; carried: boolean }[];
+  /** Further variables of each proxy, e.g. for one with a fault. */
+  proxyEnv?: (index: number) => Record<string, string>;
   /** Called when a process ends by itself. */
   onDeath?: (service: Service) => void;
 }
@@ -83,7 +85,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const proxies: Service[] = [];
   const startProxy = async (index: number): Promise<void> => {
     const port = await pick(DEFAULT_PORTS.proxy + index);
-    proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port });
+    proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port, ...options.proxyEnv?.(index) });
   };
   for (let index = 0; index < options.proxyCount; index++) await startProxy(index);
   await registered(origo.url, options.proxyCount);

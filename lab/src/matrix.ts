@@ -4,7 +4,7 @@
  * directly, and media came through proxies. Who asked the origin is told by its log, what proxies brought by Origo's records:
  * a proxy answers what it has just had without asking the origin again.
  *
- *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME] [--short] [--times N]
+ *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short] [--times N]
  *
  * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
  */
@@ -16,10 +16,10 @@ import type { BrowserName, OpenBrowser } from "./browser";
 import { startFleet } from "./fleet";
 import type { Fleet } from "./fleet";
 import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrixCells";
-import type { CellContext } from "./matrixCells";
+import type { CellContext, Scenario } from "./matrixCells";
 import { recordsSince } from "./records";
 import type { AccessLogEntry } from "./sample/accessLog";
-import { formatTable, segmentMismatch } from "./verify";
+import { formatTable, isCheck, segmentMismatch } from "./verify";
 import type { PlayedSegment } from "./verify";
 
 const BROWSERS: readonly BrowserName[] = ["chromium", "firefox"];
@@ -51,8 +51,10 @@ async function main(): Promise<number> {
   const verdicts = new Map<Cell, string>();
   try {
     for (const browser of BROWSERS) {
-      const own = cells.filter((cell) => cell.browser === browser);
-      if (own.length > 0) await runIn(browser, Array<Cell[]>(times).fill(own).flat(), fleet, verdicts);
+      for (const isPrivate of [false, true]) {
+        const own = cells.filter((cell) => cell.browser === browser && (scenarioOf(cell).isPrivate === true) === isPrivate);
+        if (own.length > 0) await runIn(browser, isPrivate, Array<Cell[]>(times).fill(own).flat(), fleet, verdicts);
+      }
     }
   } finally {
     await fleet.stop();
@@ -72,14 +74,20 @@ function chosenCells(): Choice | string {
   if (!Number.isInteger(times) || times < 1) return `--times must be a whole number from 1 on, got ${chosen.times}`;
   const all = BROWSERS.flatMap((browser) => PLAYERS.flatMap((player) => SCENARIOS.map((scenario): Cell => ({ browser, player: player.name, scenario: scenario.name }))));
   const cells = all.filter(({ browser, player, scenario }) => {
-    const isAsked = (chosen.browser ?? browser) === browser && (chosen.player ?? player) === player && (chosen.scenario ?? scenario) === scenario;
+    const isAsked = (chosen.browser ?? browser) === browser && (chosen.player ?? player) === player && (chosen.scenario?.split(",") ?? [scenario]).includes(scenario);
     return isAsked && applies(player, scenario) && (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`));
   });
   return cells.length > 0 ? { cells, times } : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
 }
 
-async function runIn(browser: BrowserName, cells: readonly Cell[], fleet: Fleet, verdicts: Map<Cell, string>): Promise<void> {
-  const open = await openBrowser({ name: browser, headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+function scenarioOf({ scenario }: Cell): Scenario {
+  const found = SCENARIOS.find(({ name }) => name === scenario);
+  if (found === undefined) throw new Error(`no scenario ${scenario}`);
+  return found;
+}
+
+async function runIn(browser: BrowserName, isPrivate: boolean, cells: readonly Cell[], fleet: Fleet, verdicts: Map<Cell, string>): Promise<void> {
+  const open = await openBrowser({ name: browser, headless: true, isPrivate, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
   try {
     for (const cell of cells) {
       const startedMs = Date.now();
@@ -94,8 +102,8 @@ async function runIn(browser: BrowserName, cells: readonly Cell[], fleet: Fleet,
 
 async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<string> {
   const player = PLAYERS.find(({ name }) => name === cell.player);
-  const scenario = SCENARIOS.find(({ name }) => name === cell.scenario);
-  if (player === undefined || scenario === undefined) throw new Error("no such cell");
+  const scenario = scenarioOf(cell);
+  if (player === undefined) throw new Error("no such cell");
   const startedMs = Date.now();
   const pages: Page[] = [];
   const context: CellContext = {
@@ -105,19 +113,21 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
     player,
     deadlineMs: startedMs + CELL_MS_MAX,
     newPage: async () => {
-      const page = await open.browser.newPage();
+      const page = await open.newPage();
       // What an earlier cell left in the browser's cache would not show in the origin's log.
       await page.setCacheEnabled(false);
       pages.push(page);
       return page;
     },
+    update: () => open.update(),
+    carriedSince: (sinceMs) => carriedSince(fleet, sinceMs),
   };
   try {
     await scenario.run(context);
     const states = await Promise.all(pages.map((page) => samplePageState(page).catch(() => undefined)));
-    const carried = await carriedSince(fleet, startedMs);
+    const carried = scenario.isPrivate === true ? 0 : await carriedSince(fleet, startedMs);
     const log = (await (await fetch(`${fleet.sample.url}/__log?since=${startedMs}`)).json()) as AccessLogEntry[];
-    return judge(states.flatMap((state) => state ?? []), log, { carried, isDirectAfter: scenario.isDirectAfter === true });
+    return judge(states.flatMap((state) => state ?? []), log, { carried, scenario, recordCount: (await recordsSince(fleet, startedMs)).length });
   } finally {
     await Promise.all(pages.map((page) => page.close().catch(() => undefined)));
   }
@@ -133,19 +143,22 @@ async function carriedSince(fleet: Fleet, sinceMs: number): Promise<number> {
 
 interface Expectation {
   carried: number;
-  isDirectAfter: boolean;
+  recordCount: number;
+  scenario: Scenario;
 }
 
-async function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], log: readonly AccessLogEntry[], { carried, isDirectAfter }: Expectation): Promise<string> {
+async function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], log: readonly AccessLogEntry[], { carried, recordCount, scenario }: Expectation): Promise<string> {
   const faults = states.flatMap((state) => state.errors ?? []);
   for (const segment of states.flatMap((state) => state.segments ?? [])) faults.push(...((await mismatch(segment)) ?? []));
   const isMedia = ({ path }: AccessLogEntry): boolean => /\.(m4s|mp4)(\?|$)/.test(path);
   const isBrowser = ({ userAgent }: AccessLogEntry): boolean => /mozilla/i.test(userAgent);
   const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isBrowser(entry));
   if (carriedWrongly.length > 0) faults.push(`${carriedWrongly[0]?.path} went through a proxy`);
-  const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry)).length;
-  if (carried === 0) faults.push("no media came through the proxies");
-  if (isDirectAfter && direct === 0) faults.push("nothing was the page's own after it was turned off");
+  const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry) && !isCheck(entry)).length;
+  const isAskedByProxies = log.some((entry) => isMedia(entry) && !isBrowser(entry));
+  if (scenario.isPrivate === true ? direct > 0 && !isAskedByProxies : carried === 0) faults.push("no media came through the proxies");
+  if (scenario.isPrivate === true && recordCount > 0) faults.push(`${recordCount} records of a private window`);
+  if (scenario.isDirectAfter === true && direct === 0) faults.push("nothing was the page's own after it was turned off");
   if (faults.length > 0) return `FAIL ${faults.slice(0, 3).join("; ")}`;
   return direct === 0 ? "ok" : `ok, ${direct} direct`;
 }

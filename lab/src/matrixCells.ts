@@ -29,14 +29,20 @@ export interface CellContext {
   player: Player;
   deadlineMs: number;
   newPage(): Promise<Page>;
+  /** Installs the extension again, as an update does. */
+  update(): Promise<void>;
+  /** Downloads since then that proxies brought bytes of; waits for the first. */
+  carriedSince(sinceMs: number): Promise<number>;
 }
 
-interface Scenario {
+export interface Scenario {
   name: string;
   /** The page to open, where it isn't the player's own. */
   path?: (playerPath: string) => string;
   /** The page's own requests have to be seen. */
   isDirectAfter?: boolean;
+  /** In a private window: no record may come; that proxies asked the origin, or that nothing was direct, tells that they brought it. */
+  isPrivate?: boolean;
   /** Players that it is for; all when missing. */
   only?: (player: string) => boolean;
   run(context: CellContext): Promise<void>;
@@ -168,12 +174,26 @@ export const SCENARIOS: readonly Scenario[] = [
       }
     },
   },
+  {
+    name: "updated",
+    isDirectAfter: true,
+    run: async (context) => {
+      const page = await opened(context);
+      await reach(page, 2, context);
+      await context.update();
+      await reach(page, 14, context, 3);
+      const updatedMs = Date.now();
+      await reach(await opened(context), 2, context);
+      if ((await context.carriedSince(updatedMs)) === 0) throw new Error("a page opened after the update is not carried");
+    },
+  },
+  { name: "private", isPrivate: true, run: async (context) => reach(await opened(context), 4, context) },
 ];
 
 /** What CI runs: two minutes at most. Each player in some scenario, each kind of stream, both browsers. */
 export const SHORT: readonly string[] = [
   "chromium hls.js-fetch play", "chromium hls.js-noworker seek", "chromium dash.js quality", "chromium video.js play", "chromium shaka two-in-iframes",
-  "chromium hls.js aes-128", "chromium hls.js turned-off", "chromium hls.js low-latency", "chromium shaka live", "chromium plain seek",
+  "chromium hls.js aes-128", "chromium hls.js turned-off", "chromium hls.js updated", "firefox hls.js private", "chromium hls.js low-latency", "chromium shaka live", "chromium plain seek",
   "firefox hls.js peertube", "firefox shaka play", "firefox dash.js seek", "firefox plain play",
 ];
 

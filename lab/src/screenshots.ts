@@ -2,7 +2,8 @@
  * `npm run screenshots`: the README's pictures, taken off a real screen. A Chromium window on a virtual display (Xvfb) plays
  * the sample page through a fleet of four proxies with the extension's popup open; then more of the sample's video is fetched
  * in several modes, and Origo's dashboard shows these same downloads: Fleet, Downloads, one download, Analysis.
- * Needs Xvfb, openbox and ImageMagick (Debian: xvfb, openbox, imagemagick).
+ * Needs Xvfb, openbox and ImageMagick (Debian: xvfb, openbox, imagemagick). With the word `extension` only the extension's own
+ * pictures (screenshotsExtension.ts), which need none of these.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -12,6 +13,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
+import { extensionPictures } from "./screenshotsExtension";
 import type { Fleet } from "./fleet";
 
 const DISPLAY = ":97";
@@ -24,10 +26,12 @@ const PAIR = ["parallel-http", "coded"];
 const images = path.join(repoRoot, "docs/images");
 
 async function main(): Promise<void> {
+  mkdirSync(images, { recursive: true });
+  await extensionPictures(images);
+  if (process.argv[2] === "extension") return;
   for (const program of ["Xvfb", "openbox", "import"]) {
     if (spawnSync("which", [program]).status !== 0) throw new Error(`${program} is missing: apt-get install xvfb openbox imagemagick`);
   }
-  mkdirSync(images, { recursive: true });
   process.env["DISPLAY"] = DISPLAY;
   const screen: ChildProcess[] = [spawn("Xvfb", [DISPLAY, "-screen", "0", "1280x860x24"], { stdio: "ignore" })];
   await pause(1000);

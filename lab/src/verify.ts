@@ -10,6 +10,8 @@ import type { SamplePageState } from "./browser";
 import type { AccessLogEntry } from "./sample/accessLog";
 import { mediaDir } from "./sample/origin";
 
+const CHECK_BYTES = 8 * 1024;
+
 export type PlayedSegment = SamplePageState["segments"][number];
 
 /** Why a segment is not what lies on disk, or undefined when every byte matches. */
@@ -24,9 +26,15 @@ export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): stri
   return sha256 === segment.sha256 ? undefined : `${pathname}: SHA-256 ${segment.sha256}, the file has ${sha256}`;
 }
 
+/** The sample by which the extension checks what proxies brought (extension/src/carry/checks.ts): no player here asks for so little by itself. */
+export function isCheck({ range }: AccessLogEntry): boolean {
+  const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
+  return Number(end) - Number(start) < CHECK_BYTES;
+}
+
 /** Requests for media files (not manifests or playlists) that a browser made itself. */
 export function mediaFetchedByBrowser(log: readonly AccessLogEntry[]): AccessLogEntry[] {
-  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent));
+  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent) && !isCheck(entry));
 }
 
 export interface ProxyTotals {

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
-import { CodecError, xorshift128, type Codec, type Decoder } from "@tributary/protocol";
+import { CodecError, sparseCoefficients, xorshift128, type Codec, type Decoder } from "@tributary/protocol";
 import { instantiateCodec } from "@tributary/wasm-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { loadNativeCodec, nativeEngineNames } from "./index";
@@ -333,6 +333,35 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
         }
       }
     });
+  });
+
+  test("sparse vectors: their entries are those of the seed, as many as the density says, and a generation decodes from them", () => {
+    const [count, bytes, density] = [48, 70, 0.2];
+    const encoder = codec.createEncoder(count, bytes);
+    const source = Uint8Array.from({ length: count * bytes }, (_, at) => (at * 31 + (at >> 8)) & 0xff);
+    encoder.setSymbols(0, source);
+    const decoder = codec.createDecoder(count, bytes);
+    const payload = new Uint8Array(bytes);
+    let [entries, vectors] = [0, 0];
+    for (let seed = 1; decoder.rank < count || vectors < 200; seed++, vectors++) {
+      const vector = sparseCoefficients(codec, seed, count, density);
+      const dense = codec.coefficients(seed, count);
+      expect(vector.every((value, at) => value === 0 || value === dense[at])).toBe(true);
+      entries += vector.filter((value) => value !== 0).length;
+      encoder.encodeVector(vector, payload);
+      decoder.addVector(vector, payload);
+    }
+    const expected = (51 / 256) * (255 / 256);
+    const sigma = Math.sqrt((expected * (1 - expected)) / (vectors * count));
+    expect(Math.abs(entries / (vectors * count) - expected)).toBeLessThan(5 * sigma);
+    const out = new Uint8Array(count * bytes);
+    decoder.read(0, count, out);
+    expect(Buffer.compare(out, source)).toBe(0);
+    expect(sparseCoefficients(codec, 5, 1, 0.001)).not.toEqual(new Uint8Array(1));
+    expect(sparseCoefficients(codec, 7, 24, 1)).toEqual(codec.coefficients(7, 24));
+    for (const density of [0, -1, 1.01, NaN]) expect(() => sparseCoefficients(codec, 1, 24, density)).toThrow(CodecError);
+    encoder.free();
+    decoder.free();
   });
 
   test("recoder: holds what is innovative, and recodes the same for the same seed", () => {

@@ -55,14 +55,11 @@ uint64_t startAt(const uint8_t* from, size_t bytes) {
   return word;
 }
 
-/** The entries of `row` (`bytes` bytes) at pivot columns to `taken`, the others to `left`, both in whole words. */
-void splitAtPivots(const uint8_t* row, size_t bytes, const uint8_t* pivots, uint8_t* taken, uint8_t* left) {
+/** The entries of `row` (`bytes` bytes) at columns that are no pivot to `left`, in whole words. */
+void takeBesides(const uint8_t* row, size_t bytes, const uint8_t* pivots, uint8_t* left) {
   for (size_t i = 0; i < bytes; i += kWord) {
-    const uint64_t word = startAt(row + i, bytes - i);
-    const uint64_t atPivots = word & wordAt(pivots + i);
-    const uint64_t besides = word ^ atPivots;
-    memcpy(taken + i, &atPivots, kWord);
-    memcpy(left + i, &besides, kWord);
+    const uint64_t word = startAt(row + i, bytes - i) & ~wordAt(pivots + i);
+    memcpy(left + i, &word, kWord);
   }
 }
 
@@ -86,17 +83,23 @@ void Elimination::reset() {
   memset(rows_.row(0), 0, (symbolCount_ + 1) * rows_.stride());
   rank_ = 0;
   usedRows_ = 0;
+  firstFree_ = 0;
 }
 
-/** Loads and stores of what was just written are of one size, or the processor would wait for its stores to finish. */
+/**
+ * Loads and stores of what was just written are of one size, or the processor would wait for its stores to finish. What
+ * `coefficients` has at columns that are no pivot is multiplied too, by rows of zeros. The pivot of a dense vector is
+ * nearly always the first free column, and nothing waits for a guess that holds.
+ */
 size_t Elimination::add(const uint8_t* coefficients) {
   if (rank_ == symbolCount_) return kNone;
-  PaddedRow incoming, factors, reduced;
+  PaddedRow incoming, reduced;
   memset(incoming.bytes + (symbolCount_ - 1) / kRowPadding * kRowPadding, 0, kRowPadding);
-  splitAtPivots(coefficients, symbolCount_, pivots_, factors.bytes, incoming.bytes);
-  engine_->combineRows(reduced.bytes, incoming.bytes, rows_.row(0), rows_.stride(), factors.bytes, usedRows_,
+  takeBesides(coefficients, symbolCount_, pivots_, incoming.bytes);
+  engine_->combineRows(reduced.bytes, incoming.bytes, rows_.row(0), rows_.stride(), coefficients, usedRows_,
                        symbolCount_);
-  const size_t pivot = firstFreeColumn(reduced.bytes, pivots_, wordBytes_);
+  const bool isLikely = reduced.bytes[firstFree_] != 0;
+  const size_t pivot = isLikely ? firstFree_ : firstFreeColumn(reduced.bytes, pivots_, wordBytes_);
   if (pivot != kNone) adopt(reduced.bytes, pivot);
   return pivot;
 }
@@ -114,6 +117,7 @@ void Elimination::adopt(const uint8_t* reduced, size_t pivot) {
   memcpy(own, &pivots, kWord);
   if (usedRows_ <= pivot) usedRows_ = pivot + 1;
   rank_++;
+  while (firstFree_ < symbolCount_ && isPivot(firstFree_)) firstFree_++;
 }
 
 bool Elimination::determines(size_t index) const {

@@ -45,6 +45,11 @@ Status Encoder::encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const {
   TRIBUTARY_TRY(checkRange("seeds", seeds.size(), 1, UINT32_MAX));
   TRIBUTARY_TRY(checkExact("out", out.size(), uint64_t{seeds.size()} * symbolBytes_));
   uint8_t coefficients[kSeedsPerPass * kSymbolCountMax];
+  if (seeds.size() == 1) {
+    coefficientsOf(seeds[0], {coefficients, symbolCount_});
+    encodeOne(coefficients, out.data());
+    return {};
+  }
   for (size_t first = 0; first < seeds.size(); first += kSeedsPerPass) {
     const size_t count = seeds.size() - first < kSeedsPerPass ? seeds.size() - first : kSeedsPerPass;
     for (size_t i = 0; i < count; i++) {
@@ -67,6 +72,10 @@ Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
     sources[count] = sourceRows_[s];
     factors[count++] = coefficients[s];
   }
+  if (count == symbolCount_) {
+    encodeOne(coefficients.data(), out.data());
+    return {};
+  }
   uint8_t* const output = out.data();
   engine_->multiply({&output, 1, sources, count, factors, count, symbolBytes_, nullptr, turnsAround()});
   return {};
@@ -78,6 +87,11 @@ void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* o
   for (size_t o = 0; o < outputCount; o++) outputs[o] = out + o * symbolBytes_;
   engine_->multiply({outputs, outputCount, sourceRows_, symbolCount_, coefficients, symbolCount_, symbolBytes_, nullptr,
                      turnsAround()});
+}
+
+/** Of all sources. */
+void Encoder::encodeOne(const uint8_t* coefficients, uint8_t* out) const {
+  engine_->sumRows(out, sources_.row(0), sources_.stride(), coefficients, symbolCount_, symbolBytes_, turnsAround());
 }
 
 bool Encoder::turnsAround() const {

@@ -1,4 +1,4 @@
-/** What an engine is: a matrix product over GF(2^8), and whether this processor can run it. */
+/** What an engine is: products over GF(2^8), of a matrix or of one vector, and whether this processor can run it. */
 #ifndef TRIBUTARY_ENGINE_H_
 #define TRIBUTARY_ENGINE_H_
 
@@ -33,6 +33,19 @@ struct Product {
 };
 
 /**
+ * A product with one output, of rows that follow one another every `stride` bytes, `count` of them (1..kSymbolCountMax):
+ * out[i] = sum over s < count of factors[s] * row s [i], for i < bytes. What a Product says of outputs, of sources and
+ * of `fromEnd` holds here too. With one output every source is loaded for one multiplication; loads and calls are what
+ * it takes, and pointers to rows and a description of the product would be a tenth of that.
+ */
+using SumRows = void(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
+                     size_t bytes, bool fromEnd);
+
+/** SumRows by an engine's `multiply`. In engines.cc. */
+void sumRowsBy(void (*multiply)(const Product&), uint8_t* out, const uint8_t* rows, size_t stride,
+               const uint8_t* factors, size_t count, size_t bytes, bool fromEnd);
+
+/**
  * The two steps of an elimination, on rows that are short and follow one another every `stride` bytes. Up to the next
  * multiple of kRowPadding beyond `bytes`, all rows are readable and writable.
  *
@@ -49,6 +62,7 @@ struct Engine {
   const char* name;
   bool (*isSupported)();
   void (*multiply)(const Product&);
+  SumRows* sumRows;
   CombineRows* combineRows;
   AdoptRow* adoptRow;
 };

@@ -17,6 +17,7 @@ struct Avx2 : Vector256 {
   static constexpr int kSourcesPerStep = 1;
   static constexpr int kOutputs = 4;
   static constexpr int kVectors[] = {0, 4, 2, 2, 2};
+  static constexpr int kRowVectors = 4;
 
   static TRIBUTARY_INLINE Split split(Vector vector) {
     const __m256i nibble = _mm256_set1_epi8(0x0F);
@@ -39,8 +40,8 @@ bool isSupported() { return __builtin_cpu_supports("avx2"); }
 
 }  // namespace
 
-extern const Engine kEngineAvx2 = {"avx2", isSupported, multiplyBlocked<Avx2>, combineRowsBlocked<Avx2>,
-                                    adoptRowBlocked<Avx2>};
+extern const Engine kEngineAvx2 = {"avx2", isSupported, multiplyBlocked<Avx2>, sumRowsBlocked<Avx2>,
+                                    combineRowsBlocked<Avx2>, adoptRowBlocked<Avx2>};
 
 }  // namespace tributary
 

@@ -14,8 +14,8 @@
  *   kVectors[outputs]          vectors of a block, for 1..kOutputs outputs
  *
  * A block keeps outputs x vectors sums in registers while it passes over all sources once. Blocks walk the columns in
- * strips, all outputs of a strip before the next strip, so that the sources of a strip stay in the nearest cache. A lone
- * output has no use for that: its strip is as long as its block, which may fill the registers.
+ * strips, all outputs of a strip before the next strip, so that the sources of a strip stay in the nearest cache. The
+ * sum of rows has no use for strips: its blocks have one output, and are as wide as the registers allow.
  */
 #ifndef TRIBUTARY_ENGINE_BLOCK_H_
 #define TRIBUTARY_ENGINE_BLOCK_H_
@@ -36,13 +36,8 @@
 
 namespace tributary {
 
-/** Bytes of a strip of at most so many outputs: a multiple of the width of their block. */
-template <class V, int kOutputs>
-constexpr size_t stripBytes() {
-  constexpr size_t kStripBytes = 512;
-  constexpr size_t kLoneBytes = V::kVectors[1] * V::kWidth;
-  return kOutputs == 1 && kLoneBytes > kStripBytes ? kLoneBytes : kStripBytes;
-}
+/** A multiple of the width of every block of a matrix product. */
+constexpr size_t kStripBytes = 512;
 
 /**
  * The pointer, with its origin hidden from the compiler: one register then serves all vectors of a row. GCC would
@@ -100,45 +95,39 @@ struct ProductBlock {
     }
   }
 
-  TRIBUTARY_INLINE void addSourcePair(const uint8_t* first, const uint8_t* second, const uint8_t* coefficients,
-                                      size_t stride) {
+  TRIBUTARY_INLINE void addSourcePair(const uint8_t* first, const uint8_t* second, const uint8_t* ofFirst,
+                                      const uint8_t* ofSecond, size_t stride) {
     typename V::Split x[kVectors];
     typename V::Split y[kVectors];
     splitSource(x, first);
     splitSource(y, second);
     TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
-      const typename V::Factor f = V::factor(coefficients[o * stride]);
-      const typename V::Factor g = V::factor(coefficients[o * stride + 1]);
+      const typename V::Factor f = V::factor(ofFirst[o * stride]);
+      const typename V::Factor g = V::factor(ofSecond[o * stride]);
       TRIBUTARY_UNROLL
       for (int v = 0; v < kVectors; v++) sums[o][v] = V::multiplyAdd2(sums[o][v], f, x[v], g, y[v]);
     }
   }
 
-  /**
-   * There is at least one source; a loop that knows it needs fewer registers. A block of one output may be as wide as
-   * all columns: then it is the sources that `fromEnd` turns round.
-   */
-  TRIBUTARY_INLINE void sum(const Product& product, const uint8_t* coefficients, size_t offset) {
+  TRIBUTARY_INLINE void clear() {
     TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
       TRIBUTARY_UNROLL
       for (int v = 0; v < kVectors; v++) sums[o][v] = V::zero();
     }
+  }
+
+  /** There is at least one source; a loop that knows it needs fewer registers. */
+  TRIBUTARY_INLINE void sum(const Product& product, const uint8_t* coefficients, size_t offset) {
+    clear();
     const uint8_t* const* source = product.sources;
     const size_t count = product.sourceCount;
     const size_t stride = product.coefficientStride;
     if constexpr (V::kSourcesPerStep == 2) {
       if (count % 2 != 0) addSource(source[count - 1] + offset, coefficients + count - 1, stride);
-      size_t pairs = count / 2;
-      ptrdiff_t step = 2;
-      if (kOutputs == 1 && product.fromEnd && pairs > 0) {
-        source += 2 * pairs - 2;
-        coefficients += 2 * pairs - 2;
-        step = -2;
-      }
-      for (; pairs > 0; pairs--, source += step, coefficients += step) {
-        addSourcePair(source[0] + offset, source[1] + offset, coefficients, stride);
+      for (size_t pairs = count / 2; pairs > 0; pairs--, source += 2, coefficients += 2) {
+        addSourcePair(source[0] + offset, source[1] + offset, coefficients, coefficients + 1, stride);
       }
     } else {
       const uint8_t* const* const end = source + count;
@@ -147,25 +136,51 @@ struct ProductBlock {
     }
   }
 
+  /** `count` rows, at least one, each `stride` bytes after the last; a negative stride goes back in `factors` too. */
+  TRIBUTARY_INLINE void sumRows(const uint8_t* row, ptrdiff_t stride, const uint8_t* factor, size_t count) {
+    const ptrdiff_t step = stride < 0 ? -1 : 1;
+    clear();
+    if constexpr (V::kSourcesPerStep == 2) {
+      if (count % 2 != 0) {
+        addSource(row, factor, 0);
+        row += stride;
+        factor += step;
+      }
+      for (size_t pairs = count / 2; pairs > 0; pairs--, row += 2 * stride, factor += 2 * step) {
+        addSourcePair(row, row + stride, factor, factor + step, 0);
+      }
+    } else {
+      do {
+        addSource(row, factor, 0);
+        row += stride;
+        factor += step;
+      } while (--count != 0);
+    }
+  }
+
   /** Writes the sums, of each output `bytes` bytes; with kWhole that is kBytes, else the last vector may be cut off. */
   template <bool kWhole>
   TRIBUTARY_INLINE void write(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
-    constexpr int kWholeVectors = kWhole ? kVectors : kVectors - 1;
-    constexpr size_t kWholeBytes = kWholeVectors * V::kWidth;
     TRIBUTARY_UNROLL
     for (int o = 0; o < kOutputs; o++) {
-      if (product.addends != nullptr) addWhole<kWholeVectors>(sums[o], product.addends[firstOutput + o] + offset);
-      uint8_t* output = product.outputs[firstOutput + o] + offset;
-      TRIBUTARY_UNROLL
-      for (int v = 0; v < kWholeVectors; v++) V::store(output + v * V::kWidth, sums[o][v]);
-      if constexpr (!kWhole) {
-        typename V::Vector& last = sums[o][kWholeVectors];
-        const size_t left = bytes - kWholeBytes;
-        if (product.addends != nullptr) {
-          last = V::add(last, loadPart<V>(product.addends[firstOutput + o] + offset + kWholeBytes, left));
-        }
-        storePart<V>(output + kWholeBytes, last, left);
-      }
+      const uint8_t* addend = product.addends == nullptr ? nullptr : product.addends[firstOutput + o] + offset;
+      writeOutput<kWhole>(sums[o], product.outputs[firstOutput + o] + offset, addend, bytes);
+    }
+  }
+
+  template <bool kWhole>
+  static TRIBUTARY_INLINE void writeOutput(typename V::Vector (&sum)[kVectors], uint8_t* output, const uint8_t* addend,
+                                           size_t bytes) {
+    constexpr int kWholeVectors = kWhole ? kVectors : kVectors - 1;
+    constexpr size_t kWholeBytes = kWholeVectors * V::kWidth;
+    if (addend != nullptr) addWhole<kWholeVectors>(sum, addend);
+    TRIBUTARY_UNROLL
+    for (int v = 0; v < kWholeVectors; v++) V::store(output + v * V::kWidth, sum[v]);
+    if constexpr (!kWhole) {
+      typename V::Vector& last = sum[kWholeVectors];
+      const size_t left = bytes - kWholeBytes;
+      if (addend != nullptr) last = V::add(last, loadPart<V>(addend + kWholeBytes, left));
+      storePart<V>(output + kWholeBytes, last, left);
     }
   }
 
@@ -203,7 +218,7 @@ template <class V, int kOutputs>
 void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, size_t end) {
   constexpr int kVectors = V::kVectors[kOutputs];
   constexpr size_t kBlockBytes = kVectors * V::kWidth;
-  static_assert(stripBytes<V, kOutputs>() % kBlockBytes == 0);
+  static_assert(kStripBytes % kBlockBytes == 0);
   for (; offset + kBlockBytes <= end; offset += kBlockBytes) {
     multiplyBlock<V, kOutputs, kVectors, true>(product, firstOutput, offset, kBlockBytes);
   }
@@ -229,23 +244,67 @@ TRIBUTARY_OUT_OF_LINE void multiplyNothing(const Product& product) {
   }
 }
 
-/** The product by blocks of at most kOutputs outputs. */
-template <class V, int kOutputs>
-TRIBUTARY_INLINE void multiplyStrips(const Product& product) {
-  constexpr size_t kStripBytes = stripBytes<V, kOutputs>();
+template <class V>
+void multiplyBlocked(const Product& product) {
+  if (product.sourceCount == 0) return multiplyNothing<V>(product);
   const size_t stripCount = (product.bytes + kStripBytes - 1) / kStripBytes;
   for (size_t i = 0; i < stripCount; i++) {
     const size_t offset = (product.fromEnd ? stripCount - 1 - i : i) * kStripBytes;
     const size_t end = offset + kStripBytes < product.bytes ? offset + kStripBytes : product.bytes;
-    multiplyStrip<V, kOutputs>(product, 0, offset, end);
+    multiplyStrip<V, V::kOutputs>(product, 0, offset, end);
   }
 }
 
+/** One block of a sum of rows; kWhole as in multiplyBlock, other arguments as in ProductBlock::sumRows. */
+template <class V, int kVectors, bool kWhole>
+TRIBUTARY_OUT_OF_LINE void sumRowsBlock(uint8_t* out, const uint8_t* row, ptrdiff_t stride, const uint8_t* factor,
+                                        size_t count, size_t bytes) {
+  ProductBlock<V, 1, kVectors> block;
+  block.sumRows(row, stride, factor, count);
+  block.template writeOutput<kWhole>(block.sums[0], out, nullptr, bytes);
+}
+
+/** As multiplyTail. */
+template <class V, int kVectors>
+TRIBUTARY_INLINE void sumRowsTail(uint8_t* out, const uint8_t* row, ptrdiff_t stride, const uint8_t* factor,
+                                  size_t count, size_t bytes) {
+  if constexpr (kVectors > 1) {
+    if (bytes <= (kVectors - 1) * V::kWidth) {
+      return sumRowsTail<V, kVectors - 1>(out, row, stride, factor, count, bytes);
+    }
+  }
+  sumRowsBlock<V, kVectors, false>(out, row, stride, factor, count, bytes);
+}
+
+/** Of more than one block; the last one, where the columns end, first when rows go back. */
 template <class V>
-void multiplyBlocked(const Product& product) {
-  if (product.sourceCount == 0) return multiplyNothing<V>(product);
-  if (product.outputCount == 1) return multiplyStrips<V, 1>(product);
-  multiplyStrips<V, V::kOutputs>(product);
+TRIBUTARY_OUT_OF_LINE void sumWideRows(uint8_t* out, const uint8_t* row, ptrdiff_t stride, const uint8_t* factor,
+                                       size_t count, size_t bytes) {
+  constexpr size_t kBlockBytes = V::kRowVectors * V::kWidth;
+  const size_t last = (bytes - 1) / kBlockBytes * kBlockBytes;
+  const auto sumLast = [&] {
+    sumRowsTail<V, V::kRowVectors>(out + last, row + last, stride, factor, count, bytes - last);
+  };
+  if (stride < 0) sumLast();
+  for (size_t done = 0; done < last; done += kBlockBytes) {
+    const size_t offset = stride < 0 ? last - kBlockBytes - done : done;
+    sumRowsBlock<V, V::kRowVectors, true>(out + offset, row + offset, stride, factor, count, kBlockBytes);
+  }
+  if (stride > 0) sumLast();
+}
+
+/** engine.h: SumRows. A block may be as wide as all columns: it is the rows, too, that `fromEnd` turns round. */
+template <class V>
+void sumRowsBlocked(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
+                    size_t bytes, bool fromEnd) {
+  ptrdiff_t step = static_cast<ptrdiff_t>(stride);
+  if (fromEnd) {
+    rows += (count - 1) * stride;
+    factors += count - 1;
+    step = -step;
+  }
+  if (bytes > V::kRowVectors * V::kWidth) return sumWideRows<V>(out, rows, step, factors, count, bytes);
+  sumRowsTail<V, V::kRowVectors>(out, rows, step, factors, count, bytes);
 }
 
 /** engine.h: CombineRows. */

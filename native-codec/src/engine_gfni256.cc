@@ -16,6 +16,7 @@ struct Gfni256 : Vector256 {
   static constexpr int kSourcesPerStep = 1;
   static constexpr int kOutputs = 4;
   static constexpr int kVectors[] = {0, 4, 4, 2, 2};
+  static constexpr int kRowVectors = 11;
 
   static TRIBUTARY_INLINE Split split(Vector vector) { return vector; }
   static TRIBUTARY_INLINE Factor factor(uint8_t coefficient) {
@@ -30,8 +31,8 @@ bool isSupported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supp
 
 }  // namespace
 
-extern const Engine kEngineGfni256 = {"gfni256", isSupported, multiplyBlocked<Gfni256>, combineRowsBlocked<Gfni256>,
-                                    adoptRowBlocked<Gfni256>};
+extern const Engine kEngineGfni256 = {"gfni256", isSupported, multiplyBlocked<Gfni256>, sumRowsBlocked<Gfni256>,
+                                    combineRowsBlocked<Gfni256>, adoptRowBlocked<Gfni256>};
 
 }  // namespace tributary
 

@@ -21,7 +21,8 @@ struct Gfni512 {
   static constexpr size_t kWidth = 64;
   static constexpr int kSourcesPerStep = 2;
   static constexpr int kOutputs = 4;
-  static constexpr int kVectors[] = {0, 22, 4, 4, 4};
+  static constexpr int kVectors[] = {0, 8, 4, 4, 4};
+  static constexpr int kRowVectors = 22;
 
   static TRIBUTARY_INLINE Vector zero() { return _mm512_setzero_si512(); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
@@ -54,8 +55,8 @@ bool isSupported() {
 
 }  // namespace
 
-extern const Engine kEngineGfni512 = {"gfni512", isSupported, multiplyBlocked<Gfni512>, combineRowsBlocked<Gfni512>,
-                                    adoptRowBlocked<Gfni512>};
+extern const Engine kEngineGfni512 = {"gfni512", isSupported, multiplyBlocked<Gfni512>, sumRowsBlocked<Gfni512>,
+                                    combineRowsBlocked<Gfni512>, adoptRowBlocked<Gfni512>};
 
 }  // namespace tributary
 

@@ -21,6 +21,7 @@ struct Neon {
   static constexpr int kSourcesPerStep = 1;
   static constexpr int kOutputs = 4;
   static constexpr int kVectors[] = {0, 4, 4, 4, 4};
+  static constexpr int kRowVectors = 4;
 
   static TRIBUTARY_INLINE Vector zero() { return vdupq_n_u8(0); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) { return vld1q_u8(from); }
@@ -42,8 +43,8 @@ bool isSupported() { return true; }
 
 }  // namespace
 
-extern const Engine kEngineNeon = {"neon", isSupported, multiplyBlocked<Neon>, combineRowsBlocked<Neon>,
-                                    adoptRowBlocked<Neon>};
+extern const Engine kEngineNeon = {"neon", isSupported, multiplyBlocked<Neon>, sumRowsBlocked<Neon>,
+                                    combineRowsBlocked<Neon>, adoptRowBlocked<Neon>};
 
 }  // namespace tributary
 

@@ -31,6 +31,12 @@ void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) sum[i] ^= gf256::multiply(row[i], factor);
 }
 
+void sumRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count, size_t bytes,
+             bool /*fromEnd*/) {
+  memset(out, 0, bytes);
+  for (size_t s = 0; s < count; s++) addRow(out, rows + s * stride, factors[s], bytes);
+}
+
 void combineRows(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride, const uint8_t* factors,
                  size_t count, size_t bytes) {
   memcpy(out, addend, (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
@@ -50,6 +56,6 @@ void adoptRow(uint8_t* rows, size_t stride, size_t count, size_t pivot, const ui
 
 }  // namespace
 
-extern const Engine kEngineReference = {"reference", isSupported, multiply, combineRows, adoptRow};
+extern const Engine kEngineReference = {"reference", isSupported, multiply, sumRows, combineRows, adoptRow};
 
 }  // namespace tributary

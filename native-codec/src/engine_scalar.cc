@@ -62,6 +62,11 @@ void multiply(const Product& product) {
   }
 }
 
+void sumRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count, size_t bytes,
+             bool fromEnd) {
+  sumRowsBy(multiply, out, rows, stride, factors, count, bytes, fromEnd);
+}
+
 /** Rows are padded to whole words. */
 void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
   if (factor == 0) return;
@@ -95,6 +100,6 @@ void adoptRow(uint8_t* rows, size_t stride, size_t count, size_t pivot, const ui
 
 }  // namespace
 
-extern const Engine kEngineScalar = {"scalar", isSupported, multiply, combineRows, adoptRow};
+extern const Engine kEngineScalar = {"scalar", isSupported, multiply, sumRows, combineRows, adoptRow};
 
 }  // namespace tributary

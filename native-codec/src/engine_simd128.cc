@@ -237,11 +237,16 @@ void multiply(const Product& product) {
   }
 }
 
+void sumRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count, size_t bytes,
+             bool fromEnd) {
+  sumRowsBy(multiplyBlocked<Simd128>, out, rows, stride, factors, count, bytes, fromEnd);
+}
+
 bool isSupported() { return true; }
 
 }  // namespace
 
-extern const Engine kEngineSimd128 = {kName, isSupported, multiply, combineRowsBlocked<Simd128>,
+extern const Engine kEngineSimd128 = {kName, isSupported, multiply, sumRows, combineRowsBlocked<Simd128>,
                                     adoptRowBlocked<Simd128>};
 
 }  // namespace tributary

@@ -21,6 +21,7 @@ struct Ssse3 {
   static constexpr int kSourcesPerStep = 1;
   static constexpr int kOutputs = 4;
   static constexpr int kVectors[] = {0, 4, 2, 2, 2};
+  static constexpr int kRowVectors = 4;
 
   static TRIBUTARY_INLINE Vector zero() { return _mm_setzero_si128(); }
   static TRIBUTARY_INLINE Vector load(const uint8_t* from) {
@@ -47,8 +48,8 @@ bool isSupported() { return __builtin_cpu_supports("ssse3"); }
 
 }  // namespace
 
-extern const Engine kEngineSsse3 = {"ssse3", isSupported, multiplyBlocked<Ssse3>, combineRowsBlocked<Ssse3>,
-                                    adoptRowBlocked<Ssse3>};
+extern const Engine kEngineSsse3 = {"ssse3", isSupported, multiplyBlocked<Ssse3>, sumRowsBlocked<Ssse3>,
+                                    combineRowsBlocked<Ssse3>, adoptRowBlocked<Ssse3>};
 
 }  // namespace tributary
 

@@ -43,6 +43,13 @@ struct Available {
 
 }  // namespace
 
+void sumRowsBy(void (*multiply)(const Product&), uint8_t* out, const uint8_t* rows, size_t stride,
+               const uint8_t* factors, size_t count, size_t bytes, bool fromEnd) {
+  const uint8_t* sources[kSymbolCountMax];
+  for (size_t s = 0; s < count; s++) sources[s] = rows + s * stride;
+  multiply({&out, 1, sources, count, factors, count, bytes, nullptr, fromEnd});
+}
+
 const char* engineName(const Engine& engine) { return engine.name; }
 
 std::span<const Engine* const> availableEngines() {

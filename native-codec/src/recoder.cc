@@ -34,16 +34,11 @@ Status Recoder::recode(uint32_t seed, Bytes outCoefficients, Bytes outPayload) c
   TRIBUTARY_TRY(checkExact("outPayload", outPayload.size(), symbolBytes()));
   uint8_t multipliers[kSymbolCountMax];
   coefficientsOf(seed, {multipliers, held});
-  const uint8_t* vectors[kSymbolCountMax];
-  const uint8_t* payloads[kSymbolCountMax];
-  for (size_t r = 0; r < held; r++) {
-    vectors[r] = vectors_.row(r);
-    payloads[r] = payloads_.row(r);
-  }
-  uint8_t* const vector = outCoefficients.data();
-  uint8_t* const payload = outPayload.data();
-  engine_->multiply({&vector, 1, vectors, held, multipliers, held, symbolCount(), nullptr});
-  engine_->multiply({&payload, 1, payloads, held, multipliers, held, symbolBytes(), nullptr});
+  const auto combine = [&](Bytes out, const detail::Rows& rows) {
+    engine_->sumRows(out.data(), rows.row(0), rows.stride(), multipliers, held, out.size(), false);
+  };
+  combine(outCoefficients, vectors_);
+  combine(outPayload, payloads_);
   return {};
 }
 

@@ -185,6 +185,22 @@ void engineMatchesReference(Random& random) {
   expect(got.guardsHold(), "bytes beside an output were written");
 }
 
+void sumOfRowsMatchesReference(Random& random) {
+  const Engine& engine = anyEngine(random);
+  const size_t count = random.size(40);
+  const size_t bytes = random.below(3) == 0 ? 1 + random.below(3000) : random.size(1500);
+  const size_t stride = (bytes + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding * random.below(2);
+  const Block rows(random, (count - 1) * stride + (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
+  const Block factors(random, count);
+  Block expected(bytes);
+  findEngine("reference")->sumRows(expected.bytes.get(), rows.bytes.get(), stride, factors.bytes.get(), count, bytes, false);
+  const OutputRows got(random, 1, bytes, random.below(2) == 0);
+  uint8_t* const out = got.pointers()[0];
+  engine.sumRows(out, rows.bytes.get(), stride, factors.bytes.get(), count, bytes, random.below(2) == 0);
+  expect(memcmp(out, expected.bytes.get(), bytes) == 0, engineName(engine));
+  expect(got.guardsHold(), "bytes beside a sum of rows were written");
+}
+
 void encoderMatchesDefinition(Random& random) {
   Generation generation = anyGeneration(random);
   Encoder encoder;
@@ -446,6 +462,7 @@ struct Property {
 
 const Property kProperties[] = {
     {"engine: multiplies as the reference does", engineMatchesReference},
+    {"engine: sums rows as the reference does", sumOfRowsMatchesReference},
     {"encoder: codes as the definition says", encoderMatchesDefinition},
     {"decoder: tells rank and determined symbols, and recovers them", decoderRecovers},
     {"recoder: payloads match their vectors, which stay in the span", recoderStaysTrue},

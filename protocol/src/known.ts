@@ -27,13 +27,22 @@ const WEIGHT_MIN = 0.3;
 /** The first share covers the round trip and what grants reach beyond it. */
 const BEYOND_MS = 43;
 
-/** One a proxy. Without memory shares are equal; a proxy that is not known counts as the mean of those that are. */
-export function beginningsOf(known: readonly (KnownPath | undefined)[], windowPackets: number, packetBytes: number): Beginning[] {
+/**
+ * One a proxy. Without memory shares are equal; a proxy that is not known counts as the mean of those that are. A proxy that
+ * is further away than others begins with the generation that these will have come to when its first packet is here.
+ */
+export function beginningsOf(known: readonly (KnownPath | undefined)[], { windowPackets, generationSize }: { windowPackets: number; generationSize: number }, packetBytes: number): Beginning[] {
   const rates = known.flatMap((path) => (path ? [path.bytesPerSec] : []));
   const mean = rates.length > 0 ? rates.reduce((sum, rate) => sum + rate, 0) / rates.length : 1;
   const shares = sharesOf(known.map((path) => Math.max(path?.bytesPerSec ?? mean, WEIGHT_MIN * mean)));
   return known.map((path, index) => {
     const onTheWay = path ? Math.ceil(((path.bytesPerSec / 1000) * (path.rttMs + BEYOND_MS)) / packetBytes) : 0;
-    return { share: shares[index]!, windowPackets: Math.min(LIMITS.windowPacketsMax, Math.max(windowPackets, onTheWay)) };
+    const share = { ...shares[index]!, firstGeneration: path ? Math.round(packetsBy(path.rttMs, known, packetBytes) / generationSize) : 0 };
+    return { share, windowPackets: Math.min(LIMITS.windowPacketsMax, Math.max(windowPackets, onTheWay)) };
   });
+}
+
+/** What all that are known will have brought, at their rates, so long after the request. */
+function packetsBy(ms: number, known: readonly (KnownPath | undefined)[], packetBytes: number): number {
+  return known.reduce((sum, path) => sum + (path ? (Math.max(0, ms - path.rttMs) * path.bytesPerSec) / 1000 : 0), 0) / packetBytes;
 }

@@ -52,11 +52,11 @@ test("path: packets beyond what was ever ordered are beyond its quota", () => {
 
 test("path: the first data shows which of two requests reached the proxy", () => {
   const path = new Path([0, 0, 1, 1], 0);
-  path.handleAsked([1, 1, 2]);
+  path.handleAsked([1, 1, 2], 10);
   path.handleData({ ...frame(0), generationIndex: 1 }, 60);
   expect(path.order).toEqual([1, 1, 2]);
   const first = new Path([0, 0, 1, 1], 0);
-  first.handleAsked([1, 1, 2]);
+  first.handleAsked([1, 1, 2], 10);
   first.handleData(frame(1), 60);
   expect(first.order).toEqual([0, 0, 1, 1]);
 });
@@ -109,14 +109,39 @@ test("path: one with packets due that sends none is quiet, one without is not", 
 });
 
 test("path: what is worth remembering is known once rate and round trip were measured; a remembered loss gives way", () => {
-  const path = new Path(Array<number>(1000).fill(0), 0, 0.2);
-  expect(path.known(1000)).toBeUndefined();
+  const path = new Path(Array<number>(1000).fill(0), 0, 0, { rttMs: 40, perMs: 8, loss: 0.2 });
+  expect(path.toRemember(1000)).toBeUndefined();
   path.handleRoundTrip(50);
   path.handleHeard(50);
   arrive(path, 0, 200, 1.25, 51.25);
-  const { rttMs, bytesPerSec, loss } = path.known(1000)!;
+  const { rttMs, bytesPerSec, loss } = path.toRemember(1000)!;
   expect([rttMs, Math.round(bytesPerSec / 1000)]).toEqual([50, 800]);
   expect(loss).toBeCloseTo((0.2 * 16) / 216, 5);
+});
+
+test("path: a proxy that is remembered is expected a round trip after it was asked, until it answers or is overdue", () => {
+  const path = new Path([0, 0, 1], 0, 5, { rttMs: 40, perMs: 0.8, loss: 0 });
+  expect([path.expectedMs(10), path.expectedMs(60), path.expectedMs(70)]).toEqual([48, 60, undefined]);
+  expect(path.perMs(0, 10)).toBe(0.8);
+  path.handleHeard(50);
+  expect(path.expectedMs(55)).toBeUndefined();
+  expect(new Path([0], 0, 5).expectedMs(10)).toBeUndefined();
+});
+
+test("path: one that was not asked yet is expected once it is", () => {
+  const path = new Path([0, 0, 1], 0, undefined, { rttMs: 40, perMs: 0.8, loss: 0 });
+  expect(path.expectedMs(10)).toBeUndefined();
+  path.handleAsked([1, 1], 20);
+  expect(path.expectedMs(30)).toBe(63);
+});
+
+test("path: a grant is felt after the latest round trip, after the least one where nothing is on its way", () => {
+  const path = fresh();
+  path.handleRoundTrip(50);
+  path.handleRoundTrip(120);
+  expect(path.delayMs).toBe(120);
+  path.order.length = 0;
+  expect(path.delayMs).toBe(50);
 });
 
 test("path: a rate has been seen since the first packet, and anew since a change was believed", () => {

@@ -25,6 +25,8 @@ const HICCUP_MS = 5;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
 const RTT_MS_UNKNOWN = 100;
+/** A proxy that is remembered may answer so much later before nothing is expected of it. */
+const EXPECTED_MS_LATE = 20;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
@@ -44,6 +46,14 @@ const GRANTS_OUT = 128;
 const GRANT_BYTES = 256;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
+
+/** What is remembered of a proxy from earlier chunks. */
+export interface Remembered {
+  rttMs: number;
+  /** Packets per ms. */
+  perMs: number;
+  loss: number;
+}
 
 interface Arrival {
   atMs: number;
@@ -74,8 +84,10 @@ export class Path {
   lastArrivalMs: number;
   /** What it was asked to begin with, each time, until its first data shows which it is. */
   private readonly begins: number[][];
+  /** When it was asked first; undefined as long as it was not. */
+  private begunMs: number | undefined;
   private leastSeenMs = Infinity;
-  /** As last measured; 0 before. */
+  /** As last measured; before, as remembered, or 0. */
   private perMsMeasured = 0;
   /** The queue that all paths share: what all round trips have grown by. */
   private sharedMs = 0;
@@ -99,26 +111,41 @@ export class Path {
   private reorderMs = 1;
   private grantSequence = 0;
 
-  /** `begin`: the order that it was asked to begin with. `knownLoss`: as remembered. */
-  constructor(begin: number[], nowMs: number, knownLoss?: number) {
+  /** `begin`: the order that it is to begin with, asked for at `askedMs` if it was asked already. */
+  constructor(begin: number[], nowMs: number, askedMs?: number, private readonly remembered?: Remembered) {
     this.order = begin.slice();
     this.begins = [begin];
     this.idleFrom = this.quota = begin.length;
     this.lastArrivalMs = nowMs;
-    if (knownLoss === undefined) return;
-    this.lost = knownLoss * LOSS_PACKETS_KNOWN;
+    this.begunMs = askedMs;
+    if (remembered === undefined) return;
+    this.rttMs = remembered.rttMs;
+    this.perMsMeasured = remembered.perMs;
+    this.lost = remembered.loss * LOSS_PACKETS_KNOWN;
     this.received = LOSS_PACKETS_KNOWN - this.lost;
   }
 
   /** It is asked once more, or a new sender is; it begins as it was asked first, or as now. */
-  handleAsked(begin: number[]): void {
+  handleAsked(begin: number[], nowMs: number): void {
     if (this.heard) return;
     this.begins.push(begin);
     this.quota = Math.max(this.quota, begin.length);
+    this.begunMs ??= nowMs;
+  }
+
+  /**
+   * When the first packet of a proxy that has not answered yet will come, by what is remembered of it; undefined where
+   * nothing is, or where it is long overdue.
+   */
+  expectedMs(nowMs: number): number | undefined {
+    if (this.heard || !this.remembered || this.begunMs === undefined) return undefined;
+    const atMs = this.begunMs + this.remembered.rttMs + SLACK_MS;
+    return nowMs < atMs + EXPECTED_MS_LATE ? Math.max(atMs, nowMs) : undefined;
   }
 
   /** The sender at the other end is a new one. */
   restart(nowMs: number): void {
+    this.begunMs = undefined;
     this.begins.length = 0;
     this.order.length = 0;
     this.soonestMs.length = 0;
@@ -136,6 +163,11 @@ export class Path {
   /** The least round trip seen; what is supposed as long as none was. */
   get leastRttMs(): number {
     return Math.min(this.leastSeenMs, this.rttMs);
+  }
+
+  /** How long it takes from now on for a grant to be felt: where nothing is on its way, no queue is either. */
+  get delayMs(): number {
+    return this.next < this.order.length ? this.rttMs : this.leastRttMs;
   }
 
   /** The first frame came: data follows it closely, so that the rate can be measured from here on. */
@@ -202,7 +234,7 @@ export class Path {
   }
 
   /** Undefined as long as neither rate nor round trip was measured. */
-  known(packetBytes: number): KnownPath | undefined {
+  toRemember(packetBytes: number): KnownPath | undefined {
     if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
     return { rttMs: this.leastSeenMs, bytesPerSec: this.perMsMeasured * packetBytes * 1000, loss: this.lost / (this.lost + this.received) };
   }

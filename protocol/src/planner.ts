@@ -9,7 +9,7 @@ import type { Geometry } from "./geometry";
 import { firstPackets, runsOf } from "./grants";
 import type { Beginning, KnownPath } from "./known";
 import { LIMITS, TIMING } from "./limits";
-import { Path, SLACK_MS } from "./path";
+import { Path, SLACK_MS, type Remembered } from "./path";
 import type { DataFrame, Run, Share } from "./types";
 
 /** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
@@ -25,6 +25,8 @@ const SIGMAS_LAST = 3;
 const NEED_LEFT = 0.3;
 /** What one proxy loses is held to be what all lose together as long as it has sent less than this. */
 const LOSS_PACKETS_SHARED = 32;
+/** With no time left to ask again, so many packets of those that came are supposed to have been lost at least. */
+const UNSEEN_LOST = 0.25;
 /** Without progress for this long and two round trips, what is missing is asked of each proxy by itself: §9.5. */
 const STALL_MS = 200;
 
@@ -33,8 +35,12 @@ interface Source {
   readonly path: Path;
   readonly quiet: boolean;
   readonly loss: number;
+  /** The loss that may well be there although none was seen in so few packets. */
+  readonly unseen: number;
   readonly gapMs: number;
   readonly rttMs: number;
+  /** When a packet that is ordered now can be here. */
+  readonly soonestMs: number;
   /** When the next packet to be ordered would have come, reckoned one packet late: a slow proxy is believed less. */
   atMs: number;
   /** What is on its way from there, each at its time less the time that it is worth waiting for it. */
@@ -58,10 +64,13 @@ export class Planner {
     private readonly assembly: Assembly,
     private readonly beginnings: readonly Beginning[],
     known: readonly (KnownPath | undefined)[],
+    /** When each proxy was asked first; undefined: it was not yet. */
+    askedMs: readonly (number | undefined)[],
+    packetBytes: number,
     nowMs: number,
   ) {
     this.progressMs = nowMs;
-    this.paths = beginnings.map(({ share, windowPackets }, index) => new Path(firstPackets(geometry, share, windowPackets), nowMs, known[index]?.loss));
+    this.paths = beginnings.map(({ share, windowPackets }, index) => new Path(firstPackets(geometry, share, windowPackets), nowMs, askedMs[index], rememberedOf(known[index], packetBytes)));
     this.comings = this.paths.map(() => new Coming());
   }
 
@@ -84,10 +93,10 @@ export class Planner {
   }
 
   /** The share with which a proxy is to begin that is asked now: of what the others are not granted yet. */
-  shareFor(proxyIndex: number): Share {
+  shareFor(proxyIndex: number, nowMs: number): Share {
     const { share: all, windowPackets } = this.beginnings[proxyIndex]!;
     const share = { ...all, firstGeneration: this.frontier };
-    this.paths[proxyIndex]!.handleAsked(firstPackets(this.geometry, share, windowPackets));
+    this.paths[proxyIndex]!.handleAsked(firstPackets(this.geometry, share, windowPackets), nowMs);
     return share;
   }
 
@@ -107,7 +116,7 @@ export class Planner {
 
   /** What is worth remembering of a proxy; undefined as long as too little has come. */
   knownOf(proxyIndex: number, packetBytes: number): KnownPath | undefined {
-    return this.paths[proxyIndex]!.known(packetBytes);
+    return this.paths[proxyIndex]!.toRemember(packetBytes);
   }
 
   /** A fresh plan for all; `grantFor` then gives each proxy its part. */
@@ -121,7 +130,7 @@ export class Planner {
     const live = sources.filter(({ quiet }) => !quiet);
     if (live.length === 0) for (const path of able) path.lastArrivalMs = nowMs;
     for (const source of sources) this.askAlone(source, nowMs);
-    this.spread(live.length > 0 ? live : sources, nowMs);
+    this.spread(live.length > 0 ? [...live, ...this.expected(losses, nowMs)] : sources, nowMs);
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -149,7 +158,8 @@ export class Planner {
 
   /** Collects what is on its way from there and can no longer be changed; what can is taken back. Nothing comes from a quiet one. */
   private sourceOf(path: Path, loss: number, sharedMs: number, nowMs: number): Source {
-    const { order, rttMs } = path;
+    const { order } = path;
+    const rttMs = path.delayMs;
     const coming = this.comings[this.paths.indexOf(path)]!;
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
@@ -157,7 +167,7 @@ export class Planner {
       if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
       path.limit = order.length + OUTSTANDING_MIN;
       coming.clear();
-      return { path, quiet: true, loss, gapMs, rttMs, atMs: nowMs + rttMs, coming };
+      return { path, quiet: true, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs, atMs: nowMs + rttMs, coming };
     }
     const young = path.isYoung(nowMs);
     if (!young && !path.isAsked) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
@@ -168,7 +178,21 @@ export class Planner {
       coming.setTime(sequence, atMs - PATIENCE_MS - sharedMs);
     }
     path.limit = young ? 0 : path.next + reachOf(path, perMs, nowMs);
-    return { path, quiet: false, loss, gapMs, rttMs, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
+    return { path, quiet: false, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs + SLACK_MS, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
+  }
+
+  /** Proxies that have not answered yet and will, by what is remembered of them: they bring what they were asked for first. */
+  private expected(losses: (path: Path) => number, nowMs: number): Source[] {
+    return this.paths.flatMap((path, index) => {
+      const firstMs = path.gone ? undefined : path.expectedMs(nowMs);
+      if (firstMs === undefined) return [];
+      const gapMs = 1 / path.perMs(0, nowMs);
+      const coming = this.comings[index]!;
+      coming.begin(path.order, 0);
+      for (let sequence = 0; sequence < path.order.length; sequence++) coming.setTime(sequence, firstMs + sequence * gapMs - PATIENCE_MS);
+      path.limit = 0;
+      return { path, quiet: false, loss: losses(path), unseen: unseenOf(path), gapMs, rttMs: path.rttMs, soonestMs: Infinity, atMs: Infinity, coming };
+    });
   }
 
   /** One packet more than it was ever granted. */
@@ -220,21 +244,31 @@ export class Planner {
       const knownMs = Math.min(known?.coming.atMs ?? Infinity, overtaken > 0 ? nowMs : Infinity);
       const newMs = source?.atMs ?? Infinity;
       if (Math.min(knownMs, newMs) >= lastCallMs) sigmas = SIGMAS_LAST;
-      let loss = 0;
+      let [loss, unseen] = [0, 0];
       if (knownMs > newMs) {
-        loss = order(source!, index);
+        ({ loss, unseen } = source!);
+        order(source!, index);
         source = soonestNew(sources);
       } else if (known?.coming.atMs === knownMs) {
-        loss = known.loss;
+        ({ loss, unseen } = known);
         known.coming.take();
         known = soonestComing(sources);
       } else if (overtaken > 0) overtaken--;
       else return false;
       need -= 1 - loss;
-      variance += loss * (1 - loss) * this.doubt;
+      const supposed = sigmas === SIGMAS_LAST ? Math.max(loss, unseen) : loss;
+      variance += supposed * (1 - supposed) * this.doubt;
     }
     return true;
   }
+}
+
+function unseenOf({ received, lost }: Path): number {
+  return UNSEEN_LOST / (received + lost + LOSS_PACKETS_SHARED);
+}
+
+function rememberedOf(known: KnownPath | undefined, packetBytes: number): Remembered | undefined {
+  return known && { rttMs: known.rttMs, perMs: known.bytesPerSec / 1000 / packetBytes, loss: known.loss };
 }
 
 /** How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen. */
@@ -250,17 +284,25 @@ function soonestComing(sources: readonly Source[]): Source | undefined {
   return best;
 }
 
-/** The proxy from which a packet more would come first, of those that may be given more. */
+/**
+ * The proxy from which a packet more would come first, as long as any may be given more. One that may not, yet, counts all the
+ * same: it will be given it later, so that a far proxy is not asked for what a near one will have brought by then.
+ */
 function soonestNew(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;
+  let isAnyFree = false;
   for (const source of sources) {
-    if (source.path.order.length < source.path.limit && (!best || source.atMs < best.atMs)) best = source;
+    isAnyFree ||= isFree(source);
+    if (!best || source.atMs < best.atMs) best = source;
   }
-  return best;
+  return isAnyFree ? best : undefined;
 }
 
-function order(source: Source, index: number): number {
-  source.path.orderMore(index, source.atMs - source.gapMs);
+function isFree({ path }: Source): boolean {
+  return path.order.length < path.limit;
+}
+
+function order(source: Source, index: number): void {
+  if (isFree(source)) source.path.orderMore(index, source.soonestMs);
   source.atMs += source.gapMs;
-  return source.loss;
 }

@@ -90,6 +90,8 @@ export interface ReceiverOptions {
 interface Proxy {
   readonly stats: ProxyStats;
   asked: boolean;
+  /** It was sent the request along with its session's, so that no answer tells the round trip. */
+  askedFirst: boolean;
   planned: boolean;
   /** Failed by silence only: a valid frame brings it back. */
   silent: boolean;
@@ -111,6 +113,9 @@ interface Proxy {
   early: { frame: DataFrame; atMs: number }[];
   final: { reason: FinalReason; tries: number; dueMs: number } | undefined;
 }
+
+/** What a final feedback says of what was received. */
+const NOTHING = { base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
 
 export class Receiver {
   private readonly request: RequestFrame;
@@ -153,7 +158,7 @@ export class Receiver {
     };
     this.packetBytes = this.request.symbolBytes + dataHeaderBytes("seed", 0);
     this.known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
-    this.beginnings = beginningsOf(this.known, this.request.windowPackets, this.packetBytes);
+    this.beginnings = beginningsOf(this.known, this.request, this.packetBytes);
     const checked = parseFrame(encodeFrame(coded ? { ...this.request, share: this.beginnings[0]!.share } : this.request));
     if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
     this.codec = options.codec;
@@ -167,9 +172,25 @@ export class Receiver {
     if (this.trusted) checkDigests(this.trusted, this.request);
   }
 
+  /** Delivered, given up or failed: packets are of no use any more. */
+  get decided(): boolean {
+    return this.closed;
+  }
+
   /** Nothing is left to send or to wait for. */
   get finished(): boolean {
     return this.closed && this.proxies.every((proxy) => !proxy.final);
+  }
+
+  /**
+   * The request as this proxy may be sent it before its session is up; undefined when it is not to be asked any more.
+   * `handleProxyReady` sends it again.
+   */
+  firstRequest(proxyIndex: number, nowMs: number): Uint8Array | undefined {
+    const proxy = this.proxies[proxyIndex];
+    if (!proxy || this.closed || proxy.asked || proxy.planned || proxy.stats.state === "failed") return undefined;
+    proxy.askedFirst = true;
+    return encodeFrame(this.requestTo(proxyIndex, nowMs));
   }
 
   /** The session to this proxy is up, for the first time or again after it was lost. */
@@ -308,7 +329,7 @@ export class Receiver {
   }
 
   private measureRoundTrip(proxy: Proxy, nowMs: number): void {
-    if (proxy.stats.rttMs === null && proxy.requestTries <= 2) {
+    if (proxy.stats.rttMs === null && !proxy.askedFirst && proxy.requestTries <= 2) {
       proxy.stats.rttMs = nowMs - proxy.requestSentMs;
       this.hastenRequests(proxy.stats.rttMs, nowMs);
       this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
@@ -355,7 +376,8 @@ export class Receiver {
     this.geometry = geometry;
     this.assembly = new Assembly(geometry, mode, this.codec, this.trusted);
     if (mode === "coded") {
-      this.planner = new Planner(geometry, this.assembly, this.beginnings, this.known, nowMs);
+      const askedMs = this.proxies.map(({ requestTries, requestSentMs }) => (requestTries > 0 ? requestSentMs : undefined));
+      this.planner = new Planner(geometry, this.assembly, this.beginnings, this.known, askedMs, this.packetBytes, nowMs);
       this.proxies.forEach((proxy, index) => {
         if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });
@@ -507,10 +529,13 @@ export class Receiver {
       proxy.requestDueMs = nowMs + proxy.requestEveryMs;
       proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
     }
+    return this.requestTo(this.proxies.indexOf(proxy), nowMs);
+  }
+
+  private requestTo(proxyIndex: number, nowMs: number): RequestFrame {
     if (this.request.mode !== "coded") return this.request;
-    const proxyIndex = this.proxies.indexOf(proxy);
     const beginning = this.beginnings[proxyIndex]!;
-    return { ...this.request, ...beginning, share: this.planner?.shareFor(proxyIndex) ?? beginning.share };
+    return { ...this.request, ...beginning, share: this.planner?.shareFor(proxyIndex, nowMs) ?? beginning.share };
   }
 
   private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {
@@ -526,7 +551,6 @@ export class Receiver {
 
   private feedback(proxy: Proxy, final: boolean, reason: FinalReason): Frame {
     this.feedbackFrames++;
-    const none = { base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
     return {
       type: "feedback",
       requestId: this.request.requestId,
@@ -536,9 +560,14 @@ export class Receiver {
       reason,
       nextSequence: proxy.nextSequence,
       receivedPackets: proxy.dataFrames,
-      ...(this.assembly && !final ? this.assembly.report(this.proxies.indexOf(proxy)) : none),
+      ...(this.assembly && !final ? this.assembly.report(this.proxies.indexOf(proxy)) : NOTHING),
     };
   }
+}
+
+/** Tells a proxy that a request of which it is not told otherwise is over. */
+export function farewell(requestId: number): Uint8Array {
+  return encodeFrame({ type: "feedback", requestId, feedbackSequence: 0, epoch: 0, final: true, reason: "aborted", nextSequence: 0, receivedPackets: 0, ...NOTHING });
 }
 
 function checkDigests({ head, digests }: Trusted, { symbolBytes, generationSize }: RequestFrame): void {
@@ -552,6 +581,7 @@ function newProxy(): Proxy {
   return {
     stats: { bytes: 0, packets: 0, innovative: 0, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "waiting" },
     asked: false,
+    askedFirst: false,
     planned: false,
     silent: false,
     lost: false,

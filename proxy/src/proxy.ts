@@ -21,7 +21,7 @@ import { makeApp } from "./http";
 import type { Log } from "./log";
 import { OrigoLink } from "./origo-link";
 import { findPublished, type PublishedPorts } from "./published";
-import { OfferError, pickUdpPort, Rtc } from "./rtc";
+import { JoinError, OfferError, pickUdpPort, Rtc } from "./rtc";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
 import { TokenGate } from "./token";
@@ -71,7 +71,7 @@ export class Proxy {
       shaper: this.shaper,
       log,
       admit: (token) => this.tokens.admit(token),
-      openSession: (offer) => this.openSession(offer),
+      openSession: (offer, join) => this.openSession(offer, join),
       onDelivery: (change, failure) => this.countDelivery(change, failure),
     });
     this.http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
@@ -166,15 +166,16 @@ export class Proxy {
     if (failure) this.counters.errors++;
   }
 
-  /** Makes a WebRTC session of an offer. */
-  private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
+  /** Makes a WebRTC session of an offer, or another connection of one. Each connection counts as a session. */
+  private async openSession(offer: string, join: string | undefined): Promise<{ sessionId: string; sdp: string } | Rejection> {
     const limit = this.limits.sessionsMax;
     const got = this.rtc!.connectionCount + (this.webTransport?.sessionCount ?? 0) + (this.udp?.sessionCount ?? 0) + 1;
     if (got > limit) return { kind: "tooManySessions", message: `This proxy has no free session: got ${got}, limit ${limit}.`, got, limit };
     const sessionId = randomUUID();
     try {
-      return { sessionId, sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel)) };
+      return { sessionId, sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel), join) };
     } catch (error) {
+      if (error instanceof JoinError) return { kind: "badJoin", message: error.message };
       if (!(error instanceof OfferError)) throw error;
       return { kind: "badOffer", message: error.message };
     }

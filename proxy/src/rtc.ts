@@ -1,12 +1,15 @@
 /**
  * WebRTC edge: sessions over node-datachannel, all on one UDP port. The client offers and makes the data channel; the
- * proxy answers once, with all its candidates. Knows no frames: that is session.ts.
+ * proxy answers once, with all its candidates. Knows no frames: that is session.ts. How many connections a session has, and
+ * which one carries a message, is associations.ts.
  */
+import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { isIP } from "node:net";
 import { LIMITS } from "@tributary/protocol";
 import { IceUdpMuxListener, initLogger, PeerConnection, setSctpSettings, type DataChannel } from "node-datachannel";
-import type { Channel, ChannelHandlers, OpenSession } from "./channel";
+import { Associations, type Association } from "./associations";
+import type { OpenSession } from "./channel";
 import { tameOffer, withCandidate } from "./sdp";
 
 export interface RtcOptions {
@@ -22,6 +25,9 @@ export interface RtcOptions {
 /** The offer was not one this proxy can answer. */
 export class OfferError extends Error {}
 
+/** No session waits for a connection with that word: there never was one, it was used, or its time is over. */
+export class JoinError extends Error {}
+
 /** IPv6's least MTU: a message of 1,156 bytes is then one SCTP DATA chunk in one packet on any path. */
 const MTU_BYTES = 1280;
 /**
@@ -30,11 +36,10 @@ const MTU_BYTES = 1280;
  */
 const SEND_BUFFER_BYTES = 128 * 1024;
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
-/** Data waits in its sender, where it can still change, rather than in the channel's queue. */
-const QUEUE_BYTES_MAX = 64 * 1024;
 const WRITABLE_BYTES = 32 * 1024;
 const GATHER_MS_MAX = 2000;
 const OPEN_MS_MAX = 15_000;
+const INVITATION_BYTES = 16;
 
 let librarySet = false;
 
@@ -70,6 +75,8 @@ export class Rtc {
   private readonly listener: IceUdpMuxListener;
   private readonly bindAddress: string | undefined;
   private readonly connections = new Set<PeerConnection>();
+  /** Sessions that may have another connection, by the word that brings it. */
+  private readonly invitations = new Map<string, Associations>();
 
   /** Throws when the UDP port is taken. Holds it until `close`. */
   constructor(private readonly options: RtcOptions, onWarning: (message: string) => void) {
@@ -83,30 +90,33 @@ export class Rtc {
   }
 
   /**
-   * Answers `offer`; rejects with an `OfferError`. `onSession` is called when the client's channel opens. Of a connection that
-   * is over, or that nothing came of, nothing is left.
+   * Answers `offer`; rejects with an `OfferError` or a `JoinError`. `onSession` is called when the client's channel opens, unless
+   * the connection is to `join` a session that is there. Of a connection that is over, or that nothing came of, nothing is left.
    */
-  async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
+  async accept(id: string, offer: string, onSession: OpenSession, join?: string): Promise<string> {
+    const associations = join === undefined ? this.newSession() : this.takeInvitation(join);
     const connection = this.makeConnection(id);
     this.connections.add(connection);
     let gone = false;
-    let handlers: ChannelHandlers | undefined;
+    let association: Association | undefined;
     const leave = (reason: string): void => {
       if (gone) return;
       gone = true;
       clearTimeout(opening);
       this.connections.delete(connection);
       setImmediate(() => connection.close());
-      handlers?.handleClosed(reason);
+      if (association) associations.remove(association, reason);
     };
     const opening = setTimeout(() => leave("no channel was opened in time"), OPEN_MS_MAX);
     connection.onStateChange((state) => {
       if (state === "closed" || state === "failed") leave(`connection ${state}`);
     });
     connection.onDataChannel((dataChannel) => {
-      if (handlers || gone) return dataChannel.close();
+      if (association || gone) return dataChannel.close();
       clearTimeout(opening);
-      handlers = serve(dataChannel, onSession, leave);
+      association = associationOf(connection, dataChannel, leave);
+      if (!associations.add(association, onSession)) return leave("the session is over, or has connections enough");
+      serve(dataChannel, association, associations, leave);
     });
     try {
       return this.withPublicCandidate(await answerTo(connection, offer));
@@ -120,6 +130,25 @@ export class Rtc {
     for (const connection of this.connections) connection.close();
     this.connections.clear();
     this.listener.stop();
+  }
+
+  private newSession(): Associations {
+    const associations: Associations = new Associations({ invite: () => this.invite(associations) });
+    return associations;
+  }
+
+  private invite(associations: Associations): string {
+    const word = randomBytes(INVITATION_BYTES).toString("hex");
+    this.invitations.set(word, associations);
+    setTimeout(() => this.invitations.delete(word), OPEN_MS_MAX).unref();
+    return word;
+  }
+
+  private takeInvitation(word: string): Associations {
+    const associations = this.invitations.get(word);
+    this.invitations.delete(word);
+    if (!associations) throw new JoinError("No session waits for another connection by that word.");
+    return associations;
   }
 
   private makeConnection(id: string): PeerConnection {
@@ -158,35 +187,37 @@ function answerTo(connection: PeerConnection, offer: string): Promise<string> {
   });
 }
 
-function serve(dataChannel: DataChannel, onSession: OpenSession, leave: (reason: string) => void): ChannelHandlers {
-  const channel: Channel = {
-    transport: "webrtc",
-    send: (bytes) => trySend(dataChannel, bytes),
-    get room() {
-      return QUEUE_BYTES_MAX - (dataChannel.isOpen() ? dataChannel.bufferedAmount() : 0);
+function associationOf(connection: PeerConnection, dataChannel: DataChannel, leave: (reason: string) => void): Association {
+  return {
+    send: (message) => trySend(dataChannel, message),
+    get queuedBytes() {
+      return dataChannel.isOpen() ? dataChannel.bufferedAmount() : 0;
     },
-    /** The library tells the round trip alone. */
-    signals: () => undefined,
+    get rttMs() {
+      const rttMs = dataChannel.isOpen() ? connection.rtt() : -1;
+      return rttMs < 0 ? undefined : rttMs;
+    },
     close: () => leave("closed by the proxy"),
   };
-  const handlers = onSession(channel);
+}
+
+function serve(dataChannel: DataChannel, association: Association, associations: Associations, leave: (reason: string) => void): void {
   dataChannel.setBufferedAmountLowThreshold(WRITABLE_BYTES);
-  dataChannel.onBufferedAmountLow(() => handlers.handleWritable());
-  dataChannel.onMessage((message) => handlers.handleMessage(bytesOf(message)));
+  dataChannel.onBufferedAmountLow(() => associations.handleWritable());
+  dataChannel.onMessage((message) => associations.handleMessage(association, messageOf(message)));
   dataChannel.onClosed(() => leave("channel closed"));
-  return handlers;
 }
 
 /** The library throws when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
-function trySend(dataChannel: DataChannel, bytes: Uint8Array): boolean {
+function trySend(dataChannel: DataChannel, message: Uint8Array | string): boolean {
   try {
-    return dataChannel.isOpen() && dataChannel.sendMessageBinary(bytes);
+    if (!dataChannel.isOpen()) return false;
+    return typeof message === "string" ? dataChannel.sendMessage(message) : dataChannel.sendMessageBinary(message);
   } catch {
     return false;
   }
 }
 
-function bytesOf(message: string | Buffer | ArrayBuffer): Uint8Array {
-  if (typeof message === "string") return Buffer.from(message);
+function messageOf(message: string | Buffer | ArrayBuffer): Uint8Array | string {
   return message instanceof ArrayBuffer ? new Uint8Array(message) : message;
 }

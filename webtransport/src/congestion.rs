@@ -27,10 +27,13 @@ const ACK_TIME: Duration = Duration::from_millis(4);
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
-/// It also ends when the round trip has grown by this much, in so many samples of a round.
+/// It also ends when the round trip has grown by this much in so many samples one after another: the packets that leave
+/// together at the start queue for a moment, which shows nothing.
 const QUEUE_SHARE: u32 = 8;
 const QUEUE_TIME_MIN: Duration = Duration::from_millis(4);
 const QUEUE_SAMPLES: u32 = 8;
+/// So many rounds after slow start the rate has been seen for a whole one.
+const FIRST_ROUNDS: u64 = 3;
 /// One round each; the last is a push. Alone on a link the round trip stays under what a queue of others makes it.
 const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
 /// The gain while losses say that queues are full.
@@ -140,6 +143,8 @@ pub struct Delivery {
     round_ends_at: u64,
     /// The round in which the cycle of gains began.
     cycle_from: u64,
+    /// The bandwidth-delay product as the end of slow start showed it; it counts for the first rounds of the cycle.
+    first_product: f64,
     round_acked: u64,
     round_lost: u64,
     /// Of these, sent since the last cut.
@@ -151,6 +156,7 @@ pub struct Delivery {
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
     queue_samples: u32,
+    newest_round_trip: Duration,
     plateau_rounds: u32,
     plateau_rate: f64,
     /// Rounds that the gain stays low for.
@@ -180,6 +186,7 @@ impl Delivery {
             round: 0,
             round_ends_at: 0,
             cycle_from: 0,
+            first_product: 0.0,
             round_acked: 0,
             round_lost: 0,
             round_lost_anew: 0,
@@ -188,6 +195,7 @@ impl Delivery {
             round_app_limited: false,
             batch_acked: 0,
             queue_samples: 0,
+            newest_round_trip: Duration::MAX,
             plateau_rounds: 0,
             plateau_rate: 0.0,
             loss_rounds: 0,
@@ -211,10 +219,10 @@ impl Delivery {
         }
         self.round_trips[0] = self.round_trips[0].min(sample);
         self.round_least[0] = self.round_least[0].min(sample);
+        self.newest_round_trip = sample;
         let least = self.round_trip_min();
-        if sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN) {
-            self.queue_samples += 1;
-        }
+        let queued = sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN);
+        self.queue_samples = if queued { self.queue_samples + 1 } else { 0 };
     }
 
     /// The rate between the sending of the newest acknowledged packet and now.
@@ -241,7 +249,7 @@ impl Delivery {
         match self.phase {
             Phase::SlowStart => {
                 if self.has_plateaued() || congested {
-                    self.end_slow_start();
+                    self.end_slow_start(0.0);
                 }
             }
             Phase::Cycle => {
@@ -254,12 +262,13 @@ impl Delivery {
             }
         }
         self.round_least = [Duration::MAX, self.round_least[0]];
-        (self.round_acked, self.round_lost, self.round_lost_anew, self.queue_samples) = (0, 0, 0, 0);
+        (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
         self.round_app_limited = false;
     }
 
     /// The cycle begins with the round that drains what slow start has queued.
-    fn end_slow_start(&mut self) {
+    fn end_slow_start(&mut self, first_product: f64) {
+        self.first_product = first_product;
         self.phase = Phase::Cycle;
         self.cycle_from = self.round;
     }
@@ -338,7 +347,8 @@ impl Delivery {
 
     /// The bandwidth-delay product.
     fn product(&self) -> f64 {
-        self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64()
+        let seen = self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64();
+        if self.round < self.cycle_from + FIRST_ROUNDS { seen.max(self.first_product) } else { seen }
     }
 
     fn window_in_cycle(&self) -> u64 {
@@ -430,7 +440,9 @@ impl Controller for Delivery {
         self.first_sent = packet.sent;
         self.sample_rate(now, packet, app_limited);
         if self.phase == Phase::SlowStart && self.queue_samples >= QUEUE_SAMPLES {
-            self.end_slow_start();
+            // No rate has been seen for a whole round yet: what the path holds is what is in flight, without the queue.
+            let beside_queue = self.round_trip_min().as_secs_f64() / self.newest_round_trip.as_secs_f64();
+            self.end_slow_start(self.window as f64 * beside_queue);
         }
         if packet.delivered >= self.round_ends_at {
             self.end_round(now);
@@ -629,6 +641,24 @@ mod tests {
         let seen = world.run(&link, Duration::from_secs(1));
         assert!((seen.lost as f64) < 0.03 * seen.sent as f64, "{} of {} lost", seen.lost, seen.sent);
         assert!(share(&seen, &link, Duration::from_secs(1)) > 0.8);
+    }
+
+    #[test]
+    fn slow_start_is_followed_by_no_dip() {
+        for (bytes_per_sec, milliseconds) in [(896_000.0, 50), (896_000.0, 80), (896_000.0, 120), (1_792_000.0, 120)] {
+            for queue_products in [1.0, 2.5] {
+                let round_trip = Duration::from_millis(milliseconds);
+                let queue_bytes = queue_products * bytes_per_sec * round_trip.as_secs_f64();
+                let (link, mut world) = (Link { bytes_per_sec, round_trip, queue_bytes, loss: 0.0 }, World::new());
+                world.smoothed = round_trip.as_secs_f64();
+                world.run(&link, 4 * round_trip);
+                for round in 5..=10 {
+                    let seen = world.run(&link, round_trip);
+                    let got = share(&seen, &link, round_trip);
+                    assert!(got > 0.9, "{got} of {bytes_per_sec} bytes a second in round {round} of {milliseconds} ms, queue {queue_products}");
+                }
+            }
+        }
     }
 
     #[test]

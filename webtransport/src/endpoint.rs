@@ -24,6 +24,8 @@ use crate::session::{Session, QUIC_QUEUE_BYTES_MAX};
 
 /// Where sessions are taken; anything else is not found.
 pub const PATH: &str = "/v1/datagrams";
+/// Of a message that comes with the request for a session: a frame of the protocol that asks for a chunk.
+const FIRST_BYTES_MAX: usize = 1024;
 /// Handshakes under way at once; from half of it on, clients must first show that they own their address.
 const HANDSHAKES_MAX: usize = 256;
 const HTTPS_PORT: u16 = 443;
@@ -104,9 +106,12 @@ impl Sessions {
     }
 
     /// Runs the session to its end.
-    async fn run(&self, id: u32, connection: Connection, events: &Arc<Events>) {
+    async fn run(&self, id: u32, connection: Connection, first: Option<Vec<u8>>, events: &Arc<Events>) {
         let session = Session::start(id, connection, Arc::clone(events));
         self.lock().insert(id, Arc::clone(&session));
+        if let Some(message) = first {
+            events.received(id, &message);
+        }
         let reason = session.receive().await;
         self.lock().remove(&id);
         events.change(id, Change::Closed { reason });
@@ -220,12 +225,13 @@ impl Door {
     async fn admit(self: Arc<Self>, incoming: Incoming) {
         let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, self.handshake(incoming)).await;
         self.handshakes.fetch_sub(1, Ordering::Relaxed);
-        if let Ok(Some((id, connection))) = handshake {
-            self.sessions.run(id, connection, &self.events).await;
+        if let Ok(Some((id, connection, first))) = handshake {
+            self.sessions.run(id, connection, first, &self.events).await;
         }
     }
 
-    async fn handshake(&self, incoming: Incoming) -> Option<(u32, Connection)> {
+    /// The session, and the message that came with its request.
+    async fn handshake(&self, incoming: Incoming) -> Option<(u32, Connection, Option<Vec<u8>>)> {
         let connecting = incoming.accept().ok()?;
         // Our settings go out with the handshake (RFC 9001 section 5.7): the client can ask a round trip earlier.
         let quic = match connecting.into_0rtt() {
@@ -233,16 +239,16 @@ impl Door {
             Err(connecting) => connecting.await.ok()?,
         };
         let request = http3::take_request(quic).await.ok()?;
-        if request.path() != PATH {
+        let Some(first) = first_message(request.path()) else {
             request.refuse(StatusCode::NOT_FOUND).await;
             return None;
-        }
+        };
         if self.sessions.lock().len() >= self.sessions_max {
             request.refuse(StatusCode::TOO_MANY_REQUESTS).await;
             return None;
         }
         let connection = request.accept().await.ok()?;
-        Some((self.sessions.next_id(), connection))
+        Some((self.sessions.next_id(), connection, first))
     }
 }
 
@@ -303,7 +309,7 @@ impl Connector {
 /// One session from its handshake to its end.
 async fn attempt(id: u32, endpoint: &Endpoint, url: &str, sessions: &Sessions, events: &Arc<Events>) {
     let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, open(endpoint, url)).await {
-        Ok(Ok(connection)) => return sessions.run(id, connection, events).await,
+        Ok(Ok(connection)) => return sessions.run(id, connection, None, events).await,
         Ok(Err(reason)) => reason,
         Err(_) => "no answer in time".to_owned(),
     };
@@ -325,6 +331,18 @@ async fn open(endpoint: &Endpoint, url: &str) -> Result<Connection, String> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The message that a client's first datagram would be, which saves it a round trip: `PATH?first=HEX`. None: another path.
+fn first_message(path: &str) -> Option<Option<Vec<u8>>> {
+    let query = path.strip_prefix(PATH)?;
+    if query.is_empty() {
+        return Some(None);
+    }
+    let hex = query.strip_prefix("?first=")?;
+    let pairs = hex.len() % 2 == 0 && hex.len() <= 2 * FIRST_BYTES_MAX && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).ok();
+    pairs.then(|| (0..hex.len()).step_by(2).map(byte).collect())
 }
 
 fn digest_of(hash: &str) -> Result<Sha256Digest, String> {
@@ -356,6 +374,18 @@ mod tests {
         let address = SocketAddr::from(([127, 0, 0, 1], listener.port));
         let quic = endpoint.connect_with(client_config(digests, Congestion::Delivery), address, "127.0.0.1").unwrap().await.unwrap();
         (endpoint, quic)
+    }
+
+    #[test]
+    fn a_message_comes_with_the_path_or_not_at_all() {
+        assert_eq!(first_message(PATH), Some(None));
+        assert_eq!(first_message(&format!("{PATH}?first=00ff7A")), Some(Some(vec![0, 255, 0x7a])));
+        assert_eq!(first_message(&format!("{PATH}?first={}", "00".repeat(FIRST_BYTES_MAX))), Some(Some(vec![0; FIRST_BYTES_MAX])));
+        let long = format!("?first={}", "00".repeat(FIRST_BYTES_MAX + 1));
+        for other in ["?first=0", "?first=+1", "?first=zz", "?first=\u{e9}", "?second=00", "x", &long] {
+            assert_eq!(first_message(&format!("{PATH}{other}")), None, "{other}");
+        }
+        assert_eq!(first_message("/"), None);
     }
 
     /// A control stream whose bytes come one by one, other streams in between, as a slow or lossy path has them.

@@ -1,12 +1,12 @@
 /** WebRTC in Node: node-datachannel. A process that used it ends by `process.exit()`: see node.ts. */
 import { PeerConnection, type DataChannel } from "node-datachannel";
-import type { Channel, ChannelOptions, Transport } from "../platform";
+import { webRtcOver, type Association, type AssociationOptions } from "./webrtc";
 
 const GATHERING_MS_MAX = 500;
 
-export const nodeWebRtc: Transport = { name: "webrtc", reaches: () => true, open };
+export const nodeWebRtc = webRtcOver(open);
 
-function open({ exchange, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
+function open({ exchange, signal, onMessage, onClosed }: AssociationOptions): Promise<Association> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error);
     const peer = new PeerConnection("tributary", { iceServers: [] });
@@ -45,8 +45,7 @@ function open({ exchange, signal, onMessage, onClosed }: ChannelOptions): Promis
     });
     const channel = peer.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
     channel.onMessage((message) => {
-      if (typeof message === "string" || state === "ended") return;
-      onMessage(message instanceof ArrayBuffer ? new Uint8Array(message) : message);
+      if (state !== "ended") onMessage(message instanceof ArrayBuffer ? new Uint8Array(message) : message);
     });
     channel.onClosed(() => fail("the data channel was closed"));
     channel.onError((error) => fail(`the data channel failed: ${error}`));
@@ -55,7 +54,7 @@ function open({ exchange, signal, onMessage, onClosed }: ChannelOptions): Promis
       state = "open";
       signal.removeEventListener("abort", onAbort);
       resolve({
-        send: (bytes) => trySend(channel, bytes),
+        send: (message) => trySend(channel, message),
         signals: () => Promise.resolve({ rttMs: peer.rtt(), sentPackets: 0, lostPackets: 0 }),
         close: () => state === "open" && end(),
       });
@@ -63,9 +62,10 @@ function open({ exchange, signal, onMessage, onClosed }: ChannelOptions): Promis
   });
 }
 
-function trySend(channel: DataChannel, bytes: Uint8Array): boolean {
+function trySend(channel: DataChannel, message: Uint8Array | string): boolean {
   try {
-    return channel.isOpen() && channel.sendMessageBinary(bytes);
+    if (!channel.isOpen()) return false;
+    return typeof message === "string" ? channel.sendMessage(message) : channel.sendMessageBinary(message);
   } catch {
     return false;
   }

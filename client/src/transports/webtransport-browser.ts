@@ -2,6 +2,7 @@
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { messageOf } from "../errors";
 import type { Channel, ChannelOptions, DeliverySignals, Transport } from "../platform";
+import { withFirst } from "./webtransport";
 
 /** Datagrams that wait for a read: without it, Chromium keeps a single one while the worker is busy. */
 const INCOMING_DATAGRAMS_MAX = 4096;
@@ -14,10 +15,12 @@ export const browserWebTransport: Transport = {
   open,
 };
 
-async function open({ proxy, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
+async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
   const { url, certificateHashes } = proxy.webTransport!;
   const serverCertificateHashes = certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOfHex(hash) }));
-  const session = new WebTransport(url, { serverCertificateHashes, requireUnreliable: true });
+  const session = new WebTransport(withFirst(url, first), { serverCertificateHashes, requireUnreliable: true });
+  // What the first message brings may come before the session is known to be open.
+  session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
   let state: "opening" | "open" | "ended" = "opening";
   const stop = (): void => session.close();
   signal.addEventListener("abort", stop);
@@ -35,8 +38,9 @@ async function open({ proxy, signal, onMessage, onClosed }: ChannelOptions): Pro
   } finally {
     signal.removeEventListener("abort", stop);
   }
-  state = "open";
+  // Where a browser keeps nothing that was set before it was open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
+  state = "open";
   void readAll(session, onMessage, () => state === "open");
   const send = senderOf(session);
   return {

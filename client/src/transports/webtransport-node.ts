@@ -1,6 +1,7 @@
 /** WebTransport in Node, where its native part is built (@tributary/webtransport). */
 import { loadWebTransport, type WebTransportClient } from "@tributary/webtransport";
 import type { Transport } from "../platform";
+import { withFirst } from "./webtransport";
 
 let client: WebTransportClient | undefined;
 let isTried = false;
@@ -15,8 +16,9 @@ function clientHere(): WebTransportClient | undefined {
 export const nodeWebTransport: Transport = {
   name: "webtransport",
   reaches: ({ webTransport }) => webTransport !== undefined && clientHere() !== undefined,
-  open: async ({ proxy, signal, onMessage, onClosed }) => {
-    const channel = await clientHere()!.connect({ ...proxy.webTransport!, signal, onMessage, onClosed, onWritable: () => undefined });
+  open: async ({ proxy, first, signal, onMessage, onClosed }) => {
+    const { url, certificateHashes } = proxy.webTransport!;
+    const channel = await clientHere()!.connect({ url: withFirst(url, first), certificateHashes, signal, onMessage, onClosed, onWritable: () => undefined });
     return {
       send: (bytes) => channel.send(bytes),
       signals: () => Promise.resolve(channel.stats()),

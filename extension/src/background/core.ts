@@ -3,7 +3,7 @@
  * state that it could not lose: it is a service worker in Chromium and an event page in Firefox.
  */
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
-import { PLAIN_PATH } from "../shared/names";
+import { BROUGHT_SCRIPTS } from "../shared/names";
 import { syncSites } from "./sites";
 import type { Badge, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 
@@ -28,22 +28,24 @@ async function loadClientId(): Promise<string> {
 
 chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (answer: SettingsAnswer) => void) => {
   if (message.to !== "background") return;
-  if (message.type === "plain") return void bringPlainScript(sender);
+  if (message.type === "bring") return void bringScript(BROUGHT_SCRIPTS[message.script], sender);
   if (!isOwnPage(sender)) return;
   if (message.type === "rules") return void chrome.storage.local.set({ siteRules: message.rules });
   if (message.type === "badge") {
     void drawBadge(message.badge, sender.tab?.id);
     return;
   }
-  void Promise.all([loadSettings(), loadClientId()]).then(([settings, clientId]) => respond({ settings, clientId }));
+  // Chromium has a background of its own for private windows, Firefox one for all.
+  const isPrivate = chrome.extension.inIncognitoContext || sender.tab?.incognito === true;
+  void Promise.all([loadSettings(), isPrivate ? crypto.randomUUID() : loadClientId()]).then(([settings, clientId]) => respond({ settings, clientId, isPrivate }));
   return true;
 });
 
 /** Any page with our content script may ask for it: it is a script of ours in the asking frame, with the page's own rights. */
-async function bringPlainScript({ tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
-  if (tab?.id === undefined || frameId === undefined) return;
+async function bringScript(file: string | undefined, { tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
+  if (file === undefined || tab?.id === undefined || frameId === undefined) return;
   const target = { tabId: tab.id, frameIds: [frameId] };
-  await chrome.scripting.executeScript({ target, files: [PLAIN_PATH], world: "MAIN", injectImmediately: true }).catch(() => undefined);
+  await chrome.scripting.executeScript({ target, files: [file], world: "MAIN", injectImmediately: true }).catch(() => undefined);
 }
 
 /** A content script's messages carry the address of the page that it is in. */

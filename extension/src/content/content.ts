@@ -2,11 +2,10 @@
  * Content script (isolated world, document_start): on the page script's first need it puts the extension's frame into
  * the document, and switches off. Nothing else of the extension is reachable through it.
  */
-import { parseSettings } from "../shared/settings";
 import { siteOf } from "../shared/sites";
 import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
-import type { GivenRule } from "../shared/given-rules";
-import type { ToBackground } from "../shared/runtime";
+import type { RuleSet } from "../shared/rules";
+import type { BroughtScript, ToBackground } from "../shared/runtime";
 
 /** A frame that has led to nothing by then goes. */
 const FRAME_LIFE_MS = 10_000;
@@ -20,6 +19,8 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   document.addEventListener(NEED_EVENT, () => {
     if (frame?.isConnected === true && !keepFrame) return;
     removeFrame();
+    if (!isThere()) return;
+    bring("carry");
     frame = placeFrame();
     lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
     void readIsOn().then((on) => {
@@ -28,8 +29,7 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   });
 
   document.addEventListener(PLAIN_NEED_EVENT, () => {
-    const need: ToBackground = { to: "background", type: "plain" };
-    chrome.runtime.sendMessage(need).catch(() => undefined);
+    if (isThere()) bring("plain");
   });
 
   document.addEventListener(CONNECTED_EVENT, () => {
@@ -37,10 +37,10 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     else removeFrame();
   });
 
-  void chrome.storage.local.get("siteRules").then(({ siteRules }) => tellRules(siteRules as GivenRule[] | undefined));
+  void tellRules();
 
   chrome.storage.onChanged.addListener((changes, area) => {
-    if (area === "local" && changes.siteRules !== undefined) tellRules((changes.siteRules.newValue ?? []) as GivenRule[]);
+    if (area === "local" && (changes.siteRules !== undefined || changes.experimental !== undefined)) void tellRules();
     if (area !== "local" || (changes.enabled === undefined && changes.offSites === undefined)) return;
     void readIsOn().then((on) => {
       if (!on && !isOff) switchOff();
@@ -68,10 +68,9 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
 
 /** Whether the viewer has it on, and on for the site of this tab. */
 async function readIsOn(): Promise<boolean> {
-  const stored = await chrome.storage.local.get(["enabled", "offSites"]);
-  const { enabled, offSites } = parseSettings(stored);
+  const { enabled, offSites } = await chrome.storage.local.get(["enabled", "offSites"]);
   const site = siteOf([...location.ancestorOrigins].at(-1) ?? location.href);
-  return enabled && (site === undefined || !offSites.includes(site));
+  return enabled !== false && !(Array.isArray(offSites) && offSites.includes(site));
 }
 
 function placeFrame(): HTMLIFrameElement {
@@ -84,8 +83,20 @@ function placeFrame(): HTMLIFrameElement {
   return placed;
 }
 
-function tellRules(rules: GivenRule[] | undefined): void {
-  if (rules !== undefined) document.dispatchEvent(new CustomEvent(RULES_EVENT, { detail: JSON.stringify(rules) }));
+/** False in a page that was there before the extension was updated: its new copy has no way to it. */
+function isThere(): boolean {
+  return chrome.runtime?.id !== undefined;
+}
+
+function bring(script: BroughtScript): void {
+  const need: ToBackground = { to: "background", type: "bring", script };
+  chrome.runtime.sendMessage(need).catch(() => undefined);
+}
+
+async function tellRules(): Promise<void> {
+  const { siteRules = [], experimental } = await chrome.storage.local.get(["siteRules", "experimental"]);
+  const rules = { given: siteRules, experimental: experimental === true } as RuleSet;
+  document.dispatchEvent(new CustomEvent(RULES_EVENT, { detail: JSON.stringify(rules) }));
 }
 
 function tell(detail: "on" | "off"): void {

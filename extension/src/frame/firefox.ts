@@ -1,14 +1,19 @@
 /**
  * Frame in Firefox: the extension's own page inside the page, and the transport of that page. It makes a MessageChannel
- * and gives one end to the page; the page's origin it knows from the browser and not from the page.
+ * and gives one end to the page; the page's origin it knows from the browser and not from the page. Firefox treats it as a part of
+ * the page where messages are sent: what the background tells all contexts does not reach it.
  */
 import { PORT_MESSAGE } from "../shared/names";
-import { admitPort } from "../transport/hub";
+import { SETTING_KEYS } from "../shared/settings";
+import { admitPort, reloadSettings } from "../transport/hub";
 
 const pageOrigin = location.ancestorOrigins[0];
 
 if (pageOrigin !== undefined && pageOrigin !== "null" && window.parent !== window) {
   const { port1, port2 } = new MessageChannel();
   admitPort(port1, pageOrigin);
+  chrome.storage.onChanged.addListener((changes, area) => {
+    if (area === "local" && SETTING_KEYS.some((key) => key in changes)) void reloadSettings();
+  });
   window.parent.postMessage(PORT_MESSAGE, pageOrigin, [port2]);
 }

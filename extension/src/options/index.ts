@@ -8,12 +8,14 @@ import { parseOrigoUrls } from "../shared/settings";
 
 const origo = element<HTMLTextAreaElement>("origo");
 const records = element<HTMLInputElement>("records");
+const experimental = element<HTMLInputElement>("experimental");
 const readsEverySite = chrome.runtime.getManifest().content_scripts !== undefined;
 const view = new SettingsView(show);
 
 function show(): void {
   if (document.activeElement !== origo) origo.value = view.settings.origoUrls.join("\n");
   records.checked = view.settings.sendRecords;
+  experimental.checked = view.settings.experimental;
   void showSites();
 }
 
@@ -82,5 +84,9 @@ localize();
 if (location.hash === "#reset") tellSaved("resetDone");
 origo.addEventListener("change", changeOrigo);
 records.addEventListener("change", () => void changeRecords());
+experimental.addEventListener("change", () => {
+  view.save({ experimental: experimental.checked });
+  tellSaved("saved");
+});
 element("reset").addEventListener("click", () => void reset());
 void view.start();

@@ -3,10 +3,9 @@
  * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). Where the transport sends the request back, the browser's own fetch
  * delivers the same bytes into the same states.
  */
-import type { ByteRange } from "../shared/messages";
-import { Exchange, type ExchangeHead } from "./exchange";
+import type { Carrier, ExchangeHead, ExchangeRequest } from "../shared/carry";
 import type { Link } from "./link";
-import { NativeAbortController, nativeClearTimeout, nativeFetch, nativeSetTimeout } from "./natives";
+import { natives } from "./natives";
 
 const UNSENT = 0;
 const OPENED = 1;
@@ -21,7 +20,7 @@ const PREALLOCATED_BYTES_MAX = 64 * 1024 * 1024;
 export class Emulation {
   readonly #xhr: XMLHttpRequest;
   readonly #link: Link;
-  readonly #request: { url: string; range: ByteRange | null };
+  readonly #request: ExchangeRequest;
   #state = OPENED;
   #sent = false;
   #head: ExchangeHead | null = null;
@@ -32,7 +31,7 @@ export class Emulation {
   #startedMs = 0;
   #lastProgressMs = 0;
 
-  constructor(xhr: XMLHttpRequest, link: Link, request: { url: string; range: ByteRange | null }) {
+  constructor(xhr: XMLHttpRequest, link: Link, request: ExchangeRequest) {
     this.#xhr = xhr;
     this.#link = link;
     this.#request = request;
@@ -87,19 +86,19 @@ export class Emulation {
     this.#progress("loadstart", 0);
     if (!this.#sent || this.#state !== OPENED) return;
     this.setTimer();
-    void this.#link.ready().then((ready) => {
+    void this.#link.ready().then((carrier) => {
       if (!this.#sent) return;
-      if (ready) this.#carry();
+      if (carrier !== null) this.#carry(carrier);
       else void this.#fetchNatively();
     });
   }
 
   /** `timeout` counts from `send`, also when it is set later; 0 means none. */
   setTimer(): void {
-    nativeClearTimeout(this.#timer);
+    natives.clearTimeout(this.#timer);
     if (!this.#sent || this.#xhr.timeout === 0) return;
     const leftMs = Math.max(0, this.#startedMs + this.#xhr.timeout - performance.now());
-    this.#timer = nativeSetTimeout(() => this.#endInError("timeout"), leftMs);
+    this.#timer = natives.setTimeout(() => this.#endInError("timeout"), leftMs);
   }
 
   abort(): void {
@@ -117,8 +116,8 @@ export class Emulation {
     this.#state = UNSENT;
   }
 
-  #carry(): void {
-    const exchange = new Exchange(this.#link, nativeFetch, this.#request, {
+  #carry(carrier: Carrier): void {
+    const exchange = carrier.exchange(this.#request, {
       native: () => void this.#fetchNatively(),
       head: (head) => this.#handleHead(head),
       bytes: (bytes) => {
@@ -132,13 +131,13 @@ export class Emulation {
   }
 
   async #fetchNatively(): Promise<void> {
-    const controller = new NativeAbortController();
+    const controller = new natives.AbortController();
     this.#source = controller;
     const { url, range } = this.#request;
     const isCurrent = (): boolean => this.#source === controller;
     try {
       const headers: HeadersInit = range === null ? {} : { Range: `bytes=${range.start}-${range.end}` };
-      const response = await nativeFetch(url, { headers, signal: controller.signal });
+      const response = await natives.fetch(url, { headers, signal: controller.signal });
       if (!isCurrent()) return;
       this.#handleHead(headOf(response));
       const reader = response.body?.getReader();
@@ -193,7 +192,7 @@ export class Emulation {
 
   #stop(): void {
     this.#sent = false;
-    nativeClearTimeout(this.#timer);
+    natives.clearTimeout(this.#timer);
     const source = this.#source;
     this.#source = null;
     source?.abort();

@@ -2,14 +2,12 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
  */
-import type { GivenRule } from "../shared/given-rules";
-import { PLAYERS } from "../shared/messages";
-import { CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
-import { useGivenRules } from "../shared/rules";
+import type { MakeCarrier } from "../shared/carry";
+import { CARRY_READY_EVENT, CONNECTED_EVENT, NEED_EVENT, PORT_MESSAGE, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
+import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link } from "./link";
-import { nativeClearTimeout, nativeSetTimeout } from "./natives";
-import { patienceMs } from "./patience";
+import { natives } from "./natives";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
@@ -19,10 +17,8 @@ const link = new Link({
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
-  patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
-  player: () => (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[]).filter((name) => name in window).map((name) => PLAYERS[name])[0],
-  setTimeout: (callback, ms) => nativeSetTimeout(callback, ms),
-  clearTimeout: (timer) => nativeClearTimeout(timer as number | undefined),
+  setTimeout: (callback, ms) => natives.setTimeout(callback, ms),
+  clearTimeout: (timer) => natives.clearTimeout(timer as number | undefined),
 });
 
 window.addEventListener("message", (event) => {
@@ -31,10 +27,11 @@ window.addEventListener("message", (event) => {
   event.stopImmediatePropagation();
 }, true);
 
+document.addEventListener(CARRY_READY_EVENT, (event) => link.equip((event as CustomEvent<MakeCarrier>).detail(link, natives)));
 document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
 
 // Parsed before they were stored; a page that forges them misleads itself alone, for the transport goes by its own.
-document.addEventListener(RULES_EVENT, (event) => useGivenRules(JSON.parse((event as CustomEvent<string>).detail) as GivenRule[]));
+document.addEventListener(RULES_EVENT, (event) => useRules(JSON.parse((event as CustomEvent<string>).detail) as RuleSet));
 
 // An opaque origin gets no port: nothing is patched there.
 if (window.origin !== "null") {

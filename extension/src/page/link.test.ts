@@ -1,3 +1,4 @@
+import type { Carrier } from "../shared/carry";
 import type { ToPage, ToTransport } from "../shared/messages";
 import { Link, PORT_READY_MS, type LinkListener, type PortLike } from "./link";
 
@@ -44,6 +45,8 @@ class Port implements PortLike {
   }
 }
 
+const CARRIER = {} as Carrier;
+
 function make() {
   const clock = new Clock();
   const calls = { summon: 0, connected: 0 };
@@ -51,8 +54,6 @@ function make() {
     summon: () => void calls.summon++,
     connected: () => void calls.connected++,
     nowMs: () => clock.nowMs,
-    patienceMs: () => 4000,
-    player: () => undefined,
     setTimeout: clock.set,
     clearTimeout: clock.clear,
   });
@@ -61,11 +62,12 @@ function make() {
 
 async function makeReady() {
   const made = make();
+  made.link.equip(CARRIER);
   const ready = made.link.ready();
   const port = new Port();
   made.link.attach(port);
   port.receive({ type: "hello" });
-  expect(await ready).toBe(true);
+  expect(await ready).toBe(CARRIER);
   return { ...made, port };
 }
 
@@ -78,20 +80,46 @@ describe("link: the port is waited for once", () => {
   test("a port that says hello makes it ready", async () => {
     const { link, calls } = await makeReady();
     expect([link.state, calls.summon, calls.connected]).toEqual(["ready", 1, 1]);
-    expect(await link.ready()).toBe(true);
+    expect(await link.ready()).toBe(CARRIER);
   });
 
   test("without a port in time requests are native, until one comes", async () => {
     const { link, clock, calls } = make();
+    link.equip(CARRIER);
     const ready = link.ready();
     clock.advance(PORT_READY_MS);
-    expect(await ready).toBe(false);
-    expect([link.state, link.isNative, await link.ready(), calls.summon]).toEqual(["late", true, false, 1]);
+    expect(await ready).toBeNull();
+    expect([link.state, link.isNative, await link.ready(), calls.summon]).toEqual(["late", true, null, 1]);
     const port = new Port();
     link.attach(port);
-    expect(await link.ready()).toBe(false);
+    expect(await link.ready()).toBeNull();
     port.receive({ type: "hello" });
-    expect([link.state, await link.ready()]).toEqual(["ready", true]);
+    expect([link.state, await link.ready()]).toEqual(["ready", CARRIER]);
+  });
+
+  test("a port without the carrying script is not ready, whichever comes first", async () => {
+    for (const isScriptFirst of [true, false]) {
+      const { link, calls } = make();
+      const ready = link.ready();
+      const port = new Port();
+      if (isScriptFirst) link.equip(CARRIER);
+      link.attach(port);
+      port.receive({ type: "hello" });
+      expect([link.state, calls.connected]).toEqual([isScriptFirst ? "ready" : "connecting", 1]);
+      link.equip(CARRIER);
+      expect(await ready).toBe(CARRIER);
+    }
+  });
+
+  test("the carrying script stays where the port is lost", async () => {
+    const { link, clock } = await makeReady();
+    link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());
+    clock.advance(3000);
+    const ready = link.ready();
+    const port = new Port();
+    link.attach(port);
+    port.receive({ type: "hello" });
+    expect(await ready).toBe(CARRIER);
   });
 
   test("turned off while it waits, a late port is closed", () => {
@@ -134,8 +162,8 @@ describe("link: calls and their end", () => {
   test("messages reach the call with their id only", async () => {
     const { link, port } = await makeReady();
     const [one, two] = [listener(), listener()];
-    link.call("http://a.example/1.mp4", null, 4000, one);
-    link.call("http://a.example/2.mp4", { start: 0, end: 9 }, 4000, two);
+    link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
+    link.call({ url: "http://a.example/2.mp4", range: { start: 0, end: 9 }, patienceMs: 4000 }, two);
     port.receive({ type: "end", id: 2 });
     port.receive({ type: "data", id: 1, buffer: new ArrayBuffer(1) });
     port.receive({ type: "data", id: 7, buffer: new ArrayBuffer(1) });
@@ -145,7 +173,7 @@ describe("link: calls and their end", () => {
   test("an aborted call tells the transport once and hears nothing more", async () => {
     const { link, port } = await makeReady();
     const one = listener();
-    const call = link.call("http://a.example/1.mp4", null, 4000, one);
+    const call = link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
     call.abort();
     call.abort();
     call.credit(5);
@@ -157,7 +185,7 @@ describe("link: calls and their end", () => {
   test("a transport that answers no ping is lost, and its calls are told", async () => {
     const { link, clock, port } = await makeReady();
     const one = listener();
-    link.call("http://a.example/1.mp4", null, 4000, one);
+    link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
     clock.advance(2000);
     expect(one.heard).toEqual([]);
     clock.advance(500);
@@ -167,7 +195,7 @@ describe("link: calls and their end", () => {
   test("any message keeps it alive", async () => {
     const { link, clock, port } = await makeReady();
     const one = listener();
-    link.call("http://a.example/1.mp4", null, 4000, one);
+    link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
     for (let second = 0; second < 20; second++) {
       clock.advance(1000);
       port.receive({ type: "pong", token: 1 });
@@ -177,13 +205,14 @@ describe("link: calls and their end", () => {
 
   test("after three losses the page stays native", async () => {
     const { link, clock } = make();
+    link.equip(CARRIER);
     for (let loss = 1; loss <= 3; loss++) {
       const ready = link.ready();
       const port = new Port();
       link.attach(port);
       port.receive({ type: "hello" });
-      expect(await ready).toBe(true);
-      link.call("http://a.example/1.mp4", null, 4000, listener());
+      expect(await ready).toBe(CARRIER);
+      link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());
       clock.advance(3000);
     }
     expect(link.state).toBe("native");
@@ -192,7 +221,7 @@ describe("link: calls and their end", () => {
   test("no timer runs while nothing is asked for", async () => {
     const { link, clock, port } = await makeReady();
     expect(clock.timerCount).toBe(0);
-    link.call("http://a.example/1.mp4", null, 4000, listener());
+    link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());
     port.receive({ type: "end", id: 1 });
     clock.advance(1000);
     expect(clock.timerCount).toBe(0);

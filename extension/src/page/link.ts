@@ -3,7 +3,8 @@
  * port, and notices when the transport is gone (a closed offscreen document says nothing).
  * Clock, timers and the call for a port are handed in, so it runs in a test. No timer runs while nothing is asked for.
  */
-import type { ByteRange, Player, ToPage, ToTransport } from "../shared/messages";
+import type { Carrier } from "../shared/carry";
+import type { ToPage, ToTransport } from "../shared/messages";
 
 /**
  * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a manifest that came
@@ -46,10 +47,6 @@ export interface LinkEnvironment {
   /** Tells the content script that the port works: its frame can go. */
   connected(): void;
   nowMs(): number;
-  /** How long a request that begins now may be silent. */
-  patienceMs(): number;
-  /** What the page plays with, where it can be told. */
-  player(): Player | undefined;
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
 }
@@ -58,11 +55,14 @@ export class Link {
   #state: LinkState = "idle";
   #port: PortLike | null = null;
   #nextId = 1;
+  #carrier: Carrier | null = null;
+  /** The transport has said hello on this port. */
+  #isGreeted = false;
   #losses = 0;
   #missedPings = 0;
   #deadline: unknown;
   #ticker: unknown;
-  readonly #waiting: ((ready: boolean) => void)[] = [];
+  readonly #waiting: ((carrier: Carrier | null) => void)[] = [];
   readonly #calls = new Map<number, LinkListener>();
 
   constructor(readonly env: LinkEnvironment) {}
@@ -87,14 +87,18 @@ export class Link {
     this.env.summon();
   }
 
-  /** Resolves when the way is decided: true with a working port, false for native. */
-  ready(): Promise<boolean> {
-    if (this.#state === "ready") return Promise.resolve(true);
-    if (this.isNative) return Promise.resolve(false);
+  /** Resolves when the way is decided: with what carries over a working port, or null for native. */
+  ready(): Promise<Carrier | null> {
     this.warm();
-    if (this.isNative) return Promise.resolve(false);
+    if (this.#state === "ready" || this.isNative) return Promise.resolve(this.isNative ? null : this.#carrier);
     this.#deadline ??= this.env.setTimeout(() => this.#decide("late"), PORT_READY_MS);
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** The carrying script is there, for good. */
+  equip(carrier: Carrier): void {
+    this.#carrier ??= carrier;
+    this.#decideIfWhole();
   }
 
   /** A port from the extension's frame. It counts once the transport says hello on it. */
@@ -111,11 +115,10 @@ export class Link {
   }
 
   /** Starts an exchange. Only in state `ready`. */
-  call(url: string, range: ByteRange | null, patienceMs: number, listener: LinkListener): LinkCall {
+  call(request: Omit<Extract<ToTransport, { type: "get" }>, "type" | "id">, listener: LinkListener): LinkCall {
     const id = this.#nextId++;
     this.#calls.set(id, listener);
-    const player = this.env.player();
-    this.#post({ type: "get", id, url, range, patienceMs, ...(player === undefined ? {} : { player }) });
+    this.#post({ type: "get", id, ...request });
     this.#startTicking();
     return {
       credit: (bytes) => {
@@ -132,20 +135,29 @@ export class Link {
     if (this.#state === "ready") this.#post({ type: "direct", bytes });
   }
 
+  /** Tells the transport of bytes that were not the site's own. */
+  noteWrong(url: string): void {
+    this.#post({ type: "wrong", url });
+  }
+
+  #decideIfWhole(): void {
+    if (this.#isAwaited && this.#isGreeted && this.#carrier !== null) this.#decide("ready");
+  }
+
   #decide(state: "ready" | "late" | "off"): void {
     this.#state = state;
     this.env.clearTimeout(this.#deadline);
     this.#deadline = undefined;
-    if (state === "ready") this.env.connected();
-    else if (state === "off") this.#drop();
-    for (const resolve of this.#waiting.splice(0)) resolve(state === "ready");
+    if (state === "off") this.#drop();
+    for (const resolve of this.#waiting.splice(0)) resolve(state === "ready" ? this.#carrier : null);
   }
 
   #handle(message: ToPage): void {
     this.#missedPings = 0;
     if (message.type === "hello") {
-      if (this.#isAwaited) this.#decide("ready");
-      return;
+      this.#isGreeted = true;
+      this.env.connected();
+      return this.#decideIfWhole();
     }
     if (message.type === "pong") return;
     const listener = this.#calls.get(message.id);
@@ -179,6 +191,7 @@ export class Link {
   #drop(): void {
     this.#port?.close();
     this.#port = null;
+    this.#isGreeted = false;
     const listeners = [...this.#calls.values()];
     this.#calls.clear();
     for (const listener of listeners) listener.lost();

@@ -1,14 +1,17 @@
 /**
  * Natives: the browser's own functions, kept before any script of the page could replace them.
  */
-export const nativeFetch = window.fetch.bind(window);
-export const NativeRequest = window.Request;
-export const NativeResponse = window.Response;
-export const NativeHeaders = window.Headers;
-export const NativeStream = window.ReadableStream;
-export const NativeAbortController = window.AbortController;
-export const nativeSetTimeout = window.setTimeout.bind(window);
-export const nativeClearTimeout = window.clearTimeout.bind(window);
+export const natives = {
+  fetch: window.fetch.bind(window),
+  Request: window.Request,
+  Response: window.Response,
+  Headers: window.Headers,
+  ReadableStream: window.ReadableStream,
+  AbortController: window.AbortController,
+  setTimeout: window.setTimeout.bind(window),
+  clearTimeout: window.clearTimeout.bind(window),
+};
+export type Natives = typeof natives;
 
 /**
  * `original` with its calls going through `call`. A Proxy keeps name, length and the source text that

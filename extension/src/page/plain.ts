@@ -6,7 +6,7 @@ import { PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
 import type { PlainTaker } from "../shared/plain";
 import { mediaUrl } from "../shared/rules";
 import type { Link } from "./link";
-import { nativeFetch } from "./natives";
+import { natives } from "./natives";
 
 const FILE = /\.(?:mp4|m4v|mov)$/i;
 
@@ -16,14 +16,14 @@ export function watchPlainVideos(link: Link): void {
 
   document.addEventListener(PLAIN_READY_EVENT, (event) => {
     take ??= (event as CustomEvent<PlainTaker>).detail;
-    for (const video of waiting) take(video, link, nativeFetch);
+    for (const video of waiting) take(video, link, natives);
     waiting.clear();
   });
 
   document.addEventListener("loadstart", ({ target }) => {
     if (link.isNative || !(target instanceof HTMLVideoElement) || !FILE.test(mediaUrl(target.currentSrc)?.pathname ?? "")) return;
     link.warm();
-    if (take !== undefined) return take(target, link, nativeFetch);
+    if (take !== undefined) return take(target, link, natives);
     waiting.add(target);
     document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
   }, true);

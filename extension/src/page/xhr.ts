@@ -4,8 +4,8 @@
  * at its side that answers for it, and events are dispatched on the object itself.
  * Sync requests, other methods, bodies, credentials, unusual headers and documents stay native.
  */
+import type { ExchangeRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
-import type { ByteRange } from "../shared/messages";
 import { Emulation } from "./emulation";
 import type { Link } from "./link";
 import { wrapFunction } from "./natives";
@@ -127,7 +127,7 @@ function openedBy(args: unknown[]): Opened {
   return { url: isPlain ? mediaUrl(String(url), document.baseURI) : null, headers: [], overridesMime: false };
 }
 
-function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): { url: string; range: ByteRange | null } | null {
+function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): ExchangeRequest | null {
   if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || !CARRIED_TYPES.has(xhr.responseType)) return null;
   if (opened.overridesMime && xhr.responseType !== "arraybuffer") return null;
   const names = opened.headers.map(([name]) => name.toLowerCase());

@@ -4,7 +4,7 @@
  * plays by a call of the page's, before this script was there, is left alone.
  */
 import type { Link } from "../page/link";
-import { nativeClearTimeout, nativeSetTimeout, wrapFunction } from "../page/natives";
+import { wrapFunction, type Natives } from "../page/natives";
 
 /** Without data for so long the browser gets its file. */
 const HOLD_MS = 4000;
@@ -15,7 +15,7 @@ export interface HeldVideo {
   url: string;
   source: MediaSource;
   link: Link;
-  nativeFetch: typeof fetch;
+  natives: Natives;
   /** Its data comes. */
   settle(): void;
   /** Gives the file back to the browser, at the same place and in the same state. */
@@ -40,7 +40,7 @@ const native = {
 const states = new WeakMap<HTMLMediaElement, State>();
 
 /** Undefined for a video that is not to be held. `isEarly`: it began to load after `dressVideos`, so that no `play` can be lost. */
-export function hold(video: HTMLVideoElement, link: Link, nativeFetch: typeof fetch, isEarly: boolean): HeldVideo | undefined {
+export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEarly: boolean): HeldVideo | undefined {
   const url = addressOf(video);
   const isPlayedByPage = !isEarly && !video.paused && !video.autoplay;
   if (states.get(video)?.url === url || states.get(video)?.address === url || isPlayedByPage || video.crossOrigin === "use-credentials") return undefined;
@@ -57,10 +57,10 @@ export function hold(video: HTMLVideoElement, link: Link, nativeFetch: typeof fe
     settle();
     URL.revokeObjectURL(state.address);
   };
-  const timer = nativeSetTimeout(restore, HOLD_MS);
-  const settle = (): void => nativeClearTimeout(timer);
+  const timer = natives.setTimeout(restore, HOLD_MS);
+  const settle = (): void => natives.clearTimeout(timer);
   reload(video, () => setSource(video, state.address));
-  return { video, url, source, link, nativeFetch, settle, restore, isHeld };
+  return { video, url, source, link, natives, settle, restore, isHeld };
 }
 
 function addressOf(video: HTMLVideoElement): string {

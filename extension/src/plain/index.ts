@@ -6,8 +6,8 @@ import { playHeld } from "./player";
 
 let isDressed = false;
 
-const take: PlainTaker = (video, link, nativeFetch) => {
-  const held = hold(video, link, nativeFetch, isDressed);
+const take: PlainTaker = (video, link, natives) => {
+  const held = hold(video, link, natives, isDressed);
   if (held !== undefined) playHeld(held);
 };
 

@@ -30,7 +30,7 @@ class PlainVideo {
 
   constructor(held: HeldVideo) {
     this.#held = held;
-    this.#source = new Source(held.url, held.link, held.nativeFetch);
+    this.#source = new Source(held.url, held.link, held.natives);
   }
 
   async run(): Promise<void> {

@@ -2,9 +2,10 @@
  * Source: byte ranges of one file, through the transport or, where that fails, by the page's own fetch; and its index box,
  * wherever in the file it lies. All answers must be of one representation (RFC 9110 §8.8), or the source fails.
  */
+import type { Carrier } from "../shared/carry";
 import type { ByteRange } from "../shared/messages";
-import { Exchange } from "../page/exchange";
 import type { Link } from "../page/link";
+import type { Natives } from "../page/natives";
 import { headerOf } from "./boxes";
 import { Unsupported } from "./mp4";
 
@@ -25,7 +26,7 @@ export class Source {
   constructor(
     readonly url: string,
     readonly link: Link,
-    readonly nativeFetch: typeof fetch,
+    readonly natives: Natives,
   ) {}
 
   /** Rejects when the bytes can't be had, or belong to another version of the file. */
@@ -35,15 +36,16 @@ export class Source {
   }
 
   async #read(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const answer = (await this.link.ready()) ? await this.#carried(range, signal) : undefined;
+    const carrier = await this.link.ready();
+    const answer = carrier === null ? undefined : await this.#carried(carrier, range, signal);
     return answer ?? (await this.#native(range, signal));
   }
 
   /** Undefined when the transport sends the request back. */
-  #carried(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  #carried(carrier: Carrier, range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
     return new Promise((resolve, reject) => {
       const parts: Uint8Array<ArrayBuffer>[] = [];
-      const exchange = new Exchange(this.link, this.nativeFetch, { url: this.url, range }, {
+      const exchange = carrier.exchange({ url: this.url, range }, {
         native: () => resolve(undefined),
         head: (head) => {
           const fault = this.#faultOf(head.status, new Headers(head.headers), range);
@@ -67,7 +69,7 @@ export class Source {
   }
 
   async #native({ start, end }: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const response = await this.nativeFetch(this.url, { headers: { Range: `bytes=${start}-${end}` }, signal });
+    const response = await this.natives.fetch(this.url, { headers: { Range: `bytes=${start}-${end}` }, signal });
     const fault = this.#faultOf(response.status, response.headers, { start, end });
     if (fault !== undefined) throw new Unsupported(fault);
     const bytes = new Uint8Array(await response.arrayBuffer());

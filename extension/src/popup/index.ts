@@ -1,6 +1,7 @@
 /**
  * Popup: this site's switch, live figures, mode and number of proxies. All texts from outside (names of proxies,
- * addresses, errors) are set as text nodes. Also works as a page in a tab.
+ * addresses, errors) are set as text nodes. Also works as a page in a tab; `?tab=ID` then is
+ * the tab that it is about.
  */
 import { SettingsView, element } from "../shared/controls";
 import { LIVE_CONNECTION } from "../shared/names";
@@ -9,7 +10,7 @@ import { localize, say } from "../shared/say";
 import { bytesText, percentText, rateText, stateWord, statusSentence, troubleSentence } from "../shared/words";
 import { COLOURS, History, drawChart } from "./chart";
 import { Merge } from "./merge";
-import { Rates, type Stream } from "./rates";
+import { Rates, inVain, type Stream } from "./rates";
 import { SiteSwitch } from "./site";
 
 const LISTEN_AGAIN_MS = 1000;
@@ -17,6 +18,8 @@ const LISTEN_AGAIN_MS = 1000;
 const rates = new Rates();
 const merge = new Merge();
 const history = new History();
+/** Tabs that are listened to; undefined for the one transport. */
+const heard = new Set<number | undefined>();
 const enabled = element<HTMLButtonElement>("enabled");
 const comment = element<HTMLTextAreaElement>("comment");
 const view = new SettingsView(show);
@@ -46,11 +49,10 @@ function showFigures(): void {
   element("chart").toggleAttribute("hidden", paths.length === 0);
   drawChart(element<SVGSVGElement>("chart"), paths);
   showStreams();
-  const received = streams.reduce((sum, { bytes }) => sum + bytes, 0);
   const delivered = figures?.deliveredBytes ?? 0;
   element("delivered").textContent = bytesText(delivered);
   element("direct").textContent = bytesText(figures?.directBytes ?? 0);
-  element("in-vain").textContent = percentText(received > 0 ? Math.max(0, 1 - delivered / received) : 0);
+  element("in-vain").textContent = percentText(inVain(streams, delivered));
 }
 
 /** Keeps the rows that are there, so that bars move and a screen reader is not sent back to the start. */
@@ -91,8 +93,17 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
   set(".rtt", stream.rttMs === null ? "" : `${Math.round(stream.rttMs)} ms`);
 }
 
-function listen(): void {
-  const connection = chrome.runtime.connect({ name: LIVE_CONNECTION });
+/** Chromium has one transport; Firefox has one in each page with media, which hears only what is sent to its tab. */
+async function listen(): Promise<void> {
+  if (location.protocol.startsWith("moz")) for (const { id } of await chrome.tabs.query({})) hear(id);
+  else hear(undefined);
+  setTimeout(() => void listen(), LISTEN_AGAIN_MS);
+}
+
+function hear(tabId: number | undefined): void {
+  if (heard.has(tabId)) return;
+  heard.add(tabId);
+  const connection = tabId === undefined ? chrome.runtime.connect({ name: LIVE_CONNECTION }) : chrome.tabs.connect(tabId, { name: LIVE_CONNECTION });
   connection.onMessage.addListener((reading: LiveFigures) => {
     figures = merge.add(reading);
     ({ streams, bytesPerSec } = rates.add(figures));
@@ -102,7 +113,7 @@ function listen(): void {
   connection.onDisconnect.addListener(() => {
     // Reading the error says that it is expected: no page has needed the transport yet.
     void chrome.runtime.lastError;
-    setTimeout(listen, LISTEN_AGAIN_MS);
+    heard.delete(tabId);
   });
 }
 
@@ -112,7 +123,7 @@ async function start(): Promise<void> {
   comment.addEventListener("change", () => view.save({ comment: comment.value }));
   await view.start();
   await site.start();
-  listen();
+  void listen();
 }
 
 void start();

@@ -4,7 +4,7 @@ import type { LiveFigures } from "../shared/runtime";
 import { BUILT_IN } from "../shared/settings";
 import { History } from "./chart";
 import { Merge } from "./merge";
-import { Rates } from "./rates";
+import { Rates, inVain } from "./rates";
 import { bytesText, rateText, statusSentence, troubleSentence } from "../shared/words";
 
 type Messages = Record<string, { message: string }>;
@@ -45,6 +45,14 @@ describe("popup: rates of cumulative figures", () => {
     rates.add(figures(0, [5000]));
     expect(rates.add(figures(500, [100])).bytesPerSec).toBe(0);
   });
+});
+
+describe("popup: what came in vain", () => {
+  const proxy = figures(0, [1000]).proxies[0]!;
+  test.each([
+    ["packets that brought nothing new", [{ ...proxy, packets: 90, innovative: 80 }, { ...proxy, packets: 10, innovative: 10 }], 0, 0.1],
+    ["without packets, bytes not handed on", [proxy, proxy], 1500, 0.25], ["nothing of nothing", [], 0, 0],
+  ])("%s", (_name, proxies, delivered, part) => expect(inVain(proxies, delivered)).toBeCloseTo(part));
 });
 
 describe("popup: words", () => {

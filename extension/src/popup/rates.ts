@@ -36,6 +36,17 @@ export class Rates {
   }
 }
 
+/**
+ * Part of what proxies brought that was of no use, 0..1: of packets those that brought nothing new, so that what is on its way to the
+ * page does not count; where there are no packets (HTTP), bytes that were not handed on.
+ */
+export function inVain(proxies: readonly LiveProxy[], deliveredBytes: number): number {
+  const sum = (of: (proxy: LiveProxy) => number): number => proxies.reduce((total, proxy) => total + of(proxy), 0);
+  const [bytes, packets] = [sum((proxy) => proxy.bytes), sum((proxy) => proxy.packets)];
+  if (packets > 0) return Math.max(0, 1 - sum(({ innovative }) => innovative) / packets);
+  return bytes > 0 ? Math.max(0, 1 - deliveredBytes / bytes) : 0;
+}
+
 function totalOf(figures: LiveFigures): number {
   return figures.proxies.reduce((sum, { bytes }) => sum + bytes, 0);
 }

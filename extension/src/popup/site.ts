@@ -24,7 +24,8 @@ export class SiteSwitch {
   }
 
   async start(): Promise<void> {
-    [this.#tab] = await chrome.tabs.query({ active: true, currentWindow: true });
+    const told = new URLSearchParams(location.search).get("tab");
+    [this.#tab] = told === null ? await chrome.tabs.query({ active: true, currentWindow: true }) : [await chrome.tabs.get(Number(told))];
     this.#site = siteOf(this.#tab?.url);
     if (this.#site !== undefined && !readsEverySite) this.#isAllowed = await chrome.permissions.contains({ origins: [patternOf(this.#site)] });
     this.show();
@@ -44,7 +45,7 @@ export class SiteSwitch {
 
   #stateKey(): string {
     if (this.#site === undefined) return "siteNone";
-    if (isBoundToViewer(this.#site)) return "siteYouTube";
+    if (isBoundToViewer(this.#site)) return this.#view.settings.experimental ? "siteYouTubeTried" : "siteYouTube";
     return this.#isOn() ? "siteOn" : this.#isAllowed ? "siteOff" : "siteAsk";
   }
 

@@ -1,5 +1,5 @@
 import { RULES_MAX, givenAnswer, parseGivenRules, type GivenRule } from "./given-rules";
-import { mediaUrl, useGivenRules } from "./rules";
+import { mediaUrl, useRules } from "./rules";
 
 const rule = (host: string, path: string, carried = true): GivenRule => ({ host, path, carried });
 const answer = (given: GivenRule, url: string): boolean | undefined => givenAnswer([given], new URL(url));
@@ -32,14 +32,14 @@ describe("given rules: an answer of Origo's", () => {
 });
 
 describe("given rules: beside the built-in table", () => {
-  afterEach(() => useGivenRules([]));
+  afterEach(() => useRules({ given: [], experimental: false }));
 
   test("they add media and exempt it, and never what the table keeps direct", () => {
-    useGivenRules([rule("a.example", "/chunk/*"), rule("a.example", "/live/*", false), rule("*", "/*")]);
+    useRules({ given: [rule("a.example", "/chunk/*"), rule("a.example", "/live/*", false), rule("*", "/*")], experimental: false });
     const isCarried = (url: string): boolean => mediaUrl(url) !== null;
     expect(["https://a.example/chunk/1", "https://a.example/live/1.m4s", "https://rr1---sn.googlevideo.com/chunk/1", "https://a.example/master.m3u8"].map(isCarried))
       .toEqual([true, false, false, false]);
-    useGivenRules([]);
+    useRules({ given: [], experimental: false });
     expect(isCarried("https://a.example/chunk/1")).toBe(false);
   });
 });

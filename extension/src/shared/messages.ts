@@ -23,7 +23,9 @@ export type ToTransport =
   | { type: "abort"; id: number }
   | { type: "ping"; token: number }
   /** The page fetched `bytes` by itself after the transport could not: for the popup's totals only. */
-  | { type: "direct"; bytes: number };
+  | { type: "direct"; bytes: number }
+  /** What came of `url` through proxies were not the site's own bytes, says the page. */
+  | { type: "wrong"; url: string };
 
 /** To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. */
 export type ToPage =
@@ -64,6 +66,8 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
       return isCount(token) ? { type, token } : invalid("token");
     case "direct":
       return isCount(bytes) ? { type, bytes } : invalid("bytes");
+    case "wrong":
+      return typeof url === "string" ? { type, url } : invalid("url");
     case "abort":
       return isCount(id) ? { type, id } : invalid("id");
     case "credit":

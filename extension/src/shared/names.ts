@@ -8,17 +8,20 @@ export const CONNECTED_EVENT = "tributary-connected";
 /** Its `detail` is a string: `off` (the viewer turned the extension off) or `on` (it was off and is on again). */
 export const SWITCH_EVENT = "tributary-switch";
 
-/** The page script needs the plain-video script; the latter is there, its `detail` a PlainPlayer. */
+/** The carrying script is there, brought with the first port; its `detail` is a MakeCarrier. */
+export const CARRY_READY_EVENT = "tributary-carry-ready";
+/** The page script needs the plain-video script; the latter is there, its `detail` a PlainTaker. */
 export const PLAIN_NEED_EVENT = "tributary-plain-need";
 export const PLAIN_READY_EVENT = "tributary-plain-ready";
 
-/** Its `detail` is the given rules as JSON text. */
+/** Its `detail` is a RuleSet as JSON text. */
 export const RULES_EVENT = "tributary-rules";
 
 /** The frame's message to the page that carries the port. */
 export const PORT_MESSAGE = "tributary-port";
 
-export const PLAIN_PATH = "plain.js";
+/** Scripts that the background brings into a page when it needs them. */
+export const BROUGHT_SCRIPTS = { carry: "carry.js", plain: "plain.js" } as const;
 export const FRAME_PATH = "frame.html";
 export const TRANSPORT_PATH = "transport.html";
 /** Name of the runtime connection over which the transport sends the popup its live figures. */

@@ -1,4 +1,4 @@
-import { carriedHeaders, isManifestUrl, mediaUrl, parseRange } from "./rules";
+import { carriedAddress, carriedHeaders, isManifestUrl, mediaUrl, parseRange, useRules } from "./rules";
 
 describe("rules: which addresses are media", () => {
   test.each([
@@ -48,4 +48,29 @@ describe("rules: sites", () => {
     ["https://rr1---sn.googlevideo.com/x.mp4", false],
     ["https://cdn.example/private/seg.ts", true],
   ])("%s is carried: %s", (url, isCarried) => expect(mediaUrl(url) !== null).toBe(isCarried));
+});
+
+describe("rules: experiments", () => {
+  afterEach(() => useRules({ given: [], experimental: false }));
+  const video = "https://rr1---sn.googlevideo.com/videoplayback?expire=1&sig=a%2Fb&range=0-99&rn=7&rbuf=1200";
+
+  test("YouTube's GET requests are carried only where experiments are on, and nothing else of that host", () => {
+    const isCarried = (url: string): boolean => mediaUrl(url) !== null;
+    expect(isCarried(video)).toBe(false);
+    useRules({ given: [], experimental: true });
+    expect([video, "https://rr1---sn.googlevideo.com/initplayback?x=1", "https://googlevideo.example/videoplayback?x=1"].map(isCarried)).toEqual([true, false, false]);
+  });
+
+  test("Origo's rules may exempt it and not turn it on", () => {
+    const given = (carried: boolean) => [{ host: "*.googlevideo.com", path: "/*", carried }];
+    useRules({ given: given(true), experimental: false });
+    expect(mediaUrl(video)).toBeNull();
+    useRules({ given: given(false), experimental: true });
+    expect(mediaUrl(video)).toBeNull();
+  });
+
+  test("proxies are asked without what numbers the request, everything else as it is written", () => {
+    expect(carriedAddress(new URL(video))).toBe("https://rr1---sn.googlevideo.com/videoplayback?expire=1&sig=a%2Fb&range=0-99");
+    expect(carriedAddress(new URL("https://a.example/x.m4s?rn=1"))).toBe("https://a.example/x.m4s?rn=1");
+  });
 });

@@ -6,15 +6,26 @@
 import { givenAnswer, type GivenRule } from "./given-rules";
 import type { ByteRange } from "./messages";
 
-/** Host (null: any), path, and whether the proxies may carry it or it stays direct. */
-type SiteRule = readonly [host: RegExp | null, path: RegExp, isCarried: boolean];
+/**
+ * Host (null: any), path, whether the proxies may carry it or it stays direct, and the query's parameters that tell of the asking
+ * and not of the bytes. `experimental`: carried only where the viewer has turned experiments on.
+ */
+type SiteRule = readonly [host: RegExp | null, path: RegExp, isCarried: boolean | "experimental", noise?: readonly string[]];
+
+/** What holds beside the table: Origo's rules, and the viewer's word on experiments. */
+export interface RuleSet {
+  given: readonly GivenRule[];
+  experimental: boolean;
+}
 
 /**
  * The first rule that fits counts; what none fits stays direct, as do manifests, keys and subtitles. A chunk's key is its
- * address without the fragment, and its range.
+ * address without the fragment and the noise, and its range.
  */
 const SITE_RULES: readonly SiteRule[] = [
-  // YouTube: bound by a signature to the viewer's address, a proxy would be refused.
+  // YouTube: media are POST streams bound by a signature to the viewer's address, which proxies would be refused. Where a player
+  // still asks by GET, an experiment may try; `rn` and `rbuf` number the request and tell the player's buffer.
+  [/\.googlevideo\.com$/, /^\/videoplayback$/, "experimental", ["rn", "rbuf"]],
   [/\.googlevideo\.com$/, /^/, false],
   // PeerTube: videos for signed-in viewers, whose addresses can carry a token; then those for everybody.
   [null, /^\/static\/[\w/-]+\/private\//, false],
@@ -27,19 +38,32 @@ const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 export const URL_LENGTH_MAX = 8192;
 const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
 
-let givenRules: readonly GivenRule[] = [];
+let ruleSet: RuleSet = { given: [], experimental: false };
 
-/** From now on these hold too, in this context: before the table's last line, after what it keeps direct. */
-export function useGivenRules(rules: readonly GivenRule[]): void {
-  givenRules = rules;
+/** From now on these hold too, in this context: Origo's before the table's last line, after what it keeps direct. */
+export function useRules(rules: RuleSet): void {
+  ruleSet = rules;
 }
 
 /** The parsed URL when it is http(s), without credentials, and the table lets the proxies carry it; otherwise null. */
 export function mediaUrl(url: string, base?: string): URL | null {
   const parsed = parseHttpUrl(url, base);
-  const rule = parsed && SITE_RULES.find(([host, path]) => (host?.test(parsed.hostname) ?? true) && path.test(parsed.pathname));
-  if (parsed === null || rule?.[2] === false) return null;
-  return (givenAnswer(givenRules, parsed) ?? rule?.[2]) === true ? parsed : null;
+  const told = parsed && ruleFor(parsed)?.[2];
+  const isCarried = told === "experimental" ? ruleSet.experimental : told;
+  if (parsed === null || isCarried === false) return null;
+  return (givenAnswer(ruleSet.given, parsed) ?? isCarried) === true ? parsed : null;
+}
+
+/** What the proxies are asked for: `url` as it is written, without the noise that its rule names. */
+export function carriedAddress(url: URL): string {
+  const noise = ruleFor(url)?.[3];
+  if (noise === undefined) return url.href;
+  const kept = url.search.slice(1).split("&").filter((part) => !noise.includes(part.split("=")[0] ?? ""));
+  return `${url.origin}${url.pathname}?${kept.join("&")}`;
+}
+
+function ruleFor({ hostname, pathname }: URL): SiteRule | undefined {
+  return SITE_RULES.find(([host, path]) => (host?.test(hostname) ?? true) && path.test(pathname));
 }
 
 /** True for a manifest: it stays direct, but media is about to be asked for. */

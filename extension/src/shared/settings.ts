@@ -25,6 +25,8 @@ export interface Settings {
   offSites: string[];
   /** Goes with each record, for a study's participants. */
   comment: string;
+  /** Try rules that are known not to hold everywhere (rules.ts). */
+  experimental: boolean;
   /** What carries the packets; for experiments, in the packaged defaults alone. */
   transport: Transport;
 }
@@ -37,6 +39,7 @@ export const BUILT_IN: Readonly<Settings> = {
   sendRecords: false,
   offSites: [],
   comment: "",
+  experimental: false,
   transport: "auto",
 };
 export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
@@ -44,7 +47,7 @@ export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
 /** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
 export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
   const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
-  const { enabled, mode, connections, origoUrls, sendRecords, offSites, comment, transport } = values;
+  const { enabled, mode, connections, origoUrls, sendRecords, offSites, comment, experimental, transport } = values;
   return {
     enabled: typeof enabled === "boolean" ? enabled : defaults.enabled,
     mode: MODES.find((known) => known === mode) ?? defaults.mode,
@@ -53,6 +56,7 @@ export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT
     sendRecords: typeof sendRecords === "boolean" ? sendRecords : defaults.sendRecords,
     offSites: parseSites(offSites) ?? [...defaults.offSites],
     comment: typeof comment === "string" && comment.length <= COMMENT_CHARS_MAX ? comment : defaults.comment,
+    experimental: typeof experimental === "boolean" ? experimental : defaults.experimental,
     transport: TRANSPORTS.find((known) => known === transport) ?? defaults.transport,
   };
 }

@@ -36,6 +36,7 @@ function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): strin
 
 const CAUSE_KEYS: Readonly<Record<string, string>> = {
   egressRefused: "causeEgress", cors: "causeCors", status: "causeStatus", busy: "causeBusy", resting: "causeResting",
+  wrong: "causeWrong",
 };
 
 const STATE_KEYS: Readonly<Record<string, string>> = {

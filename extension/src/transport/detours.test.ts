@@ -1,5 +1,6 @@
-import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS, SMALL_BYTES, SMALL_IN_A_ROW, SMALL_MS } from "./detours";
+import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS, SMALL_BYTES, SMALL_IN_A_ROW, SMALL_MS, WRONG_MS } from "./detours";
 
+const PAGE = "https://page.example";
 const make = (): Detours => new Detours(() => 1_000_000);
 
 describe("detours: a site that fails again and again rests from the proxies", () => {
@@ -7,19 +8,19 @@ describe("detours: a site that fails again and again rests from the proxies", ()
     const detours = make();
     let nowMs = 0;
     for (let failure = 1; failure <= FAILURES_MAX; failure++) {
-      expect(detours.isDirect("a.example", nowMs)).toBe(false);
+      expect(detours.isDirect("a.example", PAGE, nowMs)).toBe(false);
       nowMs += FAILURE_APART_MS;
       detours.noteFailure("a.example", nowMs);
     }
-    expect(detours.isDirect("a.example", nowMs + REST_MS - 1)).toBe(true);
-    expect(detours.isDirect("b.example", nowMs)).toBe(false);
-    expect(detours.isDirect("a.example", nowMs + REST_MS)).toBe(false);
+    expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS - 1)).toBe(true);
+    expect(detours.isDirect("b.example", PAGE, nowMs)).toBe(false);
+    expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS)).toBe(false);
   });
 
   test("failures close together count once", () => {
     const detours = make();
     for (let failure = 0; failure < 10; failure++) detours.noteFailure("a.example", failure);
-    expect(detours.isDirect("a.example", 100)).toBe(false);
+    expect(detours.isDirect("a.example", PAGE, 100)).toBe(false);
   });
 
   test("a success in between starts the count anew", () => {
@@ -28,7 +29,7 @@ describe("detours: a site that fails again and again rests from the proxies", ()
       detours.noteFailure("a.example", failure * FAILURE_APART_MS);
       if (failure % 2 === 0) detours.noteSuccess("a.example");
     }
-    expect(detours.isDirect("a.example", 100_000)).toBe(false);
+    expect(detours.isDirect("a.example", PAGE, 100_000)).toBe(false);
   });
 });
 
@@ -73,5 +74,23 @@ describe("detours: chunks that are too small to gain", () => {
 
   test("a large one among them starts the count anew", () => {
     expect(noted([...small.slice(1), SMALL_BYTES + 1, SMALL_BYTES]).isSmall(part(99), 0)).toBe(false);
+  });
+});
+
+describe("detours: wrong bytes", () => {
+  test("their host goes direct for a while, for pages of the origin that said so, and the popup tells why", () => {
+    const detours = make();
+    expect([detours.noteWrong("a.example", PAGE, 0), detours.noteWrong("a.example", PAGE, 1)]).toEqual([true, false]);
+    expect(["a.example", "b.example"].map((host) => detours.isDirect(host, PAGE, WRONG_MS - 1))).toEqual([true, false]);
+    expect(detours.trouble).toMatchObject({ kind: "wrong", detail: "a.example" });
+    expect(detours.isDirect("a.example", "https://other.example", 1)).toBe(false);
+    expect(detours.isDirect("a.example", PAGE, WRONG_MS)).toBe(false);
+  });
+
+  test("a change of the settings lets it try again", () => {
+    const detours = make();
+    detours.noteWrong("a.example", PAGE, 0);
+    detours.reset();
+    expect(detours.isDirect("a.example", PAGE, 1)).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while because they
- * failed there again and again; and which chunks are too small to gain by them. Pure: time arrives as `nowMs`.
+ * failed there again and again, or brought wrong bytes; and which chunks are too small to gain by them. Pure: time arrives as
+ * `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
 
@@ -9,6 +10,8 @@ export const FAILURES_MAX = 3;
 export const FAILURE_APART_MS = 2000;
 export const REST_MS = 30_000;
 const HOSTS_MAX = 256;
+/** So long a host goes direct for the pages that got wrong bytes of it. Which proxy sent them, coded packets don't tell. */
+export const WRONG_MS = 600_000;
 /**
  * Even a fresh connection brings so much in its first flight (RFC 6928: 10 segments of 1,460 bytes), which no way over proxies
  * can better. After so many chunks of a kind in a row that are no larger, the next go direct for so long.
@@ -33,6 +36,8 @@ export class Detours {
   readonly #hosts = new Map<string, Failures>();
   /** By kind of chunk: its address with each number in it left out. */
   readonly #sizes = new Map<string, { smallCount: number; directUntilMs: number }>();
+  /** By page's origin and host: until when. */
+  readonly #wrong = new Map<string, number>();
   #trouble: Trouble | null = null;
   fallbacks = 0;
   directBytes = 0;
@@ -44,7 +49,12 @@ export class Detours {
     return this.#trouble;
   }
 
-  isDirect(host: string, nowMs: number): boolean {
+  /** For a page of `pageOrigin`. */
+  isDirect(host: string, pageOrigin: string, nowMs: number): boolean {
+    if ((this.#wrong.get(`${pageOrigin} ${host}`) ?? 0) > nowMs) {
+      this.noteFallback("wrong", host);
+      return true;
+    }
     const isResting = (this.#hosts.get(host)?.restUntilMs ?? 0) > nowMs;
     if (isResting) this.noteFallback("resting", `${host}, ${FAILURES_MAX} times`);
     return isResting;
@@ -62,6 +72,15 @@ export class Detours {
     known.lastMs = nowMs;
     if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
     keepLatest(this.#hosts, host, known, HOSTS_MAX);
+  }
+
+  /** A page of `pageOrigin` says that what came of `host` through proxies were other bytes. False when that is known already. */
+  noteWrong(host: string, pageOrigin: string, nowMs: number): boolean {
+    const key = `${pageOrigin} ${host}`;
+    if ((this.#wrong.get(key) ?? 0) > nowMs) return false;
+    keepLatest(this.#wrong, key, nowMs + WRONG_MS, HOSTS_MAX);
+    this.noteFallback("wrong", host);
+    return true;
   }
 
   /** A chunk of `url` came through the proxies and had `bytes`. */
@@ -88,6 +107,7 @@ export class Detours {
   /** The viewer changed something: every site may try again. */
   reset(): void {
     this.#hosts.clear();
+    this.#wrong.clear();
     this.#trouble = null;
   }
 }

@@ -6,8 +6,8 @@ import { createBrowserClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
-import { parseGivenRules } from "../shared/given-rules";
-import { useGivenRules } from "../shared/rules";
+import { parseGivenRules, type GivenRule } from "../shared/given-rules";
+import { useRules } from "../shared/rules";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
 import { PortSession, type CarriedDownload, type CarriedOptions, type SessionHost } from "./session";
@@ -26,10 +26,12 @@ const sessions = new Set<PortSession>();
 const detours = new Detours(() => Date.now());
 let settings: Settings = BUILT_IN;
 let clientId = "";
+let isPrivate = false;
 let client: Client | null = null;
 /** Which of the settings' Origos is asked, counted on and on. */
 let origoIndex = 0;
 let rulesUntilMs = 0;
+let givenRules: readonly GivenRule[] = [];
 let badgeShown = "";
 let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -38,6 +40,7 @@ const host: SessionHost = {
   carrier: () => ({ get: carry }),
   detours,
   activeCount,
+  reportWrong: (url) => client?.reportError("wrongBytes", "a sample of what the proxies brought differs from the site's own bytes", url),
   changed: showActivity,
   nowMs: () => performance.now(),
 };
@@ -74,7 +77,8 @@ async function refreshRules(): Promise<void> {
   const answer = await fetch(`${origoUrl()}/v1/site-rules`, { credentials: "omit", cache: "no-store" }).catch(() => null);
   if (answer?.ok !== true) return;
   const rules = parseGivenRules(await answer.json().catch(() => null));
-  useGivenRules(rules);
+  givenRules = rules;
+  useRules({ given: rules, experimental: settings.experimental });
   const message: ToBackground = { to: "background", type: "rules", rules };
   await chrome.runtime.sendMessage(message).catch(() => undefined);
 }
@@ -90,7 +94,7 @@ function makeClient(): Client {
     wasmUrl: chrome.runtime.getURL(chooseWasmModule()),
     source: "extension",
     clientId,
-    reportRecords: settings.sendRecords,
+    reportRecords: settings.sendRecords && !isPrivate,
     transport: settings.transport,
   });
 }
@@ -107,7 +111,8 @@ function activeCount(): number {
 /** The settings have to be known before the first request is judged. */
 const ready = askBackground().then((answer) => {
   settings = answer.settings;
-  clientId = answer.clientId;
+  useRules({ given: givenRules, experimental: settings.experimental });
+  ({ clientId, isPrivate } = answer);
 });
 
 async function askBackground(): Promise<SettingsAnswer> {
@@ -140,6 +145,11 @@ function retire(session: PortSession): void {
   sessions.delete(session);
 }
 
+/** For a context that the background's messages don't reach, and that hears of changes by itself. */
+export async function reloadSettings(): Promise<void> {
+  adopt((await askBackground()).settings);
+}
+
 chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
   if (message.to !== "transport" || message.type !== "settings" || sender.tab !== undefined) return;
   adopt(message.settings);
@@ -151,6 +161,7 @@ function adopt(next: Settings): void {
   settings = next;
   if (isOnlyComment) return;
   detours.reset();
+  useRules({ given: givenRules, experimental: settings.experimental });
   if (!isOtherClient) return;
   [origoIndex, rulesUntilMs] = [0, 0];
   renewClient();

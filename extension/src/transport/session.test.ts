@@ -53,6 +53,7 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
   const port = new Port();
   const asked: { url: string; options: Parameters<Carrier["get"]>[1] }[] = [];
   const aborted: unknown[] = [];
+  const reported: string[] = [];
   const detours = new Detours(() => 0);
   const session: PortSession = new PortSession(port, PAGE, {
     settings: () => ({ ...BUILT_IN, ...settings }),
@@ -64,10 +65,11 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
     }),
     detours,
     activeCount: () => session.activeCount,
+    reportWrong: (url) => void reported.push(url),
     changed: () => undefined,
     nowMs: () => 0,
   });
-  return { port, asked, aborted, detours, session };
+  return { port, asked, aborted, reported, detours, session };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
@@ -189,5 +191,26 @@ describe("session: a request that may not", () => {
     expect(port.closed).toBe(false);
     port.send(null);
     expect([port.closed, port.onmessage]).toEqual([true, null]);
+  });
+});
+
+describe("session: a page that got wrong bytes", () => {
+  test("has them told to Origo once, and its next requests for that host sent back", async () => {
+    const { port, asked, reported } = make();
+    const url = "https://media.example/a.mp4";
+    port.send({ type: "wrong", url });
+    port.send({ type: "wrong", url });
+    port.send(get(1, url));
+    port.send(get(2, "https://other.example/a.mp4"));
+    await settle();
+    expect(reported).toEqual([url]);
+    expect(port.heard[1]).toEqual({ type: "native", id: 1, reason: "resting" });
+    expect(asked.map((request) => request.url)).toEqual(["https://other.example/a.mp4"]);
+  });
+
+  test("can't say so of what is no media", () => {
+    const { port, reported } = make();
+    port.send({ type: "wrong", url: "https://bank.example/account" });
+    expect(reported).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@
  */
 import { exposeTo, passedStatusText } from "../shared/cors";
 import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage, type ToTransport } from "../shared/messages";
-import { mediaUrl } from "../shared/rules";
+import { carriedAddress, mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import type { Detours } from "./detours";
 
@@ -50,6 +50,8 @@ export interface SessionHost {
   detours: Detours;
   /** Exchanges running on all ports. */
   activeCount(): number;
+  /** Tells Origo, where the viewer lets it know of anything. */
+  reportWrong(url: string): void;
   changed(): void;
   nowMs(): number;
 }
@@ -98,6 +100,8 @@ export class PortSession {
       case "direct":
         this.#host.detours.noteDirect(message.bytes);
         return;
+      case "wrong":
+        return this.#noteWrong(message.url);
       case "abort":
         return this.#abort(message.id);
       case "credit":
@@ -120,10 +124,10 @@ export class PortSession {
       return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
     }
     if (this.#host.detours.isSmall(target, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
-    if (this.#host.detours.isDirect(target.host, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
+    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(target.href, {
+      download = this.#host.carrier().get(carriedAddress(target), {
         mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: "proxies", patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
       });
     } catch (error) {
@@ -132,6 +136,13 @@ export class PortSession {
     this.#exchanges.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, sentBytes: 0, over: false });
     this.#host.changed();
     void this.#carry(id, target);
+  }
+
+  /** The page's own word, so it holds for pages of its origin only. */
+  #noteWrong(url: string): void {
+    const target = mediaUrl(url);
+    if (target === null || !this.#host.detours.noteWrong(target.host, this.#pageOrigin, this.#host.nowMs())) return;
+    this.#host.reportWrong(target.href);
   }
 
   async #carry(id: number, target: URL): Promise<void> {
@@ -143,14 +154,13 @@ export class PortSession {
       const answered = answeredFrom(head, target);
       const problem = this.#problemWith(head, answered);
       if (problem !== null) return this.#giveUp(id, exchange, problem.kind, problem.detail);
-      const reader = exchange.download.body.getReader();
-      let piece = await reader.read();
       if (exchange.over) return;
+      // At once: a player measures the rate of an answer from its head on.
       this.#postHead(id, head, answered, answered.href !== target.href);
       headSent = true;
-      while (piece.value !== undefined && !exchange.over) {
+      const reader = exchange.download.body.getReader();
+      for (let piece = await reader.read(); piece.value !== undefined && !exchange.over; piece = await reader.read()) {
         await this.#sendBytes(id, exchange, piece.value);
-        piece = await reader.read();
       }
       if (!exchange.over) this.#complete(id, exchange, target);
     } catch (error) {

@@ -8,4 +8,12 @@ export function quantile(values: readonly number[], share: number): number {
   return low === undefined || high === undefined ? NaN : low + (high - low) * (at - Math.floor(at));
 }
 
+export interface Quartiles {
+  q1: number;
+  median: number;
+  q3: number;
+}
+
+export const quartilesOf = (values: readonly number[]): Quartiles => ({ q1: quantile(values, 0.25), median: median(values), q3: quantile(values, 0.75) });
+
 export const median = (values: readonly number[]): number => quantile(values, 0.5);

@@ -17,6 +17,8 @@ export interface LinkServices {
   readonly proxies: readonly Service[];
   /** ORIGIN_URL, ORIGO_URL, ORIGO_COOKIE (of a user who is signed in), PROXY_URLS (with commas). */
   readonly env: Readonly<Record<string, string>>;
+  /** Starts a proxy that was killed anew, under its name, and resolves when it listens. */
+  restart(index: number): Promise<void>;
 }
 
 const REGISTER_MS_MAX = 15_000;
@@ -82,12 +84,12 @@ export async function startLinkServices(links: Links, logFolder: string | null):
     ALLOW_PRIVATE_HOSTS: new URL(origin.url).host,
   };
   const names = links.scenario.hosts.map(({ name }) => name).filter((name) => /^proxy\d*$/.test(name));
-  const proxies = await Promise.all(
-    names.map((name) => launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, { ...common, PROXY_NAME: name, UDP_PORT: String(DEFAULT_PORTS.proxy) })),
-  );
+  const startProxy = (name: string): Promise<Service> => launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, { ...common, PROXY_NAME: name, UDP_PORT: String(DEFAULT_PORTS.proxy) });
+  const proxies = await Promise.all(names.map(startProxy));
+  const restart = async (index: number): Promise<void> => void (proxies[index] = await startProxy(names[index]!));
   await registered(links, origo.url, proxies.length);
   const env = { ORIGIN_URL: origin.url, ORIGO_URL: origo.url, ORIGO_COOKIE: await signIn(links, origo), PROXY_URLS: proxies.map(({ url }) => url).join(",") };
-  return { origin, origo, proxies, env };
+  return { origin, origo, proxies, env, restart };
 }
 
 async function registered(links: Links, origoUrl: string, count: number): Promise<void> {

@@ -88,6 +88,18 @@ function remembered(shape: Shape, wrong: boolean): Variant[] {
   });
 }
 
+/** Four links that are not alike in anything, to proxies that are new and to ones that are remembered. */
+function unalike(): Variant[] {
+  const rtts = [20, 50, 80, 120];
+  const shape: Shape = { links: "1x1792+3x896", losses: [0, 0.02], rtts: [20] };
+  const far = (variant: Variant): Variant => {
+    const links = variant.world.links.map((link, index) => ({ ...link, rttMs: rtts[index]! }));
+    const known = links.map(({ bytesPerSec, rttMs, loss = 0 }) => ({ bytesPerSec, rttMs, loss }));
+    return { ...variant, links: variant.links.replace("3x896", "3x896 far"), world: { ...variant.world, links }, ...(variant.tuning ? { tuning: { known } } : {}) };
+  };
+  return [...variants(shape), ...remembered(shape, false)].map(far);
+}
+
 const PAPER_MODES: readonly Mode[] = ["uncoded-mutp", "coded-mutp", "parallel-http", "parallel-http-cubic"];
 
 /** The paper's links (Figs 12 to 14). The label says which g and w: `1x1792+3x896 g=12 w=240`. */
@@ -100,6 +112,7 @@ export const ROWS: Row[] = [
   { title: "6 x 896 KB/s, 1.5 MB, no loss", short: "6 x 896", target: "floor 1.03 / 0.97, aim 1.01 / 0.99", variants: variants({ rtts: [50, 100] }) },
   { title: "6 x 896 KB/s, 1.5 MB, 2 % loss", short: "6 x 896", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ losses: [0.02], rtts: [50, 100] }) },
   { title: "1 x 1792 + 3 x 896 KB/s", short: "1 x 1792 + 3 x 896", target: "floor 1.05 / 0.96, aim 1.01 / 0.98", variants: variants({ links: "1x1792+3x896", losses: [0, 0.02], rtts: [50, 100] }) },
+  { title: "1 x 1792 + 3 x 896 KB/s, RTT 20, 50, 80 and 120 ms (warm: remembered by coded)", target: "floor 1.15 / 0.85; warm 1.05 / 0.96", modes: ["coded", "coded-mutp", "split-http", "split-http-cubic"], variants: unalike() },
   { title: "one of six falls to 10 % of its rate half-way (bound: an oracle that knows)", short: "one of six falls to a tenth", target: "floor 1.10, aim 1.03", variants: variants({ losses: [0, 0.02], rtts: [100], first: slows }) },
   { title: "the viewer's own downlink is the bottleneck: 4 x 896 into 1,792 KB/s, queue 100 ms", short: "4 x 896 into 1,792", target: "floor 1.05 / 0.94, aim 1.02 / 0.97", variants: variants({ links: "4x896", losses: [0, 0.02], world: { downlink: { bytesPerSec: 2 * RATE, queueBytes: RATE / 5 } } }) },
   { title: "one of four dies half-way (bound: an oracle that knows)", short: "one of four dies", target: "floor 2 RTT over, aim 1 RTT", also: "roundTripsOver", variants: variants({ links: "4x896", rtts: [100], first: dies }) },

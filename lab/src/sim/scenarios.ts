@@ -21,6 +21,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   bursts: { shows: "six equal links, losses in bursts (5 % in the mean)", chunkBytes: CHUNK, links: even(6, { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } }) },
   single: { shows: "one link", chunkBytes: CHUNK, links: even(1) },
   unequal: { shows: "one link of twice the rate of three others, 2 % loss", chunkBytes: CHUNK, links: [...even(1, { bytesPerSec: 2 * RATE, loss: 0.02 }), ...even(3, { loss: 0.02 })] },
+  far: { shows: "four links of other rates and round trips, from 20 to 120 ms", chunkBytes: CHUNK, links: [20, 50, 80, 120].flatMap((rttMs, at) => even(1, { rttMs, bytesPerSec: at === 0 ? 2 * RATE : RATE })) },
   paper: { shows: "four links of 896 KB/s, as the paper's set-up", chunkBytes: CHUNK, links: even(4) },
   slows: { shows: "one of six falls to a tenth of its rate half-way", chunkBytes: CHUNK, links: one(even(6, { rttMs: 100 }), 0, { rateChanges: [{ atMs: 190, bytesPerSec: RATE / 10 }] }) },
   dies: { shows: "one of four dies half-way", chunkBytes: CHUNK, links: one(even(4, { rttMs: 100 }), 0, { outages: [{ fromMs: 262, toMs: Infinity, crash: true }] }) },

@@ -47,6 +47,16 @@ describe.each(HTTP_MODES)("simulation: %s", (mode) => {
   });
 });
 
+test("simulation: far proxies that are remembered cost near ones nothing", () => {
+  const known = SCENARIOS["far"]!.links.map(({ bytesPerSec, rttMs }) => ({ bytesPerSec, rttMs, loss: 0 }));
+  const outcome = simulate(world("far", 1), "coded", codec, { known });
+  expect(outcome.completionMs).toBeLessThan(1.03 * bound("far", outcome));
+  expect(outcome.normalizedGoodput).toBeGreaterThan(0.98);
+  const unknown = simulate(world("far", 1), "coded", codec);
+  expect(unknown.completionMs).toBeLessThan(1.15 * bound("far", unknown));
+  expect(unknown.normalizedGoodput).toBeGreaterThan(0.85);
+});
+
 test("simulation: the hash sees a trace hook come and go, and does not mind", () => {
   let lines = 0;
   const traced = simulate(world("clean", 3), "coded-mutp", codec, {}, () => lines++);

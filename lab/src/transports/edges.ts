@@ -1,5 +1,5 @@
 /** A proxy's end of each transport, with an echo behind it in place of sessions, for the conformance suite. */
-import { pickUdpPort, Rtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
+import { Associations, pickUdpPort, Rtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
 import type { ProxyInfo } from "@tributary/client";
 import { loadWebTransport } from "@tributary/webtransport";
 
@@ -14,7 +14,11 @@ export interface Edge {
   readonly proxy: ProxyInfo;
   /** Where it listens, for packets that are none. */
   readonly udpPort: number;
-  exchange(offer: string): Promise<string>;
+  exchange(offer: string, join?: string): Promise<string>;
+  /** Asks the clients for another association each, where sessions may have several. */
+  invite(): void;
+  /** Of all sessions; one each where they have no more. */
+  readonly associationCount: number;
   /** Reasons of the ends that the edge has told of. */
   readonly ends: string[];
   readonly openCount: number;
@@ -34,7 +38,11 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise
       ends.push(reason);
     });
   };
-  const common = { ends, get openCount() { return open.size; }, exchange: () => Promise.reject(new Error("no signalling here")) };
+  const common = {
+    ends, get openCount() { return open.size; }, invite: () => open.forEach((channel) => channel instanceof Associations && channel.invite()),
+    get associationCount() { return [...open].reduce((sum, channel) => sum + (channel instanceof Associations ? channel.count : 1), 0); },
+    exchange: () => Promise.reject(new Error("no signalling here")),
+  };
   const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
   if (name === "udp") {
     const edge = await UdpEdge.listen({ host: HOST, port: 0, sessionsMax: SESSIONS_MAX, onSession });
@@ -49,7 +57,7 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise
   const udpPort = await pickUdpPort(0, HOST);
   const edge = new Rtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
   let offers = 0;
-  const exchange = (offer: string): Promise<string> => edge.accept(`echo-${++offers}`, offer, onSession);
+  const exchange = (offer: string, join?: string): Promise<string> => edge.accept(`echo-${++offers}`, offer, onSession, join);
   return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });
 }
 

@@ -31,7 +31,15 @@ inline constexpr uint32_t kRepairMissingMax = 512;
 using ConstBytes = std::span<const uint8_t>;
 using Bytes = std::span<uint8_t>;
 
-/** The outcome of a call: `what` was `got`, where `limit` is the nearest value allowed. */
+/**
+ * The outcome of a call: `what`, an argument's name or what follows, was `got`, where `limit` is the nearest value
+ * allowed. A call that fails changes nothing that can be seen.
+ *
+ *     memoryBytes   kOutOfMemory: so many were asked for
+ *     notDecoded    the index of a symbol to be read that is not determined; the limit is how many are known
+ *     rank          recoding before there is anything to recode
+ *     missing       coded symbols for a block of which too much is missing
+ */
 struct [[nodiscard]] Status {
   enum class Code : uint8_t { kOk, kMisuse, kOutOfMemory };
 
@@ -124,6 +132,8 @@ class Elimination {
   size_t rank_ = 0;
   /** Beyond the last pivot. */
   size_t usedRows_ = 0;
+  /** The first column that is no pivot; symbolCount_ at full rank. */
+  size_t firstFree_ = 0;
   Rows rows_;
   /** Bytes of ones at pivot columns. */
   uint8_t* pivots_ = nullptr;
@@ -233,6 +243,7 @@ class Encoder {
 
  private:
   void encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const;
+  void encodeOne(const uint8_t* coefficients, uint8_t* out) const;
   bool turnsAround() const;
 
   const Engine* engine_ = nullptr;

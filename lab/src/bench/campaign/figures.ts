@@ -71,9 +71,11 @@ function orderOf({ links, chunkBytes, generationSize = 0, windowPackets = 0 }: B
 }
 
 /** Vega-Lite's boxplot has the paper's whiskers: the last value within 1.5 IQR of the box. */
-function boxplot(points: readonly Point[], field: "goodput" | "share" | "normalized", title: string): object {
+function boxplot(points: readonly Point[], field: "goodput" | "share" | "normalized", title: string, all: readonly Point[]): object {
   const setups = [...new Map([...points].sort((a, b) => a.order - b.order).map(({ setup, order }) => [setup, order])).keys()];
   const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+  // Panels share their colours: each names all that the figure has.
+  const named = Object.keys(COLOURS).filter((who) => all.some((point) => point.who === who));
   const x = { field: "setup", type: "nominal", sort: setups, axis: { title: null, labelAngle: 0, labelLimit: 170, labelExpr: "split(datum.label, ', ')" } };
   const offset = { field: "who", type: "nominal", sort: whos };
   const y = { field, type: "quantitative", axis: { title }, scale: { zero: true } };
@@ -84,7 +86,7 @@ function boxplot(points: readonly Point[], field: "goodput" | "share" | "normali
     layer: [
       {
         mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "#222", size: 13 } },
-        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } } },
+        encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: named, range: named.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } } },
       },
       { transform: [counts], mark: { type: "text", dy: 9, fontSize: 8, color: "#666" }, encoding: { x, xOffset: offset, y: { ...y, field: low }, text: { field: "n" } } },
     ],
@@ -125,8 +127,8 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
       const shown = own.filter((point) => point.session === session);
       if (shown.length === 0) return [];
       const named = (what: string): string => `${what}, ${session} sessions`;
-      const shares = { ...boxplot(shown, "normalized", "goodput / throughput"), title: named("Normalized goodput") };
-      return [{ hconcat: [{ ...boxplot(shown, "goodput", "goodput, KB/s"), title: named("Goodput") }, shares], spacing: 26 }];
+      const shares = { ...boxplot(shown, "normalized", "goodput / throughput", own), title: named("Normalized goodput") };
+      return [{ hconcat: [{ ...boxplot(shown, "goodput", "goodput, KB/s", own), title: named("Goodput") }, shares], spacing: 26 }];
     });
     if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, NOTE], specification: { vconcat: panels, spacing: 26 } });
   }

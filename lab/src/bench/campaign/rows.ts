@@ -1,5 +1,6 @@
 /** From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace. Pure. */
-import { median, quantile } from "../statistics";
+import { isHostLimited } from "../machine";
+import { median, quartilesOf, type Quartiles } from "../statistics";
 import type { Box } from "./boxes";
 import type { SessionKind } from "./orders";
 
@@ -23,12 +24,6 @@ export interface Sample {
   /** How late the emulator handed packets over (99 %). */
   lateUs: number;
   clientCpuMs: number;
-}
-
-export interface Quartiles {
-  q1: number;
-  median: number;
-  q3: number;
 }
 
 export interface Row {
@@ -61,9 +56,6 @@ export interface Row {
   hostLimited: boolean;
 }
 
-/** Under this the programs waited for a processor. */
-const IDLE_SHARE_MIN = 0.1;
-const LATE_US_MAX = 2000;
 
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 
@@ -85,13 +77,13 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
     scenario: box.links.id, runner: box.runner, mode: box.mode, transport: box.transport ?? null, N: box.connections, session, chunkAt: box.chunkAt, chunkBytes: box.chunkBytes,
     generationSize: box.generationSize ?? null, windowPackets: box.windowPackets ?? null, figures: box.figures,
     n: good.length, failed: all.length - good.length, fallbacks: all.filter(({ fellBack }) => fellBack).length,
-    goodputBytesPerSec: { q1: quantile(good.map(goodputOf), 0.25), median: of(goodputOf), q3: quantile(good.map(goodputOf), 0.75) },
+    goodputBytesPerSec: quartilesOf(good.map(goodputOf)),
     throughputBytesPerSec: of((sample) => (sample.grossBytes * 1000) / sample.completionMs),
     normalizedGoodput: of(({ netBytes, grossBytes }) => netBytes / grossBytes),
     linkShare: of((sample) => goodputOf(sample) / sample.linkBytesPerSec),
     completionSec: of(({ completionMs }) => completionMs / 1000),
     firstByteSec: of(({ firstByteMs }) => firstByteMs / 1000),
     idleShare, lateUs,
-    hostLimited: idleShare < IDLE_SHARE_MIN || lateUs > LATE_US_MAX,
+    hostLimited: isHostLimited(idleShare, lateUs),
   };
 }

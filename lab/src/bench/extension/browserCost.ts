@@ -2,8 +2,8 @@
 import { readFileSync, readdirSync } from "node:fs";
 import type { Browser, Page } from "puppeteer-core";
 
-/** Proportional set size of the browser and all its children, in bytes: shared pages count once. */
-export function memoryBytes(browser: Browser): number {
+/** Proportional set size of the browser and all its children, or of its extensions' processes alone, in bytes: shared pages count once. */
+export function memoryBytes(browser: Browser, of: "all" | "extensions" = "all"): number {
   const pid = browser.process()?.pid;
   if (pid === undefined) return NaN;
   const parents = new Map<number, number>();
@@ -12,7 +12,8 @@ export function memoryBytes(browser: Browser): number {
     parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]));
   }
   const isOurs = (each: number | undefined): boolean => each === pid || (each !== undefined && parents.has(each) && isOurs(parents.get(each)));
-  return [...parents.keys()].filter(isOurs).reduce((sum, each) => sum + pssBytes(each), 0);
+  const isWanted = (each: number): boolean => isOurs(each) && (of === "all" || readOrEmpty(`/proc/${each}/cmdline`).includes("--extension-process"));
+  return [...parents.keys()].filter(isWanted).reduce((sum, each) => sum + pssBytes(each), 0);
 }
 
 function pssBytes(pid: number): number {

@@ -8,7 +8,7 @@
  *     --json FILE  the rows as an array (rows.ts)
  *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
  *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-node, single-start, six-node, loopback,
- *                  sharing-bbr, sharing-cubic, sharing-many, reactions
+ *                  sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -62,11 +62,13 @@ function partsOf(quick: boolean): Part[] {
         results.loopback.push(...(await measureLoopback(quick ? 1 : 3, print)));
       },
     },
-    ...["bbr", "cubic"].map((rival) => ({
-      name: `sharing-${rival}`,
-      run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ ours: 1, theirs: [rival], queueProducts })), seconds, print),
-    })),
-    { name: "sharing-many", run: (results, print) => share(results, [{ ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 }], seconds, print) },
+    ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
+      ["bbr", "cubic"].map((rival) => ({
+        name: transport === "webrtc" ? `webrtc-beside-${rival}` : `sharing-${rival}`,
+        run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })), seconds, print),
+      })),
+    ),
+    { name: "sharing-many", run: (results, print) => share(results, [{ transport: "webtransport", ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 }], seconds, print) },
     { name: "reactions", run: (results, print) => react(results, quick ? 8 : 20, print) },
   ];
 }

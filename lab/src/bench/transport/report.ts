@@ -47,7 +47,7 @@ function downloadLines(rows: readonly Row[]): string[] {
 }
 
 function sharingLines(sharing: readonly Sharing[]): string[] {
-  const head = ["ours", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"];
+  const head = ["ours", "over", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"];
   return [
     "Beside TCP, one bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours:",
     markdownTable(head, sharing.map(sharingCells)),
@@ -62,9 +62,9 @@ function rowCells({ set, receiver, transport, loss, state, bytes, runs, linkShar
   ];
 }
 
-function sharingCells({ rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean }: Sharing): string[] {
+function sharingCells({ transport, rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean }: Sharing): string[] {
   const rate = (bytesPerSec: number): string => (bytesPerSec / 1000).toFixed(0);
-  return [String(ourFlows), `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), `${(100 * ourLossShare).toFixed(1)} %`, queueMean.toFixed(2)];
+  return [String(ourFlows), transport, `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), `${(100 * ourLossShare).toFixed(1)} %`, queueMean.toFixed(2)];
 }
 
 function markdownTable(head: readonly string[], lines: readonly (readonly string[])[]): string {

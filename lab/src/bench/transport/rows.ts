@@ -42,6 +42,7 @@ export interface Host {
 
 /** One flow of ours beside flows of the kernel's TCP. */
 export interface Sharing {
+  transport: "webtransport" | "webrtc";
   /** Of TCP. */
   rivals: string;
   queueProducts: number;
@@ -166,7 +167,7 @@ function loops(loopback: readonly Loopback[]): Figure[] {
 
 function neighbours(sharing: readonly Sharing[]): Figure[] {
   return sharing.flatMap((each) => [
-    { what: `${each.ourFlows} of ours beside ${each.theirFlows} of ${each.rivals}, queue ${each.queueProducts} BDP, ${each.seconds} s: rate of one over one`, got: each.ourBytesPerSec / each.theirBytesPerSec, floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" },
+    { what: `${each.ourFlows} of ours, ${NAMES[each.transport]}, beside ${each.theirFlows} of ${each.rivals}, queue ${each.queueProducts} BDP, ${each.seconds} s: rate of one over one`, got: each.ourBytesPerSec / each.theirBytesPerSec, floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" },
   ]);
 }
 

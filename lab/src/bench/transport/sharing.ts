@@ -6,7 +6,7 @@ import path from "node:path";
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { startLinks } from "../../links/links";
-import type { Links, LinksStats, PipeSample } from "../../links/links";
+import type { Links, PipeSample } from "../../links/links";
 import { exitOf, linesOf } from "./lines";
 import { watchHost } from "./host";
 import type { Host, Reaction, Sharing } from "./rows";
@@ -22,6 +22,7 @@ const TCP_PORT = 6000;
 const APART_MS = 300;
 
 export interface Crowd {
+  transport: "webtransport" | "webrtc";
   ours: number;
   theirs: readonly string[];
   queueProducts: number;
@@ -43,11 +44,11 @@ function startCrowd({ ours, theirs, queueProducts, loss = 0 }: Crowd): Promise<L
   });
 }
 
-async function startOurs(links: Links, index: number, seconds: number): Promise<ChildProcess> {
+async function startOurs(links: Links, transport: Crowd["transport"], index: number, seconds: number): Promise<ChildProcess> {
   const host = oursName(index);
-  const server = links.run(host, [process.execPath, STREAM, "serve", links.address(host)], { stdio: ["ignore", "pipe", "inherit"] });
+  const server = links.run(host, [process.execPath, STREAM, "serve", transport, links.address(host)], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await linesOf(server).next();
-  return links.run("client", [process.execPath, STREAM, "take", address, String(seconds)], { stdio: ["ignore", "pipe", "inherit"] });
+  return links.run("client", [process.execPath, STREAM, "take", transport, address, String(seconds)], { stdio: ["ignore", "pipe", "inherit"] });
 }
 
 async function startTheirs(links: Links, index: number, congestion: string, seconds: number): Promise<ChildProcess> {
@@ -82,11 +83,11 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
     await links.begin();
     const theirs = await Promise.all(crowd.theirs.map((congestion, index) => startTheirs(links, index, congestion, seconds)));
     await pause(APART_MS);
-    const takers = await Promise.all(Array.from({ length: crowd.ours }, (_, index) => startOurs(links, index, seconds)));
+    const takers = await Promise.all(Array.from({ length: crowd.ours }, (_, index) => startOurs(links, crowd.transport, index, seconds)));
     const taken = Promise.all(takers.map(async (taker) => JSON.parse(await linesOf(taker).next()) as Taken));
     await Promise.all(theirs.map(exitOf));
     const host = await watch();
-    const arrivedShare = arrivedShareOf(await taken, await links.stats());
+    const arrivedShare = arrivedShareOf(await taken);
     const queue = await links.samples("client", "down");
     const ours = await rates(links, Array.from({ length: crowd.ours }, (_, index) => oursName(index)));
     const others = await rates(links, crowd.theirs.map((_, index) => theirsName(index)));
@@ -105,7 +106,7 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
     return {
       host,
       sharing: {
-        rivals: [...new Set(crowd.theirs)].join(" and "), queueProducts: crowd.queueProducts, seconds, ourFlows: crowd.ours, theirFlows: crowd.theirs.length,
+        transport: crowd.transport, rivals: [...new Set(crowd.theirs)].join(" and "), queueProducts: crowd.queueProducts, seconds, ourFlows: crowd.ours, theirFlows: crowd.theirs.length,
         ourBytesPerSec, theirBytesPerSec, ourLossShare: 1 - arrivedShare, queueMost: Math.max(...queues), queueMean: mean(queues), history,
       },
     };
@@ -114,14 +115,15 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
   }
 }
 
+/** What one of ours took, and how much was sent until the newest of that. */
 interface Taken {
   messages: number;
+  sent: number;
 }
 
-/** Of the packets that our senders sent, those that arrived; each carries a message but few. */
-function arrivedShareOf(taken: readonly Taken[], { hosts }: LinksStats): number {
-  const sent = taken.reduce((sum, _, index) => sum + hosts[oursName(index)]!.up.outPackets, 0);
-  return Math.min(1, taken.reduce((sum, { messages }) => sum + messages, 0) / Math.max(1, sent));
+function arrivedShareOf(taken: readonly Taken[]): number {
+  const sum = (of: keyof Taken): number => taken.reduce((all, each) => all + each[of], 0);
+  return sum("messages") / Math.max(1, sum("sent"));
 }
 
 export interface Alone {
@@ -141,10 +143,10 @@ function changesOf({ halvesAtMs, lossSteps = [] }: Alone, seconds: number): { at
 
 export async function measureAlone(what: string, alone: Alone, seconds: number): Promise<{ reaction: Reaction; host: Host }> {
   const { queueProducts, loss, halvesAtMs, lossSteps } = alone;
-  const links = await startCrowd({ ours: 1, theirs: [], queueProducts, loss });
+  const links = await startCrowd({ transport: "webtransport", ours: 1, theirs: [], queueProducts, loss });
   try {
     const watch = await watchHost(links);
-    const taker = await startOurs(links, 0, seconds);
+    const taker = await startOurs(links, "webtransport", 0, seconds);
     await links.begin();
     const timers = changesOf(alone, seconds).map(({ atMs, down }) => setTimeout(() => void links.set("client", { down }), atMs));
     await exitOf(taker);

@@ -1,57 +1,81 @@
 /**
- * A stream of datagrams that always has more to send, over WebTransport and nothing above it: what is left to see is the
- * congestion control. `serve HOST` prints its address as a line of JSON and feeds whoever connects; `take ADDRESS SECONDS`
- * connects to it, takes for so long, and prints what came.
+ * A stream of datagrams that always has more to send, over WebTransport or WebRTC and nothing above it: what is left to see is
+ * the congestion control. `serve TRANSPORT HOST` prints its address as a line of JSON and feeds whoever connects;
+ * `take TRANSPORT ADDRESS SECONDS` connects to it, takes for so long, and prints what came.
  */
-import { WebTransportEdge } from "@tributary/proxy";
-import type { Channel } from "@tributary/proxy";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { nodeTransports } from "@tributary/client/node";
+import type { ProxyInfo } from "@tributary/client";
+import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
+import type { Channel, OpenSession } from "@tributary/proxy";
 import { loadWebTransport } from "@tributary/webtransport";
-import type { WebTransport } from "@tributary/webtransport";
 
-const MESSAGE = new Uint8Array(1156);
+const MESSAGE_BYTES = 1156;
 /** Messages of one turn of the event loop. */
 const TURN_MESSAGES = 64;
 
-function loaded(): WebTransport {
-  const result = loadWebTransport();
-  if (!result.webTransport) throw new Error(result.reason);
-  return result.webTransport;
+/** Each message has its number: the highest that came tells how many were sent. */
+function feed(channel: Channel, isOver: () => boolean): () => void {
+  let sequence = 0;
+  const go = (): void => {
+    for (let count = 0; count < TURN_MESSAGES && !isOver(); count++) {
+      if (channel.room <= 0) return;
+      const message = Buffer.alloc(MESSAGE_BYTES);
+      message.writeUInt32BE(sequence++);
+      channel.send(message);
+    }
+    if (!isOver()) setImmediate(go);
+  };
+  return go;
 }
 
-function feed(channel: Channel, isOver: () => boolean): void {
-  for (let count = 0; count < TURN_MESSAGES && !isOver(); count++) {
-    if (channel.room <= 0) return;
-    channel.send(MESSAGE);
-  }
-  if (!isOver()) setImmediate(() => feed(channel, isOver));
+const onSession: OpenSession = (channel) => {
+  let over = false;
+  const go = feed(channel, () => over);
+  return { handleMessage: go, handleWritable: go, handleClosed: () => (over = true) };
+};
+
+async function serve(transport: string, host: string): Promise<void> {
+  if (transport === "webrtc") return serveWebRtc(host);
+  const loaded = loadWebTransport();
+  if (!loaded.webTransport) throw new Error(loaded.reason);
+  const edge = new WebTransportEdge(loaded.webTransport, { host, port: 0, name: host, sessionsMax: 64, onRotated: () => undefined, onSession });
+  console.log(JSON.stringify({ webTransport: edge.address(`${host}:${edge.port}`) }));
 }
 
-function serve(host: string): void {
-  const edge = new WebTransportEdge(loaded(), {
-    host, port: 0, name: host, sessionsMax: 64, onRotated: () => undefined,
-    onSession: (channel) => {
-      let over = false;
-      const go = (): void => feed(channel, () => over);
-      return { handleMessage: go, handleWritable: go, handleClosed: () => (over = true) };
-    },
+async function serveWebRtc(host: string): Promise<void> {
+  const rtc = new Rtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
+  let connections = 0;
+  const server = createServer((request, response) => {
+    void json(request).then(async (body) => {
+      const { offer, join } = body as { offer: string; join?: string };
+      response.end(await rtc.accept(`stream-${++connections}`, offer, onSession, join));
+    });
   });
-  console.log(JSON.stringify(edge.address(`${host}:${edge.port}`)));
+  server.listen(0, host, () => console.log(JSON.stringify({ url: `http://${host}:${(server.address() as AddressInfo).port}` })));
 }
 
-async function take(address: string, seconds: number): Promise<void> {
-  let messages = 0;
-  const { url, certificateHashes } = JSON.parse(address) as { url: string; certificateHashes: string[] };
-  const channel = await loaded().client().connect({
-    url, certificateHashes, onMessage: () => messages++, onWritable: () => undefined, onClosed: () => undefined,
-  });
+async function take(name: string, address: string, seconds: number): Promise<void> {
+  let [messages, sent] = [0, 0];
+  const transport = nodeTransports.find((each) => each.name === name)!;
+  const proxy = { id: "stream", name: "stream", url: "", ...(JSON.parse(address) as object) } as ProxyInfo;
+  const exchange = async (offer: string, join?: string): Promise<string> =>
+    (await fetch(proxy.url, { method: "POST", body: JSON.stringify({ offer, join }) })).text();
+  const onMessage = (bytes: Uint8Array): void => {
+    messages++;
+    sent = Math.max(sent, 1 + Buffer.from(bytes.buffer, bytes.byteOffset).readUInt32BE());
+  };
+  const channel = await transport.open({ proxy, session: 1, exchange, signal: AbortSignal.timeout(10_000), onMessage, onClosed: () => undefined });
   channel.send(Uint8Array.of(1));
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  console.log(JSON.stringify({ messages }));
-  channel.close("enough");
+  console.log(JSON.stringify({ messages, sent }));
+  channel.close();
   setTimeout(() => process.exit(0), 50);
 }
 
-const [role, ...words] = process.argv.slice(2);
-if (role === "serve") serve(words[0]!);
-else if (role === "take") void take(words[0]!, Number(words[1]));
+const [role, transport = "", ...words] = process.argv.slice(2);
+if (role === "serve") void serve(transport, words[0]!);
+else if (role === "take") void take(transport, words[0]!, Number(words[1]));
 else throw new Error(`stream: got ${role}, known: serve, take`);

@@ -1,6 +1,8 @@
 import type { ByteRange, ToPage } from "../shared/messages";
-import { Exchange, GRACE_MS, type ExchangeEvents } from "./exchange";
-import type { Link, LinkListener } from "./link";
+import type { ExchangeEvents } from "../shared/carry";
+import type { Link, LinkListener } from "../page/link";
+import type { Check } from "./checks";
+import { Exchange, GRACE_MS } from "./exchange";
 
 const MEDIA = "https://media.example/a.mp4";
 const PATIENCE_MS = 4000;
@@ -13,14 +15,15 @@ interface Native {
   bytes?: Uint8Array<ArrayBuffer>;
 }
 
-function make(native: Native | Error = {}, range: ByteRange | null = null) {
+function make(native: Native | Error = {}, range: ByteRange | null = null, verdict: boolean | Promise<boolean> = false) {
   let listener: LinkListener | undefined;
-  const seen = { events: [] as string[], bytes: [] as number[], credit: 0, aborts: 0, direct: 0, ranges: [] as (string | null)[] };
+  const seen = { events: [] as string[], bytes: [] as number[], credit: 0, aborts: 0, direct: 0, wrong: [] as string[], noted: [] as number[][], ended: [] as boolean[], ranges: [] as (string | null)[] };
   const clock = { nowMs: 0 };
   const link = {
-    env: { nowMs: () => clock.nowMs, patienceMs: () => PATIENCE_MS },
+    env: { nowMs: () => clock.nowMs },
+    noteWrong: (url: string) => seen.wrong.push(url),
     noteDirect: (bytes: number) => (seen.direct += bytes),
-    call: (_url: string, _range: unknown, _patienceMs: number, given: LinkListener) => {
+    call: (_request: unknown, given: LinkListener) => {
       listener = given;
       return { credit: (bytes: number) => (seen.credit += bytes), abort: () => seen.aborts++ };
     },
@@ -38,7 +41,9 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
     end: () => seen.events.push("end"),
     error: () => seen.events.push("error"),
   };
-  const exchange = new Exchange(link, nativeFetch, { url: MEDIA, range }, events);
+  const check = { note: (at: number, { length }: Uint8Array) => seen.noted.push([at, length]), end: (isWhole: boolean) => seen.ended.push(isWhole) } as unknown as Check;
+  const page = { fetch: nativeFetch, checks: { begin: () => check, verdict: () => verdict }, patienceMs: () => PATIENCE_MS, player: () => undefined };
+  const exchange = new Exchange(link, page, { url: MEDIA, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({ type: "data", id: 1, buffer: WHOLE.slice(start, end).buffer });
   return { exchange, seen, clock, receive, data, lose: () => listener?.lost(), tick: () => listener?.tick(clock.nowMs) };
@@ -153,5 +158,41 @@ describe("exchange: finished natively", () => {
     lose();
     await settle();
     expect([seen.events, seen.ranges]).toEqual([["head", "end"], []]);
+  });
+});
+
+describe("exchange: bytes that are checked", () => {
+  const whole = ({ receive, data }: ReturnType<typeof make>): void => receive(HEAD, data(0, 400), data(400, 1000), { type: "end", id: 1 });
+
+  test("are noted as they pass, and the check hears that all have", () => {
+    const made = make();
+    whole(made);
+    expect([made.seen.noted, made.seen.ended[0]]).toEqual([[[0, 400], [400, 600]], true]);
+  });
+
+  test.each([[false, "end", []], [true, "error", [MEDIA]]] as const)("while a check runs the end waits for it; wrong: %s", async (isWrong, event, told) => {
+    const made = make({}, null, Promise.resolve(isWrong));
+    whole(made);
+    expect(made.seen.events).toEqual(["head"]);
+    await settle();
+    expect([made.seen.events, made.seen.wrong]).toEqual([["head", event], told]);
+  });
+
+  test("of a host that is known to send wrong ones are an error at once", () => {
+    const made = make({}, null, true);
+    whole(made);
+    expect([made.seen.events, made.seen.wrong]).toEqual([["head", "error"], [MEDIA]]);
+  });
+
+  test("given up while the check runs it hears nothing more, and one in the middle ends its check", async () => {
+    const made = make({}, null, Promise.resolve(true));
+    whole(made);
+    made.exchange.abort();
+    await settle();
+    expect([made.seen.events, made.seen.wrong]).toEqual([["head"], []]);
+    const other = make();
+    other.receive(HEAD, other.data(0, 400));
+    other.exchange.abort();
+    expect(other.seen.ended).toEqual([false]);
   });
 });

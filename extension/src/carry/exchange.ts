@@ -2,47 +2,37 @@
  * Exchange: one media request of the page, carried by the transport and, where that fails, finished natively.
  * Events: either `native` (nothing was delivered, the caller asks for itself), or `head`, then `bytes` in order, then
  * `end` or `error`. When the transport fails in the middle, the rest is fetched by Range from the delivered offset with
- * the browser's own fetch, so its CORS decision holds, and only if it is the same representation.
+ * the browser's own fetch, so its CORS decision holds, and only if it is the same representation. While a check of
+ * its host runs (checks.ts) the end waits for it; bytes that are not the site's end in an error.
  */
-import type { ByteRange, ToPage } from "../shared/messages";
-import type { Link, LinkCall } from "./link";
+import type { Carried, ExchangeEvents, ExchangeHead, ExchangeRequest } from "../shared/carry";
+import type { Player, ToPage } from "../shared/messages";
+import type { Link, LinkCall } from "../page/link";
+import type { Check, Checks } from "./checks";
+import { bytesToSkip, restOf } from "./representation";
 
 /** The transport knows of the page's patience and ends by itself: so much later it is taken for hung. */
 export const GRACE_MS = 1000;
 
-const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
-
-export interface ExchangeHead {
-  status: number;
-  statusText: string;
-  headers: [string, string][];
-  responseType: ResponseType;
-  url: string;
-  redirected: boolean;
-  totalBytes: number | null;
+/** What an exchange has of the page beside its request. */
+export interface Surroundings {
+  fetch: typeof fetch;
+  checks: Pick<Checks, "begin" | "verdict">;
+  /** How long a request that begins now may be silent. */
+  patienceMs(): number;
+  /** What the page plays with, where it can be told. */
+  player(): Player | undefined;
 }
 
-export interface ExchangeEvents {
-  native(): void;
-  head(head: ExchangeHead): void;
-  bytes(bytes: Uint8Array<ArrayBuffer>): void;
-  end(): void;
-  /** Like a network error: the body can't be finished. */
-  error(): void;
-}
-
-export interface ExchangeRequest {
-  url: string;
-  range: ByteRange | null;
-}
-
-export class Exchange {
+export class Exchange implements Carried {
   readonly #link: Link;
   readonly #fetch: typeof fetch;
+  readonly #checks: Pick<Checks, "begin" | "verdict">;
   readonly #request: ExchangeRequest;
   readonly #events: ExchangeEvents;
   #call: LinkCall | null;
   #resume: AbortController | null = null;
+  #check: Check | undefined;
   #head: ExchangeHead | null = null;
   #delivered = 0;
   #credited = 0;
@@ -51,14 +41,16 @@ export class Exchange {
   #over = false;
 
   /** Starts at once; the link has to be in state `ready`. Events come later, never from inside the constructor. */
-  constructor(link: Link, nativeFetch: typeof fetch, request: ExchangeRequest, events: ExchangeEvents) {
+  constructor(link: Link, page: Surroundings, request: ExchangeRequest, events: ExchangeEvents) {
     this.#link = link;
-    this.#fetch = nativeFetch;
+    this.#fetch = page.fetch;
+    this.#checks = page.checks;
     this.#request = request;
     this.#events = events;
     this.#lastProgressMs = link.env.nowMs();
-    this.#patienceMs = link.env.patienceMs();
-    this.#call = link.call(request.url, request.range, this.#patienceMs, {
+    this.#patienceMs = page.patienceMs();
+    const player = page.player();
+    this.#call = link.call({ ...request, patienceMs: this.#patienceMs, ...(player === undefined ? {} : { player }) }, {
       message: (message) => this.#handle(message),
       lost: () => this.#failOver(),
       tick: (nowMs) => this.#handleTick(nowMs),
@@ -77,6 +69,7 @@ export class Exchange {
   /** Ends it; no event follows. */
   abort(): void {
     this.#over = true;
+    this.#check?.end(false);
     this.#call?.abort();
     this.#call = null;
     this.#resume?.abort();
@@ -111,10 +104,12 @@ export class Exchange {
 
   #deliverHead(head: ExchangeHead): void {
     this.#head = head;
+    this.#check = this.#checks.begin(this.#request, head);
     this.#events.head(head);
   }
 
   #deliver(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#check?.note(this.#delivered, bytes);
     this.#delivered += bytes.length;
     this.#events.bytes(bytes);
   }
@@ -124,26 +119,35 @@ export class Exchange {
   }
 
   #finish(): void {
+    this.#check?.end(true);
+    const verdict = this.#checks.verdict(this.#request.url);
+    if (typeof verdict === "boolean") this.#finishAs(verdict);
+    else void verdict.then((isWrong) => this.#over || this.#finishAs(isWrong));
+  }
+
+  #finishAs(isWrong: boolean): void {
+    if (isWrong) this.#link.noteWrong(this.#request.url);
+    this.#close(isWrong ? "error" : "end");
+  }
+
+  #close(event: "end" | "error" | "native"): void {
     this.#over = true;
-    this.#events.end();
+    this.#check?.end(false);
+    this.#events[event]();
   }
 
   #failOver(): void {
     if (this.#over) return;
     this.#call?.abort();
     this.#call = null;
-    if (this.#head === null) {
-      this.#over = true;
-      return this.#events.native();
-    }
+    if (this.#head === null) return this.#close("native");
     if (this.#isWhole() && this.#head.totalBytes !== null) return this.#finish();
     this.#finishNatively(this.#head)
       .catch(() => false)
       .then((isWhole) => {
         if (this.#over) return;
-        if (isWhole) return this.#finish();
-        this.#over = true;
-        this.#events.error();
+        if (isWhole) this.#finish();
+        else this.#close("error");
       });
   }
 
@@ -172,39 +176,4 @@ export class Exchange {
       if (bytes.length > 0) this.#deliver(bytes.slice());
     }
   }
-}
-
-/** The Range header that asks for the rest of the answer `head` after `offset` bytes of it. */
-function restOf(asked: ByteRange | null, head: ExchangeHead, offset: number): string | undefined {
-  if (head.status === 206 && asked !== null) return `bytes=${asked.start + offset}-${asked.end}`;
-  return head.status === 200 ? `bytes=${offset}-` : undefined;
-}
-
-/** How many bytes of `response` were delivered already, or undefined when it is not the rest of `head`'s representation. */
-function bytesToSkip(response: Response, head: ExchangeHead, offset: number, asked: ByteRange | null): number | undefined {
-  if (!hasSameValidators(response.headers, head.headers)) return undefined;
-  const length = Number(response.headers.get("content-length") ?? NaN);
-  if (response.status === 206) {
-    const isRest = head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes - offset;
-    return isRest && isSamePart(response.headers.get("content-range"), head, (asked?.start ?? 0) + offset) ? 0 : undefined;
-  }
-  if (response.status !== 200 || (head.status === 206 && asked !== null)) return undefined;
-  return head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes ? offset : undefined;
-}
-
-/** Whether a Content-Range, where the page may see it, begins at `start` and is of a file as long as before. */
-function isSamePart(contentRange: string | null, head: ExchangeHead, start: number): boolean {
-  const now = CONTENT_RANGE.exec(contentRange ?? "");
-  if (now === null) return true;
-  const before = CONTENT_RANGE.exec(head.headers.find(([name]) => name === "content-range")?.[1] ?? "");
-  const totalBefore = before?.[2] ?? (head.status === 200 && head.totalBytes !== null ? String(head.totalBytes) : now[2]);
-  return Number(now[1]) === start && now[2] === totalBefore;
-}
-
-function hasSameValidators(now: Headers, before: readonly [string, string][]): boolean {
-  return ["etag", "last-modified"].every((name) => {
-    const was = before.find(([known]) => known === name)?.[1];
-    const is = now.get(name);
-    return was === undefined || is === null || was === is;
-  });
 }

@@ -1,0 +1,91 @@
+/** WebRTC in a browser: RTCPeerConnection, in a document, as Workers have none. */
+import type { DeliverySignals } from "../platform";
+import { webRtcOver, type Association, type AssociationOptions } from "./webrtc";
+
+/** Candidates of this machine are there within milliseconds; the proxy needs none of them to answer. */
+const GATHERING_MS_MAX = 500;
+
+export const browserWebRtc = webRtcOver(open);
+
+async function open(options: AssociationOptions): Promise<Association> {
+  const peer = new RTCPeerConnection();
+  const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
+  channel.binaryType = "arraybuffer";
+  channel.onmessage = ({ data }) => {
+    if (typeof data === "string") options.onMessage(data);
+    else if (data instanceof ArrayBuffer) options.onMessage(new Uint8Array(data));
+  };
+  const close = (): void => {
+    channel.onclose = null;
+    channel.onmessage = null;
+    peer.onconnectionstatechange = null;
+    peer.close();
+  };
+  try {
+    await negotiate(peer, channel, options);
+  } catch (error) {
+    close();
+    throw error;
+  }
+  const lost = (reason: string): void => {
+    close();
+    options.onClosed(reason);
+  };
+  channel.onclose = () => lost("the data channel was closed");
+  peer.onconnectionstatechange = () => {
+    if (peer.connectionState === "failed") lost("the connection failed");
+  };
+  return { send: (message) => trySend(channel, message), signals: () => signalsOf(peer), close };
+}
+
+async function negotiate(peer: RTCPeerConnection, channel: RTCDataChannel, { exchange, signal }: AssociationOptions): Promise<void> {
+  const opened = new Promise<void>((resolve, reject) => {
+    channel.onopen = () => resolve();
+    channel.onclose = () => reject(new Error("the data channel was closed before it was open"));
+    peer.onconnectionstatechange = () => {
+      if (peer.connectionState === "failed") reject(new Error("no connection could be made"));
+    };
+    if (signal.aborted) reject(signal.reason as Error);
+    signal.addEventListener("abort", () => reject(signal.reason as Error));
+  });
+  opened.catch(() => undefined);
+  const steps = async (): Promise<void> => {
+    await peer.setLocalDescription(await peer.createOffer());
+    await gathered(peer);
+    const sdp = await exchange(peer.localDescription!.sdp);
+    await peer.setRemoteDescription({ type: "answer", sdp });
+  };
+  await Promise.race([steps(), opened]);
+  await opened;
+}
+
+function gathered(peer: RTCPeerConnection): Promise<void> {
+  return new Promise((resolve) => {
+    if (peer.iceGatheringState === "complete") return resolve();
+    const timer = setTimeout(resolve, GATHERING_MS_MAX);
+    peer.addEventListener("icegatheringstatechange", () => {
+      if (peer.iceGatheringState !== "complete") return;
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** Of the candidate pair in use; SCTP's losses are not told. */
+async function signalsOf(peer: RTCPeerConnection): Promise<DeliverySignals | undefined> {
+  for (const report of (await peer.getStats()).values() as Iterable<RTCIceCandidatePairStats & { packetsSent?: number }>) {
+    if (report.type !== "candidate-pair" || !report.nominated) continue;
+    return { rttMs: 1000 * (report.currentRoundTripTime ?? 0), sentPackets: report.packetsSent ?? 0, lostPackets: 0 };
+  }
+  return undefined;
+}
+
+function trySend(channel: RTCDataChannel, message: Uint8Array | string): boolean {
+  if (channel.readyState !== "open") return false;
+  try {
+    channel.send(message as string);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Answer: what the page's `fetch` gives for a request that the transport carries: a Response that looks like the browser's
+ * own and whose body grows as bytes come.
+ */
+import type { Carrier, ExchangeHead, ExchangeRequest } from "../shared/carry";
+import type { Link } from "../page/link";
+import type { Natives } from "../page/natives";
+
+/** `exchange` and `natives` as in shared/carry.ts. */
+export function respond(request: Request, wanted: ExchangeRequest, link: Link, natives: Natives, exchange: Carrier["exchange"]): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    let answer: Answer | null = null;
+    const carried = exchange(wanted, {
+      native: () => resolve(fetchDirect(request, link, natives)),
+      head: (head) => {
+        answer = new Answer(head, natives, () => carried.credit(), () => end(() => carried.abort()));
+        resolve(answer.response);
+      },
+      bytes: (bytes) => answer?.push(bytes),
+      end: () => end(() => answer?.close()),
+      error: () => end(() => answer?.fail(new TypeError("network error"))),
+    });
+    const end = (last: () => void): void => {
+      request.signal.removeEventListener("abort", onAbort);
+      last();
+    };
+    const onAbort = (): void => {
+      carried.abort();
+      answer?.fail(request.signal.reason);
+      reject(request.signal.reason);
+    };
+    request.signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+async function fetchDirect(request: Request, link: Link, natives: Natives): Promise<Response> {
+  const response = await natives.fetch(request);
+  const bytes = Number(response.headers.get("content-length") ?? 0);
+  link.noteDirect(Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : 0);
+  return response;
+}
+
+/** A Response whose body is pushed in as it arrives. */
+class Answer {
+  readonly response: Response;
+  #controller!: ReadableByteStreamController;
+  #failure: { reason: unknown } | null = null;
+  #closed = false;
+
+  /** `taken` is called when the page has read all that was pushed, `cancelled` when it gives the body up. */
+  constructor(head: ExchangeHead, natives: Natives, taken: () => void, cancelled: () => void) {
+    const stream = new natives.ReadableStream({
+      type: "bytes",
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      pull: () => taken(),
+      cancel: () => {
+        this.#closed = true;
+        cancelled();
+      },
+    });
+    const headers = new natives.Headers(head.headers);
+    const response = new natives.Response(stream, { status: head.status, statusText: head.statusText, headers });
+    this.response = dress(response, head, () => this.#failure);
+  }
+
+  push(bytes: Uint8Array<ArrayBuffer>): void {
+    if (!this.#closed) this.#controller.enqueue(bytes);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#controller.close();
+    this.#controller.byobRequest?.respond(0);
+  }
+
+  fail(reason: unknown): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#failure = { reason };
+    this.#controller.error(reason);
+  }
+}
+
+const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
+
+/**
+ * Gives a made Response what only the browser's own have: url, type, redirected; and readers that reject with the
+ * abort's reason, where those of a made one reject with a TypeError.
+ */
+function dress(response: Response, head: ExchangeHead, failure: () => { reason: unknown } | null): Response {
+  const own = (name: string, value: unknown): void => {
+    Object.defineProperty(response, name, { value, configurable: true });
+  };
+  own("url", head.url);
+  own("type", head.responseType);
+  own("redirected", head.redirected);
+  const nativeClone = response.clone.bind(response);
+  own("clone", () => dress(nativeClone(), head, failure));
+  for (const name of READERS) {
+    const read = (response as unknown as Record<string, (() => Promise<unknown>) | undefined>)[name]?.bind(response);
+    if (read === undefined) continue;
+    own(name, () => read().catch((error: unknown) => Promise.reject(failure()?.reason ?? error)));
+  }
+  return response;
+}

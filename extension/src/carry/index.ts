@@ -1,0 +1,28 @@
+/**
+ * Carrying script (MAIN world): brought into a page by the background when the page first needs it, beside the port: what a
+ * page without video does without.
+ */
+import type { Carrier, MakeCarrier } from "../shared/carry";
+import { PLAYERS, type Player } from "../shared/messages";
+import { CARRY_READY_EVENT } from "../shared/names";
+import { respond } from "./answer";
+import { Checks } from "./checks";
+import { Exchange, type Surroundings } from "./exchange";
+import { patienceMs } from "./patience";
+
+const make: MakeCarrier = (link, natives) => {
+  const page: Surroundings = {
+    fetch: natives.fetch,
+    checks: new Checks(natives, Math.random),
+    patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
+    player,
+  };
+  const exchange: Carrier["exchange"] = (request, events) => new Exchange(link, page, request, events);
+  return { exchange, respond: (request, wanted) => respond(request, wanted, link, natives, exchange) };
+};
+
+function player(): Player | undefined {
+  return (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[]).filter((name) => name in window).map((name) => PLAYERS[name])[0];
+}
+
+document.dispatchEvent(new CustomEvent(CARRY_READY_EVENT, { detail: make }));

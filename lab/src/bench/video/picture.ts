@@ -1,0 +1,34 @@
+/** The plays as a picture: a panel for start-up, time stalled and bitrate over each set of links; a circle a play, a bar the median. */
+import type { VideoBox } from "./boxes";
+import type { Play } from "./play";
+
+const COLOURS: Readonly<Record<string, string>> = { direct: "#8c8c8c", "split-http": "#d9822b", coded: "#1f7a4d", "coded over webrtc": "#7fc29b" };
+const PANELS = [
+  { title: "start-up, s", of: ({ startUpMs }: Play) => (startUpMs ?? NaN) / 1000 },
+  { title: "stalled, s", of: ({ stalledMs }: Play) => stalledMs / 1000 },
+  { title: "mean bitrate, Mbit/s", of: ({ bitsPerSec }: Play) => bitsPerSec / 1e6 },
+];
+
+export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play[], subtitle: string): object {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  const points = plays.flatMap((play) => {
+    const box = byId.get(play.box);
+    return box && play.ok ? [{ play, links: box.links.id, who: box.transport === "auto" ? box.mode : `${box.mode} over ${box.transport}` }] : [];
+  });
+  const who = Object.keys(COLOURS).filter((each) => points.some((point) => point.who === each));
+  const panel = (links: string, { title, of }: (typeof PANELS)[number]): object => {
+    const x = { field: "who", type: "nominal", sort: who, axis: { title: null, labelAngle: 0 } };
+    const color = { field: "who", type: "nominal", scale: { domain: who, range: who.map((each) => COLOURS[each]) }, legend: null };
+    const most = Math.max(1, ...points.map((point) => of(point.play) || 0));
+    const y = { field: "value", type: "quantitative", axis: { title, tickCount: 4 }, scale: { domain: [0, most], nice: true } };
+    return {
+      width: 260, height: 130, data: { values: points.filter((point) => point.links === links).map((point) => ({ who: point.who, value: of(point.play) })) },
+      layer: [
+        { mark: { type: "tick", thickness: 2.5, size: 34 }, encoding: { x, y: { ...y, aggregate: "median" }, color } },
+        { mark: { type: "point", size: 34, strokeWidth: 1.3 }, encoding: { x, y, color } },
+      ],
+    };
+  };
+  const rows = [...new Set(points.map(({ links }) => links))].map((links) => ({ title: links, hconcat: PANELS.map((each) => panel(links, each)), spacing: 24 }));
+  return { title: "Video over emulated links: hls.js in Chromium", subtitle: [subtitle, "circle: a play; bar: the median"], vconcat: rows, spacing: 22 };
+}

@@ -1,0 +1,196 @@
+/**
+ * One set of links with the services on them, and single plays over it: each in a new Chromium with the extension, of a video
+ * that nobody has fetched before. Knows no order of plays (bench.ts) and no statistics (rows.ts).
+ */
+import { createHash } from "node:crypto";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Page } from "puppeteer-core";
+import { openBrowser, samplePageState } from "../../browser";
+import type { SamplePageState } from "../../browser";
+import { findChromium } from "../../chromium";
+import { startLinks } from "../../links/links";
+import type { Links } from "../../links/links";
+import { LONG_LEVELS, LongVideo } from "../../sample/long";
+import { mediaDir } from "../../sample/origin";
+import { watchIdleShare } from "../machine";
+import { videoScenario } from "./boxes";
+import type { VideoBox, VideoLinks } from "./boxes";
+import { seenOf } from "./events";
+import type { PlayEvent, Seen } from "./events";
+import { READ_WATCH, WATCH } from "./watch";
+
+/** One play as it is kept. */
+export interface Play extends Seen {
+  box: string;
+  play: number;
+  seconds: number;
+  /** Of the code that played. */
+  commit: string;
+  /** Played to its end, every segment of the right bytes. */
+  ok: boolean;
+  /** What was wrong, in the player's words or ours. */
+  problems: readonly string[];
+  segments: Segments;
+  /** How long the page waited for the first init segment and the first media segment. */
+  initMs: number | null;
+  firstSegmentMs: number | null;
+  /** Bytes of the video over bytes that came from proxies for it; null where none did. */
+  normalizedGoodput: number | null;
+  kills: number;
+  /** Share of processor time that was idle, of all cores: meanwhile, and until the first frame. */
+  idleShare: number;
+  startIdleShare: number;
+  /** How late the emulator handed packets over (99 %). */
+  lateUs: number;
+}
+
+/** Of those that the player got; `aborted` ones it gave up itself, and got again in another quality. */
+export interface Segments {
+  got: number;
+  carried: number;
+  fellBack: number;
+  direct: number;
+  aborted: number;
+  wrong: number;
+}
+
+const POLL_MS = 250;
+/** The browser's own start is over, and its extension has read its settings. */
+const SETTLE_MS = 1500;
+/** What a play may take longer than its video. */
+const LONGER_MS_MAX = 60_000;
+const RECORDS_MS_MAX = 6000;
+const SEGMENT = /\/segment-(\d)-(\d+)\.m4s$/;
+
+const READ_RECORDS = `(async () => {
+  const [url, cookie] = process.argv.slice(1);
+  const answer = await fetch(url + "/v1/records?limit=500", { headers: { cookie } });
+  if (!answer.ok) throw new Error("Origo answered " + answer.status);
+  process.stdout.write(await answer.text());
+})();`;
+
+export async function startStage(spec: VideoLinks): Promise<Stage> {
+  return new Stage(await startLinks(videoScenario(spec)), spec);
+}
+
+export class Stage {
+  private readonly video = new LongVideo(path.join(mediaDir, "cmaf"));
+  private readonly digests = new Map<string, string>();
+
+  constructor(private readonly links: Links, private readonly spec: VideoLinks) {}
+
+  close(): Promise<void> {
+    return this.links.close();
+  }
+
+  /** Rejects when the links, a service or the browser is gone; a play that goes badly is a play. */
+  async play(box: VideoBox, play: number, commit: string): Promise<Play> {
+    const chromium = findChromium();
+    if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
+    const { env } = this.links;
+    const executable = await this.links.wrapper("client", chromium);
+    const defaults = { origoUrl: env["ORIGO_URL"]!, mode: box.mode, connections: box.links.proxies.length, transport: box.transport };
+    // The page's digests of what it got need a secure context, which plain HTTP is on loopback alone.
+    const flags = [`--unsafely-treat-insecure-origin-as-secure=${env["ORIGIN_URL"]}`];
+    const { browser, close } = await openBrowser({ headless: true, executable, defaults, flags });
+    try {
+      const page = await browser.newPage();
+      await page.evaluateOnNewDocument(WATCH);
+      await pause(SETTLE_MS);
+      const id = `${Date.now()}-${play}`;
+      const watched = await this.watch(page, `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`, box.seconds);
+      const state = await samplePageState(page);
+      const records = box.mode === "direct" ? [] : await this.recordsOf(`/long/${id}/`, state);
+      return { box: box.id, play, seconds: box.seconds, commit, ...watched, ...this.judged(box, watched, state, records) };
+    } finally {
+      await close();
+    }
+  }
+
+  private async watch(page: Page, url: string, seconds: number): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "lateUs">> {
+    await this.links.begin();
+    const idleShare = watchIdleShare();
+    const over = new AbortController();
+    await page.goto(url, { waitUntil: "domcontentloaded", timeout: LONGER_MS_MAX });
+    const killing = this.killInTurn(over.signal);
+    killing.catch(() => undefined);
+    let startIdleShare: number | undefined;
+    for (const deadlineMs = performance.now() + 1000 * seconds + LONGER_MS_MAX; ; await pause(POLL_MS)) {
+      const { events, nowMs } = (await page.evaluate(READ_WATCH)) as { events: PlayEvent[]; nowMs: number };
+      const seen = seenOf(events, LONG_LEVELS.map(({ bitsPerSec }) => bitsPerSec), nowMs);
+      if (seen.startUpMs !== null) startIdleShare ??= idleShare();
+      if (!seen.finished && performance.now() < deadlineMs) continue;
+      const idle = idleShare();
+      const { lateUs } = await this.links.stats();
+      over.abort();
+      return { ...seen, kills: await killing, idleShare: idle, startIdleShare: startIdleShare ?? idle, lateUs: lateUs.p99 };
+    }
+  }
+
+  /** Cuts a link off and kills the proxy behind it, one after another, until the signal; all are back when it resolves to how often. */
+  private async killInTurn(signal: AbortSignal): Promise<number> {
+    const { kills: plan, proxies } = this.spec;
+    const { services } = this.links;
+    if (!plan || !services) return 0;
+    const beganMs = performance.now();
+    const until = (sec: number): Promise<boolean> => pause(Math.max(0, beganMs + 1000 * sec - performance.now()), true, { signal }).catch(() => false);
+    let kills = 0;
+    while (await until((kills + 1) * plan.everySec)) {
+      const index = kills++ % proxies.length;
+      await this.links.set(`proxy${index + 1}`, { cut: true });
+      await services.proxies[index]!.kill();
+      await until(kills * plan.everySec + plan.awaySec);
+      await this.links.set(`proxy${index + 1}`, { cut: false });
+      await services.restart(index);
+    }
+    return kills;
+  }
+
+  private judged(box: VideoBox, seen: Seen, { segments, errors }: SamplePageState, records: readonly DownloadRecord[]): Pick<Play, "ok" | "problems" | "segments" | "initMs" | "firstSegmentMs" | "normalizedGoodput"> {
+    const got = segments.filter(({ url }) => SEGMENT.test(url));
+    const media = records.filter(({ url }) => SEGMENT.test(url));
+    const whole = media.filter(({ outcome }) => outcome === "complete");
+    const fellBack = media.filter(({ fallback }) => fallback !== null);
+    const carried = whole.filter(({ fallback, mode }) => fallback === null && mode === box.mode).length;
+    const wrong = got.filter(({ url, sha256 }) => sha256 !== this.digestOf(url)).length;
+    const sum = (of: (record: DownloadRecord) => number): number => whole.reduce((total, record) => total + of(record), 0);
+    const problems = [
+      ...(seen.finished ? [] : [`not over ${LONGER_MS_MAX / 1000} s after it should have been`]), ...(wrong > 0 ? [`${wrong} segments of wrong bytes`] : []),
+      ...new Set(errors), ...new Set(fellBack.map(({ fallback }) => `fell back: ${fallback!.reason}`)), ...new Set(media.flatMap(({ outcome, error }) => (outcome === "failed" && error ? [`${error.kind}: ${error.message}`] : []))),
+    ];
+    return {
+      ok: seen.finished && wrong === 0, problems,
+      segments: { got: got.length, carried, fellBack: fellBack.length, direct: Math.max(0, got.length - whole.length), aborted: media.filter(({ outcome }) => outcome === "aborted").length, wrong },
+      initMs: segments.find(({ url }) => !SEGMENT.test(url))?.ms ?? null,
+      firstSegmentMs: got[0]?.ms ?? null,
+      normalizedGoodput: sum(({ grossBytes }) => grossBytes) > 0 ? sum(({ netBytes }) => netBytes) / sum(({ grossBytes }) => grossBytes) : null,
+    };
+  }
+
+  /** Once there is one for each segment that the player got, or after a while whatever there is: what went direct has none. */
+  private async recordsOf(part: string, { segments }: SamplePageState): Promise<DownloadRecord[]> {
+    for (const deadlineMs = performance.now() + RECORDS_MS_MAX; ; await pause(2 * POLL_MS)) {
+      const { records } = JSON.parse(await this.askOrigo()) as { records: DownloadRecord[] };
+      const own = records.filter(({ url }) => url.includes(part));
+      const known = new Set(own.map(({ url }) => url));
+      if (segments.every(({ url }) => !SEGMENT.test(url) || known.has(url)) || performance.now() > deadlineMs) return own;
+    }
+  }
+
+  private askOrigo(): Promise<string> {
+    const { env } = this.links;
+    const child = this.links.run("origo", [process.execPath, "-e", READ_RECORDS, env["ORIGO_URL"]!, env["ORIGO_COOKIE"]!], { stdio: ["ignore", "pipe", "inherit"] });
+    let text = "";
+    child.stdout!.on("data", (piece: Buffer) => (text += piece.toString()));
+    return new Promise((resolve, reject) => child.once("close", (code) => (code === 0 ? resolve(text) : reject(new Error(`Origo's records could not be read (code ${code})`)))));
+  }
+
+  private digestOf(url: string): string | undefined {
+    const [, track, number] = SEGMENT.exec(url)!;
+    const key = `${track}-${number}`;
+    if (!this.digests.has(key)) this.digests.set(key, createHash("sha256").update(this.video.segment(Number(track), Number(number))).digest("hex"));
+    return this.digests.get(key);
+  }
+}

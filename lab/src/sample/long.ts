@@ -1,0 +1,51 @@
+/**
+ * The sample's video as a long one of high bitrates: its segments round and round (live.ts), each filled up to its bitrate with a
+ * `free` box (ISO/IEC 14496-12 §8.1.2), which players fetch and skip. So a video that takes a link's whole rate needs no other
+ * file, and decodes as cheaply as the small one. Picture without sound. Pure but for reading the files; routes are origin.ts's.
+ */
+import { sizeBytes } from "./bytes";
+import { LiveStream, SEGMENT_MS } from "./live";
+
+export const LONG_SEGMENT_SEC = SEGMENT_MS / 1000;
+/** What a master playlist says of each track, and what each of its segments holds in bits a second. */
+export const LONG_LEVELS = [
+  { bitsPerSec: 2_500_000, resolution: "416x234", codecs: "avc1.640016" },
+  { bitsPerSec: 5_000_000, resolution: "832x468", codecs: "avc1.640028" },
+  { bitsPerSec: 10_000_000, resolution: "1280x720", codecs: "avc1.640032" },
+] as const;
+const FREE_HEADER_BYTES = 8;
+
+export const longSegmentBytes = (track: number): number => ((LONG_LEVELS[track]?.bitsPerSec ?? 0) * LONG_SEGMENT_SEC) / 8;
+
+/** RFC 8216 §4.3.4.2; the lowest quality first. */
+export function longMaster(): string {
+  const streams = LONG_LEVELS.map(({ bitsPerSec, resolution, codecs }, track) => `#EXT-X-STREAM-INF:BANDWIDTH=${bitsPerSec},RESOLUTION=${resolution},CODECS="${codecs}"\nmedia-${track}.m3u8\n`);
+  return `#EXTM3U\n#EXT-X-VERSION:7\n${streams.join("")}`;
+}
+
+export function longPlaylist(track: number, seconds: number): string {
+  const segments = Array.from({ length: Math.ceil(seconds / LONG_SEGMENT_SEC) }, (_, number) => `#EXTINF:${LONG_SEGMENT_SEC},\nsegment-${track}-${number}.m4s\n`);
+  return `#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-TARGETDURATION:${LONG_SEGMENT_SEC}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-MAP:URI="init-${track}.m4s"\n${segments.join("")}#EXT-X-ENDLIST\n`;
+}
+
+export class LongVideo {
+  readonly #stream: LiveStream;
+  #filling = Buffer.alloc(0);
+
+  /** `folder`: the CMAF segments. */
+  constructor(folder: string) {
+    this.#stream = new LiveStream(folder, 0);
+  }
+
+  /** Throws RangeError where the picture alone is larger than its bitrate allows: the levels are not the files'. */
+  segment(track: number, number: number): Buffer {
+    const picture = this.#stream.segment(String(track), number);
+    const freeBytes = longSegmentBytes(track) - picture.length;
+    if (freeBytes < FREE_HEADER_BYTES) throw new RangeError(`segment ${number} of track ${track} has ${picture.length} bytes, its bitrate allows ${longSegmentBytes(track)}`);
+    if (this.#filling.length < freeBytes) this.#filling = Buffer.from(sizeBytes(0, freeBytes));
+    const header = Buffer.alloc(FREE_HEADER_BYTES);
+    header.writeUInt32BE(freeBytes);
+    header.write("free", 4, "latin1");
+    return Buffer.concat([picture, header, this.#filling.subarray(0, freeBytes - FREE_HEADER_BYTES)]);
+  }
+}
