@@ -20,8 +20,8 @@ const stampDir = path.join(root, "node_modules/.tributary-setup");
 /** A failure that a person is told about in one sentence or one command with its output. */
 export class SetupError extends Error {}
 
-/** Does everything that is not yet done; throws SetupError. */
-export async function setUp({ browser = false, firefox = false, compiler = false, database = false, print = console.log } = {}) {
+/** Does everything that is not yet done; throws SetupError. `tools`: Debian packages by name, and a command that each brings. */
+export async function setUp({ browser = false, firefox = false, compiler = false, database = false, tools = [], print = console.log } = {}) {
   checkNodeVersion();
   const step = async (name, work) => {
     const startedMs = Date.now();
@@ -37,6 +37,7 @@ export async function setUp({ browser = false, firefox = false, compiler = false
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
   if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
+  for (const { name, command } of tools) await step(name, () => ensureDebianTool(name, [name], () => onPath(command)));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", ["chromium"], () => browserPath("Chromium")));
   if (firefox) await step("Firefox", () => ensureDebianTool("Firefox", ["firefox-esr", "libavcodec-extra"], () => browserPath("Firefox")));
 }

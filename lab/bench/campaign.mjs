@@ -93,12 +93,12 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ rowsOf }, { ratiosOf, ratioTable, rowTable, markdownSection }, { figuresOf }] = await Promise.all(["bench/campaign/rows", "bench/campaign/report", "bench/campaign/figures"].map(loadCompiled));
+  const [{ rowsOf }, { figuresToReach, figureTable, rowTable, markdownSection }, { figuresOf }] = await Promise.all(["bench/campaign/rows", "bench/campaign/report", "bench/campaign/figures"].map(loadCompiled));
   const rows = rowsOf(boxes, samples);
-  const ratios = ratiosOf(rows);
+  const reached = figuresToReach(rows);
   const figures = figuresOf(boxes, samples, `${begun.about.command}, ${begun.about.date}, ${begun.about.machine}`);
   const pictures = await drawAll(figures, folder);
-  const text = `${ratioTable(ratios)}\n\n${rowTable(rows)}`;
+  const text = `${figureTable(reached)}\n\n${rowTable(rows)}`;
   writeFileSync(path.join(folder, "report.html"), page(text, pictures));
   console.log(`\n${text}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
@@ -107,7 +107,7 @@ async function report({ boxes, samples, folder, begun, options }) {
   const visits = { done: new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size, planned: boxes.reduce((sum, box) => sum + box.visits, 0) };
   const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
   const { writeSection } = await loadCompiled("document");
-  writeSection("campaign", "npm run bench -- campaign", markdownSection({ ...begun.about, visits }, rows, ratios, linked));
+  writeSection("campaign", "npm run bench -- campaign", markdownSection({ ...begun.about, visits }, rows, reached, linked));
 }
 
 function list(boxes, seconds) {
@@ -115,19 +115,15 @@ function list(boxes, seconds) {
   console.log(`${boxes.length} boxes, ${minutes(seconds)} on an idle machine`);
 }
 
-/** aria2 and Chromium are rivals and runners, not conditions: without one its boxes are left out. */
+/** Chromium and aria2 are runners and rivals, not conditions: without one its boxes are left out. */
 async function available(boxes, print) {
-  const has = { node: true, chromium: true, aria2: true };
-  await setUp({ browser: true, print: () => undefined }).catch((error) => {
-    if (!(error instanceof SetupError)) throw error;
-    print(`bench: ${error.message}`);
-    has.chromium = false;
-  });
-  try {
-    execFileSync("aria2c", ["--version"], { stdio: "ignore" });
-  } catch {
-    print("bench: aria2c is not installed (Debian package aria2): its boxes are left out");
-    has.aria2 = false;
+  const has = { node: true };
+  for (const [runner, wanted] of Object.entries({ chromium: { browser: true }, aria2: { tools: [{ name: "aria2", command: "aria2c" }] } })) {
+    has[runner] = await setUp({ ...wanted, print: () => undefined }).then(() => true, (error) => {
+      if (!(error instanceof SetupError)) throw error;
+      print(`bench: its boxes are left out: ${error.message}`);
+      return false;
+    });
   }
   return boxes.filter(({ runner }) => has[runner]);
 }

@@ -8,8 +8,11 @@ import type { ScenarioInput } from "../../links/scenario";
 export type Congestion = "bbr" | "cubic";
 export type Runner = "node" | "chromium" | "aria2";
 export type Transport = "webrtc" | "webtransport" | "udp";
-/** `chunked` is the client's own: parts of `CHUNKED_BYTES` pulled one by one from the proxies over HTTP (driver.ts). */
-export type BoxMode = Mode | "aria2" | "chunked";
+/**
+ * Rivals that are the campaign's own (driver.ts): `chunked` pulls parts of `CHUNKED_BYTES` one by one from the proxies over HTTP;
+ * `direct-http2` gets all from the origin over one connection of HTTP/2.
+ */
+export type BoxMode = Mode | "aria2" | "chunked" | "direct-http2";
 /** Who has the chunk when it is asked for. */
 export type ChunkAt = "proxies" | "origin";
 
@@ -50,7 +53,8 @@ export interface Box {
 const CHUNK_BYTES = 1_500_000;
 /** The larger of the two sizes that the paper names, the better of them for a rival that waits a round trip for each. */
 export const CHUNKED_BYTES = 32_768;
-const VISITS = { node: 100, chromium: 30, aria2: 100 } as const;
+/** 100 downloads a box with the Node client, half of them on new sessions, and 30 with Chromium. */
+const VISITS = { node: 50, chromium: 30, aria2: 50 } as const;
 const QUICK_VISITS = { node: 4, chromium: 5, aria2: 4 } as const;
 const PAPERS: readonly Mode[] = ["parallel-http", "uncoded-mutp", "coded-mutp"];
 const OURS: readonly Mode[] = ["split-http", "coded"];
@@ -83,12 +87,12 @@ export function makeBox(figures: readonly string[], visits: Record<Runner, numbe
   return { id, figures, links: spec, runner, mode, ...(transport ? { transport } : {}), connections, chunkBytes, ...tuning, chunkAt, visits: visits[runner], expectedSec: expectedSec(spec, mode, connections, chunkBytes) };
 }
 
-/** A mode that receives all from all takes as long as its fastest link; the others use half of the links where they are far or lossy. */
+/** A mode that receives all from all takes as long as its fastest link; the others use over half of the links where they are far or lossy. */
 function expectedSec(spec: LinksSpec, mode: BoxMode, connections: number, chunkBytes: number): number {
   const used = spec.ratesKB.slice(0, connections);
-  const alone = mode === "direct" || mode === "parallel-http";
-  const rate = 1000 * (alone ? 0.9 * Math.max(...used) : 0.5 * used.reduce((sum, each) => sum + each, 0));
-  const lossCost = spec.congestion === "cubic" && spec.lossPercent > 0 ? 3 : 1;
+  const alone = mode === "direct" || mode === "direct-http2" || mode === "parallel-http";
+  const rate = 1000 * (alone ? 0.9 * Math.max(...used) : 0.6 * used.reduce((sum, each) => sum + each, 0));
+  const lossCost = spec.congestion === "cubic" && spec.lossPercent > 0 ? 1.5 : 1;
   return 0.8 + (2 * lossCost * chunkBytes) / rate + 0.008 * Math.max(...spec.rttMs);
 }
 
@@ -99,11 +103,15 @@ const BOTH: readonly Congestion[] = ["bbr", "cubic"];
 
 type Add = (input: BoxInput) => void;
 
-/** A mode that has packets, over each transport; another one once. */
+/**
+ * A mode that has packets, over each transport; another one once. Where TCP's congestion control is another, only what is
+ * compared with TCP: `coded`, over what browsers have.
+ */
 function addEach(add: Add, modes: readonly BoxMode[], input: Omit<BoxInput, "mode">, transports = input.runner === "chromium" ? OF_BROWSERS : OF_NODE): void {
+  const again = input.links.congestion === "cubic";
   for (const mode of modes) {
-    if (PACKETS.has(mode)) for (const transport of transports) add({ ...input, mode, transport });
-    else add({ ...input, mode });
+    if (!PACKETS.has(mode)) add({ ...input, mode });
+    else if (!again || mode === "coded") for (const transport of transports) if (!again || transport !== "udp") add({ ...input, mode, transport });
   }
 }
 
@@ -145,7 +153,7 @@ function lossOf(add: Add): void {
 /** What a viewer would use instead, on files that aria2 can split (pieces of 1 MiB), and links that are not alike or change. */
 function rivalsOf(add: Add): void {
   for (const congestion of BOTH) {
-    for (const lossPercent of [0, 2]) addEach(add, ["aria2", "chunked", ...OURS, "direct"], { links: linksOf(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
+    for (const lossPercent of [0, 2]) addEach(add, ["aria2", "chunked", ...OURS, "direct", "direct-http2"], { links: linksOf(SIX, { lossPercent, congestion }), chunkBytes: 8_000_000 });
     addEach(add, OURS, { links: linksOf(MIXED, { ...UNEQUAL, congestion }) });
     addEach(add, OURS, { links: linksOf(SIX, { congestion }), chunkAt: "origin" });
     for (const what of ["tenth", "cut"] as const) addEach(add, OURS, { links: linksOf(SIX, { congestion, event: { what, atMs: 400 } }), chunkBytes: 4_000_000 });
@@ -158,11 +166,13 @@ function browserOf(add: Add): void {
 
 /** About ten minutes: a few boxes of each set, over what browsers have. */
 function quickOf(add: (figure: string) => Add): void {
-  for (const mode of [...PAPERS, ...OURS]) add("11")({ links: linksOf([896, 896]), mode });
+  addEach(add("11"), ["coded", "direct", "direct-http2"], { links: linksOf([896]) }, ["webtransport"]);
+  addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf([896, 896]) }, ["webtransport"]);
   addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf(SIX) }, OF_BROWSERS);
   addEach(add("15"), ["coded-mutp", ...OURS], { links: linksOf(SIX, { lossPercent: 2 }) }, OF_BROWSERS);
   addEach(add("15"), OURS, { links: linksOf(SIX, { lossPercent: 2, congestion: "cubic" }) }, OF_BROWSERS);
   addEach(add("rivals"), ["aria2", "chunked", ...OURS], { links: linksOf(SIX), chunkBytes: 8_000_000 }, OF_BROWSERS);
+  for (const congestion of BOTH) addEach(add("rivals"), ["aria2", ...OURS], { links: linksOf(SIX, { lossPercent: 2, congestion }), chunkBytes: 8_000_000 }, ["webtransport"]);
   addEach(add("rivals"), OURS, { links: linksOf(MIXED, UNEQUAL) }, OF_BROWSERS);
   addEach(add("rivals"), OURS, { links: linksOf(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 }, OF_BROWSERS);
   addEach(add("browser"), OURS, { links: linksOf(SIX), runner: "chromium" }, OF_BROWSERS);

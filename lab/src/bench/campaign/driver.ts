@@ -5,6 +5,8 @@
  * from run.ts.
  */
 import { createHash } from "node:crypto";
+import { connect } from "node:http2";
+import type { ClientHttp2Session } from "node:http2";
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
@@ -16,6 +18,8 @@ const NEVER_MS = 3_600_000;
 const KEPT_MS = 400;
 /** For the proxy to hear of the close, too. */
 const GONE_MS = KEPT_MS + 200;
+/** More than any link of the campaign has on its way. */
+const HTTP2_WINDOW_BYTES = 16 * 1024 * 1024;
 
 const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
@@ -53,7 +57,7 @@ async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: 
   if (session === "new") await beginNew();
   const body = Buffer.alloc(bytes);
   const startedMs = performance.now();
-  let [next, received, firstByteMs] = [0, 0, 0];
+  let [next, firstByteMs] = [0, 0];
   const pullFrom = async (url: string): Promise<void> => {
     while (next < bytes) {
       const [from, to] = [next, Math.min(next + partBytes, bytes)];
@@ -61,16 +65,49 @@ async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: 
       const part = Buffer.from(await (await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })).arrayBuffer());
       if (part.length !== to - from) throw new Error(`a server answered ${part.length} bytes, asked for ${to - from}`);
       firstByteMs ||= performance.now() - startedMs;
-      received += part.copy(body, from);
+      part.copy(body, from);
     }
   };
   await Promise.all(urls.map(pullFrom));
-  return { ms: performance.now() - startedMs, firstByteMs, bytes: received, sha256: createHash("sha256").update(body).digest("hex") };
+  return pulledOf(body, performance.now() - startedMs, firstByteMs);
 }
+
+let http2Session: ClientHttp2Session | undefined;
+
+/** One stream of one connection, which stays for the next. */
+async function getOverHttp2({ session, url, bytes }: Extract<Order, { kind: "http2" }>): Promise<Pulled> {
+  if (session === "new" || http2Session?.closed || http2Session?.destroyed) {
+    http2Session?.destroy();
+    http2Session = undefined;
+    if (session === "new") await beginNew();
+  }
+  const startedMs = performance.now();
+  http2Session ??= openHttp2(url);
+  const stream = http2Session.request({ ":path": `/${bytes}` });
+  const pieces: Buffer[] = [];
+  let firstByteMs = 0;
+  for await (const piece of stream) {
+    firstByteMs ||= performance.now() - startedMs;
+    pieces.push(piece as Buffer);
+  }
+  const ms = performance.now() - startedMs;
+  return pulledOf(Buffer.concat(pieces), ms, firstByteMs);
+}
+
+function openHttp2(url: string): ClientHttp2Session {
+  const session = connect(url, { settings: { initialWindowSize: HTTP2_WINDOW_BYTES } });
+  session.on("connect", () => session.setLocalWindowSize(HTTP2_WINDOW_BYTES));
+  // A stream fails with its session, and its reader is told.
+  session.on("error", () => undefined);
+  return session;
+}
+
+const pulledOf = (body: Buffer, ms: number, firstByteMs: number): Pulled => ({ ms, firstByteMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") });
 
 async function carryOut(order: Order): Promise<Pick<Reply, "record" | "pulled" | "json">> {
   if (order.kind === "get") return { record: await get(order) };
   if (order.kind === "pull") return { pulled: await pull(order) };
+  if (order.kind === "http2") return { pulled: await getOverHttp2(order) };
   return { json: await (await fetch(order.url, { headers: { cookie } })).json() };
 }
 
@@ -86,6 +123,7 @@ async function main(): Promise<void> {
     const order = JSON.parse(line) as Order;
     process.stdout.write(`${JSON.stringify(await answer(order))}\n`);
   }
+  http2Session?.destroy();
   await Promise.all([...clients.values()].map((client) => client.close()));
   process.exit(0);
 }

@@ -28,12 +28,12 @@ interface Point {
 }
 
 const COLOURS: Readonly<Record<string, string>> = {
-  direct: "#8c8c8c", "direct cubic": "#c4c4c4", "parallel-http": "#b3372f", "split-http": "#d9822b", "split-http cubic": "#f0b97a", "parallel-http cubic": "#dd8f89",
+  direct: "#8c8c8c", "direct cubic": "#c4c4c4", "direct-http2": "#6b7a80", "direct-http2 cubic": "#aab6ba", "parallel-http": "#b3372f", "split-http": "#d9822b", "split-http cubic": "#f0b97a", "parallel-http cubic": "#dd8f89",
   "uncoded-mutp": "#a9c4e4", "uncoded-mutp WebTransport": "#7aa6d6", "uncoded-mutp UDP": "#4f83ba", "coded-mutp": "#5b86c0", "coded-mutp WebTransport": "#2b4f86", "coded-mutp UDP": "#152f57",
   coded: "#7fc29b", "coded WebTransport": "#1f7a4d", "coded UDP": "#0f4f30", chunked: "#c9a227", "chunked cubic": "#e3cf84", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
 };
 const PANEL = { width: 380, height: 190 };
-const HTTP = new Set<string>(["direct", "parallel-http", "split-http", "aria2", "chunked"]);
+const HTTP = new Set<string>(["direct", "direct-http2", "parallel-http", "split-http", "aria2", "chunked"]);
 
 /** HTTP is over BBR and packets are over WebRTC unless the name says otherwise. */
 function whoOf({ mode, transport, links }: Box): string {

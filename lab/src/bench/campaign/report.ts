@@ -1,5 +1,6 @@
 /** The campaign as text: a table, the ratios against rivals of the same run, and where coding lost. Pure. */
-import type { Figure } from "./figures";
+import type { SessionKind } from "./orders";
+import type { Figure as Picture } from "./figures";
 import type { Row } from "./rows";
 
 export interface About {
@@ -12,17 +13,19 @@ export interface About {
   visits: { done: number; planned: number };
 }
 
-/** A ratio of two boxes that ran in turns over the same links; `value` over `limit` is worse than the floor when `lessIsBetter`. */
-export interface Ratio {
+/** What a box reached, by itself or over one that ran in turns with it over the same links; `value` over `floor` is short when `lessIsBetter`. */
+export interface Figure {
   what: string;
   value: number;
   floor: number;
   lessIsBetter: boolean;
-  n: readonly [number, number];
+  /** Downloads of the box, and of its rival. */
+  n: readonly number[];
   hostLimited: boolean;
 }
 
-const isCoded = ({ mode, generationSize }: Row): boolean => mode === "coded" && generationSize === null;
+/** Not one of the boxes that try generation sizes and windows. */
+const isPlain = ({ generationSize }: Row): boolean => generationSize === null;
 const alike = (a: Row, b: Row): boolean => a.scenario === b.scenario && a.runner === b.runner && a.N === b.N && a.session === b.session && a.chunkAt === b.chunkAt && a.chunkBytes === b.chunkBytes;
 
 const nameOf = ({ mode, transport }: Row): string => (transport === null ? mode : `${mode} over ${transport}`);
@@ -31,47 +34,66 @@ interface Rule {
   what: string;
   floor: number;
   lessIsBetter: boolean;
-  applies: (coded: Row) => boolean;
-  rival: string;
-  value: (coded: Row, rival: Row) => number;
+  /** To which boxes of what mode: `coded` unless it is said. */
+  mode?: string;
+  applies: (row: Row) => boolean;
+  /** Without one the value is the row's own. */
+  rival?: string;
+  /** `aria2` makes new connections for each file, so its rivals are on new sessions. */
+  value: (row: Row, rival: Row) => number;
 }
 
-const time = (coded: Row, rival: Row): number => coded.completionSec / rival.completionSec;
-const speed = (coded: Row, rival: Row): number => coded.goodputBytesPerSec.median / rival.goodputBytesPerSec.median;
-const has = (text: string) => ({ scenario }: Row): boolean => scenario.includes(text);
+const time = (row: Row, rival: Row): number => row.completionSec / rival.completionSec;
+const speed = (row: Row, rival: Row): number => row.goodputBytesPerSec.median / rival.goodputBytesPerSec.median;
+const share = ({ linkShare }: Row): number => linkShare;
 
-/** What is compared with what, and the figure to reach. A scenario is found by its words (boxes.ts). */
+/** Rows of all that is named; a scenario is found by its words (boxes.ts). */
+function of({ text = "", session, transport, N, chunkBytes, runner = "node" }: { text?: string; session?: SessionKind; transport?: string; N?: number; chunkBytes?: number; runner?: string }): (row: Row) => boolean {
+  return (row) =>
+    row.scenario.includes(text) && row.runner === runner && (session === undefined || row.session === session) && (transport === undefined || row.transport === transport)
+    && (N === undefined || row.N === N) && (chunkBytes === undefined || row.chunkBytes === chunkBytes);
+}
+
+const SIX_LINKS = "6x896 KB/s, RTT 50 ms, loss";
+const KEY_BYTES = 1_500_000;
+
+/** What is measured, or compared with what, and the figure to reach. */
 const RULES: readonly Rule[] = [
-  { what: "goodput over parallel-http, N=6", floor: 4, lessIsBetter: false, applies: (row) => row.N === 6 && row.session === "warm" && has("6x896 KB/s, RTT 50 ms, loss 0 %")(row), rival: "parallel-http", value: speed },
-  { what: "goodput over parallel-http, N=2", floor: 1.7, lessIsBetter: false, applies: (row) => row.N === 2 && row.session === "warm" && has("2x896 KB/s")(row), rival: "parallel-http", value: speed },
-  { what: "time over split-http, loss 2 %, Cubic", floor: 0.5, lessIsBetter: true, applies: (row) => row.session === "warm" && has("loss 2 %, cubic")(row), rival: "split-http", value: time },
-  { what: "time over split-http, loss 2 %, BBR", floor: 0.95, lessIsBetter: true, applies: (row) => row.session === "warm" && has("loss 2 %, bbr")(row), rival: "split-http", value: time },
-  { what: "time over split-http, new sessions, no loss, BBR", floor: 0.95, lessIsBetter: true, applies: (row) => row.session === "new" && has("6x896 KB/s, RTT 50 ms, loss 0 %, bbr")(row), rival: "split-http", value: time },
-  { what: "time over split-http, new sessions, loss 2 %, BBR", floor: 0.8, lessIsBetter: true, applies: (row) => row.session === "new" && has("loss 2 %, bbr")(row), rival: "split-http", value: time },
-  { what: "time over split-http, one of six falls to a tenth, BBR", floor: 0.95, lessIsBetter: true, applies: (row) => has("bbr, one falls to a tenth")(row), rival: "split-http", value: time },
-  { what: "time over split-http, links that differ, BBR", floor: 0.95, lessIsBetter: true, applies: (row) => row.session === "warm" && has("RTT 20/50/80/120 ms, loss 0 %, bbr")(row), rival: "split-http", value: time },
-  { what: "time over direct HTTP, N=1, no loss", floor: 1.15, lessIsBetter: true, applies: (row) => row.N === 1 && row.session === "warm", rival: "direct", value: time },
+  ...([["warm", "0", 0.75, 0.6], ["warm", "2", 0.72, 0.4], ["new", "0", 0.7, undefined], ["new", "2", 0.68, undefined]] as const).flatMap(([session, loss, floor, webrtcFloor]): Rule[] => {
+    const links = { text: `${SIX_LINKS} ${loss} %, bbr`, session, chunkBytes: KEY_BYTES };
+    const what = `link share, ${session} sessions, loss ${loss} %`;
+    const best: Rule = { what, floor, lessIsBetter: false, applies: of({ ...links, transport: "webtransport" }), value: share };
+    return webrtcFloor === undefined ? [best] : [best, { ...best, floor: webrtcFloor, applies: of({ ...links, transport: "webrtc" }) }];
+  }),
+  ...["0", "2"].map((loss): Rule => ({ what: `normalized goodput, warm sessions, loss ${loss} %`, floor: 0.93, lessIsBetter: false, applies: of({ text: `${SIX_LINKS} ${loss} %, bbr`, session: "warm", chunkBytes: KEY_BYTES, transport: "webtransport" }), value: (row) => row.normalizedGoodput })),
+  { what: "goodput over parallel-http, N=6", floor: 4, lessIsBetter: false, applies: of({ text: `${SIX_LINKS} 0 %`, session: "warm", N: 6 }), rival: "parallel-http", value: speed },
+  { what: "goodput over parallel-http, N=2", floor: 1.7, lessIsBetter: false, applies: of({ text: "2x896 KB/s", session: "warm", N: 2 }), rival: "parallel-http", value: speed },
+  { what: "goodput over parallel-http, N=2", floor: 1, lessIsBetter: false, mode: "coded-mutp", applies: of({ text: "2x896 KB/s", session: "warm", N: 2 }), rival: "parallel-http", value: speed },
+  { what: "time over split-http, loss 2 %, Cubic", floor: 0.5, lessIsBetter: true, applies: of({ text: "loss 2 %, cubic", session: "warm" }), rival: "split-http", value: time },
+  { what: "time over split-http, loss 2 %, BBR", floor: 0.95, lessIsBetter: true, applies: of({ text: "loss 2 %, bbr", session: "warm" }), rival: "split-http", value: time },
+  { what: "time over split-http, new sessions, no loss, BBR", floor: 0.95, lessIsBetter: true, applies: of({ text: `${SIX_LINKS} 0 %, bbr`, session: "new" }), rival: "split-http", value: time },
+  { what: "time over split-http, new sessions, loss 2 %, BBR", floor: 0.8, lessIsBetter: true, applies: of({ text: "loss 2 %, bbr", session: "new" }), rival: "split-http", value: time },
+  { what: "time over split-http, one of six falls to a tenth, BBR", floor: 0.95, lessIsBetter: true, applies: of({ text: "bbr, one falls to a tenth" }), rival: "split-http", value: time },
+  { what: "time over split-http, links that differ, BBR", floor: 0.95, lessIsBetter: true, applies: of({ text: "RTT 20/50/80/120 ms, loss 0 %, bbr", session: "warm" }), rival: "split-http", value: time },
+  ...["direct", "direct-http2"].map((rival): Rule => ({ what: `time over ${rival}, N=1, no loss`, floor: 1.15, lessIsBetter: true, applies: of({ N: 1, session: "warm" }), rival, value: time })),
+  { what: "time over aria2 on the same mirrors, new sessions", floor: 1.05, lessIsBetter: true, mode: "split-http", applies: of({ session: "new" }), rival: "aria2", value: time },
+  ...([["loss 2 %, cubic", 0.6], ["loss 2 %, bbr", 0.95], ["loss 0 %", 0.95]] as const).map(([text, floor]): Rule => ({ what: "time over aria2 on the same mirrors, new sessions", floor, lessIsBetter: true, applies: of({ text, session: "new" }), rival: "aria2", value: time })),
 ];
 
-export function ratiosOf(rows: readonly Row[]): Ratio[] {
-  const mutual = RULES.flatMap((rule) => rows.filter((row) => isCoded(row) && row.n > 0 && rule.applies(row)).flatMap((coded) => {
-    const rival = rows.find((row) => row.mode === rule.rival && row.n > 0 && alike(coded, row));
-    if (!rival) return [];
-    const what = `${nameOf(coded)}: ${rule.what} (${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.scenario})`;
-    return [{ what, value: rule.value(coded, rival), floor: rule.floor, lessIsBetter: rule.lessIsBetter, n: [coded.n, rival.n] as const, hostLimited: coded.hostLimited || rival.hostLimited }];
-  }));
-  return [...mutual, ...againstAria2(rows)];
+export function figuresToReach(rows: readonly Row[]): Figure[] {
+  return RULES.flatMap(({ mode = "coded", applies, rival: rivalMode, what, value, ...limit }) =>
+    rows.filter((row) => row.mode === mode && isPlain(row) && row.n > 0 && applies(row)).flatMap((row): Figure[] => {
+      const rival = rivalMode === undefined ? row : rows.find((other) => other.mode === rivalMode && other.n > 0 && alike(row, rivalMode === "aria2" ? { ...other, runner: row.runner } : other));
+      if (!rival) return [];
+      const pair = rival === row ? [row] : [row, rival];
+      return [{
+        what: `${nameOf(row)}: ${what} (${row.runner}, ${row.chunkBytes / 1e6} MB, ${row.scenario})`, value: value(row, rival), floor: limit.floor, lessIsBetter: limit.lessIsBetter,
+        n: pair.map(({ n }) => n), hostLimited: pair.some(({ hostLimited }) => hostLimited),
+      }];
+    }));
 }
 
-/** aria2 makes new connections for each file, so its rivals are on new sessions. */
-function againstAria2(rows: readonly Row[]): Ratio[] {
-  return rows.filter(({ mode, n }) => mode === "aria2" && n > 0).flatMap((aria2) => ["split-http", "coded"].flatMap((mode) => rows.filter((row) => row.mode === mode && row.session === "new" && row.n > 0 && alike({ ...row, runner: "aria2" }, aria2)).map((ours) => {
-    const floor = mode === "split-http" ? 1.05 : aria2.scenario.includes("cubic") ? 0.6 : 0.95;
-    return { what: `${nameOf(ours)}: time over aria2 on the same mirrors, new sessions (${aria2.chunkBytes / 1e6} MB, ${aria2.scenario})`, value: time(ours, aria2), floor, lessIsBetter: true, n: [ours.n, aria2.n] as const, hostLimited: ours.hostLimited || aria2.hostLimited };
-  })));
-}
-
-export const isMet = ({ value, floor, lessIsBetter }: Ratio): boolean => (lessIsBetter ? value <= floor : value >= floor);
+export const isMet = ({ value, floor, lessIsBetter }: Figure): boolean => (lessIsBetter ? value <= floor : value >= floor);
 
 const table = (head: readonly string[], lines: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
@@ -92,18 +114,18 @@ const ROW_HEAD = ["links", "client", "mode", "N", "MB", "session", "n", "goodput
 
 export const rowTable = (rows: readonly Row[]): string => table(ROW_HEAD, rows.map(rowCells));
 
-export const ratioTable = (ratios: readonly Ratio[]): string =>
-  table(["what", "value", "floor", "", "n", "limit"], ratios.map((ratio) => [ratio.what, ratio.value.toFixed(2), String(ratio.floor), isMet(ratio) ? "met" : "NOT MET", ratio.n.join(", "), ratio.hostLimited ? "host" : "links"]));
+export const figureTable = (figures: readonly Figure[]): string =>
+  table(["what", "value", "floor", "", "n", "limit"], figures.map((figure) => [figure.what, figure.value.toFixed(2), String(figure.floor), isMet(figure) ? "met" : "NOT MET", figure.n.join(", "), figure.hostLimited ? "host" : "links"]));
 
 /** Every pair in turns in which `coded` took longer than an HTTP rival. */
 function losses(rows: readonly Row[]): string {
   const found = rows.filter((row) => row.mode === "coded" && row.n > 0).flatMap((coded) =>
-    rows.filter((rival) => ["direct", "split-http", "parallel-http", "chunked"].includes(rival.mode) && rival.n > 0 && alike(coded, rival) && rival.completionSec < coded.completionSec)
+    rows.filter((rival) => ["direct", "direct-http2", "split-http", "parallel-http", "chunked"].includes(rival.mode) && rival.n > 0 && alike(coded, rival) && rival.completionSec < coded.completionSec)
       .map((rival) => `- ${coded.scenario}; ${nameOf(coded)}, ${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.session} sessions: ${time(coded, rival).toFixed(2)} times as long as ${rival.mode} (${coded.completionSec.toFixed(2)} s, ${rival.completionSec.toFixed(2)} s)`));
   return found.length > 0 ? found.join("\n") : "In no pair of this run.";
 }
 
-export function markdownSection(about: About, rows: readonly Row[], ratios: readonly Ratio[], pictures: readonly (Figure & { file: string })[]): string {
+export function markdownSection(about: About, rows: readonly Row[], figures: readonly Figure[], pictures: readonly (Picture & { file: string })[]): string {
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
     "## Campaign",
@@ -112,7 +134,7 @@ export function markdownSection(about: About, rows: readonly Row[], ratios: read
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
       : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",
     "`new`: no connection is open when the download starts, as in a player's first request; `warm`: it follows one on the same connections. `aria2` starts anew each time, one connection a mirror, pieces of 1 MiB, its program's start taken off. Downloads of wrong bytes, and those that fell back to the origin, are counted as failed and in no other figure.",
-    "### Ratios", "Each in one run, in turns.", ratioTable(ratios),
+    "### Figures to reach", "Ratios: of boxes that ran in turns. Link share: goodput over the sum of the links' rates in wire bytes. Normalized goodput: bytes of the chunk over bytes received.", figureTable(figures),
     "### Where coding loses", losses(rows),
     "### Boxes", rowTable(rows),
     ...pictures.map(({ title, file }) => `![${title}](${file})`),

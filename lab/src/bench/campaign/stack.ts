@@ -26,6 +26,8 @@ import type { Order, Pulled, Reply, SessionKind } from "./orders";
 import type { Sample } from "./rows";
 
 const DRIVER = path.join(repoRoot, "lab/dist/bench/campaign/driver.js");
+const HTTP2_ORIGIN = path.join(repoRoot, "lab/dist/bench/campaign/http2Origin.js");
+const HTTP2_PORT = 7681;
 const RECORD_MS_MAX = 5000;
 const STARTS = 5;
 
@@ -55,6 +57,7 @@ export class Stack {
   private readonly browsers = new Map<string, { open: OpenBrowser; page: Page }>();
   private readonly expected = new Map<number, string>();
   private lastId = 0;
+  private http2Origin: ChildProcess | undefined;
   private ariaStartMs = 0;
 
   constructor(private readonly links: Links, private readonly spec: LinksSpec) {
@@ -76,6 +79,7 @@ export class Stack {
     const chunks = new Set(boxes.filter(({ chunkAt }) => chunkAt === "proxies").map(({ chunkBytes }) => chunkBytes));
     const urls = [...chunks].flatMap((bytes) => this.mirrors(this.chunkUrl(bytes)));
     await this.fetchAtOrigo(urls);
+    if (boxes.some(({ mode }) => mode === "direct-http2")) await this.startHttp2Origin();
     const byWay = new Map(boxes.filter(({ runner }) => runner === "node").map((box) => [`${box.mode} ${box.transport}`, box]));
     for (const box of byWay.values()) await this.download(box, "new", "first");
     if (boxes.some(({ runner }) => runner === "aria2")) {
@@ -100,6 +104,7 @@ export class Stack {
   async close(): Promise<void> {
     for (const { open } of this.browsers.values()) await open.close();
     this.driver.stdin!.end();
+    this.http2Origin?.stdin!.end();
     await this.links.close();
   }
 
@@ -117,6 +122,7 @@ export class Stack {
     const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.runner}-${box.mode}-${box.transport}-${box.connections}-${name}` : undefined);
     if (box.runner === "aria2") return this.byAria2(box, url);
     if (box.mode === "chunked") return this.byPull(box, session, url);
+    if (box.mode === "direct-http2") return this.byHttp2(box, session);
     return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, session, url);
   }
 
@@ -137,12 +143,27 @@ export class Stack {
     return this.fetchedOutcome(box, pulled, cpuMs);
   }
 
-  /** Of a download from all of the box's proxies of which there is no record. */
-  private fetchedOutcome({ connections, chunkBytes }: Box, { ms, firstByteMs, bytes, sha256 }: Pulled, clientCpuMs: number): Outcome {
+  private async byHttp2(box: Box, session: SessionKind): Promise<Outcome> {
+    const url = `http://${this.links.address("origin")}:${HTTP2_PORT}`;
+    const { pulled, cpuMs, problem } = await this.ask({ kind: "http2", url, session, bytes: box.chunkBytes });
+    if (!pulled) throw new Error(problem ?? "the Node client got nothing over HTTP/2");
+    return this.fetchedOutcome(box, pulled, cpuMs, ["origin"]);
+  }
+
+  private async startHttp2Origin(): Promise<void> {
+    const child = (this.http2Origin = this.links.run("origin", [process.execPath, HTTP2_ORIGIN, String(HTTP2_PORT)], { stdio: ["pipe", "pipe", "inherit"], detached: true }));
+    await new Promise<void>((resolve, reject) => {
+      createInterface({ input: child.stdout! }).once("line", () => resolve());
+      child.once("close", (code) => reject(new Error(`the origin's HTTP/2 server ended with code ${code}`)));
+    });
+  }
+
+  /** Of a download of which there is no record. */
+  private fetchedOutcome({ connections, chunkBytes }: Box, { ms, firstByteMs, bytes, sha256 }: Pulled, clientCpuMs: number, hosts = this.proxies().slice(0, connections)): Outcome {
     const ok = sha256 === this.hashOf(chunkBytes);
     return {
       ok, ...(ok ? {} : { problem: `${bytes} bytes of a wrong digest` }), fellBack: false, completionMs: ms, firstByteMs,
-      netBytes: bytes, grossBytes: bytes, clientCpuMs, hosts: this.proxies().slice(0, connections),
+      netBytes: bytes, grossBytes: bytes, clientCpuMs, hosts,
     };
   }
 
