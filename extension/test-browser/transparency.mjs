@@ -20,10 +20,11 @@ const only = process.argv[2] ?? "";
 /** Scenarios whose every request stays native, and those of which a part does; all others must be carried. */
 const NATIVE = /refused|other origin|no-cors|credentials|same-origin mode|40[03]$|500|503|HEAD|POST|unusual|bad scheme|no server|aborted before|shape|open range|document|sync|at once|in loadstart/;
 
-/** The checks' samples (carry/checks.ts) are the page's own requests too: no scenario asks for so few bytes. */
-const isSample = ({ range }) => {
+/** The checks' samples (carry/checks.ts) are the page's own requests too: of so many bytes, or all of a part that was carried. */
+const isSample = ({ path, range }) => {
   const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
-  return Number(end) - Number(start) === 255;
+  const length = Number(end) - Number(start) + 1;
+  return length === 8192 || (length < 8192 && log.some((entry) => !entry.native && entry.path === path && entry.range === range));
 };
 
 const log = [];

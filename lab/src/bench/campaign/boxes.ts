@@ -41,6 +41,8 @@ export interface Box {
   generationSize?: number;
   windowPackets?: number;
   chunkAt: ChunkAt;
+  /** The arrival of every packet is kept. */
+  traced?: boolean;
   /**
    * One visit is a download on new sessions and, right after it, one on the sessions it left warm. Only the warm one counts in
    * a browser, which opens sessions before a page asks, and where links change meanwhile.
@@ -70,7 +72,7 @@ export function linksOf(ratesKB: readonly number[], { rttMs = [50], lossPercent 
   return { id, ratesKB, rttMs: ratesKB.map((_, index) => rttMs[index % rttMs.length]!), lossPercent, congestion, ...(event ? { event } : {}) };
 }
 
-export interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt">> {
+export interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt" | "traced">> {
   links: LinksSpec;
   mode: BoxMode;
 }
@@ -84,7 +86,7 @@ export function makeBox(figures: readonly string[], visits: Record<Runner, numbe
     spec.id, runner, transport ? `${mode} over ${transport}` : mode, `N=${connections}`, `${chunkBytes / 1000} KB`, ...Object.entries(tuning).map(([name, value]) => `${name === "generationSize" ? "g" : "w"}=${value}`),
     ...(chunkAt === "origin" ? ["chunk at the origin"] : []),
   ].join(" | ");
-  return { id, figures, links: spec, runner, mode, ...(transport ? { transport } : {}), connections, chunkBytes, ...tuning, chunkAt, visits: visits[runner], expectedSec: expectedSec(spec, mode, connections, chunkBytes) };
+  return { id, figures, links: spec, runner, mode, ...(transport ? { transport } : {}), connections, chunkBytes, ...tuning, chunkAt, ...(input.traced ? { traced: true } : {}), visits: visits[runner], expectedSec: expectedSec(spec, mode, connections, chunkBytes) };
 }
 
 /** A mode that receives all from all takes as long as its fastest link; the others use over half of the links where they are far or lossy. */
@@ -121,6 +123,13 @@ function connectionsOf(add: Add): void {
     for (const rates of [[896], [1792], [896, 896], [1792, 896], [896, 896, 896, 896], MIXED, SIX, [1792, 1792, 896, 896, 896, 896]]) {
       addEach(add, [...PAPERS, ...OURS, "direct"], { links: linksOf(rates, { congestion }) });
     }
+  }
+}
+
+/** Figs 8 and 9: single downloads, packet by packet, as the paper has them: 1.92 MB, w = 360, g = 24. */
+function packetsOf(add: Add): void {
+  for (const mode of ["uncoded-mutp", "coded-mutp", "coded"] as const) {
+    add({ links: linksOf(MIXED), mode, transport: "webtransport", chunkBytes: 1_920_000, generationSize: 24, windowPackets: 360, traced: true });
   }
 }
 
@@ -166,6 +175,7 @@ function browserOf(add: Add): void {
 
 /** About ten minutes: a few boxes of each set, over what browsers have. */
 function quickOf(add: (figure: string) => Add): void {
+  packetsOf(add("8-9"));
   addEach(add("11"), ["coded", "direct", "direct-http2"], { links: linksOf([896]) }, ["webtransport"]);
   addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf([896, 896]) }, ["webtransport"]);
   addEach(add("11"), [...PAPERS, ...OURS], { links: linksOf(SIX) }, OF_BROWSERS);
@@ -189,7 +199,7 @@ export function boxesOf(quick: boolean): Box[] {
   };
   if (quick) quickOf(add);
   else {
-    const sets = { "11": connectionsOf, "12": chunkSizesOf, "13-14": codingOf, "15": lossOf, rivals: rivalsOf, browser: browserOf };
+    const sets = { "8-9": packetsOf, "11": connectionsOf, "12": chunkSizesOf, "13-14": codingOf, "15": lossOf, rivals: rivalsOf, browser: browserOf };
     for (const [figure, fill] of Object.entries(sets)) fill(add(figure));
   }
   return [...byId.values()];

@@ -23,12 +23,13 @@ const HTTP2_WINDOW_BYTES = 16 * 1024 * 1024;
 
 const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
-const clients = new Map<TransportOption, ProxyClient>();
+const clients = new Map<string, ProxyClient>();
 
-/** One client a transport, made when first needed. */
-function clientFor(transport: TransportOption): ProxyClient {
-  let client = clients.get(transport);
-  if (!client) clients.set(transport, (client = createNodeClient({ origoUrl, transport, settings })));
+/** One client a transport, made when first needed; those that trace every download are others. */
+function clientFor(transport: TransportOption, traced: boolean): ProxyClient {
+  const key = `${transport} ${traced}`;
+  let client = clients.get(key);
+  if (!client) clients.set(key, (client = createNodeClient({ origoUrl, transport, settings: { ...settings, tracePerMille: traced ? 1000 : 0 } })));
   return client;
 }
 
@@ -38,9 +39,9 @@ async function beginNew(): Promise<void> {
   await dropConnections();
 }
 
-async function get({ session, url, transport, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
+async function get({ session, url, transport, traced, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
   if (session === "new") await beginNew();
-  const download = clientFor(transport).get(url, options);
+  const download = clientFor(transport, traced).get(url, options);
   try {
     for await (const piece of download.body) void piece;
   } catch {

@@ -2,6 +2,7 @@
  * The campaign as pictures: grouped boxplots as the paper draws them (box: IQR, line: median, whiskers to 1.5 IQR, outliers
  * as circles; under each its n), and curves over loss. Makes Vega-Lite specifications; lab/bench/draw.mjs draws them.
  */
+import { arrivalPanels } from "../../arrivals";
 import type { Box } from "./boxes";
 import { goodputOf } from "./rows";
 import type { Sample } from "./rows";
@@ -117,10 +118,31 @@ const TITLES: Readonly<Record<string, string>> = {
   browser: "Chromium with the extension",
 };
 
+/** Figs 8 and 9: of each traced box the download on warm sessions that took the median time. */
+function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
+  const shown = boxes.filter(({ traced }) => traced).flatMap((box) => {
+    const own = samples.filter(({ box: id, session, ok, trace }) => id === box.id && session === "warm" && ok && trace).sort((a, b) => a.completionMs - b.completionMs);
+    const middle = own[Math.floor((own.length - 1) / 2)];
+    return middle ? [{ box, sample: middle, trace: middle.trace! }] : [];
+  });
+  if (shown.length === 0) return [];
+  const lastMs = 1.02 * Math.max(...shown.flatMap(({ trace }) => trace.packets.map(([ms]) => ms)));
+  const specification = {
+    vconcat: shown.map(({ box, sample, trace }) => ({
+      title: `${box.mode}: ${(sample.completionMs / 1000).toFixed(2)} s, normalized goodput ${(sample.netBytes / sample.grossBytes).toFixed(2)}`, spacing: 8,
+      vconcat: arrivalPanels(trace.packets.map(([ms, source, , kind]) => ({ ms, source, kind })), trace.feedback.map(([ms, source]) => ({ ms, source })), trace.proxies, lastMs),
+    })),
+    spacing: 24,
+  };
+  const of = shown[0]!.box;
+  const what = `${of.chunkBytes / 1e6} MB over ${of.links.id}, g=${of.generationSize}, w=${of.windowPackets}; the median of the downloads on warm sessions; blue marks: what the client says to a proxy`;
+  return [{ name: "campaign-8-9", title: "Packets of one download by proxy (as the paper's Figs 8 and 9)", subtitle: [subtitle, what], specification }];
+}
+
 /** `subtitle`: the machine and the command, on each picture. */
 export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
   const points = pointsOf(boxes, samples);
-  const figures: Figure[] = [];
+  const figures = packetFigures(boxes, samples, subtitle);
   for (const [key, title] of Object.entries(TITLES)) {
     const own = points.filter((point) => point.figures.includes(key));
     const panels = (["warm", "new"] as const).flatMap((session) => {

@@ -5,7 +5,7 @@ import type { DownloadRecord } from "@tributary/origo/schema";
 export type SessionKind = "warm" | "new";
 
 export type Order =
-  | { id: number; kind: "get"; url: string; session: SessionKind; transport: TransportOption; options: Omit<GetOptions, "signal"> }
+  | { id: number; kind: "get"; url: string; session: SessionKind; transport: TransportOption; traced: boolean; options: Omit<GetOptions, "signal"> }
   /** Parts of `partBytes` asked for one by one, the next one of whichever server is done with its last. */
   | { id: number; kind: "pull"; urls: readonly string[]; session: SessionKind; bytes: number; partBytes: number }
   /** From the origin's HTTP/2 server (http2Origin.ts): `url` without its path, and how many bytes to ask for. */

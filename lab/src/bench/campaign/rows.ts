@@ -1,4 +1,5 @@
 /** From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace. Pure. */
+import type { Trace } from "@tributary/origo/query-schema";
 import { isHostLimited } from "../machine";
 import { median, quartilesOf, type Quartiles } from "../statistics";
 import type { Box } from "./boxes";
@@ -24,6 +25,8 @@ export interface Sample {
   /** How late the emulator handed packets over (99 %). */
   lateUs: number;
   clientCpuMs: number;
+  /** Of boxes that are traced: as Origo keeps it, with the proxies' names by index. */
+  trace?: Pick<Trace, "packets" | "feedback"> & { proxies: readonly string[] };
 }
 
 export interface Row {

@@ -9,6 +9,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import type { GetOptions, Mode } from "@tributary/client";
+import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Page } from "puppeteer-core";
 import { openBrowser } from "../../browser";
@@ -32,7 +33,7 @@ const RECORD_MS_MAX = 5000;
 const STARTS = 5;
 
 /** What a download gave, before it is known what the machine did meanwhile. */
-type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "clientCpuMs"> & {
+type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "clientCpuMs" | "trace"> & {
   /** Names of the hosts whose links count. */
   hosts: readonly string[];
 };
@@ -131,9 +132,9 @@ export class Stack {
       mode: box.mode as Mode, connections: box.connections, comment: `campaign: ${box.id}`.slice(0, 1000),
       ...(box.generationSize ? { generationSize: box.generationSize } : {}), ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", options });
+    const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", traced: box.traced === true, options });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
-    return this.outcomeOf(record, box, cpuMs);
+    return { ...this.outcomeOf(record, box, cpuMs), ...(box.traced ? { trace: await this.traceOf(record) } : {}) };
   }
 
   private async byPull(box: Box, session: SessionKind, url: string): Promise<Outcome> {
@@ -225,14 +226,25 @@ export class Stack {
     return { ms: seen.ms, firstMs: seen.firstMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
   }
 
-  /** The extension's record of what it downloaded last, once Origo has it. */
-  private async recordSince(sinceMs: number): Promise<DownloadRecord> {
+  /** The extension's record of what it downloaded last. */
+  private recordSince(sinceMs: number): Promise<DownloadRecord> {
+    return this.atOrigo("record of the extension's download", "records?limit=5", (json) =>
+      (json as { records: DownloadRecord[] }).records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs));
+  }
+
+  /** When each packet of a download came, and from which of its proxies. */
+  private async traceOf({ id, proxies }: DownloadRecord): Promise<NonNullable<Sample["trace"]>> {
+    const { packets, feedback } = await this.atOrigo("trace of the download", `records/${id}/trace`, (json) => ("packets" in (json as object) ? (json as Trace) : undefined));
+    return { packets, feedback, proxies: proxies.map(({ name }, index) => name ?? `proxy ${index + 1}`) };
+  }
+
+  /** Asks Origo again until it has what `find` looks for. */
+  private async atOrigo<T>(what: string, question: string, find: (json: unknown) => T | undefined): Promise<T> {
     for (const deadlineMs = Date.now() + RECORD_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
-      const { json } = await this.ask({ kind: "json", url: `${this.env("ORIGO_URL")}/v1/records?limit=5` });
-      const { records } = json as { records: DownloadRecord[] };
-      const found = records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs);
-      if (found) return found;
-      if (Date.now() > deadlineMs) throw new Error(`Origo got no record of the extension's download within ${RECORD_MS_MAX} ms`);
+      const { json } = await this.ask({ kind: "json", url: `${this.env("ORIGO_URL")}/v1/${question}` });
+      const found = find(json);
+      if (found !== undefined) return found;
+      if (Date.now() > deadlineMs) throw new Error(`Origo got no ${what} within ${RECORD_MS_MAX} ms`);
     }
   }
 
