@@ -197,7 +197,7 @@ export class Engine {
     const { receiver } = request;
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.postEvent(request, event);
     for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
-      if (request.trace && parseFrame(out.bytes).type === "feedback") request.trace.feedback.push([msBetween(request.startMs, nowMs), out.proxyIndex]);
+      if (request.trace && /feedback|grant/.test(parseFrame(out.bytes).type)) request.trace.feedback.push([msBetween(request.startMs, nowMs), out.proxyIndex]);
       this.queue(request.sessions[out.proxyIndex]!, out.bytes);
     }
     if (receiver.finished) this.close(request);

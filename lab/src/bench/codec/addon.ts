@@ -8,8 +8,8 @@ import type { Codec, Encoder } from "@tributary/protocol";
 import { Contenders, type Measurement, type Shape } from "./contenders";
 import { median } from "../statistics";
 
-/** Enough to do while results are on their way back, and not more memory than the caches near a core hold. */
-const IN_FLIGHT_BYTES = 2 * 1024 * 1024;
+/** Enough to do for as long as results may wait to be reported together. */
+const IN_FLIGHT_BYTES = 4 * 1024 * 1024;
 const IN_FLIGHT_MIN = 2;
 /** Batches from one reading of the clock to the next. */
 const BATCHES_A_LAP = 32;
