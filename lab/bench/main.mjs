@@ -5,6 +5,7 @@
  * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
  * `npm run bench -- extension`: what the extension costs and changes in real browsers (lab/src/bench/extension/bench.ts).
  * `npm run bench -- video`: hls.js playing over emulated links (lab/src/bench/video/bench.ts).
+ * `npm run bench -- profile`: where the time of a download goes, on both sides (lab/src/bench/profile/bench.ts).
  * `npm run bench -- transport`: transports over emulated links (lab/src/bench/transport/bench.ts).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
@@ -24,7 +25,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- video [--quick] [--list], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- video [--quick] [--list], npm run bench -- profile [--docs], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
@@ -83,6 +84,11 @@ async function runTransportBench(args) {
   return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/transport/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
 }
 
+async function runProfileBench(args) {
+  await setUp({ print: () => undefined });
+  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/profile/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+}
+
 async function runVideoBench(args) {
   await setUp({ compiler: true, browser: true, print: () => undefined });
   return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/video/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
@@ -101,6 +107,7 @@ async function main() {
   const args = process.argv.slice(2);
   if (args[0] === "transport") return runTransportBench(args.slice(1));
   if (args[0] === "video") return runVideoBench(args.slice(1));
+  if (args[0] === "profile") return runProfileBench(args.slice(1));
   if (args[0] === "extension") return runExtensionBench(args.slice(1));
   if (args[0] === "protocol") return runProtocolBench(args.slice(1));
   if (args[0] === "campaign") return (await import("./campaign.mjs")).runCampaignBench(args.slice(1));
