@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
+import { pipeline, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
 import type { OpenSession } from "@tributary/proxy";
@@ -16,13 +17,17 @@ import { repoRoot } from "../../fleet";
 import { LOOPBACK_MESSAGE_BYTES } from "./report";
 import type { Loopback } from "./rows";
 
-const MESSAGE = new Uint8Array(LOOPBACK_MESSAGE_BYTES);
 const TURN_MESSAGES = 400;
 
 const onSession: OpenSession = (channel) => {
-  let isWanted = false;
+  let [isWanted, sequence] = [false, 0];
+  // Each message has its number: by it the proxy's side of WebRTC tells them from each other.
+  const message = Buffer.alloc(LOOPBACK_MESSAGE_BYTES);
   const feed = (): void => {
-    for (let count = 0; isWanted && count < TURN_MESSAGES && channel.room > 0; count++) channel.send(MESSAGE);
+    for (let count = 0; isWanted && count < TURN_MESSAGES && channel.room > 0; count++) {
+      message.writeUInt32BE(sequence++);
+      channel.send(message);
+    }
     if (isWanted && channel.room > 0) setImmediate(feed);
   };
   return {
@@ -102,6 +107,7 @@ const WEBRTC_RUN = `(async () => {${COUNTING}
   let received = 0, newest = 0, timer;
   const report = () => { timer = undefined; channel.send(received + " " + newest); };
   channel.onmessage = ({ data }) => {
+    if (typeof data === "string") return; // an invitation to another association, which this page does not follow
     received++;
     newest = fingerprintOf(new Uint8Array(data));
     timer ??= setTimeout(report, 20);
@@ -121,8 +127,8 @@ const PIECE = Buffer.alloc(64 * 1024);
 
 /** A body without end, as fast as it is taken. */
 function pour(response: ServerResponse): void {
-  while (!response.destroyed && response.write(PIECE));
-  if (!response.destroyed) response.once("drain", () => pour(response));
+  const endless = new Readable({ read: () => void endless.push(PIECE) });
+  pipeline(endless, response, () => undefined);
 }
 
 export async function measureLoopback(runs: number, print: (line: string) => void): Promise<Loopback[]> {
