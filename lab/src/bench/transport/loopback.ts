@@ -53,7 +53,7 @@ const COUNTING = `
   };`;
 
 const WEBTRANSPORT_IN_WORKER = `${COUNTING}
-onmessage = async ({ data: { url, certificateHashes } }) => {
+const run = async ({ url, certificateHashes }) => {
   const startMs = performance.now();
   const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
   const session = new WebTransport(url, { serverCertificateHashes: certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOf(hash) })) });
@@ -66,23 +66,25 @@ onmessage = async ({ data: { url, certificateHashes } }) => {
   const count = counting();
   while (!count.isOver()) count.add((await reader.read()).value.length);
   session.close();
-  postMessage({ mbPerSec: count.mbPerSec(), setUpMs });
+  return { mbPerSec: count.mbPerSec(), setUpMs };
 };`;
 
 const HTTP_IN_WORKER = `${COUNTING}
-onmessage = async ({ data: { url } }) => {
+const run = async ({ url }) => {
   const startMs = performance.now();
   const reader = (await fetch(url)).body.getReader();
   const setUpMs = performance.now() - startMs;
   const count = counting();
   while (!count.isOver()) count.add((await reader.read()).value.length);
   await reader.cancel();
-  postMessage({ mbPerSec: count.mbPerSec(), setUpMs });
+  return { mbPerSec: count.mbPerSec(), setUpMs };
 };`;
 
-const workerRun = (script: string, address: object): string => `new Promise((resolve) => {
-  const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(script)}])));
-  worker.onmessage = ({ data }) => { worker.terminate(); resolve(data); };
+/** The script's `run`, in a Worker. */
+const workerRun = (script: string, address: object): string => `new Promise((resolve, reject) => {
+  const text = ${JSON.stringify(`${script}\nonmessage = ({ data }) => run(data).then((result) => postMessage({ result }), (error) => postMessage({ problem: String(error) }));`)};
+  const worker = new Worker(URL.createObjectURL(new Blob([text])));
+  worker.onmessage = ({ data: { result, problem } }) => { worker.terminate(); if (result) resolve(result); else reject(new Error(problem)); };
   worker.postMessage(${JSON.stringify(address)});
 })`;
 
