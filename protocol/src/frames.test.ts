@@ -1,5 +1,5 @@
 /** Frames: every layout of protocol.md §4 there and back, both sides of each limit, and garbage. */
-import { encodeFrame, parseFrame, requestIdOf } from "./frames";
+import { encodeData, encodeFrame, parseFrame, requestIdOf } from "./frames";
 import { LIMITS } from "./limits";
 import { xorshift128 } from "./rng";
 import type { Frame, RequestFrame } from "./types";
@@ -101,6 +101,14 @@ test("frames: a data frame over one SCTP chunk is refused, the longest within it
   expect(parseFrame(longest).type).toBe("data");
   const over = encodeFrame({ ...data, coding: { kind: "vector", coefficients: new Uint8Array(5) }, payload: new Uint8Array(LIMITS.symbolBytesMax) });
   expect(parseFrame(over).type).toBe("parseError");
+});
+
+test("frames: a data frame is written to the memory that is given for it", () => {
+  const memory = new Uint8Array(LIMITS.dataFrameBytesMax);
+  const frame = { ...data, coding: { kind: "seed", seed: 4, grant: 2 } } as const;
+  const bytes = encodeData(frame, (byteCount) => memory.subarray(0, byteCount));
+  expect(bytes.buffer).toBe(memory.buffer);
+  expect(bytes).toEqual(encodeFrame(frame));
 });
 
 test("frames: a reject's message is cut at its limit, on a character's edge", () => {

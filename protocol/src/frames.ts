@@ -276,11 +276,8 @@ function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
 
 class Writer {
   private position = 0;
-  readonly bytes: Uint8Array;
 
-  constructor(byteCount: number) {
-    this.bytes = new Uint8Array(byteCount);
-  }
+  constructor(byteCount: number, readonly bytes: Uint8Array = new Uint8Array(byteCount)) {}
   u8(value: number): this {
     this.bytes[this.position++] = value;
     return this;
@@ -368,10 +365,12 @@ function truncateUtf8(text: string, byteLimit: number): Uint8Array {
 }
 
 /** The header of a data frame; the caller puts the payload behind it (its length: dataHeaderBytes). */
-export function encodeData(frame: DataFrame): Uint8Array {
+/** `memoryFor` gives the memory that the frame is written to; by default it has its own. */
+export function encodeData(frame: DataFrame, memoryFor?: (byteCount: number) => Uint8Array): Uint8Array {
   const { coding, payload } = frame;
   const count = coding.kind === "vector" ? coding.coefficients.length : 0;
-  const writer = new Writer(dataHeaderBytes(coding.kind, count) + payload.length);
+  const byteCount = dataHeaderBytes(coding.kind, count) + payload.length;
+  const writer = new Writer(byteCount, memoryFor?.(byteCount));
   const type =
     coding.kind === "systematic" ? FRAME_TYPE.dataSystematic : coding.kind === "seed" ? FRAME_TYPE.dataSeed : FRAME_TYPE.dataVector;
   writer.u8(type).u32(frame.requestId).u32(frame.sequence).u16(frame.generationIndex);

@@ -34,6 +34,7 @@ export class Sender {
   private readonly request: RequestFrame;
   private readonly codec: Codec;
   private readonly rng: Rng;
+  private readonly memoryFor: ((byteCount: number) => Uint8Array) | undefined;
   private body: Body | undefined;
   private failure: Rejection | undefined;
   private failureTries = 0;
@@ -49,11 +50,13 @@ export class Sender {
   private backoff = 1;
   private result: SenderOutcome | undefined;
 
-  constructor(options: { request: RequestFrame; codec: Codec; rng: Rng; nowMs: number }) {
+  /** Data frames are written to what `memoryFor` gives; by default each has memory of its own. */
+  constructor(options: { request: RequestFrame; codec: Codec; rng: Rng; nowMs: number; memoryFor?: (byteCount: number) => Uint8Array }) {
     this.request = options.request;
     this.requestId = options.request.requestId;
     this.codec = options.codec;
     this.rng = options.rng;
+    this.memoryFor = options.memoryFor;
     this.lastHeardMs = options.nowMs;
     this.lastSentMs = options.nowMs;
     this.control.push({ type: "pending", requestId: this.requestId });
@@ -267,13 +270,13 @@ export class Sender {
     }
     const generationIndex = Math.floor(symbol / geometry.generationSize);
     const coding = { kind: "systematic", symbolIndex: symbol % geometry.generationSize, grant } as const;
-    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
+    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload }, this.memoryFor);
   }
 
   private codedData(sequence: number, generationIndex: number, grant: number): Uint8Array {
     const { coded, schedule } = this.body!;
     const { seed, payload } = coded.next(generationIndex, (limit) => schedule.following(generationIndex, limit));
     const coding = { kind: "seed", seed, grant } as const;
-    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload });
+    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload }, this.memoryFor);
   }
 }

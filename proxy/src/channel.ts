@@ -8,7 +8,7 @@ export type TransportName = "webrtc" | "webtransport" | "udp";
 /** An unreliable, unordered path for messages of up to 16,384 bytes to one client. */
 export interface Channel {
   readonly transport: TransportName;
-  /** False when the message was not taken; it is then lost, which the protocol survives. */
+  /** Copies the message. False when it was not taken; it is then lost, which the protocol survives. */
   send(bytes: Uint8Array): boolean;
   /**
    * Bytes that may be sent now without more than a short queue. Not above 0: wait for `handleWritable`. Below 0: that much is

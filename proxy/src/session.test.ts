@@ -46,10 +46,11 @@ class FakeChannel implements Channel {
   queues = false;
   onSend: (bytes: Uint8Array) => void = () => undefined;
   send(bytes: Uint8Array): boolean {
-    this.sent.push(bytes);
+    const copy = bytes.slice();
+    this.sent.push(copy);
     if (this.queues) this.bufferedAmount += bytes.length;
     this.peakBytes = Math.max(this.peakBytes, this.bufferedAmount);
-    this.onSend(bytes);
+    this.onSend(copy);
     return true;
   }
   get room(): number {

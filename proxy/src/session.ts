@@ -37,6 +37,10 @@ const IDLE_MS = 60_000;
 /** Ended requests are remembered for their late repeats. */
 const ENDED_REQUESTS_MAX = 64;
 
+/** Data is written here, one message after the other: a channel has copied one when it has taken it. */
+const scratch = new Uint8Array(LIMITS.dataFrameBytesMax);
+const memoryFor = (byteCount: number): Uint8Array => scratch.subarray(0, byteCount);
+
 interface Active {
   readonly sender: Sender;
   lease: Lease | undefined;
@@ -152,7 +156,7 @@ export class Session implements Feeder, ChannelHandlers {
     const allowance = this.options.admit?.(request.token);
     if (allowance && "kind" in allowance) return this.reject(requestId, allowance);
     const { codec, rng } = this.options;
-    const entry: Active = { sender: new Sender({ request, codec, rng, nowMs }), lease: undefined, allowance };
+    const entry: Active = { sender: new Sender({ request, codec, rng, nowMs, memoryFor }), lease: undefined, allowance };
     this.active.set(requestId, entry);
     this.turns.push(entry);
     this.fetchChunk(entry, request);

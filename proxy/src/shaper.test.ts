@@ -26,6 +26,20 @@ test("shaper: two feeders share the rate evenly and stay within it (1 MB/s, 400 
   expect(shaper.sentBytes).toBe(first + second);
 });
 
+test("shaper: at a high rate it sleeps 4 ms at a time and loses none of the rate (20 MB/s, 1 s)", () => {
+  jest.useFakeTimers();
+  const startMs = Date.now();
+  const wakings = new Set<number>();
+  const shaper = new Shaper(20_000_000, () => Date.now());
+  const source = new Source(1e9);
+  shaper.wake({ feed: (budgetBytes) => (wakings.add(Date.now() - startMs), source.feed(budgetBytes)) });
+  jest.advanceTimersByTime(1000);
+  jest.useRealTimers();
+  expect(source.sentBytes).toBeGreaterThan(0.99 * 20_000_000);
+  expect(source.sentBytes).toBeLessThan(1.02 * 20_000_000);
+  expect(wakings.size).toBe(251);
+});
+
 test("shaper: a feeder with nothing to send is left out until it wakes the shaper", async () => {
   const shaper = new Shaper(0);
   let asked = 0;

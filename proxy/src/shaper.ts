@@ -20,6 +20,8 @@ const BURST_BYTES_MIN = 16 * 1024;
 /** A timer can be this late without costing rate. */
 const BURST_MS = 10;
 const BATCH_MS = 4;
+/** Sleeps no shorter than this: each waking costs more than it takes to make the packets of a millisecond. Less than the burst. */
+const SLEEP_MS_MIN = 4;
 
 export class Shaper {
   sentBytes = 0;
@@ -95,7 +97,7 @@ export class Shaper {
     this.timer = setTimeout(() => {
       this.timer = undefined;
       this.run();
-    }, Math.max(1, Math.ceil(ms)));
+    }, Math.max(SLEEP_MS_MIN, Math.ceil(ms)));
   }
 }
 

@@ -8,7 +8,7 @@
  *     --json FILE  the rows as an array (rows.ts)
  *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
  *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-node, single-start, six-node, loopback,
- *                  sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
+ *                  cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -16,6 +16,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { writeSection } from "../../document";
 import { repoRoot } from "../../fleet";
+import { measureCost } from "./cost";
 import { measureDownloads } from "./downloads";
 import type { Plan } from "./downloads";
 import { measureLoopback } from "./loopback";
@@ -60,6 +61,12 @@ function partsOf(quick: boolean): Part[] {
       name: "loopback",
       run: async (results, print) => {
         results.loopback.push(...(await measureLoopback(quick ? 1 : 3, print)));
+      },
+    },
+    {
+      name: "cost",
+      run: async (results, print) => {
+        results.costs.push(...(await measureCost(quick ? 1 : 5, quick ? 4 : 10, print)));
       },
     },
     ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
@@ -118,7 +125,7 @@ async function main(): Promise<number> {
     console.error(`usage: npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]; ${(error as Error).message}`);
     return 2;
   }
-  const results: Results = { rows: [], sharing: [], reactions: [], loopback: [], hosts: [] };
+  const results: Results = { rows: [], sharing: [], reactions: [], loopback: [], costs: [], hosts: [] };
   const failures: string[] = [];
   for (const part of partsOf(options.quick).filter(({ name }) => name.includes(options.row))) {
     console.log(part.name);

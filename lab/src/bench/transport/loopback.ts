@@ -1,20 +1,33 @@
-/** How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page. */
+/**
+ * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page, which
+ * tells messages from each other as the client does; and, beside them, plain HTTP into a Worker.
+ */
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import path from "node:path";
+import { pipeline, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
 import type { OpenSession } from "@tributary/proxy";
 import { loadWebTransport } from "@tributary/webtransport";
 import { openBrowser } from "../../browser";
+import { repoRoot } from "../../fleet";
+import { LOOPBACK_MESSAGE_BYTES } from "./report";
 import type { Loopback } from "./rows";
 
-const MESSAGE = new Uint8Array(1100);
 const TURN_MESSAGES = 400;
 
 const onSession: OpenSession = (channel) => {
-  let isWanted = false;
+  let [isWanted, sequence] = [false, 0];
+  // Each message has its number: by it the proxy's side of WebRTC tells them from each other.
+  const message = Buffer.alloc(LOOPBACK_MESSAGE_BYTES);
   const feed = (): void => {
-    for (let count = 0; isWanted && count < TURN_MESSAGES && channel.room > 0; count++) channel.send(MESSAGE);
+    for (let count = 0; isWanted && count < TURN_MESSAGES && channel.room > 0; count++) {
+      message.writeUInt32BE(sequence++);
+      channel.send(message);
+    }
     if (isWanted && channel.room > 0) setImmediate(feed);
   };
   return {
@@ -39,8 +52,8 @@ const COUNTING = `
     };
   };`;
 
-const IN_WORKER = `${COUNTING}
-onmessage = async ({ data: { url, certificateHashes } }) => {
+const WEBTRANSPORT_IN_WORKER = `${COUNTING}
+const run = async ({ url, certificateHashes }) => {
   const startMs = performance.now();
   const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
   const session = new WebTransport(url, { serverCertificateHashes: certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOf(hash) })) });
@@ -53,16 +66,34 @@ onmessage = async ({ data: { url, certificateHashes } }) => {
   const count = counting();
   while (!count.isOver()) count.add((await reader.read()).value.length);
   session.close();
-  postMessage({ mbPerSec: count.mbPerSec(), setUpMs });
+  return { mbPerSec: count.mbPerSec(), setUpMs };
 };`;
 
-const webTransportRun = (address: object): string => `new Promise((resolve) => {
-  const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(IN_WORKER)}])));
-  worker.onmessage = ({ data }) => { worker.terminate(); resolve(data); };
+const HTTP_IN_WORKER = `${COUNTING}
+const run = async ({ url }) => {
+  const startMs = performance.now();
+  const reader = (await fetch(url)).body.getReader();
+  const setUpMs = performance.now() - startMs;
+  const count = counting();
+  while (!count.isOver()) count.add((await reader.read()).value.length);
+  await reader.cancel();
+  return { mbPerSec: count.mbPerSec(), setUpMs };
+};`;
+
+/** The script's `run`, in a Worker. */
+const workerRun = (script: string, address: object): string => `new Promise((resolve, reject) => {
+  const text = ${JSON.stringify(`${script}\nonmessage = ({ data }) => run(data).then((result) => postMessage({ result }), (error) => postMessage({ problem: String(error) }));`)};
+  const worker = new Worker(URL.createObjectURL(new Blob([text])));
+  worker.onmessage = ({ data: { result, problem } }) => { worker.terminate(); if (result) resolve(result); else reject(new Error(problem)); };
   worker.postMessage(${JSON.stringify(address)});
 })`;
 
+/** The client's, as its module is built. */
+const FINGERPRINT = `const exports = {}; ${readFileSync(path.join(repoRoot, "protocol/dist/fingerprint.js"), "utf8")}; const { fingerprintOf } = exports;`;
+
+/** With the client's reports: client/src/transports/webrtc.ts. */
 const WEBRTC_RUN = `(async () => {${COUNTING}
+  ${FINGERPRINT}
   const startMs = performance.now();
   const peer = new RTCPeerConnection();
   const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
@@ -75,12 +106,32 @@ const WEBRTC_RUN = `(async () => {${COUNTING}
   await opened;
   const setUpMs = performance.now() - startMs;
   const count = counting();
-  channel.onmessage = ({ data }) => count.add(data.byteLength);
+  let received = 0, newest = 0, timer;
+  const report = () => { timer = undefined; channel.send(received + " " + newest); };
+  channel.onmessage = ({ data }) => {
+    if (typeof data === "string") return; // an invitation to another association, which this page does not follow
+    received++;
+    newest = fingerprintOf(new Uint8Array(data));
+    timer ??= setTimeout(report, 20);
+    count.add(data.byteLength);
+  };
   channel.send(Uint8Array.of(1));
   await new Promise((resolve) => setTimeout(resolve, 4000));
+  clearTimeout(timer);
   peer.close();
-  return { mbPerSec: count.mbPerSec(), setUpMs };
+  const message = crypto.getRandomValues(new Uint8Array(${LOOPBACK_MESSAGE_BYTES}));
+  const fromMs = performance.now();
+  for (let round = 0; round < 1e6; round++) message[round % 24] ^= fingerprintOf(message);
+  return { mbPerSec: count.mbPerSec(), setUpMs, fingerprintNs: performance.now() - fromMs };
 })()`;
+
+const PIECE = Buffer.alloc(64 * 1024);
+
+/** A body without end, as fast as it is taken. */
+function pour(response: ServerResponse): void {
+  const endless = new Readable({ read: () => void endless.push(PIECE) });
+  pipeline(endless, response, () => undefined);
+}
 
 export async function measureLoopback(runs: number, print: (line: string) => void): Promise<Loopback[]> {
   const { webTransport } = loadWebTransport();
@@ -90,6 +141,7 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
   const rtc = new Rtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
   let sessions = 0;
   const server = createServer((request, response) => {
+    if (request.url === "/body") return pour(response);
     response.setHeader("content-type", "text/html");
     if (request.method !== "POST") return void response.end("<p>loopback");
     void text(request).then(async (offer) => response.end(await rtc.accept(`loopback-${++sessions}`, offer, onSession)));
@@ -98,10 +150,14 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
   const open = await openBrowser({ headless: true });
   try {
     const page = await open.browser.newPage();
-    await page.goto(`http://${host}:${(server.address() as AddressInfo).port}/`);
+    const site = `http://${host}:${(server.address() as AddressInfo).port}/`;
+    await page.goto(site);
+    const scripts = [
+      ["webtransport", workerRun(WEBTRANSPORT_IN_WORKER, edge.address(`${host}:${edge.port}`))], ["webrtc", WEBRTC_RUN], ["http", workerRun(HTTP_IN_WORKER, { url: `${site}body` })],
+    ] as const;
     const results: Loopback[] = [];
     for (let run = 0; run < runs; run++) {
-      for (const [transport, script] of [["webtransport", webTransportRun(edge.address(`${host}:${edge.port}`))], ["webrtc", WEBRTC_RUN]] as const) {
+      for (const [transport, script] of scripts) {
         const result = { transport, ...((await page.evaluate(script)) as Omit<Loopback, "transport">) };
         print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms`);
         results.push(result);

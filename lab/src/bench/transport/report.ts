@@ -1,7 +1,8 @@
 /** The figures and rows as text: for a terminal, and as the section of docs/measurements.md. Pure but for the machine's name. */
 import os from "node:os";
-import { verdictOf } from "./rows";
-import type { Figure, Results, Row, Sharing } from "./rows";
+import { median } from "../statistics";
+import { secPerGbOf, verdictOf } from "./rows";
+import type { Cost, Figure, Loopback, Results, Row, Sharing } from "./rows";
 
 const number = (value: number): string => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 20 ? 0 : 2) : "-");
 const limit = ({ better }: Figure, value: number): string => (better === "nearOne" ? `${number(1 / value)} .. ${value}` : String(value));
@@ -12,6 +13,9 @@ export function tableOf(figures: readonly Figure[]): string {
   const widths = all[0]!.map((_, column) => Math.max(...all.map((line) => line[column]!.length)));
   return all.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd()).join("\n");
 }
+
+/** What loopback.ts sends. */
+export const LOOPBACK_MESSAGE_BYTES = 1100;
 
 export interface Section {
   results: Results;
@@ -35,6 +39,8 @@ export function markdownOf({ results, figures, command, machine, failures, pictu
     ...(missing.length > 0 && !part ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
     ...(failures.length > 0 ? [`Parts that failed: ${failures.join("; ")}.`] : []),
     ...(results.rows.length > 0 ? downloadLines(results.rows) : []),
+    ...(results.loopback.length > 0 ? loopbackLines(results.loopback) : []),
+    ...(results.costs.length > 0 ? costLines(results.costs) : []),
     ...(results.sharing.length > 0 ? sharingLines(results.sharing) : []),
     ...(picture ? [`![Rates of ours and of TCP over time, and the queue](${picture})`] : []),
     "",
@@ -51,6 +57,35 @@ function sharingLines(sharing: readonly Sharing[]): string[] {
   return [
     "Beside TCP, one bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours:",
     markdownTable(head, sharing.map(sharingCells)),
+  ];
+}
+
+function loopbackLines(loopback: readonly Loopback[]): string[] {
+  const lines = (["webtransport", "webrtc", "http"] as const).map((transport) => {
+    const runs = loopback.filter((each) => each.transport === transport);
+    const rates = runs.map(({ mbPerSec }) => mbPerSec);
+    return [transport, String(runs.length), ...[Math.min(...rates), median(rates), Math.max(...rates)].map((value) => value.toFixed(1)), median(runs.map(({ setUpMs }) => setUpMs)).toFixed(0)];
+  });
+  const webRtc = loopback.filter(({ transport }) => transport === "webrtc");
+  const fingerprintNs = median(webRtc.map((each) => each.fingerprintNs ?? NaN));
+  const share = (fingerprintNs * median(webRtc.map(({ mbPerSec }) => mbPerSec))) / LOOPBACK_MESSAGE_BYTES / 1000;
+  return [
+    "Into Chromium over loopback, sender and browser on this machine's processors together; messages of 1,100 bytes over WebTransport into a Worker and over a data channel into a page, beside a body without end over HTTP/1.1 into a Worker:",
+    markdownTable(["over", "runs", "least MB/s", "median", "most", "set-up, ms"], lines),
+    `The fingerprint of each message over WebRTC takes the page ${number(fingerprintNs)} ns, ${(100 * share).toFixed(2)} % of a processor at that rate.`,
+  ];
+}
+
+function costLines(costs: readonly Cost[]): string[] {
+  const lines = (["webtransport", "webrtc", "nginx"] as const).map((sender) => {
+    const runs = costs.filter((each) => each.sender === sender);
+    const spent = runs.map(secPerGbOf);
+    const mbPerSec = median(runs.map(({ bytes, seconds }) => bytes / seconds / 1e6));
+    return [sender === "nginx" ? "nginx, HTTP/2 and TLS" : `a proxy, ${sender}`, String(runs.length), mbPerSec.toFixed(1), ...[Math.min(...spent), median(spent), Math.max(...spent)].map((value) => value.toFixed(2))];
+  });
+  return [
+    "Processor time of the sender, user and system, all its threads, at a steady rate over loopback to a Node client; bodies of 16 MB from memory:",
+    markdownTable(["sender", "runs", "MB/s", "least s per GB", "median", "most"], lines),
   ];
 }
 

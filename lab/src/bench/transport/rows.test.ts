@@ -1,12 +1,12 @@
 import { median } from "../statistics";
 import { figuresOf, verdictOf } from "./rows";
-import type { Figure, Results, Row } from "./rows";
+import type { Cost, Figure, Results, Row } from "./rows";
 
 const figure = (got: number, better: Figure["better"], floor: number, aim: number): Figure => ({ what: "", got, floor, aim, better, unit: "" });
 
 test("figures: what was not measured is never met", () => {
   for (const better of ["more", "less", "nearOne"] as const) expect(verdictOf(figure(NaN, better, 1, 1))).toBe("not measured");
-  const nothing: Results = { rows: [], sharing: [], reactions: [], loopback: [], hosts: [] };
+  const nothing: Results = { rows: [], sharing: [], reactions: [], loopback: [], costs: [], hosts: [] };
   expect(new Set(figuresOf(nothing).map(verdictOf))).toEqual(new Set(["not measured"]));
 });
 
@@ -24,9 +24,15 @@ test("figures: a cold download is compared without its set-up, which is what its
     linkShare: 0.9, completionSec: 2, firstPacketMs: 50, inVain: 0, duplicate: 0,
   };
   const rows: Row[] = [row, { ...row, state: "cold", completionSec: 2.35, firstPacketMs: 200 }];
-  const figures = figuresOf({ rows, sharing: [], reactions: [], loopback: [], hosts: [] });
+  const figures = figuresOf({ rows, sharing: [], reactions: [], loopback: [], costs: [], hosts: [] });
   expect(figures.find(({ what }) => what.startsWith("1.5 MB, cold") && what.endsWith("WebTransport"))!.got).toBeCloseTo(1.1, 10);
   expect(figures.find(({ what }) => what.startsWith("set-up") && what.endsWith("WebTransport"))!.got).toBe(5);
+});
+
+test("figures: what a sender costs is measured by nginx's cost for as many bytes, medians of both", () => {
+  const cost = (sender: Cost["sender"], bytes: number, cpuSec: number): Cost => ({ sender, bytes, cpuSec, seconds: 1 });
+  const costs = [cost("webtransport", 1e9, 6), cost("webtransport", 5e8, 3.5), cost("webtransport", 1e9, 90), cost("webrtc", 1e9, 50), cost("nginx", 2e9, 2)];
+  expect(figuresOf({ rows: [], sharing: [], reactions: [], loopback: [], costs, hosts: [] }).find(({ what }) => what.startsWith("processor time"))!.got).toBeCloseTo(7, 10);
 });
 
 test("median: of nothing there is none", () => {

@@ -74,11 +74,25 @@ export interface Reaction {
   history: { atMs: number; ours: number; queue: number }[];
 }
 
+/** Into Chromium, from this machine to itself. */
 export interface Loopback {
-  transport: "webtransport" | "webrtc";
+  /** `http`: what a Worker reads of a body without end, over HTTP/1.1. */
+  transport: "webtransport" | "webrtc" | "http";
   /** 10^6 bytes of messages a second. */
   mbPerSec: number;
   setUpMs: number;
+  /** Over WebRTC: what telling a message from others takes the page, ns a message. */
+  fingerprintNs?: number;
+}
+
+/** What one sender spent. */
+export interface Cost {
+  sender: "webtransport" | "webrtc" | "nginx";
+  /** Of bodies. */
+  bytes: number;
+  seconds: number;
+  /** User and system time of its processes. */
+  cpuSec: number;
 }
 
 export interface Results {
@@ -86,6 +100,7 @@ export interface Results {
   sharing: Sharing[];
   reactions: Reaction[];
   loopback: Loopback[];
+  costs: Cost[];
   hosts: Host[];
 }
 
@@ -112,8 +127,8 @@ export function verdictOf({ got, floor, aim, better }: Figure): Verdict {
 }
 
 /** The figures of the table, those that nothing was measured for with `got` NaN. */
-export function figuresOf({ rows, sharing, reactions, loopback }: Results): Figure[] {
-  return [...shares(rows), ...starts(rows), ...vain(rows), ...loops(loopback), ...neighbours(sharing), ...alone(reactions)];
+export function figuresOf({ rows, sharing, reactions, loopback, costs }: Results): Figure[] {
+  return [...shares(rows), ...starts(rows), ...vain(rows), ...loops(loopback), ...costOf(costs), ...neighbours(sharing), ...alone(reactions)];
 }
 
 const SHARES: readonly [Carrier, number, number, number][] = [
@@ -163,6 +178,14 @@ function loops(loopback: readonly Loopback[]): Figure[] {
     const got = median(loopback.filter((each) => each.transport === transport).map(({ mbPerSec }) => mbPerSec));
     return { what: `loopback to Chromium, 1,100 B, ${NAMES[transport]}`, got, floor, aim, better: "more" as const, unit: " MB/s" };
   });
+}
+
+/** Of a processor, for 10^9 bytes of bodies. */
+export const secPerGbOf = ({ cpuSec, bytes }: Cost): number => cpuSec / (bytes / 1e9);
+
+function costOf(costs: readonly Cost[]): Figure[] {
+  const secPerGb = (sender: Cost["sender"]): number => median(costs.filter((each) => each.sender === sender).map(secPerGbOf));
+  return [{ what: "processor time a GB sent over WebTransport, of nginx's over HTTP/2 and TLS", got: secPerGb("webtransport") / secPerGb("nginx"), floor: 8, aim: 4, better: "less", unit: " times" }];
 }
 
 function neighbours(sharing: readonly Sharing[]): Figure[] {
