@@ -129,6 +129,8 @@ export const ProxyControl = z.object({
   values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
   /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
   keys: z.record(z.string(), z.string()),
+  /** Origo's clock, by which tokens expire. */
+  nowMs: epochMs,
 }).strict();
 export type ProxyControl = z.infer<typeof ProxyControl>;
 
