@@ -1,5 +1,6 @@
 import type { ProxyInfo, TransportOption } from "./api";
 import { Choice } from "./choice";
+import { NetworkMemory } from "./memory";
 import type { Transport } from "./platform";
 
 const transport = (name: Transport["name"], reaches: (proxy: ProxyInfo) => boolean): Transport => ({ name, reaches, open: () => Promise.reject(new Error()) });
@@ -8,9 +9,9 @@ const FULL: ProxyInfo = { id: "a", name: "a", url: "http://a", webTransport: WEB
 const OTHER: ProxyInfo = { ...FULL, id: "b" };
 const PLAIN: ProxyInfo = { id: "c", name: "c", url: "http://c" };
 
-const choose = (option: TransportOption): Choice => {
+const choose = (option: TransportOption, network = (): string => "home"): Choice => {
   const all = [transport("webtransport", (proxy) => !!proxy.webTransport), transport("udp", (proxy) => !!proxy.udp), transport("webrtc", () => true)];
-  return new Choice(all, option, () => 1000);
+  return new Choice(all, option, new NetworkMemory(network, () => 1000));
 };
 const names = (choice: Choice, proxy: ProxyInfo, nowMs = 0): string[] => choice.order(proxy, nowMs).map(({ name }) => name);
 
@@ -27,8 +28,8 @@ test.each([["webtransport", ["webtransport"], []], ["webrtc", ["webrtc"], ["webr
 test("choice: what worked comes first for a while, with this proxy and with others that are new", () => {
   const choice = choose("auto");
   choice.noteWorked(FULL, "webrtc", 0);
-  expect([names(choice, FULL, 999), names(choice, OTHER, 999)]).toEqual([["webrtc", "webtransport"], ["webrtc", "webtransport"]]);
-  expect(names(choice, FULL, 1000)).toEqual(["webtransport", "webrtc"]);
+  expect([names(choice, FULL, 1000), names(choice, OTHER, 1000)]).toEqual([["webrtc", "webtransport"], ["webrtc", "webtransport"]]);
+  expect(names(choice, FULL, 1001)).toEqual(["webtransport", "webrtc"]);
 });
 
 test("choice: what worked with a proxy counts more than what worked elsewhere", () => {
@@ -36,4 +37,14 @@ test("choice: what worked with a proxy counts more than what worked elsewhere", 
   choice.noteWorked(FULL, "webrtc", 0);
   choice.noteWorked(OTHER, "webtransport", 1);
   expect(names(choice, FULL, 2)).toEqual(["webrtc", "webtransport"]);
+});
+
+test("choice: what worked in one network says nothing of another, and holds again in the first", () => {
+  let network = "hotel";
+  const choice = choose("auto", () => network);
+  choice.noteWorked(FULL, "webrtc", 0);
+  network = "home";
+  expect([names(choice, FULL, 1), names(choice, OTHER, 1)]).toEqual([["webtransport", "webrtc"], ["webtransport", "webrtc"]]);
+  network = "hotel";
+  expect([names(choice, FULL, 2), names(choice, OTHER, 2)]).toEqual([["webrtc", "webtransport"], ["webrtc", "webtransport"]]);
 });

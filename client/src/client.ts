@@ -2,15 +2,15 @@
  * ProxyClient: downloads over several proxies at once, in one of the modes, with the direct download behind them.
  * Owns what lives longer than a download: the list of proxies, their sessions, the engine, the reports to Origo.
  */
-import type { DownloadRecord } from "@tributary/origo/schema";
-import type { Rejection } from "@tributary/protocol";
+import type { DownloadRecord, TransportName } from "@tributary/origo/schema";
+import type { KnownPath, Rejection } from "@tributary/protocol";
 import { TRANSPORTS, type Download, type GetOptions, type LiveStats, type ProxyInfo, type Source, type TransportOption } from "./api";
 import { Choice } from "./choice";
 import { Directory } from "./directory";
 import { EngineLink } from "./engine-link";
 import { messageOf, RequestError } from "./errors";
 import { direct, fetchRest } from "./modes/direct";
-import { PathMemory } from "./memory";
+import { NetworkMemory } from "./memory";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
 import type { ProxyFailure } from "./modes/proxy-http";
@@ -40,6 +40,8 @@ export interface ProxyClientOptions {
 }
 
 const REPORT_CLOSE_MS = 1500;
+/** Of what holds for a network as a whole. */
+const HERE = "";
 /** Failures that are the proxy's own: others come first for a while. */
 const OWN_FAULTS = new Set(["proxyFailed", "proxyLost", "proxySilent", "planMismatch", "bodyShort", "draining"]);
 
@@ -56,12 +58,13 @@ export class ProxyClient {
   private readonly reporter: Reporter;
   private readonly engine: EngineLink;
   private readonly sessions: SessionPool;
-  private readonly memory: PathMemory;
+  private readonly memory: NetworkMemory<KnownPath>;
+  /** Networks in which no session could be had a moment ago. */
+  private readonly noTransport: NetworkMemory<true>;
   private readonly slots = new Slots(() => this.settings.requestsOpenMax);
   private readonly board = new LiveBoard();
   private readonly runs = new Map<Run, Promise<DownloadRecord>>();
   private closed = false;
-  private noTransportUntilMs = -Infinity;
 
   constructor(options: ProxyClientOptions) {
     const origoUrl = parseOrigoUrl(options.origoUrl);
@@ -74,10 +77,12 @@ export class ProxyClient {
     this.givenSettings = options.settings ?? {};
     this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
     this.directory = new Directory(origoUrl, this.platform, this.settings, { refresh: () => this.refreshSettings() }, this.clientId);
-    this.memory = new PathMemory(() => this.settings.memoryMs);
+    const remember = <T>(age: "memoryMs" | "choiceMs" | "noTransportMs"): NetworkMemory<T> => new NetworkMemory(() => this.directory.network, () => this.settings[age]);
+    this.memory = remember("memoryMs");
+    this.noTransport = remember("noTransportMs");
     this.reporter = new Reporter(origoUrl, this.platform, this.settings);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
-    const choice = new Choice(this.transports(), parseTransport(options.transport), () => this.settings.choiceMs);
+    const choice = new Choice(this.transports(), parseTransport(options.transport), remember<TransportName>("choiceMs"));
     this.sessions = new SessionPool(this.platform, this.settings, choice, {
       token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
@@ -215,12 +220,12 @@ export class ProxyClient {
   private async overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
     const { engine, sessions, slots, memory, platform } = this;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
-    const isKnown = run.request.allowFallback !== false && !hasSession && platform.now() < this.noTransportUntilMs;
+    const isKnown = run.request.allowFallback !== false && !hasSession && this.isWithoutTransport;
     if (isKnown) void this.warm(run.request.connections);
     const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
     const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
-    if (!isKnown) this.noTransportUntilMs = platform.now() + this.settings.noTransportMs;
+    if (!isKnown) this.noTransport.note(HERE, true, platform.now());
     for (const { id } of proxies) this.directory.forgive(id);
     if (run.request.allowFallback === false || run.signal.aborted) return result;
     this.noteFallback(run, result.rejection);
@@ -234,6 +239,10 @@ export class ProxyClient {
     return fetchRest(run);
   }
 
+  private get isWithoutTransport(): boolean {
+    return this.noTransport.of(HERE, this.platform.now()) === true;
+  }
+
   private noteFallback(run: Run, rejection: Rejection): void {
     run.fallbackReason = `${rejection.kind}: ${rejection.message}`;
     this.board.fallbacks++;
@@ -242,7 +251,7 @@ export class ProxyClient {
 
   /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
   private noteSessionFailed(proxy: ProxyInfo, reason: string): void {
-    if (this.platform.now() >= this.noTransportUntilMs) return this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
+    if (!this.isWithoutTransport) return this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
     this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 

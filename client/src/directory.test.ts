@@ -4,13 +4,13 @@ import type { Platform } from "./platform";
 import { SETTINGS_DEFAULT } from "./settings";
 
 function build(names: string[]) {
-  const state = { names, nowMs: 0, asked: 0, dead: false };
+  const state = { names, nowMs: 0, asked: 0, dead: false, network: undefined as string | undefined };
   const platform = {
     now: () => state.nowMs,
     fetch: () => {
       state.asked++;
       if (state.dead) return Promise.reject(new TypeError("fetch failed"));
-      return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}` })) }));
+      return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}` })), network: state.network }));
     },
   } as unknown as Platform;
   const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT, { refresh: () => Promise.resolve() }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
@@ -77,6 +77,17 @@ describe("directory", () => {
     const dead = build([]);
     dead.state.dead = true;
     expect(await dead.pick(1)).toBe("Origo at http://origo cannot be reached: fetch failed");
+  });
+
+  test("directory: knows the network as Origo named it last, and as before where it names none", async () => {
+    const { state, directory } = build(["a"]);
+    const seen: string[] = [directory.network];
+    for (const network of ["198.51.100.0/24", undefined, "203.0.113.0/24"]) {
+      state.network = network;
+      await directory.refresh();
+      seen.push(directory.network);
+    }
+    expect(seen).toEqual(["", "198.51.100.0/24", "198.51.100.0/24", "203.0.113.0/24"]);
   });
 
   test("directory: ignores entries that are no proxies", async () => {

@@ -13,6 +13,8 @@ export type Picked = { proxies: ProxyInfo[] } | { reason: string };
 export class Directory {
   /** Opens the proxies of the list, and the chosen ones; undefined where Origo gives none. */
   token: string | undefined;
+  /** The one that the client asked from last, as Origo calls it; empty where it has not told. */
+  network = "";
   private chosen: ProxyInfo[] = [];
   private listed: ProxyInfo[] = [];
   private listedMs = -Infinity;
@@ -89,7 +91,8 @@ export class Directory {
         credentials: "omit",
       });
       if (!response.ok) return `Origo at ${this.origoUrl} answered ${response.status}`;
-      const answer = (await response.json()) as { proxies?: unknown; token?: unknown };
+      const answer = (await response.json()) as { proxies?: unknown; token?: unknown; network?: unknown };
+      if (typeof answer.network === "string") this.network = answer.network;
       this.token = typeof answer.token === "string" ? answer.token : undefined;
       this.adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
       return undefined;

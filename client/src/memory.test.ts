@@ -1,17 +1,49 @@
-/** What is remembered of proxies, and for how long. */
-import { PathMemory } from "./memory";
+/** What is remembered, where, and for how long. */
+import { NetworkMemory } from "./memory";
 
-const path = { rttMs: 50, bytesPerSec: 896_000, loss: 0.02 };
+function setup() {
+  const at = { network: "home" };
+  const memory = new NetworkMemory<string>(() => at.network, () => 1000);
+  return { memory, go: (network: string): void => void (at.network = network) };
+}
 
 test("memory: a proxy is remembered as it was last seen, and no other", () => {
-  const memory = new PathMemory(() => 1000);
-  memory.note("a", { ...path, rttMs: 20 }, 0);
-  memory.note("a", path, 10);
-  expect([memory.of("a", 500), memory.of("b", 500)]).toEqual([path, undefined]);
+  const { memory } = setup();
+  memory.note("a", "slow", 0);
+  memory.note("a", "fast", 10);
+  expect([memory.of("a", 500), memory.of("b", 500)]).toEqual(["fast", undefined]);
 });
 
 test("memory: what is too old is forgotten", () => {
-  const memory = new PathMemory(() => 1000);
-  memory.note("a", path, 10);
-  expect([memory.of("a", 1010), memory.of("a", 1011), memory.of("a", 1010)]).toEqual([path, undefined, undefined]);
+  const { memory } = setup();
+  memory.note("a", "fast", 10);
+  expect([memory.of("a", 1010), memory.of("a", 1011)]).toEqual(["fast", undefined]);
+});
+
+test("memory: another network is another matter, and the first one is as it was left", () => {
+  const { memory, go } = setup();
+  memory.note("a", "fast", 0);
+  go("train");
+  expect(memory.of("a", 1)).toBeUndefined();
+  memory.note("a", "slow", 2);
+  expect(memory.of("a", 3)).toBe("slow");
+  go("home");
+  expect(memory.of("a", 4)).toBe("fast");
+});
+
+test("memory: of nine networks the one not used for longest is forgotten; of 65 entries the oldest", () => {
+  const { memory, go } = setup();
+  for (let index = 0; index < 8; index++) {
+    go(`n${index}`);
+    memory.note("a", "fast", 0);
+  }
+  go("n0");
+  memory.note("b", "fast", 0);
+  go("n8");
+  for (let index = 0; index < 65; index++) memory.note(`p${index}`, "fast", 0);
+  expect([memory.of("p0", 1), memory.of("p1", 1)]).toEqual([undefined, "fast"]);
+  go("n1");
+  expect(memory.of("a", 1)).toBeUndefined();
+  go("n0");
+  expect(memory.of("a", 1)).toBe("fast");
 });

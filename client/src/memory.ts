@@ -1,20 +1,33 @@
-/** What the client remembers of its proxies from the last downloads: rate, round trip and loss. In memory only. */
-import type { KnownPath } from "@tributary/protocol";
+/**
+ * What the client remembers, network by network: what it saw of its proxies, and over what it reached them. In memory only, and
+ * little of it. A network is whatever Origo calls it (directory.ts); coming back to one is finding what was left there.
+ */
 
-export class PathMemory {
-  private readonly byProxy = new Map<string, { path: KnownPath; atMs: number }>();
+/** The networks, and the entries of each, that came up last. */
+const NETWORKS_MAX = 8;
+const ENTRIES_MAX = 64;
 
-  /** Older than `ageMs` it is as good as none. */
-  constructor(private readonly ageMs: () => number) {}
+export class NetworkMemory<T> {
+  private readonly byNetwork = new Map<string, Map<string, { value: T; atMs: number }>>();
 
-  note(proxyId: string, path: KnownPath, nowMs: number): void {
-    this.byProxy.set(proxyId, { path, atMs: nowMs });
+  /** `network` names the one that the client is in. What is older than `ageMs` is as good as none. */
+  constructor(private readonly network: () => string, private readonly ageMs: () => number) {}
+
+  note(key: string, value: T, nowMs: number): void {
+    const here = this.byNetwork.get(this.network()) ?? new Map<string, { value: T; atMs: number }>();
+    putLast(this.byNetwork, this.network(), here, NETWORKS_MAX);
+    putLast(here, key, { value, atMs: nowMs }, ENTRIES_MAX);
   }
 
-  of(proxyId: string, nowMs: number): KnownPath | undefined {
-    const known = this.byProxy.get(proxyId);
-    if (known && nowMs - known.atMs <= this.ageMs()) return known.path;
-    this.byProxy.delete(proxyId);
-    return undefined;
+  of(key: string, nowMs: number): T | undefined {
+    const known = this.byNetwork.get(this.network())?.get(key);
+    return known && nowMs - known.atMs <= this.ageMs() ? known.value : undefined;
   }
+}
+
+/** The oldest goes where there would be more than `most`. */
+function putLast<V>(map: Map<string, V>, key: string, value: V, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > most) map.delete(map.keys().next().value!);
 }

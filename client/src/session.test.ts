@@ -1,4 +1,5 @@
 import { Choice } from "./choice";
+import { NetworkMemory } from "./memory";
 import type { Channel, ChannelOptions, Platform, Transport } from "./platform";
 import { SessionPool, type Session } from "./session";
 import { SETTINGS_DEFAULT } from "./settings";
@@ -35,7 +36,7 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
       return Promise.resolve(answer());
     },
   } as unknown as Platform;
-  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([webRtc], "auto", () => SETTINGS_DEFAULT.choiceMs), {
+  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([webRtc], "auto", new NetworkMemory(() => "here", () => SETTINGS_DEFAULT.choiceMs)), {
     onMessage: (_, bytes) => messages.push(bytes),
     onFailed: (_, reason) => failures.push(reason),
   });

@@ -58,6 +58,8 @@ export interface OpenOptions {
   isPrivate?: boolean;
   /** For pictures, of Firefox: its dark colours, and pages of extensions may be opened. Undefined: neither. */
   isDark?: boolean;
+  /** In Firefox: a host whose pages count as secure though they come over plain HTTP, as in lab/links; the transport is in their frames. */
+  secureHost?: string;
 }
 
 /** Opens a browser. Throws a sentence when it is not on this machine. */
@@ -122,7 +124,7 @@ async function launchFirefox(executablePath: string, userDataDir: string, option
     userDataDir,
     headless: options.headless,
     args: options.isDark === undefined ? [] : ["--remote-allow-system-access"],
-    extraPrefsFirefox: { ...FIREFOX_PREFS, "browser.privatebrowsing.autostart": options.isPrivate === true, "layout.css.prefers-color-scheme.content-override": options.isDark === true ? 0 : 1 },
+    extraPrefsFirefox: { ...FIREFOX_PREFS, "browser.privatebrowsing.autostart": options.isPrivate === true, "layout.css.prefers-color-scheme.content-override": options.isDark === true ? 0 : 1, "dom.securecontext.allowlist": options.secureHost ?? "" },
   });
 }
 

@@ -18,6 +18,7 @@ export type { LinkChangeInput, Scenario, ScenarioInput } from "./links/scenario"
 export type { AccessLogEntry } from "./sample/accessLog";
 export { sizeBytes } from "./sample/bytes";
 export { recordsOf, recordsSince } from "./records";
+export { clockOff, DAY_SEC } from "./skew";
 export { startService } from "./services";
 export type { Service } from "./services";
 export { isCheck, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";

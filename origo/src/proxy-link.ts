@@ -51,10 +51,10 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
   return { io, handleDecision: tell };
 }
 
-function controlFor(proxyId: string, { registry, configuration, tokens }: ProxyLinkOptions): ProxyControl {
+function controlFor(proxyId: string, { registry, configuration, tokens, nowMs }: ProxyLinkOptions): ProxyControl {
   return {
     draining: registry.decisionOn(proxyId).state === "draining", version: configuration.version,
-    values: configuration.valuesOf("proxy"), keys: { [tokens.keyId]: tokens.publicKey },
+    values: configuration.valuesOf("proxy"), keys: { [tokens.keyId]: tokens.publicKey }, nowMs: nowMs(),
   };
 }
 

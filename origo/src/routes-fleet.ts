@@ -7,6 +7,7 @@ import type { PlaceOf } from "./geo";
 import { endpoint, notFound, whole, type Endpoint } from "./http";
 import type { Decision, Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "./schema";
+import { networkOf } from "./network";
 import { SELECTIONS, type Selection } from "./selection";
 import type { AdminStore } from "./store/admin-store";
 import type { TokenSigner } from "./token";
@@ -52,7 +53,8 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
       const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
       const selection = { select, place, nearKm: configuration.number("origo.nearKm"), rttMs: query.rtt };
       const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
-      return { proxies, token: tokenFor(options, [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())], query.client) } satisfies ProxiesResponse;
+      const token = tokenFor(options, [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())], query.client);
+      return { proxies, token, ...(request.ip === undefined ? {} : { network: networkOf(request.ip) }) } satisfies ProxiesResponse;
     },
   }),
   endpoint({

@@ -129,6 +129,8 @@ export const ProxyControl = z.object({
   values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
   /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
   keys: z.record(z.string(), z.string()),
+  /** Origo's clock, by which tokens expire. */
+  nowMs: epochMs,
 }).strict();
 export type ProxyControl = z.infer<typeof ProxyControl>;
 
@@ -267,9 +269,12 @@ export const ListedProxy = z.object({
 }).strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;
 
-/** Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. */
+/**
+ * Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. `network`: where the
+ * client asks from, the first 24 bits of its address (IPv6: 48), by which it keeps apart what it remembers of one network and another.
+ */
 export const ProxiesResponse = z.object({
-  proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList), token: z.string().optional(),
+  proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList), token: z.string().optional(), network: label(64).optional(),
 }).strict();
 export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
 

@@ -74,6 +74,10 @@ describe("the proxy link", () => {
     await until(async () => (await listed("")).length === 3);
   });
 
+  test("the list says which network it was asked for from, and no more of the address", async () => {
+    expect(ProxiesResponse.parse(await (await get("/v1/proxies")).json()).network).toBe("127.0.0.0/24");
+  });
+
   test("a silent proxy is gone after two heartbeats, though connected, and back with the next one", async () => {
     const { socket, id } = await proxy(1);
     skewMs = 3500;

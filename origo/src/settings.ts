@@ -33,7 +33,7 @@ const DOWNLOAD: readonly Setting[] = [
   integer("client.connections", "Download", 4, { min: 1, max: 32, unit: "proxies" }, "Proxies used at once; fewer when fewer are live."),
   integer("client.generationSize", "Coding", 0, { min: 0, max: 128, unit: "symbols" }, "Symbols coded together (g); 0 = the mode's own: 64 for coded, 24 else."),
   integer("client.windowPackets", "Coding", 0, { min: 0, max: 4096, unit: "packets" }, "Window (w); 0 = the mode's own, 240."),
-  integer("client.symbolBytes", "Coding", 1100, { min: 64, max: 1140, unit: "bytes" }, "Payload of a packet."),
+  integer("client.symbolBytes", "Coding", 1088, { min: 64, max: 1140, unit: "bytes" }, "Payload of a packet."),
   integer("client.feedbackEveryPackets", "Coding", 0, { min: 0, max: 4096, unit: "packets" }, "Feedback after so many packets from a proxy; 0 = the mode's own, 24."),
   integer("client.feedbackEveryMs", "Coding", 0, { min: 0, max: 10_000, unit: "ms" }, "Feedback at least this often; 0 = the mode's own: 10 for coded, 20 else."),
   toggle("client.allowFallback", "Fallback", true, "Fetch the rest from the origin itself when the proxies fail."),

@@ -1,4 +1,4 @@
-import { fingerprintOf } from "@tributary/protocol";
+import { fingerprintOf, Fragmenter, LIMITS } from "@tributary/protocol";
 import { Associations, ASSOCIATIONS_MAX, type Association } from "./associations";
 import type { ChannelHandlers } from "./channel";
 
@@ -220,4 +220,12 @@ test("texts that are no reports, and reports of what was never sent, change noth
   for (let index = 0; index < 4; index++) all.send(message());
   expect(members.map((member) => member.messages.length)).toEqual([8, 4]);
   expect(log).toEqual([]);
+});
+
+test("a client's message in pieces is one message, and a piece is none", () => {
+  const { all, members, log } = setup();
+  const pieces = new Fragmenter().split(new Uint8Array(3000), LIMITS.channelMessageBytesMax);
+  for (const piece of pieces) all.handleMessage(members[0]!, piece);
+  all.handleMessage(members[0]!, pieces[0]!);
+  expect(log).toEqual(["message 3000"]);
 });

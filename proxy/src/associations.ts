@@ -3,7 +3,7 @@
  * messages over them and decides when another one is worth asking for and when one is too many. Knows no library: rtc.ts has
  * the connections. Rules: docs/transport.md §4.
  */
-import { fingerprintOf } from "@tributary/protocol";
+import { fingerprintOf, Reassembler } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
 
 /** One open data channel. */
@@ -109,6 +109,7 @@ class Member {
 export class Associations implements Channel {
   readonly transport = "webrtc";
   private readonly members: Member[] = [];
+  private readonly reassembler = new Reassembler();
   private handlers: ChannelHandlers | undefined;
   private closed = false;
   private timer: NodeJS.Timeout | undefined;
@@ -152,10 +153,16 @@ export class Associations implements Channel {
 
   /** Binary messages are the session's; a text is the client's report of what has come over that association. */
   handleMessage(association: Association, message: Uint8Array | string): void {
-    if (typeof message !== "string") return this.handlers?.handleMessage(message);
+    if (typeof message !== "string") return this.handleBytes(message);
     const [, received, newest] = REPORT.exec(message) ?? [];
     if (received === undefined) return;
     this.members.find((member) => member.association === association)?.handleReport(Number(received), Number(newest));
+  }
+
+  /** Longer ones come in pieces. */
+  private handleBytes(bytes: Uint8Array): void {
+    const message = this.reassembler.accept(bytes);
+    if (message) this.handlers?.handleMessage(message);
   }
 
   handleWritable(): void {

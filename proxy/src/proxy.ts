@@ -35,6 +35,8 @@ const DRAIN_POLL_MS = 25;
 export class Proxy {
   private readonly startedMs = performance.now();
   private readonly startedAtMs = Date.now();
+  /** Origo's clock less this process's own one, which does not jump. */
+  private clockAheadMs = this.startedAtMs - this.startedMs;
   private readonly counters = newCounters();
   private readonly sessions = new Map<string, Session>();
   private readonly egress: Egress;
@@ -48,7 +50,7 @@ export class Proxy {
   private link: OrigoLink | undefined;
   private deliveries = 0;
   private limits: Limits;
-  private readonly tokens = new TokenGate({ required: () => this.limits.requireToken, nowMs: () => Date.now() });
+  private readonly tokens = new TokenGate({ required: () => this.limits.requireToken, nowMs: () => this.origosClock() });
   private lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
   private closing = false;
   private status: "starting" | "ok" | "draining" = "starting";
@@ -155,6 +157,11 @@ export class Proxy {
     await new Promise<void>((resolve) => this.http.close(() => resolve()));
   }
 
+  /** Tokens expire by the clock of who signed them: the one of this machine may be off. Milliseconds since 1970. */
+  private origosClock(): number {
+    return this.clockAheadMs + performance.now();
+  }
+
   private activeRequests(): number {
     let count = this.deliveries;
     for (const session of this.sessions.values()) count += session.activeRequests;
@@ -217,8 +224,9 @@ export class Proxy {
   }
 
   /** Origo's wishes, as far as they narrow what this proxy was started with. */
-  private handleControl({ draining, version, values, keys }: ProxyControl): void {
+  private handleControl({ draining, version, values, keys, nowMs }: ProxyControl): void {
     if (this.closing) return;
+    this.clockAheadMs = nowMs - performance.now();
     this.tokens.setKeys(keys);
     this.limits = narrowed(limitsOf(this.config), values);
     this.shaper.setRate(this.limits.rateBytesPerSec);

@@ -28,8 +28,8 @@ export class OfferError extends Error {}
 /** No session waits for a connection with that word: there never was one, it was used, or its time is over. */
 export class JoinError extends Error {}
 
-/** IPv6's least MTU: a message of 1,156 bytes is then one SCTP DATA chunk in one packet on any path. */
-const MTU_BYTES = 1280;
+/** As the library counts: it takes off the headers of IPv6, UDP, DTLS and SCTP, 108 bytes; what is left is a message and its chunk's header. */
+const MTU_BYTES = LIMITS.channelMessageBytesMax + 16 + 108;
 /**
  * Bounds what is in flight, and with it what is sent in vain after the client has enough; at 50 ms round trip it is
  * still worth 2.6 MB/s per proxy. It holds only with a message limit as small (the library takes the larger of the two).

@@ -3,12 +3,12 @@
  * chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up in time the mode
  * fails with `noTransport`, before it has delivered anything.
  */
-import type { ByteRange, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import type { ByteRange, KnownPath, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { DownloadHead, ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
 import type { RequestTrace } from "../messages";
-import type { PathMemory } from "../memory";
+import type { NetworkMemory } from "../memory";
 import type { ModeResult, Run } from "../run";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
@@ -23,7 +23,7 @@ export interface MutpServices {
   engine: EngineLink;
   sessions: SessionPool;
   slots: Slots;
-  memory: PathMemory;
+  memory: NetworkMemory<KnownPath>;
   onProxyFailed: ProxyFailure;
 }
 

@@ -1,4 +1,4 @@
-import { fingerprintOf } from "@tributary/protocol";
+import { fingerprintOf, LIMITS, Reassembler } from "@tributary/protocol";
 import type { Channel, ChannelOptions } from "../platform";
 import { webRtcOver, type Association, type AssociationOptions } from "./webrtc";
 
@@ -70,6 +70,17 @@ test("another association joins by the proxy's word, and is of the same channel"
   expect(made.map(({ sent }) => sent.length)).toEqual([1, 0]);
   channel.close();
   expect(made.map(({ closed }) => closed)).toEqual([true, true]);
+});
+
+test("a message longer than a packet of 1,200 bytes goes in pieces that are not, and comes together again", async () => {
+  const { channel, made } = await setup();
+  const message = Uint8Array.from({ length: 3000 }, (_, index) => index & 0x7f);
+  expect(channel.send(message)).toBe(true);
+  const pieces = made[0]!.sent as Uint8Array[];
+  expect(pieces).toHaveLength(3);
+  expect(Math.max(...pieces.map(({ length }) => length))).toBe(LIMITS.channelMessageBytesMax);
+  const reassembler = new Reassembler();
+  expect(pieces.map((piece) => reassembler.accept(piece)).filter(Boolean)).toEqual([message]);
 });
 
 test("a word that is none, and one too many, are not followed", async () => {

@@ -3,7 +3,7 @@
  * another one of the same session, over a connection of its own. Tells the proxy over each how many messages have come and
  * which was the newest, which is how the proxy knows of losses. Rules: docs/transport.md §4.
  */
-import { fingerprintOf } from "@tributary/protocol";
+import { fingerprintOf, Fragmenter, LIMITS } from "@tributary/protocol";
 import type { Channel, ChannelOptions, DeliverySignals, Transport } from "../platform";
 
 /** One open data channel. */
@@ -41,6 +41,7 @@ export function webRtcOver(open: OpenAssociation): Transport {
 class WebRtcChannel implements Channel {
   /** The first one carries what this end sends. */
   private readonly associations: Association[] = [];
+  private readonly fragmenter = new Fragmenter();
   private joining: AbortController | undefined;
   private closed = false;
 
@@ -53,7 +54,9 @@ class WebRtcChannel implements Channel {
   private constructor(private readonly openOne: OpenAssociation, private readonly options: ChannelOptions) {}
 
   send(bytes: Uint8Array): boolean {
-    return !this.closed && (this.associations[0]?.send(bytes) ?? false);
+    const [first] = this.associations;
+    if (this.closed || !first) return false;
+    return this.fragmenter.split(bytes, LIMITS.channelMessageBytesMax).every((piece) => first.send(piece));
   }
 
   signals(): Promise<DeliverySignals | undefined> {

@@ -10,9 +10,12 @@ const TITLES = [
   "QUIC alone is blocked: WebRTC carries it",
   "the certificate is not the one announced: WebRTC carries it",
   "no datagram gets through: it goes over HTTP, and the record says so",
-  "no packet of more than 1,200 bytes gets through: the bytes are right all the same",
+  "no packet of more than 1,200 bytes gets through: WebRTC carries it",
+  "no packet of more than 1,200 bytes gets through, and the address is long: WebRTC carries it",
   "the client's address changes in mid-download: the session goes on",
   "QUIC's path goes dead in mid-download: WebRTC takes over, and what has come is kept",
+  "the proxy's clock is a day ahead: WebTransport carries it, and WebRTC does",
+  "the proxy's clock is a day behind: WebTransport carries it, and WebRTC does",
 ];
 
 jest.setTimeout(120_000);

@@ -9,9 +9,10 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { createNodeClient } from "@tributary/client/node";
 import type { DownloadRecord } from "@tributary/origo/schema";
-import type { ProxyInfo } from "@tributary/client";
+import type { ProxyInfo, TransportOption } from "@tributary/client";
 import { startFleet } from "../fleet";
 import type { Fleet } from "../fleet";
+import { clockOff, DAY_SEC } from "../skew";
 import { Relay } from "./relay";
 
 const BYTES = 3_000_000;
@@ -19,6 +20,8 @@ const BYTES = 3_000_000;
 const RATE_BYTES_PER_SEC = 2_000_000;
 /** Of a path whose packets hold 1,200 bytes, IPv4's and UDP's headers among them. */
 const SMALL_PATH_BYTES = 1200 - 28;
+/** A signed URL's: the request is longer than a packet. */
+const LONG_QUERY_BYTES = 2000;
 
 interface Path {
   quic: Relay;
@@ -33,8 +36,19 @@ interface Outcome {
   error: string | undefined;
 }
 
-/** `during` is called when a third has come. */
-type Download = (during?: () => void) => Promise<Outcome>;
+interface DownloadOptions {
+  /** Called when a third has come. */
+  during?: () => void;
+  /** Of the URL. */
+  query?: string;
+  /** Default `auto`. */
+  transport?: TransportOption;
+}
+
+/** By a client of its own. */
+type Download = (options?: DownloadOptions) => Promise<Outcome>;
+
+type Case = (path: Path, download: Download) => Promise<string>;
 
 function need(condition: boolean, what: string): void {
   if (!condition) throw new Error(what);
@@ -51,7 +65,7 @@ function carriedBy(outcome: Outcome, transport: string): string {
   return told(outcome);
 }
 
-const CASES: Record<string, (path: Path, download: Download) => Promise<string>> = {
+const CASES: Record<string, Case> = {
   "a path with nothing wrong: WebTransport carries the download": async (_path, download) => carriedBy(await download(), "webtransport"),
 
   "QUIC alone is blocked: WebRTC carries it": async (path, download) => {
@@ -71,22 +85,36 @@ const CASES: Record<string, (path: Path, download: Download) => Promise<string>>
     return told(outcome);
   },
 
-  "no packet of more than 1,200 bytes gets through: the bytes are right all the same": async (path, download) => {
+  "no packet of more than 1,200 bytes gets through: WebRTC carries it": async (path, download) => {
     path.quic.bytesMax = path.webRtc.bytesMax = SMALL_PATH_BYTES;
-    const outcome = await download();
-    need(outcome.isRight, `${told(outcome)}; ${outcome.error}`);
-    return told(outcome);
+    return carriedBy(await download(), "webrtc");
+  },
+
+  "no packet of more than 1,200 bytes gets through, and the address is long: WebRTC carries it": async (path, download) => {
+    path.quic.bytesMax = path.webRtc.bytesMax = SMALL_PATH_BYTES;
+    return carriedBy(await download({ query: `?${"a".repeat(LONG_QUERY_BYTES)}` }), "webrtc");
   },
 
   "the client's address changes in mid-download: the session goes on": async (path, download) =>
-    carriedBy(await download(() => path.quic.moveClients()), "webtransport"),
+    carriedBy(await download({ during: () => path.quic.moveClients() }), "webtransport"),
 
   "QUIC's path goes dead in mid-download: WebRTC takes over, and what has come is kept": async (path, download) => {
-    const outcome = await download(() => (path.quic.isDead = true));
+    const outcome = await download({ during: () => (path.quic.isDead = true) });
     const detail = carriedBy(outcome, "webrtc");
     need(outcome.record.grossBytes < 1.5 * BYTES, `fetched again: ${detail}`);
     return detail;
   },
+};
+
+/** Of the proxy's clock against everyone else's, seconds. */
+const CLOCKS: Record<string, number> = {
+  "the proxy's clock is a day ahead: WebTransport carries it, and WebRTC does": DAY_SEC,
+  "the proxy's clock is a day behind: WebTransport carries it, and WebRTC does": -DAY_SEC,
+};
+
+const byEach: Case = async (_path, download) => {
+  const byName = async (transport: "webtransport" | "webrtc"): Promise<string> => carriedBy(await download({ transport }), transport);
+  return `${await byName("webtransport")}; ${await byName("webrtc")}`;
 };
 
 const CANDIDATE = /^(a=candidate:.* 127\.0\.0\.1 )(\d+)/;
@@ -129,13 +157,46 @@ function standIn(fleet: Fleet, path: Path): http.Server {
   return server;
 }
 
-async function runCase(fleet: Fleet, quicPort: number, sha256: string, run: (path: Path, download: Download) => Promise<string>): Promise<string> {
-  const path: Path = { quic: await Relay.to(quicPort), webRtc: await Relay.to(0), hashes: undefined };
-  const server = standIn(fleet, path);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const client = createNodeClient({ origoUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, reportRecords: false });
-  const download: Download = async (during) => {
-    const { body, record } = client.get(`${fleet.sample.url}/__size/${BYTES}`, { mode: "coded", connections: 1 });
+/** A proxy whose clock is off by `offSec`, and what it takes to download through it. */
+class Bench {
+  private constructor(private readonly fleet: Fleet, private readonly quicPort: number, private readonly sha256: string) {}
+
+  static async open(offSec: number): Promise<Bench> {
+    const fleet = await startFleet({ proxyCount: 1, ports: "any", rateBytesPerSec: RATE_BYTES_PER_SEC, ...(offSec === 0 ? {} : { proxyEnv: () => clockOff(offSec) }) });
+    try {
+      const aheadSec = (Date.parse((await fetch(`${fleet.proxies[0]!.url}/healthz`)).headers.get("date")!) - Date.now()) / 1000;
+      need(Math.abs(aheadSec - offSec) < 60, `the proxy's clock is ${aheadSec} s ahead, expected ${offSec}`);
+      const body = Buffer.from(await (await fetch(`${fleet.sample.url}/__size/${BYTES}`)).arrayBuffer());
+      const { proxies } = (await (await fetch(`${fleet.origo.url}/v1/proxies?count=1`)).json()) as { proxies: ProxyInfo[] };
+      const quicPort = Number(new URL(proxies[0]!.webTransport?.url ?? "https://none:9").port);
+      return new Bench(fleet, quicPort, createHash("sha256").update(body).digest("hex"));
+    } catch (error) {
+      await fleet.stop();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.fleet.stop();
+  }
+
+  async run(test: Case): Promise<string> {
+    const path: Path = { quic: await Relay.to(this.quicPort), webRtc: await Relay.to(0), hashes: undefined };
+    const server = standIn(this.fleet, path);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      return await test(path, (options = {}) => this.download(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options));
+    } finally {
+      server.close();
+      server.closeAllConnections();
+      path.quic.close();
+      path.webRtc.close();
+    }
+  }
+
+  private async download(origoUrl: string, { during, transport = "auto", query = "" }: DownloadOptions): Promise<Outcome> {
+    const client = createNodeClient({ origoUrl, reportRecords: false, transport });
+    const { body, record } = client.get(`${this.fleet.sample.url}/__size/${BYTES}${query}`, { mode: "coded", connections: 1 });
     const hash = createHash("sha256");
     let [bytes, isPast, error] = [0, false, undefined as string | undefined];
     try {
@@ -148,35 +209,30 @@ async function runCase(fleet: Fleet, quicPort: number, sha256: string, run: (pat
     } catch (failure) {
       error = String(failure);
     }
-    return { record: await record, isRight: bytes === BYTES && hash.digest("hex") === sha256, error };
-  };
-  try {
-    return await run(path, download);
-  } finally {
+    const outcome = { record: await record, isRight: bytes === BYTES && hash.digest("hex") === this.sha256, error };
     await client.close();
-    server.close();
-    server.closeAllConnections();
-    path.quic.close();
-    path.webRtc.close();
+    return outcome;
   }
 }
 
-async function main(): Promise<number> {
-  const fleet = await startFleet({ proxyCount: 1, ports: "any", rateBytesPerSec: RATE_BYTES_PER_SEC });
+async function runAll(offSec: number, cases: Record<string, Case>): Promise<number> {
+  const bench = await Bench.open(offSec);
   let failed = 0;
   try {
-    const body = Buffer.from(await (await fetch(`${fleet.sample.url}/__size/${BYTES}`)).arrayBuffer());
-    const sha256 = createHash("sha256").update(body).digest("hex");
-    const { proxies } = (await (await fetch(`${fleet.origo.url}/v1/proxies?count=1`)).json()) as { proxies: ProxyInfo[] };
-    const quic = Number(new URL(proxies[0]!.webTransport?.url ?? "https://none:9").port);
-    for (const [title, run] of Object.entries(CASES)) {
-      const outcome = await runCase(fleet, quic, sha256, run).then((detail) => ({ ok: true, detail }), (error: Error) => ({ ok: false, detail: error.message }));
+    for (const [title, test] of Object.entries(cases)) {
+      const outcome = await bench.run(test).then((detail) => ({ ok: true, detail }), (error: Error) => ({ ok: false, detail: error.message }));
       if (!outcome.ok) failed++;
       process.stdout.write(`${JSON.stringify({ case: title, ...outcome })}\n`);
     }
   } finally {
-    await fleet.stop();
+    await bench.close();
   }
+  return failed;
+}
+
+async function main(): Promise<number> {
+  let failed = await runAll(0, CASES);
+  for (const [title, offSec] of Object.entries(CLOCKS)) failed += await runAll(offSec, { [title]: byEach });
   return failed === 0 ? 0 : 1;
 }
 

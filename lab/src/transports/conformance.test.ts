@@ -16,7 +16,7 @@ const TITLES = [
   "associations join a session where it may have several, up to four and by the right word",
   "an attempt that is given up rejects with the signal's reason",
   "where nobody listens, the attempt fails",
-  "200 connects and closes leave no descriptor behind",
+  "hundreds of connects and closes leave no descriptor behind, and the second half of them no memory",
 ];
 
 jest.setTimeout(150_000);

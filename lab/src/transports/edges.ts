@@ -1,6 +1,7 @@
 /** A proxy's end of each transport, with an echo behind it in place of sessions, for the conformance suite. */
 import { Associations, pickUdpPort, Rtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
 import type { ProxyInfo } from "@tributary/client";
+import { LIMITS } from "@tributary/protocol";
 import { loadWebTransport } from "@tributary/webtransport";
 
 /** First byte of a message to the echo: return it, close the channel, or send so many messages. */
@@ -8,7 +9,7 @@ export const ECHO = 1;
 export const CLOSE = 2;
 export const FLOOD = 3;
 export const FLOOD_MESSAGES = 2000;
-export const FLOOD_BYTES = 1156;
+export const FLOOD_BYTES = LIMITS.channelMessageBytesMax;
 
 export interface Edge {
   readonly proxy: ProxyInfo;

@@ -7,8 +7,8 @@
  *     --quick      few runs and short flows, about five minutes
  *     --json FILE  the rows as an array (rows.ts)
  *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
- *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-node, single-start, six-node, loopback,
- *                  cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
+ *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start, six-node,
+ *                  loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -54,6 +54,7 @@ function partsOf(quick: boolean): Part[] {
   const long = quick ? 2_500_000 : 5_000_000;
   return [
     downloads("single-chromium", { set: "single", receiver: "chromium", transports: BROWSERS, losses: [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
+    downloads("single-firefox", { set: "single", receiver: "firefox", transports: BROWSERS, losses: quick ? [0.01] : [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
     downloads("single-node", { set: "single", receiver: "node", transports: quick ? BROWSERS.slice(0, 3) : ALL, losses: quick ? [0.01] : [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
     downloads("single-start", { set: "single", receiver: "node", transports: quick ? BROWSERS : ALL, losses: [0], bytes: 1_500_000, states: ["cold", "warm"], runs: quick ? 2 : 7 }),
     downloads("six-node", { set: "six", receiver: "node", transports: ["webtransport", "webrtc", "udp"], losses: [0, 0.02], bytes: 1_500_000, states: ["warm"], runs: quick ? 3 : 10 }),

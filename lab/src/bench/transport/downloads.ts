@@ -1,16 +1,15 @@
 /**
- * Downloads by the product's own programs over emulated links: from one proxy and from six, by the Node client and by Chromium
- * with the extension, and beside them HTTP from the same proxies with the kernel's BBR and Reno. Transports take turns, so that
+ * Downloads by the product's own programs over emulated links: from one proxy and from six, by the Node client and by Chromium and
+ * Firefox with the extension, and beside them HTTP from the same proxies with the kernel's BBR and Reno. Transports take turns, so that
  * what else the machine does reaches all alike.
  */
 import path from "node:path";
-import { openBrowser } from "../../browser";
-import { findChromium } from "../../chromium";
+import type { BrowserName } from "../../browser";
 import { startLinks } from "../../links/links";
 import type { Links } from "../../links/links";
 import type { Answer, Order } from "./driver";
 import { watchHost } from "./host";
-import { linesOf } from "./lines";
+import { exitOf, linesOf } from "./lines";
 import { median } from "../statistics";
 import type { Carrier, Host, Receiver, Row } from "./rows";
 
@@ -44,7 +43,7 @@ function scenarioOf({ set }: Plan): Parameters<typeof startLinks>[0] {
 export async function measureDownloads(plan: Plan, print: (line: string) => void): Promise<{ rows: Row[]; hosts: Host[] }> {
   const links = await startLinks(scenarioOf(plan));
   try {
-    const { fetcher, close } = plan.receiver === "node" ? nodeFetcher(links, plan) : await chromiumFetcher(links, plan);
+    const { fetcher, close } = plan.receiver === "node" ? nodeFetcher(links, plan) : browserFetcher(links, plan, plan.receiver);
     const rows: Row[] = [];
     const hosts: Host[] = [];
     for (const loss of plan.losses) {
@@ -120,7 +119,8 @@ function urlsOf(links: Links, bytes: number): { origin: string; proxied: (transp
 
 interface Driver {
   ask(order: Order): Promise<Answer>;
-  close(): void;
+  /** Resolves when it has ended, and its browsers have. */
+  close(): Promise<void>;
 }
 
 function startDriver(links: Links): Driver {
@@ -131,7 +131,10 @@ function startDriver(links: Links): Driver {
       driver.stdin!.write(`${JSON.stringify(order)}\n`);
       return JSON.parse(await lines.next()) as Answer;
     },
-    close: () => void driver.stdin!.end(),
+    close: async () => {
+      driver.stdin!.end();
+      await exitOf(driver);
+    },
   };
 }
 
@@ -144,52 +147,21 @@ function nodeFetcher(links: Links, plan: Plan): { fetcher: Fetcher; close: () =>
         ? { kind: "http", url: urls.proxied(transport), state }
         : { kind: "get", url: urls.origin, transport: transport as "webtransport" | "webrtc" | "udp", state, connections: plan.set === "six" ? 6 : 1 },
     );
-  return { fetcher, close: () => Promise.resolve(driver.close()) };
+  return { fetcher, close: () => driver.close() };
 }
 
-const FETCH = `async (url) => {
-  const startMs = performance.now();
-  let bytes = 0, firstMs = 0;
-  const reader = (await fetch(url, { cache: "no-store" })).body.getReader();
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    firstMs ||= performance.now() - startMs;
-    bytes += piece.value.length;
-  }
-  return { bytes, firstMs, ms: performance.now() - startMs };
-}`;
-
-/** A browser for each transport, with the extension; a page of its fetches. HTTP: a page that no extension is in. */
-async function chromiumFetcher(links: Links, plan: Plan): Promise<{ fetcher: Fetcher; close: () => Promise<void> }> {
-  const program = findChromium();
-  if (!program) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
-  const executable = await links.wrapper("client", program);
-  const urls = urlsOf(links, plan.bytes);
-  const origoUrl = links.env["ORIGO_URL"]!;
-  const opened = new Map<Carrier, Awaited<ReturnType<typeof openBrowser>>>();
-  const pages = new Map<Carrier, Awaited<ReturnType<Awaited<ReturnType<typeof openBrowser>>["browser"]["newPage"]>>>();
-  for (const transport of plan.transports) {
-    const isHttp = HTTP.includes(transport);
-    const defaults = { origoUrl, mode: "coded", connections: plan.set === "six" ? 6 : 1, transport: transport as "webtransport" | "webrtc" };
-    const browser = await openBrowser({ headless: true, executable, ...(isHttp ? {} : { defaults }) });
-    opened.set(transport, browser);
-    const page = await browser.browser.newPage();
-    if (!isHttp) await page.goto(`${links.env["ORIGIN_URL"]!}/`, { waitUntil: "load" });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    pages.set(transport, page);
-  }
+/** A browser for each transport, with the extension; HTTP in one without. */
+function browserFetcher(links: Links, plan: Plan, browser: BrowserName): { fetcher: Fetcher; close: () => Promise<void> } {
   const driver = startDriver(links);
-  const fetcher: Fetcher = async (transport) => {
-    const page = pages.get(transport)!;
-    const isHttp = HTTP.includes(transport);
+  const urls = urlsOf(links, plan.bytes);
+  const [origin, connections] = [links.env["ORIGIN_URL"]!, plan.set === "six" ? 6 : 1];
+  const fetcher: Fetcher = async (carrier) => {
     const sinceMs = Date.now();
-    const seen = (await page.evaluate(`(${FETCH})(${JSON.stringify(isHttp ? urls.proxied(transport) : urls.origin)})`)) as Answer;
-    if (isHttp) return seen;
+    if (HTTP.includes(carrier)) return driver.ask({ kind: "browse", browser, url: urls.proxied(carrier), origin, transport: undefined, connections });
+    const seen = await driver.ask({ kind: "browse", browser, url: urls.origin, origin, transport: carrier as "webtransport" | "webrtc", connections });
+    if (seen.problem !== undefined) return seen;
     const { record, problem } = await driver.ask({ kind: "record", sinceMs });
     return { ...seen, ...(record ? { record } : {}), ...(problem ? { problem } : {}) };
   };
-  const close = async (): Promise<void> => {
-    driver.close();
-    await Promise.all([...opened.values()].map((browser) => browser.close()));
-  };
-  return { fetcher, close };
+  return { fetcher, close: () => driver.close() };
 }

@@ -1,21 +1,28 @@
 /**
- * The Node client inside the client's host: an order a line on standard input, an answer a line on standard output. It stays
- * alive, so that what is measured is a transfer and not the start of a process. Its orders come from downloads.ts.
+ * What downloads inside the client's host, the Node client or a browser with the extension: an order a line on standard input, an
+ * answer a line on standard output. It stays alive, and its browsers do, so that what is measured is a transfer and not the start
+ * of a process. Its orders come from downloads.ts.
  */
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Page } from "puppeteer-core";
+import { openBrowser, type BrowserName, type OpenBrowser } from "../../browser";
 import { dropConnections } from "../connections";
 
 export type Order =
   | { kind: "get"; url: string; transport: TransportOption; state: "cold" | "warm"; connections: number }
   /** Plain HTTP, over a connection that is kept where it is `warm`. */
   | { kind: "http"; url: string; state: "cold" | "warm" }
+  /** By `fetch` in a page: one of `origin`'s where the extension is to carry it by `transport`, otherwise one that no extension is in. */
+  | { kind: "browse"; browser: BrowserName; url: string; origin: string; transport: "webtransport" | "webrtc" | undefined; connections: number }
   /** The newest record that the extension has sent to Origo since then. */
   | { kind: "record"; sinceMs: number };
 
 const RECORD_MS_MAX = 5000;
+/** The extension has the list of proxies by then. */
+const SETTLE_MS = 1000;
 
 /** Times from the asking, ms. */
 export interface Answer {
@@ -69,6 +76,37 @@ async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<A
   return { bytes, ms: performance.now() - startMs, firstMs };
 }
 
+const FETCH = `async (url) => {
+  const startMs = performance.now();
+  let bytes = 0, firstMs = 0;
+  const reader = (await fetch(url, { cache: "no-store" })).body.getReader();
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    firstMs ||= performance.now() - startMs;
+    bytes += piece.value.length;
+  }
+  return { bytes, firstMs, ms: performance.now() - startMs };
+}`;
+
+const browsers: OpenBrowser[] = [];
+const pages = new Map<string, Promise<Page>>();
+
+async function openPage({ browser: name, origin, transport, connections }: Extract<Order, { kind: "browse" }>): Promise<Page> {
+  const browser = await openBrowser({ name, headless: true, secureHost: new URL(origin).hostname, ...(transport ? { defaults: { origoUrl, mode: "coded", connections, transport } } : {}) });
+  browsers.push(browser);
+  const page = await browser.newPage();
+  if (transport) await page.goto(`${origin}/`, { waitUntil: "load" });
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  return page;
+}
+
+/** A browser for each transport. */
+async function browse(order: Extract<Order, { kind: "browse" }>): Promise<Answer> {
+  const key = order.transport ?? "none";
+  const opening = pages.get(key) ?? openPage(order);
+  pages.set(key, opening);
+  return (await (await opening).evaluate(`(${FETCH})(${JSON.stringify(order.url)})`)) as Answer;
+}
+
 async function record({ sinceMs }: Extract<Order, { kind: "record" }>): Promise<Answer> {
   for (const endMs = Date.now() + RECORD_MS_MAX; Date.now() < endMs; await new Promise((resolve) => setTimeout(resolve, 100))) {
     const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`, { headers: { cookie } })).json()) as { records: DownloadRecord[] };
@@ -80,6 +118,7 @@ async function record({ sinceMs }: Extract<Order, { kind: "record" }>): Promise<
 
 async function carryOut(order: Order): Promise<Answer> {
   if (order.kind === "get") return get(order);
+  if (order.kind === "browse") return browse(order);
   return order.kind === "http" ? http(order) : record(order);
 }
 
@@ -89,6 +128,7 @@ async function main(): Promise<void> {
     const answer = await carryOut(order).catch((error: unknown) => ({ bytes: 0, ms: NaN, firstMs: NaN, problem: String(error) }));
     process.stdout.write(`${JSON.stringify(answer)}\n`);
   }
+  await Promise.all(browsers.map((browser) => browser.close()));
   process.exit(0);
 }
 

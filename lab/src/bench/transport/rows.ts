@@ -142,7 +142,7 @@ const find = (rows: readonly Row[], wanted: Partial<Row>): Row | undefined =>
   rows.find((row) => Object.entries(wanted).every(([key, value]) => row[key as keyof Row] === value));
 
 function shares(rows: readonly Row[]): Figure[] {
-  return (["chromium", "node"] as const).flatMap((receiver) =>
+  return (["chromium", "firefox", "node"] as const).flatMap((receiver) =>
     SHARES.map(([transport, loss, floor, aim]) => {
       const row = find(rows.filter(({ bytes }) => bytes > 2e6), { set: "single", transport, receiver, loss, state: "warm" });
       return { what: `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of the link`, got: row?.linkShare ?? NaN, floor, aim, better: "more" as const, unit: "" };

@@ -8,11 +8,13 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { nodeTransports } from "@tributary/client/node";
 import type { ProxyInfo } from "@tributary/client";
+import { LIMITS } from "@tributary/protocol";
 import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
 import type { Channel, OpenSession } from "@tributary/proxy";
 import { loadWebTransport } from "@tributary/webtransport";
 
-const MESSAGE_BYTES = 1156;
+/** One packet over either transport. */
+const MESSAGE_BYTES = LIMITS.channelMessageBytesMax;
 /** Messages of one turn of the event loop. */
 const TURN_MESSAGES = 64;
 

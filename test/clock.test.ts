@@ -1,0 +1,59 @@
+/** A browser whose clock is off by a day, and a fleet whose clocks are right: the browser judges certificates by its own clock. */
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { clockOff, DAY_SEC, findChromium, openBrowser, recordsOf, startFleet } from "@tributary/lab";
+import type { Fleet } from "@tributary/lab";
+import type { DownloadRecord } from "@tributary/origo/schema";
+
+
+const TRIES = 15;
+const BETWEEN_MS = 500;
+
+let [fleet, folder] = [undefined as unknown as Fleet, ""];
+beforeAll(async () => {
+  fleet = await startFleet({ proxyCount: 1, ports: "any" });
+  folder = await mkdtemp(path.join(os.tmpdir(), "tributary-clock-"));
+});
+afterAll(async () => {
+  await fleet.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A script that starts Chromium with such a clock. */
+async function chromiumWith(offSec: number): Promise<string> {
+  const words = Object.entries(clockOff(offSec)).map(([name, value]) => `${name}='${value}'`);
+  const file = path.join(folder, `chromium${offSec}`);
+  await writeFile(file, `#!/bin/sh\n${words.join(" ")} exec '${findChromium()!}' "$@"\n`);
+  await chmod(file, 0o755);
+  return file;
+}
+
+test.each([
+  ["webtransport", "ahead", DAY_SEC, 301_000], ["webtransport", "behind", -DAY_SEC, 302_000],
+  ["webrtc", "ahead", DAY_SEC, 303_000], ["webrtc", "behind", -DAY_SEC, 304_000],
+] as const)("Chromium, over %s: its clock is a day %s, and the proxy carries the download", async (transport, _word, offSec, size) => {
+  const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 1, transport };
+  const browser = await openBrowser({ headless: true, defaults, executable: await chromiumWith(offSec) });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${fleet.sample.url}/`, { waitUntil: "load" });
+    const aheadSec = ((await page.evaluate("Date.now()")) as number) / 1000 - Date.now() / 1000;
+    expect(Math.abs(aheadSec - offSec)).toBeLessThan(60);
+    // A browser that has just started on a busy machine may take longer over its first session than a download waits for one.
+    let record: DownloadRecord | undefined;
+    for (let tries = 0; tries < TRIES && record?.fallback !== null; tries++) {
+      if (tries > 0) await sleep(BETWEEN_MS);
+      const url = `${fleet.sample.url}/__size/${size + tries}.mp4`;
+      const bytes = await page.evaluate(`fetch(${JSON.stringify(url)}).then((answer) => answer.arrayBuffer()).then(({ byteLength }) => byteLength)`);
+      expect(bytes).toBe(size + tries);
+      const records = await recordsOf(fleet, Date.now() + 1000 * Math.min(0, offSec) - 60_000, [url]);
+      record = records.find((each) => each.url === url);
+    }
+    expect(record).toMatchObject({ outcome: "complete", fallback: null });
+    expect(record!.proxies.map((proxy) => proxy.transport)).toEqual([transport]);
+  } finally {
+    await browser.close();
+  }
+});
