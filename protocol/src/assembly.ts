@@ -8,6 +8,9 @@ import { LIMITS } from "./limits";
 import type { Coding, FeedbackFrame, MutpMode } from "./types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
+/** So many bytes of a generation are handed on before the rest of it is there: players take the pace of a link by them. */
+const READABLE_BYTES_MIN = 32 * 1024;
+
 class UncodedSolver implements Solver {
   rank = 0;
   private readonly symbols: Uint8Array;
@@ -31,8 +34,8 @@ class UncodedSolver implements Solver {
   has(symbolIndex: number): boolean {
     return this.have[symbolIndex] === 1;
   }
-  read(out: Uint8Array): void {
-    out.set(this.symbols.subarray(0, out.length));
+  read(firstIndex: number, count: number): Uint8Array {
+    return this.symbols.slice(firstIndex * this.symbolBytes, (firstIndex + count) * this.symbolBytes);
   }
   free(): void {}
 }
@@ -55,11 +58,10 @@ class CodedSolver implements Solver {
   has(symbolIndex: number): boolean {
     return this.decoder.isDecoded(symbolIndex);
   }
-  read(out: Uint8Array): void {
-    const { symbolCount, symbolBytes } = this.decoder;
-    const whole = new Uint8Array(symbolCount * symbolBytes);
-    this.decoder.read(0, symbolCount, whole);
-    out.set(whole.subarray(0, out.length));
+  read(firstIndex: number, count: number): Uint8Array {
+    const symbols = new Uint8Array(count * this.decoder.symbolBytes);
+    this.decoder.read(firstIndex, count, symbols);
+    return symbols;
   }
   free(): void {
     this.decoder.free();
@@ -81,6 +83,8 @@ export class Assembly {
   private readonly complete = new Map<number, Uint8Array>();
   private readonly degrees: Uint8Array;
   private nextGeneration = 0;
+  /** Of `nextGeneration`. */
+  private takenSymbols = 0;
   private firstOpen = 0;
   /** Highest symbol (uncoded) or generation (coded) seen. */
   private highest = -1;
@@ -150,11 +154,10 @@ export class Assembly {
     return generation?.disputed ? symbolsIn(this.geometry, index) - generation.rankFor(proxyIndex) : this.missing(index);
   }
 
-  /** The next bytes in order, a generation at a time. */
+  /** The next bytes in order: what is left of a complete generation, or symbols of one that can be read already. */
   takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
-    const bytes = this.complete.get(this.nextGeneration);
+    const bytes = this.takeRest() ?? this.takeReadable();
     if (!bytes) return undefined;
-    this.complete.delete(this.nextGeneration++);
     const offset = this.deliveredBytes;
     this.deliveredBytes += bytes.length;
     return { offset, bytes };
@@ -169,6 +172,24 @@ export class Assembly {
     for (const generation of this.generations.values()) generation.free();
     this.generations.clear();
     this.complete.clear();
+  }
+
+  private takeRest(): Uint8Array | undefined {
+    const bytes = this.complete.get(this.nextGeneration);
+    if (!bytes) return undefined;
+    this.complete.delete(this.nextGeneration++);
+    const taken = this.takenSymbols * this.geometry.symbolBytes;
+    this.takenSymbols = 0;
+    return bytes.subarray(taken);
+  }
+
+  private takeReadable(): Uint8Array | undefined {
+    const generation = this.generations.get(this.nextGeneration);
+    if (!generation) return undefined;
+    const [first, count] = [this.takenSymbols, generation.readableCount - this.takenSymbols];
+    if (count * this.geometry.symbolBytes < READABLE_BYTES_MIN) return undefined;
+    this.takenSymbols += count;
+    return generation.read(first, count);
   }
 
   private reportDegrees(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {

@@ -22,7 +22,8 @@ export interface Solver {
   /** True when the packet raised the rank. */
   add(coding: Coding, payload: Uint8Array): boolean;
   has(symbolIndex: number): boolean;
-  read(out: Uint8Array): void;
+  /** `count` symbols from `firstIndex` on, which must be determined. */
+  read(firstIndex: number, count: number): Uint8Array;
   free(): void;
 }
 
@@ -54,6 +55,7 @@ export class OpenGeneration {
   private together: Solver | undefined;
   private readonly alone = new Map<number, Solver>();
   private packets: Packet[] = [];
+  private readable = 0;
 
   constructor(private readonly options: GenerationOptions) {
     this.together = options.makeSolver();
@@ -70,6 +72,18 @@ export class OpenGeneration {
 
   rankFor(proxyIndex: number): number {
     return (this.together ?? this.alone.get(proxyIndex))?.rank ?? 0;
+  }
+
+  /** How many symbols from the first one on can be handed on although others are missing: none where a digest must be right first. */
+  get readableCount(): number {
+    if (!this.together || this.options.isTrue) return 0;
+    while (this.readable < this.options.symbolCount && this.together.has(this.readable)) this.readable++;
+    return this.readable;
+  }
+
+  /** Symbols up to `readableCount`. */
+  read(firstIndex: number, count: number): Uint8Array {
+    return this.together!.read(firstIndex, count);
   }
 
   hasFor(proxyIndex: number, symbolIndex: number): boolean {
@@ -108,9 +122,8 @@ export class OpenGeneration {
   }
 
   private solved(solver: Solver, proxyIndex: number): void {
-    const { byteCount, isTrue } = this.options;
-    const bytes = new Uint8Array(byteCount);
-    solver.read(bytes);
+    const { byteCount, symbolCount, isTrue } = this.options;
+    const bytes = solver.read(0, symbolCount).subarray(0, byteCount);
     if (!isTrue || isTrue(bytes)) this.settle(bytes);
     else if (solver === this.together) this.dispute();
     else this.liars.add(proxyIndex);
