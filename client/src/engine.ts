@@ -250,6 +250,7 @@ export class Engine {
       let hash = this.hashes.get(message.hashId);
       if (!hash) this.hashes.set(message.hashId, (hash = sha256.create()));
       hash.update(message.bytes);
+      release(message.bytes);
     } else if (message.type === "digest") {
       const digest = (this.hashes.get(message.hashId) ?? sha256.create()).digest();
       const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -264,4 +265,9 @@ const msBetween = (startMs: number, nowMs: number): number => Math.max(0, Math.r
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Gives the memory of a buffer back now, where the engine can: a worker with little else to do collects garbage late. */
+function release({ buffer }: Uint8Array): void {
+  (buffer as { transfer?: (bytes: number) => unknown }).transfer?.(0);
 }

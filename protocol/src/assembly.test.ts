@@ -34,19 +34,22 @@ function make(trusted?: Trusted) {
 }
 
 describe("assembly: bytes in order", () => {
-  test("symbols that can be read are handed on before their generation is complete, from 32 KiB on", () => {
+  test("symbols that can be read are handed on before their generation is complete: the first at once, then from 32 KiB on", () => {
     const { addAll, add, take, taken } = make();
-    addAll(0, 0, 32);
+    add(0, 1);
     expect(take()).toBeUndefined();
-    add(0, 32);
+    add(0, 0);
+    expect(take()).toHaveLength(2000);
+    addAll(0, 2, 34);
+    expect(take()).toBeUndefined();
+    add(0, 34);
     expect(take()).toHaveLength(33_000);
-    expect(take()).toBeUndefined();
-    addAll(0, 34, SYMBOLS);
+    addAll(0, 36, SYMBOLS);
     addAll(1, 0, SYMBOLS / 2);
     expect(take()).toBeUndefined();
-    add(0, 33);
+    add(0, 35);
     while (take() !== undefined);
-    expect(taken).toEqual([33_000, 67_000, 49_990]);
+    expect(taken).toEqual([2000, 33_000, 65_000, 49_990]);
   });
 
   test("a generation waits for the ones before it", () => {

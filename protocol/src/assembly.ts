@@ -8,7 +8,10 @@ import { LIMITS } from "./limits";
 import type { Coding, FeedbackFrame, MutpMode } from "./types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
-/** So many bytes of a generation are handed on before the rest of it is there: players take the pace of a link by them. */
+/**
+ * So many bytes of a generation are handed on before the rest of it is there, and the chunk's first ones at once: players take
+ * the pace of a link by them, some from the first byte that they see.
+ */
 const READABLE_BYTES_MIN = 32 * 1024;
 
 class UncodedSolver implements Solver {
@@ -79,12 +82,10 @@ export class Assembly {
   /** Generations whose bytes turned out false: each proxy is to give them alone. */
   readonly disputed = new Set<number>();
   private readonly generations = new Map<number, OpenGeneration>();
-  /** Complete generations whose turn has not come. */
+  /** What is left to hand on of complete generations whose turn has not come. */
   private readonly complete = new Map<number, Uint8Array>();
   private readonly degrees: Uint8Array;
   private nextGeneration = 0;
-  /** Of `nextGeneration`. */
-  private takenSymbols = 0;
   private firstOpen = 0;
   /** Highest symbol (uncoded) or generation (coded) seen. */
   private highest = -1;
@@ -176,20 +177,13 @@ export class Assembly {
 
   private takeRest(): Uint8Array | undefined {
     const bytes = this.complete.get(this.nextGeneration);
-    if (!bytes) return undefined;
-    this.complete.delete(this.nextGeneration++);
-    const taken = this.takenSymbols * this.geometry.symbolBytes;
-    this.takenSymbols = 0;
-    return bytes.subarray(taken);
+    if (bytes) this.complete.delete(this.nextGeneration++);
+    return bytes;
   }
 
   private takeReadable(): Uint8Array | undefined {
-    const generation = this.generations.get(this.nextGeneration);
-    if (!generation) return undefined;
-    const [first, count] = [this.takenSymbols, generation.readableCount - this.takenSymbols];
-    if (count * this.geometry.symbolBytes < READABLE_BYTES_MIN) return undefined;
-    this.takenSymbols += count;
-    return generation.read(first, count);
+    const leastCount = this.deliveredBytes === 0 ? 1 : Math.ceil(READABLE_BYTES_MIN / this.geometry.symbolBytes);
+    return this.generations.get(this.nextGeneration)?.takeReadable(leastCount);
   }
 
   private reportDegrees(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {

@@ -45,7 +45,7 @@ export interface GenerationOptions {
 }
 
 export class OpenGeneration {
-  /** Set once they are known. */
+  /** Those that were not taken before, once all are known. */
   bytes: Uint8Array | undefined;
   /** Proxies that are proven to have sent a false packet of this generation. */
   readonly liars = new Set<number>();
@@ -55,7 +55,9 @@ export class OpenGeneration {
   private together: Solver | undefined;
   private readonly alone = new Map<number, Solver>();
   private packets: Packet[] = [];
+  /** Symbols from the first one on. */
   private readable = 0;
+  private taken = 0;
 
   constructor(private readonly options: GenerationOptions) {
     this.together = options.makeSolver();
@@ -74,16 +76,17 @@ export class OpenGeneration {
     return (this.together ?? this.alone.get(proxyIndex))?.rank ?? 0;
   }
 
-  /** How many symbols from the first one on can be handed on although others are missing: none where a digest must be right first. */
-  get readableCount(): number {
-    if (!this.together || this.options.isTrue) return 0;
+  /**
+   * Symbols from the first one on that can be handed on although others are missing, each once: `leastCount` of them, or
+   * undefined. None where a digest must be right first.
+   */
+  takeReadable(leastCount: number): Uint8Array | undefined {
+    if (!this.together || this.options.isTrue) return undefined;
     while (this.readable < this.options.symbolCount && this.together.has(this.readable)) this.readable++;
-    return this.readable;
-  }
-
-  /** Symbols up to `readableCount`. */
-  read(firstIndex: number, count: number): Uint8Array {
-    return this.together!.read(firstIndex, count);
+    const [first, count] = [this.taken, this.readable - this.taken];
+    if (count < leastCount) return undefined;
+    this.taken = this.readable;
+    return this.together.read(first, count);
   }
 
   hasFor(proxyIndex: number, symbolIndex: number): boolean {
@@ -122,8 +125,8 @@ export class OpenGeneration {
   }
 
   private solved(solver: Solver, proxyIndex: number): void {
-    const { byteCount, symbolCount, isTrue } = this.options;
-    const bytes = solver.read(0, symbolCount).subarray(0, byteCount);
+    const { byteCount, symbolCount, symbolBytes, isTrue } = this.options;
+    const bytes = solver.read(this.taken, symbolCount - this.taken).subarray(0, byteCount - this.taken * symbolBytes);
     if (!isTrue || isTrue(bytes)) this.settle(bytes);
     else if (solver === this.together) this.dispute();
     else this.liars.add(proxyIndex);
