@@ -21,7 +21,7 @@ const only = process.argv[2] ?? "";
 const NATIVE = /refused|other origin|no-cors|credentials|same-origin mode|40[03]$|500|503|HEAD|POST|unusual|bad scheme|no server|aborted before|shape|open range|document|sync|at once|in loadstart/;
 
 /** The checks' samples (carry/checks.ts) are the page's own requests too: past the browser's cache, as no scenario asks. */
-const isSample = ({ isUncached }) => isUncached;
+const isSample = ({ native, isUncached }) => native && isUncached;
 
 const log = [];
 const servers = [await startOrigin(0, log), await startOrigin(0, log)];
