@@ -6,7 +6,7 @@
 import type { TransportName } from "@tributary/origo/schema";
 import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import { messageOf } from "./errors";
-import { bufferOf, FramePacker, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
+import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 
 /** A batch is posted at once when it has this many bytes, else with the macrotask's end. */
@@ -41,7 +41,9 @@ export class EngineLink {
   private worker: EngineWorker | undefined;
   private readonly requests = new Map<number, RequestHandlers>();
   private readonly digests = new Map<number, Pending<string>>();
-  private readonly batches = new Map<number, FramePacker>();
+  /** Messages of each session that wait to be posted. */
+  private readonly batches = new Map<number, Uint8Array[]>();
+  private batchedBytes = 0;
   private flushQueued = false;
   private lastRequestId = 0;
   private lastHashId = 0;
@@ -75,12 +77,13 @@ export class EngineLink {
     if (this.requests.has(requestId)) this.post({ type: "abort", requestId });
   }
 
-  /** A message from a session; copied. */
+  /** A message from a session, which must stay as it is until the macrotask's end. */
   receive(session: number, bytes: Uint8Array): void {
-    let batch = this.batches.get(session);
-    if (!batch) this.batches.set(session, (batch = new FramePacker()));
-    batch.push(bytes);
-    if (batch.byteCount >= BATCH_BYTES) this.flush();
+    const batch = this.batches.get(session);
+    if (batch) batch.push(bytes);
+    else this.batches.set(session, [bytes]);
+    this.batchedBytes += bytes.length;
+    if (this.batchedBytes >= BATCH_BYTES) this.flush();
     else if (!this.flushQueued) {
       this.flushQueued = true;
       this.platform.defer(() => {
@@ -151,11 +154,12 @@ export class EngineLink {
   }
 
   private flush(): void {
-    for (const [session, batch] of this.batches) {
-      const frames = batch.take();
-      if (frames && this.worker) this.post({ type: "frames", session, frames }, [bufferOf(frames.bytes)]);
+    for (const [session, batch] of this.worker ? this.batches : []) {
+      const frames = pack(batch);
+      this.post({ type: "frames", session, frames }, [bufferOf(frames.bytes)]);
     }
     this.batches.clear();
+    this.batchedBytes = 0;
   }
 
   private post(message: ToEngine, transfer: ArrayBuffer[] = []): void {

@@ -2,14 +2,12 @@ import { encodeFrame, LIMITS, parseFrame, type Frame } from "@tributary/protocol
 import { testCodec } from "../test/codec";
 import { bytesOf, sha256Of } from "../test/support";
 import { Engine } from "./engine";
-import { FramePacker, unpack, type FromEngine, type PackedFrames, type StartOptions } from "./messages";
+import { pack, unpack, type FromEngine, type PackedFrames, type StartOptions } from "./messages";
 
 const OPTIONS: StartOptions = { url: "http://o/file", mode: "uncoded-mutp", symbolBytes: 100, generationSize: 4 };
 
 function packed(...frames: (Frame | Uint8Array)[]): PackedFrames {
-  const packer = new FramePacker();
-  for (const frame of frames) packer.push(frame instanceof Uint8Array ? frame : encodeFrame(frame));
-  return packer.take()!;
+  return pack(frames.map((frame) => (frame instanceof Uint8Array ? frame : encodeFrame(frame))));
 }
 
 function plan(requestId: number, totalBytes: number): Frame {

@@ -5,7 +5,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { encodeFrame, farewell, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
-import { bufferOf, FramePacker, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
+import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import { piecesOf } from "./pieces";
 
 const STATS_EVERY_MS = 100;
@@ -34,7 +34,7 @@ export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
 export class Engine {
   private readonly requests = new Map<number, Request>();
   private readonly hashes = new Map<number, ReturnType<typeof sha256.create>>();
-  private readonly outgoing = new Map<number, FramePacker>();
+  private readonly outgoing = new Map<number, Uint8Array[]>();
   /** By session: the request that went along with its opening. */
   private readonly askedFirst = new Map<number, number>();
 
@@ -232,15 +232,15 @@ export class Engine {
   }
 
   private queue(session: number, bytes: Uint8Array): void {
-    let packer = this.outgoing.get(session);
-    if (!packer) this.outgoing.set(session, (packer = new FramePacker()));
-    packer.push(bytes);
+    const frames = this.outgoing.get(session);
+    if (frames) frames.push(bytes);
+    else this.outgoing.set(session, [bytes]);
   }
 
   private flush(): void {
-    for (const [session, packer] of this.outgoing) {
-      const frames = packer.take();
-      if (frames) this.post({ type: "send", session, frames }, [bufferOf(frames.bytes)]);
+    for (const [session, waiting] of this.outgoing) {
+      const frames = pack(waiting);
+      this.post({ type: "send", session, frames }, [bufferOf(frames.bytes)]);
     }
     this.outgoing.clear();
   }
@@ -250,6 +250,7 @@ export class Engine {
       let hash = this.hashes.get(message.hashId);
       if (!hash) this.hashes.set(message.hashId, (hash = sha256.create()));
       hash.update(message.bytes);
+      release(message.bytes);
     } else if (message.type === "digest") {
       const digest = (this.hashes.get(message.hashId) ?? sha256.create()).digest();
       const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -264,4 +265,9 @@ const msBetween = (startMs: number, nowMs: number): number => Math.max(0, Math.r
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Gives the memory of a buffer back now, where the engine can: a worker with little else to do collects garbage late. */
+function release({ buffer }: Uint8Array): void {
+  (buffer as { transfer?: (bytes: number) => unknown }).transfer?.(0);
 }

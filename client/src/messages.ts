@@ -67,39 +67,16 @@ export type FromEngine =
   | { type: "closed"; requestId: number; stats: ReceiverStats }
   | { type: "digested"; hashId: number; hex: string };
 
-const CAPACITY_FIRST = 16_384;
-
-/** Collects frames into one buffer. */
-export class FramePacker {
-  private bytes = new Uint8Array(0);
-  private lengths: number[] = [];
-  private used = 0;
-
-  get byteCount(): number {
-    return this.used;
+/** One buffer, no larger than what is in it: what receives it keeps it until its next garbage collection, which may be long. */
+export function pack(frames: readonly Uint8Array[]): PackedFrames {
+  const lengths = Uint32Array.from(frames, ({ length }) => length);
+  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+  let at = 0;
+  for (const frame of frames) {
+    bytes.set(frame, at);
+    at += frame.length;
   }
-
-  /** Copies the frame in. */
-  push(frame: Uint8Array): void {
-    if (this.used + frame.length > this.bytes.length) {
-      const grown = new Uint8Array(Math.max(CAPACITY_FIRST, 2 * this.bytes.length, this.used + frame.length));
-      grown.set(this.bytes.subarray(0, this.used));
-      this.bytes = grown;
-    }
-    this.bytes.set(frame, this.used);
-    this.used += frame.length;
-    this.lengths.push(frame.length);
-  }
-
-  /** What was pushed since the last call, undefined when nothing was. */
-  take(): PackedFrames | undefined {
-    if (this.lengths.length === 0) return undefined;
-    const packed = { bytes: this.bytes.subarray(0, this.used), lengths: Uint32Array.from(this.lengths) };
-    this.bytes = new Uint8Array(0);
-    this.lengths = [];
-    this.used = 0;
-    return packed;
-  }
+  return { bytes, lengths };
 }
 
 /** Views on the packed buffer, one a frame. */

@@ -15,7 +15,7 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
 const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Starts one origin; `log` gets { path, native, range, method }. */
+/** Starts one origin; `log` gets { path, native, range, method, isUncached }, the last true where the browser was told to pass its cache by. */
 export async function startOrigin(port, log) {
   const server = http.createServer((request, response) => {
     answer(request, response, log).catch(() => response.destroy());
@@ -29,7 +29,7 @@ async function answer(request, response, log) {
   const query = url.searchParams;
   const isTransport = request.headers.referer === undefined;
   if (url.pathname === "/page.html") return page(response, query);
-  log.push({ path: url.pathname + url.search, native: !isTransport, range: request.headers.range ?? null, method: request.method });
+  log.push({ path: url.pathname + url.search, native: !isTransport, range: request.headers.range ?? null, method: request.method, isUncached: request.headers["cache-control"] === "no-cache" });
   if (query.has("wait")) await pause(Number(query.get("wait")));
   if (query.has("redirect")) return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query, isTransport) }).end();
   const status = Number(query.get("status") ?? 200);

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Fleet } from "./fleet";
+import type { Links } from "./links/links";
 
 const RECORDS_MS_MAX = 10_000;
 
@@ -20,4 +21,21 @@ export async function recordsOf(fleet: Fleet, sinceMs: number, urls: readonly st
     const seen = new Set(records.map(({ url }) => url));
     if (urls.every((url) => seen.has(url)) || Date.now() > deadlineMs) return records;
   }
+}
+
+const READ_RECORDS = `(async () => {
+  const [url, cookie] = process.argv.slice(1);
+  const answer = await fetch(url + "/v1/records?limit=500", { headers: { cookie } });
+  if (!answer.ok) throw new Error("Origo answered " + answer.status);
+  process.stdout.write(await answer.text());
+})();`;
+
+/** The latest of what Origo has recorded in its own host of `links`, which have services. */
+export async function recordsOnLinks(links: Links): Promise<DownloadRecord[]> {
+  const child = links.run("origo", [process.execPath, "-e", READ_RECORDS, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!], { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout!.on("data", (piece: Buffer) => (text += piece.toString()));
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  if (code !== 0) throw new Error(`Origo's records could not be read (code ${code})`);
+  return (JSON.parse(text) as { records: DownloadRecord[] }).records;
 }

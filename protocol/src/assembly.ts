@@ -8,6 +8,12 @@ import { LIMITS } from "./limits";
 import type { Coding, FeedbackFrame, MutpMode } from "./types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
+/**
+ * So many bytes of a generation are handed on before the rest of it is there, and the chunk's first ones at once: players take
+ * the pace of a link by them, some from the first byte that they see.
+ */
+const READABLE_BYTES_MIN = 32 * 1024;
+
 class UncodedSolver implements Solver {
   rank = 0;
   private readonly symbols: Uint8Array;
@@ -31,8 +37,8 @@ class UncodedSolver implements Solver {
   has(symbolIndex: number): boolean {
     return this.have[symbolIndex] === 1;
   }
-  read(out: Uint8Array): void {
-    out.set(this.symbols.subarray(0, out.length));
+  read(firstIndex: number, count: number): Uint8Array {
+    return this.symbols.slice(firstIndex * this.symbolBytes, (firstIndex + count) * this.symbolBytes);
   }
   free(): void {}
 }
@@ -55,11 +61,10 @@ class CodedSolver implements Solver {
   has(symbolIndex: number): boolean {
     return this.decoder.isDecoded(symbolIndex);
   }
-  read(out: Uint8Array): void {
-    const { symbolCount, symbolBytes } = this.decoder;
-    const whole = new Uint8Array(symbolCount * symbolBytes);
-    this.decoder.read(0, symbolCount, whole);
-    out.set(whole.subarray(0, out.length));
+  read(firstIndex: number, count: number): Uint8Array {
+    const symbols = new Uint8Array(count * this.decoder.symbolBytes);
+    this.decoder.read(firstIndex, count, symbols);
+    return symbols;
   }
   free(): void {
     this.decoder.free();
@@ -77,7 +82,7 @@ export class Assembly {
   /** Generations whose bytes turned out false: each proxy is to give them alone. */
   readonly disputed = new Set<number>();
   private readonly generations = new Map<number, OpenGeneration>();
-  /** Complete generations whose turn has not come. */
+  /** What is left to hand on of complete generations whose turn has not come. */
   private readonly complete = new Map<number, Uint8Array>();
   private readonly degrees: Uint8Array;
   private nextGeneration = 0;
@@ -150,11 +155,10 @@ export class Assembly {
     return generation?.disputed ? symbolsIn(this.geometry, index) - generation.rankFor(proxyIndex) : this.missing(index);
   }
 
-  /** The next bytes in order, a generation at a time. */
+  /** The next bytes in order: what is left of a complete generation, or symbols of one that can be read already. */
   takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
-    const bytes = this.complete.get(this.nextGeneration);
+    const bytes = this.takeRest() ?? this.takeReadable();
     if (!bytes) return undefined;
-    this.complete.delete(this.nextGeneration++);
     const offset = this.deliveredBytes;
     this.deliveredBytes += bytes.length;
     return { offset, bytes };
@@ -169,6 +173,17 @@ export class Assembly {
     for (const generation of this.generations.values()) generation.free();
     this.generations.clear();
     this.complete.clear();
+  }
+
+  private takeRest(): Uint8Array | undefined {
+    const bytes = this.complete.get(this.nextGeneration);
+    if (bytes) this.complete.delete(this.nextGeneration++);
+    return bytes;
+  }
+
+  private takeReadable(): Uint8Array | undefined {
+    const leastCount = this.deliveredBytes === 0 ? 1 : Math.ceil(READABLE_BYTES_MIN / this.geometry.symbolBytes);
+    return this.generations.get(this.nextGeneration)?.takeReadable(leastCount);
   }
 
   private reportDegrees(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {

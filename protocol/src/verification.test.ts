@@ -23,10 +23,10 @@ function generation(): OpenGeneration {
       },
       add: (coding, payload) => (coding.kind === "seed" ? decoder.addSeeded(coding.seed, payload) : coding.kind === "systematic" && decoder.addSystematic(coding.symbolIndex, payload)),
       has: (index) => decoder.isDecoded(index),
-      read(out) {
-        const whole = new Uint8Array(SYMBOLS * SYMBOL_BYTES);
-        decoder.read(0, SYMBOLS, whole);
-        out.set(whole.subarray(0, out.length));
+      read(firstIndex, count) {
+        const symbols = new Uint8Array(count * SYMBOL_BYTES);
+        decoder.read(firstIndex, count, symbols);
+        return symbols;
       },
       free: () => decoder.free(),
     };

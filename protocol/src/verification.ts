@@ -22,7 +22,8 @@ export interface Solver {
   /** True when the packet raised the rank. */
   add(coding: Coding, payload: Uint8Array): boolean;
   has(symbolIndex: number): boolean;
-  read(out: Uint8Array): void;
+  /** `count` symbols from `firstIndex` on, which must be determined. */
+  read(firstIndex: number, count: number): Uint8Array;
   free(): void;
 }
 
@@ -44,7 +45,7 @@ export interface GenerationOptions {
 }
 
 export class OpenGeneration {
-  /** Set once they are known. */
+  /** Those that were not taken before, once all are known. */
   bytes: Uint8Array | undefined;
   /** Proxies that are proven to have sent a false packet of this generation. */
   readonly liars = new Set<number>();
@@ -54,6 +55,9 @@ export class OpenGeneration {
   private together: Solver | undefined;
   private readonly alone = new Map<number, Solver>();
   private packets: Packet[] = [];
+  /** Symbols from the first one on. */
+  private readable = 0;
+  private taken = 0;
 
   constructor(private readonly options: GenerationOptions) {
     this.together = options.makeSolver();
@@ -70,6 +74,19 @@ export class OpenGeneration {
 
   rankFor(proxyIndex: number): number {
     return (this.together ?? this.alone.get(proxyIndex))?.rank ?? 0;
+  }
+
+  /**
+   * Symbols from the first one on that can be handed on although others are missing, each once: `leastCount` of them, or
+   * undefined. None where a digest must be right first.
+   */
+  takeReadable(leastCount: number): Uint8Array | undefined {
+    if (!this.together || this.options.isTrue) return undefined;
+    while (this.readable < this.options.symbolCount && this.together.has(this.readable)) this.readable++;
+    const [first, count] = [this.taken, this.readable - this.taken];
+    if (count < leastCount) return undefined;
+    this.taken = this.readable;
+    return this.together.read(first, count);
   }
 
   hasFor(proxyIndex: number, symbolIndex: number): boolean {
@@ -108,9 +125,8 @@ export class OpenGeneration {
   }
 
   private solved(solver: Solver, proxyIndex: number): void {
-    const { byteCount, isTrue } = this.options;
-    const bytes = new Uint8Array(byteCount);
-    solver.read(bytes);
+    const { byteCount, symbolCount, symbolBytes, isTrue } = this.options;
+    const bytes = solver.read(this.taken, symbolCount - this.taken).subarray(0, byteCount - this.taken * symbolBytes);
     if (!isTrue || isTrue(bytes)) this.settle(bytes);
     else if (solver === this.together) this.dispute();
     else this.liars.add(proxyIndex);

@@ -1,5 +1,5 @@
 import type { ExchangeHead } from "../shared/carry";
-import { CHECKED_FIRST, CHECKED_ONE_IN, Checks, LARGE_BYTES, SAMPLE_BYTES, type Check } from "./checks";
+import { CHECKED_FIRST, CHECKED_ONE_IN, Checks, LARGE_BYTES, SAMPLE_BYTES, SAMPLE_FRAGMENT, type Check } from "./checks";
 
 const TOTAL = LARGE_BYTES + SAMPLE_BYTES;
 const FILE = Uint8Array.from({ length: 2 * TOTAL }, (_, index) => index % 251);
@@ -13,15 +13,16 @@ interface Own {
 }
 
 function make({ status = 206, headers = { etag: '"v1"' }, bytes = (start, end) => FILE.slice(start, end), fails = false }: Own = {}) {
-  const ranges: string[] = [];
-  const nativeFetch = (async (_url: string, init: RequestInit) => {
+  const [ranges, urls]: [string[], string[]] = [[], []];
+  const nativeFetch = (async (url: string, init: RequestInit) => {
+    urls.push(url);
     if (fails) throw new TypeError("refused");
     const range = new Headers(init.headers).get("range") ?? "";
     ranges.push(range);
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(range) ?? [];
     return new Response(bytes(Number(start), Number(end) + 1), { status, headers });
   }) as typeof fetch;
-  return { ranges, checks: new Checks({ fetch: nativeFetch, setTimeout, clearTimeout, AbortController } as never, () => 0.5) };
+  return { ranges, urls, checks: new Checks({ fetch: nativeFetch, setTimeout, clearTimeout, AbortController } as never, () => 0.5) };
 }
 
 const ask = (checks: Checks, head: Partial<ExchangeHead> = {}, range: { start: number; end: number } | null = null): Check | undefined =>
@@ -76,10 +77,11 @@ describe("checks: which chunks are checked", () => {
   });
 
   test("the sample lies in the body, also where that is a part of the file", async () => {
-    const { checks, ranges } = make();
+    const { checks, ranges, urls } = make();
     const check = ask(checks, { status: 206 }, { start: 1000, end: 1000 + TOTAL - 1 })!;
     const start = 1000 + Math.floor((TOTAL - SAMPLE_BYTES + 1) / 2);
     expect(ranges).toEqual([`bytes=${start}-${start + SAMPLE_BYTES - 1}`]);
+    expect(urls).toEqual([HEAD.url + SAMPLE_FRAGMENT]);
     expect(await pass(check, FILE.subarray(1000, 1000 + TOTAL))).toBe(false);
   });
 });

@@ -20,6 +20,11 @@ export const CHECKED_ONE_IN = 16;
 /** Of smaller chunks the samples would be more than half a hundredth. */
 export const LARGE_BYTES = 128 * 1024;
 export const ANSWER_MS_MAX = 2000;
+/**
+ * After the address of a sample, which goes nowhere with it: the page's Resource Timing has an entry for each, and a player that
+ * looks for its segment's own by name (dash.js) would take the sample's few milliseconds for the segment's rate.
+ */
+export const SAMPLE_FRAGMENT = "#sample";
 
 interface Host {
   /** Checks that have begun and were not given up, until these are enough. */
@@ -83,7 +88,7 @@ export class Checks {
     const timer = this.natives.setTimeout(() => controller.abort(), ANSWER_MS_MAX);
     try {
       const headers = { Range: `bytes=${start}-${start + length - 1}` };
-      const response = await this.natives.fetch(url, { headers, cache: "no-store", signal: controller.signal });
+      const response = await this.natives.fetch(url + SAMPLE_FRAGMENT, { headers, cache: "no-store", signal: controller.signal });
       if (isPartOf(response, head, start)) return new Uint8Array(await response.arrayBuffer());
       controller.abort();
     } catch {

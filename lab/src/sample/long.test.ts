@@ -1,6 +1,6 @@
 /** The long video: what it promises of its bitrates is what its segments hold. */
 import path from "node:path";
-import { LONG_LEVELS, LONG_SEGMENT_SEC, LongVideo, longMaster, longPlaylist } from "./long";
+import { LONG_LEVELS, LONG_SEGMENT_SEC, LongVideo, longManifest, longMaster, longPlaylist } from "./long";
 import { mediaDir } from "./origin";
 
 const video = new LongVideo(path.join(mediaDir, "cmaf"));
@@ -28,4 +28,6 @@ test("long video: playlists name every level, and every segment of the time aske
   expect(longPlaylist(1, 60).match(/segment-1-\d+/g)).toHaveLength(30);
   expect(longPlaylist(1, 5).match(/segment-1-\d+/g)).toHaveLength(3);
   expect(longPlaylist(1, 5)).toMatch(/#EXT-X-ENDLIST\n$/);
+  expect(longManifest(60)).toContain('mediaPresentationDuration="PT60S"');
+  expect(longManifest(60).match(/<Representation id="\d"/g)).toHaveLength(LONG_LEVELS.length);
 });

@@ -7,7 +7,7 @@
  *   /aes/media.m3u8        the lowest quality, its segments encrypted with AES-128
  *   /static/...            the same video in PeerTube's layout: HLS of byte ranges in fragmented MP4 files, and web videos
  *   /live/...              the same for ever: master.m3u8 (sliding), low-latency.m3u8, stream.mpd (live.ts)
- *   /long/ID/SEC/master.m3u8   the picture for so many seconds, of 2.5, 5 and 10 Mbit/s (long.ts); a new ID makes new addresses
+ *   /long/ID/SEC/master.m3u8   the picture for so many seconds, of 2.5, 5 and 10 Mbit/s (long.ts); a new ID makes new addresses; also stream.mpd
  *   /ranges/stream.mpd     the middle quality as byte ranges of one file (DASH SegmentList)
  *   /players/NAME          the players' own builds, from node_modules
  *   /__log?since=MS        the access log as JSON
@@ -26,7 +26,7 @@ import type { Express, NextFunction, Request, Response } from "express";
 import { AccessLog } from "./accessLog";
 import { parseRange, sizeBytesPieces } from "./bytes";
 import { LiveStream, PARTS_PER_SEGMENT } from "./live";
-import { LONG_SEGMENT_SEC, LongVideo, longMaster, longPlaylist } from "./long";
+import { LONG_SEGMENT_SEC, LongVideo, longManifest, longMaster, longPlaylist } from "./long";
 
 const SIZE_BYTES_MAX = 1_073_741_824;
 
@@ -172,9 +172,10 @@ function addLive(app: Express): void {
 function addLong(app: Express): void {
   const video = new LongVideo(path.join(mediaDir, "cmaf"));
   const folder = "^/long/[\\w-]{1,64}/(\\d{1,4})";
-  const playlist = (response: Response, text: string): void => void response.set("Cache-Control", "public, max-age=3600").type("application/vnd.apple.mpegurl").send(text);
+  const playlist = (response: Response, text: string, type = "application/vnd.apple.mpegurl"): void => void response.set("Cache-Control", "public, max-age=3600").type(type).send(text);
   app.get(new RegExp(`${folder}/master\\.m3u8$`), (_request, response) => playlist(response, longMaster()));
   app.get(new RegExp(`${folder}/media-([012])\\.m3u8$`), (request, response) => playlist(response, longPlaylist(Number(request.params[1]), Number(request.params[0]))));
+  app.get(new RegExp(`${folder}/stream\\.mpd$`), (request, response) => playlist(response, longManifest(Number(request.params[0])), "application/dash+xml"));
   app.get(new RegExp(`${folder}/init-([012])\\.m4s$`), (request, response) => sendRange(request, response, readFileSync(path.join(mediaDir, `cmaf/init-${request.params[1]}.m4s`))));
   app.get(new RegExp(`${folder}/segment-([012])-(\\d{1,4})\\.m4s$`), (request, response) => {
     const [seconds, track, number] = [0, 1, 2].map((index) => Number(request.params[index])) as [number, number, number];

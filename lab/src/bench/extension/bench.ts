@@ -4,7 +4,7 @@
  *
  *     npm run bench -- extension [--quick] [--row PART] [--soak MINUTES] [--json FILE] [--docs]
  *
- *     --quick         one run of each, about four minutes; without it about nine
+ *     --quick         one run of each, about five minutes; without it about twelve
  *     --row PART      only the parts whose name contains PART: estimates, path, idle, memory, scripts
  *     --soak MINUTES  also, or with `--row soak` only, a live stream for so long while proxies die and come back
  *     --json FILE     the rows as an array; rows of an earlier FILE that are not measured now stay in it, and are shown and documented
@@ -16,7 +16,8 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { writeSection } from "../../document";
 import { watchIdleShare } from "../machine";
-import { PARTS, type Row } from "./parts";
+import { PARTS } from "./parts";
+import type { Row } from "./play";
 import { soak } from "./soak";
 
 const USAGE = "usage: npm run bench -- extension [--quick] [--row PART] [--soak MINUTES] [--json FILE] [--docs]";

@@ -3,23 +3,15 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
-import { builtExtensionDir, openBrowser, samplePageState } from "../../browser";
+import { builtExtensionDir } from "../../browser";
 import type { ExtensionDefaults } from "../../browser";
 import { startFleet } from "../../fleet";
 import type { Fleet } from "../../fleet";
-import { recordsSince } from "../../records";
 import { median, quantile } from "../statistics";
 import { askWorker, memoryBytes, scriptMs } from "./browserCost";
-
-export interface Row {
-  what: string;
-  got: number;
-  unit: string;
-  /** The figure to stay at or below; undefined: told for the others' sake. */
-  limit?: number;
-  /** How it was come by. */
-  note: string;
-}
+import { estimates, PLAYERS } from "./estimates";
+import { inChromium, playTo } from "./play";
+import type { Row } from "./play";
 
 export interface Part {
   name: string;
@@ -30,15 +22,9 @@ const PROXIES = 4;
 /** Of each proxy: the sample's best quality plays over four of them. */
 const RATE_BYTES_PER_SEC = 150_000;
 const SETTLED_SEC = 12;
-const PLAY_MS_MAX = 60_000;
-const ESTIMATES: readonly [player: string, path: string, bytesPerSec: string][] = [
-  ["hls.js", "/hls.html", "samplePlayer.bandwidthEstimate / 8"],
-  ["dash.js", "/dash.html", "samplePlayer.getAverageThroughput('video') * 1000 / 8"],
-  ["shaka", "/shaka.html", "samplePlayer.getStats().estimatedBandwidth / 8"],
-];
 
 export const PARTS: readonly Part[] = [
-  { name: "estimates", run: (quick) => withFleet(RATE_BYTES_PER_SEC, (fleet) => estimates(fleet, quick ? 1 : 3)) },
+  ...PLAYERS.map((player) => ({ name: `estimates ${player.name}`, run: (quick: boolean) => estimates(player, quick ? 1 : 3) })),
   { name: "path", run: (quick) => withFleet(0, (fleet) => pathLatency(fleet, quick ? 30 : 120)) },
   { name: "idle", run: () => withFleet(0, idle) },
   { name: "memory", run: (quick) => withFleet(RATE_BYTES_PER_SEC, (fleet) => memory(fleet, quick ? 1 : 3)) },
@@ -54,65 +40,7 @@ async function withFleet(rateBytesPerSec: number, run: (fleet: Fleet) => Promise
   }
 }
 
-const defaultsOf = (fleet: Fleet): ExtensionDefaults => ({ origoUrl: fleet.origo.url, mode: "coded", connections: PROXIES });
-
-interface With {
-  defaults?: ExtensionDefaults;
-  build?: string;
-}
-
-async function inChromium<Value>({ defaults, build }: With, run: (browser: Browser) => Promise<Value>): Promise<Value> {
-  const open = await openBrowser({ headless: true, ...(defaults ? { defaults } : {}), ...(build ? { build } : {}) });
-  try {
-    return await run(open.browser);
-  } finally {
-    await open.close();
-  }
-}
-
-async function playTo(page: Page, seconds: number): Promise<void> {
-  for (const deadlineMs = Date.now() + PLAY_MS_MAX; (await samplePageState(page)).currentTime < seconds; await pause(100)) {
-    if (Date.now() > deadlineMs) throw new Error(`${page.url()} has not reached ${seconds} s in ${PLAY_MS_MAX / 1000} s`);
-  }
-}
-
-/**
- * Each player's estimate over proxies, beside its estimate of a direct link that brings bytes at the rate at which the proxies
- * brought them (Chromium's own throttle).
- */
-async function estimates(fleet: Fleet, runs: number): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (const [player, pagePath, expression] of ESTIMATES) {
-    const errors: number[] = [];
-    for (let run = 0; run < runs; run++) {
-      const startedMs = Date.now();
-      const over = await inChromium({ defaults: defaultsOf(fleet) }, (browser) => estimateOf(browser, fleet.sample.url + pagePath, expression));
-      const rate = await deliveredRate(fleet, startedMs);
-      const direct = await inChromium({}, (browser) => estimateOf(browser, fleet.sample.url + pagePath, expression, rate));
-      errors.push(100 * (over / direct - 1));
-    }
-    const error = median(errors);
-    rows.push({ what: `${player}: bandwidth estimate, error`, got: Math.abs(error), unit: " %", limit: 10, note: `${error >= 0 ? "above" : "below"} that of a direct link of the same rate; runs: ${errors.map((each) => each.toFixed(1)).join(", ")}` });
-  }
-  return rows;
-}
-
-async function estimateOf(browser: Browser, url: string, expression: string, bytesPerSec?: number): Promise<number> {
-  const page = await browser.newPage();
-  await page.setCacheEnabled(false);
-  if (bytesPerSec !== undefined) await page.emulateNetworkConditions({ download: bytesPerSec, upload: bytesPerSec, latency: 0 });
-  await page.goto(url, { waitUntil: "domcontentloaded" });
-  await playTo(page, SETTLED_SEC);
-  return (await page.evaluate(expression)) as number;
-}
-
-/** Bytes a second of the downloads since then that are large enough to tell, by Origo's records. */
-async function deliveredRate(fleet: Fleet, sinceMs: number): Promise<number> {
-  await pause(1000);
-  const large = (await recordsSince(fleet, sinceMs)).filter((record) => record.outcome === "complete" && record.netBytes > 100_000);
-  if (large.length === 0) throw new Error("no large segment came through the proxies");
-  return median(large.map(({ netBytes, durationMs }) => (1000 * netBytes) / durationMs));
-}
+const defaultsOf = ({ origo }: Fleet): ExtensionDefaults => ({ origoUrl: origo.url, mode: "coded", connections: PROXIES });
 
 /** A page's fetch from a server on this machine, through a stand-in transport that fetches it in turn, less the same without. */
 async function pathLatency(fleet: Fleet, runs: number): Promise<Row[]> {

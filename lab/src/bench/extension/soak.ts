@@ -4,7 +4,7 @@ import type { Browser, Page } from "puppeteer-core";
 import { openBrowser, samplePageState } from "../../browser";
 import { startFleet } from "../../fleet";
 import { memoryBytes } from "./browserCost";
-import type { Row } from "./parts";
+import type { Row } from "./play";
 
 const KILL_EVERY_MS = 30_000;
 const AWAY_MS = 10_000;

@@ -12,6 +12,7 @@ import type { SamplePageState } from "../../browser";
 import { findChromium } from "../../chromium";
 import { startLinks } from "../../links/links";
 import type { Links } from "../../links/links";
+import { recordsOnLinks } from "../../records";
 import { LONG_LEVELS, LongVideo } from "../../sample/long";
 import { mediaDir } from "../../sample/origin";
 import { watchIdleShare } from "../machine";
@@ -63,13 +64,6 @@ const SETTLE_MS = 1500;
 const LONGER_MS_MAX = 60_000;
 const RECORDS_MS_MAX = 6000;
 const SEGMENT = /\/segment-(\d)-(\d+)\.m4s$/;
-
-const READ_RECORDS = `(async () => {
-  const [url, cookie] = process.argv.slice(1);
-  const answer = await fetch(url + "/v1/records?limit=500", { headers: { cookie } });
-  if (!answer.ok) throw new Error("Origo answered " + answer.status);
-  process.stdout.write(await answer.text());
-})();`;
 
 export async function startStage(spec: VideoLinks): Promise<Stage> {
   return new Stage(await startLinks(videoScenario(spec)), spec);
@@ -172,19 +166,10 @@ export class Stage {
   /** Once there is one for each segment that the player got, or after a while whatever there is: what went direct has none. */
   private async recordsOf(part: string, { segments }: SamplePageState): Promise<DownloadRecord[]> {
     for (const deadlineMs = performance.now() + RECORDS_MS_MAX; ; await pause(2 * POLL_MS)) {
-      const { records } = JSON.parse(await this.askOrigo()) as { records: DownloadRecord[] };
-      const own = records.filter(({ url }) => url.includes(part));
+      const own = (await recordsOnLinks(this.links)).filter(({ url }) => url.includes(part));
       const known = new Set(own.map(({ url }) => url));
       if (segments.every(({ url }) => !SEGMENT.test(url) || known.has(url)) || performance.now() > deadlineMs) return own;
     }
-  }
-
-  private askOrigo(): Promise<string> {
-    const { env } = this.links;
-    const child = this.links.run("origo", [process.execPath, "-e", READ_RECORDS, env["ORIGO_URL"]!, env["ORIGO_COOKIE"]!], { stdio: ["ignore", "pipe", "inherit"] });
-    let text = "";
-    child.stdout!.on("data", (piece: Buffer) => (text += piece.toString()));
-    return new Promise((resolve, reject) => child.once("close", (code) => (code === 0 ? resolve(text) : reject(new Error(`Origo's records could not be read (code ${code})`)))));
   }
 
   private digestOf(url: string): string | undefined {
