@@ -111,8 +111,9 @@ function drawTo(file: string, specification: object): void {
   if (done.status !== 0) throw new Error(`the picture could not be drawn: ${done.stderr.slice(-500)}`);
 }
 
-/** What the machine did in all: the worst of the parts, so that figures can be doubted where they should be. */
-function hostLine(hosts: readonly Host[]): string {
+/** What the machine did in all that went over links: the worst of the parts, so that figures can be doubted where they should be. */
+function hostLine(hosts: readonly Host[]): string | undefined {
+  if (hosts.length === 0) return undefined;
   const most = (values: number[]): number => Math.max(0, ...values);
   const busy = hosts.map((host) => host.busy).sort((a, b) => a - b);
   return `machine: processors busy ${Math.round(100 * (busy[Math.floor(busy.length / 2)] ?? 0))} % in the median part, ${Math.round(100 * most(busy))} % at most; packets late by at most ${most(hosts.map(({ lateUs }) => lateUs.p99))} us (99 %), ${hosts.reduce((sum, { interfaceDrops }) => sum + interfaceDrops, 0)} dropped by the machine itself`;
@@ -136,7 +137,7 @@ async function main(): Promise<number> {
     });
   }
   const figures = figuresOf(results);
-  console.log(`\n${tableOf(figures)}\n\n${hostLine(results.hosts)}\n`);
+  console.log(`\n${tableOf(figures)}\n\n${hostLine(results.hosts) ?? "no links"}\n`);
   if (options.json !== undefined) writeFileSync(path.resolve(process.env["INIT_CWD"] ?? process.cwd(), options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
   if (options.docs) {
     const name = ["transport", options.row].filter(Boolean).join("-");

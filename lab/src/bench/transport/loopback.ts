@@ -158,8 +158,8 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
     const results: Loopback[] = [];
     for (let run = 0; run < runs; run++) {
       for (const [transport, script] of scripts) {
-        const result = { transport, ...((await page.evaluate(script)) as Omit<Loopback, "transport">) };
-        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms`);
+        const result: Loopback = { transport, ...((await page.evaluate(script)) as Omit<Loopback, "transport">) };
+        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms${result.fingerprintNs === undefined ? "" : `, ${result.fingerprintNs.toFixed(0)} ns for a message's fingerprint`}`);
         results.push(result);
       }
     }

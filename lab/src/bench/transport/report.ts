@@ -21,7 +21,8 @@ export interface Section {
   results: Results;
   figures: readonly Figure[];
   command: string;
-  machine: string;
+  /** Undefined where nothing went over links. */
+  machine: string | undefined;
   failures: readonly string[];
   picture: string | undefined;
   /** Of the bench; empty: all of it. */
@@ -33,8 +34,8 @@ export function markdownOf({ results, figures, command, machine, failures, pictu
   const missing = figures.filter(({ got }) => !Number.isFinite(got)).map(({ what }) => what);
   return [
     part ? `### Transport: ${part}` : "## Transport",
-    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. The product's programs over \`lab/links\`; transports in turns, medians. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is.`,
-    `M${machine.slice(1)}.`,
+    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. Transports in turns, medians.${machine ? " The product's programs over `lab/links`. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is." : ""}`,
+    ...(machine ? [`M${machine.slice(1)}.`] : []),
     markdownTable(["what", "got", "floor", "aim", ""], measured.map((figure) => [figure.what, `${number(figure.got)}${figure.unit}`, limit(figure, figure.floor), limit(figure, figure.aim), verdictOf(figure)])),
     ...(missing.length > 0 && !part ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
     ...(failures.length > 0 ? [`Parts that failed: ${failures.join("; ")}.`] : []),
