@@ -364,8 +364,7 @@ function truncateUtf8(text: string, byteLimit: number): Uint8Array {
   return utf8.encode(text).subarray(0, written);
 }
 
-/** The header of a data frame; the caller puts the payload behind it (its length: dataHeaderBytes). */
-/** `memoryFor` gives the memory that the frame is written to; by default it has its own. */
+/** A data frame. `memoryFor` gives the memory that it is written to; by default it has its own. */
 export function encodeData(frame: DataFrame, memoryFor?: (byteCount: number) => Uint8Array): Uint8Array {
   const { coding, payload } = frame;
   const count = coding.kind === "vector" ? coding.coefficients.length : 0;
