@@ -7,6 +7,11 @@ import path from "node:path";
 
 const DOCUMENT = path.resolve(__dirname, "../../docs/measurements.md");
 
+/** A table as Markdown has it. */
+export function markdownTable(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  return [head, head.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
+}
+
 /** `document` with `text` as the section `name`: in the old one's place, else at the end. */
 export function withSection(document: string, name: string, command: string, text: string): string {
   const end = `<!-- ${name}: end -->`;

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { writeSection } from "../document";
+import { markdownTable, writeSection } from "../document";
 import { startLinks } from "./links";
 import type { Links } from "./links";
 import type { LinkChangeInput } from "./scenario";
@@ -197,9 +197,7 @@ async function checkAll(links: Links, quick: boolean, print: (row: CheckRow) => 
 }
 
 const tableOf = (rows: readonly CheckRow[]): string =>
-  [["what", "setting", "measured", "limit", ""], ["---", "---", "---", "---", "---"], ...rows.map((row) => [row.what, row.setting, row.got, row.limit, row.limit === "-" ? "" : row.within ? "met" : "NOT MET"])]
-    .map((cells) => `| ${cells.join(" | ")} |`)
-    .join("\n");
+  markdownTable(["what", "setting", "measured", "limit", ""], rows.map((row) => [row.what, row.setting, row.got, row.limit, row.limit === "-" ? "" : row.within ? "met" : "NOT MET"]));
 
 const COMMAND = "npm run links -- --check --docs";
 

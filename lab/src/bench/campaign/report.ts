@@ -1,4 +1,5 @@
 /** The campaign as text: a table, the ratios against rivals of the same run, and where coding lost. Pure. */
+import { markdownTable } from "../../document";
 import type { SessionKind } from "./orders";
 import type { Figure as Picture } from "./figures";
 import type { Row } from "./rows";
@@ -95,9 +96,6 @@ export function figuresToReach(rows: readonly Row[]): Figure[] {
 
 export const isMet = ({ value, floor, lessIsBetter }: Figure): boolean => (lessIsBetter ? value <= floor : value >= floor);
 
-const table = (head: readonly string[], lines: readonly (readonly string[])[]): string =>
-  [head, head.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
-
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
 function rowCells(row: Row): string[] {
@@ -112,10 +110,10 @@ function rowCells(row: Row): string[] {
 
 const ROW_HEAD = ["links", "client", "mode", "N", "MB", "session", "n", "goodput KB/s, q1 / median / q3", "link share", "normalized goodput", "s", "first byte s", "idle", "late ms", "limit"];
 
-export const rowTable = (rows: readonly Row[]): string => table(ROW_HEAD, rows.map(rowCells));
+export const rowTable = (rows: readonly Row[]): string => markdownTable(ROW_HEAD, rows.map(rowCells));
 
 export const figureTable = (figures: readonly Figure[]): string =>
-  table(["what", "value", "floor", "", "n", "limit"], figures.map((figure) => [figure.what, figure.value.toFixed(2), String(figure.floor), isMet(figure) ? "met" : "NOT MET", figure.n.join(", "), figure.hostLimited ? "host" : "links"]));
+  markdownTable(["what", "value", "floor", "", "n", "limit"], figures.map((figure) => [figure.what, figure.value.toFixed(2), String(figure.floor), isMet(figure) ? "met" : "NOT MET", figure.n.join(", "), figure.hostLimited ? "host" : "links"]));
 
 /** Every pair in turns in which `coded` took longer than an HTTP rival. */
 function losses(rows: readonly Row[]): string {

@@ -1,4 +1,5 @@
 /** What a person reads: the table on the terminal, and the section of docs/measurements.md. Pure: text out. */
+import { markdownTable } from "../../document";
 import type { Figure } from "./figures";
 import { verdictOf } from "./figures";
 import type { Row } from "./rows";
@@ -41,10 +42,6 @@ export function terminalTable(figures: readonly Figure[]): string {
   const table = [["what", "value", "floor", "aim", ""], ...figures.map(cells)];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((line) => line[column]!.length)));
   return table.map((line) => line.map((cell, column) => (column === 0 || column === 4 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join("  ").trimEnd()).join("\n");
-}
-
-function markdownTable(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  return [head, head.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
 }
 
 const megabytes = (bytesPerSec: number): string => Math.round(bytesPerSec / 1e6).toLocaleString("en");

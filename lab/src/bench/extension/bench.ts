@@ -14,7 +14,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { writeSection } from "../../document";
+import { markdownTable, writeSection } from "../../document";
 import { watchIdleShare } from "../machine";
 import { PARTS } from "./parts";
 import type { Row } from "./play";
@@ -73,11 +73,10 @@ function cellsOf({ what, got, unit, limit, note }: Row): string[] {
 }
 
 function markdownOf(rows: readonly Row[], command: string): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   return [
     "## Extension",
     `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. Real Chromium, four proxies on the same machine, medians.`,
-    [line(["what", "got", "to reach", "", "how"]), line(["---", "---", "---", "---", "---"]), ...rows.map((row) => line(cellsOf(row)))].join("\n"),
+    markdownTable(["what", "got", "to reach", "", "how"], rows.map(cellsOf)),
   ].join("\n\n");
 }
 

@@ -14,7 +14,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import type { DownloadRecord } from "@tributary/origo/schema";
-import { writeSection } from "../../document";
+import { markdownTable, writeSection } from "../../document";
 import { repoRoot, startFleet } from "../../fleet";
 import { machineText } from "../machine";
 import { median } from "../statistics";
@@ -73,8 +73,6 @@ function emptied(folder: string): void {
 const profilesOf = (folder: string, name: string): CpuProfile[] =>
   readdirSync(folder).filter((file) => file.startsWith(`${name}-`)).map((file) => JSON.parse(readFileSync(path.join(folder, file), "utf8")) as CpuProfile);
 
-const table = (head: readonly string[], lines: readonly (readonly string[])[]): string => [head, head.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
-
 /** Times of a record that mark its way, in the order in which they pass. */
 const STEPS: readonly [string, (record: DownloadRecord) => number | undefined][] = [
   ["the first session is open", ({ connectMs }) => connectMs], ["a proxy's first packet", ({ firstPacketMs }) => firstPacketMs], ["the answer's head is known", ({ headMs }) => headMs],
@@ -84,7 +82,7 @@ const STEPS: readonly [string, (record: DownloadRecord) => number | undefined][]
 function timeline([fresh, ...warm]: readonly DownloadRecord[]): string {
   const ms = (value: number | undefined): string => (value === undefined || Number.isNaN(value) ? "-" : value.toFixed(0));
   const limitMs = (1000 * CHUNK_BYTES) / (PROXIES * RATE_BYTES_PER_SEC);
-  return table(["ms after the request", "new sessions", `warm (median of ${warm.length})`], [
+  return markdownTable(["ms after the request", "new sessions", `warm (median of ${warm.length})`], [
     ...STEPS.map(([what, of]) => [what, ms(fresh && of(fresh)), ms(median(warm.flatMap((record) => of(record) ?? [])))]),
     ["for comparison: the chunk at the proxies' rates", ms(limitMs), ms(limitMs)],
   ]);
@@ -95,7 +93,7 @@ function costs(who: string, { busyMs, parts, functions }: Spent): string {
   const lines = (all: Spent["parts"], shown: number): string[][] => all.slice(0, shown).map(([name, ms]) => [name, `${((100 * ms) / busyMs).toFixed(1)} %`, ((ms * 1e6) / bytes).toFixed(2)]);
   return [
     `**${who}**: ${((busyMs * 1e6) / bytes).toFixed(1)} ms of processor time a megabyte of the chunk.`,
-    table(["part", "share", "ms a MB"], lines(parts, SHOWN_PARTS)), table(["function", "share", "ms a MB"], lines(functions, SHOWN_FUNCTIONS)),
+    markdownTable(["part", "share", "ms a MB"], lines(parts, SHOWN_PARTS)), markdownTable(["function", "share", "ms a MB"], lines(functions, SHOWN_FUNCTIONS)),
   ].join("\n\n");
 }
 

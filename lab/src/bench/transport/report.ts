@@ -1,5 +1,6 @@
 /** The figures and rows as text: for a terminal, and as the section of docs/measurements.md. Pure but for the machine's name. */
 import os from "node:os";
+import { markdownTable } from "../../document";
 import { median } from "../statistics";
 import { secPerGbOf, verdictOf } from "./rows";
 import type { Cost, Figure, Loopback, Results, Row, Sharing } from "./rows";
@@ -101,9 +102,4 @@ function rowCells({ set, receiver, transport, loss, state, bytes, runs, linkShar
 function sharingCells({ transport, rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean }: Sharing): string[] {
   const rate = (bytesPerSec: number): string => (bytesPerSec / 1000).toFixed(0);
   return [String(ourFlows), transport, `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), `${(100 * ourLossShare).toFixed(1)} %`, queueMean.toFixed(2)];
-}
-
-function markdownTable(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...lines.map(line)].join("\n");
 }

@@ -1,4 +1,5 @@
 /** The plays as text: figures to reach, coding beside its rivals, a row a box, and where coding lost. Pure. */
+import { markdownTable } from "../../document";
 import { START_UP_LINKS, STALL_LINKS } from "./boxes";
 import type { Play } from "./play";
 import type { Quartiles } from "../statistics";
@@ -23,7 +24,6 @@ export interface Reached {
   limited: boolean;
 }
 
-const table = (head: readonly string[], lines: readonly (readonly string[])[]): string => [head, head.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n");
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 const three = ({ q1, median, q3 }: Quartiles, digits: number): string => [q1, median, q3].map((value) => value.toFixed(digits)).join(" / ");
 const nameOf = ({ mode, transport }: VideoRow): string => (transport === "auto" ? mode : `${mode} over ${transport}`);
@@ -42,7 +42,7 @@ export function reachedOf(rows: readonly VideoRow[]): Reached[] {
 }
 
 export const reachedTable = (reached: readonly Reached[]): string =>
-  table(["what", "got", "floor", "aim", "", "n", "limit"], reached.map(({ what, got, floor, aim, n, limited }) => [what, String(Number(got.toFixed(2))), String(floor), String(aim), got <= aim ? "aim met" : got <= floor ? "met" : "NOT MET", n.join(", "), limited ? "host" : "links"]));
+  markdownTable(["what", "got", "floor", "aim", "", "n", "limit"], reached.map(({ what, got, floor, aim, n, limited }) => [what, String(Number(got.toFixed(2))), String(floor), String(aim), got <= aim ? "aim met" : got <= floor ? "met" : "NOT MET", n.join(", "), limited ? "host" : "links"]));
 
 /** Ratios of medians, in turns over the same links. */
 export function besideTable(rows: readonly VideoRow[]): string {
@@ -50,13 +50,13 @@ export function besideTable(rows: readonly VideoRow[]): string {
     coded.links, nameOf(coded), nameOf(rival), (coded.startUpSec.median / rival.startUpSec.median).toFixed(2), `${perMinute(coded).toFixed(2)} / ${perMinute(rival).toFixed(2)}`,
     `${meanStall(coded).toFixed(1)} / ${meanStall(rival).toFixed(1)}`, (coded.bitsPerSec.median / rival.bitsPerSec.median).toFixed(2), coded.startLimited || coded.hostLimited || rival.startLimited || rival.hostLimited ? "host" : "links",
   ]));
-  return table(["links", "", "beside", "start-up, ratio", "stalls in 60 s", "seconds stalled, median play", "bitrate, ratio", "limit"], lines);
+  return markdownTable(["links", "", "beside", "start-up, ratio", "stalls in 60 s", "seconds stalled, median play", "bitrate, ratio", "limit"], lines);
 }
 
 const perMinute = ({ stallsTotal, n, seconds }: VideoRow): number => (60 * stallsTotal) / (n * seconds);
 const meanStall = ({ stalledSec }: VideoRow): number => stalledSec.median;
 
-export const rowTable = (rows: readonly VideoRow[]): string => table(
+export const rowTable = (rows: readonly VideoRow[]): string => markdownTable(
   ["links", "mode", "s", "n", "start-up s, q1 / median / q3", "its parts ms", "from the page's opening s", "stalls a play", "plays without", "stalled s", "bitrate Mbit/s", "switches", "segments: carried, fell back, direct, given up", "normalized goodput", "idle: all, start", "late ms", "limit"],
   rows.map((row) => {
     const { segments } = row;
