@@ -6,14 +6,11 @@
 import { createCoderPool, loadNativeCodec, nativeEngineNames, type CoderPool } from "@tributary/native-codec";
 import type { Codec, Encoder } from "@tributary/protocol";
 import { Contenders, type Measurement, type Shape } from "./contenders";
-import { median } from "../statistics";
 
 /** Enough to do for as long as results may wait to be reported together. */
 const IN_FLIGHT_BYTES = 4 * 1024 * 1024;
 const IN_FLIGHT_MIN = 2;
-/** Batches from one reading of the clock to the next. */
-const BATCHES_A_LAP = 32;
-const LAPS_MIN = 3;
+const BATCHES_MIN = 96;
 
 interface Lane {
   readonly seeds: Uint32Array;
@@ -28,24 +25,25 @@ function lanesOf({ symbolBytes, outputs }: Shape): Lane[] {
   }));
 }
 
-/** Median seconds of a batch, while every lane submits its next batch as soon as its last one is back. */
+/**
+ * Mean seconds of a batch, while every lane submits its next batch as soon as its last one is back, from when each has been back
+ * once. Not the median of short laps: batches come back several at a time, and laps that end with such a group are too short.
+ */
 async function flow(pool: CoderPool, encoder: Encoder, lanes: readonly Lane[], sliceMs: number): Promise<number> {
-  const laps: number[] = [];
-  const startMs = performance.now();
-  let [done, lapMs] = [0, startMs];
-  const isOver = (): boolean => laps.length >= LAPS_MIN && performance.now() - startMs >= sliceMs;
+  const overMs = performance.now() + sliceMs;
+  let [done, firstMs, lastMs] = [0, 0, 0];
+  const isOver = (): boolean => done >= BATCHES_MIN && lastMs >= overMs;
   await Promise.all(
     lanes.map(async ({ seeds, out }) => {
       while (!isOver()) {
         await pool.encode({ encoder, seeds, out });
-        if (++done % BATCHES_A_LAP !== 0) continue;
-        const nowMs = performance.now();
-        laps.push((nowMs - lapMs) / 1000 / BATCHES_A_LAP);
-        lapMs = nowMs;
+        if (isOver()) return;
+        lastMs = performance.now();
+        if (++done === lanes.length) firstMs = lastMs;
       }
     }),
   );
-  return median(laps);
+  return (lastMs - firstMs) / 1000 / (done - lanes.length);
 }
 
 function encodeOnPool(codec: Codec, shape: Shape): Measurement {
