@@ -9,9 +9,10 @@
  * `npm run bench -- transport`: transports over emulated links (lab/src/bench/transport/bench.ts).
  * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
  *
- *     npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]
+ *     npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE] [--docs]
  *
  *     --quick         the figures and few other shapes, about three minutes on two cores
+ *     --row TEXT      only the groups of cases whose name contains TEXT, such as "through the addon"; not with --docs
  *     --json FILE     every row, as an array (lab/src/bench/codec/rows.ts)
  *     --picture FILE  writes FILE as .svg and as .png
  *     --docs          writes the section `Codec` of docs/measurements.md and its picture
@@ -25,16 +26,16 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- video [--quick] [--list], npm run bench -- profile [--docs], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--json FILE] [--picture FILE] [--docs]";
+const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- video [--quick] [--list], npm run bench -- profile [--docs], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
   try {
     const { values, positionals } = parseArgs({
       args, allowPositionals: true,
-      options: { quick: { type: "boolean", default: false }, json: { type: "string" }, picture: { type: "string" }, docs: { type: "boolean", default: false } },
+      options: { quick: { type: "boolean", default: false }, row: { type: "string", default: "" }, json: { type: "string" }, picture: { type: "string" }, docs: { type: "boolean", default: false } },
     });
-    return positionals.length === 1 && positionals[0] === "codec" ? values : undefined;
+    return positionals.length === 1 && positionals[0] === "codec" && !(values.docs && values.row) ? values : undefined;
   } catch {
     return undefined;
   }
@@ -70,7 +71,7 @@ async function writeDocument(run) {
 }
 
 /** What to type to measure the same again; where this run's files went is nobody else's matter. */
-const commandOf = ({ quick, docs }) => ["npm run bench -- codec", quick && "--quick", docs && "--docs"].filter(Boolean).join(" ");
+const commandOf = ({ quick, row, docs }) => ["npm run bench -- codec", quick && "--quick", row && `--row "${row}"`, docs && "--docs"].filter(Boolean).join(" ");
 
 /** The protocol's bench (lab/src/sim/bench.ts) reads its own options. */
 async function runProtocolBench(args) {
@@ -127,7 +128,7 @@ async function main() {
   const tools = await prepareContenders(print);
   const { runCodecBench } = await loadCompiled("bench/codec/bench");
   const { terminalTable } = await loadCompiled("bench/codec/report");
-  const run = await runCodecBench({ tools, quick: options.quick, command: commandOf(options), print });
+  const run = await runCodecBench({ tools, quick: options.quick, row: options.row, command: commandOf(options), print });
   print(`\n${terminalTable(run.figures)}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(run.rows, null, 1)}\n`);
   if (options.picture) await writePicture(run, fileOf(options.picture).replace(/\.(svg|png)$/, ""));

@@ -28,6 +28,8 @@ export interface Tools {
 export interface BenchOptions {
   readonly tools: Tools;
   readonly quick: boolean;
+  /** Only the groups of cases whose name contains this, and the figures that they give. */
+  readonly row: string;
   readonly command: string;
   readonly print: (line: string) => void;
 }
@@ -93,7 +95,7 @@ function reportAbsences(absences: Absences, print: (line: string) => void): void
 
 /** Measures everything; throws when a contender computes something wrong. */
 export async function runCodecBench(options: BenchOptions): Promise<Run> {
-  const { quick, print, tools } = options;
+  const { quick, row, print, tools } = options;
   const { runners, chromium } = await startRunners(options);
   const absences: Absences = new Map();
   const measured: GroupSamples[] = [];
@@ -101,7 +103,9 @@ export async function runCodecBench(options: BenchOptions): Promise<Run> {
   try {
     const engines = await allEngines(runners);
     print(`bench: engines: ${Object.entries(engines).filter(([, names]) => names.length > 0).map(([name, names]) => `${name} ${names.join(" ")}`).join("; ")}`);
-    for (const group of planGroups(engines, quick)) {
+    const groups = planGroups(engines, quick).filter(({ name }) => name.includes(row));
+    if (groups.length === 0) throw new Error(`no group of cases has a name that contains "${row}"`);
+    for (const group of groups) {
       const startedMs = Date.now();
       const rounds = group.name.startsWith("grid ") ? GRID_ROUNDS : pace.rounds;
       measured.push(await measureGroup(group, runners, { ...pace, rounds }, absences));
@@ -113,6 +117,6 @@ export async function runCodecBench(options: BenchOptions): Promise<Run> {
   reportAbsences(absences, print);
   return {
     date: new Date().toISOString().slice(0, 10), command: options.command, rounds: pace.rounds, machine: describeMachine(tools.compiler, chromium),
-    rivals: rivalNotes(tools), wasmModules: wasmModules(), figures: figuresOf(measured), rows: rowsOf(measured),
+    rivals: rivalNotes(tools), wasmModules: wasmModules(), figures: figuresOf(measured).filter(({ value }) => row === "" || value !== undefined), rows: rowsOf(measured),
   };
 }
