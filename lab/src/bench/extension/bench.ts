@@ -11,11 +11,10 @@
  *     --docs          writes the section of docs/measurements.md
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { markdownTable, writeSection } from "../../document";
-import { watchIdleShare } from "../machine";
+import { machineText, watchIdleShare } from "../machine";
 import { PARTS } from "./parts";
 import type { Row } from "./play";
 import { soak } from "./soak";
@@ -75,7 +74,7 @@ function cellsOf({ what, got, unit, limit, note }: Row): string[] {
 function markdownOf(rows: readonly Row[], command: string): string {
   return [
     "## Extension",
-    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. Real Chromium, four proxies on the same machine, medians.`,
+    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${machineText()}. Real Chromium, four proxies on the same machine, medians.`,
     markdownTable(["what", "got", "to reach", "", "how"], rows.map(cellsOf)),
   ].join("\n\n");
 }

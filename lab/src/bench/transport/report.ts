@@ -1,6 +1,6 @@
 /** The figures and rows as text: for a terminal, and as the section of docs/measurements.md. Pure but for the machine's name. */
-import os from "node:os";
 import { markdownTable } from "../../document";
+import { machineText } from "../machine";
 import { median } from "../statistics";
 import { secPerGbOf, verdictOf } from "./rows";
 import type { Cost, Figure, Loopback, Results, Row, Sharing } from "./rows";
@@ -35,7 +35,7 @@ export function markdownOf({ results, figures, command, machine, failures, pictu
   const missing = figures.filter(({ got }) => !Number.isFinite(got)).map(({ what }) => what);
   return [
     part ? `### Transport: ${part}` : "## Transport",
-    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${os.cpus()[0]?.model.trim() ?? "unknown processor"}, ${os.cpus().length} cores. Transports in turns, medians.${machine ? " The product's programs over `lab/links`. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is." : ""}`,
+    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${machineText()}. Transports in turns, medians.${machine ? " The product's programs over `lab/links`. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is." : ""}`,
     ...(machine ? [`M${machine.slice(1)}.`] : []),
     markdownTable(["what", "got", "floor", "aim", ""], measured.map((figure) => [figure.what, `${number(figure.got)}${figure.unit}`, limit(figure, figure.floor), limit(figure, figure.aim), verdictOf(figure)])),
     ...(missing.length > 0 && !part ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
