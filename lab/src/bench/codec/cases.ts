@@ -12,10 +12,11 @@ export type RunnerName = "native" | "rust" | "node" | "chromium" | "addon";
 
 /**
  * What a runner is asked for; those that are no plain `Op` say what differs. `encode-cold`: sources in no cache.
- * `encode-packed`: sources back to back, where other cases have rows on 64-byte boundaries. `decode-last`: what is left
+ * `encode-packed`: sources back to back, where other cases have rows on 64-byte boundaries. `encode-flow`: results into
+ * 4 MB of buffers in turns, as many as are in flight through the addon, where other cases write into one. `decode-last`: what is left
  * to do when the last packet arrives. `repair-arrival`: what was done before that, in all.
  */
-export type Request = Op | "encode-cold" | "encode-packed" | "decode-last" | "repair-arrival";
+export type Request = Op | "encode-cold" | "encode-packed" | "encode-flow" | "decode-last" | "repair-arrival";
 
 export interface Case {
   readonly runner: RunnerName;
@@ -190,13 +191,13 @@ function repair(engines: Engines): Group {
   };
 }
 
-/** The same engine through the addon and without it. */
+/** The same engine through the addon and without it: into as many buffers, and into one. */
 function addon(engines: Engines): Group {
   const both = engines.addon.slice(0, 1).filter((path) => engines.native.includes(path));
   return {
     name: "encode 24 x 1,400 through the addon",
     cases: both.flatMap((path) =>
-      ADDON_BATCHES.flatMap((outputs) => [ours(path, "encode", KEY_SHAPE, outputs), of("addon", "ours", path, "encode", KEY_SHAPE, outputs)]),
+      ADDON_BATCHES.flatMap((outputs) => [ours(path, "encode", KEY_SHAPE, outputs), ours(path, "encode-flow", KEY_SHAPE, outputs), of("addon", "ours", path, "encode", KEY_SHAPE, outputs)]),
     ),
   };
 }
