@@ -1,8 +1,9 @@
 /** The sample's player pages in a real Chromium with the extension, four proxies, every mode; every byte compared with the files. */
-import { mediaFetchedByBrowser, notThroughProxies, segmentMismatch, startFleet } from "@tributary/lab";
+import { setTimeout as pause } from "node:timers/promises";
+import { mediaFetchedByBrowser, notThroughProxies, openBrowser, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import { loadWebTransport } from "@tributary/webtransport";
-import { accessLog, faults, playPage } from "./support";
+import { accessLog, faults, getJson, playPage } from "./support";
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -55,6 +56,36 @@ describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
     expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, mode)))).toEqual([]);
   });
+});
+
+test("a page with a video has its way to the transport before anything is played, and sessions once it asks for a manifest", async () => {
+  const sessions = async (): Promise<number> => {
+    const health = await Promise.all(fleet.proxies.map(({ url }) => getJson<{ sessions: number }>(`${url}/healthz`)));
+    return health.reduce((sum, { sessions: own }) => sum + own, 0);
+  };
+  const until = async (isThere: () => boolean | Promise<boolean>): Promise<void> => {
+    for (const deadlineMs = Date.now() + 15_000; !(await isThere()) && Date.now() < deadlineMs; ) await pause(100);
+  };
+  await until(async () => (await sessions()) === 0);
+  const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  try {
+    const page = await open.browser.newPage();
+    await page.setRequestInterception(true);
+    page.on("request", (request) => void (request.url().endsWith("/still.html") ? request.respond({ contentType: "text/html", body: "<!doctype html><video></video>" }) : request.continue()));
+    const isThere = (): boolean => open.browser.targets().some((target) => target.url().endsWith("/transport.html"));
+    await page.goto(fleet.sample.url);
+    await pause(1000);
+    expect(isThere()).toBe(false);
+    await page.goto(`${fleet.sample.url}/still.html`);
+    await until(isThere);
+    await pause(1000);
+    expect([isThere(), await sessions()]).toEqual([true, 0]);
+    await page.evaluate("fetch('/none.m3u8').then(() => undefined)");
+    await until(async () => (await sessions()) === 4);
+    expect(await sessions()).toBe(4);
+  } finally {
+    await open.close();
+  }
 });
 
 test("mode direct: the hls page plays, nothing goes through a proxy", async () => {

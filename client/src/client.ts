@@ -129,6 +129,12 @@ export class ProxyClient {
     return this.directory.list;
   }
 
+  /** Has Origo's list and the engine ready, and no connection to any proxy. */
+  async prepare(): Promise<void> {
+    this.engine.prepare();
+    await this.directory.ready();
+  }
+
   /** Brings sessions to `connections` proxies up, so that a download to come finds them open. */
   async warm(connections: number): Promise<void> {
     const picked = await this.directory.pick(connections);

@@ -55,6 +55,11 @@ export class EngineLink {
     private readonly send: (session: number, bytes: Uint8Array) => void,
   ) {}
 
+  /** Starts the worker, which makes its codec, before there is anything for it to do. */
+  prepare(): void {
+    this.worker ??= this.spawn();
+  }
+
   /** Starts a request over `sessions`; each takes part from `ready` on. Returns its id, unique in this client. */
   start(sessions: number[], options: StartOptions, handlers: RequestHandlers): number {
     const requestId = (this.lastRequestId = (this.lastRequestId % 0xffff_ffff) + 1);
@@ -163,8 +168,8 @@ export class EngineLink {
   }
 
   private post(message: ToEngine, transfer: ArrayBuffer[] = []): void {
-    this.worker ??= this.spawn();
-    this.worker.post(message, transfer);
+    this.prepare();
+    this.worker!.post(message, transfer);
   }
 
   private spawn(): EngineWorker {

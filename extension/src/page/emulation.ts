@@ -14,8 +14,6 @@ const LOADING = 3;
 const DONE = 4;
 /** The standard's least time between two `progress` events. */
 const PROGRESS_MS = 50;
-/** A body whose length is known up to here is gathered in one buffer. */
-const PREALLOCATED_BYTES_MAX = 64 * 1024 * 1024;
 
 export class Emulation {
   readonly #xhr: XMLHttpRequest;
@@ -24,7 +22,7 @@ export class Emulation {
   #state = OPENED;
   #sent = false;
   #head: ExchangeHead | null = null;
-  #body = new Body(null);
+  #body = new Body();
   #cached: { value: unknown } | null = null;
   #source: { abort(): void } | null = null;
   #timer: number | undefined;
@@ -152,7 +150,6 @@ export class Emulation {
 
   #handleHead(head: ExchangeHead): void {
     this.#head = head;
-    this.#body = new Body(head.totalBytes !== null && head.totalBytes <= PREALLOCATED_BYTES_MAX ? head.totalBytes : null);
     this.#state = HEADERS_RECEIVED;
     this.#changed();
   }
@@ -200,7 +197,7 @@ export class Emulation {
 
   #clearResponse(): void {
     this.#head = null;
-    this.#body = new Body(null);
+    this.#body = new Body();
     this.#cached = null;
   }
 
@@ -214,27 +211,14 @@ export class Emulation {
   }
 }
 
-/** The body as it grows, in one buffer when its length is known. */
+/** The body as it grows; in one piece from when it is first read. */
 class Body {
-  #whole: Uint8Array<ArrayBuffer> | null;
   #parts: Uint8Array<ArrayBuffer>[] = [];
   bytes = 0;
 
-  constructor(totalBytes: number | null) {
-    this.#whole = totalBytes === null ? null : new Uint8Array(totalBytes);
-  }
-
   push(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#whole !== null && this.bytes + bytes.length <= this.#whole.length) this.#whole.set(bytes, this.bytes);
-    else this.#spill().push(bytes);
+    this.#parts.push(bytes);
     this.bytes += bytes.length;
-  }
-
-  /** Longer than announced: from here on in parts. */
-  #spill(): Uint8Array<ArrayBuffer>[] {
-    if (this.#whole !== null) this.#parts = [this.#whole.slice(0, this.bytes)];
-    this.#whole = null;
-    return this.#parts;
   }
 
   text(contentType: string | null): string {
@@ -259,13 +243,13 @@ class Body {
   }
 
   #gathered(): Uint8Array<ArrayBuffer> {
-    if (this.#whole !== null) return this.bytes === this.#whole.length ? this.#whole : this.#whole.slice(0, this.bytes);
     const gathered = new Uint8Array(this.bytes);
     let at = 0;
     for (const part of this.#parts) {
       gathered.set(part, at);
       at += part.length;
     }
+    this.#parts = [gathered];
     return gathered;
   }
 }

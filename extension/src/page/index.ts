@@ -33,9 +33,22 @@ document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomE
 // Parsed before they were stored; a page that forges them misleads itself alone, for the transport goes by its own.
 document.addEventListener(RULES_EVENT, (event) => useRules(JSON.parse((event as CustomEvent<string>).detail) as RuleSet));
 
+/** A page that has a `<video>` while it loads is likely to play it: the port is there before its player is. */
+function prepareForVideo(): void {
+  const videos = document.getElementsByTagName("video");
+  const observer = new MutationObserver(() => {
+    if (videos.length === 0) return;
+    observer.disconnect();
+    link.prepare();
+  });
+  observer.observe(document, { childList: true, subtree: true });
+  window.addEventListener("load", () => observer.disconnect());
+}
+
 // An opaque origin gets no port: nothing is patched there.
 if (window.origin !== "null") {
   window.fetch = patchFetch(link);
   patchXhr(link);
   watchPlainVideos(link);
+  prepareForVideo();
 }

@@ -132,6 +132,21 @@ describe("link: the port is waited for once", () => {
     expect([link.state, port.closed]).toEqual(["off", true]);
   });
 
+  test("a port for a video that may be played asks for nothing; media to come is told, as soon as there is a port", async () => {
+    const { link, port, calls } = await makeReady();
+    link.prepare();
+    expect([calls.summon, port.sent]).toEqual([1, []]);
+    link.warm();
+    expect(port.sent).toEqual([{ type: "warm" }]);
+    const early = make();
+    early.link.warm();
+    const late = new Port();
+    early.link.attach(late);
+    expect(late.sent).toEqual([]);
+    late.receive({ type: "hello" });
+    expect(late.sent).toEqual([{ type: "warm" }]);
+  });
+
   test("warming up sets no deadline, the first need does", () => {
     const { link, clock } = make();
     link.warm();

@@ -7,8 +7,8 @@ import type { Carrier } from "../shared/carry";
 import type { ToPage, ToTransport } from "../shared/messages";
 
 /**
- * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a manifest that came
- * before has started it already. A port that comes later serves the requests after it.
+ * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a `<video>` or a manifest
+ * that came before has started it already. A port that comes later serves the requests after it.
  */
 export const PORT_READY_MS = 1500;
 const TICK_MS = 500;
@@ -58,6 +58,8 @@ export class Link {
   #carrier: Carrier | null = null;
   /** The transport has said hello on this port. */
   #isGreeted = false;
+  /** Media was about to be asked for before it had. */
+  #isWarmWanted = false;
   #losses = 0;
   #missedPings = 0;
   #deadline: unknown;
@@ -80,16 +82,23 @@ export class Link {
     return this.#state === "connecting" || this.#state === "late";
   }
 
-  /** Media is about to be asked for: have a port made. */
-  warm(): void {
+  /** There may be media one day: have a port made. */
+  prepare(): void {
     if (this.#state !== "idle") return;
     this.#state = "connecting";
     this.env.summon();
   }
 
+  /** Media is about to be asked for: have sessions opened. */
+  warm(): void {
+    this.prepare();
+    if (this.#isGreeted) this.#post({ type: "warm" });
+    else this.#isWarmWanted = true;
+  }
+
   /** Resolves when the way is decided: with what carries over a working port, or null for native. */
   ready(): Promise<Carrier | null> {
-    this.warm();
+    this.prepare();
     if (this.#state === "ready" || this.isNative) return Promise.resolve(this.isNative ? null : this.#carrier);
     this.#deadline ??= this.env.setTimeout(() => this.#decide("late"), PORT_READY_MS);
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -156,6 +165,8 @@ export class Link {
     this.#missedPings = 0;
     if (message.type === "hello") {
       this.#isGreeted = true;
+      if (this.#isWarmWanted) this.#post({ type: "warm" });
+      this.#isWarmWanted = false;
       this.env.connected();
       return this.#decideIfWhole();
     }

@@ -22,6 +22,8 @@ export type ToTransport =
   | { type: "credit"; id: number; bytes: number }
   | { type: "abort"; id: number }
   | { type: "ping"; token: number }
+  /** The page has asked for a manifest. */
+  | { type: "warm" }
   /** The page fetched `bytes` by itself after the transport could not: for the popup's totals only. */
   | { type: "direct"; bytes: number }
   /** What came of `url` through proxies were not the site's own bytes, says the page. */
@@ -64,6 +66,8 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   switch (type) {
     case "ping":
       return isCount(token) ? { type, token } : invalid("token");
+    case "warm":
+      return { type };
     case "direct":
       return isCount(bytes) ? { type, bytes } : invalid("bytes");
     case "wrong":

@@ -42,6 +42,9 @@ const host: SessionHost = {
   activeCount,
   reportWrong: (url) => client?.reportError("wrongBytes", "a sample of what the proxies brought differs from the site's own bytes", url),
   changed: showActivity,
+  warm: () => {
+    if (isOverSessions()) void (client ??= makeClient()).warm(settings.connections);
+  },
   nowMs: () => performance.now(),
 };
 
@@ -126,7 +129,7 @@ export function admitPort(port: MessagePort, pageOrigin: string): void {
 }
 
 function admit(port: MessagePort, pageOrigin: string): void {
-  warm();
+  if (isOverSessions()) void (client ??= makeClient()).prepare();
   void refreshRules();
   const session = new PortSession(port, pageOrigin, host);
   sessions.add(session);
@@ -135,9 +138,8 @@ function admit(port: MessagePort, pageOrigin: string): void {
   if (sessions.size > PORTS_MAX && oldest.done === false) retire(oldest.value);
 }
 
-/** A page that asks for a port is about to ask for media: the first chunk finds the sessions open. */
-function warm(): void {
-  if (settings.enabled && MODES_OVER_SESSIONS.has(settings.mode)) void (client ??= makeClient()).warm(settings.connections);
+function isOverSessions(): boolean {
+  return settings.enabled && MODES_OVER_SESSIONS.has(settings.mode);
 }
 
 function retire(session: PortSession): void {

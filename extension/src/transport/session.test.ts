@@ -67,6 +67,7 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
     activeCount: () => session.activeCount,
     reportWrong: (url) => void reported.push(url),
     changed: () => undefined,
+    warm: () => void reported.push("warm"),
     nowMs: () => 0,
   });
   return { port, asked, aborted, reported, detours, session };
@@ -89,6 +90,12 @@ describe("session: a request that may be carried", () => {
     const sizes = port.heard.flatMap((message) => (message.type === "data" ? [message.buffer.byteLength] : []));
     expect([Math.max(...sizes), sizes.reduce((sum, size) => sum + size, 0)]).toEqual([65_536, 150_000]);
     expect(port.types().at(-1)).toBe("end");
+  });
+
+  test("is preceded by word that it is to come: the host opens sessions, and nothing is asked for", () => {
+    const { port, asked, reported } = make();
+    port.send({ type: "warm" });
+    expect([reported, asked]).toEqual([["warm"], []]);
   });
 
   test("an empty body has a head and an end", async () => {

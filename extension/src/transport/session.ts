@@ -53,6 +53,8 @@ export interface SessionHost {
   /** Tells Origo, where the viewer lets it know of anything. */
   reportWrong(url: string): void;
   changed(): void;
+  /** Opens sessions, so that the first request finds them open. */
+  warm(): void;
   nowMs(): number;
 }
 
@@ -97,6 +99,8 @@ export class PortSession {
     switch (message.type) {
       case "ping":
         return this.#post({ type: "pong", token: message.token });
+      case "warm":
+        return this.#host.warm();
       case "direct":
         this.#host.detours.noteDirect(message.bytes);
         return;
