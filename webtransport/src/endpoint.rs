@@ -232,7 +232,9 @@ impl Door {
 
     /// The session, and the message that came with its request.
     async fn handshake(&self, incoming: Incoming) -> Option<(u32, Connection, Option<Vec<u8>>)> {
-        let connecting = incoming.accept().ok()?;
+        let mut connecting = incoming.accept().ok()?;
+        // Until the client's hello is all here, in Chromium's two packets, we may open no stream, and quinn wakes nobody who waits for one.
+        connecting.handshake_data().await.ok()?;
         // Our settings go out with the handshake (RFC 9001 section 5.7): the client can ask a round trip earlier.
         let quic = match connecting.into_0rtt() {
             Ok((quic, _)) => quic,
@@ -356,6 +358,8 @@ mod tests {
     use super::*;
     use wtransport::proto::frame::Frame;
     use wtransport::proto::settings::Settings;
+    use wtransport::tls::client::{build_default_tls_config, ServerHashVerification};
+    use wtransport::tls::rustls::RootCertStore;
 
     fn encoded(frame: &Frame) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -374,6 +378,52 @@ mod tests {
         let address = SocketAddr::from(([127, 0, 0, 1], listener.port));
         let quic = endpoint.connect_with(client_config(digests, Congestion::Delivery), address, "127.0.0.1").unwrap().await.unwrap();
         (endpoint, quic)
+    }
+
+    /// Passes packets to `server` and back; until it has answered, the client's first alone.
+    async fn relay_one_before_an_answer(server: SocketAddr) -> SocketAddr {
+        let socket = tokio::net::UdpSocket::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = socket.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut client, mut answered, mut held, mut packet) = (None, false, Vec::new(), [0; 2048]);
+            while let Ok((length, from)) = socket.recv_from(&mut packet).await {
+                if from == server {
+                    answered = true;
+                    socket.send_to(&packet[..length], client.unwrap()).await.unwrap();
+                } else if client.replace(from).is_none() || answered {
+                    socket.send_to(&packet[..length], server).await.unwrap();
+                } else {
+                    held.push(packet[..length].to_vec());
+                }
+                if answered {
+                    for late in held.drain(..) {
+                        socket.send_to(&late, server).await.unwrap();
+                    }
+                }
+            }
+        });
+        address
+    }
+
+    /// As Chromium's, whose hello takes two packets.
+    fn client_config_with_long_hello(listener: &Listener) -> quinn::ClientConfig {
+        let digests = listener.hashes().into_iter().map(|hash| digest_of(&hash).unwrap());
+        let mut tls = build_default_tls_config(Arc::new(RootCertStore::empty()), Some(Arc::new(ServerHashVerification::new(digests))));
+        tls.alpn_protocols.extend((0..8).map(|_| vec![b'x'; 200]));
+        ClientConfig::builder().with_bind_default().with_custom_tls(tls).build().quic_config().clone()
+    }
+
+    #[test]
+    fn a_session_opens_though_the_second_half_of_the_hello_is_late() {
+        let listener = listen(&Arc::new(Events::new(Box::new(|| ()))));
+        runtime().block_on(async {
+            let relay = relay_one_before_an_answer(([127, 0, 0, 1], listener.port).into()).await;
+            let mut endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+            endpoint.set_default_client_config(client_config_with_long_hello(&listener));
+            let session = tokio::time::timeout(HANDSHAKE_TIME_MAX, open(&endpoint, &format!("https://{relay}{PATH}"))).await;
+            assert_eq!(session.expect("an answer in time").err(), None);
+        });
+        listener.close();
     }
 
     #[test]
