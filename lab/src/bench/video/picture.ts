@@ -1,4 +1,7 @@
-/** The plays as a picture: a panel for start-up, time stalled and bitrate over each set of links; a circle a play, a bar the median. */
+/**
+ * The plays as a picture: a panel for start-up, time stalled and bitrate over each set of links; a circle a play, a bar the median.
+ * Under them what the player asked for, by size (as Braun, Médard, Ekler 2019, Fig. 10).
+ */
 import type { VideoBox } from "./boxes";
 import type { Play } from "./play";
 
@@ -7,6 +10,11 @@ const PANELS = [
   { title: "start-up, s", of: ({ startUpMs }: Play) => (startUpMs ?? NaN) / 1000 },
   { title: "stalled, s", of: ({ stalledMs }: Play) => stalledMs / 1000 },
   { title: "mean bitrate, Mbit/s", of: ({ bitsPerSec }: Play) => bitsPerSec / 1e6 },
+];
+
+/** Upper limits, in KiB, and their names. */
+const SIZES: readonly (readonly [number, string])[] = [
+  [64, "under 64 KB"], [128, "64 - 128 KB"], [256, "128 - 256 KB"], [512, "256 - 512 KB"], [1024, "512 KB - 1 MB"], [2048, "1 - 2 MB"], [4096, "2 - 4 MB"], [Infinity, "over 4 MB"],
 ];
 
 export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play[], subtitle: string): object {
@@ -30,5 +38,18 @@ export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play
     };
   };
   const rows = [...new Set(points.map(({ links }) => links))].map((links) => ({ title: links, hconcat: PANELS.map((each) => panel(links, each)), spacing: 24 }));
-  return { title: "Video over emulated links: hls.js in Chromium", subtitle: [subtitle, "circle: a play; bar: the median"], vconcat: rows, spacing: 22 };
+  const sizes = who.flatMap((each) => {
+    const own = points.filter((point) => point.who === each).flatMap(({ play }) => play.segmentBytes);
+    const nameOf = (bytes: number): string => SIZES.find(([limit]) => bytes < 1024 * limit)![1];
+    return SIZES.map(([, size]) => ({ who: each, size, percent: (100 * own.filter((bytes) => nameOf(bytes) === size).length) / own.length }));
+  });
+  const asked = {
+    title: "segments that the player asked for, by size (as the paper's Fig. 10), all links", width: 828, height: 130, data: { values: sizes }, mark: { type: "bar" },
+    encoding: {
+      x: { field: "size", type: "nominal", sort: SIZES.map(([, name]) => name), axis: { title: null, labelAngle: 0 } }, xOffset: { field: "who", sort: who },
+      y: { field: "percent", type: "quantitative", axis: { title: "% of segments", tickCount: 4 } },
+      color: { field: "who", type: "nominal", scale: { domain: who, range: who.map((each) => COLOURS[each]) }, legend: { title: null, orient: "bottom" } },
+    },
+  };
+  return { title: "Video over emulated links: hls.js in Chromium", subtitle: [subtitle, "circle: a play; bar: the median"], vconcat: [...rows, asked], spacing: 22 };
 }

@@ -34,6 +34,8 @@ export interface Play extends Seen {
   /** What was wrong, in the player's words or ours. */
   problems: readonly string[];
   segments: Segments;
+  /** Of each that the player got, init segments among them. */
+  segmentBytes: readonly number[];
   /** How long the page waited for the first init segment and the first media segment. */
   initMs: number | null;
   firstSegmentMs: number | null;
@@ -142,7 +144,7 @@ export class Stage {
     return kills;
   }
 
-  private judged(box: VideoBox, seen: Seen, { segments, errors }: SamplePageState, records: readonly DownloadRecord[]): Pick<Play, "ok" | "problems" | "segments" | "initMs" | "firstSegmentMs" | "normalizedGoodput"> {
+  private judged(box: VideoBox, seen: Seen, { segments, errors }: SamplePageState, records: readonly DownloadRecord[]): Pick<Play, "ok" | "problems" | "segments" | "segmentBytes" | "initMs" | "firstSegmentMs" | "normalizedGoodput"> {
     const got = segments.filter(({ url }) => SEGMENT.test(url));
     const media = records.filter(({ url }) => SEGMENT.test(url));
     const whole = media.filter(({ outcome }) => outcome === "complete");
@@ -157,6 +159,7 @@ export class Stage {
     return {
       ok: seen.finished && wrong === 0, problems,
       segments: { got: got.length, carried, fellBack: fellBack.length, direct: Math.max(0, got.length - whole.length), aborted: media.filter(({ outcome }) => outcome === "aborted").length, wrong },
+      segmentBytes: segments.map(({ bytes }) => bytes),
       initMs: segments.find(({ url }) => !SEGMENT.test(url))?.ms ?? null,
       firstSegmentMs: got[0]?.ms ?? null,
       normalizedGoodput: sum(({ grossBytes }) => grossBytes) > 0 ? sum(({ netBytes }) => netBytes) / sum(({ grossBytes }) => grossBytes) : null,

@@ -47,7 +47,7 @@ test.each([true, false])("video: every box has a name of its own, links that com
 function playOf(box: string, play: number, fields: Partial<Play> = {}): Play {
   return {
     box, play, seconds: 60, commit: "abc", ok: true, problems: [], startUpMs: 1000, manifestMs: 100, playlistMs: 200, initMs: 50, firstSegmentMs: 600, openedMs: 2000, stalls: 0, stalledMs: 0, bitsPerSec: 5e6, switches: 1, finished: true,
-    segments: { got: 30, carried: 29, fellBack: 1, direct: 0, aborted: 0, wrong: 0 }, normalizedGoodput: 0.9, kills: 3, idleShare: 0.5, startIdleShare: 0.5, lateUs: 100, ...fields,
+    segments: { got: 30, carried: 29, fellBack: 1, direct: 0, aborted: 0, wrong: 0 }, segmentBytes: [782, 625_000, 1_250_000], normalizedGoodput: 0.9, kills: 3, idleShare: 0.5, startIdleShare: 0.5, lateUs: 100, ...fields,
   };
 }
 
@@ -65,7 +65,9 @@ test("video: a row has the plays that ended well, and the segments of all; the r
   expect(reachedOf(rows).map(({ got, floor }) => [got, floor])).toEqual([[0.7, 0.6], [1, 0]]);
   const text = markdownSection({ date: "2026-01-02", command: "c", commit: "abc", machine: "m", plays: { done: 6, planned: 9 } }, rows, plays, "p.png");
   expect(text).toMatch(/6 of 9 plays \(stopped[^]*0\.7 \| 0\.6 \| 0\.4 \| NOT MET[^]*fell back: x/);
-  expect(JSON.stringify(specificationOf(boxes, plays, "m"))).toContain("loss 1 %");
+  const picture = JSON.stringify(specificationOf(boxes, plays, "m"));
+  expect(picture).toContain("loss 1 %");
+  expect(picture).toContain(JSON.stringify({ who: "direct", size: "512 KB - 1 MB", percent: 100 / 3 }));
 });
 
 test("video: coding that starts later, stalls more or plays a lower bitrate is told", () => {
