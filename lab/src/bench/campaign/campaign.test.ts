@@ -57,6 +57,14 @@ test.each([
   expect(rowsOf([box], [sampleOf(box.id, 0, 500, load)])[0]!.hostLimited).toBe(expected);
 });
 
+test("campaign: the share of the links on new sessions counts from when they are open", () => {
+  const box = makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "coded", transport: "webtransport" });
+  const rows = rowsOf([box], [sampleOf(box.id, 0, 400), sampleOf(box.id, 0, 600, { session: "new", firstByteMs: 160 })]);
+  const shares = figuresToReach(rows).filter(({ what }) => what.includes("link share")).map(({ what, floor, value }) => [/new|warm/.exec(what)![0], floor, value]);
+  expect(shares).toEqual([["warm", 0.75, expect.closeTo(3_750_000 / 5_376_000)], ["new", 0.7, expect.closeTo(3_000_000 / 5_376_000)]]);
+  expect(rows[0]!.linkShare).toBeCloseTo(2_500_000 / 5_376_000);
+});
+
 test("campaign: figures take a box, or pair those of the same links, chunk and sessions, and the report names where coded lost", () => {
   const over = (congestion: "bbr" | "cubic") => linksOf(SIX, { lossPercent: 2, congestion });
   const [coded, split, other] = [

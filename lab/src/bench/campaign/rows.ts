@@ -53,22 +53,25 @@ export interface Row {
   linkShare: number;
   completionSec: number;
   firstByteSec: number;
+  /** By how much later the first byte came than on warm sessions of the same box; 0 for those. */
+  setUpSec: number;
   idleShare: number;
   lateUs: number;
   /** The machine had next to no time left, or packets were late: what is measured is the machine. */
   hostLimited: boolean;
 }
 
-
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 
 export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[] {
-  return boxes.flatMap((box) =>
-    (["new", "warm"] as const).flatMap((session) => {
+  return boxes.flatMap((box) => {
+    const [made, warm] = (["new", "warm"] as const).map((session) => {
       const own = samples.filter((sample) => sample.box === box.id && sample.session === session);
-      return own.length > 0 ? [rowOf(box, session, own)] : [];
-    }),
-  );
+      return own.length > 0 ? rowOf(box, session, own) : undefined;
+    });
+    const setUpSec = made && warm ? Math.max(0, made.firstByteSec - warm.firstByteSec) : 0;
+    return [...(made ? [{ ...made, setUpSec }] : []), ...(warm ? [warm] : [])];
+  });
 }
 
 function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
@@ -86,7 +89,7 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
     linkShare: of((sample) => goodputOf(sample) / sample.linkBytesPerSec),
     completionSec: of(({ completionMs }) => completionMs / 1000),
     firstByteSec: of(({ firstByteMs }) => firstByteMs / 1000),
-    idleShare, lateUs,
+    setUpSec: 0, idleShare, lateUs,
     hostLimited: isHostLimited(idleShare, lateUs),
   };
 }
