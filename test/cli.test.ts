@@ -61,6 +61,7 @@ describe.each(MODES)("mode %s", (mode) => {
     expect(record.sha256).toBe(sha256(expected));
     expect(sha256(file)).toBe(sha256(expected));
     for (const proxy of record.proxies) expect(proxy.packets).toBe(proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected);
+    if (mode.endsWith("mutp")) expect(record.engine).toMatch(/^native\//);
     if (mode.endsWith("mutp") && bytes > 1000) expect(record.proxies.filter((proxy) => proxy.innovative > 0).length).toBeGreaterThanOrEqual(2);
   });
 

@@ -117,7 +117,7 @@ export class ProxyClient {
     return { proxies, downloads, deliveredBytes, directBytes, fallbacks };
   }
 
-  /** The codec's engine, e.g. `wasm/simd128`; undefined before the first coded download. */
+  /** The codec's engine, e.g. `wasm/simd128`, in Node `native/avx2`; undefined before the first coded download. */
   get engineName(): string | undefined {
     return this.engine.engineName;
   }

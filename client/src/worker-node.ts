@@ -1,5 +1,7 @@
 /** Entry of the engine's worker in Node (worker_threads). Its browser twin is worker.ts. */
 import { parentPort } from "node:worker_threads";
+import { loadNativeCodec } from "@tributary/native-codec";
+import { instantiateCodec } from "@tributary/wasm-codec";
 import type { ToEngine } from "./messages";
 import { nodeUdp } from "./transports/udp-node";
 import { nodeWebTransport } from "./transports/webtransport-node";
@@ -7,6 +9,10 @@ import { serveEngine } from "./worker-shell";
 
 if (!parentPort) throw new Error("worker-node.js is the entry of a worker thread; start it with node:worker_threads.");
 const port = parentPort;
-const environment = { transports: [nodeWebTransport, nodeUdp], defer: (task: () => void) => void setImmediate(task) };
+const environment = {
+  transports: [nodeWebTransport, nodeUdp],
+  makeCodec: (wasm: ArrayBuffer) => loadNativeCodec().codec ?? instantiateCodec(wasm),
+  defer: (task: () => void) => void setImmediate(task),
+};
 const handle = serveEngine({ post: (message, transfer) => port.postMessage(message, transfer) }, environment);
 port.on("message", (message: ToEngine) => handle(message));

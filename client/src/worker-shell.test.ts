@@ -1,6 +1,6 @@
 /** The channels of the engine's worker; the engine itself is engine.test.ts's. */
 import { parseFrame } from "@tributary/protocol";
-import { chooseWasmModule } from "@tributary/wasm-codec";
+import { chooseWasmModule, instantiateCodec } from "@tributary/wasm-codec";
 import { wasmModulePath } from "@tributary/wasm-codec/node";
 import { readFileSync } from "node:fs";
 import type { FromEngine } from "./messages";
@@ -20,7 +20,7 @@ function setup() {
     }),
   };
   const posted: FromEngine[] = [];
-  const handle = serveEngine({ post: (message) => posted.push(message) }, { transports: [udp], defer: (task) => void setImmediate(task) });
+  const handle = serveEngine({ post: (message) => posted.push(message) }, { transports: [udp], makeCodec: (wasm) => instantiateCodec(wasm), defer: (task) => void setImmediate(task) });
   return { handle, posted, opened };
 }
 

@@ -2,7 +2,7 @@
  * The engine behind a message port: makes the codec, keeps the clock and the one timer, and holds the channels of those
  * transports that live in the worker: their packets never cross the main thread. Knows no environment.
  */
-import { instantiateCodec } from "@tributary/wasm-codec";
+import type { Codec } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import { Engine, type EngineMessage } from "./engine";
 import { unpack, type FromEngine, type ToEngine } from "./messages";
@@ -14,6 +14,8 @@ export interface Port {
 
 export interface WorkerEnvironment {
   transports: readonly Transport[];
+  /** Of the WebAssembly module, or a better one that is there. */
+  makeCodec(wasm: ArrayBuffer): Codec;
   /** Runs `task` in a macrotask of its own, soon. */
   defer(task: () => void): void;
 }
@@ -53,7 +55,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
   };
   const initialise = (wasm: ArrayBuffer): void => {
     try {
-      const codec = instantiateCodec(wasm);
+      const codec = environment.makeCodec(wasm);
       const made = new Engine(codec, (message, transfer) => {
         if (message.type !== "send" || !channels.send(message)) port.post(message, transfer);
       });

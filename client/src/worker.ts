@@ -1,4 +1,5 @@
 /** Entry of the engine's worker in a browser. Its Node twin is worker-node.ts. */
+import { instantiateCodec } from "@tributary/wasm-codec";
 import { createDefer } from "./defer-browser";
 import type { ToEngine } from "./messages";
 import { browserWebTransport } from "./transports/webtransport-browser";
@@ -9,6 +10,6 @@ const scope = self as unknown as {
   onmessage: ((event: MessageEvent<ToEngine>) => void) | null;
 };
 
-const environment = { transports: [browserWebTransport], defer: createDefer() };
+const environment = { transports: [browserWebTransport], makeCodec: (wasm: ArrayBuffer) => instantiateCodec(wasm), defer: createDefer() };
 const handle = serveEngine({ post: (message, transfer) => scope.postMessage(message, transfer) }, environment);
 scope.onmessage = (event) => handle(event.data);
