@@ -22,8 +22,6 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   // What the first message brings may come before the session is known to be open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
   let state: "opening" | "open" | "ended" = "opening";
-  const stop = (): void => session.close();
-  signal.addEventListener("abort", stop);
   const lost = (reason: string): void => {
     const wasOpen = state === "open";
     state = "ended";
@@ -31,12 +29,11 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   };
   session.closed.then(({ reason }) => lost(reason || "the session was closed"), (error: unknown) => lost(messageOf(error)));
   try {
-    if (signal.aborted) stop();
-    await session.ready;
+    await orAborted(session.ready, signal);
   } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener("abort", stop);
+    // Not cut short: Chromium makes the next handshakes wait, for minutes, for each that was.
+    session.ready.then(() => session.close(), () => undefined);
+    throw error;
   }
   // Where a browser keeps nothing that was set before it was open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
@@ -75,6 +72,15 @@ function senderOf(session: WebTransport): (bytes: Uint8Array) => boolean {
     for (const piece of pieces) writer.write(piece).catch(() => undefined);
     return pieces.length > 0;
   };
+}
+
+function orAborted<T>(made: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort);
+    made.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 /** Not every browser has them. */
