@@ -195,7 +195,13 @@ export const SCENARIOS: readonly Scenario[] = [
       if ((await context.carriedSince(updatedMs)) === 0) throw new Error("a page opened after the update is not carried");
     },
   },
-  { name: "private", isPrivate: true, run: async (context) => reach(await opened(context), 4, context) },
+  {
+    name: "private",
+    isPrivate: true,
+    // A plain video's own loader always asks the origin, and proxies do not where they have the file: it is one that nobody has had.
+    path: (playerPath) => (playerPath === "/plain.html" ? withSource(playerPath, encodeURIComponent(`/media/progressive.mp4?at=${Date.now()}`)) : playerPath),
+    run: async (context) => reach(await opened(context), 4, context),
+  },
 ];
 
 /** What CI runs: two minutes at most. Each player in some scenario, each kind of stream, both browsers. */
