@@ -39,6 +39,9 @@ export class EngineLink {
   /** The codec's engine, once a worker has told it. */
   engineName: string | undefined;
   private worker: EngineWorker | undefined;
+  /** Of the worker's start, or its end. */
+  private started = Promise.resolve();
+  private noteStarted = (): void => undefined;
   private readonly requests = new Map<number, RequestHandlers>();
   private readonly digests = new Map<number, Pending<string>>();
   /** Messages of each session that wait to be posted. */
@@ -100,7 +103,11 @@ export class EngineLink {
 
   /** A transport that lives in the worker. */
   transport(name: TransportName, reaches: Transport["reaches"]): Transport {
-    return { name, reaches, open: (options) => this.openChannel(name, options) };
+    const started = (): Promise<void> => {
+      this.worker ??= this.spawn();
+      return this.started;
+    };
+    return { name, reaches, started, open: (options) => this.openChannel(name, options) };
   }
 
   private openChannel(transport: TransportName, { proxy, session, signal, onClosed }: ChannelOptions): Promise<Channel> {
@@ -174,10 +181,12 @@ export class EngineLink {
 
   private spawn(): EngineWorker {
     const worker = this.platform.spawnEngine();
+    this.started = new Promise((resolve) => (this.noteStarted = resolve));
     const failed = (reason: string): void => {
       if (this.worker === worker) this.fail(reason);
     };
     worker.onMessage((message) => {
+      this.noteStarted();
       if (message.type === "initFailed") failed(`The codec could not be made: ${message.message}`);
       else if (this.worker === worker) this.dispatch(message);
     });
@@ -192,6 +201,7 @@ export class EngineLink {
   private fail(reason: string): void {
     this.worker?.terminate();
     this.worker = undefined;
+    this.noteStarted();
     const requests = [...this.requests.values()];
     this.requests.clear();
     for (const handlers of requests) {

@@ -13,6 +13,8 @@ export interface Transport {
   reaches(proxy: ProxyInfo): boolean;
   /** Rejects with the reason, or with the signal's. */
   open(options: ChannelOptions): Promise<Channel>;
+  /** Resolves when there is what opens it, as where a worker has to start first. Starts it; never rejects. */
+  started?(): Promise<void>;
 }
 
 /** An unreliable, unordered path to a proxy for messages of up to 16,384 bytes. */

@@ -13,7 +13,7 @@ interface Try {
   closed: boolean;
 }
 
-function build(answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 })) {
+function build(answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 }), others: readonly Transport[] = []) {
   const tries: Try[] = [];
   const failures: string[] = [];
   const messages: Uint8Array[] = [];
@@ -36,7 +36,7 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
       return Promise.resolve(answer());
     },
   } as unknown as Platform;
-  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([webRtc], "auto", new NetworkMemory(() => "here", () => SETTINGS_DEFAULT.choiceMs)), {
+  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([...others, webRtc], "auto", new NetworkMemory(() => "here", () => SETTINGS_DEFAULT.choiceMs)), {
     onMessage: (_, bytes) => messages.push(bytes),
     onFailed: (_, reason) => failures.push(reason),
   });
@@ -142,6 +142,32 @@ describe("session", () => {
     await opened(session, tries);
     expect(tries).toHaveLength(2);
     expect(session.state).toBe("open");
+    session.close("done");
+  });
+
+  test("session: the head start of a transport that needs a worker counts from the worker's start", async () => {
+    let start = ignore as () => void;
+    const asked: ChannelOptions[] = [];
+    const inWorker: Transport = {
+      name: "webtransport",
+      reaches: () => true,
+      started: () => new Promise((resolve) => (start = resolve)),
+      open: (options) => new Promise((_, reject) => {
+        asked.push(options);
+        options.signal.addEventListener("abort", () => reject(options.signal.reason as Error));
+      }),
+    };
+    const { session, tries } = build(undefined, [inWorker]);
+    const acquired = session.acquire(ignore);
+    await jest.advanceTimersByTimeAsync(3000);
+    expect([asked.length, tries.length]).toEqual([0, 0]);
+    start();
+    await jest.advanceTimersByTimeAsync(SETTINGS_DEFAULT.headStartMs - 1);
+    expect([asked.length, tries.length]).toEqual([1, 0]);
+    await jest.advanceTimersByTimeAsync(1);
+    tries[0]!.open();
+    await acquired;
+    expect([session.transport, asked[0]!.signal.aborted]).toEqual(["webrtc", true]);
     session.close("done");
   });
 

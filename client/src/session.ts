@@ -112,6 +112,8 @@ export class Session {
       run: async (stop) => ({ transport, channel: await this.tryOnce(transport, stop) }),
       discard: (made) => made.channel.close(),
     }));
+    // A head start that a worker's own start used up would be none.
+    await order[0]!.started?.();
     const { transport, channel } = await race(runners, this.settings.headStartMs, signal);
     this.transport = transport.name;
     choice.noteWorked(proxy, transport.name, platform.now());

@@ -8,7 +8,7 @@ export interface Settings {
   /** One try to reach a proxy: some connects take a second, none that works takes five. */
   connectTimeoutMs: number;
   connectTries: number;
-  /** What the transport tried first is ahead of the next one by, unless it fails sooner. */
+  /** What the transport tried first is ahead of the next one by, unless it fails sooner: Chromium puts several WebTransport handshakes one behind another. */
   headStartMs: number;
   /** What worked with a proxy comes first for so long; then the order of preference holds again. */
   choiceMs: number;
@@ -65,7 +65,7 @@ export interface Settings {
 export const SETTINGS_DEFAULT: Settings = {
   connectTimeoutMs: 5000,
   connectTries: 3,
-  headStartMs: 250,
+  headStartMs: 500,
   choiceMs: 600_000,
   memoryMs: 600_000,
   connectBackoffMs: 150,

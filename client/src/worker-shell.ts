@@ -30,6 +30,7 @@ const BATCH_PACKETS = 64;
 export function serveEngine(port: Port, environment: WorkerEnvironment): (message: ToEngine) => void {
   let engine: Engine | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let timerAtMs = Infinity;
   const waiting: (EngineMessage | Extract<ToEngine, { type: "open" }>)[] = [];
   const channels = new WorkerChannels(port, environment, (bySession) => {
     engine?.receive(bySession, performance.now());
@@ -39,15 +40,21 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
     opened: (session) => engine?.handleOpened(session),
   });
 
+  /** A timer that is set stays where what is due has moved on: it is set again when it fires, not with each packet. */
   const arm = (current: Engine): void => {
+    const at = current.pollTimeout() ?? Infinity;
+    if (at >= timerAtMs) return;
     clearTimeout(timer);
-    const at = current.pollTimeout();
-    if (at === undefined) return;
-    // A late timer comes before the packets that have waited meanwhile: they are read first.
-    timer = setTimeout(() => environment.defer(() => {
-      current.handleTimeout(performance.now());
-      arm(current);
-    }), Math.max(1, at - performance.now()));
+    timerAtMs = at;
+    timer = setTimeout(() => {
+      timerAtMs = Infinity;
+      if ((current.pollTimeout() ?? Infinity) > performance.now()) return arm(current);
+      // A late timer comes before the packets that have waited meanwhile: they are read first.
+      environment.defer(() => {
+        current.handleTimeout(performance.now());
+        arm(current);
+      });
+    }, Math.max(1, at - performance.now()));
   };
   const handle = (current: Engine, message: EngineMessage): void => {
     current.handle(message, performance.now());

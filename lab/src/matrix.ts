@@ -4,7 +4,9 @@
  * directly, and media came through proxies. Who asked the origin is told by its log, what proxies brought by Origo's records:
  * a proxy answers what it has just had without asking the origin again.
  *
- *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short] [--times N]
+ *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short] [--times N] [--docs]
+ *
+ *   --docs   notes each cell that was played, with the day, in docs/matrix.md
  *
  * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
  */
@@ -17,6 +19,7 @@ import { startFleet } from "./fleet";
 import type { Fleet } from "./fleet";
 import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrixCells";
 import type { CellContext, Scenario } from "./matrixCells";
+import { writeReport } from "./matrixDocument";
 import { recordsSince } from "./records";
 import type { AccessLogEntry } from "./sample/accessLog";
 import { formatTable, isCheck, segmentMismatch } from "./verify";
@@ -38,6 +41,7 @@ interface Choice {
   cells: Cell[];
   /** How often each cell is played; one failure is the cell's. */
   times: number;
+  docs: boolean;
 }
 
 async function main(): Promise<number> {
@@ -46,7 +50,7 @@ async function main(): Promise<number> {
     console.error(choice);
     return 2;
   }
-  const { cells, times } = choice;
+  const { cells, times, docs } = choice;
   const fleet = await startFleet({ proxyCount: 4, ports: "any" });
   const verdicts = new Map<Cell, string>();
   try {
@@ -59,14 +63,15 @@ async function main(): Promise<number> {
   } finally {
     await fleet.stop();
   }
+  if (docs) writeReport(new Map([...verdicts].map(([{ browser, player, scenario }, verdict]) => [`${browser} ${player} ${scenario}`, verdict])));
   return report(cells, verdicts);
 }
 
 function chosenCells(): Choice | string {
-  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean; times?: string };
+  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean; times?: string; docs?: boolean };
   try {
     const option = { type: "string" } as const;
-    chosen = parseArgs({ options: { browser: option, player: option, scenario: option, short: { type: "boolean" }, times: option } }).values;
+    chosen = parseArgs({ options: { browser: option, player: option, scenario: option, short: { type: "boolean" }, times: option, docs: { type: "boolean" } } }).values;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -77,7 +82,7 @@ function chosenCells(): Choice | string {
     const isAsked = (chosen.browser ?? browser) === browser && (chosen.player ?? player) === player && (chosen.scenario?.split(",") ?? [scenario]).includes(scenario);
     return isAsked && applies(player, scenario) && (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`));
   });
-  return cells.length > 0 ? { cells, times } : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
+  return cells.length > 0 ? { cells, times, docs: chosen.docs === true } : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
 }
 
 function scenarioOf({ scenario }: Cell): Scenario {

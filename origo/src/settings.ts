@@ -52,7 +52,7 @@ const CLIENT: readonly Setting[] = [
   integer("client.connectTimeoutMs", "Sessions", 5000, { min: 500, max: 60_000, unit: "ms" }, "One try to reach a proxy."),
   integer("client.connectTries", "Sessions", 3, { min: 1, max: 10, unit: "tries" }, "Tries to reach a proxy before it has failed."),
   integer("client.connectBackoffMs", "Sessions", 150, { min: 0, max: 10_000, unit: "ms" }, "Before the second try; doubles."),
-  integer("client.headStartMs", "Sessions", 250, { min: 0, max: 10_000, unit: "ms" }, "What the transport tried first is ahead of the next one by."),
+  integer("client.headStartMs", "Sessions", 500, { min: 0, max: 10_000, unit: "ms" }, "What the transport tried first is ahead of the next one by."),
   integer("client.idleCloseMs", "Sessions", 55_000, { min: 1000, max: 600_000, unit: "ms" }, "A session that nothing uses is closed after this."),
   integer("client.choiceMs", "Sessions", 600_000, { min: 0, max: 86_400_000, unit: "ms" }, "The transport that worked with a proxy is tried first for so long."),
   integer("client.memoryMs", "Sessions", 600_000, { min: 0, max: 86_400_000, unit: "ms" }, "A proxy's rate, round trip and loss are remembered for so long."),

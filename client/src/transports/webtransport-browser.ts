@@ -8,6 +8,14 @@ import { withFirst } from "./webtransport";
 const INCOMING_DATAGRAMS_MAX = 4096;
 /** What QUIC carries on any path, should the browser not say. */
 const DATAGRAM_BYTES_MAX = 1161;
+/**
+ * What Chromium keeps of each datagram that was read or written goes with a full collection of garbage only, and V8 begins one
+ * late where its own heap is small. A buffer of this size begins it; never touched, it takes no memory itself.
+ */
+const UNTOUCHED_BYTES = 64 * 1024 * 1024;
+/** At most so often, and only while datagrams come. */
+const COLLECT_EVERY_MS = 2000;
+let collectedMs = 0;
 
 export const browserWebTransport: Transport = {
   name: "webtransport",
@@ -22,8 +30,6 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   // What the first message brings may come before the session is known to be open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
   let state: "opening" | "open" | "ended" = "opening";
-  const stop = (): void => session.close();
-  signal.addEventListener("abort", stop);
   const lost = (reason: string): void => {
     const wasOpen = state === "open";
     state = "ended";
@@ -31,12 +37,11 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   };
   session.closed.then(({ reason }) => lost(reason || "the session was closed"), (error: unknown) => lost(messageOf(error)));
   try {
-    if (signal.aborted) stop();
-    await session.ready;
+    await orAborted(session.ready, signal);
   } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener("abort", stop);
+    // Not cut short: Chromium makes the next handshakes wait, for minutes, for each that was.
+    session.ready.then(() => session.close(), () => undefined);
+    throw error;
   }
   // Where a browser keeps nothing that was set before it was open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
@@ -60,9 +65,20 @@ async function readAll(session: WebTransport, onMessage: (bytes: Uint8Array) => 
     for (let read = await reader.read(); !read.done && isOpen(); read = await reader.read()) {
       const message = reassembler.accept(read.value);
       if (message) onMessage(message);
+      collect(performance.now());
     }
   } catch {
     // The session's end is told by `closed`.
+  }
+}
+
+function collect(nowMs: number): void {
+  if (nowMs - collectedMs < COLLECT_EVERY_MS) return;
+  collectedMs = nowMs;
+  try {
+    new ArrayBuffer(UNTOUCHED_BYTES);
+  } catch {
+    // Where there is no room for it, the browser collects by itself.
   }
 }
 
@@ -75,6 +91,15 @@ function senderOf(session: WebTransport): (bytes: Uint8Array) => boolean {
     for (const piece of pieces) writer.write(piece).catch(() => undefined);
     return pieces.length > 0;
   };
+}
+
+function orAborted<T>(made: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort);
+    made.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 /** Not every browser has them. */

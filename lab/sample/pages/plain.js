@@ -1,5 +1,5 @@
-/** Plain page: the browser's own loader plays the progressive file; no script sees its bytes. */
-/* global sampleVideo */
+/** Plain page: the browser's own loader plays the progressive file, or `?source=`; no script sees its bytes. */
+/* global location, sampleVideo, URLSearchParams */
 "use strict";
 
-sampleVideo.src = "/media/progressive.mp4";
+sampleVideo.src = new URLSearchParams(location.search).get("source") ?? "/media/progressive.mp4";
