@@ -43,8 +43,8 @@ struct BitMatrices {
 };
 
 /**
- * GF(2^8) as pairs of elements of its subfield GF(2^4): x = x0 + x1 w, with a w outside it for which e = w^2 + w is inside.
- * A nibble stands for an element of the subfield; the XOR of two nibbles stands for the sum.
+ * GF(2^8) as pairs of elements of its subfield GF(2^4): x = x0 + x1 w, with a w outside it for which e = w^2 + w is
+ * inside. A nibble stands for an element of the subfield; the XOR of two nibbles stands for the sum.
  */
 struct Subfield {
   /** products[a | b << 4][i] = a i | b i << 4: tables of two factors. */
