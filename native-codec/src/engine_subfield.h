@@ -5,11 +5,10 @@
  *   c x = c0 x0 (1 + w) + c1 x1 e + (c0 + c1) (x0 + x1) w
  *
  * A table looked up by one nibble of a source holds a nibble for each of two outputs. So two outputs take three
- * look-ups and three XORs for each source, where tables of bytes take four of each. A strip's sources are split into the
- * nibbles x0, x1 and x0 + x1 once for all outputs, and the three sums are joined to bytes once for all sources.
+ * look-ups and three XORs for each source, where tables of bytes take four of each. A strip's sources are split into
+ * the nibbles x0, x1 and x0 + x1 once for all outputs, and the three sums are joined to bytes once for all sources.
  *
- * Of the engine's V (engine_block.h) it takes Vector, kWidth, zero, load, store, add and split, which gives two nibbles;
- * and
+ * Of the engine's V (engine_block.h) it takes Vector, kWidth, zero, load, store, add and split, which gives nibbles; and
  *
  *   loadNibbles              a vector that serves several look-ups
  *   table(const uint8_t*)    a table of 16 bytes, aligned
