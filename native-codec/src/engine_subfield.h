@@ -8,7 +8,7 @@
  * look-ups and three XORs for each source, where tables of bytes take four of each. A strip's sources are split into
  * the nibbles x0, x1 and x0 + x1 once for all outputs, and the three sums are joined to bytes once for all sources.
  *
- * Of the engine's V (engine_block.h) it takes Vector, kWidth, zero, load, store, add and split, which gives nibbles; and
+ * Of the engine's V (engine_block.h) it takes Vector, kWidth, zero, load, store, add, split, which gives nibbles; and
  *
  *   loadNibbles              a vector that serves several look-ups
  *   table(const uint8_t*)    a table of 16 bytes, aligned
