@@ -3,7 +3,7 @@
 
 #include <tmmintrin.h>
 
-#include "engine_block.h"
+#include "engine_subfield.h"
 #include "gf256.h"
 
 namespace tributary {
@@ -35,12 +35,20 @@ struct Ssse3 {
     const __m128i nibble = _mm_set1_epi8(0x0F);
     return {_mm_and_si128(vector, nibble), _mm_and_si128(_mm_srli_epi64(vector, 4), nibble)};
   }
+  /** Aligned, so that a look-up has it as its operand. */
+  static TRIBUTARY_INLINE Vector loadNibbles(const uint8_t* from) {
+    return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+  }
+  static TRIBUTARY_INLINE Vector table(const uint8_t* bytes) {
+    return _mm_load_si128(reinterpret_cast<const __m128i*>(bytes));
+  }
+  static TRIBUTARY_INLINE Vector lookUp(Vector table, Vector nibbles) { return _mm_shuffle_epi8(table, nibbles); }
   static TRIBUTARY_INLINE Factor factor(uint8_t coefficient) {
-    const gf256::NibbleTable& table = gf256::kNibbleTables.of[coefficient];
-    return {load(table.low), load(table.high)};
+    const gf256::NibbleTable& of = gf256::kNibbleTables.of[coefficient];
+    return {table(of.low), table(of.high)};
   }
   static TRIBUTARY_INLINE Vector multiplyAdd(Vector sum, const Factor& factor, const Split& part) {
-    return add(sum, add(_mm_shuffle_epi8(factor.low, part.low), _mm_shuffle_epi8(factor.high, part.high)));
+    return add(sum, add(lookUp(factor.low, part.low), lookUp(factor.high, part.high)));
   }
 };
 
@@ -48,7 +56,7 @@ bool isSupported() { return __builtin_cpu_supports("ssse3"); }
 
 }  // namespace
 
-extern const Engine kEngineSsse3 = {"ssse3", isSupported, multiplyBlocked<Ssse3>, sumRowsBlocked<Ssse3>,
+extern const Engine kEngineSsse3 = {"ssse3", isSupported, multiplyByTables<Ssse3>, sumRowsBlocked<Ssse3>,
                                     combineRowsBlocked<Ssse3>, adoptRowBlocked<Ssse3>};
 
 }  // namespace tributary

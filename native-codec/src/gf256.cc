@@ -34,6 +34,39 @@ constexpr BitMatrices makeBitMatrices() {
   for (unsigned factor = 0; factor < 256; factor++) matrices.of[factor] = matrixOf(static_cast<uint8_t>(factor));
   return matrices;
 }
+
+/** With 2^17, of order 15, as the subfield's generator, and the first w that there is. */
+constexpr Subfield makeSubfield() {
+  Subfield field{};
+  uint8_t generator = 1;
+  for (unsigned i = 0; i < 17; i++) generator = multiply(generator, 2);
+  uint8_t elements[16] = {};
+  for (unsigned i = 0, power = 1; i < 4; i++, power = multiply(static_cast<uint8_t>(power), generator)) {
+    for (unsigned n = 0; n < 16; n++) elements[n] ^= n >> i & 1 ? power : 0;
+  }
+  // w^16 = w + 1 is the other root of w^2 + w = e; then e is in the subfield.
+  uint8_t w = 1;
+  for (uint8_t power = w; (power ^ w) != 1;) {
+    power = ++w;
+    for (unsigned i = 0; i < 4; i++) power = multiply(power, power);
+  }
+  const uint8_t e = multiply(w, w) ^ w;
+  for (unsigned x = 0; x < 256; x++) {
+    field.coordinates[elements[x & 15] ^ multiply(w, elements[x >> 4])] = static_cast<uint8_t>(x);
+  }
+  for (unsigned i = 0; i < 16; i++) {
+    field.ofHigh[i] = field.coordinates[i << 4];
+    field.results[0][i] = multiply(elements[i], w ^ 1);
+    field.results[1][i] = multiply(elements[i], e);
+    field.results[2][i] = multiply(elements[i], w);
+    for (unsigned factors = 0; factors < 256; factors++) {
+      const uint8_t low = field.coordinates[multiply(elements[factors & 15], elements[i])];
+      const uint8_t high = field.coordinates[multiply(elements[factors >> 4], elements[i])];
+      field.products[factors][i] = static_cast<uint8_t>(low | high << 4);
+    }
+  }
+  return field;
+}
 #endif
 
 /** The powers of 2 run through all 255 units, so 2^i and 2^(255 - i) are inverse. */
@@ -53,6 +86,7 @@ void makeTables() { fill(kNibbleTables); }
 #else
 constexpr NibbleTables kNibbleTables = makeNibbleTables();
 constexpr BitMatrices kBitMatrices = makeBitMatrices();
+constexpr Subfield kSubfield = makeSubfield();
 #endif
 constexpr Inverses kInverses = makeInverses();
 

@@ -42,6 +42,20 @@ struct BitMatrices {
   uint64_t of[256];
 };
 
+/**
+ * GF(2^8) as pairs of elements of its subfield GF(2^4): x = x0 + x1 w, with a w outside it for which e = w^2 + w is
+ * inside. A nibble stands for an element of the subfield; the XOR of two nibbles stands for the sum.
+ */
+struct Subfield {
+  /** products[a | b << 4][i] = a i | b i << 4: tables of two factors. */
+  alignas(64) uint8_t products[256][16];
+  /** x0 | x1 << 4 of a byte x; the first sixteen are the table for its low nibble, `ofHigh` that for its high one. */
+  alignas(16) uint8_t coordinates[256];
+  uint8_t ofHigh[16];
+  /** The bytes that nibbles stand for, times 1 + w, times e, times w. */
+  uint8_t results[3][16];
+};
+
 #if defined(__wasm__)
 /** Computed when the module starts, as 8 KB of tables would be a quarter of what is downloaded. */
 extern NibbleTables kNibbleTables;
@@ -49,6 +63,7 @@ void makeTables();
 #else
 extern const NibbleTables kNibbleTables;
 extern const BitMatrices kBitMatrices;
+extern const Subfield kSubfield;
 #endif
 
 /** Multiplicative inverses; the entry of 0 is 0. */

@@ -407,15 +407,11 @@ Measurement copy(const Case& c) {
 
 /** As many multiply-adds as the outputs of a dense code take, at the vector unit's peak: roofline.h. */
 Measurement roofline(const Case& c) {
-#ifdef TRIBUTARY_BENCH_HAS_ROOFLINE
-  if (!bench::hasRoofline()) throw Absent("no 512-bit GFNI here");
+  bench::Roofline* const run = bench::findRoofline(c.path == "loads");
+  if (run == nullptr) throw Absent("no roofline for this processor and compiler: " + c.path);
   auto rows = std::make_shared<SourceRows>(Buffer(bench::kRooflineBytes), 1, bench::kRooflineBytes);
   const size_t multiplyAdds = size_t{c.symbolCount} * c.symbolBytes * c.outputCount;
-  if (c.path == "loads") return repeated([rows, multiplyAdds] { bench::multiplyAddAtPeak<true>(rows->pointers()[0], multiplyAdds); });
-  return repeated([multiplyAdds] { bench::multiplyAddAtPeak<false>(nullptr, multiplyAdds); });
-#else
-  throw Absent("no roofline for this processor and compiler: " + c.path);
-#endif
+  return repeated([run, rows, multiplyAdds] { run(rows->pointers()[0], multiplyAdds); });
 }
 
 class Contenders {

@@ -99,7 +99,7 @@ ${shortfalls(run.figures)}
 - \`decode-last\` begins when the last innovative symbol arrives and ends when all source symbols are in the caller's buffer. \`encode-cold\` walks over 96 MB of generations. \`encode-flow\` writes into 4 MB of buffers in turns: as many batches are in flight through the addon, and where the nearest caches are smaller, that alone is slower than a single buffer.
 - WebAssembly is called as the client calls it, copies into and out of the module's memory included, in Chromium in a Worker.
 - Results of decoders are compared with the source, ISA-L's coded symbols with ours, before anything is timed.
-- \`roofline\` computes nothing: multiply-adds by \`vgf2p8affineqb\` and XOR at the vector unit's peak, from registers alone, and with a load from the L1 cache for each, which one output at a time cannot avoid. For \`decode\`: the g x g x bytes of a dense product, without elimination and copies. In Chromium it is two look-ups and two XORs a multiply-add: by swizzles of registers, or by loads from the L1 cache (\`sums\`), as the SIMD modules do it.
+- \`roofline\` computes nothing: multiply-adds by \`vgf2p8affineqb\` and XOR at the vector unit's peak, on a processor without GFNI by two \`vpshufb\` and two XORs; from registers alone, and with a load from the L1 cache for each, which one output at a time cannot avoid. For \`decode\`: the g x g x bytes of a dense product, without elimination and copies. In Chromium it is two look-ups and two XORs a multiply-add: by swizzles of registers, or by loads from the L1 cache (\`sums\`), as the SIMD modules do it.
 - GF GB/s are output bytes times g. For \`raptorq\` and \`reed-solomon-simd\`, which do not multiply by a dense matrix, they measure use, not work.
 
 ### Rates
