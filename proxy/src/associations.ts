@@ -74,16 +74,16 @@ class Member {
   private received = 0;
   /** One more than the newest that has come. */
   private next = 0;
-  /** Place in the order of sending by fingerprint, oldest first. */
-  private readonly places = new Map<number, number>();
+  /** Fingerprints of the last messages, each at its place in the order of sending, modulo the length. */
+  private readonly prints = new Uint32Array(REMEMBERED_MESSAGES);
+  /** At least so many bytes may be sent. */
+  private roomLeft = 0;
 
   constructor(readonly association: Association) {}
 
   send(bytes: Uint8Array): boolean {
-    const print = fingerprintOf(bytes);
-    this.places.delete(print);
-    this.places.set(print, this.sent++);
-    if (this.places.size > REMEMBERED_MESSAGES) this.places.delete(this.places.keys().next().value!);
+    this.prints[this.sent++ % REMEMBERED_MESSAGES] = fingerprintOf(bytes);
+    this.roomLeft -= bytes.length;
     return this.association.send(bytes);
   }
 
@@ -92,17 +92,26 @@ class Member {
     return this.sent - this.next;
   }
 
+  /** The channel is asked only when it may be full: asking costs as much as sending. */
   get room(): number {
-    return QUEUE_BYTES_MAX - this.association.queuedBytes;
+    if (this.roomLeft <= 0) this.roomLeft = QUEUE_BYTES_MAX - this.association.queuedBytes;
+    return this.roomLeft;
   }
 
   /** Reports may be late, and may be lies: nothing comes that was not sent. */
   handleReport(received: number, newest: number): void {
-    const place = this.places.get(newest);
-    if (place === undefined || place < this.next || received < this.received) return;
+    const place = this.placeOf(newest);
+    if (place === undefined || received < this.received) return;
     this.next = place + 1;
     this.received = Math.min(received, this.next);
     this.lost = this.next - this.received;
+  }
+
+  /** Of the newest message with that fingerprint, of those that are not known to have come. */
+  private placeOf(print: number): number | undefined {
+    const oldest = Math.max(this.next, this.sent - REMEMBERED_MESSAGES);
+    for (let place = this.sent - 1; place >= oldest; place--) if (this.prints[place % REMEMBERED_MESSAGES] === print) return place;
+    return undefined;
   }
 }
 

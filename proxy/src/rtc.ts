@@ -208,10 +208,9 @@ function serve(dataChannel: DataChannel, association: Association, associations:
   dataChannel.onClosed(() => leave("channel closed"));
 }
 
-/** The library throws when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
+/** The library throws when the channel is not open, as when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
 function trySend(dataChannel: DataChannel, message: Uint8Array | string): boolean {
   try {
-    if (!dataChannel.isOpen()) return false;
     return typeof message === "string" ? dataChannel.sendMessage(message) : dataChannel.sendMessageBinary(message);
   } catch {
     return false;
