@@ -1,4 +1,5 @@
 /** Entry of the engine's worker in a browser. Its Node twin is worker-node.ts. */
+import { collectGarbage } from "./collect-browser";
 import { createDefer } from "./defer-browser";
 import type { ToEngine } from "./messages";
 import { browserWebTransport } from "./transports/webtransport-browser";
@@ -11,4 +12,7 @@ const scope = self as unknown as {
 
 const environment = { transports: [browserWebTransport], defer: createDefer() };
 const handle = serveEngine({ post: (message, transfer) => scope.postMessage(message, transfer) }, environment);
-scope.onmessage = (event) => handle(event.data);
+scope.onmessage = (event) => {
+  collectGarbage();
+  handle(event.data);
+};
