@@ -1,5 +1,6 @@
 /** Entry of the engine's worker in a browser. Its Node twin is worker-node.ts. */
 import { instantiateCodec } from "@tributary/wasm-codec";
+import { collectGarbage } from "./collect-browser";
 import { createDefer } from "./defer-browser";
 import type { ToEngine } from "./messages";
 import { browserWebTransport } from "./transports/webtransport-browser";
@@ -12,4 +13,7 @@ const scope = self as unknown as {
 
 const environment = { transports: [browserWebTransport], makeCodec: (wasm: ArrayBuffer) => instantiateCodec(wasm), defer: createDefer() };
 const handle = serveEngine({ post: (message, transfer) => scope.postMessage(message, transfer) }, environment);
-scope.onmessage = (event) => handle(event.data);
+scope.onmessage = (event) => {
+  collectGarbage();
+  handle(event.data);
+};

@@ -254,14 +254,20 @@ async function until(context: CellContext, isTrue: () => Promise<boolean>): Prom
 }
 
 /** Turns the extension off and on as the popup does. */
-async function switchOf(page: Page, { browser, browserName }: CellContext): Promise<(enabled: boolean) => Promise<void>> {
-  const place = browserName === "chromium" ? await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker() : await ownFrame(page);
+async function switchOf(page: Page, context: CellContext): Promise<(enabled: boolean) => Promise<void>> {
+  const { browser, browserName } = context;
+  const place = browserName === "chromium" ? await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker() : await ownFrame(page, context);
   return async (enabled) => void (await place?.evaluate(`chrome.storage.local.set({ enabled: ${enabled} }).then(() => true)`));
 }
 
 /** In Firefox: a frame of the extension's that the test places, as the one that the extension places goes when it is turned off. */
-async function ownFrame(page: Page): Promise<Frame> {
-  const url = `moz-extension://${FIREFOX_UUID}/frame.html#switch`;
-  await page.evaluate(`document.body.append(Object.assign(document.createElement("iframe"), { src: "${url}", hidden: true }))`);
-  return page.waitForFrame((frame) => frame.url() === url);
+async function ownFrame(page: Page, context: CellContext): Promise<Frame> {
+  const before = new Set(page.frames());
+  await page.evaluate(`document.body.append(Object.assign(document.createElement("iframe"), { src: "moz-extension://${FIREFOX_UUID}/frame.html", hidden: true }))`);
+  let made: Frame | undefined;
+  await until(context, async () => {
+    made = page.frames().find((frame) => !before.has(frame));
+    return (await made?.evaluate("typeof globalThis.chrome?.storage?.local").catch(() => "")) === "object";
+  });
+  return made!;
 }

@@ -1,4 +1,5 @@
 /** WebRTC in a browser: RTCPeerConnection, in a document, as Workers have none. */
+import { collectGarbage } from "../collect-browser";
 import type { DeliverySignals } from "../platform";
 import { webRtcOver, type Association, type AssociationOptions } from "./webrtc";
 
@@ -12,6 +13,7 @@ async function open(options: AssociationOptions): Promise<Association> {
   const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
   channel.binaryType = "arraybuffer";
   channel.onmessage = ({ data }) => {
+    collectGarbage();
     if (typeof data === "string") options.onMessage(data);
     else if (data instanceof ArrayBuffer) options.onMessage(new Uint8Array(data));
   };

@@ -1,5 +1,6 @@
 /** WebTransport in a browser's worker: HTTP/3 datagrams; the proxy's certificate is known by its hash, from Origo's list. */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
+import { collectGarbage } from "../collect-browser";
 import { messageOf } from "../errors";
 import type { Channel, ChannelOptions, DeliverySignals, Transport } from "../platform";
 import { withFirst } from "./webtransport";
@@ -8,14 +9,6 @@ import { withFirst } from "./webtransport";
 const INCOMING_DATAGRAMS_MAX = 4096;
 /** What QUIC carries on any path, should the browser not say. */
 const DATAGRAM_BYTES_MAX = 1161;
-/**
- * What Chromium keeps of each datagram that was read or written goes with a full collection of garbage only, and V8 begins one
- * late where its own heap is small. A buffer of this size begins it; never touched, it takes no memory itself.
- */
-const UNTOUCHED_BYTES = 64 * 1024 * 1024;
-/** At most so often, and only while datagrams come. */
-const COLLECT_EVERY_MS = 2000;
-let collectedMs = 0;
 
 export const browserWebTransport: Transport = {
   name: "webtransport",
@@ -65,20 +58,10 @@ async function readAll(session: WebTransport, onMessage: (bytes: Uint8Array) => 
     for (let read = await reader.read(); !read.done && isOpen(); read = await reader.read()) {
       const message = reassembler.accept(read.value);
       if (message) onMessage(message);
-      collect(performance.now());
+      collectGarbage();
     }
   } catch {
     // The session's end is told by `closed`.
-  }
-}
-
-function collect(nowMs: number): void {
-  if (nowMs - collectedMs < COLLECT_EVERY_MS) return;
-  collectedMs = nowMs;
-  try {
-    new ArrayBuffer(UNTOUCHED_BYTES);
-  } catch {
-    // Where there is no room for it, the browser collects by itself.
   }
 }
 
