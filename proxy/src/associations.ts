@@ -25,7 +25,7 @@ export interface AssociationsHooks {
 
 export const ASSOCIATIONS_MAX = 4;
 /** Data waits in its sender, where it can still change, rather than in a channel's queue. */
-const QUEUE_BYTES_MAX = 64 * 1024;
+const QUEUE_BYTES_MAX = 16 * 1024;
 /** How often it is looked at whether the associations are too few or too many, while messages go out. */
 const LOOK_MS = 100;
 /** What is judged is so much of the time before: a queue that overflows was long within it. */

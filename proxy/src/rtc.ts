@@ -36,7 +36,8 @@ const MTU_BYTES = LIMITS.channelMessageBytesMax + 16 + 108;
  */
 const SEND_BUFFER_BYTES = 128 * 1024;
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
-const WRITABLE_BYTES = 32 * 1024;
+/** Half of what associations.ts lets wait. */
+const WRITABLE_BYTES = 8 * 1024;
 const GATHER_MS_MAX = 2000;
 const OPEN_MS_MAX = 15_000;
 const INVITATION_BYTES = 16;
