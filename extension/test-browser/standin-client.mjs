@@ -9,7 +9,7 @@ const RENAMED = ["access-control-allow-origin", "access-control-expose-headers"]
 
 export function createBrowserClient() {
   const live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0 };
-  return { live, get: (url, options) => download(url, options, live), warm: async () => undefined, close: async () => undefined };
+  return { live, get: (url, options) => download(url, options, live), prepare: async () => undefined, warm: async () => undefined, close: async () => undefined };
 }
 
 function download(url, { range }, live) {
