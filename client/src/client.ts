@@ -131,7 +131,7 @@ export class ProxyClient {
 
   /** Has Origo's list and the engine ready, and no connection to any proxy. */
   async prepare(): Promise<void> {
-    this.engine.prepare();
+    void this.engine.prepare();
     await this.directory.ready();
   }
 

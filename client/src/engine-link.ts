@@ -58,9 +58,10 @@ export class EngineLink {
     private readonly send: (session: number, bytes: Uint8Array) => void,
   ) {}
 
-  /** Starts the worker, which makes its codec, before there is anything for it to do. */
-  prepare(): void {
+  /** Starts the worker, which makes its codec, before there is anything for it to do. Resolves when it has started, or ended. */
+  prepare(): Promise<void> {
     this.worker ??= this.spawn();
+    return this.started;
   }
 
   /** Starts a request over `sessions`; each takes part from `ready` on. Returns its id, unique in this client. */
@@ -103,11 +104,7 @@ export class EngineLink {
 
   /** A transport that lives in the worker. */
   transport(name: TransportName, reaches: Transport["reaches"]): Transport {
-    const started = (): Promise<void> => {
-      this.worker ??= this.spawn();
-      return this.started;
-    };
-    return { name, reaches, started, open: (options) => this.openChannel(name, options) };
+    return { name, reaches, started: () => this.prepare(), open: (options) => this.openChannel(name, options) };
   }
 
   private openChannel(transport: TransportName, { proxy, session, signal, onClosed }: ChannelOptions): Promise<Channel> {
@@ -175,7 +172,7 @@ export class EngineLink {
   }
 
   private post(message: ToEngine, transfer: ArrayBuffer[] = []): void {
-    this.prepare();
+    void this.prepare();
     this.worker!.post(message, transfer);
   }
 
