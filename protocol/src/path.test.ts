@@ -8,7 +8,7 @@ const frame = (sequence: number, grant = 0): DataFrame => ({
 
 /** `count` packets, one each `gapMs`, the first at `fromMs`. */
 function arrive(path: Path, fromSequence: number, count: number, gapMs: number, fromMs: number): void {
-  for (let i = 0; i < count; i++) path.handleData(frame(fromSequence + i), fromMs + i * gapMs);
+  for (let i = 0; i < count; i++) path.handleData(frame(fromSequence + i), true, fromMs + i * gapMs);
 }
 
 const fresh = () => {
@@ -19,10 +19,21 @@ const fresh = () => {
 
 test("path: the rate is what arrives, and a lost packet does not lower it", () => {
   const path = fresh();
-  for (let sequence = 0; sequence < 200; sequence++) if (sequence % 10) path.handleData(frame(sequence), 51.25 + 1.25 * sequence);
+  for (let sequence = 0; sequence < 200; sequence++) if (sequence % 10) path.handleData(frame(sequence), true, 51.25 + 1.25 * sequence);
   expect(path.perMs(0, 300)).toBeCloseTo(0.8, 2);
   path.settleGaps(400);
   expect(path.lost / (path.lost + path.received)).toBeCloseTo(0.1, 1);
+});
+
+test("path: packets in vain although something is missing tell how useful it is, each sequence once", () => {
+  const path = fresh();
+  arrive(path, 0, 100, 1.25, 51.25);
+  for (const sequence of [99, 99, 99]) path.handleData(frame(sequence), false, 180);
+  expect([path.usefulShare, path.isUseless]).toEqual([1, false]);
+  for (let sequence = 100; sequence < 500; sequence++) path.handleData(frame(sequence), false, 181 + sequence);
+  path.settleGaps(600);
+  expect(path.usefulShare).toBeGreaterThan(0);
+  expect(path.isUseless).toBe(true);
 });
 
 test("path: a fall to a tenth is believed within two gaps; a hiccup of 5 ms is not one", () => {
@@ -53,11 +64,11 @@ test("path: packets beyond what was ever ordered are beyond its quota", () => {
 test("path: the first data shows which of two requests reached the proxy", () => {
   const path = new Path([0, 0, 1, 1], 0);
   path.handleAsked([1, 1, 2], 10);
-  path.handleData({ ...frame(0), generationIndex: 1 }, 60);
+  path.handleData({ ...frame(0), generationIndex: 1 }, true, 60);
   expect(path.order).toEqual([1, 1, 2]);
   const first = new Path([0, 0, 1, 1], 0);
   first.handleAsked([1, 1, 2], 10);
-  first.handleData(frame(1), 60);
+  first.handleData(frame(1), true, 60);
   expect(first.order).toEqual([0, 0, 1, 1]);
 });
 
@@ -65,7 +76,7 @@ test("path: an echo tells the round trip, and how far the proxy comes before a g
   const path = fresh();
   arrive(path, 0, 40, 1.25, 51.25);
   path.nextGrant(true, 60);
-  path.handleData(frame(40, 1), 110);
+  path.handleData(frame(40, 1), true, 110);
   expect(path.rttMs).toBe(50);
   expect(path.sentBy(0.8, 110)).toBe(41 + 80);
 });
@@ -74,21 +85,21 @@ test("path: an echo of the past, or of no grant, is no round trip, however many 
   const path = fresh();
   arrive(path, 0, 20, 1.25, 51.25);
   for (let i = 0; i < 400; i++) path.nextGrant(true, 100 + 5 * i);
-  for (const [at, echo] of [0, 200, 255].entries()) path.handleData(frame(20 + at, echo), 2100);
+  for (const [at, echo] of [0, 200, 255].entries()) path.handleData(frame(20 + at, echo), true, 2100);
   expect(path.rttMs).toBe(100);
-  path.handleData(frame(23, 1), 2100);
+  path.handleData(frame(23, 1), true, 2100);
   expect([path.rttMs, path.leastRttMs]).toEqual([2000, 2000]);
-  path.handleData(frame(24, 128), 2200);
+  path.handleData(frame(24, 128), true, 2200);
   expect(path.rttMs).toBe(2000);
   const known = path.nextGrant(true, 2300);
-  path.handleData(frame(25, known % 256), 2350);
+  path.handleData(frame(25, known % 256), true, 2350);
   expect([path.rttMs, path.leastRttMs]).toEqual([50, 50]);
 });
 
 test("path: what is supposed of a round trip is not the least one seen", () => {
   const path = fresh();
   path.nextGrant(true, 60);
-  path.handleData(frame(0, 1), 410);
+  path.handleData(frame(0, 1), true, 410);
   expect([path.rttMs, path.leastRttMs]).toEqual([350, 350]);
 });
 

@@ -36,6 +36,9 @@ const QUIET_MS_MAX = 500;
 const QUIET_DOUBLINGS = 2;
 /** Loss is measured over about this many packets. */
 const LOSS_PACKETS = 256;
+/** Before its packets tell how useful a proxy is, so many are supposed to have been; below this share it is useless. */
+const USEFUL_PACKETS_SUPPOSED = 8;
+const USEFUL_SHARE_MIN = 0.25;
 /** A loss that is remembered counts as much as this many packets. */
 const LOSS_PACKETS_KNOWN = 16;
 /**
@@ -71,6 +74,8 @@ export class Path {
   readonly gaps = new Map<number, number>();
   received = 0;
   lost = 0;
+  /** Of those received: in vain although something was missing. */
+  private useless = 0;
   gone = false;
   /** The first frame has come. */
   heard = false;
@@ -179,7 +184,8 @@ export class Path {
     this.arrivals.push({ atMs: nowMs, sequence: -1 });
   }
 
-  handleData({ sequence, generationIndex, coding }: DataFrame, nowMs: number): void {
+  /** `useful`: it was innovative, or its generation needed nothing more. */
+  handleData({ sequence, generationIndex, coding }: DataFrame, useful: boolean, nowMs: number): void {
     this.received++;
     this.handleHeard(nowMs);
     if (this.begins.length > 0) this.settleBegin(sequence, generationIndex);
@@ -188,9 +194,10 @@ export class Path {
     if (sequence < this.next) {
       const missedMs = this.gaps.get(sequence);
       if (missedMs !== undefined) this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
-      this.gaps.delete(sequence);
+      if (this.gaps.delete(sequence) && !useful) this.useless++;
       return;
     }
+    if (!useful) this.useless++;
     for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
     while (this.order.length <= sequence) this.order.push(generationIndex);
     this.order[sequence] = generationIndex;
@@ -210,6 +217,17 @@ export class Path {
     if (this.lost + this.received <= LOSS_PACKETS) return;
     this.lost /= 2;
     this.received /= 2;
+    this.useless /= 2;
+  }
+
+  /** The share of its packets that are of use where something is missing, above 0: nearly 1 unless the proxy is malicious. */
+  get usefulShare(): number {
+    return 1 - this.useless / (this.received + USEFUL_PACKETS_SUPPOSED);
+  }
+
+  /** Nothing is to be expected of it. */
+  get isUseless(): boolean {
+    return this.usefulShare < USEFUL_SHARE_MIN;
   }
 
   /** Packets per ms; 0 while nothing is known. */
@@ -236,7 +254,7 @@ export class Path {
   /** Undefined as long as neither rate nor round trip was measured. */
   toRemember(packetBytes: number): KnownPath | undefined {
     if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
-    return { rttMs: this.leastSeenMs, bytesPerSec: this.perMsMeasured * packetBytes * 1000, loss: this.lost / (this.lost + this.received) };
+    return { rttMs: this.leastSeenMs, bytesPerSec: this.perMsMeasured * this.usefulShare * packetBytes * 1000, loss: this.lost / (this.lost + this.received) };
   }
 
   /** Packets are due and none has come for too long. */

@@ -33,6 +33,7 @@ const STALL_MS = 200;
 /** A proxy while grants are planned. */
 interface Source {
   readonly path: Path;
+  /** Nothing is expected of it. */
   readonly quiet: boolean;
   readonly loss: number;
   /** The loss that may well be there although none was seen in so few packets. */
@@ -110,8 +111,8 @@ export class Planner {
     this.progressMs = nowMs;
   }
 
-  handleData(proxyIndex: number, frame: DataFrame, nowMs: number): void {
-    this.paths[proxyIndex]!.handleData(frame, nowMs);
+  handleData(proxyIndex: number, frame: DataFrame, useful: boolean, nowMs: number): void {
+    this.paths[proxyIndex]!.handleData(frame, useful, nowMs);
   }
 
   /** What is worth remembering of a proxy; undefined as long as too little has come. */
@@ -140,13 +141,13 @@ export class Planner {
     return { grantSequence: path.nextGrant(path.order.length >= path.limit, nowMs), fromSequence: path.next, base: this.assembly.base, runs };
   }
 
-  /** The chance that a packet of a path is lost: what was seen there, leaning on what was seen on all. */
+  /** The chance that a packet of a path brings nothing. Loss is what was seen there, leaning on what was seen on all. */
   private losses(): (path: Path) => number {
     const lost = this.paths.reduce((sum, path) => sum + path.lost, 0);
     const received = this.paths.reduce((sum, path) => sum + path.received, 0);
     const shared = lost / (lost + received + LOSS_PACKETS_SHARED);
     this.doubt = 1 + this.geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
-    return (path) => (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED);
+    return (path) => 1 - path.usefulShare * (1 - (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED));
   }
 
   private noteOvertaken(able: readonly Path[]): void {
@@ -156,14 +157,14 @@ export class Planner {
     }
   }
 
-  /** Collects what is on its way from there and can no longer be changed; what can is taken back. Nothing comes from a quiet one. */
+  /** Collects what is on its way from there and can no longer be changed; what can is taken back. Of a quiet or useless one nothing is expected. */
   private sourceOf(path: Path, loss: number, sharedMs: number, nowMs: number): Source {
     const { order } = path;
     const rttMs = path.delayMs;
     const coming = this.comings[this.paths.indexOf(path)]!;
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
-    if (path.isQuiet(perMs, nowMs)) {
+    if (path.isUseless || path.isQuiet(perMs, nowMs)) {
       if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
       path.limit = order.length + OUTSTANDING_MIN;
       coming.clear();

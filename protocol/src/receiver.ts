@@ -418,8 +418,9 @@ export class Receiver {
       this.count(proxy, 0, "rejected", nowMs, frame);
       return;
     }
-    this.planner?.handleData(proxyIndex, frame, nowMs);
+    const needed = assembly.missingFrom(proxyIndex, frame.generationIndex) > 0;
     const innovative = assembly.add(proxyIndex, frame.generationIndex, frame.coding, frame.payload);
+    this.planner?.handleData(proxyIndex, frame, innovative || !needed, nowMs);
     this.count(proxy, 0, innovative ? "innovative" : "duplicate", nowMs, frame);
     if (!innovative) return;
     for (const [liar, generationIndex] of assembly.liars) this.excludeLiar(liar, generationIndex, nowMs);

@@ -166,4 +166,11 @@ export const PLANTED: readonly PlantedBug[] = [
     replace: "",
     seed: 154,
   },
+  {
+    name: "useless proxy believed",
+    file: "path.ts",
+    find: "    if (!useful) this.useless++;",
+    replace: "",
+    seed: 56745108,
+  },
 ];

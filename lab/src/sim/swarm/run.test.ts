@@ -18,6 +18,12 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: nothing goes wrong with seed %i", (s
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
 });
 
+test("swarm: a fast proxy that sends one packet again and again does not keep a slow one from its work", () => {
+  const { endMs, wrongs } = runSwarm(draw(56745108), codec);
+  expect(wrongs).toEqual([]);
+  expect(endMs).toBeLessThan(9000);
+});
+
 test("swarm: faults of all kinds are drawn, and all but one proxy may be malicious", () => {
   const draws = Array.from({ length: 2000 }, (_, seed) => draw(seed));
   const links = draws.flatMap(({ proxies }) => proxies.map(({ link }) => link));
