@@ -139,7 +139,7 @@ describe("session: a request that may be carried", () => {
     const dead = make({ headError: new Error("no proxy") });
     dead.port.send(get());
     await settle();
-    expect([broken.port.types(), dead.port.types()]).toEqual([["head", "data", "failed"], ["native"]]);
+    expect([broken.port.types(), broken.port.heard.at(-1), dead.port.heard.slice(1)]).toEqual([["head", "data", "failed"], { type: "failed", id: 1 }, [{ type: "native", id: 1 }]]);
     expect([broken.detours.fallbacks, dead.detours.fallbacks]).toEqual([1, 1]);
   });
 });
@@ -262,7 +262,7 @@ describe("session: a page that got wrong bytes", () => {
     port.send(get(2, "https://other.example/a.mp4"));
     await settle();
     expect(reported).toEqual([url]);
-    expect(port.heard[1]).toEqual({ type: "native", id: 1, reason: "resting" });
+    expect(port.heard[1]).toEqual({ type: "native", id: 1 });
     expect(asked.map((request) => request.url)).toEqual(["https://other.example/a.mp4"]);
   });
 

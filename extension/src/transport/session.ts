@@ -133,14 +133,14 @@ export class PortSession {
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
     const { enabled, mode, connections } = this.#host.settings();
-    if (!enabled) return this.#post({ type: "native", id, reason: "off" });
+    if (!enabled) return this.#goNative(id, "off", "");
     if (mode === "direct") return this.#goNative(id, "direct-mode", "");
     if (!this.#mayAsk()) return this.#goNative(id, "busy", `more than ${ASKS_PER_SEC_MAX} requests in a second`);
     if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
       return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
     }
     if (this.#host.detours.isSmall(target, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
-    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
+    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id });
     let download: CarriedDownload;
     try {
       download = this.#host.carrier().get(carriedAddress(target), {
@@ -249,7 +249,7 @@ export class PortSession {
     if (!headSent) return this.#giveUp(id, exchange, kindOf(error), textOf(error));
     this.#end(id, exchange);
     this.#host.detours.noteFallback(kindOf(error), textOf(error));
-    this.#post({ type: "failed", id, reason: textOf(error) });
+    this.#post({ type: "failed", id });
   }
 
   #giveUp(id: number, exchange: Exchange, kind: string, detail: string): void {
@@ -261,7 +261,7 @@ export class PortSession {
 
   #goNative(id: number, kind: string, detail: string): void {
     this.#host.detours.noteFallback(kind, detail);
-    this.#post({ type: "native", id, reason: detail });
+    this.#post({ type: "native", id });
   }
 
   #abort(id: number): void {
