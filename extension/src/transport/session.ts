@@ -139,7 +139,7 @@ export class PortSession {
     if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
       return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
     }
-    if (this.#host.detours.isSmall(target, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
+    if (this.#host.detours.isSmall(target, this.#pageOrigin, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
     if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id });
     let download: CarriedDownload;
     try {
@@ -239,13 +239,13 @@ export class PortSession {
 
   #complete(id: number, exchange: Exchange, target: URL): void {
     this.#end(id, exchange);
-    this.#host.detours.noteSuccess(target.host);
-    this.#host.detours.noteSize(target, exchange.sentBytes, this.#host.nowMs());
+    this.#host.detours.noteSuccess(target.host, this.#pageOrigin);
+    this.#host.detours.noteSize(target, this.#pageOrigin, exchange.sentBytes, this.#host.nowMs());
     this.#post({ type: "end", id });
   }
 
   #fail(id: number, exchange: Exchange, target: URL, headSent: boolean, error: unknown): void {
-    this.#host.detours.noteFailure(target.host, this.#host.nowMs());
+    this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs());
     if (!headSent) return this.#giveUp(id, exchange, kindOf(error), textOf(error));
     this.#end(id, exchange);
     this.#host.detours.noteFallback(kindOf(error), textOf(error));
