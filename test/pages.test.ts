@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { mediaFetchedByBrowser, notThroughProxies, openBrowser, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import { loadWebTransport } from "@tributary/webtransport";
-import { accessLog, faults, getJson, playPage } from "./support";
+import { accessLog, eventually, faults, getJson, playPage } from "./support";
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -63,10 +63,7 @@ test("a page with a video has its way to the transport before anything is played
     const health = await Promise.all(fleet.proxies.map(({ url }) => getJson<{ sessions: number }>(`${url}/healthz`)));
     return health.reduce((sum, { sessions: own }) => sum + own, 0);
   };
-  const until = async (isThere: () => boolean | Promise<boolean>): Promise<void> => {
-    for (const deadlineMs = Date.now() + 15_000; !(await isThere()) && Date.now() < deadlineMs; ) await pause(100);
-  };
-  await until(async () => (await sessions()) === 0);
+  await eventually(sessions, (count) => count === 0);
   const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
   try {
     const page = await open.browser.newPage();
@@ -77,12 +74,11 @@ test("a page with a video has its way to the transport before anything is played
     await pause(1000);
     expect(isThere()).toBe(false);
     await page.goto(`${fleet.sample.url}/still.html`);
-    await until(isThere);
+    await eventually(isThere, Boolean);
     await pause(1000);
     expect([isThere(), await sessions()]).toEqual([true, 0]);
     await page.evaluate("fetch('/none.m3u8').then(() => undefined)");
-    await until(async () => (await sessions()) === 4);
-    expect(await sessions()).toBe(4);
+    expect(await eventually(sessions, (count) => count === 4)).toBe(4);
   } finally {
     await open.close();
   }

@@ -4,10 +4,9 @@
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { openBrowser, repoRoot, samplePageState, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
-import { accessLog } from "./support";
+import { accessLog, eventually } from "./support";
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -30,13 +29,13 @@ test("a site that was allowed is carried, every byte right", async () => {
   const open = await openBrowser({ headless: true, defaults: defaults(), prepare: asStorePackage(["*://127.0.0.1/*"]) });
   try {
     const worker = await (await open.browser.waitForTarget((target) => target.type() === "service_worker")).worker();
-    while ((await worker?.evaluate(REGISTERED)) !== 2) await sleep(50);
+    expect(await eventually(() => worker?.evaluate(REGISTERED), (count) => count === 2)).toBe(2);
     const startedMs = Date.now();
     const page = await open.browser.newPage();
     await page.goto(`${fleet.sample.url}/hls.html`);
-    while ((await samplePageState(page)).currentTime < 4) await sleep(100);
-    const { segments, errors } = await samplePageState(page);
+    const { currentTime, segments, errors } = await eventually(() => samplePageState(page), (state) => state.currentTime >= 4, 60);
     expect(errors).toEqual([]);
+    expect(currentTime).toBeGreaterThanOrEqual(4);
     expect(segments.map((segment) => segmentMismatch(segment)).filter(Boolean)).toEqual([]);
     expect((await accessLog(fleet, startedMs)).filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent)).length).toBeGreaterThan(0);
   } finally {
@@ -60,7 +59,7 @@ test("without an allowed site nothing of the extension is in a page, and records
     const page = await open.browser.newPage();
     const startedMs = Date.now();
     await page.goto(`${fleet.sample.url}/hls.html`);
-    while ((await samplePageState(page)).currentTime < 3) await sleep(100);
+    expect((await eventually(() => samplePageState(page), ({ currentTime }) => currentTime >= 3, 60)).currentTime).toBeGreaterThanOrEqual(3);
     expect((await accessLog(fleet, startedMs)).filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent))).toEqual([]);
   } finally {
     await open.close();
@@ -83,11 +82,12 @@ test("what Origo's site rules name is carried, once they are known, and no manif
     const ask = (address: string): Promise<unknown> => page.evaluate(`fetch("${address}").then((response) => response.arrayBuffer()).then((body) => body.byteLength)`);
     const carried = async (part: string): Promise<boolean> => (await accessLog(own, startedMs)).some(({ path: at, userAgent }) => at.includes(part) && !/mozilla/i.test(userAgent));
     expect(await ask("/media/cmaf/segment-1-001.m4s")).toBeGreaterThan(0);
-    for (let count = 0; count < 50 && !(await carried("/__size/")); count++) {
-      expect(await ask(`/__size/${200_000 + count}`)).toBe(200_000 + count);
-      await sleep(100);
-    }
-    expect(await carried("/__size/")).toBe(true);
+    let bytes = 200_000;
+    const askNext = async (): Promise<boolean> => {
+      expect(await ask(`/__size/${++bytes}`)).toBe(bytes);
+      return carried("/__size/");
+    };
+    expect(await eventually(askNext, Boolean)).toBe(true);
     await ask("/media/cmaf/master.m3u8");
     expect(await carried("master.m3u8")).toBe(false);
   } finally {

@@ -16,6 +16,14 @@ export async function getJson<T>(url: string): Promise<T> {
   return (await response.json()) as T;
 }
 
+/** The first value that `isSo`, of those read every 100 ms; after `secondsMax` the last one, whatever it is. */
+export async function eventually<T>(read: () => T | Promise<T>, isSo: (value: T) => boolean, secondsMax = 15): Promise<T> {
+  for (const deadlineMs = Date.now() + 1000 * secondsMax; ; await sleep(100)) {
+    const value = await read();
+    if (isSo(value) || Date.now() > deadlineMs) return value;
+  }
+}
+
 export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> => getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
 
 /** What is wrong, of answers that are undefined where nothing is. */
@@ -50,7 +58,7 @@ export async function playPage(options: PlayOptions): Promise<Played> {
   try {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });
-    const state = await playOn(page, options, startedMs + 1000 * (options.secondsMax ?? 90));
+    const state = await playOn(page, options);
     const records = options.recordsAt ? await recordsOf(options.recordsAt, startedMs, state.segments.map(({ url }) => url)) : [];
     return { state, startedMs, records };
   } finally {
@@ -58,19 +66,19 @@ export async function playPage(options: PlayOptions): Promise<Played> {
   }
 }
 
-async function playOn(page: Page, options: PlayOptions, deadlineMs: number): Promise<SamplePageState> {
+async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState> {
   await page.evaluate(`document.querySelector("video").defaultPlaybackRate = document.querySelector("video").playbackRate = ${options.playbackRate ?? 1}`);
   let pending = options.during;
-  for (;;) {
+  const readAndAct = async (): Promise<SamplePageState> => {
     const state = await samplePageState(page);
     if (pending && state.currentTime >= pending.atSecond) {
       const { act } = pending;
       pending = undefined;
       await act(page.browser());
     }
-    if (state.ended || state.currentTime >= (options.untilSecond ?? Infinity) || Date.now() > deadlineMs) return state;
-    await sleep(100);
-  }
+    return state;
+  };
+  return eventually(readAndAct, (state) => state.ended || state.currentTime >= (options.untilSecond ?? Infinity), options.secondsMax ?? 90);
 }
 
 export interface CliRun {

@@ -15,6 +15,8 @@ import { MEDIA_BYTES, startOrigin } from "./server.mjs";
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "../..");
 const SCENARIO_MS = 15_000;
+/** What a hostile page sends of a kind, and the most that may come of it. */
+const [FLOOD, HEEDED_MAX] = [100_000, 100];
 const only = process.argv[2] ?? "";
 
 /** Scenarios whose every request stays native, and those of which a part does; all others must be carried. */
@@ -40,6 +42,7 @@ try {
   await check("pages with strict policies", strictPolicies);
   await check("YouTube's GET requests are carried where experiments are on", youTube);
   await check("a hostile page gets nothing on its port", hostilePage);
+  await check("a hostile page has each script brought once", hostileCalls);
   await check("a page that changed the prototypes before our script gains nothing", () => tamperedPage("evaluateOnNewDocument"));
   await check("a page that changed the prototypes after our script gains nothing", () => tamperedPage("evaluate"));
 } finally {
@@ -194,7 +197,7 @@ async function youTube() {
 async function hostilePage() {
   const page = await openPage(extended);
   const id = await extensionId(extended);
-  const answers = await page.evaluate(async (extension, there, mine) => {
+  const answers = await page.evaluate(async (extension, there, mine, flood) => {
     const port = await new Promise((resolve) => {
       const { port: getter } = { port: Object.getOwnPropertyDescriptor(MessageEvent.prototype, "ports").get };
       Object.defineProperty(MessageEvent.prototype, "ports", { get() { const ports = getter.call(this); if (ports[0]) resolve(ports[0]); return []; } });
@@ -215,15 +218,39 @@ async function hostilePage() {
     for (let number = 100; number < 150; number++) get(number, `${mine}/media.mp4?wait=500`);
     await new Promise((resolve) => setTimeout(resolve, 300));
     const nativeCount = heard.filter(([type, number]) => type === "native" && number >= 100).length;
-    for (let number = 0; number < 100_000; number++) port.postMessage({ type: "nonsense", number });
+    const pongCount = () => heard.filter(([type]) => type === "pong").length;
+    for (let number = 0; number < flood; number++) port.postMessage({ type: "warm" });
     port.postMessage({ type: "ping", token: 1 });
+    while (pongCount() === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let number = 0; number < flood; number++) port.postMessage({ type: "nonsense", number });
+    port.postMessage({ type: "ping", token: 2 });
     await new Promise((resolve) => setTimeout(resolve, 1500));
-    return { heard: heard.filter(([, number]) => number < 100), nativeCount, pongs: heard.filter(([type]) => type === "pong").length };
-  }, id, other, home);
+    return { heard: heard.filter(([, number]) => number < 100), nativeCount, pongCount: pongCount() };
+  }, id, other, home, FLOOD);
   const first = (number) => answers.heard.find(([, known]) => known === number)?.[0];
   assert.deepEqual([1, 2, 3, 4, 5].map(first), ["native", "native", "native", undefined, "native"], JSON.stringify(answers.heard));
   assert.ok(answers.nativeCount >= 34, `of 50 requests at once at least 34 are sent back, got ${answers.nativeCount}`);
-  assert.equal(answers.pongs, 0, "a port with too much nonsense on it is closed");
+  assert.equal(answers.pongCount, 1, "a port with too much nonsense on it is closed");
+  const transport = await (await extended.waitForTarget((target) => target.url().endsWith("/transport.html"))).asPage();
+  const warmCount = await transport.evaluate(() => globalThis.warmCount);
+  assert.ok(warmCount >= 1 && warmCount <= HEEDED_MAX, `sessions are opened 1 to ${HEEDED_MAX} times for ${FLOOD} words, got ${warmCount}`);
+  await page.close();
+}
+
+/** Calls for what the background brings, as a script of the page can. */
+async function hostileCalls() {
+  const page = await openPage(extended);
+  const brought = await page.evaluate(async (flood) => {
+    const counts = { carry: 0, plain: 0 };
+    for (const script of Object.keys(counts)) document.addEventListener(`tributary-${script}-ready`, () => counts[script]++);
+    for (let number = 0; number < flood; number++) {
+      for (const name of ["need", "connected", "plain-need"]) document.dispatchEvent(new CustomEvent(`tributary-${name}`));
+      if (number % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    return counts;
+  }, 200);
+  assert.deepEqual(brought, { carry: 1, plain: 1 });
   await page.close();
 }
 

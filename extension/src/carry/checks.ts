@@ -19,7 +19,7 @@ export const CHECKED_FIRST = 4;
 export const CHECKED_ONE_IN = 16;
 /** Of smaller chunks the samples would be more than half a hundredth. */
 export const LARGE_BYTES = 128 * 1024;
-export const ANSWER_MS_MAX = 2000;
+const ANSWER_MS_MAX = 2000;
 /**
  * After the address of a sample, which goes nowhere with it: the page's Resource Timing has an entry for each, and a player that
  * looks for its segment's own by name (dash.js) would take the sample's few milliseconds for the segment's rate.

@@ -63,7 +63,7 @@ describe("exchange: carried by the transport", () => {
 
   test("sent back before the head it is the caller's own", () => {
     const { seen, receive } = make();
-    receive({ type: "native", id: 1, reason: "cors" });
+    receive({ type: "native", id: 1 });
     expect([seen.events, seen.ranges]).toEqual([["native"], []]);
   });
 
@@ -98,7 +98,7 @@ describe("exchange: carried by the transport", () => {
 
 describe("exchange: finished natively", () => {
   const failures: [string, (made: ReturnType<typeof make>) => void][] = [
-    ["the transport fails", ({ receive }) => receive({ type: "failed", id: 1, reason: "gone" })],
+    ["the transport fails", ({ receive }) => receive({ type: "failed", id: 1 })],
     ["the transport is lost", ({ lose }) => lose()],
     ["the body ends early", ({ receive }) => receive({ type: "end", id: 1 })],
     ["the body stalls", ({ exchange, clock, tick }) => {
@@ -118,21 +118,21 @@ describe("exchange: finished natively", () => {
 
   test("within the range that was asked for", async () => {
     const { seen, receive, data } = make({}, { start: 5000, end: 5999 });
-    receive({ ...HEAD, status: 206 }, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    receive({ ...HEAD, status: 206 }, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect([seen.events, seen.ranges]).toEqual([["head", "end"], ["bytes=5400-5999"]]);
   });
 
   test("where the part is named as asked", async () => {
     const { seen, receive, data } = make({ headers: { "content-range": "bytes 5400-5999/9000" } }, { start: 5000, end: 5999 });
-    receive({ ...HEAD, status: 206, headers: [["content-range", "bytes 5000-5999/9000"]] }, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    receive({ ...HEAD, status: 206, headers: [["content-range", "bytes 5000-5999/9000"]] }, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect(seen.events).toEqual(["head", "end"]);
   });
 
   test("an origin without ranges sends all, and what was delivered is skipped", async () => {
     const { seen, receive, data } = make({ status: 200, bytes: WHOLE, headers: { "content-length": "1000" } });
-    receive(HEAD, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    receive(HEAD, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect([seen.events, seen.bytes]).toEqual([["head", "end"], [...WHOLE]]);
   });
@@ -147,7 +147,7 @@ describe("exchange: finished natively", () => {
     ["the network is down", new TypeError("Failed to fetch")],
   ])("is an error when %s", async (_name, native) => {
     const { seen, receive, data } = make(native);
-    receive(HEAD, data(0, 400), { type: "failed", id: 1, reason: "gone" });
+    receive(HEAD, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect(seen.events).toEqual(["head", "error"]);
   });

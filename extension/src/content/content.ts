@@ -88,9 +88,14 @@ function isThere(): boolean {
   return chrome.runtime?.id !== undefined;
 }
 
+const brought = new Set<BroughtScript>();
+
+/** Once: it stays in the document, and any script of the page can call for it. Where no background was there, the next call tries again. */
 function bring(script: BroughtScript): void {
+  if (brought.has(script)) return;
+  brought.add(script);
   const need: ToBackground = { to: "background", type: "bring", script };
-  chrome.runtime.sendMessage(need).catch(() => undefined);
+  chrome.runtime.sendMessage(need).catch(() => brought.delete(script));
 }
 
 async function tellRules(): Promise<void> {

@@ -29,10 +29,10 @@ export type ToTransport =
   /** What came of `url` through proxies were not the site's own bytes, says the page. */
   | { type: "wrong"; url: string };
 
-/** To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. */
+/** To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. Why is the popup's to tell: it names proxies and Origo. */
 export type ToPage =
   | { type: "hello" }
-  | { type: "native"; id: number; reason: string }
+  | { type: "native"; id: number }
   | {
       type: "head";
       id: number;
@@ -49,7 +49,7 @@ export type ToPage =
     }
   | { type: "data"; id: number; buffer: ArrayBuffer }
   | { type: "end"; id: number }
-  | { type: "failed"; id: number; reason: string }
+  | { type: "failed"; id: number }
   | { type: "pong"; token: number };
 
 /** Body bytes that may be on their way to a page that has not taken them. */

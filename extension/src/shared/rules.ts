@@ -35,7 +35,7 @@ const SITE_RULES: readonly SiteRule[] = [
 ];
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 /** A URL longer than this stays direct; same figure as the protocol's limit. */
-export const URL_LENGTH_MAX = 8192;
+const URL_LENGTH_MAX = 8192;
 const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
 
 let ruleSet: RuleSet = { given: [], experimental: false };

@@ -5,11 +5,11 @@
 
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
-export const CONNECTIONS_MAX = 16;
-export const COMMENT_CHARS_MAX = 1000;
+const CONNECTIONS_MAX = 16;
+const COMMENT_CHARS_MAX = 1000;
 const OFF_SITES_MAX = 1000;
 const ORIGOS_MAX = 8;
-export const TRANSPORTS = ["auto", "webtransport", "webrtc"] as const;
+const TRANSPORTS = ["auto", "webtransport", "webrtc"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
 export interface Settings {

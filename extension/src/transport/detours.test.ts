@@ -1,33 +1,34 @@
 import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS, SMALL_BYTES, SMALL_IN_A_ROW, SMALL_MS, WRONG_MS } from "./detours";
 
 const PAGE = "https://page.example";
+const OTHER_PAGE = "https://other.example";
 const make = (): Detours => new Detours(() => 1_000_000);
 
 describe("detours: a site that fails again and again rests from the proxies", () => {
-  test("not before the third failure in a row, and only for a while", () => {
+  test("not before the third failure in a row, only for a while, and only for pages of the origin that saw them", () => {
     const detours = make();
     let nowMs = 0;
     for (let failure = 1; failure <= FAILURES_MAX; failure++) {
       expect(detours.isDirect("a.example", PAGE, nowMs)).toBe(false);
       nowMs += FAILURE_APART_MS;
-      detours.noteFailure("a.example", nowMs);
+      detours.noteFailure("a.example", PAGE, nowMs);
     }
     expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS - 1)).toBe(true);
-    expect(detours.isDirect("b.example", PAGE, nowMs)).toBe(false);
+    expect([detours.isDirect("b.example", PAGE, nowMs), detours.isDirect("a.example", OTHER_PAGE, nowMs)]).toEqual([false, false]);
     expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS)).toBe(false);
   });
 
   test("failures close together count once", () => {
     const detours = make();
-    for (let failure = 0; failure < 10; failure++) detours.noteFailure("a.example", failure);
+    for (let failure = 0; failure < 10; failure++) detours.noteFailure("a.example", PAGE, failure);
     expect(detours.isDirect("a.example", PAGE, 100)).toBe(false);
   });
 
   test("a success in between starts the count anew", () => {
     const detours = make();
     for (let failure = 1; failure <= 2 * FAILURES_MAX; failure++) {
-      detours.noteFailure("a.example", failure * FAILURE_APART_MS);
-      if (failure % 2 === 0) detours.noteSuccess("a.example");
+      detours.noteFailure("a.example", PAGE, failure * FAILURE_APART_MS);
+      if (failure % 2 === 0) detours.noteSuccess("a.example", PAGE);
     }
     expect(detours.isDirect("a.example", PAGE, 100_000)).toBe(false);
   });
@@ -38,7 +39,7 @@ describe("detours: what the popup shows", () => {
     const detours = make();
     detours.noteFallback("noProxies", "none");
     expect([detours.fallbacks, detours.trouble?.kind]).toEqual([1, "noProxies"]);
-    detours.noteSuccess("a.example");
+    detours.noteSuccess("a.example", PAGE);
     expect([detours.fallbacks, detours.trouble]).toEqual([1, null]);
   });
 
@@ -60,20 +61,21 @@ describe("detours: chunks that are too small to gain", () => {
   const part = (number: number): URL => new URL(`https://a.example/live/part-${number}.m4s?t=${number}`);
   const noted = (sizes: number[]): Detours => {
     const detours = make();
-    sizes.forEach((bytes, at) => detours.noteSize(part(at), bytes, 0));
+    sizes.forEach((bytes, at) => detours.noteSize(part(at), PAGE, bytes, 0));
     return detours;
   };
   const small = Array<number>(SMALL_IN_A_ROW).fill(SMALL_BYTES);
 
-  test("go direct after several in a row, for a while; others of the host do not", () => {
-    expect(noted(small.slice(1)).isSmall(part(99), 0)).toBe(false);
+  test("go direct after several in a row, for a while; others of the host do not, nor any for pages of another origin", () => {
+    expect(noted(small.slice(1)).isSmall(part(99), PAGE, 0)).toBe(false);
     const detours = noted(small);
-    expect([detours.isSmall(part(99), SMALL_MS - 1), detours.isSmall(part(99), SMALL_MS)]).toEqual([true, false]);
-    expect(detours.isSmall(new URL("https://a.example/live/segment-99.m4s"), 0)).toBe(false);
+    expect([detours.isSmall(part(99), PAGE, SMALL_MS - 1), detours.isSmall(part(99), PAGE, SMALL_MS)]).toEqual([true, false]);
+    expect(detours.isSmall(new URL("https://a.example/live/segment-99.m4s"), PAGE, 0)).toBe(false);
+    expect(detours.isSmall(part(99), OTHER_PAGE, 0)).toBe(false);
   });
 
   test("a large one among them starts the count anew", () => {
-    expect(noted([...small.slice(1), SMALL_BYTES + 1, SMALL_BYTES]).isSmall(part(99), 0)).toBe(false);
+    expect(noted([...small.slice(1), SMALL_BYTES + 1, SMALL_BYTES]).isSmall(part(99), PAGE, 0)).toBe(false);
   });
 });
 
@@ -83,7 +85,7 @@ describe("detours: wrong bytes", () => {
     expect([detours.noteWrong("a.example", PAGE, 0), detours.noteWrong("a.example", PAGE, 1)]).toEqual([true, false]);
     expect(["a.example", "b.example"].map((host) => detours.isDirect(host, PAGE, WRONG_MS - 1))).toEqual([true, false]);
     expect(detours.trouble).toMatchObject({ kind: "wrong", detail: "a.example" });
-    expect(detours.isDirect("a.example", "https://other.example", 1)).toBe(false);
+    expect(detours.isDirect("a.example", OTHER_PAGE, 1)).toBe(false);
     expect(detours.isDirect("a.example", PAGE, WRONG_MS)).toBe(false);
   });
 

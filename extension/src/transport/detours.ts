@@ -1,7 +1,8 @@
 /**
  * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while because they
- * failed there again and again, or brought wrong bytes; and which chunks are too small to gain by them. Pure: time arrives as
- * `nowMs`.
+ * failed there again and again, or brought wrong bytes; and which chunks are too small to gain by them. What pages of one origin
+ * brought about holds for them alone: no page can slow another's host down, or learn what others have asked for. Pure: time
+ * arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
 
@@ -33,8 +34,9 @@ interface Failures {
 }
 
 export class Detours {
+  /** By page's origin and host. */
   readonly #hosts = new Map<string, Failures>();
-  /** By kind of chunk: its address with each number in it left out. */
+  /** By page's origin and kind of chunk: its address with each number in it left out. */
   readonly #sizes = new Map<string, { smallCount: number; directUntilMs: number }>();
   /** By page's origin and host: until when. */
   readonly #wrong = new Map<string, number>();
@@ -49,34 +51,35 @@ export class Detours {
     return this.#trouble;
   }
 
-  /** For a page of `pageOrigin`. */
   isDirect(host: string, pageOrigin: string, nowMs: number): boolean {
-    if ((this.#wrong.get(`${pageOrigin} ${host}`) ?? 0) > nowMs) {
+    const key = keyOf(pageOrigin, host);
+    if ((this.#wrong.get(key) ?? 0) > nowMs) {
       this.noteFallback("wrong", host);
       return true;
     }
-    const isResting = (this.#hosts.get(host)?.restUntilMs ?? 0) > nowMs;
+    const isResting = (this.#hosts.get(key)?.restUntilMs ?? 0) > nowMs;
     if (isResting) this.noteFallback("resting", `${host}, ${FAILURES_MAX} times`);
     return isResting;
   }
 
-  noteSuccess(host: string): void {
-    this.#hosts.delete(host);
+  noteSuccess(host: string, pageOrigin: string): void {
+    this.#hosts.delete(keyOf(pageOrigin, host));
     this.#trouble = null;
   }
 
-  noteFailure(host: string, nowMs: number): void {
-    const known = this.#hosts.get(host) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0 };
+  noteFailure(host: string, pageOrigin: string, nowMs: number): void {
+    const key = keyOf(pageOrigin, host);
+    const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0 };
     if (nowMs - known.lastMs < FAILURE_APART_MS) return;
     known.count += 1;
     known.lastMs = nowMs;
     if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
-    keepLatest(this.#hosts, host, known, HOSTS_MAX);
+    keepLatest(this.#hosts, key, known, HOSTS_MAX);
   }
 
   /** A page of `pageOrigin` says that what came of `host` through proxies were other bytes. False when that is known already. */
   noteWrong(host: string, pageOrigin: string, nowMs: number): boolean {
-    const key = `${pageOrigin} ${host}`;
+    const key = keyOf(pageOrigin, host);
     if ((this.#wrong.get(key) ?? 0) > nowMs) return false;
     keepLatest(this.#wrong, key, nowMs + WRONG_MS, HOSTS_MAX);
     this.noteFallback("wrong", host);
@@ -84,14 +87,14 @@ export class Detours {
   }
 
   /** A chunk of `url` came through the proxies and had `bytes`. */
-  noteSize(url: URL, bytes: number, nowMs: number): void {
-    const kind = kindOfChunk(url);
+  noteSize(url: URL, pageOrigin: string, bytes: number, nowMs: number): void {
+    const kind = keyOf(pageOrigin, kindOfChunk(url));
     const smallCount = bytes > SMALL_BYTES ? 0 : (this.#sizes.get(kind)?.smallCount ?? 0) + 1;
     keepLatest(this.#sizes, kind, { smallCount, directUntilMs: smallCount >= SMALL_IN_A_ROW ? nowMs + SMALL_MS : 0 }, KINDS_MAX);
   }
 
-  isSmall(url: URL, nowMs: number): boolean {
-    return (this.#sizes.get(kindOfChunk(url))?.directUntilMs ?? 0) > nowMs;
+  isSmall(url: URL, pageOrigin: string, nowMs: number): boolean {
+    return (this.#sizes.get(keyOf(pageOrigin, kindOfChunk(url)))?.directUntilMs ?? 0) > nowMs;
   }
 
   noteFallback(kind: string, detail: string): void {
@@ -110,6 +113,10 @@ export class Detours {
     this.#wrong.clear();
     this.#trouble = null;
   }
+}
+
+function keyOf(pageOrigin: string, of: string): string {
+  return `${pageOrigin} ${of}`;
 }
 
 function kindOfChunk({ host, pathname }: URL): string {

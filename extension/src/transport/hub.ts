@@ -2,7 +2,7 @@
  * Hub: one ProxyClient for all pages that this context serves: all of them in Chromium's offscreen document, the one
  * around it in Firefox's frame. It makes a session of each page's port and tells the popup what is under way.
  */
-import { createBrowserClient } from "@tributary/client/browser";
+import { createBrowserClient, type ProxyClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
@@ -19,7 +19,8 @@ const RULES_MS = 3_600_000;
 const BADGE_LINGER_MS = 8000;
 const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
 
-type Client = ReturnType<typeof createBrowserClient>;
+/** What the extension uses of the proxies' client. */
+export type Client = Pick<ProxyClient, "get" | "live" | "prepare" | "warm" | "reportError" | "close">;
 
 const transportId = crypto.randomUUID();
 const sessions = new Set<PortSession>();
@@ -42,9 +43,10 @@ const host: SessionHost = {
   activeCount,
   reportWrong: (url) => client?.reportError("wrongBytes", "a sample of what the proxies brought differs from the site's own bytes", url),
   changed: showActivity,
-  warm: () => {
-    if (isOverSessions()) void (client ??= makeClient()).warm(settings.connections);
+  warm: async () => {
+    if (isOverSessions()) await (client ??= makeClient()).warm(settings.connections);
   },
+  closed: (session) => void sessions.delete(session),
   nowMs: () => performance.now(),
 };
 
@@ -133,18 +135,13 @@ function admit(port: MessagePort, pageOrigin: string): void {
   void refreshRules();
   const session = new PortSession(port, pageOrigin, host);
   sessions.add(session);
-  port.addEventListener("close", () => retire(session));
+  port.addEventListener("close", () => session.close());
   const oldest = sessions.values().next();
-  if (sessions.size > PORTS_MAX && oldest.done === false) retire(oldest.value);
+  if (sessions.size > PORTS_MAX && oldest.done === false) oldest.value.close();
 }
 
 function isOverSessions(): boolean {
   return settings.enabled && MODES_OVER_SESSIONS.has(settings.mode);
-}
-
-function retire(session: PortSession): void {
-  session.close();
-  sessions.delete(session);
 }
 
 /** For a context that the background's messages don't reach, and that hears of changes by itself. */

@@ -2,7 +2,7 @@ import type { ToPage } from "../shared/messages";
 import { CREDIT_BYTES } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { EXCHANGES_PER_PORT_MAX, INVALID_MESSAGES_MAX, PortSession, type CarriedDownload, type Carrier, type SessionPort } from "./session";
+import { ASKS_PER_SEC_MAX, EXCHANGES_PER_PORT_MAX, INVALID_MESSAGES_MAX, PortSession, type CarriedDownload, type Carrier, type SessionPort } from "./session";
 
 const PAGE = "https://page.example";
 const OPEN = { "content-type": "video/mp4", "access-control-allow-origin": "*" };
@@ -54,6 +54,9 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
   const asked: { url: string; options: Parameters<Carrier["get"]>[1] }[] = [];
   const aborted: unknown[] = [];
   const reported: string[] = [];
+  const closed: PortSession[] = [];
+  const clock = { nowMs: 0 };
+  const warming = { end: (): void => undefined };
   const detours = new Detours(() => 0);
   const session: PortSession = new PortSession(port, PAGE, {
     settings: () => ({ ...BUILT_IN, ...settings }),
@@ -67,10 +70,14 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
     activeCount: () => session.activeCount,
     reportWrong: (url) => void reported.push(url),
     changed: () => undefined,
-    warm: () => void reported.push("warm"),
-    nowMs: () => 0,
+    warm: () => {
+      reported.push("warm");
+      return new Promise((resolve) => (warming.end = resolve));
+    },
+    closed: (ended) => void closed.push(ended),
+    nowMs: () => clock.nowMs,
   });
-  return { port, asked, aborted, reported, detours, session };
+  return { port, asked, aborted, reported, closed, clock, warming, detours, session };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
@@ -132,7 +139,7 @@ describe("session: a request that may be carried", () => {
     const dead = make({ headError: new Error("no proxy") });
     dead.port.send(get());
     await settle();
-    expect([broken.port.types(), dead.port.types()]).toEqual([["head", "data", "failed"], ["native"]]);
+    expect([broken.port.types(), broken.port.heard.at(-1), dead.port.heard.slice(1)]).toEqual([["head", "data", "failed"], { type: "failed", id: 1 }, [{ type: "native", id: 1 }]]);
     expect([broken.detours.fallbacks, dead.detours.fallbacks]).toEqual([1, 1]);
   });
 });
@@ -193,11 +200,55 @@ describe("session: a request that may not", () => {
   });
 
   test(`${INVALID_MESSAGES_MAX - 1} messages that make no sense are dropped, with one more the port is closed`, () => {
-    const { port } = make();
+    const { port, session, closed } = make();
     for (let count = 1; count < INVALID_MESSAGES_MAX; count++) port.send({ type: "settings", origoUrl: "https://evil.example" });
     expect(port.closed).toBe(false);
     port.send(null);
-    expect([port.closed, port.onmessage]).toEqual([true, null]);
+    expect([port.closed, port.onmessage, closed]).toEqual([true, null, [session]]);
+  });
+});
+
+describe("session: a page that floods its port", () => {
+  test(`is carried ${ASKS_PER_SEC_MAX} times a second, whatever it gives up again; what is more is sent back`, async () => {
+    const { port, asked, clock } = make();
+    const flood = (): void => {
+      for (let id = 0; id <= ASKS_PER_SEC_MAX; id++) [get(id), { type: "abort", id }].forEach((message) => port.send(message));
+    };
+    flood();
+    await settle();
+    expect([asked.length, port.types()]).toEqual([ASKS_PER_SEC_MAX, ["native"]]);
+    clock.nowMs = 999;
+    flood();
+    expect(asked.length).toBe(ASKS_PER_SEC_MAX);
+    clock.nowMs = 1000;
+    flood();
+    expect(asked.length).toBe(2 * ASKS_PER_SEC_MAX);
+  });
+
+  test("has sessions opened once at a time", async () => {
+    const { port, reported, warming } = make();
+    for (let count = 0; count < 10; count++) port.send({ type: "warm" });
+    expect(reported).toEqual(["warm"]);
+    warming.end();
+    await settle();
+    port.send({ type: "warm" });
+    expect(reported).toEqual(["warm", "warm"]);
+  });
+
+  test(`has sessions opened ${ASKS_PER_SEC_MAX} times a second at most`, async () => {
+    const { port, reported, warming } = make();
+    for (let count = 0; count <= ASKS_PER_SEC_MAX; count++) {
+      port.send({ type: "warm" });
+      warming.end();
+      await new Promise(setImmediate);
+    }
+    expect(reported.length).toBe(ASKS_PER_SEC_MAX);
+  });
+
+  test(`has wrong bytes of ${ASKS_PER_SEC_MAX} hosts told a second at most`, () => {
+    const { port, reported } = make();
+    for (let count = 0; count <= ASKS_PER_SEC_MAX; count++) port.send({ type: "wrong", url: `https://${count}.example/a.mp4` });
+    expect(reported.length).toBe(ASKS_PER_SEC_MAX);
   });
 });
 
@@ -211,7 +262,7 @@ describe("session: a page that got wrong bytes", () => {
     port.send(get(2, "https://other.example/a.mp4"));
     await settle();
     expect(reported).toEqual([url]);
-    expect(port.heard[1]).toEqual({ type: "native", id: 1, reason: "resting" });
+    expect(port.heard[1]).toEqual({ type: "native", id: 1 });
     expect(asked.map((request) => request.url)).toEqual(["https://other.example/a.mp4"]);
   });
 

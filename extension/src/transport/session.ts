@@ -1,6 +1,6 @@
 /**
  * Session: one page's port at the transport. Every message on it is taken as hostile: it is parsed, the URL is put
- * under the same rule as in the page, the number of exchanges is limited, and an answer is handed over only if the
+ * under the same rule as in the page, the number of exchanges and what is asked in a second are limited, and an answer is handed over only if the
  * page's origin may read it. Whatever does not pass is answered `native`: the page then asks for itself.
  * The proxies' client, the settings and the clock are handed in.
  */
@@ -11,7 +11,12 @@ import type { Settings } from "../shared/settings";
 import type { Detours } from "./detours";
 
 export const EXCHANGES_PER_PORT_MAX = 16;
-export const EXCHANGES_MAX = 64;
+const EXCHANGES_MAX = 64;
+/**
+ * What makes work beyond the port (get, warm, wrong) a page may send so often within a second: a player that fills its buffer
+ * over a fast line asks for some dozens of chunks. Beyond it a get is sent back, the others are dropped.
+ */
+export const ASKS_PER_SEC_MAX = 100;
 /** A port that has sent so many messages that do not parse is closed. */
 export const INVALID_MESSAGES_MAX = 100;
 
@@ -53,8 +58,10 @@ export interface SessionHost {
   /** Tells Origo, where the viewer lets it know of anything. */
   reportWrong(url: string): void;
   changed(): void;
-  /** Opens sessions, so that the first request finds them open. */
-  warm(): void;
+  /** Opens sessions, so that the first request finds them open; resolves when that is through. */
+  warm(): Promise<void>;
+  /** The session has ended, by whomever. */
+  closed(session: PortSession): void;
   nowMs(): number;
 }
 
@@ -74,6 +81,9 @@ export class PortSession {
   readonly #host: SessionHost;
   readonly #exchanges = new Map<number, Exchange>();
   #invalidCount = 0;
+  #isWarming = false;
+  #askCount = 0;
+  #askSecondMs = -Infinity;
 
   constructor(port: SessionPort, pageOrigin: string, host: SessionHost) {
     this.#port = port;
@@ -92,6 +102,7 @@ export class PortSession {
     this.#port.onmessage = null;
     this.#port.close();
     for (const id of [...this.#exchanges.keys()]) this.#abort(id);
+    this.#host.closed(this);
   }
 
   #handle(data: unknown): void {
@@ -100,7 +111,7 @@ export class PortSession {
       case "ping":
         return this.#post({ type: "pong", token: message.token });
       case "warm":
-        return this.#host.warm();
+        return this.#warm();
       case "direct":
         this.#host.detours.noteDirect(message.bytes);
         return;
@@ -122,13 +133,14 @@ export class PortSession {
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
     const { enabled, mode, connections } = this.#host.settings();
-    if (!enabled) return this.#post({ type: "native", id, reason: "off" });
+    if (!enabled) return this.#goNative(id, "off", "");
     if (mode === "direct") return this.#goNative(id, "direct-mode", "");
+    if (!this.#mayAsk()) return this.#goNative(id, "busy", `more than ${ASKS_PER_SEC_MAX} requests in a second`);
     if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
       return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
     }
-    if (this.#host.detours.isSmall(target, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
-    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id, reason: "resting" });
+    if (this.#host.detours.isSmall(target, this.#pageOrigin, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
+    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id });
     let download: CarriedDownload;
     try {
       download = this.#host.carrier().get(carriedAddress(target), {
@@ -142,10 +154,24 @@ export class PortSession {
     void this.#carry(id, target);
   }
 
+  /** Counts what makes work. */
+  #mayAsk(): boolean {
+    const nowMs = this.#host.nowMs();
+    if (nowMs - this.#askSecondMs >= 1000) [this.#askSecondMs, this.#askCount] = [nowMs, 0];
+    return ++this.#askCount <= ASKS_PER_SEC_MAX;
+  }
+
+  /** Sessions that are being opened need no second word. */
+  #warm(): void {
+    if (this.#isWarming || !this.#mayAsk()) return;
+    this.#isWarming = true;
+    void this.#host.warm().finally(() => (this.#isWarming = false));
+  }
+
   /** The page's own word, so it holds for pages of its origin only. */
   #noteWrong(url: string): void {
     const target = mediaUrl(url);
-    if (target === null || !this.#host.detours.noteWrong(target.host, this.#pageOrigin, this.#host.nowMs())) return;
+    if (target === null || !this.#mayAsk() || !this.#host.detours.noteWrong(target.host, this.#pageOrigin, this.#host.nowMs())) return;
     this.#host.reportWrong(target.href);
   }
 
@@ -213,17 +239,17 @@ export class PortSession {
 
   #complete(id: number, exchange: Exchange, target: URL): void {
     this.#end(id, exchange);
-    this.#host.detours.noteSuccess(target.host);
-    this.#host.detours.noteSize(target, exchange.sentBytes, this.#host.nowMs());
+    this.#host.detours.noteSuccess(target.host, this.#pageOrigin);
+    this.#host.detours.noteSize(target, this.#pageOrigin, exchange.sentBytes, this.#host.nowMs());
     this.#post({ type: "end", id });
   }
 
   #fail(id: number, exchange: Exchange, target: URL, headSent: boolean, error: unknown): void {
-    this.#host.detours.noteFailure(target.host, this.#host.nowMs());
+    this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs());
     if (!headSent) return this.#giveUp(id, exchange, kindOf(error), textOf(error));
     this.#end(id, exchange);
     this.#host.detours.noteFallback(kindOf(error), textOf(error));
-    this.#post({ type: "failed", id, reason: textOf(error) });
+    this.#post({ type: "failed", id });
   }
 
   #giveUp(id: number, exchange: Exchange, kind: string, detail: string): void {
@@ -235,7 +261,7 @@ export class PortSession {
 
   #goNative(id: number, kind: string, detail: string): void {
     this.#host.detours.noteFallback(kind, detail);
-    this.#post({ type: "native", id, reason: detail });
+    this.#post({ type: "native", id });
   }
 
   #abort(id: number): void {

@@ -2,22 +2,40 @@
  * A stand-in for @tributary/client/browser, for the transparency test only: it fetches from the origin itself, hands
  * over the headers that a proxy passes on, and fails where the address tells it to:
  * `carry=dead` (before the head), `carry=dies:BYTES` (in the middle), `carry=hang` (never answers).
+ * How often sessions were to be opened it keeps in `globalThis.warmCount`; one time takes WARM_MS.
  */
-/* global ReadableStream */
+import type { Client } from "../src/transport/hub";
+
+type Download = ReturnType<Client["get"]>;
+type Live = Client["live"];
+
 const PASSED = ["content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control"];
 const RENAMED = ["access-control-allow-origin", "access-control-expose-headers"];
+const WARM_MS = 100;
+const counts = globalThis as typeof globalThis & { warmCount: number };
+counts.warmCount = 0;
 
-export function createBrowserClient() {
-  const live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0 };
-  return { live, get: (url, options) => download(url, options, live), prepare: async () => undefined, warm: async () => undefined, close: async () => undefined };
+export function createBrowserClient(): Client {
+  const live: Live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0 };
+  return {
+    live,
+    get: (url, options) => download(url, options?.range, live),
+    prepare: async () => undefined,
+    warm: () => {
+      counts.warmCount += 1;
+      return new Promise((resolve) => setTimeout(resolve, WARM_MS));
+    },
+    reportError: () => undefined,
+    close: async () => undefined,
+  };
 }
 
-function download(url, { range }, live) {
+function download(url: string, range: { start: number; end: number } | undefined, live: Live): Download {
   const controller = new AbortController();
   const fault = new URL(url).searchParams.get("carry") ?? "";
   const diesAt = fault.startsWith("dies:") ? Number(fault.slice(5)) : Infinity;
   live.downloads += 1;
-  const response = fault === "dead" ? Promise.reject(new Error("No proxy answers")) : fault === "hang" ? new Promise(() => undefined)
+  const response = fault === "dead" ? Promise.reject(new Error("No proxy answers")) : fault === "hang" ? new Promise<never>(() => undefined)
     : fetch(url, { headers: range ? { Range: `bytes=${range.start}-${range.end}` } : {}, signal: controller.signal, credentials: "omit", cache: "no-store" });
   const head = response.then((answer) => ({
     status: answer.status,
@@ -28,17 +46,17 @@ function download(url, { range }, live) {
   return { head, body: bodyOf(response, diesAt, live), record: new Promise(() => undefined), abort: () => controller.abort() };
 }
 
-function headersOf(headers) {
-  const renamed = RENAMED.filter((name) => headers.has(`x-origin-${name}`)).map((name) => [name, headers.get(`x-origin-${name}`)]);
+function headersOf(headers: Headers): Record<string, string> {
+  const renamed = RENAMED.map((name) => [name, headers.get(`x-origin-${name}`)]).filter(([, value]) => value !== null);
   return Object.fromEntries([...[...headers].filter(([name]) => PASSED.includes(name)), ...renamed]);
 }
 
-function bodyOf(response, diesAt, live) {
-  let reader;
+function bodyOf(response: Promise<Response>, diesAt: number, live: Live): ReadableStream<Uint8Array> {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   let bytes = 0;
-  return new ReadableStream({
+  return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      reader ??= (await response).body.getReader();
+      reader ??= (await response).body!.getReader();
       const { done, value } = await reader.read();
       if (done) return controller.close();
       const piece = value.slice(0, Math.max(0, diesAt - bytes));
