@@ -129,7 +129,7 @@ export class Planner {
     const sharedMs = Math.max(0, Math.min(...able.map((path) => path.rttMs - path.leastRttMs)));
     const sources = able.map((path) => this.sourceOf(path, losses(path), sharedMs, nowMs));
     const live = sources.filter(({ quiet }) => !quiet);
-    if (live.length === 0) for (const path of able) path.lastArrivalMs = nowMs;
+    if (live.length === 0) for (const path of able) this.askAnew(path, nowMs);
     for (const source of sources) this.askAlone(source, nowMs);
     this.spread(live.length > 0 ? [...live, ...this.expected(losses, nowMs)] : sources, nowMs);
   }
@@ -165,8 +165,8 @@ export class Planner {
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
     if (path.isUseless || path.isQuiet(perMs, nowMs)) {
+      path.limit = 0;
       if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
-      path.limit = order.length + OUTSTANDING_MIN;
       coming.clear();
       return { path, quiet: true, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs, atMs: nowMs + rttMs, coming };
     }
@@ -196,10 +196,18 @@ export class Planner {
     });
   }
 
-  /** One packet more than it was ever granted. */
-  private askMore({ order, quota }: Path): void {
-    do order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
-    while (order.length <= quota);
+  /** One packet more than it was ever granted, at least. */
+  private askMore(path: Path): void {
+    do path.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    while (path.order.length <= path.quota);
+    path.limit = path.order.length + OUTSTANDING_MIN;
+  }
+
+  /** As one that is not quiet. */
+  private askAnew(path: Path, nowMs: number): void {
+    if (path.isUseless) return;
+    path.lastArrivalMs = nowMs;
+    path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
   /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */

@@ -1,0 +1,23 @@
+/** What is granted when nothing comes: docs/protocol.md §8.9. */
+import { loadCodec } from "@tributary/native-codec";
+import { Assembly } from "./assembly";
+import { geometryOf, type Geometry } from "./geometry";
+import { beginningsOf } from "./known";
+import { Planner } from "./planner";
+
+test("planner: a proxy that is heard but brings nothing is granted little more, however long nobody makes progress", () => {
+  const geometry = geometryOf(260_000, 551, 128) as Geometry;
+  const known = [undefined, undefined];
+  const assembly = new Assembly(geometry, "coded", loadCodec());
+  const planner = new Planner(geometry, assembly, beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567), known, [0, 0], 567, 0);
+  known.forEach((_, index) => planner.handleHeard(index, 20));
+  let [granted, sequence] = [0, 0];
+  for (let nowMs = 25; nowMs < 20_000; nowMs += 5) {
+    const coding = { kind: "seed", seed: 1, grant: 0 } as const;
+    planner.handleData(1, { type: "data", requestId: 1, sequence: sequence++, generationIndex: 0, coding, payload: new Uint8Array(0) }, true, nowMs);
+    planner.replan(nowMs);
+    granted = planner.grantFor(0, nowMs).runs.reduce((sum, { count }) => sum + count, 0);
+  }
+  expect(granted).toBeGreaterThan(100);
+  expect(granted).toBeLessThan(1500);
+});
