@@ -74,7 +74,8 @@ export class Path {
   readonly gaps = new Map<number, number>();
   received = 0;
   lost = 0;
-  /** Of those received: in vain although something was missing. */
+  /** Packets that are no repeats, and of them those in vain although something was missing. */
+  private judged = 0;
   private useless = 0;
   gone = false;
   /** The first frame has come. */
@@ -194,10 +195,10 @@ export class Path {
     if (sequence < this.next) {
       const missedMs = this.gaps.get(sequence);
       if (missedMs !== undefined) this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
-      if (this.gaps.delete(sequence) && !useful) this.useless++;
+      if (this.gaps.delete(sequence)) this.judge(useful);
       return;
     }
-    if (!useful) this.useless++;
+    this.judge(useful);
     for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
     while (this.order.length <= sequence) this.order.push(generationIndex);
     this.order[sequence] = generationIndex;
@@ -217,12 +218,18 @@ export class Path {
     if (this.lost + this.received <= LOSS_PACKETS) return;
     this.lost /= 2;
     this.received /= 2;
+    this.judged /= 2;
     this.useless /= 2;
+  }
+
+  private judge(useful: boolean): void {
+    this.judged++;
+    if (!useful) this.useless++;
   }
 
   /** The share of its packets that are of use where something is missing, above 0: nearly 1 unless the proxy is malicious. */
   get usefulShare(): number {
-    return 1 - this.useless / (this.received + USEFUL_PACKETS_SUPPOSED);
+    return 1 - this.useless / (this.judged + USEFUL_PACKETS_SUPPOSED);
   }
 
   /** Nothing is to be expected of it. */

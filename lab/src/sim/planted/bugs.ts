@@ -169,7 +169,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "useless proxy believed",
     file: "path.ts",
-    find: "    if (!useful) this.useless++;",
+    find: "if (!useful) this.useless++;",
     replace: "",
     seed: 56745108,
   },
