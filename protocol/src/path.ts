@@ -194,8 +194,10 @@ export class Path {
     if (coding.kind !== "vector") this.noteEcho(coding.grant, sequence, nowMs);
     if (sequence < this.next) {
       const missedMs = this.gaps.get(sequence);
-      if (missedMs !== undefined) this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
-      if (this.gaps.delete(sequence)) this.judge(useful);
+      if (missedMs === undefined) return;
+      this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
+      this.gaps.delete(sequence);
+      this.judge(useful);
       return;
     }
     this.judge(useful);

@@ -18,10 +18,13 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: nothing goes wrong with seed %i", (s
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
 });
 
-test("swarm: a fast proxy that sends one packet again and again does not keep a slow one from its work", () => {
-  const { endMs, wrongs } = runSwarm(draw(56745108), codec);
+test.each([
+  [56745108, 9000, ""],
+  [30006126, 2000, ", nor do packets that come twice hide it"],
+])("swarm, seed %i: a fast proxy that sends one packet again and again does not keep others from their work for %i ms%s", (seed, msMax) => {
+  const { endMs, wrongs } = runSwarm(draw(seed), codec);
   expect(wrongs).toEqual([]);
-  expect(endMs).toBeLessThan(9000);
+  expect(endMs).toBeLessThan(msMax);
 });
 
 test("swarm: faults of all kinds are drawn, and all but one proxy may be malicious", () => {
