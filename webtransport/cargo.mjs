@@ -7,7 +7,7 @@ export const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 export const BUILD_DIR = join(PACKAGE_DIR, "build");
 export const TARGET_DIR = join(BUILD_DIR, "target");
 /** What the dependencies ask for; Cargo.toml says the same. */
-const RUST_VERSION_MIN = [1, 88];
+const RUST_VERSION_MIN = [1, 89];
 
 /** Throws a sentence when there is no cargo, or none that is recent enough. */
 export function cargoVersion() {

@@ -37,8 +37,8 @@ export interface ChannelOptions {
   proxy: ProxyInfo;
   /** The session's key at the engine. */
   session: number;
-  /** For WebRTC: brings the offer to the proxy and its answer back. `join`: the proxy's word for the session that is there. */
-  exchange(offerSdp: string, join?: string): Promise<string>;
+  /** For WebRTC: brings the offer to the proxy and its answer back. */
+  exchange(offerSdp: string): Promise<string>;
   /** Gives the attempt up; the promise rejects and nothing stays open. */
   signal: AbortSignal;
   /**

@@ -131,7 +131,7 @@ export class Session {
       const channel: Channel = await transport.open({
         proxy: this.proxy,
         session: this.key,
-        exchange: (offer, join) => this.exchange(offer, attempt.signal, join),
+        exchange: (offer) => this.exchange(offer, attempt.signal),
         signal: attempt.signal,
         onMessage: (bytes) => this.hooks.onMessage(this, bytes),
         onClosed: (reason) => this.handleClosed(channel, reason),
@@ -145,12 +145,12 @@ export class Session {
     }
   }
 
-  private async exchange(offerSdp: string, signal: AbortSignal, join?: string): Promise<string> {
+  private async exchange(offerSdp: string, signal: AbortSignal): Promise<string> {
     const token = this.hooks.token?.();
     const response = await this.platform.fetch(`${this.proxy.url}/v1/sessions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ sdp: withMessageLimit(offerSdp), ...(token === undefined ? {} : { token }), ...(join === undefined ? {} : { join }) }),
+      body: JSON.stringify({ sdp: withMessageLimit(offerSdp), ...(token === undefined ? {} : { token }) }),
       credentials: "omit",
       signal,
     });

@@ -1,7 +1,6 @@
 /** MUTP and Coded MUTP as pure state machines: no clock, socket, random source or codec of its own. */
 export { CodecError, sparseCoefficients, type Codec, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "./codec";
 export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./frames";
-export { fingerprintOf } from "./fingerprint";
 export { Fragmenter, Reassembler } from "./fragments";
 export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";

@@ -3,6 +3,8 @@
  * (webtransport.ts) and plain UDP (udp.ts).
  */
 
+import type { ChannelHandlers as NativeHandlers, WebTransportChannel } from "@tributary/webtransport";
+
 export type TransportName = "webrtc" | "webtransport" | "udp";
 
 /** An unreliable, unordered path for messages of up to 16,384 bytes to one client. */
@@ -38,3 +40,24 @@ export interface ChannelHandlers {
 }
 
 export type OpenSession = (channel: Channel) => ChannelHandlers;
+
+/** A channel of the native part. */
+export function nativeChannel(transport: TransportName, channel: WebTransportChannel): Channel {
+  return {
+    transport,
+    send: (bytes) => channel.send(bytes),
+    get room() {
+      return channel.room;
+    },
+    signals: () => channel.stats(),
+    close: (reason) => channel.close(reason),
+  };
+}
+
+export function nativeHandlers(handlers: ChannelHandlers): NativeHandlers {
+  return {
+    onMessage: (message) => handlers.handleMessage(message),
+    onWritable: () => handlers.handleWritable(),
+    onClosed: (reason) => handlers.handleClosed(reason),
+  };
+}

@@ -21,17 +21,14 @@ export interface HttpOptions {
   log: Log;
   /** What a request with this token may be sent. */
   admit: (token: string | undefined) => Allowance | Rejection | undefined;
-  /** Makes a session of an SDP offer, or another connection of the session that gave the word `join`. */
-  openSession: (offer: string, join: string | undefined) => Promise<{ sessionId: string; sdp: string } | Rejection>;
+  /** Makes a session of an SDP offer. */
+  openSession: (offer: string) => Promise<{ sessionId: string; sdp: string } | Rejection>;
   /** Counts deliveries under way, for draining; and failures. */
   onDelivery: (change: 1 | -1, failure?: Rejection) => void;
 }
 
 const OFFER_BYTES_MAX = 32 * 1024;
-const JOIN_CHARACTERS_MAX = 64;
-const SessionRequest = z.object({
-  sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional(), join: z.string().max(JOIN_CHARACTERS_MAX).optional(),
-}).strict();
+const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() }).strict();
 
 const EXPOSED = [
   "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing",
@@ -43,7 +40,7 @@ const SANDBOX = "sandbox; default-src 'none'";
 
 /** Rejections that are not the origin's fault (502). */
 const STATUS_OF: Record<string, number> = {
-  badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, badJoin: 400, egressRefused: 403, tokenMissing: 401, tokenRefused: 401, tokenExpired: 401, budgetSpent: 429, notFound: 404, methodNotAllowed: 405,
+  badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, egressRefused: 403, tokenMissing: 401, tokenRefused: 401, tokenExpired: 401, budgetSpent: 429, notFound: 404, methodNotAllowed: 405,
   requestTooLarge: 413, draining: 503, starting: 503, proxyBusy: 503, tooManySessions: 503,
 };
 
@@ -110,7 +107,7 @@ async function openSession(options: HttpOptions, body: unknown, response: Respon
   }
   const allowance = options.admit(parsed.data.token);
   if (allowance && "kind" in allowance) return refuse(response, allowance);
-  const answer = await options.openSession(parsed.data.sdp, parsed.data.join);
+  const answer = await options.openSession(parsed.data.sdp);
   if ("kind" in answer) refuse(response, answer);
   else response.status(201).json(answer);
 }

@@ -21,7 +21,7 @@ import { makeApp } from "./http";
 import type { Log } from "./log";
 import { OrigoLink } from "./origo-link";
 import { findPublished, type PublishedPorts } from "./published";
-import { JoinError, OfferError, pickUdpPort, Rtc } from "./rtc";
+import { OfferError, pickUdpPort, startRtc, type Rtc } from "./rtc";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
 import { TokenGate } from "./token";
@@ -73,7 +73,7 @@ export class Proxy {
       shaper: this.shaper,
       log,
       admit: (token) => this.tokens.admit(token),
-      openSession: (offer, join) => this.openSession(offer, join),
+      openSession: (offer) => this.openSession(offer),
       onDelivery: (change, failure) => this.countDelivery(change, failure),
     });
     this.http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
@@ -86,34 +86,35 @@ export class Proxy {
     await listen(this.http, config.PORT, config.HOST);
     const { port } = this.http.address() as AddressInfo;
     this.udpPort = await pickUdpPort(config.UDP_PORT, config.HOST);
-    const native = this.findWebTransport();
-    const webTransportPort = native ? await pickUdpPort(Number(config.WEBTRANSPORT_PORT), config.HOST) : undefined;
+    const native = this.findNative();
+    const webTransportPort = native && config.WEBTRANSPORT_PORT !== "off" ? await pickUdpPort(Number(config.WEBTRANSPORT_PORT), config.HOST) : undefined;
     const udpPorts = [this.udpPort, ...(webTransportPort === undefined ? [] : [webTransportPort])];
     const found = config.PROBE_PUBLISHED
       ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.nonce, host: config.HOST, udpPorts })
       : undefined;
     const host = config.PUBLIC_ADDRESS ?? found?.address ?? reachable(config.HOST);
     this.url = config.PUBLIC_URL ?? `http://${urlHost(host)}:${found?.tcpPort ?? port}`;
-    this.startRtc(found);
+    this.startRtc(native, found);
     const publicPort = config.PUBLIC_WEBTRANSPORT_PORT ?? found?.udpPorts[1];
-    if (native && found && publicPort === undefined) this.log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
-    else if (native) this.startWebTransport(native, webTransportPort!, host, publicPort);
+    if (native && webTransportPort !== undefined) {
+      if (found && publicPort === undefined) this.log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
+      else this.startWebTransport(native, webTransportPort, host, publicPort);
+    }
     if (config.UDP_PLAIN_PORT !== undefined) await this.startUdp(config.UDP_PLAIN_PORT, host);
     this.status = "ok";
     if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
   }
 
-  private startRtc(found: PublishedPorts | undefined): void {
+  private startRtc(native: WebTransport | undefined, found: PublishedPorts | undefined): void {
     const { config } = this;
     const publicAddress = config.PUBLIC_ADDRESS ?? found?.address;
     const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPorts[0];
     const edge = { host: config.HOST, udpPort: this.udpPort, publicAddress, publicUdpPort };
-    this.rtc = new Rtc(edge, (message) => this.log("rtcError", { message }));
+    this.rtc = startRtc(edge, native, (message) => this.log("rtcError", { message }));
   }
 
-  /** Without the native part the proxy offers WebRTC alone, and says so. */
-  private findWebTransport(): WebTransport | undefined {
-    if (this.config.WEBTRANSPORT_PORT === "off") return undefined;
+  /** Without the native part the proxy offers WebRTC alone, over a library, and says so. */
+  private findNative(): WebTransport | undefined {
     const loaded = loadWebTransport();
     if (!loaded.webTransport) this.log("noWebTransport", { reason: loaded.reason });
     return loaded.webTransport;
@@ -173,16 +174,15 @@ export class Proxy {
     if (failure) this.counters.errors++;
   }
 
-  /** Makes a WebRTC session of an offer, or another connection of one. Each connection counts as a session. */
-  private async openSession(offer: string, join: string | undefined): Promise<{ sessionId: string; sdp: string } | Rejection> {
+  /** Makes a WebRTC session of an offer. */
+  private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
     const limit = this.limits.sessionsMax;
     const got = this.rtc!.connectionCount + (this.webTransport?.sessionCount ?? 0) + (this.udp?.sessionCount ?? 0) + 1;
     if (got > limit) return { kind: "tooManySessions", message: `This proxy has no free session: got ${got}, limit ${limit}.`, got, limit };
     const sessionId = randomUUID();
     try {
-      return { sessionId, sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel), join) };
+      return { sessionId, sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel)) };
     } catch (error) {
-      if (error instanceof JoinError) return { kind: "badJoin", message: error.message };
       if (!(error instanceof OfferError)) throw error;
       return { kind: "badOffer", message: error.message };
     }

@@ -2,8 +2,8 @@
  * WebTransport edge: sessions over HTTP/3 datagrams on a UDP port of its own, from the native part (@tributary/webtransport).
  * Makes and rotates the certificates that clients accept by their hashes. Knows no frames: that is session.ts.
  */
-import type { WebTransport, WebTransportChannel, WebTransportServer } from "@tributary/webtransport";
-import type { Channel, OpenSession } from "./channel";
+import type { WebTransport, WebTransportServer } from "@tributary/webtransport";
+import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 
 export interface WebTransportEdgeOptions {
   /** Where to listen: an IP address. */
@@ -28,14 +28,7 @@ export class WebTransportEdge {
   constructor(webTransport: WebTransport, { onSession, onRotated, ...options }: WebTransportEdgeOptions) {
     this.server = webTransport.listen({
       ...options,
-      onSession: (channel) => {
-        const handlers = onSession(channelOf(channel));
-        return {
-          onMessage: (message) => handlers.handleMessage(message),
-          onWritable: () => handlers.handleWritable(),
-          onClosed: (reason) => handlers.handleClosed(reason),
-        };
-      },
+      onSession: (channel) => nativeHandlers(onSession(nativeChannel("webtransport", channel))),
     });
     this.rotation = setInterval(() => {
       this.server.rotateCertificate();
@@ -64,16 +57,4 @@ export class WebTransportEdge {
     clearInterval(this.rotation);
     this.server.close();
   }
-}
-
-function channelOf(channel: WebTransportChannel): Channel {
-  return {
-    transport: "webtransport",
-    send: (bytes) => channel.send(bytes),
-    get room() {
-      return channel.room;
-    },
-    signals: () => channel.stats(),
-    close: (reason) => channel.close(reason),
-  };
 }

@@ -11,7 +11,6 @@ export interface SessionStats {
   sentPackets: number;
   lostPackets: number;
   windowBytes: number;
-  mtuBytes: number;
 }
 
 export interface SessionEvent {
@@ -51,6 +50,22 @@ export interface NativeConnector extends NativeSessions {
   connect(url: string, certificateHashes: string[]): number;
 }
 
+export interface RtcOffer {
+  /** SHA-256 of the client's certificate, 32 bytes. */
+  fingerprint: Uint8Array;
+  /** What the client will name us by in ICE, and what it will sign with. */
+  ufrag: string;
+  password: string;
+  /** 24 bytes. */
+  random: Uint8Array;
+}
+
+export interface NativeRtcListener extends NativeSessions {
+  readonly port: number;
+  /** The session's number, and the SHA-256 of the certificate that we show it. Its event "opened" or "closed" follows. */
+  accept(offer: RtcOffer): { session: number; fingerprint: Uint8Array };
+}
+
 export interface ListenOptions {
   /** IP address. */
   host: string;
@@ -65,6 +80,7 @@ export interface ListenOptions {
 export interface Addon {
   readonly Listener: new (options: ListenOptions, wake: () => void) => NativeListener;
   readonly Connector: new (congestion: Congestion, wake: () => void) => NativeConnector;
+  readonly RtcListener: new (host: string, port: number, wake: () => void) => NativeRtcListener;
   path(): string;
 }
 

@@ -2,8 +2,9 @@
 //! 14 days. The server holds two, the one it shows and the one it will show next, and tells the hashes of both: a client
 //! that learned them before a rotation still gets in after it.
 
+use dimpl::DtlsCertificate;
 use time::{Duration, OffsetDateTime};
-use wtransport::tls::Sha256DigestFmt;
+use wtransport::tls::{Certificate, Sha256DigestFmt};
 use wtransport::Identity;
 
 /// Before its making, for clients whose clocks are slow.
@@ -38,6 +39,19 @@ impl Certificates {
     pub fn hashes(&self) -> Vec<String> {
         [&self.shown, &self.next].map(hash_of).to_vec()
     }
+}
+
+/// For one connection of WebRTC, and its SHA-256: both ends know each other's by the hash alone.
+pub fn make_for_dtls() -> Result<(DtlsCertificate, [u8; 32]), String> {
+    let identity = make("tributary")?;
+    let certificate = identity.certificate_chain().as_slice()[0].der().to_vec();
+    let fingerprint = sha256(&certificate);
+    Ok((DtlsCertificate { certificate, private_key: identity.private_key().secret_der().to_vec() }, fingerprint))
+}
+
+/// Of a certificate in DER; zeros when it is none.
+pub fn sha256(der: &[u8]) -> [u8; 32] {
+    Certificate::from_der(der.to_vec()).map_or([0; 32], |certificate| *certificate.hash().as_ref())
 }
 
 fn make(name: &str) -> Result<Identity, String> {

@@ -21,9 +21,8 @@ use crate::cubic::Cubic;
 /// Packets of a new connection's first window: RFC 6928's ten are few for a segment that should start at once.
 const INITIAL_PACKETS: u64 = 32;
 const MINIMUM_PACKETS: u64 = 16;
-/// Receivers gather acknowledgements: what is sent meanwhile comes on top of the bandwidth-delay product, which a path of
-/// less than a millisecond would otherwise leave too small to keep busy.
-const ACK_TIME: Duration = Duration::from_millis(4);
+/// Of QUIC's receivers.
+pub const ACK_TIME: Duration = Duration::from_millis(4);
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
@@ -74,7 +73,7 @@ pub struct DeliveryConfig;
 
 impl ControllerFactory for DeliveryConfig {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Delivery::new(now, current_mtu))
+        Box::new(Delivery::new(now, current_mtu, ACK_TIME))
     }
 }
 
@@ -129,6 +128,7 @@ enum Rivals {
 #[derive(Clone)]
 pub struct Delivery {
     mtu: u64,
+    ack_time: Duration,
     window: u64,
     phase: Phase,
     sendings: VecDeque<Sending>,
@@ -172,9 +172,12 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    pub(crate) fn new(now: Instant, mtu: u16) -> Self {
+    /// `ack_time`: for so long receivers gather acknowledgements. What is sent meanwhile comes on top of the bandwidth-delay
+    /// product, which a path of less than a millisecond would otherwise leave too small to keep busy.
+    pub fn new(now: Instant, mtu: u16, ack_time: Duration) -> Self {
         Self {
             mtu: mtu.into(),
+            ack_time,
             window: INITIAL_PACKETS * u64::from(mtu),
             phase: Phase::SlowStart,
             sendings: VecDeque::new(),
@@ -347,7 +350,7 @@ impl Delivery {
 
     /// The bandwidth-delay product.
     fn product(&self) -> f64 {
-        let seen = self.rate.max() * (self.round_trip_min().saturating_add(ACK_TIME)).as_secs_f64();
+        let seen = self.rate.max() * (self.round_trip_min().saturating_add(self.ack_time)).as_secs_f64();
         if self.round < self.cycle_from + FIRST_ROUNDS { seen.max(self.first_product) } else { seen }
     }
 
@@ -530,7 +533,7 @@ mod tests {
         fn new() -> Self {
             let start = Instant::now();
             Self {
-                controller: Delivery::new(start, PACKET as u16),
+                controller: Delivery::new(start, PACKET as u16, ACK_TIME),
                 start,
                 now: Duration::ZERO,
                 free_at: Duration::ZERO,
@@ -685,7 +688,7 @@ mod tests {
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let start = Instant::now();
-        let mut controller = Delivery::new(start, PACKET as u16);
+        let mut controller = Delivery::new(start, PACKET as u16, ACK_TIME);
         let before = controller.window();
         for round in 0..100 {
             let sent = start + Duration::from_millis(50 * round);

@@ -46,12 +46,12 @@ pub enum Congestion {
 }
 
 /// All endpoints of the process share it. One thread for the proxy's sessions, one for the rest.
-fn runtime() -> &'static Runtime {
+pub fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .thread_name("webtransport")
+            .thread_name("transport")
             .enable_all()
             .build()
             .expect("threads can be started")

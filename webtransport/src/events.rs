@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 /// Datagrams of a session that wait for JavaScript; what comes beyond it is dropped, as on any path.
 const INBOX_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -21,6 +22,15 @@ pub enum Change {
     /// The session's queue has become short.
     Writable,
     Closed { reason: String },
+}
+
+/// Of a session, as its congestion control sees it.
+#[derive(Clone, Copy)]
+pub struct Stats {
+    pub rtt: Duration,
+    pub sent_packets: u64,
+    pub lost_packets: u64,
+    pub window_bytes: u64,
 }
 
 /// What happened since the last `take`: changes in their order, then what was received.

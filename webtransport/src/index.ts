@@ -3,6 +3,7 @@
  * (`WebTransportClient`), where the native part is built. Datagrams that are sent within one turn of the event loop cross
  * into it in one call, and all that came meanwhile crosses back in one. Longer messages travel in pieces.
  */
+import { randomBytes } from "node:crypto";
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { loadAddon, type Addon, type Congestion, type NativeSessions, type SessionEvent, type SessionStats } from "./addon";
 
@@ -56,11 +57,17 @@ export class WebTransport {
     return new WebTransportServer(this.addon, options);
   }
 
+  /** Throws when the port is taken. */
+  listenRtc(host: string, port: number): RtcServer {
+    return new RtcServer(this.addon, host, port);
+  }
+
   client(congestion: Congestion = "delivery"): WebTransportClient {
     return new WebTransportClient(this.addon, congestion);
   }
 }
 
+const RTC_RANDOM_BYTES = 24;
 /** What is sent in one turn goes over in pieces of at most this. */
 const BATCH_BYTES = 64 * 1024;
 /** What a session is sure to take before the native part has said more. */
@@ -168,7 +175,7 @@ class Channels {
     private readonly native: () => NativeSessions,
     private readonly hooks: {
       opened(session: number, channel: NativeChannel): void;
-      failed(session: number, reason: string): void;
+      failed(session: number, reason: string): unknown;
       ended?(): void;
     },
   ) {}
@@ -242,6 +249,59 @@ export class WebTransportServer {
   /** Takes no new sessions. */
   drain(): void {
     this.native.drain();
+  }
+
+  close(): void {
+    this.hold.set(false);
+    this.native.close();
+  }
+}
+
+/** Who wants to connect over WebRTC, and what is to become of it. */
+export interface RtcClient {
+  /** SHA-256 of its certificate, 32 bytes. */
+  fingerprint: Uint8Array;
+  /** By which it will call us in ICE, and sign: not used before, and secret. */
+  ufrag: string;
+  password: string;
+  onSession(channel: WebTransportChannel): ChannelHandlers;
+}
+
+/** The end of WebRTC that is connected to, without its signalling. */
+export class RtcServer {
+  private readonly native;
+  private readonly channels: Channels;
+  private readonly awaited = new Map<number, RtcClient>();
+  private readonly hold = new Hold();
+
+  constructor(addon: Addon, host: string, port: number) {
+    this.channels = new Channels(() => this.native, {
+      opened: (session, channel) => {
+        const client = this.awaited.get(session);
+        this.awaited.delete(session);
+        if (client) channel.handlers = client.onSession(channel);
+      },
+      failed: (session) => this.awaited.delete(session),
+    });
+    this.native = new addon.RtcListener(host, port, this.channels.take);
+    this.hold.set(true);
+  }
+
+  get port(): number {
+    return this.native.port;
+  }
+
+  /** Those that are to come, too. */
+  get sessionCount(): number {
+    return this.channels.size + this.awaited.size;
+  }
+
+  /** SHA-256 of the certificate that the client will be shown. When it does not come within 15 s it is forgotten. */
+  accept(client: RtcClient): Uint8Array {
+    const { fingerprint, ufrag, password } = client;
+    const accepted = this.native.accept({ fingerprint, ufrag, password, random: randomBytes(RTC_RANDOM_BYTES) });
+    this.awaited.set(accepted.session, client);
+    return accepted.fingerprint;
   }
 
   close(): void {

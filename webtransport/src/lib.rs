@@ -1,6 +1,7 @@
-//! WebTransport for Node: HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC 9297), as a Node addon. This file is the door:
-//! it translates between JavaScript and the parts behind it and decides nothing. Datagrams cross in batches, one call each
-//! way; whatever happens calls `wake` once, and `take` gives all of it.
+//! Transports for Node, as a Node addon: WebTransport, which is HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC 9297), and
+//! the end of WebRTC that is connected to (RFC 8831). This file is the door: it translates between JavaScript and the parts
+//! behind it and decides nothing. Datagrams cross in batches, one call each way; whatever happens calls `wake` once, and
+//! `take` gives all of it.
 
 mod certificate;
 mod congestion;
@@ -10,6 +11,10 @@ mod events;
 mod http3;
 #[cfg(test)]
 mod neighbours;
+mod peer;
+mod room;
+mod rtc;
+mod sctp;
 mod session;
 
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +26,9 @@ use napi::{Error, Result};
 use napi_derive::napi;
 
 use crate::endpoint::{Congestion, Connector, Listener};
-use crate::events::{Change, Events};
+use crate::events::{Change, Events, Stats};
+use crate::rtc::{Offer, RtcListener};
+use crate::sctp::Secrets;
 use crate::session::Session;
 
 /// One thing that happened to a session; `kind` says which of the others are there.
@@ -43,7 +50,6 @@ pub struct SessionStats {
     pub sent_packets: f64,
     pub lost_packets: f64,
     pub window_bytes: f64,
-    pub mtu_bytes: u32,
 }
 
 #[napi(object)]
@@ -68,12 +74,10 @@ impl JsListener {
     /// Throws when the port is taken.
     #[napi(constructor)]
     pub fn new(options: ListenOptions, wake: Function<(), ()>) -> Result<Self> {
-        let host: IpAddr = options.host.parse().map_err(|_| Error::from_reason("host must be an IP address"))?;
-        let port = u16::try_from(options.port).map_err(|_| Error::from_reason("port must be 0 to 65535"))?;
+        let address = address_of(&options.host, options.port)?;
         let events = events_to(wake)?;
         let congestion = congestion_of(&options.congestion)?;
         let sessions_max = options.sessions_max as usize;
-        let address = SocketAddr::new(host, port);
         let listener = Listener::bind(address, &options.name, sessions_max, congestion, Arc::clone(&events))
             .map_err(Error::from_reason)?;
         Ok(Self { listener, events })
@@ -106,7 +110,7 @@ impl JsListener {
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.listener.session(session).map(|session| stats(&session))
+        self.listener.session(session).map(|session| stats(session.stats()))
     }
 
     #[napi]
@@ -159,7 +163,7 @@ impl JsConnector {
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.connector.session(session).map(|session| stats(&session))
+        self.connector.session(session).map(|session| stats(session.stats()))
     }
 
     #[napi]
@@ -173,10 +177,98 @@ impl JsConnector {
     }
 }
 
+#[napi(object)]
+pub struct RtcOffer {
+    /// SHA-256 of the client's certificate: 32 bytes.
+    pub fingerprint: Uint8Array,
+    /// What the client will name us by in ICE, and what it will sign with.
+    pub ufrag: String,
+    pub password: String,
+    /// 24 random bytes.
+    pub random: Uint8Array,
+}
+
+#[napi(object)]
+pub struct RtcAnswer {
+    pub session: u32,
+    pub fingerprint: Uint8Array,
+}
+
+#[napi(js_name = "RtcListener")]
+pub struct JsRtcListener {
+    listener: RtcListener,
+    events: Arc<Events>,
+}
+
+#[napi]
+impl JsRtcListener {
+    /// Throws when the port is taken.
+    #[napi(constructor)]
+    pub fn new(host: String, port: u32, wake: Function<(), ()>) -> Result<Self> {
+        let address = address_of(&host, port)?;
+        let events = events_to(wake)?;
+        let listener = RtcListener::bind(address, Arc::clone(&events)).map_err(Error::from_reason)?;
+        Ok(Self { listener, events })
+    }
+
+    #[napi(getter)]
+    pub fn port(&self) -> u32 {
+        self.listener.port.into()
+    }
+
+    /// The session's event "opened" or "closed" follows.
+    #[napi]
+    pub fn accept(&self, offer: RtcOffer) -> Result<RtcAnswer> {
+        let fingerprint = bytes_of(&offer.fingerprint)?;
+        let random: [u8; 24] = bytes_of(&offer.random)?;
+        let number = |at: usize| u32::from_be_bytes([random[at], random[at + 1], random[at + 2], random[at + 3]]);
+        let [cookie @ .., _, _, _, _, _, _, _, _] = random;
+        let secrets = Secrets { tag: number(16).max(1), first_tsn: number(20), cookie };
+        let offer = Offer { fingerprint, ufrag: offer.ufrag, password: offer.password, secrets };
+        let (session, fingerprint) = self.listener.accept(offer).map_err(Error::from_reason)?;
+        Ok(RtcAnswer { session, fingerprint: fingerprint.to_vec().into() })
+    }
+
+    #[napi]
+    pub fn take(&self) -> Vec<SessionEvent> {
+        take(&self.events)
+    }
+
+    #[napi]
+    pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
+        self.listener.send(session, &bytes, &lengths)
+    }
+
+    #[napi]
+    pub fn stats(&self, session: u32) -> Option<SessionStats> {
+        self.listener.stats(session).map(stats)
+    }
+
+    #[napi]
+    pub fn close_session(&self, session: u32) {
+        self.listener.close_session(session);
+    }
+
+    #[napi]
+    pub fn close(&self) {
+        self.listener.close();
+    }
+}
+
 /// The path on which a listener takes sessions.
 #[napi]
 pub fn path() -> String {
     endpoint::PATH.to_owned()
+}
+
+fn address_of(host: &str, port: u32) -> Result<SocketAddr> {
+    let host: IpAddr = host.parse().map_err(|_| Error::from_reason("host must be an IP address"))?;
+    let port = u16::try_from(port).map_err(|_| Error::from_reason("port must be 0 to 65535"))?;
+    Ok(SocketAddr::new(host, port))
+}
+
+fn bytes_of<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| Error::from_reason(format!("must be {N} bytes, got {}", bytes.len())))
 }
 
 /// `wake` runs on the event loop and does not keep the process alive.
@@ -224,13 +316,11 @@ fn send(session: Option<Arc<Session>>, bytes: &[u8], lengths: &[u32]) -> i64 {
     session.map_or(0, |session| session.send(bytes, lengths))
 }
 
-fn stats(session: &Session) -> SessionStats {
-    let stats = session.stats();
+fn stats(stats: Stats) -> SessionStats {
     SessionStats {
         rtt_ms: stats.rtt.as_secs_f64() * 1000.0,
         sent_packets: stats.sent_packets as f64,
         lost_packets: stats.lost_packets as f64,
         window_bytes: stats.window_bytes as f64,
-        mtu_bytes: stats.mtu_bytes.into(),
     }
 }

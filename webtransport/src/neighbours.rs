@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use quinn_proto::congestion::Controller;
 
-use crate::congestion::Delivery;
+use crate::congestion::{Delivery, ACK_TIME};
 
 const PACKET: f64 = 1200.0;
 const ROUND_TRIP: f64 = 0.04;
@@ -189,7 +189,7 @@ impl Sender for Bbr {
 
 fn ours() -> Box<dyn Sender> {
     let start = Instant::now();
-    Box::new(Ours { controller: Delivery::new(start, PACKET as u16), start })
+    Box::new(Ours { controller: Delivery::new(start, PACKET as u16, ACK_TIME), start })
 }
 
 fn cubic() -> Box<dyn Sender> {

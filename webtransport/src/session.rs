@@ -1,8 +1,6 @@
 //! One WebTransport session: takes batches of datagrams into a short queue, moves them to QUIC as the congestion window
-//! lets them go, and hands received ones to `Events`. Data that waits here can no longer change its mind, so the queue is
-//! kept at a few milliseconds of the present rate.
+//! lets them go, and hands received ones to `Events`.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,14 +8,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::mpsc;
 use wtransport::quinn;
 
-use crate::events::{Change, Events};
+use crate::events::{Change, Events, Stats};
 use crate::http3::Connection;
+use crate::room::Room;
 
-/// The queue holds what the path carries in this time.
-const QUEUE_TIME: Duration = Duration::from_millis(8);
-const QUEUE_BYTES_MIN: usize = 8 * 1024;
-const QUEUE_BYTES_MAX: usize = 512 * 1024;
-/// Of QUIC's own, uncontrollable queue behind it.
+/// What QUIC's own, uncontrollable queue holds behind ours.
 const QUIC_QUEUE_TIME: Duration = Duration::from_millis(2);
 const QUIC_QUEUE_BYTES_MIN: usize = 4 * 1024;
 /// What QUIC is configured to hold; the share of it that is used follows the rate.
@@ -29,19 +24,8 @@ pub struct Session {
     pub id: u32,
     connection: Connection,
     queue: mpsc::UnboundedSender<Bytes>,
-    queued_bytes: AtomicUsize,
-    queue_bytes_max: AtomicUsize,
-    /// JavaScript found the queue full and waits to be told.
-    blocked: AtomicBool,
+    room: Room,
     events: Arc<Events>,
-}
-
-pub struct Stats {
-    pub rtt: Duration,
-    pub sent_packets: u64,
-    pub lost_packets: u64,
-    pub window_bytes: u64,
-    pub mtu_bytes: u16,
 }
 
 impl Session {
@@ -52,9 +36,7 @@ impl Session {
             id,
             connection,
             queue,
-            queued_bytes: AtomicUsize::new(0),
-            queue_bytes_max: AtomicUsize::new(QUEUE_BYTES_MIN),
-            blocked: AtomicBool::new(false),
+            room: Room::default(),
             events,
         });
         let datagram_bytes_max = session.connection.message_bytes_max() as u32;
@@ -75,15 +57,15 @@ impl Session {
             batch.put_slice(&bytes[at..end]);
             at = end;
         }
-        self.queued_bytes.fetch_add(batch.len(), Ordering::AcqRel);
+        self.room.add(batch.len());
         let mut batch = batch.freeze();
         for &length in lengths {
             let datagram = batch.split_to((prefix.len() + length as usize).min(batch.len()));
             if let Err(refused) = self.queue.send(datagram) {
-                self.queued_bytes.fetch_sub(refused.0.len(), Ordering::AcqRel);
+                self.room.remove(refused.0.len());
             }
         }
-        self.room()
+        self.room.left()
     }
 
     pub fn stats(&self) -> Stats {
@@ -93,7 +75,6 @@ impl Session {
             sent_packets: stats.path.sent_packets,
             lost_packets: stats.path.lost_packets,
             window_bytes: stats.path.cwnd,
-            mtu_bytes: stats.path.current_mtu,
         }
     }
 
@@ -109,24 +90,6 @@ impl Session {
                 Err(reason) => return reason,
             }
         }
-    }
-
-    fn room(&self) -> i64 {
-        let look = || {
-            let most = self.queue_bytes_max.load(Ordering::Acquire) as i64;
-            (most, most - self.queued_bytes.load(Ordering::Acquire) as i64)
-        };
-        let (_, room) = look();
-        if room > 0 {
-            return room;
-        }
-        self.blocked.store(true, Ordering::Release);
-        // The queue may have been emptied between the two looks, with nobody marked as waiting.
-        let (most, room) = look();
-        if 2 * room > most && self.blocked.swap(false, Ordering::AcqRel) {
-            return room;
-        }
-        room.min(0)
     }
 
     async fn send_queued(self: Arc<Self>, mut waiting: mpsc::UnboundedReceiver<Bytes>) {
@@ -154,8 +117,7 @@ impl Session {
             if let Err(quinn::SendDatagramError::ConnectionLost(_)) = quic.send_datagram(datagram) {
                 return;
             }
-            let left = self.queued_bytes.fetch_sub(size, Ordering::AcqRel) - size;
-            if left * 2 < self.queue_bytes_max.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel) {
+            if self.room.remove(size) {
                 self.events.change(self.id, Change::Writable);
             }
         }
@@ -165,8 +127,8 @@ impl Session {
     fn follow_rate(&self) -> usize {
         let stats = self.connection.quic().stats();
         let bytes_per_sec = stats.path.cwnd as f64 / stats.path.rtt.as_secs_f64().max(1e-4);
-        let worth = |time: Duration| (bytes_per_sec * time.as_secs_f64()) as usize;
-        self.queue_bytes_max.store(worth(QUEUE_TIME).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX), Ordering::Release);
-        worth(QUIC_QUEUE_TIME).clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2)
+        self.room.follow(bytes_per_sec);
+        let worth = (bytes_per_sec * QUIC_QUEUE_TIME.as_secs_f64()) as usize;
+        worth.clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2)
     }
 }

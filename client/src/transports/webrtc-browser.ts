@@ -1,21 +1,20 @@
 /** WebRTC in a browser: RTCPeerConnection, in a document, as Workers have none. */
 import { collectGarbage } from "../collect-browser";
-import type { DeliverySignals } from "../platform";
-import { webRtcOver, type Association, type AssociationOptions } from "./webrtc";
+import type { Channel, DeliverySignals } from "../platform";
+import { webRtcOver, type DataChannelOptions } from "./webrtc";
 
 /** Candidates of this machine are there within milliseconds; the proxy needs none of them to answer. */
 const GATHERING_MS_MAX = 500;
 
 export const browserWebRtc = webRtcOver(open);
 
-async function open(options: AssociationOptions): Promise<Association> {
+async function open(options: DataChannelOptions): Promise<Channel> {
   const peer = new RTCPeerConnection();
   const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
   channel.binaryType = "arraybuffer";
   channel.onmessage = ({ data }) => {
     collectGarbage();
-    if (typeof data === "string") options.onMessage(data);
-    else if (data instanceof ArrayBuffer) options.onMessage(new Uint8Array(data));
+    if (data instanceof ArrayBuffer) options.onMessage(new Uint8Array(data));
   };
   const close = (): void => {
     channel.onclose = null;
@@ -40,7 +39,7 @@ async function open(options: AssociationOptions): Promise<Association> {
   return { send: (message) => trySend(channel, message), signals: () => signalsOf(peer), close };
 }
 
-async function negotiate(peer: RTCPeerConnection, channel: RTCDataChannel, { exchange, signal }: AssociationOptions): Promise<void> {
+async function negotiate(peer: RTCPeerConnection, channel: RTCDataChannel, { exchange, signal }: DataChannelOptions): Promise<void> {
   const opened = new Promise<void>((resolve, reject) => {
     channel.onopen = () => resolve();
     channel.onclose = () => reject(new Error("the data channel was closed before it was open"));
@@ -82,10 +81,10 @@ async function signalsOf(peer: RTCPeerConnection): Promise<DeliverySignals | und
   return undefined;
 }
 
-function trySend(channel: RTCDataChannel, message: Uint8Array | string): boolean {
+function trySend(channel: RTCDataChannel, message: Uint8Array): boolean {
   if (channel.readyState !== "open") return false;
   try {
-    channel.send(message as string);
+    channel.send(message as Uint8Array<ArrayBuffer>);
     return true;
   } catch {
     return false;

@@ -1,12 +1,13 @@
 /** WebRTC in Node: node-datachannel. A process that used it ends by `process.exit()`: see node.ts. */
 import { PeerConnection, type DataChannel } from "node-datachannel";
-import { webRtcOver, type Association, type AssociationOptions } from "./webrtc";
+import type { Channel } from "../platform";
+import { webRtcOver, type DataChannelOptions } from "./webrtc";
 
 const GATHERING_MS_MAX = 500;
 
 export const nodeWebRtc = webRtcOver(open);
 
-function open({ exchange, signal, onMessage, onClosed }: AssociationOptions): Promise<Association> {
+function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Promise<Channel> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error);
     const peer = new PeerConnection("tributary", { iceServers: [] });
@@ -45,7 +46,7 @@ function open({ exchange, signal, onMessage, onClosed }: AssociationOptions): Pr
     });
     const channel = peer.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
     channel.onMessage((message) => {
-      if (state !== "ended") onMessage(message instanceof ArrayBuffer ? new Uint8Array(message) : message);
+      if (state !== "ended" && typeof message !== "string") onMessage(new Uint8Array(message));
     });
     channel.onClosed(() => fail("the data channel was closed"));
     channel.onError((error) => fail(`the data channel failed: ${error}`));
@@ -62,10 +63,9 @@ function open({ exchange, signal, onMessage, onClosed }: AssociationOptions): Pr
   });
 }
 
-function trySend(channel: DataChannel, message: Uint8Array | string): boolean {
+function trySend(channel: DataChannel, message: Uint8Array): boolean {
   try {
-    if (!channel.isOpen()) return false;
-    return typeof message === "string" ? channel.sendMessage(message) : channel.sendMessageBinary(message);
+    return channel.isOpen() && channel.sendMessageBinary(message);
   } catch {
     return false;
   }

@@ -13,7 +13,6 @@ const TITLES = [
   "garbage from the peer and from strangers harms nobody",
   "the proxy's close is seen by the client, once",
   "the client's close is seen by the proxy, and not told to the client",
-  "associations join a session where it may have several, up to four and by the right word",
   "an attempt that is given up rejects with the signal's reason",
   "where nobody listens, the attempt fails",
   "hundreds of connects and closes leave no descriptor behind, and the second half of them no memory",

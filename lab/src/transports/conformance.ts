@@ -32,7 +32,7 @@ class Peer {
   static async open(transport: Transport, edge: Edge, signal = AbortSignal.timeout(OPEN_MS_MAX)): Promise<Peer> {
     const peer = new Peer();
     peer.channel = await transport.open({
-      proxy: edge.proxy, session: 1, exchange: (offer, join) => edge.exchange(offer, join), signal,
+      proxy: edge.proxy, session: 1, exchange: (offer) => edge.exchange(offer), signal,
       onMessage: (bytes) => peer.messages.push(bytes.slice()),
       onClosed: (reason) => peer.ends.push(reason),
     });
@@ -130,28 +130,6 @@ export const CASES: Record<string, Case> = {
     peer.channel.close();
     check(await until(() => edge.ends.length === before + 1, 5000), "the proxy was not told");
     check(peer.ends.length === 0, "the client was told of its own close");
-  },
-
-  "associations join a session where it may have several, up to four and by the right word": async ({ transport, edge }) => {
-    const peer = await Peer.open(transport, edge);
-    await peer.echo(message(10));
-    if (transport.name === "webrtc") {
-      const stranger = await edge.exchange("v=0", "0".repeat(32)).catch((error: unknown) => error);
-      check(stranger instanceof Error, "a wrong word was taken");
-      // A client joins one at a time, and what asks it to may get lost.
-      const inviting = setInterval(() => edge.invite(), 200);
-      const joined = await until(() => edge.associationCount === 4, 10_000);
-      clearInterval(inviting);
-      check(joined, `${edge.associationCount} associations, expected 4`);
-      edge.invite();
-    }
-    for (let count = 0; count < 20; count++) await peer.echo(message(1000));
-    const most = edge.associationCount;
-    check(edge.openCount === 1 && most === (transport.name === "webrtc" ? 4 : 1), `${edge.openCount} sessions with ${most} associations`);
-    peer.channel.close();
-    check(await until(() => edge.associationCount === 0, 5000), "associations were left");
-    check(peer.ends.length === 0, `the client was told of its own close: ${peer.ends.join()}`);
-    return `${most}`;
   },
 
   "an attempt that is given up rejects with the signal's reason": async ({ transport, edge }) => {

@@ -1,5 +1,5 @@
 /** A proxy's end of each transport, with an echo behind it in place of sessions, for the conformance suite. */
-import { Associations, pickUdpPort, Rtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
+import { pickUdpPort, startRtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
 import type { ProxyInfo } from "@tributary/client";
 import { LIMITS } from "@tributary/protocol";
 import { loadWebTransport } from "@tributary/webtransport";
@@ -15,11 +15,7 @@ export interface Edge {
   readonly proxy: ProxyInfo;
   /** Where it listens, for packets that are none. */
   readonly udpPort: number;
-  exchange(offer: string, join?: string): Promise<string>;
-  /** Asks the clients for another association each, where sessions may have several. */
-  invite(): void;
-  /** Of all sessions; one each where they have no more. */
-  readonly associationCount: number;
+  exchange(offer: string): Promise<string>;
   /** Reasons of the ends that the edge has told of. */
   readonly ends: string[];
   readonly openCount: number;
@@ -40,8 +36,7 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise
     });
   };
   const common = {
-    ends, get openCount() { return open.size; }, invite: () => open.forEach((channel) => channel instanceof Associations && channel.invite()),
-    get associationCount() { return [...open].reduce((sum, channel) => sum + (channel instanceof Associations ? channel.count : 1), 0); },
+    ends, get openCount() { return open.size; },
     exchange: () => Promise.reject(new Error("no signalling here")),
   };
   const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
@@ -56,9 +51,9 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise
     return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
   }
   const udpPort = await pickUdpPort(0, HOST);
-  const edge = new Rtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
+  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, loadWebTransport().webTransport, () => undefined);
   let offers = 0;
-  const exchange = (offer: string, join?: string): Promise<string> => edge.accept(`echo-${++offers}`, offer, onSession, join);
+  const exchange = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
   return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });
 }
 

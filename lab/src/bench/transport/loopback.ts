@@ -2,18 +2,15 @@
  * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page, which
  * tells messages from each other as the client does; and, beside them, plain HTTP into a Worker.
  */
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import path from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
+import { pickUdpPort, startRtc, WebTransportEdge } from "@tributary/proxy";
 import type { OpenSession } from "@tributary/proxy";
 import { loadWebTransport } from "@tributary/webtransport";
 import { openBrowser } from "../../browser";
-import { repoRoot } from "../../fleet";
 import { LOOPBACK_MESSAGE_BYTES } from "./report";
 import type { Loopback } from "./rows";
 
@@ -88,12 +85,7 @@ const workerRun = (script: string, address: object): string => `new Promise((res
   worker.postMessage(${JSON.stringify(address)});
 })`;
 
-/** The client's, as its module is built. */
-const FINGERPRINT = `const exports = {}; ${readFileSync(path.join(repoRoot, "protocol/dist/fingerprint.js"), "utf8")}; const { fingerprintOf } = exports;`;
-
-/** With the client's reports: client/src/transports/webrtc.ts. */
 const WEBRTC_RUN = `(async () => {${COUNTING}
-  ${FINGERPRINT}
   const startMs = performance.now();
   const peer = new RTCPeerConnection();
   const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
@@ -106,23 +98,11 @@ const WEBRTC_RUN = `(async () => {${COUNTING}
   await opened;
   const setUpMs = performance.now() - startMs;
   const count = counting();
-  let received = 0, newest = 0, timer;
-  const report = () => { timer = undefined; channel.send(received + " " + newest); };
-  channel.onmessage = ({ data }) => {
-    if (typeof data === "string") return; // an invitation to another association, which this page does not follow
-    received++;
-    newest = fingerprintOf(new Uint8Array(data));
-    timer ??= setTimeout(report, 20);
-    count.add(data.byteLength);
-  };
+  channel.onmessage = ({ data }) => count.add(data.byteLength);
   channel.send(Uint8Array.of(1));
   await new Promise((resolve) => setTimeout(resolve, 4000));
-  clearTimeout(timer);
   peer.close();
-  const message = crypto.getRandomValues(new Uint8Array(${LOOPBACK_MESSAGE_BYTES}));
-  const fromMs = performance.now();
-  for (let round = 0; round < 1e6; round++) message[round % 24] ^= fingerprintOf(message);
-  return { mbPerSec: count.mbPerSec(), setUpMs, fingerprintNs: performance.now() - fromMs };
+  return { mbPerSec: count.mbPerSec(), setUpMs };
 })()`;
 
 const PIECE = Buffer.alloc(64 * 1024);
@@ -138,13 +118,13 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
   if (!webTransport) throw new Error("the native part of WebTransport is not built");
   const host = "127.0.0.1";
   const edge = new WebTransportEdge(webTransport, { host, port: 0, name: host, sessionsMax: 8, onSession, onRotated: () => undefined });
-  const rtc = new Rtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
+  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, webTransport, () => undefined);
   let sessions = 0;
   const server = createServer((request, response) => {
     if (request.url === "/body") return pour(response);
     response.setHeader("content-type", "text/html");
     if (request.method !== "POST") return void response.end("<p>loopback");
-    void text(request).then(async (offer) => response.end(await rtc.accept(`loopback-${++sessions}`, offer, onSession)));
+    void text(request).then(async (offer) => response.end(await rtc.accept(`${++sessions}`, offer, onSession)));
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const open = await openBrowser({ headless: true });
@@ -159,7 +139,7 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
     for (let run = 0; run < runs; run++) {
       for (const [transport, script] of scripts) {
         const result: Loopback = { transport, ...((await page.evaluate(script)) as Omit<Loopback, "transport">) };
-        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms${result.fingerprintNs === undefined ? "" : `, ${result.fingerprintNs.toFixed(0)} ns for a message's fingerprint`}`);
+        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms`);
         results.push(result);
       }
     }

@@ -68,13 +68,9 @@ function loopbackLines(loopback: readonly Loopback[]): string[] {
     const rates = runs.map(({ mbPerSec }) => mbPerSec);
     return [transport, String(runs.length), ...[Math.min(...rates), median(rates), Math.max(...rates)].map((value) => value.toFixed(1)), median(runs.map(({ setUpMs }) => setUpMs)).toFixed(0)];
   });
-  const webRtc = loopback.filter(({ transport }) => transport === "webrtc");
-  const fingerprintNs = median(webRtc.map((each) => each.fingerprintNs ?? NaN));
-  const share = (fingerprintNs * median(webRtc.map(({ mbPerSec }) => mbPerSec))) / LOOPBACK_MESSAGE_BYTES / 1000;
   return [
     "Into Chromium over loopback, sender and browser on this machine's processors together; messages of 1,100 bytes over WebTransport into a Worker and over a data channel into a page, beside a body without end over HTTP/1.1 into a Worker:",
     markdownTable(["over", "runs", "least MB/s", "median", "most", "set-up, ms"], lines),
-    `The fingerprint of each message over WebRTC takes the page ${number(fingerprintNs)} ns, ${(100 * share).toFixed(2)} % of a processor at that rate.`,
   ];
 }
 

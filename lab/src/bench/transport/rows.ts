@@ -81,8 +81,6 @@ export interface Loopback {
   /** 10^6 bytes of messages a second. */
   mbPerSec: number;
   setUpMs: number;
-  /** Over WebRTC: what telling a message from others takes the page, ns a message. */
-  fingerprintNs?: number;
 }
 
 /** What one sender spent. */

@@ -5,11 +5,11 @@
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { json } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import { nodeTransports } from "@tributary/client/node";
 import type { ProxyInfo } from "@tributary/client";
 import { LIMITS } from "@tributary/protocol";
-import { pickUdpPort, Rtc, WebTransportEdge } from "@tributary/proxy";
+import { pickUdpPort, startRtc, WebTransportEdge } from "@tributary/proxy";
 import type { Channel, OpenSession } from "@tributary/proxy";
 import { loadWebTransport } from "@tributary/webtransport";
 
@@ -48,13 +48,10 @@ async function serve(transport: string, host: string): Promise<void> {
 }
 
 async function serveWebRtc(host: string): Promise<void> {
-  const rtc = new Rtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, () => undefined);
+  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, loadWebTransport().webTransport, () => undefined);
   let connections = 0;
   const server = createServer((request, response) => {
-    void json(request).then(async (body) => {
-      const { offer, join } = body as { offer: string; join?: string };
-      response.end(await rtc.accept(`stream-${++connections}`, offer, onSession, join));
-    });
+    void text(request).then(async (offer) => response.end(await rtc.accept(`${++connections}`, offer, onSession)));
   });
   server.listen(0, host, () => console.log(JSON.stringify({ url: `http://${host}:${(server.address() as AddressInfo).port}` })));
 }
@@ -63,8 +60,7 @@ async function take(name: string, address: string, seconds: number): Promise<voi
   let [messages, sent] = [0, 0];
   const transport = nodeTransports.find((each) => each.name === name)!;
   const proxy = { id: "stream", name: "stream", url: "", ...(JSON.parse(address) as object) } as ProxyInfo;
-  const exchange = async (offer: string, join?: string): Promise<string> =>
-    (await fetch(proxy.url, { method: "POST", body: JSON.stringify({ offer, join }) })).text();
+  const exchange = async (offer: string): Promise<string> => (await fetch(proxy.url, { method: "POST", body: offer })).text();
   const onMessage = (bytes: Uint8Array): void => {
     messages++;
     sent = Math.max(sent, 1 + Buffer.from(bytes.buffer, bytes.byteOffset).readUInt32BE());

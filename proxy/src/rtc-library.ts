@@ -1,0 +1,159 @@
+/** WebRTC edge where the native part is missing: node-datachannel, with the congestion control of its SCTP. */
+import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
+import { IceUdpMuxListener, initLogger, PeerConnection, setSctpSettings, type DataChannel } from "node-datachannel";
+import type { Channel, ChannelHandlers, OpenSession } from "./channel";
+import { OfferError, type Rtc, type RtcOptions } from "./rtc";
+import { tameOffer, withCandidate } from "./sdp";
+
+/** As the library counts: it takes off the headers of IPv6, UDP, DTLS and SCTP, 108 bytes; what is left is a message and its chunk's header. */
+const MTU_BYTES = LIMITS.channelMessageBytesMax + 16 + 108;
+/**
+ * Bounds what is in flight, and with it what is sent in vain after the client has enough; at 50 ms round trip it is
+ * still worth 2.6 MB/s per proxy. It holds only with a message limit as small (the library takes the larger of the two).
+ */
+const SEND_BUFFER_BYTES = 128 * 1024;
+const RECEIVE_BUFFER_BYTES = 256 * 1024;
+/** Data waits in its sender, where it can still change, rather than in a channel's queue. */
+const QUEUE_BYTES_MAX = 16 * 1024;
+const GATHER_MS_MAX = 2000;
+const OPEN_MS_MAX = 15_000;
+
+let librarySet = false;
+
+/**
+ * Settings of the library as a whole: they count only before its first connection. Its lesser messages quote what clients
+ * sent, addresses included, which must not be logged.
+ */
+function setLibrary(onWarning: (message: string) => void): void {
+  if (librarySet) return;
+  librarySet = true;
+  setSctpSettings({
+    sendBufferSize: SEND_BUFFER_BYTES, recvBufferSize: RECEIVE_BUFFER_BYTES, initialCongestionWindow: 10, delayedSackTime: 20,
+  });
+  initLogger("Fatal", (_level, message) => onWarning(message));
+}
+
+export class LibraryRtc implements Rtc {
+  private readonly listener: IceUdpMuxListener;
+  private readonly bindAddress: string | undefined;
+  private readonly connections = new Set<PeerConnection>();
+
+  /** Throws when the UDP port is taken. Holds it until `close`. */
+  constructor(private readonly options: RtcOptions, onWarning: (message: string) => void) {
+    setLibrary(onWarning);
+    this.bindAddress = options.host === "::" ? undefined : options.host;
+    this.listener = new IceUdpMuxListener(options.udpPort, this.bindAddress);
+  }
+
+  get connectionCount(): number {
+    return this.connections.size;
+  }
+
+  async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
+    const connection = this.makeConnection(id);
+    this.connections.add(connection);
+    let gone = false;
+    let handlers: ChannelHandlers | undefined;
+    const end = (): void => {
+      gone = true;
+      clearTimeout(opening);
+      this.connections.delete(connection);
+      setImmediate(() => connection.close());
+    };
+    const leave = (reason: string): void => {
+      if (gone) return;
+      end();
+      handlers?.handleClosed(reason);
+    };
+    const opening = setTimeout(() => leave("no channel was opened in time"), OPEN_MS_MAX);
+    connection.onStateChange((state) => {
+      if (state === "closed" || state === "failed") leave(`connection ${state}`);
+    });
+    connection.onDataChannel((dataChannel) => {
+      if (handlers || gone) return dataChannel.close();
+      clearTimeout(opening);
+      const session = (handlers = onSession(channelOf(connection, dataChannel, end)));
+      serve(dataChannel, session, leave);
+    });
+    try {
+      return this.withPublicCandidate(await answerTo(connection, offer));
+    } catch (error) {
+      leave("offer refused");
+      throw error;
+    }
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.close();
+    this.connections.clear();
+    this.listener.stop();
+  }
+
+  private makeConnection(id: string): PeerConnection {
+    return new PeerConnection(id, {
+      iceServers: [],
+      enableIceUdpMux: true,
+      portRangeBegin: this.options.udpPort,
+      portRangeEnd: this.options.udpPort,
+      mtu: MTU_BYTES,
+      maxMessageSize: LIMITS.messageBytesMax,
+      ...(this.bindAddress === undefined ? {} : { bindAddress: this.bindAddress }),
+    });
+  }
+
+  private withPublicCandidate(answer: string): string {
+    const { publicAddress, publicUdpPort, udpPort } = this.options;
+    return publicAddress === undefined ? answer : withCandidate(answer, publicAddress, publicUdpPort ?? udpPort);
+  }
+}
+
+function answerTo(connection: PeerConnection, offer: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new OfferError("The answer could not be made in time.")), GATHER_MS_MAX);
+    connection.onGatheringStateChange((state) => {
+      const answer = state === "complete" ? connection.localDescription()?.sdp : undefined;
+      if (answer === undefined) return;
+      clearTimeout(late);
+      resolve(answer);
+    });
+    try {
+      connection.setRemoteDescription(tameOffer(offer), "offer");
+    } catch {
+      clearTimeout(late);
+      reject(new OfferError("The offer is not an SDP with one data channel section that this proxy can answer."));
+    }
+  });
+}
+
+function channelOf(connection: PeerConnection, dataChannel: DataChannel, close: () => void): Channel {
+  const fragmenter = new Fragmenter();
+  return {
+    transport: "webrtc",
+    send: (bytes) => fragmenter.split(bytes, LIMITS.channelMessageBytesMax).every((piece) => trySend(dataChannel, piece)),
+    get room() {
+      return dataChannel.isOpen() ? QUEUE_BYTES_MAX - dataChannel.bufferedAmount() : 0;
+    },
+    signals: () => undefined,
+    close,
+  };
+}
+
+function serve(dataChannel: DataChannel, session: ChannelHandlers, leave: (reason: string) => void): void {
+  const reassembler = new Reassembler();
+  dataChannel.setBufferedAmountLowThreshold(QUEUE_BYTES_MAX / 2);
+  dataChannel.onBufferedAmountLow(() => session.handleWritable());
+  dataChannel.onMessage((message) => {
+    const whole = typeof message === "string" ? undefined : reassembler.accept(new Uint8Array(message));
+    if (whole) session.handleMessage(whole);
+  });
+  dataChannel.onClosed(() => leave("channel closed"));
+}
+
+/** The library throws when the channel is not open, as when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
+function trySend(dataChannel: DataChannel, message: Uint8Array): boolean {
+  try {
+    return dataChannel.sendMessageBinary(message);
+  } catch {
+    return false;
+  }
+}

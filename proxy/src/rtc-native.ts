@@ -1,0 +1,54 @@
+/** WebRTC edge over the native part: SCTP under the congestion control that WebTransport has. */
+import { randomBytes } from "node:crypto";
+import { isIPv6 } from "node:net";
+import { networkInterfaces } from "node:os";
+import type { RtcServer, WebTransport } from "@tributary/webtransport";
+import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
+import { OfferError, type Rtc, type RtcOptions } from "./rtc";
+import { answerSdp, readOffer } from "./sdp";
+
+const UFRAG_BYTES = 6;
+const PASSWORD_BYTES = 18;
+
+export class NativeRtc implements Rtc {
+  private readonly server: RtcServer;
+
+  /** Throws when the UDP port is taken. */
+  constructor(native: WebTransport, private readonly options: RtcOptions) {
+    this.server = native.listenRtc(options.host, options.udpPort);
+  }
+
+  get connectionCount(): number {
+    return this.server.sessionCount;
+  }
+
+  async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
+    const read = readOffer(offer);
+    if (!read) throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
+    const [ufrag, password] = [randomBytes(UFRAG_BYTES).toString("base64"), randomBytes(PASSWORD_BYTES).toString("base64")];
+    const fingerprint = this.server.accept({
+      fingerprint: read.fingerprint, ufrag, password, onSession: (channel) => nativeHandlers(onSession(nativeChannel("webrtc", channel))),
+    });
+    return answerSdp({ id, mid: read.mid, ufrag, password, fingerprint, candidates: this.candidates() });
+  }
+
+  close(): void {
+    this.server.close();
+  }
+
+  private candidates(): { address: string; port: number }[] {
+    const { host, udpPort, publicAddress, publicUdpPort } = this.options;
+    const own = (host === "0.0.0.0" || host === "::" ? ownAddresses(host) : [host]).map((address) => ({ address, port: udpPort }));
+    if (publicAddress === undefined) return own;
+    const told = { address: publicAddress, port: publicUdpPort ?? udpPort };
+    return [...own.filter(({ address, port }) => address !== told.address || port !== told.port), told];
+  }
+}
+
+/** Of this machine; those that only it can reach where there are no others. */
+function ownAddresses(host: string): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const fitting = all.filter(({ address }) => (host === "::" || !isIPv6(address)) && !address.startsWith("fe80"));
+  const outer = fitting.filter(({ internal }) => !internal);
+  return (outer.length > 0 ? outer : fitting).map(({ address }) => address);
+}

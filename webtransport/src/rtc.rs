@@ -1,0 +1,269 @@
+//! WebRTC's end on one UDP port: answers ICE's checks as a lite agent does (RFC 8445 section 2.5), and hands what else comes
+//! to the client that it is from. A client gets its datagrams only over addresses that it has shown to be its own.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use dimpl::{Config, Dtls};
+use is::stun::StunMessage;
+use is::{DefaultSha1HmacProvider, Sha1HmacProvider};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState, BATCH_SIZE};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, watch};
+
+use crate::endpoint::runtime;
+use crate::events::{Events, Stats};
+use crate::peer::{Arrival, Handle, Order, Peer};
+use crate::sctp::{Association, Secrets};
+
+/// Datagrams of one client that wait for its task; what comes beyond them is dropped, as on any path.
+const WAITING_MAX: usize = 1024;
+/// Of a client's addresses, the oldest is forgotten.
+const ROUTES_MAX: usize = 4;
+const RECEIVE_BYTES: usize = 64 * 1024;
+const SOCKET_BYTES: usize = 1024 * 1024;
+const STUN_BYTES_MAX: usize = 256;
+const DTLS_BYTES_MAX: usize = 1200;
+/// DTLS asks again first so soon.
+const DTLS_AGAIN: Duration = Duration::from_millis(250);
+
+/// Where a client is, and the address of ours that it came to.
+#[derive(Clone, Copy)]
+pub struct Route {
+    client: SocketAddr,
+    own: Option<IpAddr>,
+}
+
+pub struct Socket {
+    udp: UdpSocket,
+    state: UdpSocketState,
+    /// Datagrams that may leave by one call.
+    pub batch_max: usize,
+}
+
+impl Socket {
+    /// Sends datagrams of `length` each that lie end to end. What the machine does not take is lost, as on any path.
+    pub fn send(&self, route: &Route, datagrams: &[u8], length: usize) {
+        let segment_size = (datagrams.len() > length).then_some(length);
+        let transmit = Transmit { destination: route.client, ecn: None, contents: datagrams, segment_size, src_ip: route.own };
+        let _ = self.udp.try_io(Interest::WRITABLE, || self.state.try_send((&self.udp).into(), &transmit));
+    }
+}
+
+/// A client as it is known at the port.
+struct Known {
+    password: String,
+    arrivals: mpsc::Sender<Arrival>,
+    handle: Handle,
+    ufrag: String,
+    /// Latest last.
+    addresses: Vec<SocketAddr>,
+}
+
+#[derive(Default)]
+struct Clients {
+    by_id: HashMap<u32, Known>,
+    by_ufrag: HashMap<String, u32>,
+    by_address: HashMap<SocketAddr, u32>,
+}
+
+impl Clients {
+    fn forget(&mut self, id: u32) {
+        let Some(known) = self.by_id.remove(&id) else { return };
+        self.by_ufrag.remove(&known.ufrag);
+        for address in known.addresses {
+            self.by_address.remove(&address);
+        }
+    }
+
+    /// The client has shown that it is at `address`.
+    fn note_address(&mut self, id: u32, address: SocketAddr) {
+        if self.by_address.get(&address) == Some(&id) {
+            return;
+        }
+        let Some(known) = self.by_id.get_mut(&id) else { return };
+        known.addresses.push(address);
+        let oldest = (known.addresses.len() > ROUTES_MAX).then(|| known.addresses.remove(0));
+        if let Some(oldest) = oldest {
+            self.by_address.remove(&oldest);
+        }
+        let before = self.by_address.insert(address, id).and_then(|before| self.by_id.get_mut(&before));
+        if let Some(before) = before {
+            before.addresses.retain(|&other| other != address);
+        }
+    }
+}
+
+/// A client's offer, as far as it matters here, and what our answer says.
+pub struct Offer {
+    /// SHA-256 of the client's certificate.
+    pub fingerprint: [u8; 32],
+    pub ufrag: String,
+    pub password: String,
+    pub secrets: Secrets,
+}
+
+pub struct RtcListener {
+    socket: Arc<Socket>,
+    clients: Arc<Mutex<Clients>>,
+    config: Arc<Config>,
+    events: Arc<Events>,
+    last_id: AtomicU32,
+    stop: watch::Sender<bool>,
+    pub port: u16,
+}
+
+impl RtcListener {
+    pub fn bind(address: SocketAddr, events: Arc<Events>) -> Result<Self, String> {
+        let _entered = runtime().enter();
+        let socket = Arc::new(open(address).map_err(|error| format!("UDP {address}: {error}"))?);
+        let port = socket.udp.local_addr().map_err(|error| error.to_string())?.port();
+        // Addresses are known to be their owner's before DTLS begins: it need not ask for that too.
+        let config = Config::builder().mtu(DTLS_BYTES_MAX).use_server_cookie(false).flight_start_rto(DTLS_AGAIN).build();
+        let config = Arc::new(config.map_err(|error| error.to_string())?);
+        let (stop, stopped) = watch::channel(false);
+        let clients = Arc::default();
+        runtime().spawn(receive_all(Arc::clone(&socket), Arc::clone(&clients), stopped));
+        Ok(Self { socket, clients, config, events, last_id: AtomicU32::new(0), stop, port })
+    }
+
+    /// The client's number, and the fingerprint of the certificate that it will be shown. `Opened` or `Closed` follows.
+    pub fn accept(&self, offer: Offer) -> Result<(u32, [u8; 32]), String> {
+        let (certificate, fingerprint) = crate::certificate::make_for_dtls()?;
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let (arrivals, arriving) = mpsc::channel(WAITING_MAX);
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let (room, stats) = (Arc::default(), Arc::default());
+        let peer = Peer {
+            id,
+            dtls: Dtls::new_auto(Arc::clone(&self.config), certificate, Instant::now()),
+            association: Association::new(offer.secrets),
+            fingerprint: offer.fingerprint,
+            socket: Arc::clone(&self.socket),
+            room: Arc::clone(&room),
+            stats: Arc::clone(&stats),
+            events: Arc::clone(&self.events),
+        };
+        let known = Known {
+            password: offer.password, arrivals, handle: Handle { orders, room, stats }, ufrag: offer.ufrag.clone(), addresses: Vec::new(),
+        };
+        let mut clients = lock(&self.clients);
+        clients.by_ufrag.insert(offer.ufrag, id);
+        clients.by_id.insert(id, known);
+        drop(clients);
+        let clients = Arc::clone(&self.clients);
+        runtime().spawn(async move {
+            peer.run(arriving, ordered).await;
+            lock(&clients).forget(id);
+        });
+        Ok((id, fingerprint))
+    }
+
+    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
+    /// too many already; when it is not positive, `Writable` follows.
+    pub fn send(&self, id: u32, bytes: &[u8], lengths: &[u32]) -> i64 {
+        let clients = lock(&self.clients);
+        let Some(Known { handle, .. }) = clients.by_id.get(&id) else { return 0 };
+        let mut all = Bytes::copy_from_slice(bytes);
+        handle.room.add(all.len());
+        for &length in lengths {
+            let message = all.split_to((length as usize).min(all.len()));
+            let _ = handle.orders.send(Order::Send(message));
+        }
+        handle.room.left()
+    }
+
+    pub fn stats(&self, id: u32) -> Option<Stats> {
+        let clients = lock(&self.clients);
+        let stats = *lock(&clients.by_id.get(&id)?.handle.stats);
+        stats
+    }
+
+    /// Nothing more is told of it.
+    pub fn close_session(&self, id: u32) {
+        if let Some(known) = lock(&self.clients).by_id.get(&id) {
+            let _ = known.handle.orders.send(Order::Close);
+        }
+    }
+
+    /// Ends all connections and frees the port.
+    pub fn close(&self) {
+        lock(&self.clients).by_id.values().for_each(|known| drop(known.handle.orders.send(Order::Close)));
+        let _ = self.stop.send(true);
+    }
+}
+
+fn open(address: SocketAddr) -> io::Result<Socket> {
+    let udp = std::net::UdpSocket::bind(address)?;
+    udp.set_nonblocking(true)?;
+    let udp = UdpSocket::from_std(udp)?;
+    let state = UdpSocketState::new((&udp).into())?;
+    // More than the machine allows is not an error worth ending for.
+    let _ = state.set_recv_buffer_size((&udp).into(), SOCKET_BYTES);
+    let _ = state.set_send_buffer_size((&udp).into(), SOCKET_BYTES);
+    let batch_max = state.max_gso_segments();
+    Ok(Socket { udp, state, batch_max })
+}
+
+async fn receive_all(socket: Arc<Socket>, clients: Arc<Mutex<Clients>>, mut stopped: watch::Receiver<bool>) {
+    let mut memory = vec![0; RECEIVE_BYTES * BATCH_SIZE];
+    let mut metas = [RecvMeta::default(); BATCH_SIZE];
+    loop {
+        tokio::select! {
+            _ = socket.udp.readable() => (),
+            _ = stopped.changed() => return,
+        }
+        let mut parts: Vec<_> = memory.chunks_mut(RECEIVE_BYTES).map(io::IoSliceMut::new).collect();
+        let received = socket.udp.try_io(Interest::READABLE, || socket.state.recv((&socket.udp).into(), &mut parts, &mut metas));
+        // An error is one of an earlier datagram of ours, told by the way.
+        for (meta, part) in metas.iter().zip(&parts).take(received.unwrap_or(0)) {
+            for datagram in part[..meta.len].chunks(meta.stride.max(1)) {
+                take(&socket, &clients, Route { client: meta.addr, own: meta.dst_ip }, datagram);
+            }
+        }
+    }
+}
+
+/// By its first byte a datagram is ICE's or DTLS's (RFC 7983).
+fn take(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagram: &[u8]) {
+    match datagram.first() {
+        Some(0..=3) => answer_check(socket, clients, route, datagram),
+        Some(20..=63) => {
+            let clients = lock(clients);
+            let known = clients.by_address.get(&route.client).and_then(|id| clients.by_id.get(id));
+            if let Some(known) = known {
+                let _ = known.arrivals.try_send(Arrival { route, datagram: datagram.to_vec() });
+            }
+        }
+        _ => (),
+    }
+}
+
+fn answer_check(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagram: &[u8]) {
+    let hmac = |key: &[u8], payloads: &[&[u8]]| DefaultSha1HmacProvider.sha1_hmac(key, payloads);
+    let Ok(check) = StunMessage::parse(datagram) else { return };
+    let Some((ufrag, _)) = check.split_username().filter(|_| check.is_binding_request()) else { return };
+    let mut clients = lock(clients);
+    let Some(&id) = clients.by_ufrag.get(ufrag) else { return };
+    let Some(known) = clients.by_id.get(&id).filter(|known| check.verify(known.password.as_bytes(), hmac)) else { return };
+    let mut reply = [0; STUN_BYTES_MAX];
+    let made = StunMessage::binding_reply(check.trans_id(), route.client).to_bytes(Some(known.password.as_bytes()), &mut reply, hmac);
+    if let Ok(length) = made {
+        socket.send(&route, &reply[..length], length);
+    }
+    // The first address will do until the client says which one it prefers.
+    if check.use_candidate() || known.addresses.is_empty() {
+        let _ = known.arrivals.try_send(Arrival { route, datagram: Vec::new() });
+    }
+    clients.note_address(id, route.client);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

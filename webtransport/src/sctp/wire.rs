@@ -1,0 +1,162 @@
+//! The bytes of SCTP (RFC 9260 section 3) that one data channel of short messages needs.
+
+pub const DATA: u8 = 0;
+pub const INIT: u8 = 1;
+pub const INIT_ACK: u8 = 2;
+pub const SACK: u8 = 3;
+pub const HEARTBEAT: u8 = 4;
+pub const HEARTBEAT_ACK: u8 = 5;
+pub const ABORT: u8 = 6;
+pub const SHUTDOWN: u8 = 7;
+pub const SHUTDOWN_ACK: u8 = 8;
+pub const COOKIE_ECHO: u8 = 10;
+pub const COOKIE_ACK: u8 = 11;
+pub const SHUTDOWN_COMPLETE: u8 = 14;
+/// RFC 6525: streams are reset by it, which is how a data channel is closed.
+pub const RE_CONFIG: u8 = 130;
+/// RFC 3758: the receiver need not wait for what was lost.
+pub const FORWARD_TSN: u8 = 192;
+
+/// Of DATA: a message's first and last fragment, out of order, acknowledged at once (RFC 7053).
+pub const WHOLE: u8 = 3;
+pub const UNORDERED: u8 = 4;
+pub const AT_ONCE: u8 = 8;
+
+const HEADER_BYTES: usize = 12;
+const CHUNK_HEADER_BYTES: usize = 4;
+/// TSN, stream, number in the stream, payload protocol.
+pub const DATA_HEADER_BYTES: usize = 12;
+
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+pub struct Header {
+    pub source: u16,
+    pub destination: u16,
+    pub tag: u32,
+}
+
+pub struct Chunk<'a> {
+    pub kind: u8,
+    pub flags: u8,
+    pub body: &'a [u8],
+}
+
+/// The packet's header and what follows it; None when it is too short. The checksum is not looked at: DTLS has seen to it.
+pub fn parse(packet: &[u8]) -> Option<(Header, Chunks<'_>)> {
+    let header = Header { source: u16_at(packet, 0)?, destination: u16_at(packet, 2)?, tag: u32_at(packet, 4)? };
+    Some((header, Chunks { rest: packet.get(HEADER_BYTES..)? }))
+}
+
+/// Ends before the first chunk that does not fit.
+pub struct Chunks<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Chunk<'a>;
+
+    fn next(&mut self) -> Option<Chunk<'a>> {
+        let length = usize::from(u16_at(self.rest, 2)?);
+        let body = self.rest.get(CHUNK_HEADER_BYTES..length)?;
+        let chunk = Chunk { kind: self.rest[0], flags: self.rest[1], body };
+        self.rest = self.rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(chunk)
+    }
+}
+
+/// A packet in the making.
+pub struct Packet(Vec<u8>);
+
+impl Packet {
+    pub fn new(header: &Header, capacity: usize) -> Self {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + capacity);
+        bytes.extend_from_slice(&header.source.to_be_bytes());
+        bytes.extend_from_slice(&header.destination.to_be_bytes());
+        bytes.extend_from_slice(&header.tag.to_be_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        Self(bytes)
+    }
+
+    /// `body` in parts.
+    pub fn add(&mut self, kind: u8, flags: u8, body: &[&[u8]]) {
+        let length = CHUNK_HEADER_BYTES + body.iter().map(|part| part.len()).sum::<usize>();
+        self.0.extend_from_slice(&[kind, flags]);
+        self.0.extend_from_slice(&(length as u16).to_be_bytes());
+        body.iter().for_each(|part| self.0.extend_from_slice(part));
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == HEADER_BYTES
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// With its checksum (CRC32c, least byte first).
+    pub fn finish(mut self) -> Vec<u8> {
+        let checksum = crc32c::crc32c(&self.0);
+        self.0[8..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        self.0
+    }
+}
+
+/// A chunk's parameter: type, length and value, padded.
+pub fn parameter(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = (CHUNK_HEADER_BYTES + value.len()) as u16;
+    let mut bytes = [kind.to_be_bytes(), length.to_be_bytes()].concat();
+    bytes.extend_from_slice(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A TSN as it would be without an end, the one that is nearest to `near`.
+pub fn unwrapped(tsn: u32, near: u64) -> u64 {
+    near.wrapping_add_signed(i64::from(tsn.wrapping_sub(near as u32) as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_come_back_as_they_were_added_and_end_where_one_does_not_fit() {
+        let mut packet = Packet::new(&Header { source: 1, destination: 2, tag: 3 }, 64);
+        packet.add(HEARTBEAT, 5, &[&[1, 2, 3]]);
+        packet.add(DATA, WHOLE, &[&[0; 12], &[9]]);
+        let bytes = packet.finish();
+        let (header, chunks) = parse(&bytes).unwrap();
+        assert_eq!((header.source, header.destination, header.tag), (1, 2, 3));
+        let seen: Vec<_> = chunks.map(|chunk| (chunk.kind, chunk.flags, chunk.body.len())).collect();
+        assert_eq!(seen, [(HEARTBEAT, 5, 3), (DATA, WHOLE, 13)]);
+        for end in 0..=bytes.len() {
+            let seen = parse(&bytes[..end]).map_or(0, |(_, chunks)| chunks.count());
+            assert_eq!(seen, usize::from(end >= 19) + usize::from(end >= 37), "chunks in {end} bytes");
+        }
+        assert_eq!(parse(&[[0; 12].as_slice(), &[0, 0, 0, 3]].concat()).unwrap().1.count(), 0);
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_rfc_9260() {
+        let packet = Packet::new(&Header { source: 5000, destination: 5000, tag: 0 }, 0).finish();
+        let mut bare = packet.clone();
+        bare[8..12].fill(0);
+        assert_eq!(u32::from_le_bytes(packet[8..12].try_into().unwrap()), crc32c::crc32c(&bare));
+        assert_eq!(crc32c::crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let near = (7 << 32) + 5;
+        assert_eq!(unwrapped(5, near), near);
+        assert_eq!(unwrapped(u32::MAX, near), near - 6);
+        assert_eq!(unwrapped(100, near), near + 95);
+    }
+}
