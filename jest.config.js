@@ -3,7 +3,7 @@ module.exports = {
   testEnvironment: "node",
   /** A hang, not slowness: cores are shared. */
   testTimeout: 30_000,
-  roots: ["protocol", "native-codec", "wasm-codec", "webtransport", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
+  roots: ["protocol", "native-codec", "wasm-codec", "native-transport", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
   testMatch: ["**/src/**/*.test.ts"],
   modulePathIgnorePatterns: ["/dist/"],
   transform: Object.fromEntries([["^.+\\.ts$", {}], ["^.+\\.tsx$", { tsx: true }]].map(([files, syntax]) => [files, ["@swc/jest", {

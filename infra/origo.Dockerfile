@@ -15,7 +15,7 @@ COPY protocol/package.json protocol/
 COPY proxy/package.json proxy/
 COPY test/package.json test/
 COPY wasm-codec/package.json wasm-codec/
-COPY webtransport/package.json webtransport/
+COPY native-transport/package.json native-transport/
 RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
 
 FROM build AS origo-build

@@ -15,30 +15,30 @@ COPY protocol/package.json protocol/
 COPY proxy/package.json proxy/
 COPY test/package.json test/
 COPY wasm-codec/package.json wasm-codec/
-COPY webtransport/package.json webtransport/
+COPY native-transport/package.json native-transport/
 RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
 
-# WebTransport's native part. Debian's own cargo is too old; its security archive has the one that its browsers are built with.
+# The native transport. Debian's own cargo is too old; its security archive has the one that its browsers are built with.
 # Where it cannot be built the image offers WebRTC alone, and the proxy's log says so.
-FROM build AS webtransport-build
+FROM build AS native-transport-build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends cargo-web rustc-web \
  && rm -rf /var/lib/apt/lists/* \
  || echo "no recent cargo: the image offers WebRTC alone"
-COPY webtransport webtransport
-RUN mkdir -p webtransport/build \
- && (node webtransport/build.mjs || echo "not built: the image offers WebRTC alone") \
- && rm -rf webtransport/build/target
+COPY native-transport native-transport
+RUN mkdir -p native-transport/build \
+ && (node native-transport/build.mjs || echo "not built: the image offers WebRTC alone") \
+ && rm -rf native-transport/build/target
 
 FROM build AS proxy-build
 COPY protocol protocol
 COPY wasm-codec wasm-codec
 COPY native-codec native-codec
-COPY webtransport webtransport
+COPY native-transport native-transport
 COPY origo origo
 COPY proxy proxy
 RUN npx tsc -b proxy && node native-codec/build.mjs
-RUN for part in protocol wasm-codec native-codec webtransport origo proxy; do \
+RUN for part in protocol wasm-codec native-codec native-transport origo proxy; do \
       mkdir -p /out/$part && cp -r $part/package.json $part/dist /out/$part/; \
     done \
  && cp -r wasm-codec/module /out/wasm-codec/ \
@@ -54,7 +54,7 @@ WORKDIR /app
 COPY --from=proxy-deps /app/package.json ./
 COPY --from=proxy-deps /app/node_modules node_modules
 COPY --from=proxy-build /out ./
-COPY --from=webtransport-build /app/webtransport/build webtransport/build
+COPY --from=native-transport-build /app/native-transport/build native-transport/build
 COPY infra/docker/secret.js infra/docker/healthcheck.js infra/
 RUN install -d -o node -g node -m 0700 /run/tributary
 USER node

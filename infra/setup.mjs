@@ -31,7 +31,7 @@ export async function setUp({ browser = false, firefox = false, compiler = false
   await step("dependencies", installDependencies);
   if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", ["g++"], () => onPath("g++")));
   await step("native addon", buildNativeAddon);
-  await step("WebTransport", buildWebTransport);
+  await step("native transport", buildNativeTransport);
   await step("TypeScript", compileTypeScript);
   await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/firefox/manifest.json"));
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
@@ -86,14 +86,14 @@ async function buildNativeAddon() {
 }
 
 /** Not fatal: without cargo, or without its registry, the proxies offer WebRTC alone. */
-async function buildWebTransport() {
-  const stamp = stampOf("webtransport", ["webtransport"], process.arch);
-  if (stamp.current && existsSync(path.join(root, "webtransport/build/webtransport.node"))) return "unchanged";
+async function buildNativeTransport() {
+  const stamp = stampOf("native-transport", ["native-transport"], process.arch);
+  if (stamp.current && existsSync(path.join(root, "native-transport/build/native-transport.node"))) return "unchanged";
   try {
-    await run([process.execPath, "webtransport/build.mjs"]);
+    await run([process.execPath, "native-transport/build.mjs"]);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
-    const reason = error.message.trimEnd().split("\n").at(-1).replace(/^webtransport: /, "");
+    const reason = error.message.trimEnd().split("\n").at(-1).replace(/^native-transport: /, "");
     return `not built, WebRTC carries the packets: ${reason}`;
   }
   stamp.write();

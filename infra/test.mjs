@@ -26,7 +26,7 @@ const STEPS = [
   { name: "unit", commands: [[bin.jest, "--maxWorkers=2"]], repeat: "npx jest", count: countJest },
   { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
-  { name: "rust", commands: [["webtransport/test.mjs"]], repeat: "node webtransport/test.mjs", count: countPrinted },
+  { name: "rust", commands: [["native-transport/test.mjs"]], repeat: "node native-transport/test.mjs", count: countPrinted },
   { name: "web", commands: [["extension/test-browser/transparency.mjs"], ["extension/test-browser/interface.mjs"]], repeat: "node extension/test-browser/transparency.mjs && node extension/test-browser/interface.mjs", count: countPrinted },
   { name: "origo", commands: [[bin.jest, "--config", "origo/test-browser/jest.config.js", "--runInBand"]], repeat: "npx jest --config origo/test-browser/jest.config.js --runInBand", count: countJest },
   { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },

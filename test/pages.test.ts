@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { mediaFetchedByBrowser, notThroughProxies, openBrowser, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 import { accessLog, eventually, faults, getJson, playPage } from "./support";
 
 let fleet: Fleet;
@@ -26,7 +26,7 @@ describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
 });
 
 describe.each(["webtransport", "webrtc"] as const)("transport %s", (transport) => {
-  const isThere = transport === "webrtc" || loadWebTransport().webTransport !== undefined;
+  const isThere = transport === "webrtc" || loadNativeTransport().native !== undefined;
   (isThere ? test : test.skip)("hls page: every segment through the proxies over it, byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4, transport };
     const { state, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10, recordsAt: fleet });

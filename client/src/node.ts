@@ -8,7 +8,7 @@ import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { wasmModulePath } from "@tributary/wasm-codec/node";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
 import type { EngineWorker, Hasher, Platform, Transport } from "./platform";
@@ -38,7 +38,7 @@ export function nodePlatform(): Platform {
     fetch: (input, init) => fetch(input, init),
     defer: (task) => void setImmediate(task),
     transports: [nodeWebRtc],
-    engineTransports: loadWebTransport().webTransport ? ["webtransport", "udp"] : ["udp"],
+    engineTransports: loadNativeTransport().native ? ["webtransport", "udp"] : ["udp"],
     spawnEngine,
     loadCodec,
     createHasher,

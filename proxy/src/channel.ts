@@ -3,7 +3,7 @@
  * (webtransport.ts) and plain UDP (udp.ts).
  */
 
-import type { ChannelHandlers as NativeHandlers, WebTransportChannel } from "@tributary/webtransport";
+import type { ChannelHandlers as NativeHandlers, TransportChannel } from "@tributary/native-transport";
 
 export type TransportName = "webrtc" | "webtransport" | "udp";
 
@@ -42,7 +42,7 @@ export interface ChannelHandlers {
 export type OpenSession = (channel: Channel) => ChannelHandlers;
 
 /** A channel of the native part. */
-export function nativeChannel(transport: TransportName, channel: WebTransportChannel): Channel {
+export function nativeChannel(transport: TransportName, channel: TransportChannel): Channel {
   return {
     transport,
     send: (bytes) => channel.send(bytes),

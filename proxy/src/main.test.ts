@@ -162,7 +162,7 @@ test("proxy: bad values and taken ports end the process with the reason", async 
 });
 
 test("proxy: without the native part, or with its port off, it offers WebRTC alone; the first it says once", async () => {
-  const without = await startProxy({ TRIBUTARY_WEBTRANSPORT: "off" });
+  const without = await startProxy({ TRIBUTARY_NATIVE_TRANSPORT: "off" });
   expect(without.ready).not.toHaveProperty("webTransport");
   expect(without.run.err.match(/noWebTransport/g)).toHaveLength(1);
   const off = await startProxy({ WEBTRANSPORT_PORT: "off" });

@@ -8,7 +8,7 @@ import { isIP, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { ProxyControl, ProxyHello } from "@tributary/origo/schema";
 import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
-import { loadWebTransport, type WebTransport } from "@tributary/webtransport";
+import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
 import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";
 import type { ProxyConfig } from "./config";
@@ -105,7 +105,7 @@ export class Proxy {
     if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
   }
 
-  private startRtc(native: WebTransport | undefined, found: PublishedPorts | undefined): void {
+  private startRtc(native: NativeTransport | undefined, found: PublishedPorts | undefined): void {
     const { config } = this;
     const publicAddress = config.PUBLIC_ADDRESS ?? found?.address;
     const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPorts[0];
@@ -114,13 +114,13 @@ export class Proxy {
   }
 
   /** Without the native part the proxy offers WebRTC alone, over a library, and says so. */
-  private findNative(): WebTransport | undefined {
-    const loaded = loadWebTransport();
-    if (!loaded.webTransport) this.log("noWebTransport", { reason: loaded.reason });
-    return loaded.webTransport;
+  private findNative(): NativeTransport | undefined {
+    const loaded = loadNativeTransport();
+    if (!loaded.native) this.log("noWebTransport", { reason: loaded.reason });
+    return loaded.native;
   }
 
-  private startWebTransport(native: WebTransport, port: number, host: string, publicPort: number | undefined): void {
+  private startWebTransport(native: NativeTransport, port: number, host: string, publicPort: number | undefined): void {
     const { config } = this;
     const edge = new WebTransportEdge(native, {
       host: config.HOST, port, name: host, sessionsMax: config.MAX_SESSIONS, onSession: this.onSession,

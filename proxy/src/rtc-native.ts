@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
-import type { RtcServer, WebTransport } from "@tributary/webtransport";
+import type { NativeTransport, RtcServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 import { OfferError, type Rtc, type RtcOptions } from "./rtc";
 import { answerSdp, readOffer } from "./sdp";
@@ -14,7 +14,7 @@ export class NativeRtc implements Rtc {
   private readonly server: RtcServer;
 
   /** Throws when the UDP port is taken. */
-  constructor(native: WebTransport, private readonly options: RtcOptions) {
+  constructor(native: NativeTransport, private readonly options: RtcOptions) {
     this.server = native.listenRtc(options.host, options.udpPort);
   }
 

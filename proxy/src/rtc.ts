@@ -5,7 +5,7 @@
  */
 import dgram from "node:dgram";
 import { isIP } from "node:net";
-import type { WebTransport } from "@tributary/webtransport";
+import type { NativeTransport } from "@tributary/native-transport";
 import type { OpenSession } from "./channel";
 import { LibraryRtc } from "./rtc-library";
 import { NativeRtc } from "./rtc-native";
@@ -35,7 +35,7 @@ export interface Rtc {
 export class OfferError extends Error {}
 
 /** Throws when the UDP port is taken. */
-export function startRtc(options: RtcOptions, native: WebTransport | undefined, onWarning: (message: string) => void): Rtc {
+export function startRtc(options: RtcOptions, native: NativeTransport | undefined, onWarning: (message: string) => void): Rtc {
   return native ? new NativeRtc(native, options) : new LibraryRtc(options, onWarning);
 }
 

@@ -1,8 +1,8 @@
 /**
- * WebTransport edge: sessions over HTTP/3 datagrams on a UDP port of its own, from the native part (@tributary/webtransport).
+ * WebTransport edge: sessions over HTTP/3 datagrams on a UDP port of its own, from the native part (@tributary/native-transport).
  * Makes and rotates the certificates that clients accept by their hashes. Knows no frames: that is session.ts.
  */
-import type { WebTransport, WebTransportServer } from "@tributary/webtransport";
+import type { NativeTransport, WebTransportServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 
 export interface WebTransportEdgeOptions {
@@ -25,8 +25,8 @@ export class WebTransportEdge {
   private readonly rotation: NodeJS.Timeout;
 
   /** Throws when the port is taken. */
-  constructor(webTransport: WebTransport, { onSession, onRotated, ...options }: WebTransportEdgeOptions) {
-    this.server = webTransport.listen({
+  constructor(native: NativeTransport, { onSession, onRotated, ...options }: WebTransportEdgeOptions) {
+    this.server = native.listen({
       ...options,
       onSession: (channel) => nativeHandlers(onSession(nativeChannel("webtransport", channel))),
     });

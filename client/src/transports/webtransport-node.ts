@@ -1,5 +1,5 @@
-/** WebTransport in Node, where its native part is built (@tributary/webtransport). */
-import { loadWebTransport, type WebTransportClient } from "@tributary/webtransport";
+/** WebTransport in Node, where its native part is built (@tributary/native-transport). */
+import { loadNativeTransport, type WebTransportClient } from "@tributary/native-transport";
 import type { Transport } from "../platform";
 import { withFirst } from "./webtransport";
 
@@ -8,7 +8,7 @@ let isTried = false;
 
 /** Loaded once, when first asked for. */
 function clientHere(): WebTransportClient | undefined {
-  if (!isTried) client = loadWebTransport().webTransport?.client();
+  if (!isTried) client = loadNativeTransport().native?.client();
   isTried = true;
   return client;
 }

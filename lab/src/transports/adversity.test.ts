@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 
 const SCRIPT = path.resolve(__dirname, "../../dist/transports/adversity.js");
 const TITLES = [
@@ -26,9 +26,9 @@ interface Outcome {
   detail: string;
 }
 
-const { webTransport } = loadWebTransport();
+const { native } = loadNativeTransport();
 
-(webTransport ? describe : describe.skip)("a path against the download", () => {
+(native ? describe : describe.skip)("a path against the download", () => {
   let outcomes: Outcome[];
   beforeAll(() => {
     if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);

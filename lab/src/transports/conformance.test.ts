@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 
 const SCRIPT = path.resolve(__dirname, "../../dist/transports/conformance.js");
 /** As in conformance.ts, which a test cannot import: it would load the libraries into Jest. */
@@ -40,8 +40,8 @@ function run(name: string): Promise<Outcome[]> {
   });
 }
 
-const loaded = loadWebTransport();
-const names = ["webrtc", "udp", ...(loaded.webTransport ? ["webtransport"] : [])];
+const loaded = loadNativeTransport();
+const names = ["webrtc", "udp", ...(loaded.native ? ["webtransport"] : [])];
 
 describe.each(names)("transport %s", (name) => {
   let outcomes: Outcome[];

@@ -2,7 +2,7 @@
 import { pickUdpPort, startRtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
 import type { ProxyInfo } from "@tributary/client";
 import { LIMITS } from "@tributary/protocol";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 
 /** First byte of a message to the echo: return it, close the channel, or send so many messages. */
 export const ECHO = 1;
@@ -45,13 +45,13 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise
     return Object.assign(common, { proxy: { ...proxy, udp: { host: HOST, port: edge.port } }, udpPort: edge.port, close: () => edge.close() });
   }
   if (name === "webtransport") {
-    const loaded = loadWebTransport();
-    if (!loaded.webTransport) throw new Error(loaded.reason);
-    const edge = new WebTransportEdge(loaded.webTransport, { host: HOST, port: 0, name: HOST, sessionsMax: SESSIONS_MAX, onSession, onRotated: () => undefined });
+    const loaded = loadNativeTransport();
+    if (!loaded.native) throw new Error(loaded.reason);
+    const edge = new WebTransportEdge(loaded.native, { host: HOST, port: 0, name: HOST, sessionsMax: SESSIONS_MAX, onSession, onRotated: () => undefined });
     return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
   }
   const udpPort = await pickUdpPort(0, HOST);
-  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, loadWebTransport().webTransport, () => undefined);
+  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, loadNativeTransport().native, () => undefined);
   let offers = 0;
   const exchange = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
   return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });

@@ -9,7 +9,7 @@ import { pipeline, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pickUdpPort, startRtc, WebTransportEdge } from "@tributary/proxy";
 import type { OpenSession } from "@tributary/proxy";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 import { openBrowser } from "../../browser";
 import { LOOPBACK_MESSAGE_BYTES } from "./report";
 import type { Loopback } from "./rows";
@@ -114,11 +114,11 @@ function pour(response: ServerResponse): void {
 }
 
 export async function measureLoopback(runs: number, print: (line: string) => void): Promise<Loopback[]> {
-  const { webTransport } = loadWebTransport();
-  if (!webTransport) throw new Error("the native part of WebTransport is not built");
+  const { native } = loadNativeTransport();
+  if (!native) throw new Error("the native transport is not built");
   const host = "127.0.0.1";
-  const edge = new WebTransportEdge(webTransport, { host, port: 0, name: host, sessionsMax: 8, onSession, onRotated: () => undefined });
-  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, webTransport, () => undefined);
+  const edge = new WebTransportEdge(native, { host, port: 0, name: host, sessionsMax: 8, onSession, onRotated: () => undefined });
+  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, native, () => undefined);
   let sessions = 0;
   const server = createServer((request, response) => {
     if (request.url === "/body") return pour(response);

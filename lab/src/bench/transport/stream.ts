@@ -11,7 +11,7 @@ import type { ProxyInfo } from "@tributary/client";
 import { LIMITS } from "@tributary/protocol";
 import { pickUdpPort, startRtc, WebTransportEdge } from "@tributary/proxy";
 import type { Channel, OpenSession } from "@tributary/proxy";
-import { loadWebTransport } from "@tributary/webtransport";
+import { loadNativeTransport } from "@tributary/native-transport";
 
 /** One packet over either transport. */
 const MESSAGE_BYTES = LIMITS.channelMessageBytesMax;
@@ -41,14 +41,14 @@ const onSession: OpenSession = (channel) => {
 
 async function serve(transport: string, host: string): Promise<void> {
   if (transport === "webrtc") return serveWebRtc(host);
-  const loaded = loadWebTransport();
-  if (!loaded.webTransport) throw new Error(loaded.reason);
-  const edge = new WebTransportEdge(loaded.webTransport, { host, port: 0, name: host, sessionsMax: 64, onRotated: () => undefined, onSession });
+  const loaded = loadNativeTransport();
+  if (!loaded.native) throw new Error(loaded.reason);
+  const edge = new WebTransportEdge(loaded.native, { host, port: 0, name: host, sessionsMax: 64, onRotated: () => undefined, onSession });
   console.log(JSON.stringify({ webTransport: edge.address(`${host}:${edge.port}`) }));
 }
 
 async function serveWebRtc(host: string): Promise<void> {
-  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, loadWebTransport().webTransport, () => undefined);
+  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, loadNativeTransport().native, () => undefined);
   let connections = 0;
   const server = createServer((request, response) => {
     void text(request).then(async (offer) => response.end(await rtc.accept(`${++connections}`, offer, onSession)));

@@ -1,6 +1,6 @@
 /**
- * The door to WebTransport on Node: sessions over HTTP/3 datagrams, as server (`WebTransportServer`) and as client
- * (`WebTransportClient`), where the native part is built. Datagrams that are sent within one turn of the event loop cross
+ * The door to the native transports on Node, where they are built: sessions over HTTP/3 datagrams, as server
+ * (`WebTransportServer`) and as client (`WebTransportClient`), and the end of WebRTC that is connected to (`RtcServer`). Datagrams that are sent within one turn of the event loop cross
  * into it in one call, and all that came meanwhile crosses back in one. Longer messages travel in pieces.
  */
 import { randomBytes } from "node:crypto";
@@ -10,7 +10,7 @@ import { loadAddon, type Addon, type Congestion, type NativeSessions, type Sessi
 export type { Congestion, SessionStats } from "./addon";
 
 /** One session. */
-export interface WebTransportChannel {
+export interface TransportChannel {
   /** Queues a message of up to 16,384 bytes; false when the session is over. */
   send(message: Uint8Array): boolean;
   /** Bytes that are welcome; when not above 0, `onWritable` follows. Below 0 when too many were queued. */
@@ -29,11 +29,11 @@ export interface ChannelHandlers {
 }
 
 /** The native part, or why there is none: in one sentence, for a log. */
-export type WebTransportResult = { readonly webTransport: WebTransport } | { readonly webTransport: undefined; readonly reason: string };
+export type NativeTransportResult = { readonly native: NativeTransport } | { readonly native: undefined; readonly reason: string };
 
-export function loadWebTransport(): WebTransportResult {
+export function loadNativeTransport(): NativeTransportResult {
   const addon = loadAddon();
-  return typeof addon === "string" ? { webTransport: undefined, reason: addon } : { webTransport: new WebTransport(addon) };
+  return typeof addon === "string" ? { native: undefined, reason: addon } : { native: new NativeTransport(addon) };
 }
 
 export interface ServerOptions {
@@ -46,10 +46,10 @@ export interface ServerOptions {
   sessionsMax: number;
   /** Default `delivery`: docs/transport.md. */
   congestion?: Congestion;
-  onSession(channel: WebTransportChannel): ChannelHandlers;
+  onSession(channel: TransportChannel): ChannelHandlers;
 }
 
-export class WebTransport {
+export class NativeTransport {
   constructor(private readonly addon: Addon) {}
 
   /** Throws when the port is taken. */
@@ -74,7 +74,7 @@ const BATCH_BYTES = 64 * 1024;
 const ROOM_BYTES_FIRST = 8 * 1024;
 
 /** A session's messages on their way out, gathered until the turn ends. */
-class NativeChannel implements WebTransportChannel {
+class NativeChannel implements TransportChannel {
   private readonly fragmenter = new Fragmenter();
   readonly reassembler = new Reassembler();
   private batch = new Uint8Array(8 * 1024);
@@ -264,7 +264,7 @@ export interface RtcClient {
   /** By which it will call us in ICE, and sign: not used before, and secret. */
   ufrag: string;
   password: string;
-  onSession(channel: WebTransportChannel): ChannelHandlers;
+  onSession(channel: TransportChannel): ChannelHandlers;
 }
 
 /** The end of WebRTC that is connected to, without its signalling. */
@@ -333,7 +333,7 @@ export class WebTransportClient {
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */
-  connect({ url, certificateHashes, signal, ...handlers }: ConnectOptions): Promise<WebTransportChannel> {
+  connect({ url, certificateHashes, signal, ...handlers }: ConnectOptions): Promise<TransportChannel> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       const session = this.native.connect(url, [...certificateHashes]);

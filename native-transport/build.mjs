@@ -1,9 +1,9 @@
 /**
- * Builds build/webtransport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the registry that
+ * Builds build/native-transport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the registry that
  * cargo is set up with. Does nothing when no input has changed.
  *
- *   node webtransport/build.mjs              exits 1 when it cannot be built
- *   node webtransport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it, and
+ *   node native-transport/build.mjs              exits 1 when it cannot be built
+ *   node native-transport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it, and
  *                                            where it is installed no Rust is needed
  */
 import { createHash } from "node:crypto";
@@ -11,9 +11,9 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameS
 import { join } from "node:path";
 import { BUILD_DIR, cargo, cargoVersion, PACKAGE_DIR, TARGET_DIR } from "./cargo.mjs";
 
-const ADDON = join(BUILD_DIR, "webtransport.node");
-const STAMP = join(BUILD_DIR, "webtransport.stamp");
-const LIBRARY = { darwin: "libtributary_webtransport.dylib", win32: "tributary_webtransport.dll" }[process.platform] ?? "libtributary_webtransport.so";
+const ADDON = join(BUILD_DIR, "native-transport.node");
+const STAMP = join(BUILD_DIR, "native-transport.stamp");
+const LIBRARY = { darwin: "libtributary_native_transport.dylib", win32: "tributary_native_transport.dll" }[process.platform] ?? "libtributary_native_transport.so";
 
 /** One hash over everything that the addon is made from. */
 function inputHash(version) {
@@ -26,7 +26,7 @@ function inputHash(version) {
 function build() {
   const hash = inputHash(cargoVersion());
   if (existsSync(ADDON) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash) {
-    console.log("webtransport: build/webtransport.node is up to date");
+    console.log("native-transport: build/native-transport.node is up to date");
     return;
   }
   const done = cargo("build");
@@ -35,7 +35,7 @@ function build() {
   copyFileSync(join(TARGET_DIR, "release", LIBRARY), fresh);
   renameSync(fresh, ADDON); // a process that has the old file loaded keeps it
   writeFileSync(STAMP, hash);
-  console.log("webtransport: built build/webtransport.node");
+  console.log("native-transport: built build/native-transport.node");
 }
 
 /** What src/addon.ts looks for when nothing is built. */
@@ -44,21 +44,21 @@ function makePackage() {
   const { platform, arch } = process;
   const libc = platform === "linux" ? { libc: ["glibc"] } : {};
   const manifest = {
-    name: `@tributary/webtransport-${platform}-${arch}`, version, license, main: "webtransport.node", files: ["webtransport.node"],
-    description: `Tributary's WebTransport, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
+    name: `@tributary/native-transport-${platform}-${arch}`, version, license, main: "native-transport.node", files: ["native-transport.node"],
+    description: `Tributary's native transport, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
   };
   const dir = join(BUILD_DIR, "package");
   mkdirSync(dir, { recursive: true });
-  copyFileSync(ADDON, join(dir, "webtransport.node"));
+  copyFileSync(ADDON, join(dir, "native-transport.node"));
   copyFileSync(join(PACKAGE_DIR, "..", "LICENSE"), join(dir, "LICENSE"));
   writeFileSync(join(dir, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-  console.log(`webtransport: made build/package, ${manifest.name} ${version}`);
+  console.log(`native-transport: made build/package, ${manifest.name} ${version}`);
 }
 
 try {
   build();
   if (process.argv.includes("--package")) makePackage();
 } catch (error) {
-  console.error(`webtransport: ${error.message}`);
+  console.error(`native-transport: ${error.message}`);
   process.exitCode = 1;
 }

@@ -86,7 +86,7 @@ export interface Addon {
 
 /** The same from src/ and from dist/. */
 const PACKAGE_DIR = join(__dirname, "..");
-const PLATFORM_PACKAGE = `@tributary/webtransport-${process.platform}-${process.arch}`;
+const PLATFORM_PACKAGE = `@tributary/native-transport-${process.platform}-${process.arch}`;
 
 const requireHere = createRequire(__filename);
 
@@ -95,12 +95,12 @@ function messageOf(error: unknown): string {
 }
 
 function builtHere(): Addon | string {
-  const path = join(PACKAGE_DIR, "build", "webtransport.node");
-  if (!existsSync(path)) return "webtransport/build/webtransport.node is not built (node webtransport/build.mjs builds it, with cargo)";
+  const path = join(PACKAGE_DIR, "build", "native-transport.node");
+  if (!existsSync(path)) return "native-transport/build/native-transport.node is not built (node native-transport/build.mjs builds it, with cargo)";
   try {
     return requireHere(path) as Addon;
   } catch (error) {
-    return `webtransport/build/webtransport.node does not load: ${messageOf(error)}`;
+    return `native-transport/build/native-transport.node does not load: ${messageOf(error)}`;
   }
 }
 
@@ -122,9 +122,9 @@ function fromPlatformPackage(): Addon | string {
   }
 }
 
-/** The addon, or why there is none. TRIBUTARY_WEBTRANSPORT=off makes as if there were none. */
+/** The addon, or why there is none. TRIBUTARY_NATIVE_TRANSPORT=off makes as if there were none. */
 export function loadAddon(): Addon | string {
-  if (process.env["TRIBUTARY_WEBTRANSPORT"] === "off") return "TRIBUTARY_WEBTRANSPORT is off";
+  if (process.env["TRIBUTARY_NATIVE_TRANSPORT"] === "off") return "TRIBUTARY_NATIVE_TRANSPORT is off";
   const built = builtHere();
   if (typeof built !== "string") return built;
   const packaged = fromPlatformPackage();

@@ -1,25 +1,25 @@
 /** The door, with the native part where it is built; carrying messages is the conformance suite's business (lab). */
 import dgram from "node:dgram";
-import { loadWebTransport, type ChannelHandlers, type WebTransport, type WebTransportServer } from "./index";
+import { loadNativeTransport, type ChannelHandlers, type NativeTransport, type WebTransportServer } from "./index";
 
-const loaded = loadWebTransport();
+const loaded = loadNativeTransport();
 const nothing: ChannelHandlers = { onMessage: () => undefined, onWritable: () => undefined, onClosed: () => undefined };
 
 test("webtransport: where the native part is switched off, the door says why there is none", () => {
-  process.env["TRIBUTARY_WEBTRANSPORT"] = "off";
-  expect(loadWebTransport()).toEqual({ webTransport: undefined, reason: "TRIBUTARY_WEBTRANSPORT is off" });
-  delete process.env["TRIBUTARY_WEBTRANSPORT"];
+  process.env["TRIBUTARY_NATIVE_TRANSPORT"] = "off";
+  expect(loadNativeTransport()).toEqual({ native: undefined, reason: "TRIBUTARY_NATIVE_TRANSPORT is off" });
+  delete process.env["TRIBUTARY_NATIVE_TRANSPORT"];
 });
 
 test("webtransport: it is there, or the door names what to build", () => {
-  if (!loaded.webTransport) expect(loaded.reason).toMatch(/not built \(node webtransport\/build\.mjs builds it/);
-  else expect(loaded.webTransport).toBeDefined();
+  if (!loaded.native) expect(loaded.reason).toMatch(/not built \(node webtransport\/build\.mjs builds it/);
+  else expect(loaded.native).toBeDefined();
 });
 
-(loaded.webTransport ? describe : describe.skip)("webtransport: server and client", () => {
-  const native = loaded.webTransport as WebTransport;
+(loaded.native ? describe : describe.skip)("webtransport: server and client", () => {
+  const native = loaded.native as NativeTransport;
   const servers: WebTransportServer[] = [];
-  const client = loaded.webTransport?.client();
+  const client = loaded.native?.client();
 
   function listen(sessionsMax = 8): WebTransportServer {
     const server = native.listen({ host: "127.0.0.1", port: 0, name: "127.0.0.1", sessionsMax, onSession: () => nothing });

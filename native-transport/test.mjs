@@ -1,5 +1,5 @@
 /**
- * The crate's own tests, with cargo: `node webtransport/test.mjs`. Prints `N passed, N failed`. Without a cargo that is recent
+ * The crate's own tests, with cargo: `node native-transport/test.mjs`. Prints `N passed, N failed`. Without a cargo that is recent
  * enough there is nothing of it to test, and one test asks that the door says why instead.
  */
 import { spawnSync } from "node:child_process";
@@ -23,9 +23,9 @@ if (reason === undefined) {
   console.log(`${passed} passed, ${done.status === 0 ? failed : Math.max(1, Number(failed))} failed`);
   process.exitCode = done.status === 0 ? 0 : 1;
 } else {
-  const script = "process.stdout.write(JSON.stringify(require(process.argv[1]).loadWebTransport().reason ?? null))";
+  const script = "process.stdout.write(JSON.stringify(require(process.argv[1]).loadNativeTransport().reason ?? null))";
   const door = spawnSync(process.execPath, ["-e", script, join(PACKAGE_DIR, "dist", "index.js")], { encoding: "utf8" });
-  const says = /webtransport\.node is not built/.test(door.stdout) || door.stdout === "null";
+  const says = /native-transport\.node is not built/.test(door.stdout) || door.stdout === "null";
   console.log(`cargo's tests are left out: ${reason}`);
   console.log(says ? "1 passed, 0 failed" : "0 passed, 1 failed");
   process.exitCode = says ? 0 : 1;
