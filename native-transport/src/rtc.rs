@@ -110,7 +110,8 @@ pub struct Offer {
 }
 
 pub struct RtcListener {
-    socket: Arc<Socket>,
+    /// None when it is closed.
+    socket: Mutex<Option<Arc<Socket>>>,
     clients: Arc<Mutex<Clients>>,
     config: Arc<Config>,
     events: Arc<Events>,
@@ -130,11 +131,12 @@ impl RtcListener {
         let (stop, stopped) = watch::channel(false);
         let clients = Arc::default();
         runtime().spawn(receive_all(Arc::clone(&socket), Arc::clone(&clients), stopped));
-        Ok(Self { socket, clients, config, events, last_id: AtomicU32::new(0), stop, port })
+        Ok(Self { socket: Mutex::new(Some(socket)), clients, config, events, last_id: AtomicU32::new(0), stop, port })
     }
 
     /// The client's number, and the fingerprint of the certificate that it will be shown. `Opened` or `Closed` follows.
     pub fn accept(&self, offer: Offer) -> Result<(u32, [u8; 32]), String> {
+        let socket = lock(&self.socket).clone().ok_or("the listener is closed")?;
         let (certificate, fingerprint) = crate::certificate::make_for_dtls()?;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (arrivals, arriving) = mpsc::channel(WAITING_MAX);
@@ -145,7 +147,7 @@ impl RtcListener {
             dtls: Dtls::new_auto(Arc::clone(&self.config), certificate, Instant::now()),
             association: Association::new(offer.secrets),
             fingerprint: offer.fingerprint,
-            socket: Arc::clone(&self.socket),
+            socket,
             room: Arc::clone(&room),
             stats: Arc::clone(&stats),
             events: Arc::clone(&self.events),
@@ -196,6 +198,7 @@ impl RtcListener {
     pub fn close(&self) {
         lock(&self.clients).by_id.values().for_each(|known| drop(known.handle.orders.send(Order::Close)));
         let _ = self.stop.send(true);
+        lock(&self.socket).take();
     }
 }
 

@@ -26,10 +26,10 @@ interface Outcome {
   detail: string;
 }
 
-function run(name: string): Promise<Outcome[]> {
+function run(name: string, env: NodeJS.ProcessEnv): Promise<Outcome[]> {
   if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [SCRIPT, name], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [SCRIPT, name], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
     let [out, err] = ["", ""];
     child.stdout.on("data", (text) => (out += text));
     child.stderr.on("data", (text) => (err += text));
@@ -40,13 +40,14 @@ function run(name: string): Promise<Outcome[]> {
   });
 }
 
-const loaded = loadNativeTransport();
-const names = ["webrtc", "udp", ...(loaded.native ? ["webtransport"] : [])];
+const { native } = loadNativeTransport();
+const WITHOUT_NATIVE = { TRIBUTARY_NATIVE_TRANSPORT: "off" };
+const transports: [string, NodeJS.ProcessEnv][] = [["webrtc", WITHOUT_NATIVE], ["udp", {}], ...(native ? ["webrtc", "webtransport"] : []).map((name): [string, NodeJS.ProcessEnv] => [name, {}])];
 
-describe.each(names)("transport %s", (name) => {
+describe.each(transports)("transport %s %j", (name, env) => {
   let outcomes: Outcome[];
   beforeAll(async () => {
-    outcomes = await run(name);
+    outcomes = await run(name, env);
   });
 
   test.each(TITLES)("%s", (title) => {

@@ -251,3 +251,186 @@ impl Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const TAG: u32 = 0x0102_0304;
+    const PEER_TAG: u32 = 0x0a0b_0c0d;
+    const PEER_TSN: u32 = u32::MAX;
+    const STREAM: u16 = 6;
+
+    /// The connecting end, which says what a test lets it say.
+    struct Client {
+        association: Association,
+        now: Instant,
+        tsn: u32,
+    }
+
+    type Seen = (u8, u8, Vec<u8>);
+
+    impl Client {
+        fn new() -> Self {
+            let association = Association::new(Secrets { tag: TAG, first_tsn: u32::MAX - 1, cookie: [9; 16] });
+            Self { association, now: Instant::now(), tsn: PEER_TSN }
+        }
+
+        /// With its channel open.
+        fn connected() -> Self {
+            let mut client = Self::new();
+            client.say(0, &[(wire::INIT, 0, init())]);
+            client.now += Duration::from_millis(40);
+            let open = client.data(wire::WHOLE, CONTROL, &[OPEN, 0x81, 0, 0]);
+            let (happenings, _) = client.say(TAG, &[(wire::COOKIE_ECHO, 0, vec![9; 16]), open]);
+            assert_eq!(happenings, [Happening::Opened]);
+            client
+        }
+
+        fn data(&mut self, flags: u8, protocol: u32, message: &[u8]) -> Seen {
+            let body = [&self.tsn.to_be_bytes()[..], &STREAM.to_be_bytes(), &[0; 2], &protocol.to_be_bytes(), message].concat();
+            self.tsn = self.tsn.wrapping_add(1);
+            (wire::DATA, flags, body)
+        }
+
+        fn say(&mut self, tag: u32, chunks: &[Seen]) -> (Vec<Happening>, Vec<Seen>) {
+            let mut packet = Packet::new(&Header { source: 5000, destination: 5001, tag }, 64);
+            chunks.iter().for_each(|(kind, flags, body)| packet.add(*kind, *flags, &[body]));
+            let happenings = self.association.handle(self.now, &packet.finish());
+            (happenings, self.heard())
+        }
+
+        /// Chunks that are for the client, in their order.
+        fn heard(&mut self) -> Vec<Seen> {
+            let mut seen = Vec::new();
+            for packet in self.association.packets.drain(..) {
+                let (header, chunks) = wire::parse(&packet).unwrap();
+                assert_eq!((header.source, header.destination, header.tag), (5001, 5000, PEER_TAG));
+                seen.extend(chunks.map(|chunk| (chunk.kind, chunk.flags, chunk.body.to_vec())));
+            }
+            seen
+        }
+    }
+
+    fn init() -> Vec<u8> {
+        [&PEER_TAG.to_be_bytes()[..], &1_000_000u32.to_be_bytes(), &[0, 16, 0, 16], &PEER_TSN.to_be_bytes()].concat()
+    }
+
+    fn sack(cumulative: u32, blocks: &[[u16; 2]]) -> Seen {
+        let mut body = [&cumulative.to_be_bytes()[..], &1_000_000u32.to_be_bytes(), &(blocks.len() as u16).to_be_bytes(), &[0; 2]].concat();
+        blocks.iter().flatten().for_each(|edge| body.extend_from_slice(&edge.to_be_bytes()));
+        (wire::SACK, 0, body)
+    }
+
+    fn kinds(seen: &[Seen]) -> Vec<u8> {
+        seen.iter().map(|(kind, _, _)| *kind).collect()
+    }
+
+    #[test]
+    fn connects_though_every_answer_is_lost_once() {
+        let mut client = Client::new();
+        let open = client.data(wire::WHOLE, CONTROL, &[OPEN]);
+        let (_, first) = client.say(0, &[(wire::INIT, 0, init())]);
+        let (_, again) = client.say(0, &[(wire::INIT, 0, init())]);
+        assert_eq!(kinds(&first), [wire::INIT_ACK]);
+        assert_eq!(first, again);
+        assert_eq!(u32_at(&first[0].2, 0), Some(TAG));
+        assert_eq!(client.say(TAG, &[(wire::COOKIE_ECHO, 0, vec![8; 16]), open.clone()]), (vec![], vec![]), "a wrong cookie");
+        let cookie = (wire::COOKIE_ECHO, 0, vec![9; 16]);
+        let (happenings, heard) = client.say(TAG, &[cookie.clone(), open.clone()]);
+        assert_eq!((happenings, kinds(&heard)), (vec![Happening::Opened], vec![wire::COOKIE_ACK, wire::DATA]));
+        let (happenings, heard) = client.say(TAG, &[cookie, open]);
+        assert_eq!((happenings, kinds(&heard)), (vec![], vec![wire::COOKIE_ACK, wire::SACK]));
+        assert_eq!(client.say(0, &[(wire::INIT, 0, init())]), (vec![], vec![]), "one that is up does not begin anew");
+    }
+
+    #[test]
+    fn messages_go_both_ways_and_each_comes_once() {
+        let mut client = Client::connected();
+        let opened = client.heard();
+        assert_eq!(opened.len(), 0, "{opened:?}");
+        let message = client.data(wire::WHOLE | wire::UNORDERED, BINARY, b"hello");
+        assert_eq!(client.say(TAG, &[message.clone(), message.clone()]).0, [Happening::Message(b"hello".to_vec())]);
+        assert_eq!(client.say(TAG + 1, &[message]).0, [], "another association's");
+        let part = client.data(wire::UNORDERED, BINARY, b"part");
+        let text = client.data(wire::WHOLE, 51, b"text");
+        assert_eq!(client.say(TAG, &[part, text]).0, []);
+        assert!(client.association.opens_at(1000).is_some_and(|at| at <= client.now));
+        client.association.send(client.now, b"answer", true);
+        let heard = client.heard();
+        let (_, flags, body) = heard.last().unwrap();
+        assert_eq!((*flags, &body[..4], &body[12..]), (wire::WHOLE | wire::UNORDERED | wire::AT_ONCE, &[0xff; 4][..], &b"answer"[..]));
+    }
+
+    #[test]
+    fn a_lost_message_is_forgotten_and_the_lost_answer_to_an_open_comes_again() {
+        let mut client = Client::connected();
+        for _ in 0..5 {
+            client.association.send(client.now, b"message", false);
+        }
+        client.heard();
+        // The first TSN is the answer's, the next the first message's.
+        let (_, heard) = client.say(TAG, &[sack(u32::MAX - 2, &[[3, 6]])]);
+        assert_eq!(kinds(&heard), [wire::DATA]);
+        assert_eq!(heard[0].2.last(), Some(&OPENED));
+        let (_, heard) = client.say(TAG, &[sack(u32::MAX - 1, &[[2, 5]])]);
+        assert_eq!(heard, [(wire::FORWARD_TSN, 0, 3u32.to_be_bytes().to_vec())]);
+        let stats = client.association.stats().unwrap();
+        assert_eq!((stats.lost_packets, stats.sent_packets), (2, 6));
+    }
+
+    #[test]
+    fn an_end_is_told_and_answered() {
+        for (chunk, answer) in [
+            ((wire::ABORT, 0, vec![]), vec![]),
+            ((wire::SHUTDOWN, 0, vec![0; 4]), vec![wire::SHUTDOWN_ACK]),
+            ((wire::RE_CONFIG, 0, wire::parameter(STREAMS_END, &[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 6])), vec![wire::RE_CONFIG]),
+        ] {
+            let (happenings, heard) = Client::connected().say(TAG, &[chunk]);
+            assert!(matches!(happenings[..], [Happening::Closed(_)]));
+            assert_eq!(kinds(&heard), answer);
+        }
+        let mut client = Client::connected();
+        client.association.abort();
+        assert_eq!(kinds(&client.heard()), [wire::ABORT]);
+        assert_eq!(client.association.opens_at(1), None);
+    }
+
+    /// Whatever comes, nothing breaks: chunks of all kinds, with bytes and lengths that are wrong.
+    #[test]
+    fn garbage_breaks_nothing() {
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut draw = move |below: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 16) % below
+        };
+        for _ in 0..300 {
+            let mut client = Client::connected();
+            for _ in 0..200 {
+                client.now += Duration::from_millis(draw(50));
+                if client.association.opens_at(100).is_some() {
+                    client.association.send(client.now, &[7; 100], draw(2) == 0);
+                }
+                let kind = [0, 1, 3, 4, 7, 10, 14, 130, 192][draw(9) as usize];
+                let near = [PEER_TSN, u32::MAX - 1, 0, 1 << 31][draw(4) as usize].wrapping_add(draw(64) as u32);
+                let mut body = near.to_be_bytes().to_vec();
+                body.extend((0..draw(40)).map(|_| if draw(3) == 0 { draw(256) as u8 } else { 0 }));
+                let mut packet = Packet::new(&Header { source: 5000, destination: 5001, tag: if kind == wire::INIT { 0 } else { TAG } }, 64);
+                packet.add(kind, draw(16) as u8, &[&body]);
+                let mut bytes = packet.finish();
+                if draw(4) == 0 {
+                    let at = draw(bytes.len() as u64) as usize;
+                    bytes[at] ^= 1 << draw(8);
+                }
+                client.association.handle(client.now, &bytes);
+                let due = client.association.due();
+                client.association.advance(client.now);
+                assert!(due.is_none_or(|due| due <= client.now + Duration::from_secs(11)));
+                client.association.packets.clear();
+            }
+        }
+    }
+}
