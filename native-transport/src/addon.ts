@@ -56,8 +56,6 @@ export interface RtcOffer {
   /** What the client will name us by in ICE, and what it will sign with. */
   ufrag: string;
   password: string;
-  /** 24 bytes. */
-  random: Uint8Array;
 }
 
 export interface NativeRtcListener extends NativeSessions {

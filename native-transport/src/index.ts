@@ -1,9 +1,9 @@
 /**
  * The door to the native transports on Node, where they are built: sessions over HTTP/3 datagrams, as server
- * (`WebTransportServer`) and as client (`WebTransportClient`), and the end of WebRTC that is connected to (`RtcServer`). Datagrams that are sent within one turn of the event loop cross
- * into it in one call, and all that came meanwhile crosses back in one. Longer messages travel in pieces.
+ * (`WebTransportServer`) and as client (`WebTransportClient`), and the end of WebRTC that is connected to (`RtcServer`).
+ * Datagrams that are sent within one turn of the event loop cross into the native part in one call, and all that came
+ * meanwhile crosses back in one. Longer messages travel in pieces.
  */
-import { randomBytes } from "node:crypto";
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { loadAddon, type Addon, type Congestion, type NativeSessions, type SessionEvent, type SessionStats } from "./addon";
 
@@ -67,7 +67,6 @@ export class NativeTransport {
   }
 }
 
-const RTC_RANDOM_BYTES = 24;
 /** What is sent in one turn goes over in pieces of at most this. */
 const BATCH_BYTES = 64 * 1024;
 /** What a session is sure to take before the native part has said more. */
@@ -299,7 +298,7 @@ export class RtcServer {
   /** SHA-256 of the certificate that the client will be shown. When it does not come within 15 s it is forgotten. */
   accept(client: RtcClient): Uint8Array {
     const { fingerprint, ufrag, password } = client;
-    const accepted = this.native.accept({ fingerprint, ufrag, password, random: randomBytes(RTC_RANDOM_BYTES) });
+    const accepted = this.native.accept({ fingerprint, ufrag, password });
     this.awaited.set(accepted.session, client);
     return accepted.fingerprint;
   }

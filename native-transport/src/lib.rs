@@ -28,7 +28,6 @@ use napi_derive::napi;
 use crate::endpoint::{Congestion, Connector, Listener};
 use crate::events::{Change, Events, Stats};
 use crate::rtc::{Offer, RtcListener};
-use crate::sctp::Secrets;
 use crate::session::Session;
 
 /// One thing that happened to a session; `kind` says which of the others are there.
@@ -184,8 +183,6 @@ pub struct RtcOffer {
     /// What the client will name us by in ICE, and what it will sign with.
     pub ufrag: String,
     pub password: String,
-    /// 24 random bytes.
-    pub random: Uint8Array,
 }
 
 #[napi(object)]
@@ -220,11 +217,7 @@ impl JsRtcListener {
     #[napi]
     pub fn accept(&self, offer: RtcOffer) -> Result<RtcAnswer> {
         let fingerprint = bytes_of(&offer.fingerprint)?;
-        let random: [u8; 24] = bytes_of(&offer.random)?;
-        let number = |at: usize| u32::from_be_bytes([random[at], random[at + 1], random[at + 2], random[at + 3]]);
-        let [cookie @ .., _, _, _, _, _, _, _, _] = random;
-        let secrets = Secrets { tag: number(16).max(1), first_tsn: number(20), cookie };
-        let offer = Offer { fingerprint, ufrag: offer.ufrag, password: offer.password, secrets };
+        let offer = Offer { fingerprint, ufrag: offer.ufrag, password: offer.password };
         let (session, fingerprint) = self.listener.accept(offer).map_err(Error::from_reason)?;
         Ok(RtcAnswer { session, fingerprint: fingerprint.to_vec().into() })
     }

@@ -21,6 +21,11 @@ const OPENING_MAX: Duration = Duration::from_secs(15);
 /// Of messages to send, and of packets in their wrapping.
 pub const MESSAGE_BYTES_MAX: u32 = 1104;
 const DATAGRAM_BYTES_MAX: usize = 2048;
+/// By what comes back of it a client shows that it is where it says; asked again so much later.
+const NONCE_BYTES: usize = 16;
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// Datagrams dealt with before it is our turn to send.
+const TURN_MAX: usize = 64;
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 
 /// What the rest of the process asks of a peer.
@@ -38,10 +43,16 @@ pub struct Handle {
     pub stats: Arc<Mutex<Option<Stats>>>,
 }
 
-/// A datagram from the client, or a sign of life from ICE: which way it came.
+/// What came from the client, and which way.
 pub struct Arrival {
     pub route: Route,
-    pub datagram: Vec<u8>,
+    pub kind: ArrivalKind,
+}
+
+pub enum ArrivalKind {
+    Datagram(Vec<u8>),
+    /// A sign of life from ICE, perhaps of the way that the client wants to be used.
+    Check { is_chosen: bool },
 }
 
 pub struct Peer {
@@ -61,7 +72,10 @@ type End = Option<String>;
 
 /// What changes while a peer runs.
 struct State {
+    /// Where the client is: it has answered there.
     route: Option<Route>,
+    /// Where it may be now: what it was asked there, and when.
+    asked: Option<(Route, [u8; NONCE_BYTES], Instant)>,
     heard: Instant,
     is_trusted: bool,
     is_open: bool,
@@ -71,11 +85,11 @@ struct State {
 }
 
 impl Peer {
-    /// Until the connection is over; says so then.
-    pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>, mut orders: mpsc::UnboundedReceiver<Order>) {
+    /// Until the connection is over; returns why.
+    pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>, mut orders: mpsc::UnboundedReceiver<Order>) -> End {
         let now = Instant::now();
         let mut state = State {
-            route: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; DATAGRAM_BYTES_MAX],
+            route: None, asked: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; DATAGRAM_BYTES_MAX],
         };
         let opening_ends = now + OPENING_MAX;
         let reason = loop {
@@ -89,9 +103,7 @@ impl Peer {
         if self.dtls.close().is_ok() {
             let _ = self.poll_dtls(&mut state, Instant::now());
         }
-        if let Some(reason) = reason {
-            self.events.change(self.id, Change::Closed { reason });
-        }
+        reason
     }
 
     /// Waits for something to happen and deals with it.
@@ -105,7 +117,8 @@ impl Peer {
             order = orders.recv() => obey(state, order)?,
             () = tokio::time::sleep_until(due.into()) => (),
         }
-        while let Ok(arrival) = arrivals.try_recv() {
+        for _ in 0..TURN_MAX {
+            let Ok(arrival) = arrivals.try_recv() else { break };
             self.take(state, arrival)?;
         }
         while let Ok(order) = orders.try_recv() {
@@ -136,12 +149,32 @@ impl Peer {
     fn take(&mut self, state: &mut State, arrival: Arrival) -> Result<(), End> {
         let now = Instant::now();
         state.heard = now;
-        state.route = Some(arrival.route);
-        if arrival.datagram.is_empty() {
+        let ArrivalKind::Datagram(datagram) = arrival.kind else {
+            let is_chosen = matches!(arrival.kind, ArrivalKind::Check { is_chosen: true });
+            return if is_chosen { self.follow(state, now, arrival.route) } else { Ok(()) };
+        };
+        if state.route.is_none() {
+            state.route = Some(arrival.route);
+        }
+        self.dtls.handle_timeout(now).map_err(|error| Some(error.to_string()))?;
+        self.dtls.handle_packet(&datagram).map_err(|error| Some(error.to_string()))?;
+        self.poll_dtls(state, now)?;
+        self.follow(state, now, arrival.route)
+    }
+
+    /// The client seems to be elsewhere. Its addresses can be forged, and what is sent to one that is would hit another: it is
+    /// asked there first. The handshake is such a question, too.
+    fn follow(&mut self, state: &mut State, now: Instant, route: Route) -> Result<(), End> {
+        let is_asked = state.asked.is_some_and(|(_, _, at)| now < at + ASK_AGAIN);
+        if state.route.is_none_or(|known| known == route) || is_asked {
             return Ok(());
         }
-        self.dtls.handle_packet(&arrival.datagram).map_err(|error| Some(error.to_string()))?;
-        self.poll_dtls(state, now)
+        let mut nonce = [0; NONCE_BYTES];
+        getrandom::fill(&mut nonce).map_err(|error| Some(error.to_string()))?;
+        let Some(probe) = self.association.probe(&nonce) else { return Ok(()) };
+        state.asked = Some((route, nonce, now));
+        let socket = Arc::clone(&self.socket);
+        self.seal(state, &probe, |packet| socket.send(&route, packet, packet.len()))
     }
 
     /// Takes what DTLS has: packets for the path, what the client sent, and who the client is.
@@ -153,6 +186,10 @@ impl Peer {
                     for happening in self.association.handle(now, packet) {
                         match happening {
                             Happening::Message(message) => self.events.received(self.id, &message),
+                            Happening::Echoed(held) => {
+                                let proven = state.asked.filter(|(_, nonce, _)| *nonce == held[..]);
+                                state.route = proven.map(|(route, _, _)| route).or(state.route);
+                            }
                             Happening::Opened => {
                                 state.is_open = true;
                                 self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX });
@@ -202,32 +239,39 @@ impl Peer {
 
     /// Wraps SCTP's packets; those of one length leave together.
     fn send_packets(&mut self, state: &mut State) -> Result<(), End> {
-        let Some(route) = &state.route else { return Ok(()) };
-        let (mut batch, mut length): (Vec<u8>, usize) = (Vec::new(), 0);
-        for packet in self.association.packets.drain(..) {
-            self.dtls.send_application_data(&packet).map_err(|error| Some(error.to_string()))?;
-            loop {
-                match self.dtls.poll_output(&mut state.buffer) {
-                    Output::Packet(packet) => {
-                        if !batch.is_empty() && (packet.len() != length || batch.len() >= self.socket.batch_max * length) {
-                            self.socket.send(route, &batch, length);
-                            batch.clear();
-                        }
-                        length = packet.len();
-                        batch.extend_from_slice(packet);
-                    }
-                    Output::Timeout(due) => {
-                        state.dtls_due = due;
-                        break;
-                    }
-                    _ => (),
+        let Some(route) = state.route else { return Ok(()) };
+        let socket = Arc::clone(&self.socket);
+        let (mut batch, mut length, batch_max): (Vec<u8>, usize, usize) = (Vec::new(), 0, socket.batch_max());
+        for packet in std::mem::take(&mut self.association.packets) {
+            self.seal(state, &packet, |packet| {
+                if !batch.is_empty() && (packet.len() != length || batch.len() >= batch_max * length) {
+                    socket.send(&route, &batch, length);
+                    batch.clear();
                 }
-            }
+                length = packet.len();
+                batch.extend_from_slice(packet);
+            })?;
         }
         if !batch.is_empty() {
-            self.socket.send(route, &batch, length);
+            socket.send(&route, &batch, length);
         }
         Ok(())
+    }
+
+    /// Wraps one packet of SCTP.
+    fn seal(&mut self, state: &mut State, packet: &[u8], mut send: impl FnMut(&[u8])) -> Result<(), End> {
+        self.dtls.send_application_data(packet).map_err(|error| Some(error.to_string()))?;
+        loop {
+            match self.dtls.poll_output(&mut state.buffer) {
+                Output::Packet(packet) => send(packet),
+                Output::BufferTooSmall { needed } => state.buffer.resize(needed, 0),
+                Output::Timeout(due) => {
+                    state.dtls_due = due;
+                    return Ok(());
+                }
+                _ => (),
+            }
+        }
     }
 }
 

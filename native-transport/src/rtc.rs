@@ -1,5 +1,6 @@
 //! WebRTC's end on one UDP port: answers ICE's checks as a lite agent does (RFC 8445 section 2.5), and hands what else comes
-//! to the client that it is from. A client gets its datagrams only over addresses that it has shown to be its own.
+//! to the client that it is from, as far as it has said, signed, that it is there. Where a client's own datagrams go is its
+//! peer's affair.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,8 +19,8 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
 
 use crate::endpoint::runtime;
-use crate::events::{Events, Stats};
-use crate::peer::{Arrival, Handle, Order, Peer};
+use crate::events::{Change, Events, Stats};
+use crate::peer::{Arrival, ArrivalKind, Handle, Order, Peer};
 use crate::sctp::{Association, Secrets};
 
 /// Datagrams of one client that wait for its task; what comes beyond them is dropped, as on any path.
@@ -30,11 +31,17 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 const SOCKET_BYTES: usize = 1024 * 1024;
 const STUN_BYTES_MAX: usize = 256;
 const DTLS_BYTES_MAX: usize = 1200;
+/// What a path carries; longer ones only a path of the machine to itself.
+const DATAGRAM_BYTES_MAX: usize = 1500;
+/// Datagrams that leave by one call: as many as a client may be sent at once.
+const BATCH_MAX: usize = 32;
+/// An address at which a client was heard so short a time ago is that client's.
+const HELD: Duration = Duration::from_secs(5);
 /// DTLS asks again first so soon.
 const DTLS_AGAIN: Duration = Duration::from_millis(250);
 
 /// Where a client is, and the address of ours that it came to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Route {
     client: SocketAddr,
     own: Option<IpAddr>,
@@ -43,11 +50,14 @@ pub struct Route {
 pub struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
-    /// Datagrams that may leave by one call.
-    pub batch_max: usize,
 }
 
 impl Socket {
+    /// Datagrams that may leave by one call.
+    pub fn batch_max(&self) -> usize {
+        self.state.max_gso_segments().min(BATCH_MAX)
+    }
+
     /// Sends datagrams of `length` each that lie end to end. What the machine does not take is lost, as on any path.
     pub fn send(&self, route: &Route, datagrams: &[u8], length: usize) {
         let segment_size = (datagrams.len() > length).then_some(length);
@@ -70,7 +80,8 @@ struct Known {
 struct Clients {
     by_id: HashMap<u32, Known>,
     by_ufrag: HashMap<String, u32>,
-    by_address: HashMap<SocketAddr, u32>,
+    /// Whose it is, and when that client was last heard there.
+    by_address: HashMap<SocketAddr, (u32, Instant)>,
 }
 
 impl Clients {
@@ -82,10 +93,15 @@ impl Clients {
         }
     }
 
-    /// The client has shown that it is at `address`.
+    /// The client says, signed, that it is at `address`. Signed is not proven: it does not take what another one uses.
     fn note_address(&mut self, id: u32, address: SocketAddr) {
-        if self.by_address.get(&address) == Some(&id) {
+        let now = Instant::now();
+        let before = self.by_address.get(&address).map(|&(before, _)| before);
+        if self.by_address.get(&address).is_some_and(|&(before, heard)| before != id && now < heard + HELD) {
             return;
+        }
+        if let Some(before) = before.and_then(|before| self.by_id.get_mut(&before)) {
+            before.addresses.retain(|&other| other != address);
         }
         let Some(known) = self.by_id.get_mut(&id) else { return };
         known.addresses.push(address);
@@ -93,10 +109,7 @@ impl Clients {
         if let Some(oldest) = oldest {
             self.by_address.remove(&oldest);
         }
-        let before = self.by_address.insert(address, id).and_then(|before| self.by_id.get_mut(&before));
-        if let Some(before) = before {
-            before.addresses.retain(|&other| other != address);
-        }
+        self.by_address.insert(address, (id, now));
     }
 }
 
@@ -106,7 +119,6 @@ pub struct Offer {
     pub fingerprint: [u8; 32],
     pub ufrag: String,
     pub password: String,
-    pub secrets: Secrets,
 }
 
 pub struct RtcListener {
@@ -125,7 +137,7 @@ impl RtcListener {
         let _entered = runtime().enter();
         let socket = Arc::new(open(address).map_err(|error| format!("UDP {address}: {error}"))?);
         let port = socket.udp.local_addr().map_err(|error| error.to_string())?.port();
-        // Addresses are known to be their owner's before DTLS begins: it need not ask for that too.
+        // DTLS's answer goes once to an address that a client has signed: to ask for a cookie first would cost a round trip.
         let config = Config::builder().mtu(DTLS_BYTES_MAX).use_server_cookie(false).flight_start_rto(DTLS_AGAIN).build();
         let config = Arc::new(config.map_err(|error| error.to_string())?);
         let (stop, stopped) = watch::channel(false);
@@ -139,13 +151,15 @@ impl RtcListener {
         let socket = lock(&self.socket).clone().ok_or("the listener is closed")?;
         let (certificate, fingerprint) = crate::certificate::make_for_dtls()?;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut random = [0; 24];
+        getrandom::fill(&mut random).map_err(|error| error.to_string())?;
         let (arrivals, arriving) = mpsc::channel(WAITING_MAX);
         let (orders, ordered) = mpsc::unbounded_channel();
         let (room, stats) = (Arc::default(), Arc::default());
         let peer = Peer {
             id,
             dtls: Dtls::new_auto(Arc::clone(&self.config), certificate, Instant::now()),
-            association: Association::new(offer.secrets),
+            association: Association::new(Secrets::new(random)),
             fingerprint: offer.fingerprint,
             socket,
             room: Arc::clone(&room),
@@ -159,10 +173,14 @@ impl RtcListener {
         clients.by_ufrag.insert(offer.ufrag, id);
         clients.by_id.insert(id, known);
         drop(clients);
-        let clients = Arc::clone(&self.clients);
+        let (clients, events) = (Arc::clone(&self.clients), Arc::clone(&self.events));
+        let run = runtime().spawn(peer.run(arriving, ordered));
         runtime().spawn(async move {
-            peer.run(arriving, ordered).await;
+            let end = run.await.unwrap_or_else(|_| Some("the connection failed".to_owned()));
             lock(&clients).forget(id);
+            if let Some(reason) = end {
+                events.change(id, Change::Closed { reason });
+            }
         });
         Ok((id, fingerprint))
     }
@@ -210,8 +228,7 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
     // More than the machine allows is not an error worth ending for.
     let _ = state.set_recv_buffer_size((&udp).into(), SOCKET_BYTES);
     let _ = state.set_send_buffer_size((&udp).into(), SOCKET_BYTES);
-    let batch_max = state.max_gso_segments();
-    Ok(Socket { udp, state, batch_max })
+    Ok(Socket { udp, state })
 }
 
 async fn receive_all(socket: Arc<Socket>, clients: Arc<Mutex<Clients>>, mut stopped: watch::Receiver<bool>) {
@@ -235,13 +252,14 @@ async fn receive_all(socket: Arc<Socket>, clients: Arc<Mutex<Clients>>, mut stop
 
 /// By its first byte a datagram is ICE's or DTLS's (RFC 7983).
 fn take(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagram: &[u8]) {
-    match datagram.first() {
+    match datagram.first().filter(|_| datagram.len() <= DATAGRAM_BYTES_MAX) {
         Some(0..=3) => answer_check(socket, clients, route, datagram),
         Some(20..=63) => {
-            let clients = lock(clients);
-            let known = clients.by_address.get(&route.client).and_then(|id| clients.by_id.get(id));
-            if let Some(known) = known {
-                let _ = known.arrivals.try_send(Arrival { route, datagram: datagram.to_vec() });
+            let Clients { by_id, by_address, .. } = &mut *lock(clients);
+            let Some((id, heard)) = by_address.get_mut(&route.client) else { return };
+            if let Some(known) = by_id.get(id) {
+                *heard = Instant::now();
+                let _ = known.arrivals.try_send(Arrival { route, kind: ArrivalKind::Datagram(datagram.to_vec()) });
             }
         }
         _ => (),
@@ -256,14 +274,12 @@ fn answer_check(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagra
     let Some(&id) = clients.by_ufrag.get(ufrag) else { return };
     let Some(known) = clients.by_id.get(&id).filter(|known| check.verify(known.password.as_bytes(), hmac)) else { return };
     let mut reply = [0; STUN_BYTES_MAX];
-    let made = StunMessage::binding_reply(check.trans_id(), route.client).to_bytes(Some(known.password.as_bytes()), &mut reply, hmac);
+    let seen = SocketAddr::new(route.client.ip().to_canonical(), route.client.port());
+    let made = StunMessage::binding_reply(check.trans_id(), seen).to_bytes(Some(known.password.as_bytes()), &mut reply, hmac);
     if let Ok(length) = made {
         socket.send(&route, &reply[..length], length);
     }
-    // The first address will do until the client says which one it prefers.
-    if check.use_candidate() || known.addresses.is_empty() {
-        let _ = known.arrivals.try_send(Arrival { route, datagram: Vec::new() });
-    }
+    let _ = known.arrivals.try_send(Arrival { route, kind: ArrivalKind::Check { is_chosen: check.use_candidate() } });
     clients.note_address(id, route.client);
 }
 

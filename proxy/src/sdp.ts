@@ -54,7 +54,7 @@ export function readOffer(sdp: string): Offer | undefined {
 }
 
 export interface Answer {
-  /** Anything that is told apart. */
+  /** A UUID. */
   id: string;
   mid: string;
   ufrag: string;

@@ -3,6 +3,7 @@
 //! once is the controller's affair, not SCTP's.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use quinn_proto::congestion::Controller;
@@ -12,7 +13,9 @@ use crate::congestion::Delivery;
 use crate::events::Stats;
 
 /// A packet is lost when one sent so many later has come.
-const REORDERED: u64 = 3;
+const REORDERED: usize = 3;
+/// So many are remembered that the other end has not acknowledged together with all before them.
+const REMEMBERED_MAX: usize = 8192;
 /// What is on the path besides an SCTP packet: headers of IP, UDP and DTLS.
 const OUTSIDE_BYTES: u64 = 28 + 37;
 const PATH_BYTES: u16 = 1200;
@@ -50,6 +53,8 @@ pub struct Flight {
     /// The number of the first that is not acknowledged together with all before it.
     first: u64,
     sent: VecDeque<Sent>,
+    /// None of so many is flying.
+    settled: usize,
     flying_bytes: u64,
     peer_window_bytes: u64,
     smoothed: Option<Duration>,
@@ -69,6 +74,7 @@ impl Flight {
             controller: Delivery::new(now, PATH_BYTES, SACK_TIME),
             first: (1 << 32) + u64::from(first),
             sent: VecDeque::new(),
+            settled: 0,
             flying_bytes: 0,
             peer_window_bytes: peer_window_bytes.into(),
             smoothed: None,
@@ -95,7 +101,8 @@ impl Flight {
     pub fn opens_at(&self, bytes: usize) -> Option<Instant> {
         let bytes = bytes as u64 + OUTSIDE_BYTES;
         let most = self.controller.window().min(self.peer_window_bytes);
-        (self.flying_bytes == 0 || self.flying_bytes + bytes <= most).then_some(self.next_send)
+        let is_open = self.sent.len() < REMEMBERED_MAX && (self.flying_bytes == 0 || self.flying_bytes + bytes <= most);
+        is_open.then_some(self.next_send)
     }
 
     /// A packet with the next TSN has gone. `again`: the DATA chunk's body, if it must arrive.
@@ -121,31 +128,25 @@ impl Flight {
         if end > self.first + self.sent.len() as u64 {
             return false;
         }
+        let all = end.saturating_sub(self.first) as usize;
+        let Some(arrived) = self.arrived(end, body.get(12..).unwrap_or_default(), blocks.into()) else { return false };
         self.peer_window_bytes = window.into();
         let mut newest = None;
-        let all = end.saturating_sub(self.first) as usize;
-        (0..all).for_each(|at| self.note_arrival(now, at, &mut newest));
-        let mut from = all;
-        for block in 0..usize::from(blocks) {
-            let (Some(start), Some(last)) = (u16_at(body, 12 + 4 * block), u16_at(body, 14 + 4 * block)) else { break };
-            let (start, last) = (end - 1 + u64::from(start), end - 1 + u64::from(last));
-            if last >= self.first + self.sent.len() as u64 {
-                return false;
-            }
-            let place = |tsn: u64| tsn.saturating_sub(self.first) as usize;
-            let (start, past) = (place(start).max(from), place(last + 1));
-            (start..past).for_each(|at| self.note_arrival(now, at, &mut newest));
-            from = past.max(from);
+        for places in std::iter::once(0..all).chain(arrived) {
+            places.for_each(|place| self.note_arrival(now, place, &mut newest));
         }
         if let Some((place, sent_at)) = newest {
             (self.moved, self.timeouts) = (now, 0);
             self.measure(now.saturating_duration_since(sent_at));
-            let lost_before = (place as u64 + 1).saturating_sub(REORDERED) as usize;
-            (0..lost_before).for_each(|at| self.note_loss(now, at, false));
+            (self.settled..(place + 1).saturating_sub(REORDERED)).for_each(|at| self.note_loss(now, at, false));
             self.controller.on_end_acks(now, self.flying_bytes, false, None);
         }
         self.sent.drain(..all);
         self.first = self.first.max(end);
+        self.settled = self.settled.saturating_sub(all);
+        while self.sent.get(self.settled).is_some_and(|sent| sent.fate != Fate::Flying) {
+            self.settled += 1;
+        }
         true
     }
 
@@ -182,6 +183,7 @@ impl Flight {
         let sent = self.sent.iter_mut().find(|sent| sent.fate == Fate::Lost && sent.again.is_some())?;
         (sent.at, sent.fate) = (now, Fate::Flying);
         self.flying_bytes += sent.bytes;
+        self.settled = 0;
         sent.again.clone()
     }
 
@@ -199,12 +201,31 @@ impl Flight {
         self.smoothed = Some((7 * smoothed + sample) / 8);
     }
 
+    /// The places that a SACK's gap blocks speak of; None when one of them was never sent.
+    fn arrived(&self, end: u64, blocks: &[u8], count: usize) -> Option<Vec<Range<usize>>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for block in blocks.chunks_exact(4).take(count) {
+            let edge = |at: usize| u16_at(block, at).map(|offset| end - 1 + u64::from(offset));
+            let (start, past) = (edge(0)?, edge(2)? + 1);
+            if past > self.first + self.sent.len() as u64 {
+                return None;
+            }
+            let place = |tsn: u64| tsn.saturating_sub(self.first) as usize;
+            let from = places.last().map_or(0, |before| before.end);
+            places.push(place(start).max(from)..place(past).max(from));
+        }
+        Some(places)
+    }
+
     fn note_arrival(&mut self, now: Instant, place: usize, newest: &mut Option<(usize, Instant)>) {
         let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.fate == Fate::Flying) else { return };
         sent.fate = Fate::Arrived;
         self.flying_bytes -= sent.bytes;
-        self.controller.acked(now, sent.at, sent.bytes);
-        *newest = Some((place, sent.at));
+        // Of what was sent again nobody knows which of them has come.
+        if sent.again.is_none() {
+            self.controller.acked(now, sent.at, sent.bytes);
+            *newest = Some((place, sent.at));
+        }
     }
 
     fn note_loss(&mut self, now: Instant, place: usize, is_persistent: bool) {
@@ -298,6 +319,7 @@ mod tests {
         for wrong in [sack(4, &[]), sack(0, &[(2, 4)]), sack(0, &[(1, u16::MAX)]), vec![0; 9]] {
             assert!(!flight.handle_sack(now, &wrong));
         }
+        assert_eq!(flight.flying_bytes, 3 * (BYTES as u64 + OUTSIDE_BYTES));
         assert!(flight.handle_sack(now, &sack(3, &[])));
         assert!(flight.handle_sack(now, &sack(1, &[])), "an old one is late, not wrong");
         assert_eq!(flight.sent.len(), 0);

@@ -28,6 +28,10 @@ const FORWARDS: u16 = 0xc000;
 const STREAMS_END: u16 = 13;
 const ANSWER: u16 = 16;
 const DONE: u32 = 1;
+/// Of HEARTBEAT.
+const PROBE: u16 = 1;
+/// Packets that wait to be sent beyond which nothing is answered: a client that asks faster than it reads need not be.
+const ANSWERS_MAX: usize = 32;
 const STREAMS: u16 = u16::MAX;
 /// Of a packet with one message, besides that.
 pub const PACKET_OVERHEAD_BYTES: usize = 12 + 4 + DATA_HEADER_BYTES;
@@ -38,14 +42,24 @@ pub enum Happening {
     /// It opened its channel.
     Opened,
     Message(Vec<u8>),
+    /// What a `probe` held has come back.
+    Echoed(Vec<u8>),
     Closed(&'static str),
 }
 
 /// What is random about an association.
 pub struct Secrets {
-    pub tag: u32,
-    pub first_tsn: u32,
-    pub cookie: [u8; 16],
+    tag: u32,
+    first_tsn: u32,
+    cookie: [u8; 16],
+}
+
+impl Secrets {
+    pub fn new(random: [u8; 24]) -> Self {
+        let number = |at: usize| u32_at(&random, at).unwrap_or_default();
+        let [cookie @ .., _, _, _, _, _, _, _, _] = random;
+        Self { tag: number(16).max(1), first_tsn: number(20), cookie }
+    }
 }
 
 /// The other end, since its INIT.
@@ -106,13 +120,20 @@ impl Association {
     /// Of a message that fits a packet. `is_last`: none follows at once, so the other end should not keep its answer back.
     pub fn send(&mut self, now: Instant, message: &[u8], is_last: bool) {
         let Some((link, stream)) = self.link.as_mut().and_then(|link| link.stream.map(|stream| (link, stream))) else { return };
-        let mut packet = Packet::new(&link.header, 64 + PACKET_OVERHEAD_BYTES + message.len());
-        link.add_due(now, &mut packet);
+        let mut packet = Packet::new(&link.header, PACKET_OVERHEAD_BYTES + message.len());
         let tsn = link.flight.next_tsn().to_be_bytes();
         let flags = wire::WHOLE | wire::UNORDERED | if is_last { wire::AT_ONCE } else { 0 };
         packet.add(wire::DATA, flags, &[&tsn, &stream.to_be_bytes(), &[0; 2], &BINARY.to_be_bytes(), message]);
         link.flight.note_sent(now, packet.len(), None);
         self.packets.push(packet.finish());
+    }
+
+    /// A packet that the other end answers with what it holds; None when no channel is open.
+    pub fn probe(&self, nonce: &[u8]) -> Option<Vec<u8>> {
+        let link = self.link.as_ref().filter(|link| link.stream.is_some())?;
+        let mut packet = Packet::new(&link.header, 64);
+        packet.add(wire::HEARTBEAT, 0, &[&wire::parameter(PROBE, nonce)]);
+        Some(packet.finish())
     }
 
     /// Does what time asks for: see `due`.
@@ -122,7 +143,12 @@ impl Association {
             link.flight.handle_timeout(now);
         }
         let mut packet = Packet::new(&link.header, 64);
-        link.add_due(now, &mut packet);
+        if link.receipts.due().is_some_and(|due| due <= now) {
+            packet.add(wire::SACK, 0, &[&link.receipts.sack()]);
+        }
+        if let Some(tsn) = link.flight.forward(now) {
+            packet.add(wire::FORWARD_TSN, 0, &[&tsn.to_be_bytes()]);
+        }
         if let Some(body) = link.flight.again(now) {
             packet.add(wire::DATA, wire::WHOLE | wire::AT_ONCE, &[&body]);
         }
@@ -179,6 +205,7 @@ impl Link {
     }
 
     fn handle(&mut self, now: Instant, chunk: &wire::Chunk, packets: &mut Vec<Vec<u8>>, happenings: &mut Vec<Happening>) {
+        let is_idle = packets.len() < ANSWERS_MAX;
         let mut answer = |kind: u8, body: &[&[u8]]| {
             let mut packet = Packet::new(&self.header, 64);
             packet.add(kind, 0, body);
@@ -198,7 +225,8 @@ impl Link {
                     self.receipts.skip_to(tsn, now);
                 }
             }
-            wire::HEARTBEAT => answer(wire::HEARTBEAT_ACK, &[chunk.body]),
+            wire::HEARTBEAT if is_idle => answer(wire::HEARTBEAT_ACK, &[chunk.body]),
+            wire::HEARTBEAT_ACK => happenings.extend(chunk.body.get(4..).map(|held| Happening::Echoed(held.to_vec()))),
             wire::RE_CONFIG if u16_at(chunk.body, 0) == Some(STREAMS_END) => {
                 let Some(request) = chunk.body.get(4..8) else { return };
                 answer(wire::RE_CONFIG, &[&wire::parameter(ANSWER, &[request, &DONE.to_be_bytes()].concat())]);
@@ -222,7 +250,7 @@ impl Link {
             return None;
         }
         match protocol {
-            BINARY if self.stream.is_some() => Some(Happening::Message(message.to_vec())),
+            BINARY if self.stream.is_some() && !message.is_empty() => Some(Happening::Message(message.to_vec())),
             CONTROL if self.stream.is_none() && message.first() == Some(&OPEN) => {
                 self.stream = Some(stream);
                 Some(Happening::Opened)
@@ -239,16 +267,6 @@ impl Link {
         packet.add(wire::DATA, wire::WHOLE | wire::AT_ONCE, &[&body]);
         self.flight.note_sent(now, packet.len(), Some(body));
         packet.finish()
-    }
-
-    /// What goes along with the next packet, or alone when there is none.
-    fn add_due(&mut self, now: Instant, packet: &mut Packet) {
-        if self.receipts.due().is_some_and(|due| due <= now) {
-            packet.add(wire::SACK, 0, &[&self.receipts.sack()]);
-        }
-        if let Some(tsn) = self.flight.forward(now) {
-            packet.add(wire::FORWARD_TSN, 0, &[&tsn.to_be_bytes()]);
-        }
     }
 }
 
@@ -273,7 +291,8 @@ mod tests {
 
     impl Client {
         fn new() -> Self {
-            let association = Association::new(Secrets { tag: TAG, first_tsn: u32::MAX - 1, cookie: [9; 16] });
+            let random = [&[9; 16][..], &TAG.to_be_bytes(), &(u32::MAX - 1).to_be_bytes()].concat();
+            let association = Association::new(Secrets::new(random.try_into().unwrap()));
             Self { association, now: Instant::now(), tsn: PEER_TSN }
         }
 
@@ -378,6 +397,20 @@ mod tests {
         assert_eq!(heard, [(wire::FORWARD_TSN, 0, 3u32.to_be_bytes().to_vec())]);
         let stats = client.association.stats().unwrap();
         assert_eq!((stats.lost_packets, stats.sent_packets), (2, 6));
+    }
+
+    #[test]
+    fn a_probe_is_answered_and_comes_back() {
+        let mut client = Client::connected();
+        let (happenings, heard) = client.say(TAG, &[(wire::HEARTBEAT, 0, vec![0, 1, 0, 6, 7, 8])]);
+        assert_eq!((happenings, heard), (vec![], vec![(wire::HEARTBEAT_ACK, 0, vec![0, 1, 0, 6, 7, 8])]));
+        let probe = client.association.probe(&[5; 16]).unwrap();
+        let (_, mut chunks) = wire::parse(&probe).unwrap();
+        let held = chunks.next().unwrap().body.to_vec();
+        assert_eq!(client.say(TAG, &[(wire::HEARTBEAT_ACK, 0, held)]).0, [Happening::Echoed(vec![5; 16])]);
+        let flood: Vec<Seen> = (0..1000).map(|_| (wire::HEARTBEAT, 0, vec![])).collect();
+        assert_eq!(client.say(TAG, &flood).1.len(), ANSWERS_MAX);
+        assert_eq!(Client::new().association.probe(&[]), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 /**
- * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page, which
- * tells messages from each other as the client does; and, beside them, plain HTTP into a Worker.
+ * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page;
+ * and, beside them, plain HTTP into a Worker.
  */
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
@@ -18,7 +18,6 @@ const TURN_MESSAGES = 400;
 
 const onSession: OpenSession = (channel) => {
   let [isWanted, sequence] = [false, 0];
-  // Each message has its number: by it the proxy's side of WebRTC tells them from each other.
   const message = Buffer.alloc(LOOPBACK_MESSAGE_BYTES);
   const feed = (): void => {
     for (let count = 0; isWanted && count < TURN_MESSAGES && channel.room > 0; count++) {
