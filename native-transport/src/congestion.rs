@@ -26,8 +26,9 @@ pub const ACK_TIME: Duration = Duration::from_millis(4);
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
-/// It also ends when the round trip has grown by this much in so many samples one after another: the packets that leave
-/// together at the start queue for a moment, which shows nothing.
+/// It also ends when the round trip has grown by this much in so many acknowledgements one after another: the packets that
+/// leave together at the start queue for a moment, which shows nothing. Of each the newest packet alone counts: the others
+/// have waited for it at the receiver.
 const QUEUE_SHARE: u32 = 8;
 const QUEUE_TIME_MIN: Duration = Duration::from_millis(4);
 const QUEUE_SAMPLES: u32 = 8;
@@ -156,7 +157,6 @@ pub struct Delivery {
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
     queue_samples: u32,
-    newest_round_trip: Duration,
     plateau_rounds: u32,
     plateau_rate: f64,
     /// Rounds that the gain stays low for.
@@ -198,7 +198,6 @@ impl Delivery {
             round_app_limited: false,
             batch_acked: 0,
             queue_samples: 0,
-            newest_round_trip: Duration::MAX,
             plateau_rounds: 0,
             plateau_rate: 0.0,
             loss_rounds: 0,
@@ -222,10 +221,17 @@ impl Delivery {
         }
         self.round_trips[0] = self.round_trips[0].min(sample);
         self.round_least[0] = self.round_least[0].min(sample);
-        self.newest_round_trip = sample;
+    }
+
+    /// In slow start: `sample` is of the newest packet of an acknowledgement.
+    fn look_for_queue(&mut self, sample: Duration) {
         let least = self.round_trip_min();
         let queued = sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN);
         self.queue_samples = if queued { self.queue_samples + 1 } else { 0 };
+        if self.queue_samples >= QUEUE_SAMPLES {
+            // No rate has been seen for a whole round yet: what the path holds is what is in flight, without the queue.
+            self.end_slow_start(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64());
+        }
     }
 
     /// The rate between the sending of the newest acknowledged packet and now.
@@ -442,10 +448,8 @@ impl Controller for Delivery {
         self.delivered_at = now;
         self.first_sent = packet.sent;
         self.sample_rate(now, packet, app_limited);
-        if self.phase == Phase::SlowStart && self.queue_samples >= QUEUE_SAMPLES {
-            // No rate has been seen for a whole round yet: what the path holds is what is in flight, without the queue.
-            let beside_queue = self.round_trip_min().as_secs_f64() / self.newest_round_trip.as_secs_f64();
-            self.end_slow_start(self.window as f64 * beside_queue);
+        if self.phase == Phase::SlowStart {
+            self.look_for_queue(now.duration_since(packet.sent));
         }
         if packet.delivered >= self.round_ends_at {
             self.end_round(now);
@@ -527,6 +531,8 @@ mod tests {
         next_send: Duration,
         smoothed: f64,
         random: u64,
+        /// The receiver acknowledges nothing before.
+        ack_from: Duration,
     }
 
     impl World {
@@ -541,6 +547,7 @@ mod tests {
                 next_send: Duration::ZERO,
                 smoothed: 0.04,
                 random: 88172645463325252,
+                ack_from: Duration::ZERO,
             }
         }
 
@@ -587,6 +594,9 @@ mod tests {
             let is_due = |at: &Option<Duration>| at.is_some_and(|at| at <= self.now);
             let newest = self.in_flight.iter().rposition(|(_, at)| is_due(at));
             let Some(newest) = newest else { return };
+            if self.now < self.ack_from {
+                return;
+            }
             let mut kept = VecDeque::new();
             for (index, (sent, at)) in std::mem::take(&mut self.in_flight).into_iter().enumerate() {
                 if at.is_some_and(|at| at <= self.now) {
@@ -644,6 +654,19 @@ mod tests {
         let seen = world.run(&link, Duration::from_secs(1));
         assert!((seen.lost as f64) < 0.03 * seen.sent as f64, "{} of {} lost", seen.lost, seen.sent);
         assert!(share(&seen, &link, Duration::from_secs(1)) > 0.8);
+    }
+
+    #[test]
+    fn a_receiver_that_pauses_ends_no_slow_start() {
+        let round_trip = Duration::from_millis(50);
+        let link = Link { bytes_per_sec: 896_000.0, round_trip, queue_bytes: 89_600.0, loss: 0.0 };
+        let mut world = World { smoothed: 0.05, ..World::new() };
+        world.run(&link, Duration::from_millis(55));
+        world.ack_from = Duration::from_millis(75);
+        world.run(&link, Duration::from_millis(45));
+        let seen = world.run(&link, 4 * round_trip);
+        let got = share(&seen, &link, 4 * round_trip);
+        assert!(got > 0.87, "{got}");
     }
 
     #[test]

@@ -46,6 +46,22 @@ test("grants: a proxy sends its symbols as they are, lowest first, and then code
   expect(schedule.next(1600)).toBeUndefined();
 });
 
+test("grants: what is granted first comes next, whatever was sent meanwhile, and nothing that was sent comes again", () => {
+  const schedule = new GrantedSchedule(geometry(64, 8), equalShare(0, 1), 100);
+  const grant = (grantSequence: number, fromSequence: number, counts: [number, number][]) => {
+    const runs = counts.map(([generationIndex, count]) => ({ generationIndex, count }));
+    schedule.grant({ type: "grant", requestId: 1, grantSequence, fromSequence, base: 0, runs });
+  };
+  const take = (count: number) => Array.from({ length: count }, () => schedule.next(6400));
+  expect(take(5)).toEqual([0, 0, 0, 0, 0]);
+  grant(1, 2, [[2, 1], [0, 4], [3, 1]]);
+  expect(take(4)).toEqual([2, 0, 3, undefined]);
+  grant(2, 6, [[4, 1], [5, 1]]);
+  expect(take(1)).toEqual([undefined]);
+  grant(3, 6, [[4, 1], [5, 2]]);
+  expect(take(2)).toEqual([4, undefined]);
+});
+
 test("grants: of a body that is arriving a symbol goes out as soon as it is there, a coded packet with its generation", () => {
   const schedule = new GrantedSchedule(geometry(16, 8), equalShare(0, 2), 100);
   const [first, second] = symbolsOf(equalShare(0, 2), 8);

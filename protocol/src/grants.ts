@@ -124,16 +124,23 @@ export class GrantedSchedule implements Schedule {
     return this.symbols.own[this.symbolsSent[index]!];
   }
 
-  /** Replaces what is not sent yet. An old grant, or one that leaves a hole, changes nothing. */
+  /**
+   * Replaces what is not sent yet. What is sent of it already is left out, wherever in the order it was sent: what is granted
+   * first comes next. An old grant, or one that leaves a hole, changes nothing.
+   */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
-    if (grantSequence <= this.lastGrantSequence || fromSequence > this.order.length) return;
+    const { order } = this;
+    if (grantSequence <= this.lastGrantSequence || fromSequence > order.length) return;
     this.lastGrantSequence = grantSequence;
-    this.order.length = Math.max(this.sent, fromSequence);
-    let sequence = fromSequence;
+    order.length = Math.max(this.sent, fromSequence);
+    const sentOf = new Map<number, number>();
+    for (const index of order.slice(fromSequence, this.sent)) sentOf.set(index, 1 + (sentOf.get(index) ?? 0));
+    const end = runs.reduce((sum, { count }) => sum + count, fromSequence);
     for (const { generationIndex, count } of runs) {
-      for (let i = 0; i < count; i++, sequence++) {
-        if (sequence >= this.order.length && generationIndex < this.geometry.generationCount) this.order.push(generationIndex);
-      }
+      if (generationIndex >= this.geometry.generationCount) continue;
+      const sent = sentOf.get(generationIndex) ?? 0;
+      sentOf.set(generationIndex, Math.max(0, sent - count));
+      for (let left = Math.min(count - sent, end - order.length); left > 0; left--) order.push(generationIndex);
     }
   }
 

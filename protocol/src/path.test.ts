@@ -61,6 +61,22 @@ test("path: packets beyond what was ever ordered are beyond its quota", () => {
   expect(path.quota).toBe(5);
 });
 
+test("path: what was ordered too late for its place comes after what came instead, until the proxy is known to have the grant", () => {
+  const path = new Path([0, 0, 0, 0], 0);
+  path.handleData(frame(0), true, 60);
+  path.order.length = 2;
+  for (const index of [2, 0, 1]) path.orderMore(index, 120);
+  path.nextGrant(false, 65);
+  path.handleData(frame(1), true, 66);
+  path.handleData(frame(2), true, 67);
+  expect(path.order).toEqual([0, 0, 0, 2, 1]);
+  expect(path.soonestMs.slice(3)).toEqual([120, 120]);
+  path.handleData(frame(3), true, 68);
+  expect(path.order).toEqual([0, 0, 0, 0, 2]);
+  path.handleData(frame(4, 1), true, 125);
+  expect(path.order).toEqual([0, 0, 0, 0, 0]);
+});
+
 test("path: the first data shows which of two requests reached the proxy", () => {
   const path = new Path([0, 0, 1, 1], 0);
   path.handleAsked([1, 1, 2], 10);

@@ -68,6 +68,10 @@ export class Path {
   readonly order: number[];
   /** When each of them can come at the soonest: it was ordered a round trip before. 0: with the first share. */
   readonly soonestMs: number[] = [];
+  /** The grant that ordered each of them. */
+  private readonly grantedBy: number[] = [];
+  /** The newest grant that the proxy is known to have. */
+  private echoed = 0;
   /** One more than the highest sequence received. */
   next = 0;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -110,7 +114,7 @@ export class Path {
    * When each grant was sent that is newer than any echoed, and how long the order was; by the low byte of its sequence.
    * The time is not known where several have that byte.
    */
-  private readonly grants = new Map<number, { sentMs: number | undefined; idleFrom: number }>();
+  private readonly grants = new Map<number, { grantSequence: number; sentMs: number | undefined; idleFrom: number }>();
   /** From this sequence on the proxy had nothing to do, by the newest grant that it is known to have. */
   private idleFrom: number;
   /** How long packets were seen to come after later ones. */
@@ -155,10 +159,11 @@ export class Path {
     this.begins.length = 0;
     this.order.length = 0;
     this.soonestMs.length = 0;
+    this.grantedBy.length = 0;
     for (const list of [this.gaps, this.grants]) list.clear();
     this.arrivals.length = 0;
     this.echoes.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
   }
 
   handleRoundTrip(rttMs: number): void {
@@ -203,7 +208,7 @@ export class Path {
     this.judge(useful);
     for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
     while (this.order.length <= sequence) this.order.push(generationIndex);
-    this.order[sequence] = generationIndex;
+    if (this.order[sequence] !== generationIndex) this.displace(sequence, generationIndex);
     this.next = sequence + 1;
     this.lastArrivalMs = nowMs;
     this.askedCount = 0;
@@ -222,6 +227,20 @@ export class Path {
     this.received /= 2;
     this.judged /= 2;
     this.useless /= 2;
+  }
+
+  /**
+   * A packet came that another was ordered instead of. Where the proxy did not know of that yet, it will send the other as
+   * soon as it does, and one less of what came: §8.4.
+   */
+  private displace(sequence: number, generationIndex: number): void {
+    const { order, soonestMs, grantedBy } = this;
+    if ((grantedBy[sequence] ?? 0) > this.echoed) {
+      const same = order.indexOf(generationIndex, sequence + 1);
+      const end = same < 0 ? order.length - 1 : same;
+      for (const list of [order, soonestMs, grantedBy]) list.copyWithin(sequence + 1, sequence, end);
+    }
+    order[sequence] = generationIndex;
   }
 
   private judge(useful: boolean): void {
@@ -254,9 +273,10 @@ export class Path {
   }
 
   /** One packet more, which can come at `soonestMs` at the soonest. */
-  orderMore(generationIndex: number, soonestMs: number): void {
-    while (this.soonestMs.length < this.order.length) this.soonestMs.push(0);
+  orderMore(generationIndex: number, soonestMs = 0): void {
+    for (const list of [this.soonestMs, this.grantedBy]) while (list.length < this.order.length) list.push(0);
     this.soonestMs[this.order.length] = soonestMs;
+    this.grantedBy[this.order.length] = this.grantSequence + 1;
     this.order.push(generationIndex);
   }
 
@@ -311,7 +331,7 @@ export class Path {
     this.quota = Math.max(this.quota, this.order.length);
     const repeats = this.grants.size === GRANTS_OUT;
     this.grantSequence += repeats ? GRANT_BYTES : 1;
-    this.grants.set(this.grantSequence % GRANT_BYTES, { sentMs: repeats ? undefined : nowMs, idleFrom: full ? Infinity : this.order.length });
+    this.grants.set(this.grantSequence % GRANT_BYTES, { grantSequence: this.grantSequence, sentMs: repeats ? undefined : nowMs, idleFrom: full ? Infinity : this.order.length });
     return this.grantSequence;
   }
 
@@ -364,6 +384,7 @@ export class Path {
       this.grants.delete(older);
       if (older === grant) break;
     }
+    this.echoed = known.grantSequence;
     this.idleFrom = known.idleFrom;
     if (known.sentMs === undefined) return;
     if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();

@@ -198,7 +198,7 @@ export class Planner {
 
   /** One packet more than it was ever granted, at least. */
   private askMore(path: Path): void {
-    do path.order.push(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+    do path.orderMore(Math.min(this.assembly.base, this.geometry.generationCount - 1));
     while (path.order.length <= path.quota);
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
@@ -221,7 +221,7 @@ export class Planner {
       const underWay = sent.filter((other) => other === index).length * (1 - loss);
       for (let left = this.assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - loss) {
         if (path.order.length >= path.limit) return;
-        path.order.push(index);
+        path.orderMore(index);
       }
     }
   }

@@ -212,7 +212,8 @@ uint64_t interfaceDrops(int statisticsFd) {
 
 bool takeRealTimePriority() {
   sched_param parameters{};
-  parameters.sched_priority = 1;
+  sched_getparam(0, &parameters);
+  parameters.sched_priority++;
   return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters) == 0;
 }
 

@@ -51,7 +51,7 @@ NetworkHost createNetworkHost(const NetworkHostOptions& options);
 /** Packets that the host sent while eth0's own queue was full: they never reached the emulator. */
 uint64_t interfaceDrops(int statisticsFd);
 
-/** First-in-first-out real-time priority; false when the kernel refuses. */
+/** First-in-first-out real-time priority, above that of whoever started the process; false when the kernel refuses. */
 bool takeRealTimePriority();
 
 }  // namespace links
