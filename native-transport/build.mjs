@@ -1,10 +1,10 @@
 /**
- * Builds build/native-transport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the registry that
- * cargo is set up with. Does nothing when no input has changed.
+ * Builds build/native-transport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the registry
+ * that cargo is set up with. Does nothing when no input has changed.
  *
  *   node native-transport/build.mjs              exits 1 when it cannot be built
  *   node native-transport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it, and
- *                                            where it is installed no Rust is needed
+ *                                                where it is installed no Rust is needed
  */
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const LIBRARY = { darwin: "libtributary_native_transport.dylib", win32: "tributa
 /** One hash over everything that the addon is made from. */
 function inputHash(version) {
   const hash = createHash("sha256").update([process.arch, process.platform, version].join("\n"));
-  const sources = readdirSync(join(PACKAGE_DIR, "src")).filter((name) => name.endsWith(".rs")).sort().map((name) => join("src", name));
+  const sources = readdirSync(join(PACKAGE_DIR, "src"), { recursive: true }).filter((name) => name.endsWith(".rs")).sort().map((name) => join("src", name));
   for (const name of ["Cargo.toml", "Cargo.lock", "build.rs", "build.mjs", "cargo.mjs", ...sources]) hash.update(`\n${name}\n`).update(readFileSync(join(PACKAGE_DIR, name)));
   return hash.digest("hex");
 }

@@ -331,7 +331,8 @@ async fn open(endpoint: &Endpoint, url: &str) -> Result<Connection, String> {
     http3::request(quic, url).await
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// What a task that panicked has left is taken as it is.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -9,18 +9,18 @@ use bytes::Bytes;
 use dimpl::{Dtls, Output};
 use tokio::sync::mpsc;
 
+use crate::endpoint::lock;
 use crate::events::{Change, Events, Stats};
 use crate::room::Room;
 use crate::rtc::{Route, Socket};
-use crate::sctp::{Association, Happening};
+use crate::sctp::{Association, Happening, MESSAGE_BYTES_MAX};
 
 /// A client that is not heard for so long is gone (RFC 7675 asks browsers to be heard every few seconds).
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// From the offer to the open channel.
 const OPENING_MAX: Duration = Duration::from_secs(15);
-/// Of messages to send, and of packets in their wrapping.
-pub const MESSAGE_BYTES_MAX: u32 = 1104;
-const DATAGRAM_BYTES_MAX: usize = 2048;
+/// What one packet of DTLS surely fits in.
+const BUFFER_BYTES: usize = 2048;
 /// By what comes back of it a client shows that it is where it says; asked again so much later.
 const NONCE_BYTES: usize = 16;
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ impl Peer {
     pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>, mut orders: mpsc::UnboundedReceiver<Order>) -> End {
         let now = Instant::now();
         let mut state = State {
-            route: None, asked: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; DATAGRAM_BYTES_MAX],
+            route: None, asked: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; BUFFER_BYTES],
         };
         let opening_ends = now + OPENING_MAX;
         let reason = loop {
@@ -135,7 +135,7 @@ impl Peer {
         self.association.advance(now);
         self.send_queue(state, now);
         self.send_packets(state)?;
-        *self.stats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = self.association.stats();
+        *lock(&self.stats) = self.association.stats();
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl Peer {
                             }
                             Happening::Opened => {
                                 state.is_open = true;
-                                self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX });
+                                self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32 });
                             }
                             Happening::Closed(reason) => return Err(Some(reason.to_owned())),
                         }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
 
-use crate::endpoint::runtime;
+use crate::endpoint::{lock, runtime};
 use crate::events::{Change, Events, Stats};
 use crate::peer::{Arrival, ArrivalKind, Handle, Order, Peer};
 use crate::sctp::{Association, Secrets};
@@ -96,12 +96,13 @@ impl Clients {
     /// The client says, signed, that it is at `address`. Signed is not proven: it does not take what another one uses.
     fn note_address(&mut self, id: u32, address: SocketAddr) {
         let now = Instant::now();
-        let before = self.by_address.get(&address).map(|&(before, _)| before);
-        if self.by_address.get(&address).is_some_and(|&(before, heard)| before != id && now < heard + HELD) {
-            return;
-        }
-        if let Some(before) = before.and_then(|before| self.by_id.get_mut(&before)) {
-            before.addresses.retain(|&other| other != address);
+        if let Some(&(before, heard)) = self.by_address.get(&address) {
+            if before != id && now < heard + HELD {
+                return;
+            }
+            if let Some(before) = self.by_id.get_mut(&before) {
+                before.addresses.retain(|&other| other != address);
+            }
         }
         let Some(known) = self.by_id.get_mut(&id) else { return };
         known.addresses.push(address);
@@ -281,8 +282,4 @@ fn answer_check(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagra
     }
     let _ = known.arrivals.try_send(Arrival { route, kind: ArrivalKind::Check { is_chosen: check.use_candidate() } });
     clients.note_address(id, route.client);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

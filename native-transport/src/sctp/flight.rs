@@ -17,8 +17,8 @@ const REORDERED: usize = 3;
 /// So many are remembered that the other end has not acknowledged together with all before them.
 const REMEMBERED_MAX: usize = 8192;
 /// What is on the path besides an SCTP packet: headers of IP, UDP and DTLS.
-const OUTSIDE_BYTES: u64 = 28 + 37;
-const PATH_BYTES: u16 = 1200;
+pub const OUTSIDE_BYTES: u64 = 28 + 37;
+pub const PATH_BYTES: u16 = 1200;
 /// A pause is made up for by packets at once as far as this time goes, by so many at least and at most: browsers keep what
 /// has come in a queue of 64 KB.
 const BURST: Duration = Duration::from_millis(2);
@@ -159,7 +159,7 @@ impl Flight {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.timeouts += 1;
         let is_persistent = self.timeouts > 1;
-        (0..self.sent.len()).for_each(|at| self.note_loss(now, at, is_persistent));
+        (self.settled..self.sent.len()).for_each(|at| self.note_loss(now, at, is_persistent));
         self.moved = now;
     }
 

@@ -34,7 +34,9 @@ const PROBE: u16 = 1;
 const ANSWERS_MAX: usize = 32;
 const STREAMS: u16 = u16::MAX;
 /// Of a packet with one message, besides that.
-pub const PACKET_OVERHEAD_BYTES: usize = 12 + 4 + DATA_HEADER_BYTES;
+const PACKET_OVERHEAD_BYTES: usize = 12 + 4 + DATA_HEADER_BYTES;
+/// The longest message whose packet, padded, fits every path: `channelMessageBytesMax` of the protocol.
+pub const MESSAGE_BYTES_MAX: usize = (flight::PATH_BYTES as usize - flight::OUTSIDE_BYTES as usize - PACKET_OVERHEAD_BYTES) & !3;
 
 /// What the other end did.
 #[derive(Debug, PartialEq)]
@@ -344,6 +346,11 @@ mod tests {
 
     fn kinds(seen: &[Seen]) -> Vec<u8> {
         seen.iter().map(|(kind, _, _)| *kind).collect()
+    }
+
+    #[test]
+    fn a_message_is_as_long_as_the_protocol_says() {
+        assert_eq!(MESSAGE_BYTES_MAX, 1104);
     }
 
     #[test]
