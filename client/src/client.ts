@@ -163,9 +163,7 @@ export class ProxyClient {
   /** In order of preference: WebTransport where there is any, WebRTC everywhere. */
   private transports(): Transport[] {
     const { transports, engineTransports } = this.platform;
-    const offers = { webtransport: "webTransport", udp: "udp" } as const;
-    const ofEngine = engineTransports.filter((name) => name !== "webrtc").map((name) =>
-      this.engine.transport(name, (proxy) => proxy[offers[name]] !== undefined));
+    const ofEngine = engineTransports.map((name) => this.engine.transport(name, (proxy) => offers(proxy, name)));
     return [...ofEngine, ...transports];
   }
 
@@ -279,6 +277,11 @@ export class ProxyClient {
       ...(url === undefined ? {} : { url: plainUrl(url) }),
     });
   }
+}
+
+/** Every proxy offers WebRTC. */
+function offers(proxy: ProxyInfo, name: TransportName): boolean {
+  return name === "webrtc" || (name === "webtransport" ? proxy.webTransport : proxy.udp) !== undefined;
 }
 
 /** Silence is borne for `patienceMs` at most. */

@@ -26,6 +26,7 @@ export interface RequestHandlers {
 
 /** A channel in the worker, from its asking on. */
 interface WorkerChannel {
+  exchange(offer: string): void;
   opened(): void;
   closed(reason: string): void;
 }
@@ -107,7 +108,7 @@ export class EngineLink {
     return { name, reaches, started: () => this.prepare(), open: (options) => this.openChannel(name, options) };
   }
 
-  private openChannel(transport: TransportName, { proxy, session, signal, onClosed }: ChannelOptions): Promise<Channel> {
+  private openChannel(transport: TransportName, { proxy, session, exchange, signal, onClosed }: ChannelOptions): Promise<Channel> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
     const id = ++this.lastChannelId;
     return new Promise((resolve, reject) => {
@@ -120,13 +121,15 @@ export class EngineLink {
         end();
         if (this.worker) this.post({ type: "closeChannel", channel: id });
       };
-      const onAbort = (): void => {
-        if (isOpen) return;
+      const fail = (reason: unknown): void => {
+        if (isOpen || !this.channels.has(id)) return;
         close();
-        reject(signal.reason as Error);
+        reject(reason as Error);
       };
+      const onAbort = (): void => fail(signal.reason);
       signal.addEventListener("abort", onAbort);
       this.channels.set(id, {
+        exchange: (offer) => void exchange(offer).then((sdp) => this.channels.has(id) && this.post({ type: "answer", channel: id, sdp }), fail),
         opened: () => {
           isOpen = true;
           resolve({ send: () => false, signals: () => Promise.resolve(undefined), close });
@@ -216,7 +219,8 @@ export class EngineLink {
     } else if (message.type === "digested") {
       this.digests.get(message.hashId)?.resolve(message.hex);
       this.digests.delete(message.hashId);
-    } else if (message.type === "opened") this.channels.get(message.channel)?.opened();
+    } else if (message.type === "exchange") this.channels.get(message.channel)?.exchange(message.offer);
+    else if (message.type === "opened") this.channels.get(message.channel)?.opened();
     else if (message.type === "channelClosed") this.channels.get(message.channel)?.closed(message.reason);
     else if (message.type === "inited") this.engineName = message.engine;
     else if ("requestId" in message) this.dispatchToRequest(message);

@@ -27,7 +27,7 @@ interface Request {
 }
 
 /** What the engine itself is told; channels are the worker's business. */
-export type EngineMessage = Exclude<ToEngine, { type: "open" | "closeChannel" }>;
+export type EngineMessage = Exclude<ToEngine, { type: "open" | "closeChannel" | "answer" }>;
 
 export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
 

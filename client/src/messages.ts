@@ -44,6 +44,8 @@ export type ToEngine =
   /** Make a channel in the worker; `session`'s frames go through it once it is `opened`. */
   | { type: "open"; channel: number; session: number; transport: TransportName; proxy: ProxyInfo }
   | { type: "closeChannel"; channel: number }
+  /** The proxy's, to what was to `exchange`. */
+  | { type: "answer"; channel: number; sdp: string }
   | { type: "abort"; requestId: number }
   | { type: "hash"; hashId: number; bytes: Uint8Array }
   | { type: "digest"; hashId: number }
@@ -53,6 +55,8 @@ export type FromEngine =
   | { type: "inited"; engine: string }
   | { type: "initFailed"; message: string }
   | { type: "send"; session: number; frames: PackedFrames }
+  /** For WebRTC: bring this offer to the proxy. An `answer` follows, or the channel is closed. */
+  | { type: "exchange"; channel: number; offer: string }
   | { type: "opened"; channel: number }
   /** It was open and is not any more, or could not be opened. */
   | { type: "channelClosed"; channel: number; reason: string }

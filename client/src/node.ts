@@ -1,6 +1,7 @@
 /**
- * The library in Node: node-datachannel, a worker thread. A process that made a session ends by `process.exit()`:
- * the native library's threads outlive its connections, and its own cleanup is not safe to call.
+ * The library in Node: a worker thread, with the native part's transports where that is built, else node-datachannel.
+ * A process that made a session by that ends by `process.exit()`: its threads outlive its connections, and its own cleanup
+ * is not safe to call.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -13,13 +14,16 @@ import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
 import type { EngineWorker, Hasher, Platform, Transport } from "./platform";
 import { nodeUdp } from "./transports/udp-node";
+import { libraryWebRtc } from "./transports/webrtc-library";
 import { nodeWebRtc } from "./transports/webrtc-node";
 import { nodeWebTransport } from "./transports/webtransport-node";
 
 export { ProxyClient } from "./client";
 
+const isNative = loadNativeTransport().native !== undefined;
+
 /** Every transport of this environment, on this thread: for whoever needs no engine. */
-export const nodeTransports: readonly Transport[] = [nodeWebTransport, nodeUdp, nodeWebRtc];
+export const nodeTransports: readonly Transport[] = [nodeWebTransport, nodeUdp, isNative ? nodeWebRtc : libraryWebRtc];
 
 export interface NodeClientOptions extends Omit<ProxyClientOptions, "platform" | "source"> {
   source?: ProxyClientOptions["source"];
@@ -37,8 +41,8 @@ export function nodePlatform(): Platform {
     randomUUID: () => crypto.randomUUID(),
     fetch: (input, init) => fetch(input, init),
     defer: (task) => void setImmediate(task),
-    transports: [nodeWebRtc],
-    engineTransports: loadNativeTransport().native ? ["webtransport", "udp"] : ["udp"],
+    transports: isNative ? [] : [libraryWebRtc],
+    engineTransports: isNative ? ["webtransport", "webrtc", "udp"] : ["udp"],
     spawnEngine,
     loadCodec,
     createHasher,

@@ -4,13 +4,14 @@ import { loadNativeCodec } from "@tributary/native-codec";
 import { instantiateCodec } from "@tributary/wasm-codec";
 import type { ToEngine } from "./messages";
 import { nodeUdp } from "./transports/udp-node";
+import { nodeWebRtc } from "./transports/webrtc-node";
 import { nodeWebTransport } from "./transports/webtransport-node";
 import { serveEngine } from "./worker-shell";
 
 if (!parentPort) throw new Error("worker-node.js is the entry of a worker thread; start it with node:worker_threads.");
 const port = parentPort;
 const environment = {
-  transports: [nodeWebTransport, nodeUdp],
+  transports: [nodeWebTransport, nodeUdp, nodeWebRtc],
   makeCodec: (wasm: ArrayBuffer) => loadNativeCodec().codec ?? instantiateCodec(wasm),
   defer: (task: () => void) => void setImmediate(task),
 };

@@ -83,6 +83,8 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       const at = waiting.findIndex((other) => other.type === "open" && other.channel === message.channel);
       if (at >= 0) waiting.splice(at, 1);
       else channels.close(message.channel);
+    } else if (message.type === "answer") {
+      channels.answer(message.channel, message.sdp);
     } else if (message.type === "open" && (engine || waiting.length === 0)) channels.open(message);
     else if (engine && message.type !== "open") handle(engine, message);
     else waiting.push(message);
@@ -92,6 +94,8 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
 interface WorkerChannel {
   readonly session: number;
   readonly attempt: AbortController;
+  /** Takes the proxy's answer, once there is an offer. */
+  answer: ((sdp: string) => void) | undefined;
   open: Channel | undefined;
 }
 
@@ -109,12 +113,15 @@ class WorkerChannels {
   ) {}
 
   open({ channel: id, session, transport: name, proxy }: Extract<ToEngine, { type: "open" }>): void {
-    const entry: WorkerChannel = { session, attempt: new AbortController(), open: undefined };
+    const entry: WorkerChannel = { session, attempt: new AbortController(), answer: undefined, open: undefined };
     this.byId.set(id, entry);
     const transport = this.environment.transports.find((each) => each.name === name && each.reaches(proxy));
     if (!transport) return this.handleClosed(id, `no ${name} here`);
     const onMessage = (bytes: Uint8Array): void => this.receive(session, bytes);
-    const exchange = (): Promise<string> => Promise.reject(new Error("no signalling from the engine's worker"));
+    const exchange = (offer: string): Promise<string> => new Promise((resolve) => {
+      entry.answer = resolve;
+      this.port.post({ type: "exchange", channel: id, offer }, []);
+    });
     const onClosed = (reason: string): void => this.handleClosed(id, reason);
     transport.open({ proxy, session, first: this.requests.first(session), exchange, signal: entry.attempt.signal, onMessage, onClosed }).then(
       (channel) => {
@@ -126,6 +133,10 @@ class WorkerChannels {
       },
       (error: unknown) => this.handleClosed(id, messageOf(error)),
     );
+  }
+
+  answer(id: number, sdp: string): void {
+    this.byId.get(id)?.answer?.(sdp);
   }
 
   close(id: number): void {

@@ -58,10 +58,37 @@ export interface RtcOffer {
   password: string;
 }
 
+/** A session's number, and the SHA-256 of the certificate that the other end will be shown. */
+export interface RtcSession {
+  session: number;
+  fingerprint: Uint8Array;
+}
+
 export interface NativeRtcListener extends NativeSessions {
   readonly port: number;
-  /** The session's number, and the SHA-256 of the certificate that we show it. Its event "opened" or "closed" follows. */
-  accept(offer: RtcOffer): { session: number; fingerprint: Uint8Array };
+  /** The session's event "opened" or "closed" follows. */
+  accept(offer: RtcOffer): RtcSession;
+}
+
+/** How an end is called in ICE, and what is signed with by who calls it. */
+export interface RtcName {
+  ufrag: string;
+  password: string;
+}
+
+/** What a proxy's answer says of it. */
+export interface RtcProxy extends RtcName {
+  /** SHA-256 of its certificate, 32 bytes. */
+  fingerprint: Uint8Array;
+  /** IP addresses and ports. */
+  candidates: { address: string; port: number }[];
+}
+
+export interface NativeRtcCaller extends NativeSessions {
+  /** `call` or `closeSession` follows. */
+  offer(): RtcSession;
+  /** The session's event "opened" or "closed" follows. */
+  call(session: number, own: RtcName, proxy: RtcProxy): void;
 }
 
 export interface ListenOptions {
@@ -79,6 +106,7 @@ export interface Addon {
   readonly Listener: new (options: ListenOptions, wake: () => void) => NativeListener;
   readonly Connector: new (congestion: Congestion, wake: () => void) => NativeConnector;
   readonly RtcListener: new (host: string, port: number, wake: () => void) => NativeRtcListener;
+  readonly RtcCaller: new (wake: () => void) => NativeRtcCaller;
   path(): string;
 }
 

@@ -1,13 +1,14 @@
 /**
  * The door to the native transports on Node, where they are built: sessions over HTTP/3 datagrams, as server
- * (`WebTransportServer`) and as client (`WebTransportClient`), and the end of WebRTC that is connected to (`RtcServer`).
+ * (`WebTransportServer`) and as client (`WebTransportClient`), and over WebRTC (`RtcServer`, `RtcCaller`).
  * Datagrams that are sent within one turn of the event loop cross into the native part in one call, and all that came
  * meanwhile crosses back in one. Longer messages travel in pieces.
  */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
-import { loadAddon, type Addon, type Congestion, type NativeSessions, type SessionEvent, type SessionStats } from "./addon";
+import { randomBytes } from "node:crypto";
+import { loadAddon, type Addon, type Congestion, type NativeConnector, type NativeRtcCaller, type NativeSessions, type RtcName, type RtcProxy, type SessionEvent, type SessionStats } from "./addon";
 
-export type { Congestion, SessionStats } from "./addon";
+export type { Congestion, RtcName, RtcProxy, SessionStats } from "./addon";
 
 /** One session. */
 export interface TransportChannel {
@@ -64,6 +65,10 @@ export class NativeTransport {
 
   client(congestion: Congestion = "delivery"): WebTransportClient {
     return new WebTransportClient(this.addon, congestion);
+  }
+
+  rtcCaller(): RtcCaller {
+    return new RtcCaller(this.addon);
   }
 }
 
@@ -309,43 +314,37 @@ export class RtcServer {
   }
 }
 
-export interface ConnectOptions extends ChannelHandlers {
-  url: string;
-  /** Lower-case hex, SHA-256. */
-  certificateHashes: readonly string[];
-  signal?: AbortSignal;
+interface Attempt {
+  resolve(channel: NativeChannel): void;
+  reject(error: Error): void;
 }
 
-export class WebTransportClient {
-  private readonly native;
+/** Sessions that this end makes. */
+class Outgoing {
   private readonly channels: Channels;
-  private readonly attempts = new Map<number, { resolve(channel: NativeChannel): void; reject(error: Error): void }>();
+  private readonly attempts = new Map<number, Attempt>();
   private readonly hold = new Hold();
 
-  constructor(addon: Addon, congestion: Congestion) {
-    this.channels = new Channels(() => this.native, {
+  constructor(private readonly native: () => NativeSessions) {
+    this.channels = new Channels(native, {
       opened: (session, channel) => this.attempts.get(session)?.resolve(channel),
-      failed: (session, reason) => this.attempts.get(session)?.reject(new Error(reason)),
+      failed: (session, reason) => this.fail(session, new Error(reason)),
       ended: () => this.keepAlive(),
     });
-    this.native = new addon.Connector(congestion, this.channels.take);
   }
 
-  /** Rejects with the reason when no session could be made, or with the signal's. */
-  connect({ url, certificateHashes, signal, ...handlers }: ConnectOptions): Promise<TransportChannel> {
+  /** To be called whenever the native part wakes us. */
+  readonly take = (): void => this.channels.take();
+
+  /** The session, once it is open. Rejects with the reason when it could not be made, or with the signal's. */
+  opened(session: number, handlers: ChannelHandlers, signal: AbortSignal | undefined): Promise<TransportChannel> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason as Error);
-      const session = this.native.connect(url, [...certificateHashes]);
       const end = (): void => {
         this.attempts.delete(session);
         signal?.removeEventListener("abort", onAbort);
         this.keepAlive();
       };
-      const onAbort = (): void => {
-        end();
-        this.native.closeSession(session, "given up");
-        reject(signal!.reason as Error);
-      };
+      const onAbort = (): void => this.giveUp(session, signal!.reason as Error);
       signal?.addEventListener("abort", onAbort);
       this.attempts.set(session, {
         resolve: (channel) => {
@@ -362,12 +361,91 @@ export class WebTransportClient {
     });
   }
 
+  giveUp(session: number, reason: Error): void {
+    if (!this.attempts.has(session)) return;
+    this.native().closeSession(session, "given up");
+    this.fail(session, reason);
+  }
+
   close(): void {
     this.hold.set(false);
-    this.native.close();
+    this.native().close();
+  }
+
+  private fail(session: number, reason: Error): void {
+    this.attempts.get(session)?.reject(reason);
   }
 
   private keepAlive(): void {
     this.hold.set(this.attempts.size + this.channels.size > 0);
+  }
+}
+
+export interface ConnectOptions extends ChannelHandlers {
+  url: string;
+  /** Lower-case hex, SHA-256. */
+  certificateHashes: readonly string[];
+  signal?: AbortSignal;
+}
+
+export class WebTransportClient {
+  private readonly native: NativeConnector;
+  private readonly outgoing = new Outgoing(() => this.native);
+
+  constructor(addon: Addon, congestion: Congestion) {
+    this.native = new addon.Connector(congestion, this.outgoing.take);
+  }
+
+  /** Rejects with the reason when no session could be made, or with the signal's. */
+  async connect({ url, certificateHashes, signal, ...handlers }: ConnectOptions): Promise<TransportChannel> {
+    signal?.throwIfAborted();
+    return this.outgoing.opened(this.native.connect(url, [...certificateHashes]), handlers, signal);
+  }
+
+  close(): void {
+    this.outgoing.close();
+  }
+}
+
+export interface CallOptions extends ChannelHandlers {
+  /** Brings what names us to the proxy, with the SHA-256 of our certificate, and what names it back. */
+  exchange(own: RtcName & { fingerprint: Uint8Array }): Promise<RtcProxy>;
+  signal?: AbortSignal;
+}
+
+/** RFC 8445 section 5.3 asks for 24 and 128 bits at least. */
+const UFRAG_BYTES = 6;
+const PASSWORD_BYTES = 18;
+
+/** How an end calls itself, for one session. */
+export function drawRtcName(): RtcName {
+  return { ufrag: randomBytes(UFRAG_BYTES).toString("base64"), password: randomBytes(PASSWORD_BYTES).toString("base64") };
+}
+
+/** The end of WebRTC that connects, without its signalling. */
+export class RtcCaller {
+  private readonly native: NativeRtcCaller;
+  private readonly outgoing = new Outgoing(() => this.native);
+
+  constructor(addon: Addon) {
+    this.native = new addon.RtcCaller(this.outgoing.take);
+  }
+
+  /** Rejects with the reason when no session could be made, or with the signal's. */
+  async connect({ exchange, signal, ...handlers }: CallOptions): Promise<TransportChannel> {
+    signal?.throwIfAborted();
+    const { session, fingerprint } = this.native.offer();
+    const own = drawRtcName();
+    const opened = this.outgoing.opened(session, handlers, signal);
+    const call = async (): Promise<void> => {
+      const proxy = await exchange({ ...own, fingerprint });
+      if (!signal?.aborted) this.native.call(session, own, proxy);
+    };
+    call().catch((error: Error) => this.outgoing.giveUp(session, error));
+    return opened;
+  }
+
+  close(): void {
+    this.outgoing.close();
   }
 }

@@ -1,8 +1,9 @@
 //! Transports for Node, as a Node addon: WebTransport, which is HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC 9297), and
-//! the end of WebRTC that is connected to (RFC 8831). This file is the door: it translates between JavaScript and the parts
+//! WebRTC with one data channel (RFC 8831). This file is the door: it translates between JavaScript and the parts
 //! behind it and decides nothing. Datagrams cross in batches, one call each way; whatever happens calls `wake` once, and
 //! `take` gives all of it.
 
+mod caller;
 mod certificate;
 mod congestion;
 mod cubic;
@@ -25,8 +26,10 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Error, Result};
 use napi_derive::napi;
 
+use crate::caller::{Answer, Caller, Name};
 use crate::endpoint::{Congestion, Connector, Listener};
 use crate::events::{Change, Events, Stats};
+use crate::peer::Handle;
 use crate::rtc::{Offer, RtcListener};
 use crate::session::Session;
 
@@ -185,8 +188,9 @@ pub struct RtcOffer {
     pub password: String,
 }
 
+/// A session that is to be, and the certificate that the other end will be shown.
 #[napi(object)]
-pub struct RtcAnswer {
+pub struct RtcSession {
     pub session: u32,
     pub fingerprint: Uint8Array,
 }
@@ -215,11 +219,11 @@ impl JsRtcListener {
 
     /// The session's event "opened" or "closed" follows.
     #[napi]
-    pub fn accept(&self, offer: RtcOffer) -> Result<RtcAnswer> {
+    pub fn accept(&self, offer: RtcOffer) -> Result<RtcSession> {
         let fingerprint = bytes_of(&offer.fingerprint)?;
         let offer = Offer { fingerprint, ufrag: offer.ufrag, password: offer.password };
         let (session, fingerprint) = self.listener.accept(offer).map_err(Error::from_reason)?;
-        Ok(RtcAnswer { session, fingerprint: fingerprint.to_vec().into() })
+        Ok(RtcSession { session, fingerprint: fingerprint.to_vec().into() })
     }
 
     #[napi]
@@ -229,22 +233,103 @@ impl JsRtcListener {
 
     #[napi]
     pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
-        self.listener.send(session, &bytes, &lengths)
+        self.listener.with(session, |handle| handle.send(&bytes, &lengths)).unwrap_or(0)
     }
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.listener.stats(session).map(stats)
+        self.listener.with(session, Handle::stats).flatten().map(stats)
     }
 
     #[napi]
     pub fn close_session(&self, session: u32) {
-        self.listener.close_session(session);
+        self.listener.with(session, Handle::close);
     }
 
     #[napi]
     pub fn close(&self) {
         self.listener.close();
+    }
+}
+
+/// How an end is called in ICE, and what is signed with by who calls it.
+#[napi(object)]
+pub struct RtcName {
+    pub ufrag: String,
+    pub password: String,
+}
+
+/// What a proxy's answer says of it.
+#[napi(object)]
+pub struct RtcProxy {
+    /// SHA-256 of its certificate: 32 bytes.
+    pub fingerprint: Uint8Array,
+    pub ufrag: String,
+    pub password: String,
+    pub candidates: Vec<RtcCandidate>,
+}
+
+#[napi(object)]
+pub struct RtcCandidate {
+    /// An IP address.
+    pub address: String,
+    pub port: u32,
+}
+
+#[napi(js_name = "RtcCaller")]
+pub struct JsRtcCaller {
+    caller: Caller,
+    events: Arc<Events>,
+}
+
+#[napi]
+impl JsRtcCaller {
+    #[napi(constructor)]
+    pub fn new(wake: Function<(), ()>) -> Result<Self> {
+        let events = events_to(wake)?;
+        Ok(Self { caller: Caller::new(Arc::clone(&events)).map_err(Error::from_reason)?, events })
+    }
+
+    /// `call` or `close_session` follows.
+    #[napi]
+    pub fn offer(&self) -> Result<RtcSession> {
+        let (session, fingerprint) = self.caller.offer().map_err(Error::from_reason)?;
+        Ok(RtcSession { session, fingerprint: fingerprint.to_vec().into() })
+    }
+
+    /// The session's event "opened" or "closed" follows.
+    #[napi]
+    pub fn call(&self, session: u32, own: RtcName, proxy: RtcProxy) -> Result<()> {
+        let fingerprint = bytes_of(&proxy.fingerprint)?;
+        let candidates = proxy.candidates.iter().map(|candidate| address_of(&candidate.address, candidate.port)).collect::<Result<_>>()?;
+        let name = |ufrag, password| Name { ufrag, password };
+        let answer = Answer { fingerprint, name: name(proxy.ufrag, proxy.password), candidates };
+        self.caller.call(session, name(own.ufrag, own.password), answer).map_err(Error::from_reason)
+    }
+
+    #[napi]
+    pub fn take(&self) -> Vec<SessionEvent> {
+        take(&self.events)
+    }
+
+    #[napi]
+    pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
+        self.caller.with(session, |handle| handle.send(&bytes, &lengths)).unwrap_or(0)
+    }
+
+    #[napi]
+    pub fn stats(&self, session: u32) -> Option<SessionStats> {
+        self.caller.with(session, Handle::stats).flatten().map(stats)
+    }
+
+    #[napi]
+    pub fn close_session(&self, session: u32) {
+        self.caller.close_session(session);
+    }
+
+    #[napi]
+    pub fn close(&self) {
+        self.caller.close();
     }
 }
 

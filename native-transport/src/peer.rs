@@ -1,5 +1,6 @@
-//! One client over WebRTC: DTLS and SCTP on top of what its datagrams bring, and the messages that wait to be sent. A task of
-//! its own that ends with the connection; addresses and the port are rtc.rs's.
+//! The other end of a connection over WebRTC: DTLS and SCTP on top of what its datagrams bring, and the messages that wait to
+//! be sent. A task of its own that ends with the connection; addresses and ports are the business of rtc.rs, where it is a
+//! client, and of caller.rs, where it is a proxy.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,10 +16,10 @@ use crate::room::Room;
 use crate::rtc::{Route, Socket};
 use crate::sctp::{Association, Happening, MESSAGE_BYTES_MAX};
 
-/// A client that is not heard for so long is gone (RFC 7675 asks browsers to be heard every few seconds).
+/// One that is not heard for so long is gone (RFC 7675 asks browsers to be heard every few seconds).
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// From the offer to the open channel.
-const OPENING_MAX: Duration = Duration::from_secs(15);
+pub const OPENING_MAX: Duration = Duration::from_secs(15);
 /// What one packet of DTLS surely fits in.
 const BUFFER_BYTES: usize = 2048;
 /// By what comes back of it a client shows that it is where it says; asked again so much later.
@@ -37,13 +38,50 @@ pub enum Order {
 
 /// What the rest of the process sees of a peer.
 pub struct Handle {
-    pub orders: mpsc::UnboundedSender<Order>,
-    pub room: Arc<Room>,
+    orders: mpsc::UnboundedSender<Order>,
+    room: Arc<Room>,
     /// None until SCTP is there.
-    pub stats: Arc<Mutex<Option<Stats>>>,
+    stats: Arc<Mutex<Option<Stats>>>,
 }
 
-/// What came from the client, and which way.
+/// The peer's side of a handle.
+pub struct Held {
+    pub orders: mpsc::UnboundedReceiver<Order>,
+    room: Arc<Room>,
+    stats: Arc<Mutex<Option<Stats>>>,
+}
+
+impl Handle {
+    pub fn new() -> (Self, Held) {
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let handle = Self { orders, room: Arc::default(), stats: Arc::default() };
+        let held = Held { orders: ordered, room: Arc::clone(&handle.room), stats: Arc::clone(&handle.stats) };
+        (handle, held)
+    }
+
+    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
+    /// too many already; when it is not positive, `Writable` follows.
+    pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
+        let mut all = Bytes::copy_from_slice(bytes);
+        self.room.add(all.len());
+        for &length in lengths {
+            let message = all.split_to((length as usize).min(all.len()));
+            let _ = self.orders.send(Order::Send(message));
+        }
+        self.room.left()
+    }
+
+    pub fn stats(&self) -> Option<Stats> {
+        *lock(&self.stats)
+    }
+
+    /// Nothing more is told of it.
+    pub fn close(&self) {
+        let _ = self.orders.send(Order::Close);
+    }
+}
+
+/// What came, and which way.
 pub struct Arrival {
     pub route: Route,
     pub kind: ArrivalKind,
@@ -59,20 +97,21 @@ pub struct Peer {
     pub id: u32,
     pub dtls: Dtls,
     pub association: Association,
-    /// SHA-256 of the client's certificate, as its offer says.
+    /// Where it is, if that is known and it is to be called there: it is a proxy.
+    pub route: Option<Route>,
+    /// SHA-256 of its certificate, as its offer or answer says.
     pub fingerprint: [u8; 32],
     pub socket: Arc<Socket>,
-    pub room: Arc<Room>,
-    pub stats: Arc<Mutex<Option<Stats>>>,
+    pub held: Held,
     pub events: Arc<Events>,
 }
 
 /// Why a connection is over; None: JavaScript knows.
-type End = Option<String>;
+pub type End = Option<String>;
 
 /// What changes while a peer runs.
 struct State {
-    /// Where the client is: it has answered there.
+    /// Where it is: it has answered there.
     route: Option<Route>,
     /// Where it may be now: what it was asked there, and when.
     asked: Option<(Route, [u8; NONCE_BYTES], Instant)>,
@@ -86,14 +125,14 @@ struct State {
 
 impl Peer {
     /// Until the connection is over; returns why.
-    pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>, mut orders: mpsc::UnboundedReceiver<Order>) -> End {
+    pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>) -> End {
         let now = Instant::now();
         let mut state = State {
-            route: None, asked: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; BUFFER_BYTES],
+            route: self.route, asked: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; BUFFER_BYTES],
         };
         let opening_ends = now + OPENING_MAX;
         let reason = loop {
-            match self.step(&mut state, &mut arrivals, &mut orders, opening_ends).await {
+            match self.step(&mut state, &mut arrivals, opening_ends).await {
                 Ok(()) => (),
                 Err(reason) => break reason,
             }
@@ -107,26 +146,24 @@ impl Peer {
     }
 
     /// Waits for something to happen and deals with it.
-    async fn step(
-        &mut self, state: &mut State, arrivals: &mut mpsc::Receiver<Arrival>, orders: &mut mpsc::UnboundedReceiver<Order>, opening_ends: Instant,
-    ) -> Result<(), End> {
+    async fn step(&mut self, state: &mut State, arrivals: &mut mpsc::Receiver<Arrival>, opening_ends: Instant) -> Result<(), End> {
         let due = self.due(state);
         tokio::select! {
             biased;
-            arrival = arrivals.recv() => self.take(state, arrival.ok_or_else(|| Some("the proxy stops".to_owned()))?)?,
-            order = orders.recv() => obey(state, order)?,
+            arrival = arrivals.recv() => self.take(state, arrival.ok_or_else(|| Some("the port was closed".to_owned()))?)?,
+            order = self.held.orders.recv() => obey(state, order)?,
             () = tokio::time::sleep_until(due.into()) => (),
         }
         for _ in 0..TURN_MAX {
             let Ok(arrival) = arrivals.try_recv() else { break };
             self.take(state, arrival)?;
         }
-        while let Ok(order) = orders.try_recv() {
+        while let Ok(order) = self.held.orders.try_recv() {
             obey(state, Some(order))?;
         }
         let now = Instant::now();
         if now > state.heard + SILENCE_MAX || !state.is_open && now > opening_ends {
-            return Err(Some("the client was not heard any more".to_owned()));
+            return Err(Some("the other end was not heard any more".to_owned()));
         }
         if state.dtls_due <= now {
             self.dtls.handle_timeout(now).map_err(|error| Some(error.to_string()))?;
@@ -135,7 +172,7 @@ impl Peer {
         self.association.advance(now);
         self.send_queue(state, now);
         self.send_packets(state)?;
-        *lock(&self.stats) = self.association.stats();
+        *lock(&self.held.stats) = self.association.stats();
         Ok(())
     }
 
@@ -162,7 +199,7 @@ impl Peer {
         self.follow(state, now, arrival.route)
     }
 
-    /// The client seems to be elsewhere. Its addresses can be forged, and what is sent to one that is would hit another: it is
+    /// A client seems to be elsewhere. Its addresses can be forged, and what is sent to one that is would hit another: it is
     /// asked there first. The handshake is such a question, too.
     fn follow(&mut self, state: &mut State, now: Instant, route: Route) -> Result<(), End> {
         let is_asked = state.asked.is_some_and(|(_, _, at)| now < at + ASK_AGAIN);
@@ -177,7 +214,7 @@ impl Peer {
         self.seal(state, &probe, |packet| socket.send(&route, packet, packet.len()))
     }
 
-    /// Takes what DTLS has: packets for the path, what the client sent, and who the client is.
+    /// Takes what DTLS has: packets for the path, what the other end sent, and who it is.
     fn poll_dtls(&mut self, state: &mut State, now: Instant) -> Result<(), End> {
         loop {
             match self.dtls.poll_output(&mut state.buffer) {
@@ -201,9 +238,10 @@ impl Peer {
                 Output::PeerCert(certificate) => {
                     state.is_trusted = crate::certificate::sha256(certificate) == self.fingerprint;
                     if !state.is_trusted {
-                        return Err(Some("the client's certificate is not the one it offered".to_owned()));
+                        return Err(Some("the other end's certificate is not the one it announced".to_owned()));
                     }
                 }
+                Output::Connected if self.route.is_some() => self.association.call(now),
                 Output::Timeout(due) => {
                     state.dtls_due = due;
                     return Ok(());
@@ -230,9 +268,9 @@ impl Peer {
             return;
         }
         if let Some(Stats { rtt, window_bytes, .. }) = self.association.stats() {
-            self.room.follow(window_bytes as f64 / rtt.as_secs_f64().max(1e-4));
+            self.held.room.follow(window_bytes as f64 / rtt.as_secs_f64().max(1e-4));
         }
-        if self.room.remove(sent) {
+        if self.held.room.remove(sent) {
             self.events.change(self.id, Change::Writable);
         }
     }

@@ -1,4 +1,4 @@
-//! WebRTC's end on one UDP port: answers ICE's checks as a lite agent does (RFC 8445 section 2.5), and hands what else comes
+//! WebRTC's end that is connected to, on one UDP port: answers ICE's checks as a lite agent does (RFC 8445 section 2.5), and hands what else comes
 //! to the client that it is from, as far as it has said, signed, that it is there. Where a client's own datagrams go is its
 //! peer's affair.
 
@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use dimpl::{Config, Dtls};
 use is::stun::StunMessage;
 use is::{DefaultSha1HmacProvider, Sha1HmacProvider};
@@ -19,12 +18,12 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
 
 use crate::endpoint::{lock, runtime};
-use crate::events::{Change, Events, Stats};
-use crate::peer::{Arrival, ArrivalKind, Handle, Order, Peer};
+use crate::events::{Change, Events};
+use crate::peer::{Arrival, ArrivalKind, Handle, Peer};
 use crate::sctp::{Association, Secrets};
 
 /// Datagrams of one client that wait for its task; what comes beyond them is dropped, as on any path.
-const WAITING_MAX: usize = 1024;
+pub const WAITING_MAX: usize = 1024;
 /// Of a client's addresses, the oldest is forgotten.
 const ROUTES_MAX: usize = 4;
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -40,28 +39,76 @@ const HELD: Duration = Duration::from_secs(5);
 /// DTLS asks again first so soon.
 const DTLS_AGAIN: Duration = Duration::from_millis(250);
 
-/// Where a client is, and the address of ours that it came to.
+/// Where the other end is, and the address of ours that it came to.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Route {
-    client: SocketAddr,
-    own: Option<IpAddr>,
+    pub other: SocketAddr,
+    pub own: Option<IpAddr>,
+}
+
+/// What is received at once.
+pub struct Memory(Vec<u8>);
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self(vec![0; RECEIVE_BYTES * BATCH_SIZE])
+    }
 }
 
 pub struct Socket {
-    udp: UdpSocket,
+    pub udp: UdpSocket,
     state: UdpSocketState,
 }
 
 impl Socket {
+    pub fn open(address: SocketAddr) -> io::Result<Self> {
+        let udp = std::net::UdpSocket::bind(address)?;
+        udp.set_nonblocking(true)?;
+        let udp = UdpSocket::from_std(udp)?;
+        let state = UdpSocketState::new((&udp).into())?;
+        // More than the machine allows is not an error worth ending for.
+        let _ = state.set_recv_buffer_size((&udp).into(), SOCKET_BYTES);
+        let _ = state.set_send_buffer_size((&udp).into(), SOCKET_BYTES);
+        Ok(Self { udp, state })
+    }
+
+    /// Takes what has come, one datagram after the other, and waits until something has.
+    pub async fn receive(&self, memory: &mut Memory, mut take: impl FnMut(Route, &[u8])) {
+        let _ = self.udp.readable().await;
+        let mut parts: Vec<_> = memory.0.chunks_mut(RECEIVE_BYTES).map(io::IoSliceMut::new).collect();
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let received = self.udp.try_io(Interest::READABLE, || self.state.recv((&self.udp).into(), &mut parts, &mut metas));
+        // An error is one of an earlier datagram of ours, told by the way.
+        for (meta, part) in metas.iter().zip(&parts).take(received.unwrap_or(0)) {
+            for datagram in part[..meta.len].chunks(meta.stride.max(1)).filter(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX) {
+                take(Route { other: meta.addr, own: meta.dst_ip }, datagram);
+            }
+        }
+    }
+
     /// Datagrams that may leave by one call.
     pub fn batch_max(&self) -> usize {
         self.state.max_gso_segments().min(BATCH_MAX)
     }
 
+    /// Of ICE, signed.
+    pub fn send_stun(&self, route: &Route, message: StunMessage, password: &str) {
+        let mut bytes = [0; STUN_BYTES_MAX];
+        if let Ok(length) = message.to_bytes(Some(password.as_bytes()), &mut bytes, hmac) {
+            self.send(route, &bytes[..length], length);
+        }
+    }
+
+    /// Answers one of ICE's checks.
+    pub fn answer(&self, route: &Route, check: &StunMessage, password: &str) {
+        let seen = SocketAddr::new(route.other.ip().to_canonical(), route.other.port());
+        self.send_stun(route, StunMessage::binding_reply(check.trans_id(), seen), password);
+    }
+
     /// Sends datagrams of `length` each that lie end to end. What the machine does not take is lost, as on any path.
     pub fn send(&self, route: &Route, datagrams: &[u8], length: usize) {
         let segment_size = (datagrams.len() > length).then_some(length);
-        let transmit = Transmit { destination: route.client, ecn: None, contents: datagrams, segment_size, src_ip: route.own };
+        let transmit = Transmit { destination: route.other, ecn: None, contents: datagrams, segment_size, src_ip: route.own };
         let _ = self.udp.try_io(Interest::WRITABLE, || self.state.try_send((&self.udp).into(), &transmit));
     }
 }
@@ -136,11 +183,9 @@ pub struct RtcListener {
 impl RtcListener {
     pub fn bind(address: SocketAddr, events: Arc<Events>) -> Result<Self, String> {
         let _entered = runtime().enter();
-        let socket = Arc::new(open(address).map_err(|error| format!("UDP {address}: {error}"))?);
+        let socket = Arc::new(Socket::open(address).map_err(|error| format!("UDP {address}: {error}"))?);
         let port = socket.udp.local_addr().map_err(|error| error.to_string())?.port();
-        // DTLS's answer goes once to an address that a client has signed: to ask for a cookie first would cost a round trip.
-        let config = Config::builder().mtu(DTLS_BYTES_MAX).use_server_cookie(false).flight_start_rto(DTLS_AGAIN).build();
-        let config = Arc::new(config.map_err(|error| error.to_string())?);
+        let config = dtls_config()?;
         let (stop, stopped) = watch::channel(false);
         let clients = Arc::default();
         runtime().spawn(receive_all(Arc::clone(&socket), Arc::clone(&clients), stopped));
@@ -152,30 +197,25 @@ impl RtcListener {
         let socket = lock(&self.socket).clone().ok_or("the listener is closed")?;
         let (certificate, fingerprint) = crate::certificate::make_for_dtls()?;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut random = [0; 24];
-        getrandom::fill(&mut random).map_err(|error| error.to_string())?;
         let (arrivals, arriving) = mpsc::channel(WAITING_MAX);
-        let (orders, ordered) = mpsc::unbounded_channel();
-        let (room, stats) = (Arc::default(), Arc::default());
+        let (handle, held) = Handle::new();
         let peer = Peer {
             id,
             dtls: Dtls::new_auto(Arc::clone(&self.config), certificate, Instant::now()),
-            association: Association::new(Secrets::new(random)),
+            association: Association::new(Secrets::draw()?),
+            route: None,
             fingerprint: offer.fingerprint,
             socket,
-            room: Arc::clone(&room),
-            stats: Arc::clone(&stats),
+            held,
             events: Arc::clone(&self.events),
         };
-        let known = Known {
-            password: offer.password, arrivals, handle: Handle { orders, room, stats }, ufrag: offer.ufrag.clone(), addresses: Vec::new(),
-        };
+        let known = Known { password: offer.password, arrivals, handle, ufrag: offer.ufrag.clone(), addresses: Vec::new() };
         let mut clients = lock(&self.clients);
         clients.by_ufrag.insert(offer.ufrag, id);
         clients.by_id.insert(id, known);
         drop(clients);
         let (clients, events) = (Arc::clone(&self.clients), Arc::clone(&self.events));
-        let run = runtime().spawn(peer.run(arriving, ordered));
+        let run = runtime().spawn(peer.run(arriving));
         runtime().spawn(async move {
             let end = run.await.unwrap_or_else(|_| Some("the connection failed".to_owned()));
             lock(&clients).forget(id);
@@ -186,78 +226,47 @@ impl RtcListener {
         Ok((id, fingerprint))
     }
 
-    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
-    /// too many already; when it is not positive, `Writable` follows.
-    pub fn send(&self, id: u32, bytes: &[u8], lengths: &[u32]) -> i64 {
-        let clients = lock(&self.clients);
-        let Some(Known { handle, .. }) = clients.by_id.get(&id) else { return 0 };
-        let mut all = Bytes::copy_from_slice(bytes);
-        handle.room.add(all.len());
-        for &length in lengths {
-            let message = all.split_to((length as usize).min(all.len()));
-            let _ = handle.orders.send(Order::Send(message));
-        }
-        handle.room.left()
-    }
-
-    pub fn stats(&self, id: u32) -> Option<Stats> {
-        let clients = lock(&self.clients);
-        let stats = *lock(&clients.by_id.get(&id)?.handle.stats);
-        stats
-    }
-
-    /// Nothing more is told of it.
-    pub fn close_session(&self, id: u32) {
-        if let Some(known) = lock(&self.clients).by_id.get(&id) {
-            let _ = known.handle.orders.send(Order::Close);
-        }
+    /// See `Handle`.
+    pub fn with<T>(&self, id: u32, then: impl FnOnce(&Handle) -> T) -> Option<T> {
+        lock(&self.clients).by_id.get(&id).map(|known| then(&known.handle))
     }
 
     /// Ends all connections and frees the port.
     pub fn close(&self) {
-        lock(&self.clients).by_id.values().for_each(|known| drop(known.handle.orders.send(Order::Close)));
+        lock(&self.clients).by_id.values().for_each(|known| known.handle.close());
         let _ = self.stop.send(true);
         lock(&self.socket).take();
     }
 }
 
-fn open(address: SocketAddr) -> io::Result<Socket> {
-    let udp = std::net::UdpSocket::bind(address)?;
-    udp.set_nonblocking(true)?;
-    let udp = UdpSocket::from_std(udp)?;
-    let state = UdpSocketState::new((&udp).into())?;
-    // More than the machine allows is not an error worth ending for.
-    let _ = state.set_recv_buffer_size((&udp).into(), SOCKET_BYTES);
-    let _ = state.set_send_buffer_size((&udp).into(), SOCKET_BYTES);
-    Ok(Socket { udp, state })
-}
-
 async fn receive_all(socket: Arc<Socket>, clients: Arc<Mutex<Clients>>, mut stopped: watch::Receiver<bool>) {
-    let mut memory = vec![0; RECEIVE_BYTES * BATCH_SIZE];
-    let mut metas = [RecvMeta::default(); BATCH_SIZE];
+    let mut memory = Memory::default();
     loop {
         tokio::select! {
-            _ = socket.udp.readable() => (),
+            () = socket.receive(&mut memory, |route, datagram| take(&socket, &clients, route, datagram)) => (),
             _ = stopped.changed() => return,
-        }
-        let mut parts: Vec<_> = memory.chunks_mut(RECEIVE_BYTES).map(io::IoSliceMut::new).collect();
-        let received = socket.udp.try_io(Interest::READABLE, || socket.state.recv((&socket.udp).into(), &mut parts, &mut metas));
-        // An error is one of an earlier datagram of ours, told by the way.
-        for (meta, part) in metas.iter().zip(&parts).take(received.unwrap_or(0)) {
-            for datagram in part[..meta.len].chunks(meta.stride.max(1)) {
-                take(&socket, &clients, Route { client: meta.addr, own: meta.dst_ip }, datagram);
-            }
         }
     }
 }
 
+/// With which ICE's messages are signed.
+pub fn hmac(key: &[u8], payloads: &[&[u8]]) -> [u8; 20] {
+    DefaultSha1HmacProvider.sha1_hmac(key, payloads)
+}
+
+/// DTLS's answer goes once to an address that a client has signed: to ask for a cookie first would cost a round trip.
+pub fn dtls_config() -> Result<Arc<Config>, String> {
+    let config = Config::builder().mtu(DTLS_BYTES_MAX).use_server_cookie(false).flight_start_rto(DTLS_AGAIN).build();
+    config.map(Arc::new).map_err(|error| error.to_string())
+}
+
 /// By its first byte a datagram is ICE's or DTLS's (RFC 7983).
 fn take(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagram: &[u8]) {
-    match datagram.first().filter(|_| datagram.len() <= DATAGRAM_BYTES_MAX) {
+    match datagram.first() {
         Some(0..=3) => answer_check(socket, clients, route, datagram),
         Some(20..=63) => {
             let Clients { by_id, by_address, .. } = &mut *lock(clients);
-            let Some((id, heard)) = by_address.get_mut(&route.client) else { return };
+            let Some((id, heard)) = by_address.get_mut(&route.other) else { return };
             if let Some(known) = by_id.get(id) {
                 *heard = Instant::now();
                 let _ = known.arrivals.try_send(Arrival { route, kind: ArrivalKind::Datagram(datagram.to_vec()) });
@@ -268,18 +277,12 @@ fn take(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagram: &[u8]
 }
 
 fn answer_check(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagram: &[u8]) {
-    let hmac = |key: &[u8], payloads: &[&[u8]]| DefaultSha1HmacProvider.sha1_hmac(key, payloads);
     let Ok(check) = StunMessage::parse(datagram) else { return };
     let Some((ufrag, _)) = check.split_username().filter(|_| check.is_binding_request()) else { return };
     let mut clients = lock(clients);
     let Some(&id) = clients.by_ufrag.get(ufrag) else { return };
     let Some(known) = clients.by_id.get(&id).filter(|known| check.verify(known.password.as_bytes(), hmac)) else { return };
-    let mut reply = [0; STUN_BYTES_MAX];
-    let seen = SocketAddr::new(route.client.ip().to_canonical(), route.client.port());
-    let made = StunMessage::binding_reply(check.trans_id(), seen).to_bytes(Some(known.password.as_bytes()), &mut reply, hmac);
-    if let Ok(length) = made {
-        socket.send(&route, &reply[..length], length);
-    }
+    socket.answer(&route, &check, &known.password);
     let _ = known.arrivals.try_send(Arrival { route, kind: ArrivalKind::Check { is_chosen: check.use_candidate() } });
-    clients.note_address(id, route.client);
+    clients.note_address(id, route.other);
 }

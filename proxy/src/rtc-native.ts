@@ -1,14 +1,10 @@
 /** WebRTC edge over the native part: SCTP under the congestion control that WebTransport has. */
-import { randomBytes } from "node:crypto";
 import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
-import type { NativeTransport, RtcServer } from "@tributary/native-transport";
+import { drawRtcName, type NativeTransport, type RtcServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 import { OfferError, type Rtc, type RtcOptions } from "./rtc";
 import { answerSdp, readOffer } from "./sdp";
-
-const UFRAG_BYTES = 6;
-const PASSWORD_BYTES = 18;
 
 export class NativeRtc implements Rtc {
   private readonly server: RtcServer;
@@ -25,7 +21,7 @@ export class NativeRtc implements Rtc {
   async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
     const read = readOffer(offer);
     if (!read) throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
-    const [ufrag, password] = [randomBytes(UFRAG_BYTES).toString("base64"), randomBytes(PASSWORD_BYTES).toString("base64")];
+    const { ufrag, password } = drawRtcName();
     const fingerprint = this.server.accept({
       fingerprint: read.fingerprint, ufrag, password, onSession: (channel) => nativeHandlers(onSession(nativeChannel("webrtc", channel))),
     });

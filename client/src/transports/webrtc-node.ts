@@ -1,81 +1,51 @@
-/** WebRTC in Node: node-datachannel. A process that used it ends by `process.exit()`: see node.ts. */
-import { PeerConnection, type DataChannel } from "node-datachannel";
-import type { Channel } from "../platform";
-import { webRtcOver, type DataChannelOptions } from "./webrtc";
+/** WebRTC in Node, where its native part is built (@tributary/native-transport). */
+import { isIP } from "node:net";
+import { loadNativeTransport, type RtcCaller, type RtcName, type RtcProxy } from "@tributary/native-transport";
+import { LIMITS } from "@tributary/protocol";
+import type { Transport } from "../platform";
 
-const GATHERING_MS_MAX = 500;
+const CANDIDATES_MAX = 16;
 
-export const nodeWebRtc = webRtcOver(open);
+let caller: RtcCaller | undefined;
 
-function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Promise<Channel> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason as Error);
-    const peer = new PeerConnection("tributary", { iceServers: [] });
-    let state: "opening" | "open" | "ended" = "opening";
-
-    const end = (): void => {
-      state = "ended";
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      channel.close();
-      peer.close();
+export const nodeWebRtc: Transport = {
+  name: "webrtc",
+  reaches: () => true,
+  open: async ({ exchange, signal, onMessage, onClosed }) => {
+    caller ??= loadNativeTransport().native!.rtcCaller();
+    const channel = await caller.connect({
+      exchange: async (own) => readAnswer(await exchange(offerSdp(own))), signal, onMessage, onClosed, onWritable: () => undefined,
+    });
+    return {
+      send: (bytes) => channel.send(bytes),
+      signals: () => Promise.resolve(channel.stats()),
+      close: () => channel.close("closed"),
     };
-    const fail = (reason: unknown): void => {
-      if (state === "ended") return;
-      const wasOpen = state === "open";
-      end();
-      if (wasOpen) onClosed(String(reason));
-      else reject(reason instanceof Error ? reason : new Error(String(reason)));
-    };
-    const onAbort = (): void => {
-      if (state === "opening") fail(signal.reason);
-    };
-    const offer = once(() => {
-      const sdp = peer.localDescription()?.sdp;
-      if (state !== "opening" || !sdp) return;
-      exchange(sdp).then((answer) => {
-        if (state === "opening") peer.setRemoteDescription(answer, "answer");
-      }).catch(fail);
-    });
-    const timer = setTimeout(offer, GATHERING_MS_MAX);
+  },
+};
 
-    signal.addEventListener("abort", onAbort);
-    peer.onGatheringStateChange((gathering) => gathering === "complete" && offer());
-    peer.onStateChange((connection) => {
-      if (connection === "failed" || connection === "closed") fail(`the connection is ${connection}`);
-    });
-    const channel = peer.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
-    channel.onMessage((message) => {
-      if (state !== "ended" && typeof message !== "string") onMessage(new Uint8Array(message));
-    });
-    channel.onClosed(() => fail("the data channel was closed"));
-    channel.onError((error) => fail(`the data channel failed: ${error}`));
-    channel.onOpen(() => {
-      if (state !== "opening") return;
-      state = "open";
-      signal.removeEventListener("abort", onAbort);
-      resolve({
-        send: (message) => trySend(channel, message),
-        signals: () => Promise.resolve({ rttMs: peer.rtt(), sentPackets: 0, lostPackets: 0 }),
-        close: () => state === "open" && end(),
-      });
-    });
-  });
+/** Of an end that connects, and whose addresses the proxy learns by that (RFC 8839, RFC 8841, RFC 8842). */
+export function offerSdp({ ufrag, password, fingerprint }: RtcName & { fingerprint: Uint8Array }): string {
+  const hash = Array.from(fingerprint, (byte) => byte.toString(16).padStart(2, "0").toUpperCase()).join(":");
+  return [
+    "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0",
+    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", "a=mid:0",
+    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, `a=fingerprint:sha-256 ${hash}`, "a=setup:active",
+    "a=sctp-port:5000", `a=max-message-size:${LIMITS.messageBytesMax}`, "",
+  ].join("\r\n");
 }
 
-function trySend(channel: DataChannel, message: Uint8Array): boolean {
-  try {
-    return channel.isOpen() && channel.sendMessageBinary(message);
-  } catch {
-    return false;
-  }
-}
-
-function once(task: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    task();
+/** Throws when it names no end that can be connected to. */
+export function readAnswer(sdp: string): RtcProxy {
+  const value = (name: string): string => {
+    const found = new RegExp(`^a=${name}:(.{1,256})$`, "m").exec(sdp)?.[1]?.trim();
+    if (!found) throw new Error(`the proxy's answer has no ${name}`);
+    return found;
   };
+  const hash = /^sha-256 ((?:[0-9a-f]{2}:){31}[0-9a-f]{2})$/i.exec(value("fingerprint"))?.[1];
+  if (hash === undefined) throw new Error("the proxy's answer has a fingerprint that is none of SHA-256");
+  const candidates = Array.from(sdp.matchAll(/^a=candidate:\S+ 1 udp \d+ (\S+) (\d{1,5}) typ /gim), ([, address, port]) => ({ address: address!, port: Number(port) }));
+  const usable = candidates.filter(({ address, port }) => isIP(address) !== 0 && port > 0 && port < 65_536).slice(0, CANDIDATES_MAX);
+  if (usable.length === 0) throw new Error("the proxy's answer has no address");
+  return { fingerprint: Buffer.from(hash.replaceAll(":", ""), "hex"), ufrag: value("ice-ufrag"), password: value("ice-pwd"), candidates: usable };
 }

@@ -1,12 +1,12 @@
-//! SCTP over DTLS (RFC 8261) as far as one data channel of short messages needs it (RFC 8831, RFC 8832), from the end that is
-//! connected to: messages of one packet each, unordered and never sent again, under a congestion control of our own. Knows
-//! no sockets and keeps no clock.
+//! SCTP over DTLS (RFC 8261) as far as one data channel of short messages needs it (RFC 8831, RFC 8832), at either end: messages
+//! of one packet each, unordered and never sent again, under a congestion control of our own. Knows no sockets and keeps no
+//! clock.
 
 mod flight;
 mod receipts;
 mod wire;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use flight::Flight;
 use receipts::Receipts;
@@ -20,7 +20,16 @@ const BINARY: u32 = 53;
 /// Messages of RFC 8832.
 const OPEN: u8 = 3;
 const OPENED: u8 = 2;
-/// Parameters of INIT ACK: the cookie, what more than RFC 9260 is understood.
+/// What a channel of ours is: unordered, its messages never sent again, of no priority; its name, and no protocol.
+const CHANNEL: [u8; 16] = *b"\x03\x81\0\0\0\0\0\0\0\x04\0\0mutp";
+/// Its stream: the end that begins DTLS takes even ones (RFC 8832 section 6).
+const OWN_STREAM: u16 = 0;
+/// Both ends', inside DTLS (RFC 8841 section 5).
+const PORT: u16 = 5000;
+/// What is not answered is said again so much later; then after twice that time, and so on.
+const CALL_AGAIN: Duration = Duration::from_millis(300);
+const CALL_AGAIN_MAX: Duration = Duration::from_secs(3);
+/// Parameters of INIT and INIT ACK: the cookie, what more than RFC 9260 is understood.
 const COOKIE: u16 = 7;
 const EXTENSIONS: u16 = 0x8008;
 const FORWARDS: u16 = 0xc000;
@@ -33,6 +42,8 @@ const PROBE: u16 = 1;
 /// Packets that wait to be sent beyond which nothing is answered: a client that asks faster than it reads need not be.
 const ANSWERS_MAX: usize = 32;
 const STREAMS: u16 = u16::MAX;
+/// Of INIT and INIT ACK, before their parameters.
+const INIT_BYTES: usize = 16;
 /// Of a packet with one message, besides that.
 const PACKET_OVERHEAD_BYTES: usize = 12 + 4 + DATA_HEADER_BYTES;
 /// The longest message whose packet, padded, fits every path: `channelMessageBytesMax` of the protocol.
@@ -41,7 +52,7 @@ pub const MESSAGE_BYTES_MAX: usize = (flight::PATH_BYTES as usize - flight::OUTS
 /// What the other end did.
 #[derive(Debug, PartialEq)]
 pub enum Happening {
-    /// It opened its channel.
+    /// The channel is open.
     Opened,
     Message(Vec<u8>),
     /// What a `probe` held has come back.
@@ -57,26 +68,55 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    pub fn new(random: [u8; 24]) -> Self {
+    pub fn draw() -> Result<Self, String> {
+        let mut random = [0; 24];
+        getrandom::fill(&mut random).map_err(|error| error.to_string())?;
+        Ok(Self::new(random))
+    }
+
+    fn new(random: [u8; 24]) -> Self {
         let number = |at: usize| u32_at(&random, at).unwrap_or_default();
         let [cookie @ .., _, _, _, _, _, _, _, _] = random;
         Self { tag: number(16).max(1), first_tsn: number(20), cookie }
     }
 }
 
-/// The other end, since its INIT.
+/// What the connecting end said last, until it is answered.
+struct Call {
+    packet: Vec<u8>,
+    since: Instant,
+    due: Instant,
+    wait: Duration,
+}
+
+impl Call {
+    fn new(packet: Vec<u8>, now: Instant) -> Self {
+        Self { packet, since: now, due: now + CALL_AGAIN, wait: CALL_AGAIN }
+    }
+
+    fn again(&mut self, now: Instant) -> Vec<u8> {
+        self.wait = (2 * self.wait).min(CALL_AGAIN_MAX);
+        self.due = now + self.wait;
+        self.packet.clone()
+    }
+}
+
+/// The other end, since its INIT or INIT ACK.
 struct Link {
     header: Header,
     receipts: Receipts,
     flight: Flight,
     greeted: Instant,
     is_up: bool,
-    /// Of its channel.
+    /// The channel is ours to open.
+    is_caller: bool,
+    /// Of the channel, once it is open.
     stream: Option<u16>,
 }
 
 pub struct Association {
     secrets: Secrets,
+    call: Option<Call>,
     link: Option<Link>,
     /// To be sent, in their order.
     pub packets: Vec<Vec<u8>>,
@@ -84,7 +124,28 @@ pub struct Association {
 
 impl Association {
     pub fn new(secrets: Secrets) -> Self {
-        Self { secrets, link: None, packets: Vec::new() }
+        Self { secrets, call: None, link: None, packets: Vec::new() }
+    }
+
+    /// Connects to the other end, and opens the channel. One that does not call is connected to.
+    pub fn call(&mut self, now: Instant) {
+        let mut packet = Packet::new(&Header { source: PORT, destination: PORT, tag: 0 }, 64);
+        packet.add(wire::INIT, 0, &[&self.introduction(STREAMS)]);
+        self.say(now, packet.finish());
+    }
+
+    fn say(&mut self, now: Instant, packet: Vec<u8>) {
+        self.packets.push(packet.clone());
+        self.call = Some(Call::new(packet, now));
+    }
+
+    /// What INIT and INIT ACK tell of this end.
+    fn introduction(&self, streams: u16) -> Vec<u8> {
+        let Secrets { tag, first_tsn, .. } = &self.secrets;
+        [
+            &tag.to_be_bytes()[..], &receipts::WINDOW_BYTES.to_be_bytes(), &streams.to_be_bytes(), &STREAMS.to_be_bytes(), &first_tsn.to_be_bytes(),
+            &wire::parameter(FORWARDS, &[]), &wire::parameter(EXTENSIONS, &[wire::RE_CONFIG, wire::FORWARD_TSN]),
+        ].concat()
     }
 
     pub fn stats(&self) -> Option<Stats> {
@@ -100,10 +161,22 @@ impl Association {
                 self.greet(now, &header, chunk.body);
                 continue;
             }
-            let Some(link) = self.link.as_mut().filter(|_| header.tag == self.secrets.tag) else { break };
+            if header.tag != self.secrets.tag {
+                break;
+            }
+            if chunk.kind == wire::INIT_ACK {
+                self.proceed(now, &header, chunk.body);
+                continue;
+            }
+            let Some(link) = self.link.as_mut() else { break };
             if chunk.kind == wire::COOKIE_ECHO {
-                if chunk.body == self.secrets.cookie {
+                if !link.is_caller && chunk.body == self.secrets.cookie {
                     self.packets.push(link.welcome(now));
+                }
+            } else if chunk.kind == wire::COOKIE_ACK {
+                if let Some(call) = self.call.take_if(|_| link.is_caller) {
+                    link.is_up = true;
+                    link.flight.measure(now.duration_since(call.since));
                 }
             } else if link.is_up {
                 link.handle(now, &chunk, &mut self.packets, &mut happenings);
@@ -140,6 +213,9 @@ impl Association {
 
     /// Does what time asks for: see `due`.
     pub fn advance(&mut self, now: Instant) {
+        if let Some(call) = self.call.as_mut().filter(|call| call.due <= now) {
+            self.packets.push(call.again(now));
+        }
         let Some(link) = self.link.as_mut().filter(|link| link.is_up) else { return };
         if link.flight.times_out_at().is_some_and(|at| at <= now) {
             link.flight.handle_timeout(now);
@@ -160,8 +236,9 @@ impl Association {
     }
 
     pub fn due(&self) -> Option<Instant> {
-        let link = self.link.as_ref().filter(|link| link.is_up)?;
-        [link.receipts.due(), link.flight.times_out_at()].into_iter().flatten().min()
+        let link = self.link.as_ref().filter(|link| link.is_up);
+        let of_link = link.map(|link| [link.receipts.due(), link.flight.times_out_at()]).unwrap_or_default();
+        of_link.into_iter().chain([self.call.as_ref().map(|call| call.due)]).flatten().min()
     }
 
     /// Tells the other end that it is over.
@@ -175,22 +252,39 @@ impl Association {
 
     /// INIT; again when our answer got lost.
     fn greet(&mut self, now: Instant, header: &Header, body: &[u8]) {
-        let (Some(tag), Some(window), Some(streams), Some(tsn)) = (u32_at(body, 0), u32_at(body, 4), u16_at(body, 10), u32_at(body, 12)) else {
-            return;
-        };
-        if tag == 0 || self.link.as_ref().is_some_and(|link| link.is_up) {
+        let (Some(mut link), Some(streams)) = (self.link_to(now, header, body), u16_at(body, 10)) else { return };
+        if self.call.is_some() || self.link.as_ref().is_some_and(|link| link.is_up) {
             return;
         }
-        let header = Header { source: header.destination, destination: header.source, tag };
-        let Secrets { tag: own, first_tsn, cookie } = &self.secrets;
-        let mut packet = Packet::new(&header, 64);
-        packet.add(wire::INIT_ACK, 0, &[
-            &own.to_be_bytes(), &receipts::WINDOW_BYTES.to_be_bytes(), &streams.to_be_bytes(), &STREAMS.to_be_bytes(), &first_tsn.to_be_bytes(),
-            &wire::parameter(COOKIE, cookie), &wire::parameter(FORWARDS, &[]), &wire::parameter(EXTENSIONS, &[wire::RE_CONFIG, wire::FORWARD_TSN]),
-        ]);
+        link.is_caller = false;
+        let mut packet = Packet::new(&link.header, 64);
+        packet.add(wire::INIT_ACK, 0, &[&self.introduction(streams), &wire::parameter(COOKIE, &self.secrets.cookie)]);
         self.packets.push(packet.finish());
-        let (receipts, flight) = (Receipts::new(tsn), Flight::new(*first_tsn, window, now));
-        self.link = Some(Link { header, receipts, flight, greeted: now, is_up: false, stream: None });
+        self.link = Some(link);
+    }
+
+    /// INIT ACK, the first one: its cookie goes back, and with it the channel's opening.
+    fn proceed(&mut self, now: Instant, header: &Header, body: &[u8]) {
+        if self.call.is_none() || self.link.is_some() {
+            return;
+        }
+        let Some(mut link) = self.link_to(now, header, body) else { return };
+        let Some(cookie) = wire::parameters(body.get(INIT_BYTES..).unwrap_or_default()).find(|&(kind, _)| kind == COOKIE) else { return };
+        let opening = [&link.flight.next_tsn().to_be_bytes()[..], &OWN_STREAM.to_be_bytes(), &[0; 2], &CONTROL.to_be_bytes(), &CHANNEL].concat();
+        let mut packet = Packet::new(&link.header, 128 + cookie.1.len());
+        packet.add(wire::COOKIE_ECHO, 0, &[cookie.1]);
+        packet.add(wire::DATA, wire::WHOLE | wire::AT_ONCE, &[&opening]);
+        link.flight.note_sent(now, packet.len(), Some(opening));
+        self.link = Some(link);
+        self.say(now, packet.finish());
+    }
+
+    /// The other end as its INIT or INIT ACK tells.
+    fn link_to(&self, now: Instant, header: &Header, body: &[u8]) -> Option<Link> {
+        let (tag, window, tsn) = (u32_at(body, 0).filter(|&tag| tag != 0)?, u32_at(body, 4)?, u32_at(body, 12)?);
+        let header = Header { source: header.destination, destination: header.source, tag };
+        let (receipts, flight) = (Receipts::new(tsn), Flight::new(self.secrets.first_tsn, window, now));
+        Some(Link { header, receipts, flight, greeted: now, is_up: false, is_caller: true, stream: None })
     }
 }
 
@@ -216,7 +310,7 @@ impl Link {
         match chunk.kind {
             wire::DATA => {
                 let Some(happening) = self.take_data(now, chunk) else { return };
-                if happening == Happening::Opened {
+                if happening == Happening::Opened && !self.is_caller {
                     packets.push(self.confirm(now));
                 }
                 happenings.push(happening);
@@ -253,7 +347,7 @@ impl Link {
         }
         match protocol {
             BINARY if self.stream.is_some() && !message.is_empty() => Some(Happening::Message(message.to_vec())),
-            CONTROL if self.stream.is_none() && message.first() == Some(&OPEN) => {
+            CONTROL if self.stream.is_none() && message.first() == Some(if self.is_caller { &OPENED } else { &OPEN }) => {
                 self.stream = Some(stream);
                 Some(Happening::Opened)
             }
@@ -437,6 +531,61 @@ mod tests {
         assert_eq!(client.association.opens_at(1), None);
     }
 
+    /// Brings what one end has to say to the other; `lost` says of each packet, by its number, whether it gets lost.
+    fn bring(from: &mut Association, to: &mut Association, now: Instant, mut lost: impl FnMut() -> bool) -> Vec<Happening> {
+        from.packets.split_off(0).iter().filter(|_| !lost()).flat_map(|packet| to.handle(now, packet)).collect()
+    }
+
+    #[test]
+    fn calls_and_opens_the_channel_whichever_packet_is_lost() {
+        for (first, run) in (0..8).flat_map(|first| [(first, 1), (first, 2)]) {
+            let [mut caller, mut called] = [1, 2].map(|fill| Association::new(Secrets::new([fill; 24])));
+            let (mut now, mut count) = (Instant::now(), 0);
+            let (mut of_caller, mut of_called) = (Vec::new(), Vec::new());
+            let mut lost = || {
+                count += 1;
+                (first..first + run).contains(&(count - 1))
+            };
+            caller.call(now);
+            for _ in 0..100 {
+                of_called.extend(bring(&mut caller, &mut called, now, &mut lost));
+                of_caller.extend(bring(&mut called, &mut caller, now, &mut lost));
+                now += Duration::from_millis(50);
+                caller.advance(now);
+                called.advance(now);
+            }
+            assert_eq!((of_caller, of_called), (vec![Happening::Opened], vec![Happening::Opened]), "{run} from {first} on");
+            caller.send(now, b"question", true);
+            assert_eq!(bring(&mut caller, &mut called, now, || false), [Happening::Message(b"question".to_vec())]);
+            called.send(now, b"answer", true);
+            assert_eq!(bring(&mut called, &mut caller, now, || false), [Happening::Message(b"answer".to_vec())]);
+        }
+    }
+
+    #[test]
+    fn one_that_calls_is_not_called_and_goes_by_the_first_answer() {
+        let now = Instant::now();
+        let mut caller = Association::new(Secrets::new([1; 24]));
+        caller.call(now);
+        caller.packets.clear();
+        let mut say = |tag: u32, kind: u8, body: &[u8]| {
+            let mut packet = Packet::new(&Header { source: PORT, destination: PORT, tag }, 64);
+            packet.add(kind, 0, &[body]);
+            assert_eq!(caller.handle(now, &packet.finish()), []);
+            std::mem::take(&mut caller.packets)
+        };
+        let tag = u32_at(&[1; 4], 0).unwrap();
+        let answer = [&init()[..], &wire::parameter(COOKIE, &[3; 8])].concat();
+        assert!(say(0, wire::INIT, &init()).is_empty());
+        assert!(say(tag + 1, wire::INIT_ACK, &answer).is_empty(), "another association's");
+        assert!(say(tag, wire::INIT_ACK, &init()).is_empty(), "no cookie");
+        assert!(say(tag, wire::COOKIE_ACK, &[]).is_empty());
+        let packets = say(tag, wire::INIT_ACK, &answer);
+        let seen: Vec<_> = packets.iter().flat_map(|packet| wire::parse(packet).unwrap().1).map(|chunk| (chunk.kind, chunk.body.to_vec())).collect();
+        assert_eq!((seen.len(), &seen[0]), (2, &(wire::COOKIE_ECHO, vec![3; 8])));
+        assert!(say(tag, wire::INIT_ACK, &answer).is_empty());
+    }
+
     /// Whatever comes, nothing breaks: chunks of all kinds, with bytes and lengths that are wrong.
     #[test]
     fn garbage_breaks_nothing() {
@@ -447,14 +596,17 @@ mod tests {
             random ^= random << 17;
             (random >> 16) % below
         };
-        for _ in 0..300 {
-            let mut client = Client::connected();
+        for run in 0..400 {
+            let mut client = if run < 300 { Client::connected() } else { Client::new() };
+            if run >= 300 {
+                client.association.call(client.now);
+            }
             for _ in 0..200 {
                 client.now += Duration::from_millis(draw(50));
                 if client.association.opens_at(100).is_some() {
                     client.association.send(client.now, &[7; 100], draw(2) == 0);
                 }
-                let kind = [0, 1, 3, 4, 7, 10, 14, 130, 192][draw(9) as usize];
+                let kind = [0, 1, 2, 3, 4, 7, 10, 11, 14, 130, 192][draw(11) as usize];
                 let near = [PEER_TSN, u32::MAX - 1, 0, 1 << 31][draw(4) as usize].wrapping_add(draw(64) as u32);
                 let mut body = near.to_be_bytes().to_vec();
                 body.extend((0..draw(40)).map(|_| if draw(3) == 0 { draw(256) as u8 } else { 0 }));

@@ -117,6 +117,17 @@ pub fn parameter(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The parameters that lie end to end in a chunk's body: type and value.
+pub fn parameters(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (kind, length) = (u16_at(rest, 0)?, usize::from(u16_at(rest, 2)?));
+        let value = rest.get(CHUNK_HEADER_BYTES..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
 /// A TSN as it would be without an end, the one that is nearest to `near`.
 pub fn unwrapped(tsn: u32, near: u64) -> u64 {
     near.wrapping_add_signed(i64::from(tsn.wrapping_sub(near as u32) as i32))
