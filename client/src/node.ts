@@ -19,6 +19,7 @@ import { nodeWebRtc } from "./transports/webrtc-node";
 import { nodeWebTransport } from "./transports/webtransport-node";
 
 export { ProxyClient } from "./client";
+export { libraryWebRtc } from "./transports/webrtc-library";
 
 const isNative = loadNativeTransport().native !== undefined;
 

@@ -85,3 +85,13 @@ test("worker: a channel that no request waits for takes nothing along", async ()
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   expect(opened[0]!.options.first).toBeUndefined();
 });
+
+test("worker: an offer goes to the main thread, and the answer back to the channel that it is for", async () => {
+  const { handle, posted, opened } = setup();
+  for (const channel of [1, 2]) handle({ type: "open", channel, session: channel, transport: "udp", proxy: PROXY });
+  const answers = opened.map(({ options }, index) => options.exchange(`offer ${index + 1}`));
+  expect(posted).toEqual([{ type: "exchange", channel: 1, offer: "offer 1" }, { type: "exchange", channel: 2, offer: "offer 2" }]);
+  handle({ type: "closeChannel", channel: 1 });
+  for (const channel of [1, 2]) handle({ type: "answer", channel, sdp: `answer ${channel}` });
+  expect(await Promise.race(answers)).toBe("answer 2");
+});

@@ -1,6 +1,6 @@
 /** The door, with the native part where it is built; carrying messages is the conformance suite's business (lab). */
 import dgram from "node:dgram";
-import { loadNativeTransport, type ChannelHandlers, type NativeTransport, type WebTransportServer } from "./index";
+import { drawRtcName, loadNativeTransport, type ChannelHandlers, type NativeTransport, type RtcCaller, type RtcProxy, type RtcServer, type WebTransportServer } from "./index";
 
 const loaded = loadNativeTransport();
 const nothing: ChannelHandlers = { onMessage: () => undefined, onWritable: () => undefined, onClosed: () => undefined };
@@ -66,5 +66,57 @@ test("webtransport: it is there, or the door names what to build", () => {
     const { port } = socket.address();
     expect(() => native.listen({ host: "127.0.0.1", port, name: "x", sessionsMax: 1, onSession: () => nothing })).toThrow(`127.0.0.1:${port}`);
     socket.close();
+  });
+});
+
+(loaded.native ? describe : describe.skip)("webrtc: server and caller", () => {
+  const native = loaded.native as NativeTransport;
+  let server: RtcServer;
+  let caller: RtcCaller;
+
+  beforeAll(() => {
+    server = native.listenRtc("127.0.0.1", 0);
+    caller = native.rtcCaller();
+  });
+  afterAll(() => {
+    caller.close();
+    server.close();
+  });
+
+  /** `change`: what the caller is told otherwise. */
+  const connect = (change: (proxy: RtcProxy) => Partial<RtcProxy>, signal = AbortSignal.timeout(5000)) => caller.connect({
+    ...nothing, signal,
+    exchange: ({ fingerprint, ...own }) => {
+      const name = drawRtcName();
+      const shown = server.accept({ ...name, fingerprint, onSession: () => nothing });
+      const proxy = { ...name, fingerprint: shown, candidates: [{ address: "127.0.0.1", port: server.port }] };
+      expect(own.ufrag.length).toBeGreaterThan(3);
+      return Promise.resolve({ ...proxy, ...change(proxy) });
+    },
+  });
+  const failure = (attempt: Promise<unknown>): Promise<string> => attempt.then(() => "none", (error: Error) => error.message);
+
+  test("the first address that answers is taken", async () => {
+    const channel = await connect(({ candidates }) => ({ candidates: [{ address: "127.0.0.1", port: 9 }, { address: "::1", port: 9 }, ...candidates] }));
+    expect(channel.send(new Uint8Array(10))).toBe(true);
+    channel.close("done");
+  });
+
+  test("a certificate that is not the one announced is refused", async () => {
+    expect(await failure(connect(() => ({ fingerprint: new Uint8Array(32) })))).toMatch(/not the one it announced/);
+  });
+
+  test("an end that does not sign with the password is not taken for the proxy", async () => {
+    const reason = new Error("enough");
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(reason), 500);
+    await expect(connect(() => ({ password: "another" }), stop.signal)).rejects.toBe(reason);
+  });
+
+  test("what cannot be exchanged, or is no answer, ends the attempt with the reason", async () => {
+    const refused = new Error("refused");
+    await expect(caller.connect({ ...nothing, exchange: () => Promise.reject(refused) })).rejects.toBe(refused);
+    expect(await failure(connect(() => ({ fingerprint: new Uint8Array(3) })))).toMatch(/must be 32 bytes, got 3/);
+    expect(await failure(connect(() => ({ candidates: [{ address: "name", port: 1 }] })))).toMatch(/IP address/);
   });
 });

@@ -26,10 +26,10 @@ interface Outcome {
   detail: string;
 }
 
-function run(name: string, env: NodeJS.ProcessEnv): Promise<Outcome[]> {
+function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome[]> {
   if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [SCRIPT, name], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, [SCRIPT, ...words], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
     let [out, err] = ["", ""];
     child.stdout.on("data", (text) => (out += text));
     child.stderr.on("data", (text) => (err += text));
@@ -42,12 +42,13 @@ function run(name: string, env: NodeJS.ProcessEnv): Promise<Outcome[]> {
 
 const { native } = loadNativeTransport();
 const WITHOUT_NATIVE = { TRIBUTARY_NATIVE_TRANSPORT: "off" };
-const transports: [string, NodeJS.ProcessEnv][] = [["webrtc", WITHOUT_NATIVE], ["udp", {}], ...(native ? ["webrtc", "webtransport"] : []).map((name): [string, NodeJS.ProcessEnv] => [name, {}])];
+const withNative = native ? [["webrtc"], ["webrtc", "client"], ["webrtc", "proxy"], ["webtransport"]] : [];
+const suites: [string[], NodeJS.ProcessEnv][] = [[["webrtc"], WITHOUT_NATIVE], ...[["udp"], ...withNative].map((words): [string[], NodeJS.ProcessEnv] => [words, {}])];
 
-describe.each(transports)("transport %s %j", (name, env) => {
+describe.each(suites)("transport %j %j", (words, env) => {
   let outcomes: Outcome[];
   beforeAll(async () => {
-    outcomes = await run(name, env);
+    outcomes = await run(words, env);
   });
 
   test.each(TITLES)("%s", (title) => {

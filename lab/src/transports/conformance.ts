@@ -1,6 +1,7 @@
 /**
- * The suite that every transport passes, over loopback: `node lab/dist/transports/conformance.js NAME`. A process of its own,
- * as the WebRTC library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
+ * The suite that every transport passes, over loopback: `node lab/dist/transports/conformance.js NAME [client|proxy]`. The last
+ * word: that end of WebRTC has the library, the other one the native part. A process of its own, as the library cannot be
+ * unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -8,7 +9,7 @@ import { readdirSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { setTimeout as pause } from "node:timers/promises";
-import { nodeTransports } from "@tributary/client/node";
+import { libraryWebRtc, nodeTransports } from "@tributary/client/node";
 import type { Channel, Transport } from "@tributary/client";
 import { CLOSE, ECHO, FLOOD, FLOOD_BYTES, FLOOD_MESSAGES, openEdge, type Edge } from "./edges";
 
@@ -188,10 +189,10 @@ function descriptors(): number {
   return readdirSync("/proc/self/fd").length;
 }
 
-async function main(name: string | undefined): Promise<number> {
-  const transport = nodeTransports.find((each) => each.name === name);
+async function main(name: string | undefined, libraryAt: string | undefined): Promise<number> {
+  const transport = libraryAt === "client" ? libraryWebRtc : nodeTransports.find((each) => each.name === name);
   if (!transport) throw new Error(`the transport must be one of ${nodeTransports.map((each) => each.name).join(", ")}; got ${name}`);
-  const edge = await openEdge(transport.name);
+  const edge = await openEdge(transport.name, libraryAt === "proxy");
   let failed = 0;
   for (const [title, run] of Object.entries(CASES)) {
     const outcome = await run({ transport, edge }).then((detail) => ({ ok: true, detail: detail ?? "" }), (error: Error) => ({ ok: false, detail: error.message }));
@@ -203,7 +204,7 @@ async function main(name: string | undefined): Promise<number> {
 }
 
 if (require.main === module) {
-  main(process.argv[2]).then((status) => process.exit(status), (error: Error) => {
+  main(process.argv[2], process.argv[3]).then((status) => process.exit(status), (error: Error) => {
     process.stderr.write(`${error.message}\n`);
     process.exit(2);
   });

@@ -25,7 +25,8 @@ export interface Edge {
 const HOST = "127.0.0.1";
 const SESSIONS_MAX = 32;
 
-export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise<Edge> {
+/** `withLibrary`: WebRTC as if the native part were not there. */
+export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibrary = false): Promise<Edge> {
   const ends: string[] = [];
   const open = new Set<Channel>();
   const onSession: OpenSession = (channel) => {
@@ -51,7 +52,7 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp"): Promise
     return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
   }
   const udpPort = await pickUdpPort(0, HOST);
-  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, loadNativeTransport().native, () => undefined);
+  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, withLibrary ? undefined : loadNativeTransport().native, () => undefined);
   let offers = 0;
   const exchange = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
   return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });
