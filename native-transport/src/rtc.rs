@@ -29,7 +29,8 @@ const ROUTES_MAX: usize = 4;
 const RECEIVE_BYTES: usize = 64 * 1024;
 const SOCKET_BYTES: usize = 1024 * 1024;
 const STUN_BYTES_MAX: usize = 256;
-const DTLS_BYTES_MAX: usize = 1200;
+/// What every path carries over IPv4 and UDP.
+const DTLS_BYTES_MAX: usize = 1200 - 28;
 /// What a path carries; longer ones only a path of the machine to itself.
 const DATAGRAM_BYTES_MAX: usize = 1500;
 /// Datagrams that leave by one call: as many as a client may be sent at once.
