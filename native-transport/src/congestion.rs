@@ -17,20 +17,22 @@ use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
 use crate::cubic::Cubic;
+use crate::rivals::{Chance, Rivals, Signs};
+use crate::round_trips::RoundTrips;
 
 /// Packets of a new connection's first window: RFC 6928's ten are few for a segment that should start at once.
 const INITIAL_PACKETS: u64 = 32;
 const MINIMUM_PACKETS: u64 = 16;
+/// Among many others a fair share may be less.
+const MINIMUM_PACKETS_FAIR: u64 = 4;
 /// Of QUIC's receivers.
 pub const ACK_TIME: Duration = Duration::from_millis(4);
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
-/// It also ends when the round trip has grown by this much in so many acknowledgements one after another: the packets that
-/// leave together at the start queue for a moment, which shows nothing. Of each the newest packet alone counts: the others
-/// have waited for it at the receiver.
-const QUEUE_SHARE: u32 = 8;
-const QUEUE_TIME_MIN: Duration = Duration::from_millis(4);
+/// It also ends when so many acknowledgements one after another show a queue: the packets that leave together at the start
+/// queue for a moment, which shows nothing. Of each the newest packet alone counts: the others have waited for it at the
+/// receiver.
 const QUEUE_SAMPLES: u32 = 8;
 /// So many rounds after slow start the rate has been seen for a whole one.
 const FIRST_ROUNDS: u64 = 3;
@@ -38,23 +40,13 @@ const FIRST_ROUNDS: u64 = 3;
 const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
 /// The gain while losses say that queues are full.
 const GAIN_UNDER_LOSS: f64 = 1.0;
-/// A queue of others is one of this share of the lowest round trip and this time.
-const CONTEST_SHARE: f64 = 0.3;
-const CONTEST_TIME: Duration = Duration::from_millis(2);
 /// Rounds from one such look to the next while the link is contested.
 const CONTEST_ROUNDS: u64 = 24;
-/// A rival that makes us lose in so many rounds of so many, though each loss halves our window or nearly, heeds no losses.
-const DEAF_CUTS: usize = 4;
-const DEAF_WITHIN_ROUNDS: u64 = 6;
-/// Against such a one the window keeps to the delivery rate for so many rounds: BBR keeps two products in flight.
-const DEAF_ROUNDS: u64 = 150;
+/// Against who heeds no losses the window grows by so many packets a round and shrinks by this part of each that is lost: two and a half a
+/// round are, whatever the window is, so that a larger one loses the smaller share. At most this gain.
+const DEAF_GROWTH: f64 = 1.0;
+const DEAF_YIELD: f64 = 0.4;
 const GAIN_DEAF: f64 = 2.2;
-const GAIN_DEAF_UNDER_LOSS: f64 = 2.0;
-/// Losses in a round with such a queue come from it if they are so many times those that the path has without; and how many
-/// packets the share without is a mean of, and the most that it is taken for.
-const CHANCE_FACTOR: f64 = 3.0;
-const CHANCE_PACKETS: f64 = 400.0;
-const CHANCE_SHARE_MAX: f64 = 0.04;
 /// Random losses stay below this share; a queue that overflows soon goes above it.
 const LOSS_SHARE_MAX: f64 = 0.08;
 /// Losses of fewer packets than this in a round are chance.
@@ -116,16 +108,6 @@ enum Phase {
     Cycle,
 }
 
-/// Others on the link, as far as their queue shows them.
-#[derive(Clone)]
-enum Rivals {
-    None,
-    /// TCP, or who behaves like it: so do we.
-    Fair { cubic: Cubic, cuts: VecDeque<u64>, used_at: Instant },
-    /// They heed no losses.
-    Deaf,
-}
-
 #[derive(Clone)]
 pub struct Delivery {
     mtu: u64,
@@ -150,9 +132,10 @@ pub struct Delivery {
     round_lost: u64,
     /// Of these, sent since the last cut.
     round_lost_anew: u64,
+    /// When the window was last made smaller for others, and in which round.
     cut_at: Instant,
-    /// Share of packets that the path loses when no queue is there.
-    chance: f64,
+    cut_round: u64,
+    chance: Chance,
     round_app_limited: bool,
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
@@ -161,14 +144,9 @@ pub struct Delivery {
     plateau_rate: f64,
     /// Rounds that the gain stays low for.
     loss_rounds: usize,
-    /// Lowest round trips of this and the last half of the memory.
-    round_trips: [Duration; 2],
-    round_trip_half: Instant,
-    /// Lowest of this round, and of the one before.
-    round_least: [Duration; 2],
+    round_trips: RoundTrips,
     rivals: Rivals,
-    /// The round until which they are held for deaf.
-    deaf_until: u64,
+    signs: Signs,
 }
 
 impl Delivery {
@@ -194,40 +172,24 @@ impl Delivery {
             round_lost: 0,
             round_lost_anew: 0,
             cut_at: now,
-            chance: 0.0,
+            cut_round: 0,
+            chance: Chance::default(),
             round_app_limited: false,
             batch_acked: 0,
             queue_samples: 0,
             plateau_rounds: 0,
             plateau_rate: 0.0,
             loss_rounds: 0,
-            round_trips: [Duration::MAX; 2],
-            round_trip_half: now,
-            round_least: [Duration::MAX; 2],
+            round_trips: RoundTrips::new(now),
             rivals: Rivals::None,
-            deaf_until: 0,
+            signs: Signs::new(),
         }
-    }
-
-    fn round_trip_min(&self) -> Duration {
-        self.round_trips[0].min(self.round_trips[1])
-    }
-
-    fn note_round_trip(&mut self, now: Instant, sample: Duration) {
-        let memory = if self.is_contested() { ROUND_TRIP_MEMORY_CONTESTED } else { ROUND_TRIP_MEMORY };
-        if now.duration_since(self.round_trip_half) > memory / 2 {
-            self.round_trips = [Duration::MAX, self.round_trips[0]];
-            self.round_trip_half = now;
-        }
-        self.round_trips[0] = self.round_trips[0].min(sample);
-        self.round_least[0] = self.round_least[0].min(sample);
     }
 
     /// In slow start: `sample` is of the newest packet of an acknowledgement.
     fn look_for_queue(&mut self, sample: Duration) {
-        let least = self.round_trip_min();
-        let queued = sample > least + (least / QUEUE_SHARE).max(QUEUE_TIME_MIN);
-        self.queue_samples = if queued { self.queue_samples + 1 } else { 0 };
+        let least = self.round_trips.min();
+        self.queue_samples = if self.round_trips.is_empty(sample) { 0 } else { self.queue_samples + 1 };
         if self.queue_samples >= QUEUE_SAMPLES {
             // No rate has been seen for a whole round yet: what the path holds is what is in flight, without the queue.
             self.end_slow_start(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64());
@@ -255,6 +217,7 @@ impl Delivery {
         let total = (self.round_acked + self.round_lost).max(1);
         let lost = self.round_lost as f64 / total as f64;
         let congested = lost > LOSS_SHARE_MAX && self.round_lost >= LOST_PACKETS_MIN * self.mtu;
+        self.round_trips.end_round();
         match self.phase {
             Phase::SlowStart => {
                 if self.has_plateaued() || congested {
@@ -270,7 +233,7 @@ impl Delivery {
                 }
             }
         }
-        self.round_least = [Duration::MAX, self.round_least[0]];
+        self.round_trips.begin_round();
         (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
         self.round_app_limited = false;
     }
@@ -299,28 +262,24 @@ impl Delivery {
         !matches!(self.rivals, Rivals::None)
     }
 
-    /// Is this round trip one with a queue that ours did not make?
-    fn shows_queue(&self, round_trip: Duration) -> bool {
-        let least = self.round_trip_min();
-        round_trip > least + least.mul_f64(CONTEST_SHARE) + CONTEST_TIME
-    }
-
     /// At a round's end: losses beyond the path's own, with a queue, are this queue's, and a TCP flow would heed them.
     fn weigh_losses(&mut self, now: Instant) {
-        let packets = ((self.round_acked + self.round_lost) / self.mtu) as f64;
-        let lost = self.round_lost as f64 / self.mtu as f64;
-        if !self.shows_queue(self.round_least[0]) {
-            let weight = (packets / CHANCE_PACKETS).min(0.5);
-            self.chance += (lost / packets.max(1.0) - self.chance) * weight;
-            return;
+        let in_packets = |bytes: u64| bytes as f64 / self.mtu as f64;
+        let (packets, lost, anew) = (in_packets(self.round_acked + self.round_lost), in_packets(self.round_lost), in_packets(self.round_lost_anew));
+        let (round_trip, place) = (self.round_trips.of_round(), self.place_in_cycle());
+        let (is_empty, level) = (self.round_trips.is_empty(round_trip), self.round_trips.level(round_trip));
+        // What slow start has lost is no chance.
+        if is_empty && self.round >= self.cycle_from + FIRST_ROUNDS {
+            self.chance.note(packets, lost);
         }
-        let anew = self.round_lost_anew as f64 / self.mtu as f64;
-        if anew < 0.5 || anew <= CHANCE_FACTOR * self.chance.min(CHANCE_SHARE_MAX) * packets {
+        self.signs.note(packets, lost, level, (is_empty && place > 2).then_some(now));
+        self.tell_deaf_from_fair(now, lost);
+        if is_empty || level <= 0.5 || anew < 0.5 || self.chance.explains(packets, anew) {
             return;
         }
         match &self.rivals {
             // The push, and the round in which its losses are seen.
-            Rivals::None if self.place_in_cycle() <= 1 => (),
+            Rivals::None if place <= 1 => (),
             Rivals::None => {
                 self.join(now);
                 self.cut(now);
@@ -329,23 +288,30 @@ impl Delivery {
         }
     }
 
-    fn look_for_rivals(&mut self, now: Instant) {
-        let contested = self.shows_queue(self.round_least[0].min(self.round_least[1]));
-        match (&self.rivals, contested) {
-            (Rivals::None, true) => self.join(now),
-            (Rivals::Deaf, true) if self.deaf_until <= self.round => self.join(now),
-            (_, true) => (),
-            (_, false) => self.rivals = Rivals::None,
+    fn tell_deaf_from_fair(&mut self, now: Instant, lost: f64) {
+        let (product, mtu, chance) = (self.product(), self.mtu as f64, self.chance.share());
+        match &mut self.rivals {
+            Rivals::Deaf { .. } if !self.signs.are_still_deaf(now, chance) => self.join(now),
+            Rivals::Deaf { window } => *window = (*window + (DEAF_GROWTH - DEAF_YIELD * lost) * mtu).clamp(product, GAIN_DEAF * product),
+            Rivals::Fair { .. } if self.signs.are_deaf(now, chance) => self.rivals = Rivals::Deaf { window: self.window as f64 },
+            _ => (),
         }
     }
 
-    /// From here on as one TCP flow among others; not so soon among those that heed no losses.
-    fn join(&mut self, now: Instant) {
-        if self.round < self.deaf_until {
-            self.rivals = Rivals::Deaf;
-            return;
+    /// Who has yielded since the last look is not alone, even if the queue is empty now.
+    fn look_for_rivals(&mut self, now: Instant) {
+        let round_trip = self.round_trips.of_two_rounds();
+        let has_yielded = self.is_contested() && self.round < self.cut_round + CONTEST_ROUNDS;
+        match &self.rivals {
+            Rivals::None if self.round_trips.is_contested(round_trip) => self.join(now),
+            _ if self.round_trips.is_empty(round_trip) && !has_yielded => self.rivals = Rivals::None,
+            _ => (),
         }
-        self.rivals = Rivals::Fair { cubic: Cubic::new(now, self.window), cuts: VecDeque::new(), used_at: now };
+    }
+
+    /// From here on as one TCP flow among others.
+    fn join(&mut self, now: Instant) {
+        self.rivals = Rivals::Fair { cubic: Cubic::new(now, self.window), used_at: now };
     }
 
     /// Rounds since the one that drains.
@@ -356,7 +322,7 @@ impl Delivery {
 
     /// The bandwidth-delay product.
     fn product(&self) -> f64 {
-        let seen = self.rate.max() * (self.round_trip_min().saturating_add(self.ack_time)).as_secs_f64();
+        let seen = self.rate.max() * (self.round_trips.min().saturating_add(self.ack_time)).as_secs_f64();
         if self.round < self.cycle_from + FIRST_ROUNDS { seen.max(self.first_product) } else { seen }
     }
 
@@ -367,8 +333,7 @@ impl Delivery {
             Rivals::Fair { cubic, .. } => return cubic.window(),
             Rivals::None if under_loss => GAIN_UNDER_LOSS,
             Rivals::None => GAINS[place],
-            Rivals::Deaf if under_loss => GAIN_DEAF_UNDER_LOSS,
-            Rivals::Deaf => GAIN_DEAF,
+            Rivals::Deaf { window } => return *window as u64,
         };
         (product * gain) as u64
     }
@@ -376,8 +341,8 @@ impl Delivery {
     /// A window that is not used does not grow.
     fn set_window(&mut self, now: Instant, acked: u64, in_flight: u64) {
         let is_used = 2 * (in_flight + acked) >= self.window;
-        let round_trip = self.round_trip_min();
-        if let Rivals::Fair { cubic, used_at, .. } = &mut self.rivals {
+        let round_trip = self.round_trips.min();
+        if let Rivals::Fair { cubic, used_at } = &mut self.rivals {
             if is_used {
                 cubic.acked(now, acked, round_trip);
             } else {
@@ -390,21 +355,13 @@ impl Delivery {
             Phase::SlowStart => self.window,
             Phase::Cycle => self.window_in_cycle(),
         }
-        .max(MINIMUM_PACKETS * self.mtu);
+        .max(self.mtu * if matches!(self.rivals, Rivals::Fair { .. }) { MINIMUM_PACKETS_FAIR } else { MINIMUM_PACKETS });
     }
 
     fn cut(&mut self, now: Instant) {
-        let Rivals::Fair { cubic, cuts, .. } = &mut self.rivals else { return };
+        let Rivals::Fair { cubic, .. } = &mut self.rivals else { return };
         cubic.cut(now);
-        self.cut_at = now;
-        cuts.push_back(self.round);
-        while cuts.front().is_some_and(|&round| round + DEAF_WITHIN_ROUNDS < self.round) {
-            cuts.pop_front();
-        }
-        if cuts.len() >= DEAF_CUTS {
-            self.rivals = Rivals::Deaf;
-            self.deaf_until = self.round + DEAF_ROUNDS;
-        }
+        (self.cut_at, self.cut_round) = (now, self.round);
     }
 }
 
@@ -413,7 +370,8 @@ impl Delivery {
         self.delivered += bytes;
         self.round_acked += bytes;
         self.batch_acked += bytes;
-        self.note_round_trip(now, now.duration_since(sent));
+        let memory = if self.is_contested() { ROUND_TRIP_MEMORY_CONTESTED } else { ROUND_TRIP_MEMORY };
+        self.round_trips.note(now, now.duration_since(sent), memory);
         let from = self.sendings.partition_point(|sending| sending.sent < sent);
         let newer = self.newest_acked.is_none_or(|newest| sent >= newest.sent);
         match self.sendings.get(from) {

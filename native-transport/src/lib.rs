@@ -13,7 +13,9 @@ mod http3;
 #[cfg(test)]
 mod neighbours;
 mod peer;
+mod rivals;
 mod room;
+mod round_trips;
 mod rtc;
 mod sctp;
 mod session;

@@ -30,6 +30,14 @@ import type { Crowd } from "./sharing";
 const ALL: readonly Carrier[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
 const BROWSERS: readonly Carrier[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
 
+/** Three of ours beside three of TCP; and three more of Cubic in their place, which is what such a crowd leaves to one. */
+const CROWDS: readonly Crowd[] = [
+  { transport: "webtransport", ours: 3, theirs: ["cubic", "cubic", "cubic"], queueProducts: 1 },
+  { transport: "webtransport", ours: 3, theirs: ["cubic", "cubic", "cubic"], queueProducts: 2.5 },
+  { transport: "webtransport", ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 },
+  { transport: "cubic", ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 },
+];
+
 type Print = (line: string) => void;
 
 interface Part {
@@ -76,7 +84,7 @@ function partsOf(quick: boolean): Part[] {
         run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })), seconds, print),
       })),
     ),
-    { name: "sharing-many", run: (results, print) => share(results, [{ transport: "webtransport", ours: 3, theirs: ["bbr", "cubic", "cubic"], queueProducts: 2.5 }], seconds, print) },
+    { name: "sharing-many", run: (results, print) => share(results, CROWDS, seconds, print) },
     { name: "reactions", run: (results, print) => react(results, quick ? 8 : 20, print) },
   ];
 }

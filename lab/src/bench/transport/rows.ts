@@ -40,9 +40,9 @@ export interface Host {
   interfaceDrops: number;
 }
 
-/** One flow of ours beside flows of the kernel's TCP. */
+/** Flows of ours, or of Cubic in their place, beside flows of the kernel's TCP. */
 export interface Sharing {
-  transport: "webtransport" | "webrtc";
+  transport: "webtransport" | "webrtc" | "cubic";
   /** Of TCP. */
   rivals: string;
   queueProducts: number;
@@ -187,7 +187,7 @@ function costOf(costs: readonly Cost[]): Figure[] {
 }
 
 function neighbours(sharing: readonly Sharing[]): Figure[] {
-  return sharing.flatMap((each) => [
+  return sharing.flatMap((each) => each.transport === "cubic" ? [] : [
     { what: `${each.ourFlows} of ours, ${NAMES[each.transport]}, beside ${each.theirFlows} of ${each.rivals}, queue ${each.queueProducts} BDP, ${each.seconds} s: rate of one over one`, got: each.ourBytesPerSec / each.theirBytesPerSec, floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" },
   ]);
 }

@@ -22,7 +22,7 @@ const TCP_PORT = 6000;
 const APART_MS = 300;
 
 export interface Crowd {
-  transport: "webtransport" | "webrtc";
+  transport: Sharing["transport"];
   ours: number;
   theirs: readonly string[];
   queueProducts: number;
@@ -44,19 +44,19 @@ function startCrowd({ ours, theirs, queueProducts, loss = 0 }: Crowd): Promise<L
   });
 }
 
-async function startOurs(links: Links, transport: Crowd["transport"], index: number, seconds: number): Promise<ChildProcess> {
+async function startOurs(links: Links, transport: "webtransport" | "webrtc", index: number, seconds: number): Promise<ChildProcess> {
   const host = oursName(index);
   const server = links.run(host, [process.execPath, STREAM, "serve", transport, links.address(host)], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await linesOf(server).next();
   return links.run("client", [process.execPath, STREAM, "take", transport, address, String(seconds)], { stdio: ["ignore", "pipe", "inherit"] });
 }
 
-async function startTheirs(links: Links, index: number, congestion: string, seconds: number): Promise<ChildProcess> {
+async function startTcp(links: Links, host: string, portOffset: number, congestion: string, seconds: number): Promise<ChildProcess> {
   const program = links.words("client")[0]!;
-  const port = String(TCP_PORT + index);
+  const port = String(TCP_PORT + portOffset);
   const receiver = links.run("client", [program, "probe", "tcp-receive", port], { stdio: ["ignore", "pipe", "inherit"] });
   await linesOf(receiver).next();
-  return links.run(theirsName(index), [program, "probe", "tcp-send", links.address("client"), port, String(seconds), congestion], { stdio: ["ignore", "pipe", "inherit"] });
+  return links.run(host, [program, "probe", "tcp-send", links.address("client"), port, String(seconds), congestion], { stdio: ["ignore", "pipe", "inherit"] });
 }
 
 /** Bytes between two samples, per second, summed over hosts; samples of all pipes are taken at the same times. */
@@ -81,10 +81,9 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
   try {
     const watch = await watchHost(links);
     await links.begin();
-    const theirs = await Promise.all(crowd.theirs.map((congestion, index) => startTheirs(links, index, congestion, seconds)));
+    const theirs = await Promise.all(crowd.theirs.map((congestion, index) => startTcp(links, theirsName(index), index, congestion, seconds)));
     await pause(APART_MS);
-    const takers = await Promise.all(Array.from({ length: crowd.ours }, (_, index) => startOurs(links, crowd.transport, index, seconds)));
-    const taken = Promise.all(takers.map(async (taker) => JSON.parse(await linesOf(taker).next()) as Taken));
+    const taken = takeOurs(links, crowd, seconds);
     await Promise.all(theirs.map(exitOf));
     const host = await watch();
     const arrivedShare = arrivedShareOf(await taken);
@@ -113,6 +112,17 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
   } finally {
     await links.close();
   }
+}
+
+/** Starts ours and waits for what they took; what of Cubic in their place is lost on the way counts as arrived. */
+function takeOurs(links: Links, { transport, ours, theirs }: Crowd, seconds: number): Promise<Taken[]> {
+  return Promise.all(
+    Array.from({ length: ours }, async (_, index) => {
+      if (transport !== "cubic") return JSON.parse(await linesOf(await startOurs(links, transport, index, seconds)).next()) as Taken;
+      await exitOf(await startTcp(links, oursName(index), theirs.length + index, transport, seconds));
+      return { messages: 1, sent: 1 };
+    }),
+  );
 }
 
 /** What one of ours took, and how much was sent until the newest of that. */

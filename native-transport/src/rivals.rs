@@ -1,0 +1,109 @@
+//! Who else is on the link, as far as losses and the queue tell of them.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::cubic::Cubic;
+
+#[derive(Clone)]
+pub enum Rivals {
+    None,
+    /// TCP, or who behaves like it: so do we.
+    Fair { cubic: Cubic, used_at: Instant },
+    /// They heed no losses, as BBR in a short queue. `window` in bytes.
+    Deaf { window: f64 },
+}
+
+/// The share of packets that the path loses when no queue is there: the lowest of so many stretches of so many packets. What
+/// others lose in a queue comes in bursts, so that one stretch is without; what a path loses at random is in each.
+const STRETCH_PACKETS: f64 = 200.0;
+const STRETCHES: usize = 5;
+const CHANCE_MAX: f64 = 0.04;
+/// Losses in a round with a queue come from it if they are so many times those of chance.
+const CHANCE_FACTOR: f64 = 3.0;
+
+#[derive(Clone, Default)]
+pub struct Chance {
+    packets: f64,
+    lost: f64,
+    shares: VecDeque<f64>,
+}
+
+impl Chance {
+    /// A round without a queue.
+    pub fn note(&mut self, packets: f64, lost: f64) {
+        self.packets += packets;
+        self.lost += lost;
+        if self.packets < STRETCH_PACKETS {
+            return;
+        }
+        self.shares.push_back(self.lost / self.packets);
+        if self.shares.len() > STRETCHES {
+            self.shares.pop_front();
+        }
+        (self.packets, self.lost) = (0.0, 0.0);
+    }
+
+    /// 0 as long as nothing is known.
+    pub fn share(&self) -> f64 {
+        self.shares.iter().copied().reduce(f64::min).unwrap_or(0.0).min(CHANCE_MAX)
+    }
+
+    pub fn explains(&self, packets: f64, lost: f64) -> bool {
+        lost <= CHANCE_FACTOR * self.share() * packets
+    }
+}
+
+/// What is lost beside flows that heed losses stays below this share of about so many packets; and above this one it still
+/// is what others do.
+const HARM_SHARE: f64 = 0.03;
+const HARM_SHARE_LEFT: f64 = 0.015;
+const HARM_PACKETS: f64 = 400.0;
+/// The levels of a queue that is neither full nor empty, and the share of about so many rounds with one of them that shows
+/// flows which yield one after another.
+const HALF_FULL: std::ops::Range<f64> = 0.2..0.6;
+const HALF_FULL_SHARE: f64 = 0.11;
+const HALF_FULL_ROUNDS: f64 = 64.0;
+/// BBR empties the queue every ten seconds, to measure the round trip.
+const EMPTIED_MEMORY: Duration = Duration::from_secs(12);
+
+/// Signs of rivals that heed no losses: many are lost although we yield; the queue is full, or at once empty while they
+/// measure, but seldom in between; and it does empty, which a crowd of others never lets it.
+#[derive(Clone)]
+pub struct Signs {
+    packets: f64,
+    lost: f64,
+    half_full: f64,
+    emptied_at: Option<Instant>,
+}
+
+impl Signs {
+    pub fn new() -> Self {
+        Self { packets: 0.0, lost: 0.0, half_full: 2.0 * HALF_FULL_SHARE, emptied_at: None }
+    }
+
+    /// A round of ours, with the queue at this level; `Some` time if it emptied and it was not ours to have drained it.
+    pub fn note(&mut self, packets: f64, lost: f64, level: f64, emptied_at: Option<Instant>) {
+        let kept = (1.0 - 1.0 / HARM_PACKETS).powf(packets);
+        self.packets = self.packets * kept + packets;
+        self.lost = self.lost * kept + lost;
+        self.half_full += (f64::from(u8::from(HALF_FULL.contains(&level))) - self.half_full) / HALF_FULL_ROUNDS;
+        self.emptied_at = emptied_at.or(self.emptied_at);
+    }
+
+    fn loses(&self, share: f64) -> bool {
+        self.packets > HARM_PACKETS / 2.0 && self.lost > share * self.packets
+    }
+
+    fn has_emptied(&self, now: Instant) -> bool {
+        self.emptied_at.is_some_and(|at| now.duration_since(at) < EMPTIED_MEMORY)
+    }
+
+    pub fn are_deaf(&self, now: Instant, chance: f64) -> bool {
+        self.loses(HARM_SHARE + chance) && self.half_full < HALF_FULL_SHARE && self.has_emptied(now)
+    }
+
+    pub fn are_still_deaf(&self, now: Instant, chance: f64) -> bool {
+        self.loses(HARM_SHARE_LEFT + chance) && self.has_emptied(now)
+    }
+}
