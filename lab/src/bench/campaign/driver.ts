@@ -10,8 +10,8 @@ import type { ClientHttp2Session } from "node:http2";
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
-import type { DownloadRecord } from "@tributary/origo/schema";
 import { dropConnections } from "../connections";
+import { watchIdleShare } from "../machine";
 import type { Order, Pulled, Reply } from "./orders";
 
 const NEVER_MS = 3_600_000;
@@ -20,6 +20,8 @@ const KEPT_MS = 400;
 const GONE_MS = KEPT_MS + 200;
 /** More than any link of the campaign has on its way. */
 const HTTP2_WINDOW_BYTES = 16 * 1024 * 1024;
+
+type Done = Omit<Reply, "id" | "cpuMs" | "problem">;
 
 const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
@@ -39,23 +41,26 @@ async function beginNew(): Promise<void> {
   await dropConnections();
 }
 
-async function get({ session, url, transport, traced, options }: Extract<Order, { kind: "get" }>): Promise<DownloadRecord> {
+async function get({ session, url, transport, traced, options }: Extract<Order, { kind: "get" }>): Promise<Done> {
   if (session === "new") await beginNew();
+  const idleShare = watchIdleShare();
   const download = clientFor(transport, traced).get(url, options);
   try {
     for await (const piece of download.body) void piece;
   } catch {
     // The record says how it ended.
   }
-  return download.record;
+  const idle = idleShare();
+  return { idleShare: idle, record: await download.record };
 }
 
 /**
  * "Chunked" of Sørensen et al., as the paper has it among its related work (§V): each part is a request of its own, one at a
  * time to each server.
  */
-async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Pulled> {
+async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Done> {
   if (session === "new") await beginNew();
+  const idleShare = watchIdleShare();
   const body = Buffer.alloc(bytes);
   const startedMs = performance.now();
   let [next, firstByteMs] = [0, 0];
@@ -70,18 +75,20 @@ async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: 
     }
   };
   await Promise.all(urls.map(pullFrom));
-  return pulledOf(body, performance.now() - startedMs, firstByteMs);
+  const idle = idleShare();
+  return { pulled: pulledOf(body, performance.now() - startedMs, firstByteMs), idleShare: idle };
 }
 
 let http2Session: ClientHttp2Session | undefined;
 
 /** One stream of one connection, which stays for the next. */
-async function getOverHttp2({ session, url, bytes }: Extract<Order, { kind: "http2" }>): Promise<Pulled> {
+async function getOverHttp2({ session, url, bytes }: Extract<Order, { kind: "http2" }>): Promise<Done> {
   if (session === "new" || http2Session?.closed || http2Session?.destroyed) {
     http2Session?.destroy();
     http2Session = undefined;
     if (session === "new") await beginNew();
   }
+  const idleShare = watchIdleShare();
   const startedMs = performance.now();
   http2Session ??= openHttp2(url);
   const stream = http2Session.request({ ":path": `/${bytes}` });
@@ -92,7 +99,8 @@ async function getOverHttp2({ session, url, bytes }: Extract<Order, { kind: "htt
     pieces.push(piece as Buffer);
   }
   const ms = performance.now() - startedMs;
-  return pulledOf(Buffer.concat(pieces), ms, firstByteMs);
+  const idle = idleShare();
+  return { pulled: pulledOf(Buffer.concat(pieces), ms, firstByteMs), idleShare: idle };
 }
 
 function openHttp2(url: string): ClientHttp2Session {
@@ -105,16 +113,16 @@ function openHttp2(url: string): ClientHttp2Session {
 
 const pulledOf = (body: Buffer, ms: number, firstByteMs: number): Pulled => ({ ms, firstByteMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") });
 
-async function carryOut(order: Order): Promise<Pick<Reply, "record" | "pulled" | "json">> {
-  if (order.kind === "get") return { record: await get(order) };
-  if (order.kind === "pull") return { pulled: await pull(order) };
-  if (order.kind === "http2") return { pulled: await getOverHttp2(order) };
-  return { json: await (await fetch(order.url, { headers: { cookie } })).json() };
+async function carryOut(order: Order): Promise<Done> {
+  if (order.kind === "get") return get(order);
+  if (order.kind === "pull") return pull(order);
+  if (order.kind === "http2") return getOverHttp2(order);
+  return { idleShare: 1, json: await (await fetch(order.url, { headers: { cookie } })).json() };
 }
 
 async function answer(order: Order): Promise<Reply> {
   const before = process.cpuUsage();
-  const result = await carryOut(order).catch((error: unknown) => ({ problem: String(error) }));
+  const result = await carryOut(order).catch((error: unknown) => ({ problem: String(error), idleShare: 1 }));
   const { user, system } = process.cpuUsage(before);
   return { id: order.id, cpuMs: (user + system) / 1000, ...result };
 }

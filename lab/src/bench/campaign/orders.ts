@@ -20,10 +20,14 @@ export interface Pulled {
   sha256: string;
 }
 
-/** `cpuMs`: processor time of the client's process meanwhile. */
+/**
+ * `cpuMs`: processor time of the client's process meanwhile. `idleShare`: of the processor time of all cores, from the asking to
+ * the last byte.
+ */
 export interface Reply {
   id: number;
   cpuMs: number;
+  idleShare: number;
   record?: DownloadRecord;
   pulled?: Pulled;
   /** Answer to `json`. */

@@ -33,10 +33,12 @@ const RECORD_MS_MAX = 5000;
 const STARTS = 5;
 
 /** What a download gave, before it is known what the machine did meanwhile. */
-type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "clientCpuMs" | "trace"> & {
+type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "idleShare" | "clientCpuMs" | "trace"> & {
   /** Names of the hosts whose links count. */
   hosts: readonly string[];
 };
+
+type Cost = Pick<Reply, "cpuMs" | "idleShare">;
 
 type Unnumbered = Order extends infer Each ? (Each extends Order ? Omit<Each, "id"> : never) : never;
 
@@ -111,12 +113,10 @@ export class Stack {
 
   private async measured(download: () => Promise<Outcome>): Promise<Omit<Sample, "box" | "visit" | "session">> {
     await this.links.begin();
-    const idleShare = watchIdleShare();
     const { hosts, ...outcome } = await download();
-    const idle = idleShare();
     const { lateUs } = await this.links.stats();
     const linkBytesPerSec = hosts.reduce((sum, host) => sum + this.rateOf(host), 0);
-    return { ...outcome, linkBytesPerSec, idleShare: idle, lateUs: lateUs.p99 };
+    return { ...outcome, linkBytesPerSec, lateUs: lateUs.p99 };
   }
 
   private download(box: Box, session: SessionKind, name: string): Promise<Outcome> {
@@ -132,23 +132,23 @@ export class Stack {
       mode: box.mode as Mode, connections: box.connections, comment: `campaign: ${box.id}`.slice(0, 1000),
       ...(box.generationSize ? { generationSize: box.generationSize } : {}), ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, cpuMs, problem } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", traced: box.traced === true, options });
+    const { record, problem, ...cost } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", traced: box.traced === true, options });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
-    return { ...this.outcomeOf(record, box, cpuMs), ...(box.traced ? { trace: await this.traceOf(record) } : {}) };
+    return { ...this.outcomeOf(record, box, cost), ...(box.traced ? { trace: await this.traceOf(record) } : {}) };
   }
 
   private async byPull(box: Box, session: SessionKind, url: string): Promise<Outcome> {
     const urls = this.mirrors(url).slice(0, box.connections);
-    const { pulled, cpuMs, problem } = await this.ask({ kind: "pull", urls, session, bytes: box.chunkBytes, partBytes: CHUNKED_BYTES });
+    const { pulled, problem, ...cost } = await this.ask({ kind: "pull", urls, session, bytes: box.chunkBytes, partBytes: CHUNKED_BYTES });
     if (!pulled) throw new Error(problem ?? "the Node client pulled nothing");
-    return this.fetchedOutcome(box, pulled, cpuMs);
+    return this.fetchedOutcome(box, pulled, cost);
   }
 
   private async byHttp2(box: Box, session: SessionKind): Promise<Outcome> {
     const url = `http://${this.links.address("origin")}:${HTTP2_PORT}`;
-    const { pulled, cpuMs, problem } = await this.ask({ kind: "http2", url, session, bytes: box.chunkBytes });
+    const { pulled, problem, ...cost } = await this.ask({ kind: "http2", url, session, bytes: box.chunkBytes });
     if (!pulled) throw new Error(problem ?? "the Node client got nothing over HTTP/2");
-    return this.fetchedOutcome(box, pulled, cpuMs, ["origin"]);
+    return this.fetchedOutcome(box, pulled, cost, ["origin"]);
   }
 
   private async startHttp2Origin(): Promise<void> {
@@ -160,36 +160,35 @@ export class Stack {
   }
 
   /** Of a download of which there is no record. */
-  private fetchedOutcome({ connections, chunkBytes }: Box, { ms, firstByteMs, bytes, sha256 }: Pulled, clientCpuMs: number, hosts = this.proxies().slice(0, connections)): Outcome {
+  private fetchedOutcome({ connections, chunkBytes }: Box, { ms, firstByteMs, bytes, sha256 }: Pulled, { cpuMs, idleShare }: Cost, hosts = this.proxies().slice(0, connections)): Outcome {
     const ok = sha256 === this.hashOf(chunkBytes);
     return {
       ok, ...(ok ? {} : { problem: `${bytes} bytes of a wrong digest` }), fellBack: false, completionMs: ms, firstByteMs,
-      netBytes: bytes, grossBytes: bytes, clientCpuMs, hosts,
+      netBytes: bytes, grossBytes: bytes, idleShare, clientCpuMs: cpuMs, hosts,
     };
   }
 
-  private outcomeOf(record: DownloadRecord, box: Box, clientCpuMs: number): Outcome {
+  private outcomeOf(record: DownloadRecord, box: Box, { cpuMs, idleShare }: Cost): Outcome {
     const fellBack = record.fallback !== null && record.fallback !== undefined;
     const isWhole = record.outcome === "complete" && record.netBytes === box.chunkBytes && (record.sha256 === null || record.sha256 === this.hashOf(box.chunkBytes));
     const problem = isWhole ? (fellBack ? `fell back: ${record.fallback?.reason}` : undefined) : (record.error?.message ?? `${record.netBytes} bytes of outcome ${record.outcome}, or of a wrong digest`);
     return {
       ok: isWhole && !fellBack, ...(problem ? { problem } : {}), fellBack, completionMs: record.durationMs, firstByteMs: record.firstByteMs,
-      netBytes: record.netBytes, grossBytes: record.grossBytes, clientCpuMs,
+      netBytes: record.netBytes, grossBytes: record.grossBytes, idleShare, clientCpuMs: cpuMs,
       hosts: box.mode === "direct" ? ["origin"] : record.proxies.flatMap(({ name }) => name ?? []),
     };
   }
 
-  /** The first download in a new browser opens its sessions and does not count. */
+  /** Right before each download that counts goes one that does not: since the one of the last visit, connections may have been closed. */
   private async byChromium(box: Box, url: string): Promise<Outcome> {
     const key = `${box.mode} ${box.connections} ${box.transport}`;
-    if (!this.browsers.has(key)) {
-      this.browsers.set(key, await this.openPage(box));
-      await this.fetchInPage(key, `${url}-first`);
-    }
+    if (!this.browsers.has(key)) this.browsers.set(key, await this.openPage(box));
+    const { page } = this.browsers.get(key)!;
+    await fetchInPage(page, box.chunkAt === "origin" ? `${url}-before` : url);
     const startedMs = Date.now();
-    const seen = await this.fetchInPage(key, url);
+    const seen = await fetchInPage(page, url);
     const record = await this.recordSince(startedMs);
-    const outcome = this.outcomeOf(record, box, 0);
+    const outcome = this.outcomeOf(record, box, { cpuMs: 0, idleShare: seen.idleShare });
     const isRight = seen.bytes === box.chunkBytes && seen.sha256 === this.hashOf(box.chunkBytes) && record.mode === box.mode;
     return { ...outcome, ok: outcome.ok && isRight, ...(isRight ? {} : { problem: `the page got ${seen.bytes} bytes in mode ${record.mode}` }), completionMs: seen.ms, firstByteMs: seen.firstMs };
   }
@@ -205,25 +204,6 @@ export class Stack {
     await page.goto(`${this.env("ORIGIN_URL")}/`, { waitUntil: "load" });
     await new Promise((resolve) => setTimeout(resolve, 1000));
     return { open, page };
-  }
-
-  private async fetchInPage(key: string, url: string): Promise<{ ms: number; firstMs: number; bytes: number; sha256: string }> {
-    const { page } = this.browsers.get(key)!;
-    const seen = (await page.evaluate(`(async () => {
-      const startedMs = performance.now();
-      const reader = (await fetch(${JSON.stringify(url)})).body.getReader();
-      const pieces = [];
-      let firstMs = 0;
-      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-        firstMs ||= performance.now() - startedMs;
-        pieces.push(piece.value);
-      }
-      const ms = performance.now() - startedMs;
-      const body = btoa(Array.from(new Uint8Array(await new Blob(pieces).arrayBuffer()), (byte) => String.fromCharCode(byte)).join(""));
-      return { ms, firstMs, body };
-    })()`)) as { ms: number; firstMs: number; body: string };
-    const body = Buffer.from(seen.body, "base64");
-    return { ms: seen.ms, firstMs: seen.firstMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
   }
 
   /** The extension's record of what it downloaded last. */
@@ -256,10 +236,12 @@ export class Stack {
         "--no-conf", "--quiet", "--file-allocation=none", "--max-connection-per-server=1", `--split=${box.connections}`, "--min-split-size=1M", "--piece-length=1M",
         `--dir=${folder}`, "--out=chunk",
       ];
+      const idleShare = watchIdleShare();
       const ms = await this.timed(["aria2c", ...options, ...this.mirrors(url).slice(0, box.connections)]);
+      const cost = { cpuMs: 0, idleShare: idleShare() };
       const body = await readFile(path.join(folder, "chunk")).catch(() => Buffer.alloc(0));
       const sha256 = createHash("sha256").update(body).digest("hex");
-      return this.fetchedOutcome(box, { ms: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 }, 0);
+      return this.fetchedOutcome(box, { ms: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 }, cost);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -316,4 +298,25 @@ export class Stack {
     if (hash === undefined) this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
     return hash;
   }
+}
+
+/** Times in ms since the page asked; of what comes after the last byte nothing counts. */
+async function fetchInPage(page: Page, url: string): Promise<{ ms: number; firstMs: number; idleShare: number; bytes: number; sha256: string }> {
+  const idleShare = watchIdleShare();
+  const seen = (await page.evaluate(`(async () => {
+    const startedMs = performance.now();
+    const reader = (await fetch(${JSON.stringify(url)})).body.getReader();
+    const pieces = [];
+    let firstMs = 0;
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      firstMs ||= performance.now() - startedMs;
+      pieces.push(piece.value);
+    }
+    window.downloaded = pieces;
+    return { ms: performance.now() - startedMs, firstMs };
+  })()`)) as { ms: number; firstMs: number };
+  const idle = idleShare();
+  const text = (await page.evaluate(`(async () => btoa(Array.from(new Uint8Array(await new Blob(window.downloaded).arrayBuffer()), (byte) => String.fromCharCode(byte)).join("")))()`)) as string;
+  const body = Buffer.from(text, "base64");
+  return { ...seen, idleShare: idle, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
 }
