@@ -5,8 +5,8 @@
 //! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
 //! the receiver to gather acknowledgements. Slow start ends when the rate no longer grows or, before a queue overflows, when
 //! the round trip does. Then the gain goes round in a cycle: a round that drains, some in between, and a short push to find
-//! more. Where a queue stays when ours has drained the link is contested: the window is then larger, and full queues that
-//! drop packets make it smaller for a while, so that the flow shares with TCP. QUIC paces at 5/4 of a window a round trip.
+//! more. Where a queue stays when ours has drained, or drops packets, the link is contested: the window is then Cubic's, so that
+//! the flow shares with TCP, or one that losses bound where rivals heed none. QUIC paces at 5/4 of a window a round trip.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -42,8 +42,8 @@ const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
 const GAIN_UNDER_LOSS: f64 = 1.0;
 /// Rounds from one such look to the next while the link is contested.
 const CONTEST_ROUNDS: u64 = 24;
-/// Against who heeds no losses the window grows by so many packets a round and shrinks by this part of each that is lost: two and a half a
-/// round are, whatever the window is, so that a larger one loses the smaller share. At most this gain.
+/// Against who heeds no losses the window grows by so many packets a round and shrinks by this part of each that is lost: two
+/// and a half a round are, whatever the window is, so that a larger one loses the smaller share. At most this gain.
 const DEAF_GROWTH: f64 = 1.0;
 const DEAF_YIELD: f64 = 0.4;
 const GAIN_DEAF: f64 = 2.2;
@@ -217,7 +217,6 @@ impl Delivery {
         let total = (self.round_acked + self.round_lost).max(1);
         let lost = self.round_lost as f64 / total as f64;
         let congested = lost > LOSS_SHARE_MAX && self.round_lost >= LOST_PACKETS_MIN * self.mtu;
-        self.round_trips.end_round();
         match self.phase {
             Phase::SlowStart => {
                 if self.has_plateaued() || congested {
@@ -233,7 +232,7 @@ impl Delivery {
                 }
             }
         }
-        self.round_trips.begin_round();
+        self.round_trips.end_round();
         (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
         self.round_app_limited = false;
     }

@@ -82,7 +82,7 @@ impl Signs {
         Self { packets: 0.0, lost: 0.0, half_full: 2.0 * HALF_FULL_SHARE, emptied_at: None }
     }
 
-    /// A round of ours, with the queue at this level; `Some` time if it emptied and it was not ours to have drained it.
+    /// A round of ours, with the queue at this level, and when it was seen empty though we did not drain it.
     pub fn note(&mut self, packets: f64, lost: f64, level: f64, emptied_at: Option<Instant>) {
         let kept = (1.0 - 1.0 / HARM_PACKETS).powf(packets);
         self.packets = self.packets * kept + packets;
@@ -105,5 +105,41 @@ impl Signs {
 
     pub fn are_still_deaf(&self, now: Instant, chance: f64) -> bool {
         self.loses(HARM_SHARE_LEFT + chance) && self.has_emptied(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_path_loses_at_random_is_chance_and_what_comes_in_bursts_is_not() {
+        let (mut random, mut bursts) = (Chance::default(), Chance::default());
+        for round in 0..100 {
+            random.note(30.0, if round % 10 == 9 { 0.0 } else { 1.0 });
+            bursts.note(30.0, if round % 10 == 9 { 9.0 } else { 0.0 });
+        }
+        assert!((0.025..0.035).contains(&random.share()), "{}", random.share());
+        assert_eq!(bursts.share(), 0.0);
+        assert!(random.explains(30.0, 2.0) && !random.explains(30.0, 4.0) && !bursts.explains(30.0, 1.0));
+    }
+
+    /// Rounds of 40 packets, of which two are lost; with the queue at these levels in turn, and emptied at the start.
+    fn after(rounds: usize, levels: &[f64]) -> (Signs, Instant) {
+        let (mut signs, start) = (Signs::new(), Instant::now());
+        for round in 0..rounds {
+            signs.note(40.0, 2.0, levels[round % levels.len()], (round == 0).then_some(start));
+        }
+        (signs, start)
+    }
+
+    #[test]
+    fn only_a_queue_that_is_full_or_empty_is_of_rivals_that_heed_no_losses() {
+        let (signs, now) = after(200, &[0.9, 0.95, 1.0]);
+        assert!(signs.are_deaf(now, 0.0));
+        assert!(!signs.are_deaf(now, 0.03), "chance takes so many");
+        assert!(!signs.are_deaf(now + EMPTIED_MEMORY, 0.0) && !signs.are_still_deaf(now + EMPTIED_MEMORY, 0.0), "it never empties");
+        let (signs, now) = after(200, &[0.9, 0.95, 1.0, 0.4, 0.7]);
+        assert!(!signs.are_deaf(now, 0.0), "it is half full at times");
     }
 }

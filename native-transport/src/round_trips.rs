@@ -35,14 +35,10 @@ impl RoundTrips {
         self.round[0] = self.round[0].min(sample);
     }
 
-    /// Everything of the round that ends has been noted; what is asked of it is asked before `begin_round`.
     pub fn end_round(&mut self) {
         if self.round[0] < Duration::MAX {
             self.most[0] = self.most[0].max(self.round[0]);
         }
-    }
-
-    pub fn begin_round(&mut self) {
         self.round = [Duration::MAX, self.round[0]];
     }
 
@@ -69,7 +65,7 @@ impl RoundTrips {
         round_trip > least + least.mul_f64(CONTEST_SHARE) + CONTEST_TIME
     }
 
-    /// From 0, the lowest, to 1, the highest.
+    /// From 0, the lowest, to 1, the highest of the rounds before.
     pub fn level(&self, round_trip: Duration) -> f64 {
         let (least, most) = (self.min(), self.most[0].max(self.most[1]));
         let span = most.saturating_sub(least).as_secs_f64();
