@@ -38,6 +38,8 @@ const QUEUE_SAMPLES: u32 = 8;
 const FIRST_ROUNDS: u64 = 3;
 /// One round each; the last is a push. Alone on a link the round trip stays under what a queue of others makes it.
 const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
+/// A push that overflowed the queue is not tried again for so many rounds.
+const NO_PUSH_ROUNDS: u64 = 40;
 /// The gain while losses say that queues are full.
 const GAIN_UNDER_LOSS: f64 = 1.0;
 /// Rounds from one such look to the next while the link is contested.
@@ -136,6 +138,7 @@ pub struct Delivery {
     cut_at: Instant,
     cut_round: u64,
     chance: Chance,
+    no_push_until: u64,
     round_app_limited: bool,
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
@@ -174,6 +177,7 @@ impl Delivery {
             cut_at: now,
             cut_round: 0,
             chance: Chance::default(),
+            no_push_until: 0,
             round_app_limited: false,
             batch_acked: 0,
             queue_samples: 0,
@@ -271,14 +275,14 @@ impl Delivery {
         if is_empty && self.round >= self.cycle_from + FIRST_ROUNDS {
             self.chance.note(packets, lost);
         }
-        self.signs.note(packets, lost, level, (is_empty && place > 2).then_some(now));
+        self.signs.note(now, packets, lost, level, is_empty && place > 2);
         self.tell_deaf_from_fair(now, lost);
         if is_empty || level <= 0.5 || anew < 0.5 || self.chance.explains(packets, anew) {
             return;
         }
         match &self.rivals {
             // The push, and the round in which its losses are seen.
-            Rivals::None if place <= 1 => (),
+            Rivals::None if place <= 1 => self.no_push_until = self.round + NO_PUSH_ROUNDS,
             Rivals::None => {
                 self.join(now);
                 self.cut(now);
@@ -331,6 +335,7 @@ impl Delivery {
             _ if place == 0 => GAINS[0],
             Rivals::Fair { cubic, .. } => return cubic.window(),
             Rivals::None if under_loss => GAIN_UNDER_LOSS,
+            Rivals::None if self.round < self.no_push_until => GAINS[place].min(GAINS[1]),
             Rivals::None => GAINS[place],
             Rivals::Deaf { window } => return *window as u64,
         };

@@ -312,7 +312,9 @@ fn tell(what: &str, theirs: Vec<Box<dyn Sender>>, ours_count: usize, queue_produ
 /// The models of BBR take more from ours than the kernel's own does over lab/links, where the shares are measured.
 #[test]
 fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
-    for (name, rival, queue_products, least, most) in [("bbr", bbr as fn() -> Box<dyn Sender>, 1.0, 0.33, 1.0), ("bbr", bbr, 2.5, 0.5, 3.0), ("cubic", cubic, 1.0, 0.5, 2.0), ("cubic", cubic, 2.5, 0.5, 2.0)] {
+    let cases: [(&str, fn() -> Box<dyn Sender>, f64, f64, f64); 5] =
+        [("bbr", bbr, 1.0, 0.33, 1.0), ("bbr", bbr, 2.5, 0.5, 3.0), ("cubic", cubic, 0.5, 0.5, 2.0), ("cubic", cubic, 1.0, 0.5, 2.0), ("cubic", cubic, 2.5, 0.4, 2.0)];
+    for (name, rival, queue_products, least, most) in cases {
         for seed in 0..2 {
             let (ratio, outcome) = tell(name, vec![rival()], 1, queue_products, seed);
             assert!((least..=most).contains(&ratio), "{name}, queue {queue_products}: {ratio}");

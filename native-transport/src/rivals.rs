@@ -64,7 +64,9 @@ const HARM_PACKETS: f64 = 400.0;
 const HALF_FULL: std::ops::Range<f64> = 0.2..0.6;
 const HALF_FULL_SHARE: f64 = 0.11;
 const HALF_FULL_ROUNDS: f64 = 64.0;
-/// BBR empties the queue every ten seconds, to measure the round trip.
+/// BBR empties the queue for 200 ms every ten seconds, to measure the round trip: so many rounds one after another are empty.
+/// A crowd that yields at once may do so for one.
+const EMPTIED_ROUNDS: u32 = 3;
 const EMPTIED_MEMORY: Duration = Duration::from_secs(12);
 
 /// Signs of rivals that heed no losses: many are lost although we yield; the queue is full, or at once empty while they
@@ -74,21 +76,25 @@ pub struct Signs {
     packets: f64,
     lost: f64,
     half_full: f64,
+    empty_rounds: u32,
     emptied_at: Option<Instant>,
 }
 
 impl Signs {
     pub fn new() -> Self {
-        Self { packets: 0.0, lost: 0.0, half_full: 2.0 * HALF_FULL_SHARE, emptied_at: None }
+        Self { packets: 0.0, lost: 0.0, half_full: 2.0 * HALF_FULL_SHARE, empty_rounds: 0, emptied_at: None }
     }
 
-    /// A round of ours, with the queue at this level, and when it was seen empty though we did not drain it.
-    pub fn note(&mut self, packets: f64, lost: f64, level: f64, emptied_at: Option<Instant>) {
+    /// A round of ours, with the queue at this level; `emptied`: there was none, though we did not drain it.
+    pub fn note(&mut self, now: Instant, packets: f64, lost: f64, level: f64, emptied: bool) {
         let kept = (1.0 - 1.0 / HARM_PACKETS).powf(packets);
         self.packets = self.packets * kept + packets;
         self.lost = self.lost * kept + lost;
         self.half_full += (f64::from(u8::from(HALF_FULL.contains(&level))) - self.half_full) / HALF_FULL_ROUNDS;
-        self.emptied_at = emptied_at.or(self.emptied_at);
+        self.empty_rounds = if emptied { self.empty_rounds + 1 } else { 0 };
+        if self.empty_rounds >= EMPTIED_ROUNDS {
+            self.emptied_at = Some(now);
+        }
     }
 
     fn loses(&self, share: f64) -> bool {
@@ -124,22 +130,24 @@ mod tests {
         assert!(random.explains(30.0, 2.0) && !random.explains(30.0, 4.0) && !bursts.explains(30.0, 1.0));
     }
 
-    /// Rounds of 40 packets, of which two are lost; with the queue at these levels in turn, and emptied at the start.
-    fn after(rounds: usize, levels: &[f64]) -> (Signs, Instant) {
+    /// 200 rounds of 40 packets, of which two are lost, with the queue at these levels in turn; the first ones it was empty.
+    fn after(emptied_rounds: usize, levels: &[f64]) -> (Signs, Instant) {
         let (mut signs, start) = (Signs::new(), Instant::now());
-        for round in 0..rounds {
-            signs.note(40.0, 2.0, levels[round % levels.len()], (round == 0).then_some(start));
+        for round in 0..200 {
+            signs.note(start, 40.0, 2.0, levels[round % levels.len()], round < emptied_rounds);
         }
         (signs, start)
     }
 
     #[test]
     fn only_a_queue_that_is_full_or_empty_is_of_rivals_that_heed_no_losses() {
-        let (signs, now) = after(200, &[0.9, 0.95, 1.0]);
+        let (signs, now) = after(3, &[0.9, 0.95, 1.0]);
         assert!(signs.are_deaf(now, 0.0));
         assert!(!signs.are_deaf(now, 0.03), "chance takes so many");
         assert!(!signs.are_deaf(now + EMPTIED_MEMORY, 0.0) && !signs.are_still_deaf(now + EMPTIED_MEMORY, 0.0), "it never empties");
-        let (signs, now) = after(200, &[0.9, 0.95, 1.0, 0.4, 0.7]);
+        let (signs, now) = after(3, &[0.9, 0.95, 1.0, 0.4, 0.7]);
         assert!(!signs.are_deaf(now, 0.0), "it is half full at times");
+        let (signs, now) = after(2, &[0.9, 0.95, 1.0]);
+        assert!(!signs.are_deaf(now, 0.0), "it was empty for a moment");
     }
 }
