@@ -14,8 +14,8 @@ export interface CampaignOptions {
   boxes: readonly Box[];
   /** Where the downloads are kept. */
   folder: string;
-  /** The links come up this often, with a share of the visits each. */
-  passes: number;
+  /** How often the links come up, and which shares of the visits are done by then. */
+  passes: readonly number[];
   stopped: () => boolean;
   onProgress: (progress: Progress) => void;
 }
@@ -38,21 +38,21 @@ export async function runCampaign({ boxes, folder, passes, stopped, onProgress }
   const done = new Map<string, number>();
   for (const { box, visit } of samples) done.set(box, Math.max(done.get(box) ?? 0, visit + 1));
   const clock = new Clock(boxes, done);
-  for (let pass = 1; pass <= passes; pass++) {
+  for (const share of passes) {
+    const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
     for (const [spec, own] of shuffled([...byLinks(boxes)])) {
-      const open = own.filter((box) => (done.get(box.id) ?? 0) < targetOf(box, pass, passes));
-      if (open.length === 0 || stopped()) continue;
+      if (!own.some(isOpen) || stopped()) continue;
       onProgress(clock.progress(spec.id));
-      await visitAll(spec, open, pass);
+      await visitAll(spec, own.filter(isOpen), isOpen);
     }
   }
   return samples;
 
-  async function visitAll(spec: LinksSpec, own: readonly Box[], pass: number): Promise<void> {
+  async function visitAll(spec: LinksSpec, own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
     let stack: Stack | undefined;
     try {
       stack = await startStack(spec, own);
-      for (let open = own; open.length > 0; open = open.filter((box) => (done.get(box.id) ?? 0) < targetOf(box, pass, passes))) {
+      for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
           if (stopped()) return;
           const startedMs = performance.now();
@@ -73,8 +73,6 @@ export async function runCampaign({ boxes, folder, passes, stopped, onProgress }
     }
   }
 }
-
-const targetOf = ({ visits }: Box, pass: number, passes: number): number => Math.ceil((visits * pass) / passes);
 
 export function byLinks(boxes: readonly Box[]): Map<LinksSpec, Box[]> {
   const byId = new Map<string, Box[]>();
@@ -128,6 +126,6 @@ class Clock {
 }
 
 /** Seconds that the whole is expected to take on an idle machine. */
-export function expectedSeconds(boxes: readonly Box[], passes: number): number {
-  return boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) + passes * BRING_UP_SEC * byLinks(boxes).size;
+export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {
+  return boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) + passes.length * BRING_UP_SEC * byLinks(boxes).size;
 }
