@@ -20,8 +20,9 @@ use crate::rtc::{dtls_config, hmac, Memory, Route, Socket, WAITING_MAX};
 use crate::sctp::{Association, Secrets};
 
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Once it has answered: that its address still takes what we send, and that we are still there (RFC 7675).
-const CONSENT_EVERY: Duration = Duration::from_secs(5);
+/// Once it has answered: that its address still takes what we send, and that we are still there (RFC 7675, which has 5 s). It is
+/// also how the proxy learns of a new address of ours, before we hold it for dead.
+const CONSENT_EVERY: Duration = Duration::from_secs(1);
 /// Of a candidate that the other end learns of by being asked (RFC 8445 section 5.1.2).
 const PRIORITY: u32 = (110 << 24) + (65_535 << 8) + 255;
 

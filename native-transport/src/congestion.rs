@@ -275,7 +275,7 @@ impl Delivery {
         if is_empty && self.round >= self.cycle_from + FIRST_ROUNDS {
             self.chance.note(packets, lost);
         }
-        self.signs.note(now, packets, lost, level, is_empty && place > 2);
+        self.signs.note(now, packets, lost, level, if is_empty && place <= 2 { None } else { Some(is_empty) });
         self.tell_deaf_from_fair(now, lost);
         if is_empty || level <= 0.5 || anew < 0.5 || self.chance.explains(packets, anew) {
             return;
@@ -287,7 +287,8 @@ impl Delivery {
                 self.join(now);
                 self.cut(now);
             }
-            _ => self.cut(now),
+            Rivals::Fair { .. } => self.cut(now),
+            Rivals::Deaf { .. } => self.cut_round = self.round,
         }
     }
 

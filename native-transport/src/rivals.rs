@@ -85,13 +85,17 @@ impl Signs {
         Self { packets: 0.0, lost: 0.0, half_full: 2.0 * HALF_FULL_SHARE, empty_rounds: 0, emptied_at: None }
     }
 
-    /// A round of ours, with the queue at this level; `emptied`: there was none, though we did not drain it.
-    pub fn note(&mut self, now: Instant, packets: f64, lost: f64, level: f64, emptied: bool) {
+    /// A round of ours, with the queue at this level; `is_empty`: there was none, or `None` where it was ours to drain it.
+    pub fn note(&mut self, now: Instant, packets: f64, lost: f64, level: f64, is_empty: Option<bool>) {
         let kept = (1.0 - 1.0 / HARM_PACKETS).powf(packets);
         self.packets = self.packets * kept + packets;
         self.lost = self.lost * kept + lost;
         self.half_full += (f64::from(u8::from(HALF_FULL.contains(&level))) - self.half_full) / HALF_FULL_ROUNDS;
-        self.empty_rounds = if emptied { self.empty_rounds + 1 } else { 0 };
+        match is_empty {
+            Some(true) => self.empty_rounds += 1,
+            Some(false) => self.empty_rounds = 0,
+            None => (),
+        }
         if self.empty_rounds >= EMPTIED_ROUNDS {
             self.emptied_at = Some(now);
         }
@@ -134,7 +138,7 @@ mod tests {
     fn after(emptied_rounds: usize, levels: &[f64]) -> (Signs, Instant) {
         let (mut signs, start) = (Signs::new(), Instant::now());
         for round in 0..200 {
-            signs.note(start, 40.0, 2.0, levels[round % levels.len()], round < emptied_rounds);
+            signs.note(start, 40.0, 2.0, levels[round % levels.len()], Some(round < emptied_rounds));
         }
         (signs, start)
     }

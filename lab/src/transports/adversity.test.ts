@@ -13,6 +13,7 @@ const TITLES = [
   "no packet of more than 1,200 bytes gets through: WebRTC carries it",
   "no packet of more than 1,200 bytes gets through, and the address is long: WebRTC carries it",
   "the client's address changes in mid-download: the session goes on",
+  "the client's address changes in mid-download over WebRTC: the session goes on",
   "QUIC's path goes dead in mid-download: WebRTC takes over, and what has come is kept",
   "the proxy's clock is a day ahead: WebTransport carries it, and WebRTC does",
   "the proxy's clock is a day behind: WebTransport carries it, and WebRTC does",

@@ -28,6 +28,8 @@ interface Path {
   webRtc: Relay;
   /** What Origo's stand-in tells instead of the certificates' hashes. */
   hashes: string[] | undefined;
+  /** WebRTC connections asked for. */
+  offers: number;
 }
 
 interface Outcome {
@@ -98,6 +100,12 @@ const CASES: Record<string, Case> = {
   "the client's address changes in mid-download: the session goes on": async (path, download) =>
     carriedBy(await download({ during: () => path.quic.moveClients() }), "webtransport"),
 
+  "the client's address changes in mid-download over WebRTC: the session goes on": async (path, download) => {
+    const detail = carriedBy(await download({ transport: "webrtc", during: () => path.webRtc.moveClients() }), "webrtc");
+    need(path.offers === 1, `${path.offers} connections were made: ${detail}`);
+    return detail;
+  },
+
   "QUIC's path goes dead in mid-download: WebRTC takes over, and what has come is kept": async (path, download) => {
     const outcome = await download({ during: () => (path.quic.isDead = true) });
     const detail = carriedBy(outcome, "webrtc");
@@ -151,8 +159,9 @@ function standIn(fleet: Fleet, path: Path): http.Server {
       void text(answer).then((body) => response.writeHead(answer.statusCode!, { "content-type": "application/json" }).end(rerouted(body, path.webRtc)));
     });
     onward.on("error", () => response.destroy());
-    if (request.url === "/v1/sessions") void text(request).then((offer) => onward.end(withoutCandidates(offer)));
-    else request.pipe(onward);
+    if (request.url !== "/v1/sessions") return void request.pipe(onward);
+    path.offers++;
+    void text(request).then((offer) => onward.end(withoutCandidates(offer)));
   });
   return server;
 }
@@ -181,7 +190,7 @@ class Bench {
   }
 
   async run(test: Case): Promise<string> {
-    const path: Path = { quic: await Relay.to(this.quicPort), webRtc: await Relay.to(0), hashes: undefined };
+    const path: Path = { quic: await Relay.to(this.quicPort), webRtc: await Relay.to(0), hashes: undefined, offers: 0 };
     const server = standIn(this.fleet, path);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
