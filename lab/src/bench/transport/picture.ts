@@ -38,11 +38,11 @@ function panel(title: string, rates: Point[], queue: Point[]): object {
 
 export function specificationOf({ sharing, reactions }: Results): object {
   const shared = sharing.map(({ history, transport, ourFlows, theirFlows, rivals, queueProducts }) =>
-    panel(`${ourFlows} of ours, ${transport}, ${theirFlows} ${rivals}, queue ${queueProducts} BDP`, [...pointsOf(history, "ours", ({ ours }) => ours / 1000), ...pointsOf(history, "TCP", ({ theirs }) => theirs / 1000)], pointsOf(history, "queue", ({ queue }) => queue)));
+    panel(`${ourFlows} ${transport === "cubic" ? "cubic for ours" : transport}, ${theirFlows} ${rivals}, queue ${queueProducts} BDP`, [...pointsOf(history, "ours", ({ ours }) => ours / 1000), ...pointsOf(history, "TCP", ({ theirs }) => theirs / 1000)], pointsOf(history, "queue", ({ queue }) => queue)));
   const alone = reactions.map(({ what, history }) => panel(`ours alone, ${what}`, pointsOf(history, "ours", ({ ours }) => ours / 1000), pointsOf(history, "queue", ({ queue }) => queue)));
   return {
     title: "Congestion control beside TCP, and alone",
     subtitle: "10 Mbit/s, 40 ms; what each sends, means of half a second, and the highest queue of each 50 ms",
-    columns: 4, concat: [...shared, ...alone],
+    columns: 2, concat: [...shared, ...alone],
   };
 }

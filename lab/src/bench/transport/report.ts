@@ -97,5 +97,6 @@ function rowCells({ set, receiver, transport, loss, state, bytes, runs, linkShar
 
 function sharingCells({ transport, rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean }: Sharing): string[] {
   const rate = (bytesPerSec: number): string => (bytesPerSec / 1000).toFixed(0);
-  return [String(ourFlows), transport, `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), `${(100 * ourLossShare).toFixed(1)} %`, queueMean.toFixed(2)];
+  const [over, lost] = transport === "cubic" ? ["none: Cubic in our place", "-"] : [transport, `${(100 * ourLossShare).toFixed(1)} %`];
+  return [String(ourFlows), over, `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), lost, queueMean.toFixed(2)];
 }
