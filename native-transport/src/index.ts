@@ -8,6 +8,7 @@ import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { randomBytes } from "node:crypto";
 import { loadAddon, type Addon, type Congestion, type NativeConnector, type NativeRtcCaller, type NativeSessions, type RtcName, type RtcProxy, type SessionEvent, type SessionStats } from "./addon";
 
+export { fingerprintLine, readFingerprint, sdpValue } from "./sdp";
 export type { Congestion, RtcName, RtcProxy, SessionStats } from "./addon";
 
 /** One session. */

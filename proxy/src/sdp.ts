@@ -1,5 +1,6 @@
 /** What of an SDP a proxy reads or writes itself (RFC 8839, RFC 8841, RFC 8842). Pure text. */
 import { isIP } from "node:net";
+import { fingerprintLine, readFingerprint, sdpValue, type RtcProxy } from "@tributary/native-transport";
 import { LIMITS } from "@tributary/protocol";
 
 const OFFERED_CANDIDATES_MAX = 16;
@@ -43,36 +44,30 @@ export interface Offer {
 
 /** undefined when it is not one of a data channel alone, from a client that will connect. */
 export function readOffer(sdp: string): Offer | undefined {
-  const value = (name: string): string | undefined => new RegExp(`^a=${name}:(.{1,256})$`, "m").exec(sdp)?.[1]?.trim();
+  const value = (name: string): string | undefined => sdpValue(sdp, name);
   const sections = sdp.match(/^m=.*$/gm) ?? [];
-  const hash = /^sha-256 ((?:[0-9a-f]{2}:){31}[0-9a-f]{2})$/i.exec(value("fingerprint") ?? "")?.[1];
+  const fingerprint = readFingerprint(value("fingerprint") ?? "");
   const mid = value("mid");
   const connects = ["actpass", "active"].includes(value("setup") ?? "");
   if (sections.length !== 1 || !/^m=application \d+ UDP\/DTLS\/SCTP webrtc-datachannel\s*$/.test(sections[0]!)) return undefined;
-  if (!connects || hash === undefined || mid === undefined || !/^[\w-]{1,32}$/.test(mid)) return undefined;
-  return { fingerprint: Buffer.from(hash.replaceAll(":", ""), "hex"), mid };
+  if (!connects || !fingerprint || mid === undefined || !/^[\w-]{1,32}$/.test(mid)) return undefined;
+  return { fingerprint, mid };
 }
 
-export interface Answer {
+export interface Answer extends RtcProxy {
   /** A UUID. */
   id: string;
   mid: string;
-  ufrag: string;
-  password: string;
-  /** SHA-256 of our certificate. */
-  fingerprint: Uint8Array;
-  candidates: readonly { address: string; port: number }[];
 }
 
 /** Of an end that is only connected to: ICE lite, DTLS passive. */
 export function answerSdp({ id, mid, ufrag, password, fingerprint, candidates }: Answer): string {
   const session = BigInt(`0x${id.replaceAll("-", "").slice(0, 15)}`);
-  const hash = Array.from(fingerprint, (byte) => byte.toString(16).padStart(2, "0").toUpperCase()).join(":");
   const priority = (index: number): number => HOST_PREFERENCE * 2 ** 24 + (65_535 - index) * 2 ** 8 + 255;
   return [
     "v=0", `o=- ${session} 1 IN IP4 127.0.0.1`, "s=-", "t=0 0", `a=group:BUNDLE ${mid}`, "a=ice-lite",
     "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", `a=mid:${mid}`,
-    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, `a=fingerprint:sha-256 ${hash}`, "a=setup:passive",
+    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, fingerprintLine(fingerprint), "a=setup:passive",
     "a=sctp-port:5000", `a=max-message-size:${LIMITS.messageBytesMax}`,
     ...candidates.map(({ address, port }, index) => `a=candidate:${index + 1} 1 UDP ${priority(index)} ${address} ${port} typ host`),
     "a=end-of-candidates", "",

@@ -1,6 +1,6 @@
 /** WebRTC in Node, where its native part is built (@tributary/native-transport). */
 import { isIP } from "node:net";
-import { loadNativeTransport, type RtcCaller, type RtcName, type RtcProxy } from "@tributary/native-transport";
+import { fingerprintLine, loadNativeTransport, readFingerprint, sdpValue, type RtcCaller, type RtcName, type RtcProxy } from "@tributary/native-transport";
 import { LIMITS } from "@tributary/protocol";
 import type { Transport } from "../platform";
 
@@ -26,11 +26,10 @@ export const nodeWebRtc: Transport = {
 
 /** Of an end that connects, and whose addresses the proxy learns by that (RFC 8839, RFC 8841, RFC 8842). */
 export function offerSdp({ ufrag, password, fingerprint }: RtcName & { fingerprint: Uint8Array }): string {
-  const hash = Array.from(fingerprint, (byte) => byte.toString(16).padStart(2, "0").toUpperCase()).join(":");
   return [
     "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0",
     "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", "a=mid:0",
-    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, `a=fingerprint:sha-256 ${hash}`, "a=setup:active",
+    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, fingerprintLine(fingerprint), "a=setup:active",
     "a=sctp-port:5000", `a=max-message-size:${LIMITS.messageBytesMax}`, "",
   ].join("\r\n");
 }
@@ -38,14 +37,14 @@ export function offerSdp({ ufrag, password, fingerprint }: RtcName & { fingerpri
 /** Throws when it names no end that can be connected to. */
 export function readAnswer(sdp: string): RtcProxy {
   const value = (name: string): string => {
-    const found = new RegExp(`^a=${name}:(.{1,256})$`, "m").exec(sdp)?.[1]?.trim();
+    const found = sdpValue(sdp, name);
     if (!found) throw new Error(`the proxy's answer has no ${name}`);
     return found;
   };
-  const hash = /^sha-256 ((?:[0-9a-f]{2}:){31}[0-9a-f]{2})$/i.exec(value("fingerprint"))?.[1];
-  if (hash === undefined) throw new Error("the proxy's answer has a fingerprint that is none of SHA-256");
+  const fingerprint = readFingerprint(value("fingerprint"));
+  if (!fingerprint) throw new Error("the proxy's answer has a fingerprint that is none of SHA-256");
   const candidates = Array.from(sdp.matchAll(/^a=candidate:\S+ 1 udp \d+ (\S+) (\d{1,5}) typ /gim), ([, address, port]) => ({ address: address!, port: Number(port) }));
   const usable = candidates.filter(({ address, port }) => isIP(address) !== 0 && port > 0 && port < 65_536).slice(0, CANDIDATES_MAX);
   if (usable.length === 0) throw new Error("the proxy's answer has no address");
-  return { fingerprint: Buffer.from(hash.replaceAll(":", ""), "hex"), ufrag: value("ice-ufrag"), password: value("ice-pwd"), candidates: usable };
+  return { fingerprint, ufrag: value("ice-ufrag"), password: value("ice-pwd"), candidates: usable };
 }
