@@ -3,7 +3,7 @@
  * signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and settings.ts.
  */
 import type { Experiment, Role, SettingValues, User, View } from "../admin-schema";
-import type { Database, Row } from "./database";
+import type { Cell, Database, Row } from "./database";
 
 export type ProxyState = "live" | "draining" | "disabled";
 
@@ -41,19 +41,19 @@ export class AdminStore {
   async addUser(user: { name: string; password: string; role: Role }, nowMs: number, onlyFirst = false): Promise<boolean> {
     const sql = `INSERT INTO users SELECT $1::VARCHAR, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, NULL
       WHERE NOT EXISTS (SELECT 1 FROM users${onlyFirst ? "" : " WHERE name = $1::VARCHAR"})`;
-    return (await this.database.run(sql, [user.name, user.password, user.role, nowMs])) === 1;
+    return (await this.decide(sql, [user.name, user.password, user.role, nowMs])) === 1;
   }
 
   /** False when there is no such user, or it is the last admin, who stays one. */
   async changeUser(name: string, change: { password?: string | undefined; role?: Role | undefined }): Promise<boolean> {
     const sql = `UPDATE users SET password = coalesce($2::VARCHAR, password), role = coalesce($3::VARCHAR, role) WHERE name = $1::VARCHAR
       AND ($3::VARCHAR IS NULL OR $3::VARCHAR = 'admin' OR ${OTHER_ADMIN})`;
-    return (await this.database.run(sql, [name, change.password ?? null, change.role ?? null])) === 1;
+    return (await this.decide(sql, [name, change.password ?? null, change.role ?? null])) === 1;
   }
 
   /** False when there is no such user, or it is the last admin. */
   async deleteUser(name: string): Promise<boolean> {
-    return (await this.database.run(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [name])) === 1;
+    return (await this.decide(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [name])) === 1;
   }
 
   async noteLogin(name: string, nowMs: number): Promise<void> {
@@ -85,8 +85,10 @@ export class AdminStore {
   }
 
   async setProxyState(id: string, state: ProxyState, name: string | null): Promise<void> {
-    const changed = await this.database.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [id, state, name]);
-    if (changed === 0) await this.database.run("INSERT INTO proxy_states VALUES ($1, $2, $3)", [id, state, name]);
+    await this.database.exclusive(async (inside) => {
+      const changed = await inside.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [id, state, name]);
+      if (changed === 0) await inside.run("INSERT INTO proxy_states VALUES ($1, $2, $3)", [id, state, name]);
+    });
   }
 
   /** Newest first. */
@@ -102,7 +104,7 @@ export class AdminStore {
   async addConfigVersion({ version, author, reason, atMs, values }: ConfigVersion): Promise<boolean> {
     const sql = `INSERT INTO config_versions SELECT $1::INTEGER, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, $5::VARCHAR
       WHERE NOT EXISTS (SELECT 1 FROM config_versions WHERE version >= $1::INTEGER)`;
-    return (await this.database.run(sql, [version, author, reason, atMs, JSON.stringify(values)])) === 1;
+    return (await this.decide(sql, [version, author, reason, atMs, JSON.stringify(values)])) === 1;
   }
 
   experiments(): Promise<Experiment[]> {
@@ -127,10 +129,15 @@ export class AdminStore {
 
   /** What is kept under this name; `make` makes it the first time. */
   async secret(name: string, make: () => string): Promise<string> {
-    await this.database.run("INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)", [name, make()]);
+    await this.decide("INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)", [name, make()]);
     const [row] = await this.database.all("SELECT content FROM secrets WHERE name = $1", [name]);
     if (row === undefined) throw new Error(`the secret ${name} was not kept`);
     return String(row["content"]);
+  }
+
+  /** A change that depends on what it finds, beside which no other is decided; resolves to the number of rows changed. */
+  private decide(sql: string, values: readonly Cell[]): Promise<number> {
+    return this.database.exclusive((inside) => inside.run(sql, values));
   }
 
   private async documents<T>(table: Documents): Promise<T[]> {

@@ -35,6 +35,8 @@ export interface Database extends Queries {
    * `inside`, never the database itself: DuckDB runs one transaction at a time and would wait for itself.
    */
   transaction<T>(work: (inside: Queries) => Promise<T>): Promise<T>;
+  /** A transaction beside which no other exclusive one runs at any Origo over this database: what it finds stays so until it commits. */
+  exclusive<T>(work: (inside: Queries) => Promise<T>): Promise<T>;
   /** The rows in pieces, as they are read: memory does not grow with their number. */
   stream(sql: string, values?: readonly Cell[]): AsyncIterable<Row[]>;
   /** Waits for what is under way. Safe to call twice. */

@@ -75,6 +75,10 @@ class DuckDb implements Database {
     });
   }
 
+  exclusive<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
+    return this.transaction(work);
+  }
+
   /** Has a connection of its own, open until the last piece was taken. */
   async *stream(sql: string, values: readonly Cell[] = []): AsyncIterable<Row[]> {
     const connection = await this.instance.connect();

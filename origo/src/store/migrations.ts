@@ -96,15 +96,11 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 4, statements: () => ADMINISTRATION },
 ];
 
-/** Any number that nothing else in the database locks. */
-const MIGRATION_LOCK = 7_462_910;
-
 /** Brings the tables to the newest version, each step whole or not at all. Throws on tables newer than this Origo. */
 export async function migrate(database: Database): Promise<void> {
   const newest = MIGRATIONS[MIGRATIONS.length - 1]?.version ?? 0;
-  await database.transaction(async (inside) => {
-    // Several Origos may start at once over one PostgreSQL: the first one migrates, the others wait here.
-    if (database.kind === "postgres") await inside.all(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})::TEXT`);
+  // Several Origos may start at once over one PostgreSQL: the first one migrates, the others wait.
+  await database.exclusive(async (inside) => {
     await inside.run("CREATE TABLE IF NOT EXISTS origo_schema (version INTEGER)");
     const version = await versionOf(inside);
     if (version > newest) {

@@ -7,6 +7,8 @@ import type { Cell, Column, Database, Queries, Row } from "./database";
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS_MAX = 5000;
 const STREAM_ROWS = 2048;
+/** Any number that nothing else in the database locks. */
+const EXCLUSIVE_LOCK = 7_462_910;
 
 /** Object ids of PostgreSQL's types that the driver would give as text: int8 and numeric. */
 const AS_NUMBER = new Set([20, 1700]);
@@ -57,6 +59,14 @@ class Postgres implements Database {
       };
       return work(inside);
     }));
+  }
+
+  /** The lock is let go with the transaction. */
+  exclusive<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
+    return this.transaction(async (inside) => {
+      await inside.all(`SELECT pg_advisory_xact_lock(${EXCLUSIVE_LOCK})::TEXT`);
+      return work(inside);
+    });
   }
 
   /** Reads by a cursor, in a transaction of its own. */

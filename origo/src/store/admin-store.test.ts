@@ -1,0 +1,54 @@
+/** AdminStore, on a real DuckDB file and on a real PostgreSQL: what many decide at once comes out as if one had after another. */
+import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
+import { AdminStore } from "./admin-store";
+import type { Store } from "./store";
+
+const TIMES = Array.from({ length: 20 }, (_, index) => index);
+afterAll(stopDatabases);
+jest.setTimeout(60_000);
+
+describe.each(DATABASES)("what is decided at once over %s", (_name, make) => {
+  let place: TestDatabase;
+  let store: Store;
+  let admin: AdminStore;
+
+  beforeEach(async () => {
+    place = await make();
+    store = await place.open();
+    admin = new AdminStore(store.database);
+  });
+  afterEach(async () => {
+    await store.close();
+    await place.remove();
+  });
+
+  const add = (name: string, onlyFirst = false): Promise<boolean> => admin.addUser({ name, password: "p", role: "admin" }, 1, onlyFirst);
+  const trues = (answers: readonly boolean[]): number => answers.filter(Boolean).length;
+
+  test("a secret is made once", async () => {
+    const secrets = await Promise.all(TIMES.map((index) => admin.secret("key", () => `made by ${index}`)));
+    expect(new Set(secrets).size).toBe(1);
+  });
+
+  test("there is one first user, and one of a name", async () => {
+    expect(trues(await Promise.all(TIMES.map((index) => add(`admin ${index}`, true))))).toBe(1);
+    expect(trues(await Promise.all(TIMES.map(() => add("somebody"))))).toBe(1);
+    expect(await admin.users()).toHaveLength(2);
+  });
+
+  test("the last admin stays", async () => {
+    await Promise.all(TIMES.map((index) => add(`admin ${index}`)));
+    expect(trues(await Promise.all(TIMES.map((index) => admin.deleteUser(`admin ${index}`))))).toBe(TIMES.length - 1);
+    expect(await admin.users()).toHaveLength(1);
+  });
+
+  test("a version of the configuration is written once", async () => {
+    const version = { version: 1, author: "a", reason: "r", atMs: 1, values: {} };
+    expect(trues(await Promise.all(TIMES.map(() => admin.addConfigVersion(version))))).toBe(1);
+  });
+
+  test("a proxy has one state, one of those that were set", async () => {
+    await Promise.all(TIMES.map((index) => admin.setProxyState("proxy", "draining", `name ${index}`)));
+    expect(await admin.proxyStates()).toEqual([{ id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/) }]);
+  });
+});
