@@ -1,4 +1,5 @@
-/** What the bench's picture shows, as a Vega-Lite specification: a panel for each neighbourhood and each change of the link. */
+/** What the bench's picture shows, as a Vega-Lite specification: a panel for each neighbourhood (the run with the median) and each change of the link. */
+import { crowdsOf, medianRunOf } from "./rows";
 import type { Results } from "./rows";
 
 interface Point {
@@ -37,7 +38,7 @@ function panel(title: string, rates: Point[], queue: Point[]): object {
 }
 
 export function specificationOf({ sharing, reactions }: Results): object {
-  const shared = sharing.map(({ history, transport, ourFlows, theirFlows, rivals, queueProducts }) =>
+  const shared = crowdsOf(sharing).map(medianRunOf).map(({ history, transport, ourFlows, theirFlows, rivals, queueProducts }) =>
     panel(`${ourFlows} ${transport === "cubic" ? "cubic for ours" : transport}, ${theirFlows} ${rivals}, queue ${queueProducts} BDP`, [...pointsOf(history, "ours", ({ ours }) => ours / 1000), ...pointsOf(history, "TCP", ({ theirs }) => theirs / 1000)], pointsOf(history, "queue", ({ queue }) => queue)));
   const alone = reactions.map(({ what, history }) => panel(`ours alone, ${what}`, pointsOf(history, "ours", ({ ours }) => ours / 1000), pointsOf(history, "queue", ({ queue }) => queue)));
   return {

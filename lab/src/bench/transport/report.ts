@@ -2,7 +2,7 @@
 import { markdownTable } from "../../document";
 import { machineText } from "../machine";
 import { median } from "../statistics";
-import { secPerGbOf, verdictOf } from "./rows";
+import { crowdsOf, medianRunOf, ratioOf, secPerGbOf, verdictOf } from "./rows";
 import type { Cost, Figure, Loopback, Results, Row, Sharing } from "./rows";
 
 const number = (value: number): string => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 20 ? 0 : 2) : "-");
@@ -55,10 +55,10 @@ function downloadLines(rows: readonly Row[]): string[] {
 }
 
 function sharingLines(sharing: readonly Sharing[]): string[] {
-  const head = ["ours", "over", "theirs", "queue, BDP", "seconds", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"];
+  const head = ["ours", "over", "theirs", "queue, BDP", "seconds", "runs", "one over one, least", "median", "most", "a flow of ours, KB/s", "of theirs, KB/s", "of ours lost", "mean queue, BDP"];
   return [
-    "Beside TCP, one bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours:",
-    markdownTable(head, sharing.map(sharingCells)),
+    "Beside TCP, one bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours. Rates, losses and queue are those of the run with the median:",
+    markdownTable(head, crowdsOf(sharing).map(sharingCells)),
   ];
 }
 
@@ -95,8 +95,10 @@ function rowCells({ set, receiver, transport, loss, state, bytes, runs, linkShar
   ];
 }
 
-function sharingCells({ transport, rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean }: Sharing): string[] {
+function sharingCells(runs: readonly [Sharing, ...Sharing[]]): string[] {
+  const { transport, rivals, queueProducts, seconds, ourFlows, theirFlows, ourBytesPerSec, theirBytesPerSec, ourLossShare, queueMean } = medianRunOf(runs);
+  const ratios = runs.map(ratioOf);
   const rate = (bytesPerSec: number): string => (bytesPerSec / 1000).toFixed(0);
   const [over, lost] = transport === "cubic" ? ["none: Cubic in our place", "-"] : [transport, `${(100 * ourLossShare).toFixed(1)} %`];
-  return [String(ourFlows), over, `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), rate(ourBytesPerSec), rate(theirBytesPerSec), lost, queueMean.toFixed(2)];
+  return [String(ourFlows), over, `${theirFlows} ${rivals}`, String(queueProducts), String(seconds), String(runs.length), ...[Math.min(...ratios), median(ratios), Math.max(...ratios)].map(number), rate(ourBytesPerSec), rate(theirBytesPerSec), lost, queueMean.toFixed(2)];
 }

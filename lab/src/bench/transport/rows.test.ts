@@ -1,6 +1,6 @@
 import { median } from "../statistics";
-import { figuresOf, verdictOf } from "./rows";
-import type { Cost, Figure, Results, Row } from "./rows";
+import { figuresOf, medianRunOf, verdictOf } from "./rows";
+import type { Cost, Figure, Results, Row, Sharing } from "./rows";
 
 const figure = (got: number, better: Figure["better"], floor: number, aim: number): Figure => ({ what: "", got, floor, aim, better, unit: "" });
 
@@ -33,6 +33,16 @@ test("figures: what a sender costs is measured by nginx's cost for as many bytes
   const cost = (sender: Cost["sender"], bytes: number, cpuSec: number): Cost => ({ sender, bytes, cpuSec, seconds: 1 });
   const costs = [cost("webtransport", 1e9, 6), cost("webtransport", 5e8, 3.5), cost("webtransport", 1e9, 90), cost("webrtc", 1e9, 50), cost("nginx", 2e9, 2)];
   expect(figuresOf({ rows: [], sharing: [], reactions: [], loopback: [], costs, hosts: [] }).find(({ what }) => what.startsWith("processor time"))!.got).toBeCloseTo(7, 10);
+});
+
+test("figures: beside TCP the median run of each crowd counts, and Cubic in our place is no figure", () => {
+  const run = (ours: number, queueProducts: number, transport: Sharing["transport"] = "webtransport"): Sharing => ({
+    transport, rivals: "cubic", queueProducts, seconds: 60, ourFlows: 1, theirFlows: 1, ourBytesPerSec: ours, theirBytesPerSec: 100, ourLossShare: 0, queueMost: 1, queueMean: 1, history: [],
+  });
+  const runs = [run(90, 1), run(1, 2.5), run(40, 1), run(1000, 1, "cubic"), run(300, 1)] as const;
+  const figures = figuresOf({ rows: [], sharing: [...runs], reactions: [], loopback: [], costs: [], hosts: [] }).filter(({ what }) => what.includes("beside 1 of cubic"));
+  expect(figures.map(({ got }) => got)).toEqual([0.9, 0.01]);
+  expect(medianRunOf([runs[0], runs[2], runs[4]])).toBe(runs[0]);
 });
 
 test("median: of nothing there is none", () => {

@@ -40,7 +40,7 @@ export interface Host {
   interfaceDrops: number;
 }
 
-/** Flows of ours, or of Cubic in their place, beside flows of the kernel's TCP. */
+/** A run of flows of ours, or of Cubic in their place, beside flows of the kernel's TCP. */
 export interface Sharing {
   transport: "webtransport" | "webrtc" | "cubic";
   /** Of TCP. */
@@ -186,10 +186,33 @@ function costOf(costs: readonly Cost[]): Figure[] {
   return [{ what: "processor time a GB sent over WebTransport, of nginx's over HTTP/2 and TLS", got: secPerGb("webtransport") / secPerGb("nginx"), floor: 8, aim: 4, better: "less", unit: " times" }];
 }
 
+/** Rate of a flow of ours over that of one of theirs. */
+export const ratioOf = ({ ourBytesPerSec, theirBytesPerSec }: Sharing): number => ourBytesPerSec / theirBytesPerSec;
+
+/** Runs of the same flows through the same queue together, in the order they were first seen. */
+export function crowdsOf(sharing: readonly Sharing[]): [Sharing, ...Sharing[]][] {
+  const crowds = new Map<string, [Sharing, ...Sharing[]]>();
+  for (const run of sharing) {
+    const key = JSON.stringify([run.transport, run.ourFlows, run.theirFlows, run.rivals, run.queueProducts]);
+    const crowd = crowds.get(key);
+    if (crowd) crowd.push(run);
+    else crowds.set(key, [run]);
+  }
+  return [...crowds.values()];
+}
+
+/** Of an even number the lower of the middle two. */
+export function medianRunOf(runs: readonly [Sharing, ...Sharing[]]): Sharing {
+  return [...runs].sort((a, b) => ratioOf(a) - ratioOf(b))[(runs.length - 1) >> 1] ?? runs[0];
+}
+
 function neighbours(sharing: readonly Sharing[]): Figure[] {
-  return sharing.flatMap((each) => each.transport === "cubic" ? [] : [
-    { what: `${each.ourFlows} of ours, ${NAMES[each.transport]}, beside ${each.theirFlows} of ${each.rivals}, queue ${each.queueProducts} BDP, ${each.seconds} s: rate of one over one`, got: each.ourBytesPerSec / each.theirBytesPerSec, floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" },
-  ]);
+  return crowdsOf(sharing).flatMap((runs) => {
+    const [{ transport, ourFlows, theirFlows, rivals, queueProducts, seconds }] = runs;
+    if (transport === "cubic") return [];
+    const what = `${ourFlows} of ours, ${NAMES[transport]}, beside ${theirFlows} of ${rivals}, queue ${queueProducts} BDP, ${seconds} s: rate of one over one`;
+    return [{ what, got: median(runs.map(ratioOf)), floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" }];
+  });
 }
 
 function alone(reactions: readonly Reaction[]): Figure[] {

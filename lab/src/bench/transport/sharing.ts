@@ -44,7 +44,7 @@ function startCrowd({ ours, theirs, queueProducts, loss = 0 }: Crowd): Promise<L
   });
 }
 
-async function startOurs(links: Links, transport: "webtransport" | "webrtc", index: number, seconds: number): Promise<ChildProcess> {
+async function startOurs(links: Links, transport: Exclude<Crowd["transport"], "cubic">, index: number, seconds: number): Promise<ChildProcess> {
   const host = oursName(index);
   const server = links.run(host, [process.execPath, STREAM, "serve", transport, links.address(host)], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await linesOf(server).next();
