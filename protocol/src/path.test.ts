@@ -179,3 +179,24 @@ test("path: a rate has been seen since the first packet, and anew since a change
   arrive(path, 40, 2, 12.5, lastMs + 12.5);
   expect(path.seenMs(lastMs + 25)).toBeLessThan(30);
 });
+
+test("path: after a pause that packets came on from as before, the next such one is neither a fall nor quiet; after a fall it is", () => {
+  const judged = (paused: boolean): [boolean, number] => {
+    const path = fresh();
+    arrive(path, 0, 100, 1.25, 51.25);
+    const lastMs = 175;
+    arrive(path, 100, 40, 1.25, lastMs + (paused ? 40 : 1.25));
+    const silentFromMs = lastMs + (paused ? 40 : 1.25) + 39 * 1.25;
+    return [path.isQuiet(0.8, silentFromMs + 35), path.perMs(0, silentFromMs + 35)];
+  };
+  expect(judged(true)).toEqual([false, expect.closeTo(0.8, 0)]);
+  const [isQuiet, perMs] = judged(false);
+  expect([isQuiet, perMs < 0.1]).toEqual([true, true]);
+});
+
+test("path: packets that come ever later are a fall, no pause", () => {
+  const path = fresh();
+  arrive(path, 0, 100, 1.25, 51.25);
+  arrive(path, 100, 20, 12.5, 187.5);
+  expect(path.pauseMs).toBe(0);
+});

@@ -32,6 +32,12 @@ const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
 /** The rate falls with the silence itself: after this long it is no excuse. */
 const QUIET_MS_MAX = 500;
+/** A late packet was held up by a pause where so many later the proxy is not much further behind: by that time over the lateness. */
+const PAUSE_SEEN_PACKETS = 3;
+const PAUSE_BEHIND = 1.5;
+/** A pause is expected again for about so many packets; longer ones count as this, or a proxy could have itself waited for. */
+const PAUSE_PACKETS = 256;
+const PAUSE_MS_MAX = 100;
 /** The time between two askings of a quiet proxy doubles so often. */
 const QUIET_DOUBLINGS = 2;
 /** Loss is measured over about this many packets. */
@@ -120,6 +126,14 @@ export class Path {
   /** How long packets were seen to come after later ones. */
   private reorderMs = 1;
   private grantSequence = 0;
+  /**
+   * The longest pause lately after which packets came on as before: of a busy processor, the proxy's or this one's, or of the
+   * way. Neither rate nor proxy has changed then.
+   */
+  pauseMs = 0;
+  /** The rate before the last arrival, and a packet that came late by it. */
+  private steadyPerMs = 0;
+  private late: { sequence: number; dueMs: number; lateMs: number; perMs: number } | undefined;
 
   /** `begin`: the order that it is to begin with, asked for at `askedMs` if it was asked already. */
   constructor(begin: number[], nowMs: number, askedMs?: number, private readonly remembered?: Remembered) {
@@ -163,7 +177,7 @@ export class Path {
     for (const list of [this.gaps, this.grants]) list.clear();
     this.arrivals.length = 0;
     this.echoes.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, idleFrom: 0, quota: 0, lastArrivalMs: nowMs });
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, idleFrom: 0, quota: 0, late: undefined, lastArrivalMs: nowMs });
   }
 
   handleRoundTrip(rttMs: number): void {
@@ -206,6 +220,7 @@ export class Path {
       return;
     }
     this.judge(useful);
+    this.notePause(sequence, nowMs);
     for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
     while (this.order.length <= sequence) this.order.push(generationIndex);
     if (this.order[sequence] !== generationIndex) this.displace(sequence, generationIndex);
@@ -213,6 +228,7 @@ export class Path {
     this.lastArrivalMs = nowMs;
     this.askedCount = 0;
     this.noteArrival(sequence, stalled, nowMs);
+    this.steadyPerMs = this.perMsMeasured;
   }
 
   /** Gives up gaps that are older than any reordering seen. */
@@ -241,6 +257,19 @@ export class Path {
       for (const list of [order, soonestMs, grantedBy]) list.copyWithin(sequence + 1, sequence, end);
     }
     order[sequence] = generationIndex;
+  }
+
+  private notePause(sequence: number, nowMs: number): void {
+    const { late, steadyPerMs: perMs } = this;
+    this.pauseMs *= 1 - 1 / PAUSE_PACKETS;
+    if (late && sequence >= late.sequence + PAUSE_SEEN_PACKETS) {
+      const behindMs = nowMs - late.dueMs - (sequence - late.sequence) / late.perMs;
+      if (behindMs < PAUSE_BEHIND * late.lateMs) this.pauseMs = Math.max(this.pauseMs, Math.min(late.lateMs, PAUSE_MS_MAX));
+      this.late = undefined;
+    }
+    const dueMs = Math.max(this.lastArrivalMs + 1 / perMs, this.soonestMs[sequence] ?? 0);
+    const lateMs = nowMs - dueMs;
+    if (perMs > 0 && sequence === this.next && lateMs > Math.max(HICCUP_MS, this.late?.lateMs ?? 0)) this.late = { sequence, dueMs, lateMs, perMs };
   }
 
   private judge(useful: boolean): void {
@@ -309,7 +338,7 @@ export class Path {
   }
 
   private quietMs(perMs: number): number {
-    return this.reorderMs + Math.max(QUIET_MS_MIN, Math.min(QUIET_PACKETS / perMs, QUIET_MS_MAX));
+    return this.reorderMs + Math.max(QUIET_MS_MIN + this.pauseMs, Math.min(QUIET_PACKETS / perMs, QUIET_MS_MAX));
   }
 
   /** Too little has been heard to say how fast it is. */
@@ -361,7 +390,7 @@ export class Path {
     const { arrivals } = this;
     const last = arrivals.at(-1)!;
     const mean = rateSince(arrivals[0]!, last, nowMs);
-    const doubtMs = this.reorderMs + this.sharedMs + HICCUP_MS;
+    const doubtMs = this.reorderMs + this.sharedMs + Math.max(HICCUP_MS, this.pauseMs);
     for (let back = 1; back <= CHANGE_SAMPLES && back < arrivals.length; back++) {
       const from = arrivals.at(-back)!;
       const packets = last.sequence - from.sequence;

@@ -16,7 +16,7 @@ import type { DataFrame, Run, Share } from "./types";
 const AHEAD_MS = 40;
 /** A proxy may always have this many packets on their way. */
 const OUTSTANDING_MIN = 8;
-/** What is on its way is left to come unless another could bring it by so much sooner. */
+/** What is on its way is left to come unless another could bring it by so much sooner, or by as long as the proxy was seen to pause. */
 const PATIENCE_MS = 5;
 /** Redundancy in standard deviations of what may get lost: while another round is possible, and when it is not. */
 const SIGMAS = 1;
@@ -176,7 +176,7 @@ export class Planner {
     let atMs = Math.max(path.lastArrivalMs + gapMs, nowMs);
     for (let sequence = path.next; sequence < order.length; sequence++) {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
-      coming.setTime(sequence, atMs - PATIENCE_MS - sharedMs);
+      coming.setTime(sequence, atMs - Math.max(PATIENCE_MS, path.pauseMs) - sharedMs);
     }
     path.limit = young ? 0 : path.next + reachOf(path, perMs, nowMs);
     return { path, quiet: false, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs + SLACK_MS, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
