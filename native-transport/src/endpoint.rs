@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -12,7 +14,7 @@ use tokio::sync::{watch, Notify};
 use wtransport::config::QuicTransportConfig;
 use wtransport::proto::ids::StatusCode;
 use wtransport::proto::session::SessionRequest;
-use wtransport::quinn::{self, Endpoint, Incoming, VarInt};
+use wtransport::quinn::{self, AckFrequencyConfig, Endpoint, Incoming, VarInt};
 use wtransport::tls::{Sha256Digest, Sha256DigestFmt};
 use wtransport::{ClientConfig, Identity, ServerConfig};
 
@@ -36,6 +38,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// HTTP/3 needs three one-way streams and the session's own; no other stream is ever read.
 const UNI_STREAMS_MAX: u32 = 4;
 const BIDI_STREAMS_MAX: u32 = 2;
+/// An acknowledgement after so many packets or so long, as browsers send them (draft-ietf-quic-ack-frequency; others keep to two).
+const ACK_PACKETS: u32 = 10;
+const ACK_DELAY: Duration = Duration::from_millis(10);
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -45,17 +50,26 @@ pub enum Congestion {
     Cubic,
 }
 
-/// All endpoints of the process share it. One thread for the proxy's sessions, one for the rest.
+/// All endpoints of the process share it. A second thread pays where there is a third processor: Node's own thread has one, and
+/// two that share the other wake each other for each packet.
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
+        let processors = available_parallelism().map_or(1, NonZero::get);
         tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(if processors > 2 { 2 } else { 1 })
             .thread_name("transport")
             .enable_all()
             .build()
             .expect("threads can be started")
     })
+}
+
+/// What is asked of the other end: with one for every second packet a third of all packets were acknowledgements.
+fn acknowledgements() -> AckFrequencyConfig {
+    let mut config = AckFrequencyConfig::default();
+    config.ack_eliciting_threshold(VarInt::from_u32(ACK_PACKETS - 1)).max_ack_delay(Some(ACK_DELAY));
+    config
 }
 
 fn transport(congestion: Congestion) -> QuicTransportConfig {
@@ -66,7 +80,8 @@ fn transport(congestion: Congestion) -> QuicTransportConfig {
         .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS_MAX))
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS_MAX))
         .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
-        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
+        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES))
+        .ack_frequency_config(Some(acknowledgements()));
     match congestion {
         Congestion::Delivery => config.congestion_controller_factory(Arc::new(DeliveryConfig)),
         Congestion::Bbr => config.congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default())),

@@ -159,6 +159,9 @@ class NativeChannel implements TransportChannel {
   }
 }
 
+/** What comes so soon after something else waits as long: waking costs more than a packet does. */
+const TAKE_EVERY_MS = 1;
+
 /** Keeps the process alive, which the native part's threads do not, while something is awaited. */
 class Hold {
   private timer: NodeJS.Timeout | undefined;
@@ -175,6 +178,7 @@ class Hold {
 /** The sessions of a listener or a connector, and what the native part tells of them. */
 class Channels {
   private readonly open = new Map<number, NativeChannel>();
+  private takenMs = -Infinity;
 
   constructor(
     private readonly native: () => NativeSessions,
@@ -185,14 +189,20 @@ class Channels {
     },
   ) {}
 
-  /** To be called whenever the native part wakes us. */
-  readonly take = (): void => {
-    for (const event of this.native().take()) this.dispatch(event);
+  /** To be called whenever the native part wakes us, which it does once until all is taken. */
+  readonly wake = (): void => {
+    if (performance.now() - this.takenMs >= TAKE_EVERY_MS) this.take();
+    else setTimeout(this.take, TAKE_EVERY_MS);
   };
 
   get size(): number {
     return this.open.size;
   }
+
+  private readonly take = (): void => {
+    this.takenMs = performance.now();
+    for (const event of this.native().take()) this.dispatch(event);
+  };
 
   private dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
     const channel = this.open.get(session);
@@ -223,7 +233,7 @@ export class WebTransportServer {
       opened: (_, channel) => (channel.handlers = onSession(channel)),
       failed: () => undefined,
     });
-    this.native = new addon.Listener({ ...options, congestion }, this.channels.take);
+    this.native = new addon.Listener({ ...options, congestion }, this.channels.wake);
     this.path = addon.path();
     this.hold.set(true);
   }
@@ -288,7 +298,7 @@ export class RtcServer {
       },
       failed: (session) => this.awaited.delete(session),
     });
-    this.native = new addon.RtcListener(host, port, this.channels.take);
+    this.native = new addon.RtcListener(host, port, this.channels.wake);
     this.hold.set(true);
   }
 
@@ -335,7 +345,7 @@ class Outgoing {
   }
 
   /** To be called whenever the native part wakes us. */
-  readonly take = (): void => this.channels.take();
+  readonly wake = (): void => this.channels.wake();
 
   /** The session, once it is open. Rejects with the reason when it could not be made, or with the signal's. */
   opened(session: number, handlers: ChannelHandlers, signal: AbortSignal | undefined): Promise<TransportChannel> {
@@ -394,7 +404,7 @@ export class WebTransportClient {
   private readonly outgoing = new Outgoing(() => this.native);
 
   constructor(addon: Addon, congestion: Congestion) {
-    this.native = new addon.Connector(congestion, this.outgoing.take);
+    this.native = new addon.Connector(congestion, this.outgoing.wake);
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */
@@ -429,7 +439,7 @@ export class RtcCaller {
   private readonly outgoing = new Outgoing(() => this.native);
 
   constructor(addon: Addon) {
-    this.native = new addon.RtcCaller(this.outgoing.take);
+    this.native = new addon.RtcCaller(this.outgoing.wake);
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */

@@ -35,7 +35,7 @@ const DOWNLOAD: readonly Setting[] = [
   integer("client.windowPackets", "Coding", 0, { min: 0, max: 4096, unit: "packets" }, "Window (w); 0 = the mode's own, 240."),
   integer("client.symbolBytes", "Coding", 1088, { min: 64, max: 1140, unit: "bytes" }, "Payload of a packet."),
   integer("client.feedbackEveryPackets", "Coding", 0, { min: 0, max: 4096, unit: "packets" }, "Feedback after so many packets from a proxy; 0 = the mode's own, 24."),
-  integer("client.feedbackEveryMs", "Coding", 0, { min: 0, max: 10_000, unit: "ms" }, "Feedback at least this often; 0 = the mode's own: 10 for coded, 20 else."),
+  integer("client.feedbackEveryMs", "Coding", 0, { min: 0, max: 10_000, unit: "ms" }, "Feedback at least this often; 0 = the mode's own: 5 to 10 for coded, by the round trip, 20 else."),
   toggle("client.allowFallback", "Fallback", true, "Fetch the rest from the origin itself when the proxies fail."),
   integer("client.firstByteMs", "Fallback", 8000, { min: 100, max: 60_000, unit: "ms" }, "Without a first byte for this long, the proxies have failed."),
   integer("client.stallMs", "Fallback", 5000, { min: 100, max: 60_000, unit: "ms" }, "The same once bytes have come."),

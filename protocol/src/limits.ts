@@ -65,8 +65,10 @@ export const TIMING = {
   /** A receiver repeats its feedback at least this often, so that a lost one costs no more than this. */
   feedbackKeepaliveMs: 500,
   feedbackEveryMsDefault: 20,
-  /** Mode `coded`: all proxies are granted anew this often. */
-  grantEveryMsDefault: 5,
+  /** Mode `coded`: all proxies are granted anew so often in the shortest round trip, but within these times. */
+  grantsPerRoundTrip: 5,
+  grantEveryMsMin: 5,
+  grantEveryMsMax: 10,
   /** Sender: a request without any frame from its client for this long is over. */
   clientSilenceMs: 15000,
   /** Sender: bounds of the time after which a packet in transit counts as lost. */

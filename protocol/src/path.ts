@@ -254,7 +254,7 @@ export class Path {
     if ((grantedBy[sequence] ?? 0) > this.echoed) {
       const same = order.indexOf(generationIndex, sequence + 1);
       const end = same < 0 ? order.length - 1 : same;
-      for (const list of [order, soonestMs, grantedBy]) list.copyWithin(sequence + 1, sequence, end);
+      for (const list of [order, soonestMs, grantedBy]) moveUp(list, sequence, end);
     }
     order[sequence] = generationIndex;
   }
@@ -419,6 +419,11 @@ export class Path {
     if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();
     this.handleRoundTrip(nowMs - known.sentMs);
   }
+}
+
+/** What is from `from` to before `end` comes one place later. Engines do it an item at a time in `copyWithin`, and far slower. */
+function moveUp(list: number[], from: number, end: number): void {
+  for (let at = Math.min(end, list.length - 1); at > from; at--) list[at] = list[at - 1]!;
 }
 
 /** Packets per ms from one arrival to a later one, or to now where another is overdue. */

@@ -21,3 +21,15 @@ test("planner: a proxy that is heard but brings nothing is granted little more, 
   expect(granted).toBeGreaterThan(100);
   expect(granted).toBeLessThan(1500);
 });
+
+test.each([[4, 5], [40, 8], [120, 10]])("planner: of a shortest round trip of %d ms follow grants every %d ms", (rttMs, everyMs) => {
+  const geometry = geometryOf(260_000, 551, 128) as Geometry;
+  const known = [undefined, undefined];
+  const planner = new Planner(geometry, new Assembly(geometry, "coded", loadCodec()), beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567), known, [0, 0], 567, 0);
+  known.forEach((_, index) => {
+    planner.handleRoundTrip(index, rttMs * (1 + index));
+    planner.handleHeard(index, 200);
+  });
+  planner.replan(201);
+  expect(planner.grantEveryMs).toBe(everyMs);
+});

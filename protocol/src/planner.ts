@@ -57,6 +57,8 @@ export class Planner {
   /** Generations from this one on are not all granted yet. */
   private frontier = 0;
   private progressMs: number;
+  /** All proxies are to be granted anew this often. */
+  grantEveryMs: number = TIMING.grantEveryMsMin;
   /** So many times the variance of losses, as long as few packets have shown how many are lost. */
   private doubt = 1;
 
@@ -123,6 +125,8 @@ export class Planner {
   /** A fresh plan for all; `grantFor` then gives each proxy its part. */
   replan(nowMs: number): void {
     const able = this.paths.filter((path) => !path.gone && path.heard);
+    const roundMs = Math.min(...able.map((path) => path.leastRttMs));
+    this.grantEveryMs = Math.max(TIMING.grantEveryMsMin, Math.min(roundMs / TIMING.grantsPerRoundTrip, TIMING.grantEveryMsMax));
     for (const path of able) path.settleGaps(nowMs);
     this.noteOvertaken(able);
     const losses = this.losses();
@@ -233,7 +237,7 @@ export class Planner {
     let left = 0;
     for (let index = this.assembly.base; index < generationCount; index++) left += this.assembly.missing(index);
     const endMs = nowMs + left / sources.reduce((sum, { gapMs, loss }) => sum + (1 - loss) / gapMs, 0);
-    const lastCallMs = endMs - TIMING.grantEveryMsDefault - SLACK_MS - Math.min(...sources.map(({ rttMs }) => rttMs));
+    const lastCallMs = endMs - this.grantEveryMs - SLACK_MS - Math.min(...sources.map(({ rttMs }) => rttMs));
     for (let index = this.assembly.base; index < generationCount; index++) {
       const need = this.assembly.missing(index);
       this.frontier = index;

@@ -125,7 +125,7 @@ export class Receiver {
   private readonly known: readonly (KnownPath | undefined)[];
   private readonly beginnings: readonly Beginning[];
   private readonly everyPackets: number;
-  private readonly everyMs: number;
+  private readonly everyMsWanted: number | undefined;
   private readonly trusted: Trusted | undefined;
   private readonly renewsSessions: boolean;
   private readonly onPacket: OnPacket | undefined;
@@ -164,7 +164,7 @@ export class Receiver {
     this.codec = options.codec;
     this.startMs = options.nowMs;
     this.everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
-    this.everyMs = options.feedbackEveryMs ?? (coded ? TIMING.grantEveryMsDefault : TIMING.feedbackEveryMsDefault);
+    this.everyMsWanted = options.feedbackEveryMs;
     this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
     this.trusted = options.trusted;
     this.renewsSessions = options.renewsSessions ?? false;
@@ -512,6 +512,10 @@ export class Receiver {
     this.plannedMs = nowMs;
     planner.replan(nowMs);
     for (const proxy of this.proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
+  }
+
+  private get everyMs(): number {
+    return this.everyMsWanted ?? this.planner?.grantEveryMs ?? TIMING.feedbackEveryMsDefault;
   }
 
   private nextGrant(planner: Planner, proxy: Proxy, nowMs: number): Frame | undefined {
