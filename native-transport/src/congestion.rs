@@ -53,6 +53,9 @@ const GAIN_DEAF: f64 = 2.2;
 const LOSS_SHARE_MAX: f64 = 0.08;
 /// Losses of fewer packets than this in a round are chance.
 const LOST_PACKETS_MIN: u64 = 8;
+/// Packets to an acknowledgement of TCP, and those beyond them that are made up for at most.
+const GATHERED_PACKETS: u64 = 2;
+const UNHEARD_PACKETS_MAX: u64 = 16;
 /// The rate of so many rounds back is forgotten.
 const RATE_ROUNDS: u64 = 8;
 const ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
@@ -142,6 +145,8 @@ pub struct Delivery {
     round_app_limited: bool,
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
+    /// The most that one acknowledgement told of, in this round and in the one before.
+    gathered: [u64; 2],
     queue_samples: u32,
     plateau_rounds: u32,
     plateau_rate: f64,
@@ -180,6 +185,7 @@ impl Delivery {
             no_push_until: 0,
             round_app_limited: false,
             batch_acked: 0,
+            gathered: [0; 2],
             queue_samples: 0,
             plateau_rounds: 0,
             plateau_rate: 0.0,
@@ -237,6 +243,7 @@ impl Delivery {
             }
         }
         self.round_trips.end_round();
+        self.gathered = [0, self.gathered[0]];
         (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
         self.round_app_limited = false;
     }
@@ -334,13 +341,20 @@ impl Delivery {
         let (product, place, under_loss) = (self.product(), self.place_in_cycle(), self.loss_rounds > 0);
         let gain = match &self.rivals {
             _ if place == 0 => GAINS[0],
-            Rivals::Fair { cubic, .. } => return cubic.window(),
+            Rivals::Fair { cubic, .. } => return cubic.window() + self.delivered_unheard(),
             Rivals::None if under_loss => GAIN_UNDER_LOSS,
             Rivals::None if self.round < self.no_push_until => GAINS[place].min(GAINS[1]),
             Rivals::None => GAINS[place],
-            Rivals::Deaf { window } => return *window as u64,
+            Rivals::Deaf { window } => return *window as u64 + self.delivered_unheard(),
         };
         (product * gain) as u64
+    }
+
+    /// What is still counted in flight though it has arrived, as its acknowledgement waits for more: browsers gather ten packets,
+    /// TCP two. Beside others the link would see a window that is smaller by so much.
+    fn delivered_unheard(&self) -> u64 {
+        let gathered = self.gathered[0].max(self.gathered[1]);
+        gathered.saturating_sub(GATHERED_PACKETS * self.mtu).min(UNHEARD_PACKETS_MAX * self.mtu)
     }
 
     /// A window that is not used does not grow.
@@ -405,6 +419,7 @@ impl Controller for Delivery {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
         let Some(packet) = self.newest_acked.take() else { return };
         let acked = std::mem::take(&mut self.batch_acked);
+        self.gathered[0] = self.gathered[0].max(acked);
         // QUIC's own word for it is of no use: its queue is kept so short that it is often empty for a moment.
         let app_limited = ((in_flight + acked) as f64) < USED_SHARE * self.window as f64;
         self.round_app_limited |= app_limited;

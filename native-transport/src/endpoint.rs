@@ -14,7 +14,7 @@ use tokio::sync::{watch, Notify};
 use wtransport::config::QuicTransportConfig;
 use wtransport::proto::ids::StatusCode;
 use wtransport::proto::session::SessionRequest;
-use wtransport::quinn::{self, AckFrequencyConfig, Endpoint, Incoming, VarInt};
+use wtransport::quinn::{self, Endpoint, Incoming, VarInt};
 use wtransport::tls::{Sha256Digest, Sha256DigestFmt};
 use wtransport::{ClientConfig, Identity, ServerConfig};
 
@@ -38,9 +38,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// HTTP/3 needs three one-way streams and the session's own; no other stream is ever read.
 const UNI_STREAMS_MAX: u32 = 4;
 const BIDI_STREAMS_MAX: u32 = 2;
-/// An acknowledgement after so many packets or so long, as browsers send them (draft-ietf-quic-ack-frequency; others keep to two).
-const ACK_PACKETS: u32 = 10;
-const ACK_DELAY: Duration = Duration::from_millis(10);
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -65,13 +62,6 @@ pub fn runtime() -> &'static Runtime {
     })
 }
 
-/// What is asked of the other end: with one for every second packet a third of all packets were acknowledgements.
-fn acknowledgements() -> AckFrequencyConfig {
-    let mut config = AckFrequencyConfig::default();
-    config.ack_eliciting_threshold(VarInt::from_u32(ACK_PACKETS - 1)).max_ack_delay(Some(ACK_DELAY));
-    config
-}
-
 fn transport(congestion: Congestion) -> QuicTransportConfig {
     let mut config = QuicTransportConfig::default();
     config
@@ -80,8 +70,7 @@ fn transport(congestion: Congestion) -> QuicTransportConfig {
         .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS_MAX))
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS_MAX))
         .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
-        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES))
-        .ack_frequency_config(Some(acknowledgements()));
+        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
     match congestion {
         Congestion::Delivery => config.congestion_controller_factory(Arc::new(DeliveryConfig)),
         Congestion::Bbr => config.congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default())),
