@@ -79,18 +79,18 @@ function partsOf(quick: boolean): Part[] {
     ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
       ["bbr", "cubic"].map((rival) => ({
         name: transport === "webrtc" ? `webrtc-beside-${rival}` : `sharing-${rival}`,
-        run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })), quick, print),
+        run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })), 3, quick, print),
       })),
     ),
-    { name: "sharing-many", run: (results, print) => share(results, CROWDS, quick, print) },
+    { name: "sharing-many", run: (results, print) => share(results, CROWDS, 1, quick, print) },
     { name: "reactions", run: (results, print) => react(results, quick ? 8 : 20, print) },
   ];
 }
 
-/** A run differs from the next by a quarter and more. Beside ours as many of Cubic in their place: what such rivals leave to one of their own. */
-async function share(results: Results, crowds: readonly Crowd[], quick: boolean, print: Print): Promise<void> {
+/** Beside ours as many of Cubic in their place: what such rivals leave to one of their own. One flow alone differs from run to run by a quarter and more. */
+async function share(results: Results, crowds: readonly Crowd[], runs: number, quick: boolean, print: Print): Promise<void> {
   const all = quick ? crowds : crowds.flatMap((crowd) => (crowd.transport === "webtransport" ? [crowd, { ...crowd, transport: "cubic" as const }] : [crowd]));
-  for (const crowd of Array.from({ length: quick ? 1 : 3 }, () => all).flat()) {
+  for (const crowd of Array.from({ length: quick ? 1 : runs }, () => all).flat()) {
     const { sharing, host } = await measureSharing(crowd, quick ? 12 : 60);
     results.sharing.push(sharing);
     results.hosts.push(host);
