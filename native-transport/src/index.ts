@@ -159,9 +159,6 @@ class NativeChannel implements TransportChannel {
   }
 }
 
-/** What comes so soon after something else waits as long: waking costs more than a packet does. */
-const TAKE_EVERY_MS = 1;
-
 /** Keeps the process alive, which the native part's threads do not, while something is awaited. */
 class Hold {
   private timer: NodeJS.Timeout | undefined;
@@ -178,7 +175,6 @@ class Hold {
 /** The sessions of a listener or a connector, and what the native part tells of them. */
 class Channels {
   private readonly open = new Map<number, NativeChannel>();
-  private takenMs = -Infinity;
 
   constructor(
     private readonly native: () => NativeSessions,
@@ -189,20 +185,14 @@ class Channels {
     },
   ) {}
 
-  /** To be called whenever the native part wakes us, which it does once until all is taken. */
-  readonly wake = (): void => {
-    if (performance.now() - this.takenMs >= TAKE_EVERY_MS) this.take();
-    else setTimeout(this.take, TAKE_EVERY_MS);
+  /** To be called whenever the native part wakes us. */
+  readonly take = (): void => {
+    for (const event of this.native().take()) this.dispatch(event);
   };
 
   get size(): number {
     return this.open.size;
   }
-
-  private readonly take = (): void => {
-    this.takenMs = performance.now();
-    for (const event of this.native().take()) this.dispatch(event);
-  };
 
   private dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
     const channel = this.open.get(session);
@@ -233,7 +223,7 @@ export class WebTransportServer {
       opened: (_, channel) => (channel.handlers = onSession(channel)),
       failed: () => undefined,
     });
-    this.native = new addon.Listener({ ...options, congestion }, this.channels.wake);
+    this.native = new addon.Listener({ ...options, congestion }, this.channels.take);
     this.path = addon.path();
     this.hold.set(true);
   }
@@ -298,7 +288,7 @@ export class RtcServer {
       },
       failed: (session) => this.awaited.delete(session),
     });
-    this.native = new addon.RtcListener(host, port, this.channels.wake);
+    this.native = new addon.RtcListener(host, port, this.channels.take);
     this.hold.set(true);
   }
 
@@ -345,7 +335,7 @@ class Outgoing {
   }
 
   /** To be called whenever the native part wakes us. */
-  readonly wake = (): void => this.channels.wake();
+  readonly take = (): void => this.channels.take();
 
   /** The session, once it is open. Rejects with the reason when it could not be made, or with the signal's. */
   opened(session: number, handlers: ChannelHandlers, signal: AbortSignal | undefined): Promise<TransportChannel> {
@@ -404,7 +394,7 @@ export class WebTransportClient {
   private readonly outgoing = new Outgoing(() => this.native);
 
   constructor(addon: Addon, congestion: Congestion) {
-    this.native = new addon.Connector(congestion, this.outgoing.wake);
+    this.native = new addon.Connector(congestion, this.outgoing.take);
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */
@@ -439,7 +429,7 @@ export class RtcCaller {
   private readonly outgoing = new Outgoing(() => this.native);
 
   constructor(addon: Addon) {
-    this.native = new addon.RtcCaller(this.outgoing.wake);
+    this.native = new addon.RtcCaller(this.outgoing.take);
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */
