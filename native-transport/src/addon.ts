@@ -101,12 +101,24 @@ export interface ListenOptions {
   congestion: Congestion;
 }
 
+/** The congestion control of one session by itself, for simulations. Times in milliseconds from 0 on, sizes in bytes. */
+export interface CongestionControl {
+  sent(nowMs: number, bytes: number): void;
+  /** A packet that was sent at `sentMs` has arrived; `acknowledged` ends what one acknowledgement tells. */
+  arrived(nowMs: number, sentMs: number, bytes: number): void;
+  acknowledged(nowMs: number, inFlightBytes: number): void;
+  lost(nowMs: number, sentMs: number, bytes: number): void;
+  /** Bytes that may be in flight. */
+  readonly window: number;
+}
+
 /** What src/lib.rs exports. */
 export interface Addon {
   readonly Listener: new (options: ListenOptions, wake: () => void) => NativeListener;
   readonly Connector: new (congestion: Congestion, wake: () => void) => NativeConnector;
   readonly RtcListener: new (host: string, port: number, wake: () => void) => NativeRtcListener;
   readonly RtcCaller: new (wake: () => void) => NativeRtcCaller;
+  readonly CongestionControl: new (packetBytes: number) => CongestionControl;
   path(): string;
 }
 

@@ -12,7 +12,7 @@ test("webtransport: where the native part is switched off, the door says why the
 });
 
 test("webtransport: it is there, or the door names what to build", () => {
-  if (!loaded.native) expect(loaded.reason).toMatch(/not built \(node webtransport\/build\.mjs builds it/);
+  if (!loaded.native) expect(loaded.reason).toMatch(/not built \(node native-transport\/build\.mjs builds it/);
   else expect(loaded.native).toBeDefined();
 });
 

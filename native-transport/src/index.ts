@@ -6,10 +6,10 @@
  */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { randomBytes } from "node:crypto";
-import { loadAddon, type Addon, type Congestion, type NativeConnector, type NativeRtcCaller, type NativeSessions, type RtcName, type RtcProxy, type SessionEvent, type SessionStats } from "./addon";
+import { loadAddon, type Addon, type Congestion, type CongestionControl, type NativeConnector, type NativeRtcCaller, type NativeSessions, type RtcName, type RtcProxy, type SessionEvent, type SessionStats } from "./addon";
 
 export { fingerprintLine, readFingerprint, sdpValue } from "./sdp";
-export type { Congestion, RtcName, RtcProxy, SessionStats } from "./addon";
+export type { Congestion, CongestionControl, RtcName, RtcProxy, SessionStats } from "./addon";
 
 /** One session. */
 export interface TransportChannel {
@@ -70,6 +70,10 @@ export class NativeTransport {
 
   rtcCaller(): RtcCaller {
     return new RtcCaller(this.addon);
+  }
+
+  congestionControl(packetBytes: number): CongestionControl {
+    return new this.addon.CongestionControl(packetBytes);
   }
 }
 

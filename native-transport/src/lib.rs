@@ -22,13 +22,16 @@ mod session;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use napi::bindgen_prelude::{Buffer, Function, Uint32Array, Uint8Array};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Error, Result};
 use napi_derive::napi;
+use quinn_proto::congestion::Controller;
 
 use crate::caller::{Answer, Caller, Name};
+use crate::congestion::{Delivery, ACK_TIME};
 use crate::endpoint::{Congestion, Connector, Listener};
 use crate::events::{Change, Events, Stats};
 use crate::peer::Handle;
@@ -332,6 +335,52 @@ impl JsRtcCaller {
     #[napi]
     pub fn close(&self) {
         self.caller.close();
+    }
+}
+
+/// The congestion control of one session by itself, for simulations. Times in milliseconds from 0 on, sizes in bytes.
+#[napi(js_name = "CongestionControl")]
+pub struct JsCongestionControl {
+    control: Delivery,
+    start: Instant,
+}
+
+#[napi]
+impl JsCongestionControl {
+    #[napi(constructor)]
+    pub fn new(packet_bytes: u32) -> Self {
+        let start = Instant::now();
+        Self { control: Delivery::new(start, packet_bytes.min(u16::MAX.into()) as u16, ACK_TIME), start }
+    }
+
+    #[napi]
+    pub fn sent(&mut self, now_ms: f64, bytes: u32) {
+        self.control.on_sent(self.at(now_ms), bytes.into(), 0);
+    }
+
+    /// A packet that was sent at `sent_ms` has arrived; `acknowledged` ends what one acknowledgement tells.
+    #[napi]
+    pub fn arrived(&mut self, now_ms: f64, sent_ms: f64, bytes: u32) {
+        self.control.acked(self.at(now_ms), self.at(sent_ms), bytes.into());
+    }
+
+    #[napi]
+    pub fn acknowledged(&mut self, now_ms: f64, in_flight: u32) {
+        self.control.on_end_acks(self.at(now_ms), in_flight.into(), false, None);
+    }
+
+    #[napi]
+    pub fn lost(&mut self, now_ms: f64, sent_ms: f64, bytes: u32) {
+        self.control.on_congestion_event(self.at(now_ms), self.at(sent_ms), false, bytes.into());
+    }
+
+    #[napi(getter)]
+    pub fn window(&self) -> f64 {
+        self.control.window() as f64
+    }
+
+    fn at(&self, ms: f64) -> Instant {
+        self.start + Duration::from_secs_f64(ms.max(0.0) / 1000.0)
     }
 }
 

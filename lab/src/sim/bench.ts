@@ -16,11 +16,14 @@ import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./
 import { pictureOf } from "./picture";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 import { speaks } from "./simulate";
-import { HTTP_MODES, PROTOCOL_MODES, type Mode } from "./world";
+import { HTTP_MODES, PROTOCOL_MODES, type Mode, type World } from "./world";
 
 const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--docs] [--mode MODE,...] [--row TEXT]
+       npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--docs] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
        npm run bench -- protocol --cost [--mode MODE,...] [--json FILE] [--docs]
+  --congestion  proxies send under the product's congestion control (mode coded; links queue 100 ms): the chunk comes in new
+              sessions, or a second after the same chunk in the same ones; without it as fast as their links take
   --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
   --docs      writes the tables and the picture into docs/measurements.md
   --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
@@ -30,6 +33,7 @@ const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--pictu
   --links     one row of one's own, rates in KB/s (K = 1,000) of whole packets; loss both ways; rtt, jitter in ms
 modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
 
+const SESSIONS = ["new", "warm"] as const;
 const DOCUMENT_PICTURE = path.resolve(__dirname, "../../../docs/images/protocol-modes.png");
 
 interface Settings {
@@ -42,6 +46,7 @@ interface Settings {
   picture: string | undefined;
   docs: boolean;
   cost: boolean;
+  congestion: World["congestion"];
 }
 
 type Job = { variant: Variant; mode: Mode; seeds: number; firstSeed: number; seventh: boolean };
@@ -82,13 +87,15 @@ function readSettings(words: string[]): Settings | string {
   try {
     const string = { type: "string" } as const;
     const boolean = { type: "boolean" } as const;
-    const options = { quick: boolean, docs: boolean, cost: boolean, json: string, picture: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string };
+    const options = { quick: boolean, docs: boolean, cost: boolean, json: string, picture: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string, congestion: string };
     ({ values } = parseArgs({ args: words, options }));
   } catch (error) {
     return (error as Error).message;
   }
   const known: readonly string[] = [...PROTOCOL_MODES, ...HTTP_MODES];
-  const modes = values.mode?.split(",") ?? known;
+  const congestion = SESSIONS.find((sessions) => sessions === values.congestion);
+  if (values.congestion !== congestion) return `--congestion: got ${values.congestion}, wanted new or warm`;
+  const modes = values.mode?.split(",") ?? (congestion ? ["coded"] : known);
   const strange = modes.find((mode) => !known.includes(mode));
   if (strange !== undefined) return `--mode: got ${strange}, which is none of those below`;
   const number = (text: string | undefined, otherwise: number) => (text === undefined ? otherwise : Number(text));
@@ -96,7 +103,7 @@ function readSettings(words: string[]): Settings | string {
   const firstSeed = number(values.seed, 1);
   if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
   if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
-  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, picture: values.picture, docs: values.docs ?? false, cost: values.cost ?? false };
+  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, picture: values.picture, docs: values.docs ?? false, cost: values.cost ?? false, congestion };
   if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture)) return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
   const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
   if (own === false) {
@@ -117,10 +124,19 @@ function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, ch
   return { title: `${links} KB/s, ${chunkBytes} bytes, jitter ${jitterMs} ms`, target: "none", variants: [{ links, loss, rttMs, chunkBytes, world: { links: made, chunkBytes } }] };
 }
 
-function jobsOf({ rows, seventh, modes, seeds, firstSeed }: Settings): Job[] {
-  const jobs = rows.flatMap((row) => row.variants.flatMap((variant) => modesOf(row, modes).map((mode) => ({ variant, mode, seeds, firstSeed, seventh: false }))));
+/** Of a link's rate: what queues before it where something is sent faster. */
+const QUEUE_SEC = 0.1;
+
+function underCongestionControl(variant: Variant, congestion: World["congestion"]): Variant {
+  if (congestion === undefined) return variant;
+  const links = variant.world.links.map((link) => ({ queueBytes: link.bytesPerSec * QUEUE_SEC, ...link }));
+  return { ...variant, world: { ...variant.world, links, congestion } };
+}
+
+function jobsOf({ rows, seventh, modes, seeds, firstSeed, congestion }: Settings): Job[] {
+  const jobs = rows.flatMap((row) => row.variants.flatMap((variant) => modesOf(row, modes).map((mode) => ({ variant: underCongestionControl(variant, congestion), mode, seeds, firstSeed, seventh: false }))));
   const own = modes.filter((mode) => mode === "coded");
-  return seventh ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))] : jobs;
+  return seventh && congestion === undefined ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))] : jobs;
 }
 
 function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] {
@@ -204,8 +220,10 @@ async function main(words: string[]): Promise<number> {
   if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
   for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
   if (settings.docs) {
-    drawTo(DOCUMENT_PICTURE, pictureOf(groups, settings.seeds));
-    writeSection("protocol", "npm run bench -- protocol --docs", tables.map(([title, table]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`).join("\n\n"));
+    const { congestion } = settings;
+    const [name, options] = congestion ? [`protocol-${congestion}`, ` --congestion ${congestion}${words.includes("--quick") ? " --quick" : ""}`] : ["protocol", ""];
+    if (!congestion) drawTo(DOCUMENT_PICTURE, pictureOf(groups, settings.seeds));
+    writeSection(name, `npm run bench -- protocol${options} --docs`, tables.map(([title, table]) => `${congestion ? "####" : "###"} ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`).join("\n\n"));
   }
   if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));

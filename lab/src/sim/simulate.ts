@@ -1,9 +1,11 @@
 /**
  * A download in simulation: the protocol's own Receiver and Senders, with a real codec, over simulated links. One seed
- * fixes everything. Every byte handed on is compared with the chunk. The links alone decide when a sender may send:
- * whenever its serializer has fewer than two packets, an ideal backpressure.
+ * fixes everything. Every byte handed on is compared with the chunk. When a sender may send is decided by the links alone
+ * (whenever its serializer has fewer than two packets, an ideal backpressure) or by the product's congestion control.
  */
 import { encodeFrame, parseFrame, Receiver, Sender, type ChunkSource, type Codec, type MutpMode, type ProxyStats } from "@tributary/protocol";
+import { loadNativeTransport } from "@tributary/native-transport";
+import { Flow } from "./flow";
 import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
 import { Random } from "./random";
 import type { Mode, OnArrival, Outcome, ProxyLink, Tuning, World } from "./world";
@@ -13,8 +15,14 @@ const REQUEST_ID = 1;
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 0.5;
 
+/** Of a full data frame with what carries it: what congestion control reckons in. */
+const PACKET_BYTES = 1115;
+/** Acknowledgements name a packet and its proxy by one number. */
+const PROXIES_MAX = 64;
+
 interface ProxySide {
   link: ProxyLink;
+  flow: Flow | undefined;
   sender: Sender | undefined;
   timerMs: number;
   firedMs: number;
@@ -25,7 +33,13 @@ interface ProxySide {
 
 /** Throws when the receiver will not have the mode. */
 export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}, onLinkEvent?: OnLinkEvent, onArrival?: OnArrival): Outcome {
-  return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent, onArrival).run();
+  const { congestion } = world;
+  const flows = congestion && flowsOver(world.links);
+  if (congestion === "warm") {
+    const { completionMs } = new Simulation(world, mode as MutpMode, codec, tuning, undefined, undefined, flows).run();
+    for (const flow of flows!) flow.startAnew(completionMs);
+  }
+  return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent, onArrival, flows).run();
 }
 
 /** True when receiver and request know the mode. */
@@ -61,6 +75,8 @@ class Simulation implements NetworkUser {
   private readonly overheadBytes: number;
   private readonly receiverTimer: number;
   private readonly senderTimer: number;
+  private readonly acknowledged: number;
+  private readonly paced: number;
   private receiverTimerMs = Infinity;
   private receiverFiredMs = -1;
   private completionMs = Infinity;
@@ -79,6 +95,7 @@ class Simulation implements NetworkUser {
     tuning: Tuning,
     onLinkEvent: OnLinkEvent | undefined,
     private readonly onArrival: OnArrival | undefined,
+    flows: readonly Flow[] | undefined,
   ) {
     this.network = new Network(world, this, onLinkEvent);
     this.original = contentOf(world.chunkBytes);
@@ -86,7 +103,9 @@ class Simulation implements NetworkUser {
     this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", mode, proxyCount: world.links.length, codec, nowMs: 0, ...tuning });
     this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
     this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
-    this.proxies = world.links.map((link) => ({ link, sender: undefined, timerMs: Infinity, firedMs: -1, headMs: Infinity, lives: 0 }));
+    this.acknowledged = this.network.events.register((packet) => this.handleAcknowledged(packet));
+    this.paced = this.network.events.register((index) => this.offer(index));
+    this.proxies = world.links.map((link, index) => ({ link, flow: flows?.[index], sender: undefined, timerMs: Infinity, firedMs: -1, headMs: Infinity, lives: 0 }));
   }
 
   run(): Outcome {
@@ -116,6 +135,8 @@ class Simulation implements NetworkUser {
   atClient(index: number, slot: number): void {
     const { pool, events } = this.network;
     const message = pool.message[slot]!;
+    const { flow, link } = this.proxies[index]!;
+    if (flow) events.schedule(events.nowMs + link.rttMs / 2, this.acknowledged, pool.tag[slot]! * PROXIES_MAX + index);
     pool.giveBack(slot);
     const before = this.onArrival && this.receiver.stats().proxies[index]!;
     this.receiver.handleFrame(index, message, events.nowMs);
@@ -128,6 +149,12 @@ class Simulation implements NetworkUser {
     const after = this.receiver.stats().proxies[index]!;
     const kind = (["innovative", "duplicate", "late"] as const).find((name) => after[name] > before[name]);
     if (kind) this.onArrival!(this.network.events.nowMs, index, kind);
+  }
+
+  private handleAcknowledged(packet: number): void {
+    const index = packet % PROXIES_MAX;
+    this.proxies[index]!.flow!.acknowledge(Math.floor(packet / PROXIES_MAX), this.network.events.nowMs);
+    this.offer(index);
   }
 
   private handleReceiverTimer(): void {
@@ -230,9 +257,7 @@ class Simulation implements NetworkUser {
   private offer(index: number): void {
     const proxy = this.proxies[index]!;
     const { sender } = proxy;
-    const down = this.network.down[index]!;
-    const limit = proxy.link.backpressurePackets ?? 2;
-    while (sender && !sender.finished && down.queuedPackets < limit) {
+    while (sender && !sender.finished && this.maySend(index)) {
       const sentBefore = sender.stats.sentPackets;
       const message = sender.pollTransmit(this.localMs(proxy));
       if (!message) break;
@@ -244,8 +269,19 @@ class Simulation implements NetworkUser {
     }
   }
 
+  /** Under congestion control it is called again when the time has come. */
+  private maySend(index: number): boolean {
+    const { flow, link } = this.proxies[index]!;
+    const { events, down } = this.network;
+    if (!flow) return down[index]!.queuedPackets < (link.backpressurePackets ?? 2);
+    const atMs = flow.readyMs(events.nowMs);
+    if (atMs > events.nowMs && atMs < Infinity) events.schedule(atMs, this.paced, index);
+    return atMs <= events.nowMs;
+  }
+
   private transmit(index: number, message: Uint8Array): void {
-    this.network.toClient(index, message, message.length);
+    const number = this.proxies[index]!.flow?.send(this.network.events.nowMs, message.length + this.overheadBytes);
+    this.network.toClient(index, message, message.length, number);
   }
 
   private localMs(proxy: ProxySide): number {
@@ -270,6 +306,13 @@ class Simulation implements NetworkUser {
       ...(this.failure === undefined ? {} : { failure: this.failure }),
     };
   }
+}
+
+function flowsOver(links: readonly ProxyLink[]): Flow[] {
+  const transport = loadNativeTransport();
+  if (!transport.native) throw new Error(`no congestion control to simulate: ${transport.reason}`);
+  const { native } = transport;
+  return links.map(({ rttMs }) => new Flow(native.congestionControl(PACKET_BYTES), rttMs));
 }
 
 export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {

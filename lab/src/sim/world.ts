@@ -52,6 +52,11 @@ export interface World {
   downlink?: { bytesPerSec: number; queueBytes: number };
   /** Carried by every packet besides the frame, both ways; 0 without it. */
   overheadBytes?: number;
+  /**
+   * Proxies send under the product's congestion control, in new sessions or in those that have carried the same chunk before;
+   * without it as fast as their links take.
+   */
+  congestion?: "new" | "warm";
   /** The run is given up then; 60,000 without it. */
   untilMs?: number;
 }

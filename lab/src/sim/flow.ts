@@ -1,0 +1,85 @@
+/**
+ * A session's packets under the product's own congestion control (ADR 0006), as its sender sees them: what may leave when, what
+ * has arrived, what is lost. Each packet is acknowledged by itself and no acknowledgement is lost; a packet counts as lost once
+ * one sent three later has arrived, or after three round trips without a word. Pure: knows packets by number, and no link.
+ */
+import type { CongestionControl } from "@tributary/native-transport";
+
+/** QUIC and SCTP pace at so many windows a round trip. */
+const PACING_GAIN = 1.25;
+const OVERTAKEN = 3;
+const OVERDUE_ROUNDS = 3;
+/** What has waited may leave together. */
+const BURST_MS = 2;
+/** Between two downloads. */
+const PAUSE_MS = 1000;
+
+interface Packet {
+  number: number;
+  sentMs: number;
+  bytes: number;
+}
+
+export class Flow {
+  private readonly open: Packet[] = [];
+  private inFlightBytes = 0;
+  private count = 0;
+  private nextMs = 0;
+  private smoothedMs: number;
+
+  /** The controller's time at time 0. */
+  private startMs = 0;
+
+  constructor(
+    private readonly control: CongestionControl,
+    rttMs: number,
+  ) {
+    this.smoothedMs = rttMs;
+  }
+
+  get inFlightPackets(): number {
+    return this.open.length;
+  }
+
+  /** When another packet may leave; Infinity: not before one has arrived or is lost. */
+  readyMs(nowMs: number): number {
+    this.dropOverdue(nowMs);
+    return this.inFlightBytes < this.control.window ? this.nextMs : Infinity;
+  }
+
+  /** Its number. */
+  send(nowMs: number, bytes: number): number {
+    this.control.sent(nowMs + this.startMs, bytes);
+    this.open.push({ number: this.count, sentMs: nowMs, bytes });
+    this.inFlightBytes += bytes;
+    this.nextMs = Math.max(this.nextMs, nowMs - BURST_MS) + (bytes * this.smoothedMs) / (PACING_GAIN * this.control.window);
+    return this.count++;
+  }
+
+  acknowledge(number: number, nowMs: number): void {
+    const at = this.open.findIndex((packet) => packet.number === number);
+    if (at < 0) return;
+    const [packet] = this.open.splice(at, 1);
+    this.inFlightBytes -= packet!.bytes;
+    this.smoothedMs += (nowMs - packet!.sentMs - this.smoothedMs) / 8;
+    this.control.arrived(nowMs + this.startMs, packet!.sentMs + this.startMs, packet!.bytes);
+    while (this.open[0] && this.open[0].number <= number - OVERTAKEN) this.lose(nowMs);
+    this.control.acknowledged(nowMs + this.startMs, this.inFlightBytes);
+  }
+
+  /** Another download begins at time 0, a while after one that has taken so long: what was on the way then is no longer. */
+  startAnew(lastedMs: number): void {
+    this.startMs += lastedMs + PAUSE_MS;
+    this.open.length = this.inFlightBytes = this.nextMs = 0;
+  }
+
+  private dropOverdue(nowMs: number): void {
+    while (this.open[0] && nowMs - this.open[0].sentMs > OVERDUE_ROUNDS * this.smoothedMs) this.lose(nowMs);
+  }
+
+  private lose(nowMs: number): void {
+    const packet = this.open.shift()!;
+    this.inFlightBytes -= packet.bytes;
+    this.control.lost(nowMs + this.startMs, packet.sentMs + this.startMs, packet.bytes);
+  }
+}
