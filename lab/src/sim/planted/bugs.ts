@@ -167,10 +167,10 @@ export const PLANTED: readonly PlantedBug[] = [
     seed: 154,
   },
   {
-    name: "useless proxy believed",
+    name: "useful proxy held for useless",
     file: "path.ts",
     find: "if (!useful) this.useless++;",
-    replace: "",
-    seed: 56745108,
+    replace: "if (useful) this.useless++;",
+    seed: 48,
   },
 ];
