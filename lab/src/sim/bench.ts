@@ -170,7 +170,7 @@ function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): strin
   if (also === "roundTripsOver") return [`${over(one.completionSec)} (${over(one.completionSecP95)})`];
   if (also !== "versusBest") return [];
   const best = Math.min(...group.filter(({ mode }) => mode !== one.mode).map(({ completionSec }) => completionSec));
-  return [(one.completionSec / best).toFixed(3)];
+  return [best < Infinity ? (one.completionSec / best).toFixed(3) : "-"];
 }
 
 const SEVENTH_TITLE = "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";

@@ -24,13 +24,13 @@ const BATCH = 20;
 const HANG_MS = 30_000;
 
 const protocol = path.dirname(require.resolve("@tributary/protocol/package.json"));
-const nativeCodec = path.dirname(require.resolve("@tributary/native-codec/package.json"));
+const NATIVE = ["native-codec", "native-transport"];
 
 /** The simulator beside a protocol with the bug in it; without a bug, as it is. */
 async function makeCopy(folder: string, bug?: PlantedBug): Promise<void> {
   const scope = path.join(folder, "node_modules/@tributary");
   mkdirSync(scope, { recursive: true });
-  symlinkSync(nativeCodec, path.join(scope, "native-codec"));
+  for (const name of NATIVE) symlinkSync(path.dirname(require.resolve(`@tributary/${name}/package.json`)), path.join(scope, name));
   cpSync(path.join(__dirname, ".."), path.join(folder, "sim"), { recursive: true });
   cpSync(path.join(protocol, "dist"), path.join(scope, "protocol/dist"), { recursive: true });
   cpSync(path.join(protocol, "package.json"), path.join(scope, "protocol/package.json"));
