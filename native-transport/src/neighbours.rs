@@ -197,14 +197,17 @@ impl Sender for Bbr {
 }
 
 fn ours() -> Box<dyn Sender> {
-    let start = Instant::now();
-    Box::new(Ours { controller: Delivery::new(start, PACKET as u16, ACK_TIME), start, gathers: (1, 0.0) })
+    ours_to_one_who_gathers((1, 0.0))
 }
 
 /// As Chromium does after its first hundred packets: ten of them, or a quarter of a round trip.
 fn ours_to_a_browser() -> Box<dyn Sender> {
+    ours_to_one_who_gathers((10, ROUND_TRIP / 4.0))
+}
+
+fn ours_to_one_who_gathers(gathers: (usize, f64)) -> Box<dyn Sender> {
     let start = Instant::now();
-    Box::new(Ours { controller: Delivery::new(start, PACKET as u16, ACK_TIME), start, gathers: (10, ROUND_TRIP / 4.0) })
+    Box::new(Ours { controller: Delivery::new(start, PACKET as u16, ACK_TIME), start, gathers })
 }
 
 fn cubic() -> Box<dyn Sender> {
@@ -328,9 +331,9 @@ fn acknowledge(flow: &mut Flow, now: f64) {
 }
 
 /// Flows of theirs, then of ours: the mean rate of one of ours over one of theirs.
-fn tell(what: &str, theirs: Vec<Box<dyn Sender>>, ours_count: usize, queue_products: f64, seed: u64) -> (f64, Outcome) {
+fn tell(what: &str, theirs: Vec<Box<dyn Sender>>, ours: Vec<Box<dyn Sender>>, queue_products: f64, seed: u64) -> (f64, Outcome) {
     let split = theirs.len();
-    let outcome = run(theirs.into_iter().chain((0..ours_count).map(|_| ours())).collect(), queue_products, 60.0, seed);
+    let outcome = run(theirs.into_iter().chain(ours).collect(), queue_products, 60.0, seed);
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let ratio = mean(&outcome.rates[split..]) / mean(&outcome.rates[..split]);
     println!("{what}, queue {queue_products}: ratio {ratio:.2}, rates {:.0?}, lost {:.3?}, queue {:.2}", outcome.rates, outcome.losses, outcome.queue_mean);
@@ -344,7 +347,7 @@ fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
         [("bbr", bbr, 1.0, 0.33, 1.0), ("bbr", bbr, 2.5, 0.5, 3.0), ("cubic", cubic, 0.5, 0.5, 2.0), ("cubic", cubic, 1.0, 0.5, 2.0), ("cubic", cubic, 2.5, 0.4, 2.0)];
     for (name, rival, queue_products, least, most) in cases {
         for seed in 0..2 {
-            let (ratio, outcome) = tell(name, vec![rival()], 1, queue_products, seed);
+            let (ratio, outcome) = tell(name, vec![rival()], vec![ours()], queue_products, seed);
             assert!((least..=most).contains(&ratio), "{name}, queue {queue_products}: {ratio}");
             assert!(outcome.losses[1] < 0.12, "{name}, queue {queue_products}: {:.3} of ours lost", outcome.losses[1]);
         }
@@ -356,9 +359,7 @@ fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
 fn gathered_acknowledgements_cost_little_beside_cubic() {
     for queue_products in [0.5, 1.0, 2.5] {
         for seed in 0..2 {
-            let theirs = vec![cubic()];
-            let outcome = run(theirs.into_iter().chain([ours_to_a_browser()]).collect(), queue_products, 60.0, seed);
-            let ratio = outcome.rates[1] / outcome.rates[0];
+            let (ratio, _) = tell("cubic, ours to a browser", vec![cubic()], vec![ours_to_a_browser()], queue_products, seed);
             assert!((0.38..=2.0).contains(&ratio), "queue {queue_products}: {ratio}");
         }
     }
@@ -368,7 +369,7 @@ fn gathered_acknowledgements_cost_little_beside_cubic() {
 #[test]
 fn a_crowd_of_tcp_is_joined_as_one_more_each() {
     for queue_products in [1.0, 2.5] {
-        let (ratio, outcome) = tell("cubic and ours", vec![cubic(), cubic(), cubic()], 3, queue_products, 0);
+        let (ratio, outcome) = tell("cubic and ours", vec![cubic(), cubic(), cubic()], vec![ours(), ours(), ours()], queue_products, 0);
         assert!((0.5..=2.2).contains(&ratio), "queue {queue_products}: {ratio}");
         assert!(outcome.losses.iter().all(|&lost| lost < 0.05), "queue {queue_products}: {:.3?} lost", outcome.losses);
     }
@@ -377,7 +378,7 @@ fn a_crowd_of_tcp_is_joined_as_one_more_each() {
 #[test]
 fn flows_of_ours_share_alike_and_lose_little() {
     for (queue_products, count) in [(1.0, 2), (2.5, 2), (1.0, 3)] {
-        let (ratio, outcome) = tell("ours", vec![ours()], count - 1, queue_products, 0);
+        let (ratio, outcome) = tell("ours", vec![ours()], (1..count).map(|_| ours()).collect(), queue_products, 0);
         assert!((0.5..=2.0).contains(&ratio), "queue {queue_products}: {ratio}");
         assert!(outcome.losses.iter().all(|&lost| lost < 0.03), "queue {queue_products}: {:.3?} lost", outcome.losses);
     }
@@ -387,7 +388,7 @@ fn flows_of_ours_share_alike_and_lose_little() {
 #[test]
 fn several_beside_bbr_lose_no_more_than_one() {
     for (theirs, count) in [(1, 2), (2, 1)] {
-        let (ratio, outcome) = tell("bbr and ours", (0..theirs).map(|_| bbr()).collect(), count, 1.0, 0);
+        let (ratio, outcome) = tell("bbr and ours", (0..theirs).map(|_| bbr()).collect(), (0..count).map(|_| ours()).collect(), 1.0, 0);
         assert!((0.3..=1.5).contains(&ratio), "{ratio}");
         assert!(outcome.losses.iter().all(|&lost| lost < 0.15), "{:.3?} lost", outcome.losses);
     }

@@ -5,12 +5,17 @@ import { geometryOf, type Geometry } from "./geometry";
 import { beginningsOf } from "./known";
 import { Planner } from "./planner";
 
-test("planner: a proxy that is heard but brings nothing is granted little more, however long nobody makes progress", () => {
+/** Of two proxies that nothing is known of, and that were asked at 0. */
+function newPlanner(): Planner {
   const geometry = geometryOf(260_000, 551, 128) as Geometry;
   const known = [undefined, undefined];
   const assembly = new Assembly(geometry, "coded", loadCodec());
-  const planner = new Planner(geometry, assembly, beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567), known, [0, 0], 567, 0);
-  known.forEach((_, index) => planner.handleHeard(index, 20));
+  return new Planner(geometry, assembly, beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567), known, [0, 0], 567, 0);
+}
+
+test("planner: a proxy that is heard but brings nothing is granted little more, however long nobody makes progress", () => {
+  const planner = newPlanner();
+  for (const index of [0, 1]) planner.handleHeard(index, 20);
   let [granted, sequence] = [0, 0];
   for (let nowMs = 25; nowMs < 20_000; nowMs += 5) {
     const coding = { kind: "seed", seed: 1, grant: 0 } as const;
@@ -23,13 +28,11 @@ test("planner: a proxy that is heard but brings nothing is granted little more, 
 });
 
 test.each([[4, 5], [40, 8], [120, 10]])("planner: of a shortest round trip of %d ms follow grants every %d ms", (rttMs, everyMs) => {
-  const geometry = geometryOf(260_000, 551, 128) as Geometry;
-  const known = [undefined, undefined];
-  const planner = new Planner(geometry, new Assembly(geometry, "coded", loadCodec()), beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567), known, [0, 0], 567, 0);
-  known.forEach((_, index) => {
+  const planner = newPlanner();
+  for (const index of [0, 1]) {
     planner.handleRoundTrip(index, rttMs * (1 + index));
     planner.handleHeard(index, 200);
-  });
+  }
   planner.replan(201);
   expect(planner.grantEveryMs).toBe(everyMs);
 });

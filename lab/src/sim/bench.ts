@@ -92,12 +92,12 @@ function readSettings(words: string[]): Settings | string {
   } catch (error) {
     return (error as Error).message;
   }
-  const known: readonly string[] = [...PROTOCOL_MODES, ...HTTP_MODES];
   const congestion = SESSIONS.find((sessions) => sessions === values.congestion);
   if (values.congestion !== congestion) return `--congestion: got ${values.congestion}, wanted new or warm`;
+  const known: readonly string[] = congestion ? PROTOCOL_MODES : [...PROTOCOL_MODES, ...HTTP_MODES];
   const modes = values.mode?.split(",") ?? (congestion ? ["coded"] : known);
   const strange = modes.find((mode) => !known.includes(mode));
-  if (strange !== undefined) return `--mode: got ${strange}, which is none of those below`;
+  if (strange !== undefined) return `--mode: got ${strange}, which is none of ${known.join(", ")}`;
   const number = (text: string | undefined, otherwise: number) => (text === undefined ? otherwise : Number(text));
   const seeds = number(values.seeds, values.seed !== undefined ? 1 : values.quick ? 10 : 60);
   const firstSeed = number(values.seed, 1);

@@ -3,7 +3,7 @@ import { loadCodec } from "@tributary/native-codec";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { Flow } from "./flow";
 import { simulate } from "./simulate";
-import type { World } from "./world";
+import { PACKET_BYTES, type World } from "./world";
 
 const LINK = { bytesPerSec: 896_000, rttMs: 50, queueBytes: 89_600 };
 const world = (congestion: World["congestion"]): World => ({ seed: 1, links: Array.from({ length: 6 }, () => LINK), chunkBytes: 1_500_000, ...(congestion ? { congestion } : {}) });
@@ -14,7 +14,7 @@ const testBuilt = loadNativeTransport().native ? test : test.skip;
 function newFlow(): Flow {
   const transport = loadNativeTransport();
   if (!transport.native) throw new Error(transport.reason);
-  return new Flow(transport.native.congestionControl(1115), 50);
+  return new Flow(transport.native.congestionControl(PACKET_BYTES), 50);
 }
 
 testBuilt("flow: no more than a window leaves before something has arrived, and what three later ones overtook is lost", () => {
@@ -23,7 +23,7 @@ testBuilt("flow: no more than a window leaves before something has arrived, and 
   const sent: number[] = [];
   for (let atMs = flow.readyMs(nowMs); atMs < Infinity; atMs = flow.readyMs(nowMs)) {
     nowMs = Math.max(nowMs, atMs);
-    sent.push(flow.send(nowMs, 1115));
+    sent.push(flow.send(nowMs, PACKET_BYTES));
   }
   expect(sent).toHaveLength(32);
   for (const number of sent.slice(1, 3)) flow.acknowledge(number, nowMs + 50);
@@ -35,7 +35,7 @@ testBuilt("flow: no more than a window leaves before something has arrived, and 
 
 testBuilt("flow: what is never heard of is given up", () => {
   const flow = newFlow();
-  flow.send(0, 1115);
+  flow.send(0, PACKET_BYTES);
   flow.readyMs(149);
   expect(flow.inFlightPackets).toBe(1);
   flow.readyMs(151);

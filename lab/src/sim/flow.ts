@@ -26,14 +26,11 @@ export class Flow {
   private count = 0;
   private nextMs = 0;
   private smoothedMs: number;
-
   /** The controller's time at time 0. */
   private startMs = 0;
+  private lastMs = 0;
 
-  constructor(
-    private readonly control: CongestionControl,
-    rttMs: number,
-  ) {
+  constructor(private readonly control: CongestionControl, rttMs: number) {
     this.smoothedMs = rttMs;
   }
 
@@ -43,6 +40,7 @@ export class Flow {
 
   /** When another packet may leave; Infinity: not before one has arrived or is lost. */
   readyMs(nowMs: number): number {
+    this.lastMs = nowMs;
     this.dropOverdue(nowMs);
     return this.inFlightBytes < this.control.window ? this.nextMs : Infinity;
   }
@@ -67,9 +65,9 @@ export class Flow {
     this.control.acknowledged(nowMs + this.startMs, this.inFlightBytes);
   }
 
-  /** Another download begins at time 0, a while after one that has taken so long: what was on the way then is no longer. */
-  startAnew(lastedMs: number): void {
-    this.startMs += lastedMs + PAUSE_MS;
+  /** Another download begins at time 0, a while after whatever was last: what was on the way then is no longer. */
+  startAnew(): void {
+    this.startMs += this.lastMs + PAUSE_MS;
     this.open.length = this.inFlightBytes = this.nextMs = 0;
   }
 

@@ -4,7 +4,7 @@
  */
 import { boundMs } from "./bound";
 import { even } from "./scenarios";
-import type { Mode, ProxyLink, Tuning, World } from "./world";
+import { PACKET_BYTES, type Mode, type ProxyLink, type Tuning, type World } from "./world";
 
 export interface Variant {
   /** As `--links` writes it. */
@@ -38,9 +38,6 @@ export interface Seventh {
 
 const RATE = 896_000;
 const CHUNK = 1_500_000;
-/** A full data frame of today's default: what `half-way` is reckoned with. */
-const PACKET_BYTES = 1115;
-
 /** `1x1792+3x896` (KB/s, K = 1,000) as links; undefined when it says no such thing. */
 export function parseLinks(text: string, more: Omit<ProxyLink, "bytesPerSec">): ProxyLink[] | undefined {
   const groups = text.split("+").map((group) => /^(\d+)x(\d+(?:\.\d+)?)$/.exec(group));

@@ -8,15 +8,13 @@ import { loadNativeTransport } from "@tributary/native-transport";
 import { Flow } from "./flow";
 import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
 import { Random } from "./random";
-import type { Mode, OnArrival, Outcome, ProxyLink, Tuning, World } from "./world";
+import { PACKET_BYTES, type Mode, type OnArrival, type Outcome, type ProxyLink, type Tuning, type World } from "./world";
 
 const REQUEST_ID = 1;
 /** A timer that changes nothing fires again after this long, whatever it asks for. */
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 0.5;
 
-/** Of a full data frame with what carries it: what congestion control reckons in. */
-const PACKET_BYTES = 1115;
 /** Acknowledgements name a packet and its proxy by one number. */
 const PROXIES_MAX = 64;
 
@@ -36,8 +34,8 @@ export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning 
   const { congestion } = world;
   const flows = congestion && flowsOver(world.links);
   if (congestion === "warm") {
-    const { completionMs } = new Simulation(world, mode as MutpMode, codec, tuning, undefined, undefined, flows).run();
-    for (const flow of flows!) flow.startAnew(completionMs);
+    new Simulation(world, mode as MutpMode, codec, tuning, undefined, undefined, flows).run();
+    for (const flow of flows!) flow.startAnew();
   }
   return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent, onArrival, flows).run();
 }

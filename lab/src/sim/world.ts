@@ -5,6 +5,9 @@
 import type { MutpMode, ReceiverOptions } from "@tributary/protocol";
 import type { BurstLoss } from "./link";
 
+/** A full data frame of today's default. */
+export const PACKET_BYTES = 1115;
+
 /** The way between the client and one proxy, and the proxy at its end. */
 export interface ProxyLink {
   /** Proxy to client. */
