@@ -38,6 +38,10 @@ const QUEUE_SAMPLES: u32 = 8;
 const FIRST_ROUNDS: u64 = 3;
 /// One round each; the last is a push. Alone on a link the round trip stays under what a queue of others makes it.
 const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
+/// QUIC and SCTP pace at so many windows a smoothed round trip.
+const PACING: f64 = 1.25;
+/// At the end of slow start; it doubles in a round trip.
+const GAIN_DRAIN_MAX: f64 = 2.0;
 /// A push that overflowed the queue is not tried again for so many rounds.
 const NO_PUSH_ROUNDS: u64 = 40;
 /// The gain while losses say that queues are full.
@@ -131,7 +135,8 @@ pub struct Delivery {
     round_ends_at: u64,
     /// The round in which the cycle of gains began.
     cycle_from: u64,
-    /// The bandwidth-delay product as the end of slow start showed it; it counts for the first rounds of the cycle.
+    /// The bandwidth-delay product as slow start's queue showed it: it counts in the first rounds of the cycle, until one has
+    /// shown the rate.
     first_product: f64,
     round_acked: u64,
     round_lost: u64,
@@ -147,7 +152,11 @@ pub struct Delivery {
     batch_acked: u64,
     /// The most that one acknowledgement told of, in this round and in the one before.
     gathered: [u64; 2],
+    /// Of the newest packet of the last acknowledgement.
+    newest_round_trip: Duration,
     queue_samples: u32,
+    /// The first of them, and what was delivered by then.
+    queue_since: (Instant, u64),
     plateau_rounds: u32,
     plateau_rate: f64,
     /// Rounds that the gain stays low for.
@@ -186,7 +195,9 @@ impl Delivery {
             round_app_limited: false,
             batch_acked: 0,
             gathered: [0; 2],
+            newest_round_trip: Duration::ZERO,
             queue_samples: 0,
+            queue_since: (now, 0),
             plateau_rounds: 0,
             plateau_rate: 0.0,
             loss_rounds: 0,
@@ -196,13 +207,28 @@ impl Delivery {
         }
     }
 
-    /// In slow start: `sample` is of the newest packet of an acknowledgement.
-    fn look_for_queue(&mut self, sample: Duration) {
-        let least = self.round_trips.min();
-        self.queue_samples = if self.round_trips.is_empty(sample) { 0 } else { self.queue_samples + 1 };
-        if self.queue_samples >= QUEUE_SAMPLES {
-            // No rate has been seen for a whole round yet: what the path holds is what is in flight, without the queue.
-            self.end_slow_start(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64());
+    /// As long as no rate was seen for a whole round: what comes out of a queue comes at the link's rate.
+    fn look_for_queue(&mut self, now: Instant) {
+        let sample = self.newest_round_trip;
+        if self.round_trips.is_empty(sample) {
+            self.queue_samples = 0;
+            return;
+        }
+        if self.queue_samples == 0 {
+            self.queue_since = (now, self.delivered);
+        }
+        self.queue_samples += 1;
+        if self.queue_samples < QUEUE_SAMPLES {
+            return;
+        }
+        let (since, delivered) = self.queue_since;
+        let (time, least) = (now.duration_since(since), self.round_trips.min());
+        let product = (self.delivered - delivered) as f64 * least.saturating_add(self.ack_time).as_secs_f64() / time.as_secs_f64().max(1e-6);
+        match self.phase {
+            // Acknowledgements may come together for once; the window without the queue is an upper limit.
+            Phase::SlowStart => self.end_slow_start(product.min(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64())),
+            Phase::Cycle if 2 * time >= least => self.first_product = product,
+            Phase::Cycle => (),
         }
     }
 
@@ -234,6 +260,9 @@ impl Delivery {
                 }
             }
             Phase::Cycle => {
+                if !self.round_trips.is_empty(self.round_trips.of_round()) {
+                    self.first_product = 0.0;
+                }
                 self.weigh_losses(now);
                 self.loss_rounds = if congested { GAINS.len() } else { self.loss_rounds.saturating_sub(1) };
                 // What was sent in the round that drains is acknowledged by the end of the next.
@@ -268,6 +297,15 @@ impl Delivery {
         self.plateau_rounds >= PLATEAU_ROUNDS
     }
 
+    /// Where nothing was sent for a round trip, what was queued is gone.
+    fn skip_drain(&mut self, now: Instant) {
+        let is_idle = now.duration_since(self.delivered_at) > self.round_trips.min();
+        if is_idle && self.phase == Phase::Cycle && self.place_in_cycle() == 0 && !self.is_contested() {
+            self.round += 1;
+            self.window = self.window.max(self.window_in_cycle());
+        }
+    }
+
     fn is_contested(&self) -> bool {
         !matches!(self.rivals, Rivals::None)
     }
@@ -278,13 +316,14 @@ impl Delivery {
         let (packets, lost, anew) = (in_packets(self.round_acked + self.round_lost), in_packets(self.round_lost), in_packets(self.round_lost_anew));
         let (round_trip, place) = (self.round_trips.of_round(), self.place_in_cycle());
         let (is_empty, level) = (self.round_trips.is_empty(round_trip), self.round_trips.level(round_trip));
-        // What slow start has lost is no chance.
-        if is_empty && self.round >= self.cycle_from + FIRST_ROUNDS {
-            self.chance.note(packets, lost);
+        // What was lost in a push is seen when the round has drained its queue, and like what slow start has lost no chance.
+        let has_pushed = place == 0 && !self.is_contested();
+        if self.round >= self.cycle_from + FIRST_ROUNDS && !has_pushed {
+            self.chance.note(packets, lost, is_empty);
         }
         self.signs.note(now, packets, lost, level, if is_empty && place <= 2 { None } else { Some(is_empty) });
         self.tell_deaf_from_fair(now, lost);
-        if is_empty || level <= 0.5 || anew < 0.5 || self.chance.explains(packets, anew) {
+        if !has_pushed && (is_empty || level <= 0.5) || anew < 0.5 || self.chance.explains(packets, anew) {
             return;
         }
         match &self.rivals {
@@ -334,11 +373,20 @@ impl Delivery {
     /// The bandwidth-delay product.
     fn product(&self) -> f64 {
         let seen = self.rate.max() * (self.round_trips.min().saturating_add(self.ack_time)).as_secs_f64();
-        if self.round < self.cycle_from + FIRST_ROUNDS { seen.max(self.first_product) } else { seen }
+        if self.is_first() { seen.max(self.first_product) } else { seen }
+    }
+
+    fn is_first(&self) -> bool {
+        self.first_product > 0.0 && self.round < self.cycle_from + FIRST_ROUNDS
     }
 
     fn window_in_cycle(&self) -> u64 {
         let (product, place, under_loss) = (self.product(), self.place_in_cycle(), self.loss_rounds > 0);
+        if self.is_first() {
+            // What slow start has queued is drained by no more than pacing bears: it goes by the round trip with that queue.
+            let queued = self.newest_round_trip.as_secs_f64() / self.round_trips.min().as_secs_f64();
+            return (product * (queued / PACING).clamp(GAINS[1], GAIN_DRAIN_MAX)) as u64;
+        }
         let gain = match &self.rivals {
             _ if place == 0 => GAINS[0],
             Rivals::Fair { cubic, .. } => return cubic.window() + self.delivered_unheard(),
@@ -403,6 +451,7 @@ impl Delivery {
 impl Controller for Delivery {
     fn on_sent(&mut self, now: Instant, _bytes: u64, _last_packet_number: u64) {
         if self.sendings.is_empty() {
+            self.skip_drain(now);
             (self.delivered_at, self.first_sent) = (now, now);
         }
         let (delivered, delivered_at, first_sent) = (self.delivered, self.delivered_at, self.first_sent);
@@ -426,8 +475,9 @@ impl Controller for Delivery {
         self.delivered_at = now;
         self.first_sent = packet.sent;
         self.sample_rate(now, packet, app_limited);
-        if self.phase == Phase::SlowStart {
-            self.look_for_queue(now.duration_since(packet.sent));
+        self.newest_round_trip = now.duration_since(packet.sent);
+        if self.phase == Phase::SlowStart || self.is_first() {
+            self.look_for_queue(now);
         }
         if packet.delivered >= self.round_ends_at {
             self.end_round(now);
@@ -663,6 +713,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn slow_start_leaves_a_window_of_one_product() {
+        for milliseconds in [20, 50, 100] {
+            let round_trip = Duration::from_millis(milliseconds);
+            let product = 896_000.0 * round_trip.as_secs_f64();
+            let (link, mut world) = (Link { bytes_per_sec: 896_000.0, round_trip, queue_bytes: 4.0 * product, loss: 0.0 }, World::new());
+            world.smoothed = round_trip.as_secs_f64();
+            world.run(&link, 8 * round_trip);
+            let window = world.controller.window() as f64 / product;
+            let most = GAINS[1] * (round_trip + 2 * ACK_TIME).as_secs_f64() / round_trip.as_secs_f64();
+            assert!((0.9..most).contains(&window), "{window} products after slow start at {milliseconds} ms");
+        }
+    }
+
+    #[test]
+    fn after_a_pause_no_round_drains_what_is_gone() {
+        let (link, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&link, Duration::from_secs(2));
+        while world.controller.place_in_cycle() != 0 {
+            world.run(&link, Duration::from_millis(1));
+        }
+        let pause = Duration::from_millis(200);
+        world.next_send = world.now + pause;
+        world.run(&link, pause);
+        let drained = world.controller.window() as f64;
+        assert!(drained < PRODUCT, "{drained} of {PRODUCT}");
+        world.run(&link, Duration::from_millis(1));
+        let window = world.controller.window() as f64;
+        assert!(window > PRODUCT, "{window} of {PRODUCT}");
     }
 
     #[test]

@@ -38,6 +38,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// HTTP/3 needs three one-way streams and the session's own; no other stream is ever read.
 const UNI_STREAMS_MAX: u32 = 4;
 const BIDI_STREAMS_MAX: u32 = 2;
+/// A packet is lost when it has not come by then though a later one has. How many have overtaken it says nothing on a path that
+/// reorders, and what counts as lost too early is neither delivered nor room in the window.
+pub const LOST_AFTER_ROUND_TRIPS: f32 = 1.25;
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -69,6 +72,8 @@ fn transport(congestion: Congestion) -> QuicTransportConfig {
         .keep_alive_interval(Some(KEEP_ALIVE))
         .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS_MAX))
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS_MAX))
+        .packet_threshold(u32::MAX)
+        .time_threshold(LOST_AFTER_ROUND_TRIPS)
         .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
     match congestion {

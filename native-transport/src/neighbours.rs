@@ -340,17 +340,25 @@ fn tell(what: &str, theirs: Vec<Box<dyn Sender>>, ours: Vec<Box<dyn Sender>>, qu
     (ratio, outcome)
 }
 
+/// Over eleven seeds: two flows come to one of several states at a seed's whim.
+fn median_of(ratio: impl Fn(u64) -> f64) -> f64 {
+    let mut ratios: Vec<f64> = (0..11).map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[5]
+}
+
 /// The models of BBR take more from ours than the kernel's own does over lab/links, where the shares are measured.
 #[test]
 fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
     let cases: [(&str, fn() -> Box<dyn Sender>, f64, f64, f64); 5] =
         [("bbr", bbr, 1.0, 0.33, 1.0), ("bbr", bbr, 2.5, 0.5, 3.0), ("cubic", cubic, 0.5, 0.5, 2.0), ("cubic", cubic, 1.0, 0.5, 2.0), ("cubic", cubic, 2.5, 0.4, 2.0)];
     for (name, rival, queue_products, least, most) in cases {
-        for seed in 0..2 {
+        let ratio = median_of(|seed| {
             let (ratio, outcome) = tell(name, vec![rival()], vec![ours()], queue_products, seed);
-            assert!((least..=most).contains(&ratio), "{name}, queue {queue_products}: {ratio}");
             assert!(outcome.losses[1] < 0.12, "{name}, queue {queue_products}: {:.3} of ours lost", outcome.losses[1]);
-        }
+            ratio
+        });
+        assert!((least..=most).contains(&ratio), "{name}, queue {queue_products}: {ratio}");
     }
 }
 
@@ -358,10 +366,8 @@ fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
 #[test]
 fn gathered_acknowledgements_cost_little_beside_cubic() {
     for queue_products in [0.5, 1.0, 2.5] {
-        for seed in 0..2 {
-            let (ratio, _) = tell("cubic, ours to a browser", vec![cubic()], vec![ours_to_a_browser()], queue_products, seed);
-            assert!((0.38..=2.0).contains(&ratio), "queue {queue_products}: {ratio}");
-        }
+        let ratio = median_of(|seed| tell("cubic, ours to a browser", vec![cubic()], vec![ours_to_a_browser()], queue_products, seed).0);
+        assert!((0.38..=2.0).contains(&ratio), "queue {queue_products}: {ratio}");
     }
 }
 

@@ -19,19 +19,27 @@ pub enum Rivals {
 const STRETCH_PACKETS: f64 = 200.0;
 const STRETCHES: usize = 5;
 const CHANCE_MAX: f64 = 0.04;
+/// Supposed of so many first packets, as long as no stretch is complete: each round would take one loss for a rival's.
+const CHANCE_SUPPOSED: f64 = 0.02;
+const SUPPOSED_PACKETS: f64 = 500.0;
 /// Losses in a round with a queue come from it if they are so many times those of chance.
 const CHANCE_FACTOR: f64 = 3.0;
 
 #[derive(Clone, Default)]
 pub struct Chance {
+    seen_packets: f64,
     packets: f64,
     lost: f64,
     shares: VecDeque<f64>,
 }
 
 impl Chance {
-    /// A round without a queue.
-    pub fn note(&mut self, packets: f64, lost: f64) {
+    /// A round; `is_empty`: without a queue.
+    pub fn note(&mut self, packets: f64, lost: f64, is_empty: bool) {
+        self.seen_packets += packets;
+        if !is_empty {
+            return;
+        }
         self.packets += packets;
         self.lost += lost;
         if self.packets < STRETCH_PACKETS {
@@ -50,7 +58,9 @@ impl Chance {
     }
 
     pub fn explains(&self, packets: f64, lost: f64) -> bool {
-        lost <= CHANCE_FACTOR * self.share() * packets
+        let is_unknown = self.shares.is_empty() && self.seen_packets < SUPPOSED_PACKETS;
+        let share = if is_unknown { CHANCE_SUPPOSED } else { self.share() };
+        lost <= CHANCE_FACTOR * share * packets
     }
 }
 
@@ -126,8 +136,8 @@ mod tests {
     fn what_a_path_loses_at_random_is_chance_and_what_comes_in_bursts_is_not() {
         let (mut random, mut bursts) = (Chance::default(), Chance::default());
         for round in 0..100 {
-            random.note(30.0, if round % 10 == 9 { 0.0 } else { 1.0 });
-            bursts.note(30.0, if round % 10 == 9 { 9.0 } else { 0.0 });
+            random.note(30.0, if round % 10 == 9 { 0.0 } else { 1.0 }, true);
+            bursts.note(30.0, if round % 10 == 9 { 9.0 } else { 0.0 }, true);
         }
         assert!((0.025..0.035).contains(&random.share()), "{}", random.share());
         assert_eq!(bursts.share(), 0.0);

@@ -200,3 +200,18 @@ test("path: packets that come ever later are a fall, no pause", () => {
   arrive(path, 100, 20, 12.5, 187.5);
   expect(path.pauseMs).toBe(0);
 });
+
+test("path: as long as each round trip brings far more packets than the one before, twice as many may be under way", () => {
+  const path = fresh();
+  path.handleRoundTrip(100);
+  expect(path.openingPackets(50)).toBe(0);
+  let [sequence, opening] = [0, 0];
+  for (const [round, packets] of [10, 20, 40, 44, 44].entries()) {
+    for (let part = 0; part < 10; part++) {
+      const nowMs = 60 + round * 100 + part * 10;
+      for (const upTo = sequence + packets / 10; sequence < upTo; sequence++) path.handleData(frame(sequence), true, nowMs);
+      opening = path.openingPackets(nowMs);
+    }
+    expect(opening).toBe([20, 40, 80, 0, 0][round]);
+  }
+});

@@ -22,6 +22,8 @@ const YOUNG_MS = 10;
 const CHANGE_SAMPLES = 8;
 const CHANGE_SIGMAS = 4;
 const HICCUP_MS = 5;
+/** In slow start a sender brings up to twice as many packets in each round trip as in the one before; from here on it is held to. */
+const OPENING_GROWTH = 1.75;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
 const RTT_MS_UNKNOWN = 100;
@@ -112,6 +114,8 @@ export class Path {
   private askedMs = -Infinity;
   private askedCount = 0;
   private readonly arrivals: Arrival[] = [];
+  /** Moments of the last round trip: how far it had come, and how many packets the round trip before had brought. */
+  private readonly marks: { atMs: number; next: number; packets: number }[] = [];
   /**
    * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
    */
@@ -175,8 +179,7 @@ export class Path {
     this.soonestMs.length = 0;
     this.grantedBy.length = 0;
     for (const list of [this.gaps, this.grants]) list.clear();
-    this.arrivals.length = 0;
-    this.echoes.length = 0;
+    for (const list of [this.arrivals, this.marks, this.echoes]) list.length = 0;
     Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, idleFrom: 0, quota: 0, late: undefined, lastArrivalMs: nowMs });
   }
 
@@ -294,6 +297,20 @@ export class Path {
     if (!last || (this.arrivals.length < RATE_SAMPLES_MIN && this.perMsMeasured > 0)) return this.perMsMeasured;
     const dueSinceMs = this.next < this.order.length ? nowMs - Math.max(last.atMs, this.soonestMs[this.next] ?? 0) : 0;
     return this.measure(last.atMs + Math.max(0, dueSinceMs));
+  }
+
+  /**
+   * Packets that may be under way because the sender's window is still opening: twice those of the last round trip, as long as
+   * that brought far more than the one before. 0: it is not.
+   */
+  openingPackets(nowMs: number): number {
+    const { marks, leastRttMs } = this;
+    while (marks[1] && nowMs - marks[1].atMs >= leastRttMs) marks.shift();
+    const [first] = marks;
+    const packets = this.next - (first?.next ?? 0);
+    const before = first && nowMs - first.atMs >= leastRttMs ? first.packets : 0;
+    marks.push({ atMs: nowMs, next: this.next, packets });
+    return packets > OPENING_GROWTH * before ? 2 * packets : 0;
   }
 
   /** For how long its rate was seen as it is. */

@@ -284,10 +284,13 @@ function rememberedOf(known: KnownPath | undefined, packetBytes: number): Rememb
   return known && { rttMs: known.rttMs, perMs: known.bytesPerSec / 1000 / packetBytes, loss: known.loss };
 }
 
-/** How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen. */
+/**
+ * How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen, and
+ * one that congestion control still holds down says little.
+ */
 function reachOf(path: Path, perMs: number, nowMs: number): number {
   const aheadMs = Math.min(AHEAD_MS, path.seenMs(nowMs));
-  return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs));
+  return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs), path.openingPackets(nowMs));
 }
 
 /** The proxy from which the next packet of the generation looked at comes first, of those on their way. */

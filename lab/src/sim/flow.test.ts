@@ -17,7 +17,7 @@ function newFlow(): Flow {
   return new Flow(transport.native.congestionControl(PACKET_BYTES), 50);
 }
 
-testBuilt("flow: no more than a window leaves before something has arrived, and what three later ones overtook is lost", () => {
+testBuilt("flow: no more than a window leaves before something has arrived, and what later ones have overtaken for long is lost", () => {
   const flow = newFlow();
   let nowMs = 0;
   const sent: number[] = [];
@@ -26,11 +26,13 @@ testBuilt("flow: no more than a window leaves before something has arrived, and 
     sent.push(flow.send(nowMs, PACKET_BYTES));
   }
   expect(sent).toHaveLength(32);
-  for (const number of sent.slice(1, 3)) flow.acknowledge(number, nowMs + 50);
+  flow.acknowledge(1, 50);
+  expect(flow.inFlightPackets).toBe(31);
+  expect(flow.readyMs(50)).toBeLessThan(Infinity);
+  flow.readyMs(62);
+  expect(flow.inFlightPackets).toBe(31);
+  flow.readyMs(63);
   expect(flow.inFlightPackets).toBe(30);
-  flow.acknowledge(3, nowMs + 50);
-  expect(flow.inFlightPackets).toBe(28);
-  expect(flow.readyMs(nowMs + 50)).toBeLessThan(Infinity);
 });
 
 testBuilt("flow: what is never heard of is given up", () => {
@@ -42,10 +44,10 @@ testBuilt("flow: what is never heard of is given up", () => {
   expect(flow.inFlightPackets).toBe(0);
 });
 
-testBuilt("simulation: the same download comes whole under congestion control, later in new sessions than in warm ones", () => {
+testBuilt("simulation: the same download comes whole under congestion control, and later in new sessions only", () => {
   const [free, warm, fresh] = [undefined, "warm" as const, "new" as const].map((congestion) => simulate(world(congestion), "coded", loadCodec()));
   for (const outcome of [free!, warm!, fresh!]) expect([outcome.bytesRight, outcome.failure]).toEqual([true, undefined]);
-  expect(free!.completionMs).toBeLessThan(warm!.completionMs);
-  expect(warm!.completionMs).toBeLessThan(fresh!.completionMs);
+  expect(warm!.completionMs).toBeLessThan(1.01 * free!.completionMs);
+  expect(fresh!.completionMs).toBeGreaterThan(1.02 * free!.completionMs);
   expect(fresh!.completionMs).toBeLessThan(1.1 * free!.completionMs);
 });

@@ -1,13 +1,14 @@
 /**
  * A session's packets under the product's own congestion control (ADR 0006), as its sender sees them: what may leave when, what
- * has arrived, what is lost. Each packet is acknowledged by itself and no acknowledgement is lost; a packet counts as lost once
- * one sent three later has arrived, or after three round trips without a word. Pure: knows packets by number, and no link.
+ * has arrived, what is lost. Each packet is acknowledged by itself and no acknowledgement is lost; a packet counts as lost when
+ * a later one has arrived and it has not after five quarters of a round trip, or after three round trips without a word. Pure:
+ * knows packets by number, and no link.
  */
 import type { CongestionControl } from "@tributary/native-transport";
 
 /** QUIC and SCTP pace at so many windows a round trip. */
 const PACING_GAIN = 1.25;
-const OVERTAKEN = 3;
+const OVERTAKEN_ROUNDS = 1.25;
 const OVERDUE_ROUNDS = 3;
 /** What has waited may leave together. */
 const BURST_MS = 2;
@@ -26,6 +27,9 @@ export class Flow {
   private count = 0;
   private nextMs = 0;
   private smoothedMs: number;
+  private latestMs = 0;
+  /** The number of the last one sent that has arrived. */
+  private newest = -1;
   /** The controller's time at time 0. */
   private startMs = 0;
   private lastMs = 0;
@@ -61,7 +65,9 @@ export class Flow {
     this.inFlightBytes -= packet!.bytes;
     this.smoothedMs += (nowMs - packet!.sentMs - this.smoothedMs) / 8;
     this.control.arrived(nowMs + this.startMs, packet!.sentMs + this.startMs, packet!.bytes);
-    while (this.open[0] && this.open[0].number <= number - OVERTAKEN) this.lose(nowMs);
+    this.latestMs = nowMs - packet!.sentMs;
+    this.newest = Math.max(this.newest, number);
+    this.dropOverdue(nowMs);
     this.control.acknowledged(nowMs + this.startMs, this.inFlightBytes);
   }
 
@@ -72,7 +78,11 @@ export class Flow {
   }
 
   private dropOverdue(nowMs: number): void {
-    while (this.open[0] && nowMs - this.open[0].sentMs > OVERDUE_ROUNDS * this.smoothedMs) this.lose(nowMs);
+    for (let [first] = this.open; first; [first] = this.open) {
+      const rounds = (nowMs - first.sentMs) / Math.max(this.smoothedMs, this.latestMs);
+      if (rounds <= (first.number < this.newest ? OVERTAKEN_ROUNDS : OVERDUE_ROUNDS)) return;
+      this.lose(nowMs);
+    }
   }
 
   private lose(nowMs: number): void {

@@ -15,6 +15,8 @@ const REQUEST_ID = 1;
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 0.5;
 
+const SETTLED_MS = 1000;
+
 /** Acknowledgements name a packet and its proxy by one number. */
 const PROXIES_MAX = 64;
 
@@ -112,9 +114,16 @@ class Simulation implements NetworkUser {
     this.pumpReceiver();
     while (!this.isOver() && this.network.events.step(untilMs));
     const outcome = this.outcome();
+    if (this.world.congestion) this.settle();
     this.receiver.free();
     for (const { sender } of this.proxies) sender?.free();
     return outcome;
+  }
+
+  /** The last acknowledgements come, before another download begins. */
+  private settle(): void {
+    const { events } = this.network;
+    for (const untilMs = events.nowMs + SETTLED_MS; events.step(untilMs); );
   }
 
   /** Decided, ended on both sides, and nothing on the way that could still count as late. */

@@ -10,10 +10,9 @@ use quinn_proto::congestion::Controller;
 
 use super::wire::{u16_at, u32_at, unwrapped};
 use crate::congestion::Delivery;
+use crate::endpoint::LOST_AFTER_ROUND_TRIPS;
 use crate::events::Stats;
 
-/// A packet is lost when one sent so many later has come.
-const REORDERED: usize = 3;
 /// So many are remembered that the other end has not acknowledged together with all before them.
 const REMEMBERED_MAX: usize = 8192;
 /// What is on the path besides an SCTP packet: headers of IP, UDP and DTLS.
@@ -137,8 +136,14 @@ impl Flight {
         }
         if let Some((place, sent_at)) = newest {
             (self.moved, self.timeouts) = (now, 0);
-            self.measure(now.saturating_duration_since(sent_at));
-            (self.settled..(place + 1).saturating_sub(REORDERED)).for_each(|at| self.note_loss(now, at, false));
+            let latest = now.saturating_duration_since(sent_at);
+            self.measure(latest);
+            let patience = latest.max(self.round_trip()).mul_f32(LOST_AFTER_ROUND_TRIPS);
+            for at in self.settled..place {
+                if now.saturating_duration_since(self.sent[at].at) > patience {
+                    self.note_loss(now, at, false);
+                }
+            }
             self.controller.on_end_acks(now, self.flying_bytes, false, None);
         }
         self.sent.drain(..all);
@@ -272,16 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn what_three_later_ones_have_overtaken_is_lost_and_the_receiver_told_not_to_wait() {
+    fn what_later_ones_have_overtaken_for_long_is_lost_and_the_receiver_told_not_to_wait() {
         let (mut flight, now) = flight_of(10, 1);
-        assert!(flight.handle_sack(now, &sack(2, &[(2, 3)])));
+        assert!(flight.handle_sack(now, &sack(2, &[(2, 8)])));
         assert_eq!((flight.lost_packets, flight.forward(now)), (0, None));
-        assert!(flight.handle_sack(now, &sack(2, &[(2, 4)])));
+        flight.note_sent(now, BYTES, None);
+        let now = now + Duration::from_millis(40);
+        assert!(flight.handle_sack(now, &sack(2, &[(2, 9)])));
         assert_eq!(flight.lost_packets, 1);
-        assert_eq!(flight.forward(now), Some(6));
+        assert_eq!(flight.forward(now), Some(11));
         assert_eq!(flight.forward(now), None);
-        assert_eq!(flight.forward(now + Duration::from_millis(41)), Some(6));
-        assert!(flight.handle_sack(now, &sack(6, &[])));
+        assert_eq!(flight.forward(now + Duration::from_millis(41)), Some(11));
+        assert!(flight.handle_sack(now, &sack(11, &[])));
         assert_eq!(flight.forward(now + Duration::from_secs(1)), None);
     }
 
@@ -290,8 +297,9 @@ mod tests {
         let now = Instant::now();
         let mut flight = Flight::new(1, 1_000_000, now);
         flight.note_sent(now, BYTES, Some(vec![7]));
-        (0..4).for_each(|_| flight.note_sent(now, BYTES, None));
-        assert!(flight.handle_sack(now, &sack(0, &[(2, 5)])));
+        flight.note_sent(now + Duration::from_millis(20), BYTES, None);
+        let now = now + Duration::from_millis(40);
+        assert!(flight.handle_sack(now, &sack(0, &[(2, 2)])));
         assert_eq!(flight.forward(now), None);
         assert_eq!(flight.again(now), Some(vec![7]));
         assert_eq!(flight.again(now), None);
