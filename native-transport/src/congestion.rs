@@ -34,11 +34,12 @@ const PLATEAU_GROWTH: f64 = 1.25;
 /// queue for a moment, which shows nothing. Of each the newest packet alone counts: the others have waited for it at the
 /// receiver.
 const QUEUE_SAMPLES: u32 = 8;
+/// The link's rate as so few show it counts with this margin; as those of half a round trip do, with none.
 const FEW_SAMPLES_MARGIN: f64 = 1.5;
 /// So many rounds after slow start the rate has been seen for a whole one.
 const FIRST_ROUNDS: u64 = 3;
 /// One round each; the last is a push. Alone on a link the round trip stays under what a queue of others makes it.
-const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.25];
+const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
 /// QUIC and SCTP pace at so many windows a smoothed round trip.
 const PACING: f64 = 1.25;
 /// At the end of slow start; it doubles in a round trip.

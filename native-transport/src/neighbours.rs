@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use quinn_proto::congestion::Controller;
 
 use crate::congestion::{Delivery, ACK_TIME};
+use crate::endpoint::LOST_AFTER_ROUND_TRIPS;
 
 const PACKET: f64 = 1200.0;
 const ROUND_TRIP: f64 = 0.04;
@@ -19,6 +20,10 @@ trait Sender {
     /// How its receiver gathers acknowledgements: packets, seconds.
     fn gathers(&self) -> (usize, f64) {
         (1, 0.0)
+    }
+    /// Is a packet lost that has not come after so many seconds, though one that was sent so many later has?
+    fn gives_up(&self, _seconds: f64, _round_trip: f64, overtaken: usize) -> bool {
+        overtaken >= 3
     }
     fn window(&self) -> f64;
     fn pacing(&self, smoothed: f64) -> f64;
@@ -43,6 +48,10 @@ impl Ours {
 impl Sender for Ours {
     fn gathers(&self) -> (usize, f64) {
         self.gathers
+    }
+
+    fn gives_up(&self, seconds: f64, round_trip: f64, _overtaken: usize) -> bool {
+        seconds > f64::from(LOST_AFTER_ROUND_TRIPS) * round_trip
     }
 
     fn window(&self) -> f64 {
@@ -312,6 +321,7 @@ fn acknowledge(flow: &mut Flow, now: f64) {
         }
         return;
     };
+    let latest = now - flow.in_flight[newest].0;
     let mut acked = Vec::new();
     let mut kept = VecDeque::new();
     for (index, (sent, at)) in std::mem::take(&mut flow.in_flight).into_iter().enumerate() {
@@ -319,7 +329,7 @@ fn acknowledge(flow: &mut Flow, now: f64) {
             flow.smoothed += (now - sent - flow.smoothed) / 8.0;
             flow.delivered += PACKET;
             acked.push(sent);
-        } else if index + 3 <= newest {
+        } else if index < newest && flow.sender.gives_up(now - sent, latest.max(flow.smoothed), newest - index) {
             flow.lost += PACKET;
             flow.sender.lost(now, sent);
         } else {

@@ -141,6 +141,11 @@ mod tests {
         }
         assert!((0.025..0.035).contains(&random.share()), "{}", random.share());
         assert_eq!(bursts.share(), 0.0);
+        let mut unknown = Chance::default();
+        unknown.note(460.0, 10.0, false);
+        assert!(unknown.explains(46.0, 2.0) && !unknown.explains(46.0, 3.0));
+        unknown.note(46.0, 1.0, false);
+        assert!(!unknown.explains(46.0, 1.0), "supposed of the first packets only");
         assert!(random.explains(30.0, 2.0) && !random.explains(30.0, 4.0) && !bursts.explains(30.0, 1.0));
     }
 

@@ -301,7 +301,7 @@ export class Path {
 
   /**
    * Packets that may be under way because the sender's window is still opening: twice those of the last round trip, as long as
-   * that brought far more than the one before. 0: it is not.
+   * that brought far more than the one before. 0: it is not. To be asked with each plan, which marks the moment.
    */
   openingPackets(nowMs: number): number {
     const { marks, leastRttMs } = this;
