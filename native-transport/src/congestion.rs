@@ -27,6 +27,11 @@ const MINIMUM_PACKETS: u64 = 16;
 const MINIMUM_PACKETS_FAIR: u64 = 4;
 /// Of QUIC's receivers.
 pub const ACK_TIME: Duration = Duration::from_millis(4);
+/// A packet is lost when it has not come by then though a later one has. How many have overtaken it says nothing on a path that
+/// reorders, and what counts as lost too early is neither delivered nor room in the window.
+pub const LOST_AFTER_ROUND_TRIPS: f32 = 1.25;
+/// QUIC and SCTP pace at so many windows a smoothed round trip: faster than the window, so that it is the window that limits.
+pub const PACING: f64 = 1.25;
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
@@ -40,8 +45,6 @@ const FEW_SAMPLES_MARGIN: f64 = 1.5;
 const FIRST_ROUNDS: u64 = 3;
 /// One round each; the last is a push. Alone on a link the round trip stays under what a queue of others makes it.
 const GAINS: [f64; 8] = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.5];
-/// QUIC and SCTP pace at so many windows a smoothed round trip.
-const PACING: f64 = 1.25;
 /// At the end of slow start; it doubles in a round trip.
 const GAIN_DRAIN_MAX: f64 = 2.0;
 /// A push that overflowed the queue is not tried again for so many rounds.
@@ -615,7 +618,7 @@ mod tests {
                 acked_at = (self.draw() >= link.loss).then_some(self.free_at + link.round_trip);
             }
             self.in_flight.push_back((self.now, acked_at));
-            self.next_send += Duration::from_secs_f64(PACKET as f64 * self.smoothed / (1.25 * self.controller.window() as f64));
+            self.next_send += Duration::from_secs_f64(PACKET as f64 * self.smoothed / (PACING * self.controller.window() as f64));
         }
 
         /// Acknowledgements come in order; a packet counts as lost when three sent after it have arrived.

@@ -19,7 +19,7 @@ use wtransport::tls::{Sha256Digest, Sha256DigestFmt};
 use wtransport::{ClientConfig, Identity, ServerConfig};
 
 use crate::certificate::Certificates;
-use crate::congestion::DeliveryConfig;
+use crate::congestion::{DeliveryConfig, LOST_AFTER_ROUND_TRIPS};
 use crate::events::{Change, Events};
 use crate::http3::{self, Connection};
 use crate::session::{Session, QUIC_QUEUE_BYTES_MAX};
@@ -38,9 +38,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// HTTP/3 needs three one-way streams and the session's own; no other stream is ever read.
 const UNI_STREAMS_MAX: u32 = 4;
 const BIDI_STREAMS_MAX: u32 = 2;
-/// A packet is lost when it has not come by then though a later one has. How many have overtaken it says nothing on a path that
-/// reorders, and what counts as lost too early is neither delivered nor room in the window.
-pub const LOST_AFTER_ROUND_TRIPS: f32 = 1.25;
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq)]

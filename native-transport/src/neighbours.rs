@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use quinn_proto::congestion::Controller;
 
-use crate::congestion::{Delivery, ACK_TIME};
-use crate::endpoint::LOST_AFTER_ROUND_TRIPS;
+use crate::congestion::{Delivery, ACK_TIME, LOST_AFTER_ROUND_TRIPS, PACING};
 
 const PACKET: f64 = 1200.0;
 const ROUND_TRIP: f64 = 0.04;
@@ -59,7 +58,7 @@ impl Sender for Ours {
     }
 
     fn pacing(&self, smoothed: f64) -> f64 {
-        1.25 * self.window() / smoothed
+        PACING * self.window() / smoothed
     }
 
     fn sent(&mut self, now: f64) {

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use quinn_proto::congestion::Controller;
 
 use super::wire::{u16_at, u32_at, unwrapped};
-use crate::congestion::Delivery;
-use crate::endpoint::LOST_AFTER_ROUND_TRIPS;
+use crate::congestion::{Delivery, LOST_AFTER_ROUND_TRIPS, PACING};
 use crate::events::Stats;
 
 /// So many are remembered that the other end has not acknowledged together with all before them.
@@ -24,8 +23,6 @@ const BURST: Duration = Duration::from_millis(2);
 const BURST_PACKETS: [u32; 2] = [10, 32];
 /// A receiver acknowledges each second packet.
 const SACK_TIME: Duration = Duration::from_millis(1);
-/// Faster than the window, so that it is the window that limits.
-const PACE: f64 = 1.25;
 /// As long as none is measured.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
 /// The other end may keep an acknowledgement back for so long.
@@ -114,7 +111,7 @@ impl Flight {
         }
         self.flying_bytes += bytes;
         self.sent_packets += 1;
-        let each = self.round_trip().mul_f64(f64::from(PATH_BYTES) / (PACE * self.controller.window() as f64));
+        let each = self.round_trip().mul_f64(f64::from(PATH_BYTES) / (PACING * self.controller.window() as f64));
         let [least, most] = BURST_PACKETS.map(|packets| packets * each);
         let earliest = now.checked_sub(BURST.clamp(least, most)).unwrap_or(now);
         self.next_send = self.next_send.max(earliest) + each.mul_f64(bytes as f64 / f64::from(PATH_BYTES));
