@@ -503,7 +503,7 @@ impl Controller for Delivery {
         if is_persistent {
             self.rate = RateFilter::default();
             self.window = MINIMUM_PACKETS * self.mtu;
-            self.phase = Phase::SlowStart;
+            (self.phase, self.queue_samples) = (Phase::SlowStart, 0);
             self.rivals = Rivals::None;
         }
     }
@@ -750,6 +750,16 @@ mod tests {
         world.run(&link, Duration::from_millis(2));
         let window = world.controller.window() as f64;
         assert!(window > 1.2 * drained, "{drained}, then {window}");
+    }
+
+    #[test]
+    fn a_slow_start_after_an_outage_does_not_end_by_the_queue_of_the_one_before() {
+        let (link, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&link, Duration::from_secs(1));
+        world.controller.on_congestion_event(world.start + world.now, world.start + world.now, true, 0);
+        world.controller.newest_round_trip = Duration::from_secs(1);
+        world.controller.look_for_queue(world.start + world.now);
+        assert_eq!(world.controller.phase, Phase::SlowStart);
     }
 
     #[test]
