@@ -18,6 +18,12 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: nothing goes wrong with seed %i", (s
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
 });
 
+test("swarm: the longest chunks are whole at the proxies", () => {
+  const seed = 119084936;
+  expect(draw(seed).chunkBytes + (seed % 1000)).toBeGreaterThan(3_000_000);
+  expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
+});
+
 test.each([
   [56745108, 9000, ""],
   [30006126, 2000, ", nor do packets that come twice hide it"],

@@ -19,6 +19,8 @@ const REQUEST_ID = 1;
 const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end"]);
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 5;
+/** Chunks differ: each begins at one of so many places of the same random bytes. */
+const CONTENTS = 1000;
 /** A sender is asked for a packet while the serializer has fewer than this. */
 const QUEUED_PACKETS = 2;
 /** A run with more events than this does not end by itself. */
@@ -118,7 +120,7 @@ class SwarmRun implements NetworkUser {
     const { seed, chunkBytes, symbolBytes, generationSize, windowPackets, mode, range, proxies, known } = draw;
     this.codec = new CountingCodec(codec);
     this.network = new Network({ seed, chunkBytes, links: proxies.map(({ link }) => link) }, this, undefined);
-    this.original = contentOf(3_000_000).subarray(seed % 1000, (seed % 1000) + chunkBytes);
+    this.original = contentOf(seed % CONTENTS + chunkBytes).subarray(seed % CONTENTS);
     this.geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
     this.head = headOf(draw);
     this.boundMs = boundMs(draw, this.geometry);
@@ -430,7 +432,7 @@ class RogueClient {
     private readonly symbolBytes: number,
     private readonly wrong: (text: string) => void,
   ) {
-    this.original = contentOf(3_000_000).subarray(0, 20_000);
+    this.original = contentOf(20_000);
   }
 
   play(): void {
