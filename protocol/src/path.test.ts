@@ -112,6 +112,20 @@ test("path: an echo of the past, or of no grant, is no round trip, however many 
   expect([path.rttMs, path.leastRttMs]).toEqual([50, 50]);
 });
 
+test("path: a packet that others have overtaken says nothing of a grant newer than theirs, though it echoes the same low byte", () => {
+  const path = fresh();
+  for (const sequence of [0, 1, 3]) path.handleData(frame(sequence, 0), true, 60);
+  for (let i = 1; i <= 256; i++) {
+    path.nextGrant(true, 60 + i);
+    if (i === 128) path.handleData(frame(4, 128), true, 238);
+  }
+  expect(path.rttMs).toBe(50);
+  path.handleData(frame(2, 0), true, 316);
+  expect([path.rttMs, path.leastRttMs]).toEqual([50, 50]);
+  path.handleData(frame(5, 0), true, 376);
+  expect(path.rttMs).toBe(60);
+});
+
 test("path: what is supposed of a round trip is not the least one seen", () => {
   const path = fresh();
   path.nextGrant(true, 60);

@@ -78,8 +78,9 @@ export class Path {
   readonly soonestMs: number[] = [];
   /** The grant that ordered each of them. */
   private readonly grantedBy: number[] = [];
-  /** The newest grant that the proxy is known to have. */
+  /** The newest grant that the proxy is known to have, and the first packet that said so. */
   private echoed = 0;
+  private echoedAt = -1;
   /** One more than the highest sequence received. */
   next = 0;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -180,7 +181,7 @@ export class Path {
     this.grantedBy.length = 0;
     for (const list of [this.gaps, this.grants]) list.clear();
     for (const list of [this.arrivals, this.marks, this.echoes]) list.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, idleFrom: 0, quota: 0, late: undefined, lastArrivalMs: nowMs });
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, echoedAt: -1, idleFrom: 0, quota: 0, late: undefined, lastArrivalMs: nowMs });
   }
 
   handleRoundTrip(rttMs: number): void {
@@ -422,10 +423,14 @@ export class Path {
     return mean;
   }
 
-  /** The first packet that knows of a grant tells how long grants take now, queues included. */
+  /**
+   * The first packet that knows of a grant tells how long grants take now, queues included. One sent before it knows of no
+   * newer grant: what it echoes is an older one of the same low byte, or the 0 of a proxy that had none.
+   */
   private noteEcho(grant: number, sequence: number, nowMs: number): void {
-    const known = this.grants.get(grant);
+    const known = sequence > this.echoedAt ? this.grants.get(grant) : undefined;
     if (!known) return;
+    this.echoedAt = sequence;
     for (const older of this.grants.keys()) {
       this.grants.delete(older);
       if (older === grant) break;

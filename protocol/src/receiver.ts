@@ -239,7 +239,7 @@ export class Receiver {
   handleTimeout(nowMs: number): boolean {
     let isNews = false;
     for (const proxy of this.proxies) {
-      if (this.closed || !proxy.asked || proxy.stats.state === "failed") continue;
+      if (this.closed || !isServing(proxy)) continue;
       if (nowMs - proxy.lastHeardMs < TIMING.proxySilenceMs) continue;
       isNews = proxy.silent = true;
       proxy.away = this.renewsSessions;
@@ -268,7 +268,7 @@ export class Receiver {
     let at = Infinity;
     for (const proxy of this.proxies) {
       if (proxy.final) at = Math.min(at, proxy.final.dueMs);
-      if (this.closed || !proxy.asked || proxy.stats.state === "failed") continue;
+      if (this.closed || !isServing(proxy)) continue;
       at = Math.min(at, proxy.lastHeardMs + TIMING.proxySilenceMs);
       at = Math.min(at, proxy.planned ? proxy.feedbackDueMs : proxy.requestDueMs);
     }
@@ -497,7 +497,7 @@ export class Receiver {
 
   private nextFrame(proxy: Proxy, nowMs: number): Frame | undefined {
     if (proxy.final) return this.nextFinal(proxy, proxy.final, nowMs);
-    if (this.closed || !proxy.asked || proxy.stats.state === "failed") return undefined;
+    if (this.closed || !isServing(proxy)) return undefined;
     if (!proxy.planned) return this.nextRequest(proxy, nowMs);
     if (this.planner) return this.nextGrant(this.planner, proxy, nowMs);
     if (proxy.packetsSinceFeedback < this.everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
@@ -508,7 +508,7 @@ export class Receiver {
 
   /** All proxies are granted anew together: what one gets, another does not. */
   private replanWhenDue(planner: Planner, nowMs: number): void {
-    if (nowMs === this.plannedMs || !this.proxies.some((proxy) => proxy.planned && nowMs >= proxy.feedbackDueMs)) return;
+    if (nowMs === this.plannedMs || !this.proxies.some((proxy) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs)) return;
     this.plannedMs = nowMs;
     planner.replan(nowMs);
     for (const proxy of this.proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
@@ -603,6 +603,11 @@ function newProxy(): Proxy {
     early: [],
     final: undefined,
   };
+}
+
+/** It was asked, and something is expected of it. */
+function isServing({ asked, stats }: Proxy): boolean {
+  return asked && stats.state !== "failed";
 }
 
 /** A new session means a new sender, whose sequence starts at 0. */

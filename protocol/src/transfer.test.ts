@@ -296,6 +296,23 @@ test("transfer: a lost session can come back in the middle", () => {
   expect(receiver.pollTransmit(20)).toMatchObject({ proxyIndex: 0 });
 });
 
+test("transfer: coded, the grants to a proxy are no more frequent when another one is lost", () => {
+  const receiver = new Receiver({ requestId: 1, url: "http://o/", mode: "coded", proxyCount: 2, codec, nowMs: 0 });
+  const head = { status: 200, totalBytes: 100_000, headers: {}, serverFetchMs: 0 };
+  const grantsUntil = (fromMs: number, toMs: number): number => {
+    let grants = 0;
+    for (let nowMs = fromMs; nowMs < toMs; nowMs += 0.25) while (receiver.pollTransmit(nowMs)) grants++;
+    return grants;
+  };
+  for (const index of [0, 1]) receiver.handleProxyReady(index, 0);
+  grantsUntil(0, 1);
+  for (const index of [0, 1]) receiver.handleFrame(index, encodeFrame({ type: "plan", requestId: 1, head }), 40);
+  const toBoth = grantsUntil(40, 240);
+  receiver.handleProxyLost(1, "closed", 240);
+  expect(grantsUntil(240, 440)).toBeLessThanOrEqual(toBoth / 2 + 1);
+  expect(toBoth).toBeGreaterThan(2 * 10);
+});
+
 test("transfer: a request over a limit is refused before it is sent, with the value and the limit", () => {
   const make = (symbolBytes: number) =>
     new Receiver({ requestId: 1, url: "http://o/", mode: "coded-mutp", proxyCount: 1, codec, nowMs: 0, symbolBytes });
