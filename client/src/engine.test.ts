@@ -45,12 +45,36 @@ describe("engine", () => {
     expect(engine.firstOf(4, 0)).toBeUndefined();
     engine.receive([[3, [plan(7, 400), ...[0, 1].map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame))]], 90);
     engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 91);
-    engine.handleOpened(3);
+    engine.handleOpened(3, 92);
     expect(sent().filter(([, type]) => type === "request")).toEqual([]);
     expect(engine.firstOf(3, 92)).toBeUndefined();
     engine.receive([[3, [2, 3].map((index) => encodeFrame(symbol(7, index, body)))]], 95);
     expect(take("complete")).toHaveLength(1);
     expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
+  });
+
+  test("engine: a session that opens for later is pinged, and who is further away by that begins further on", async () => {
+    const { engine, posted, sent } = await build();
+    for (const session of [3, 4]) {
+      expect(engine.firstOf(session, 0)).toBeUndefined();
+      engine.handleOpened(session, 100);
+    }
+    expect(sent()).toEqual([[3, "ping"], [4, "ping"]]);
+    engine.receive([[3, [encodeFrame({ type: "pong", token: 3 })]]], 120);
+    engine.receive([[4, [encodeFrame({ type: "pong", token: 4 })]]], 220);
+    const ask = (requestId: number): number[] => {
+      posted.length = 0;
+      engine.handle({ type: "start", requestId, sessions: [3, 4], options: { ...OPTIONS, mode: "coded" } }, 300);
+      for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId, proxyIndex }, 300);
+      const frames = posted.flatMap((message) => (message.type === "send" ? [...unpack(message.frames)].map(parseFrame) : []));
+      return frames.flatMap((frame) => (frame.type === "request" && frame.share ? [frame.share.firstGeneration] : []));
+    };
+    const [near, far] = ask(7) as [number, number];
+    expect(near).toBe(0);
+    expect(far).toBeGreaterThan(0);
+    engine.firstOf(4, 400);
+    engine.handleOpened(4, 500);
+    expect(ask(8)).toEqual([0, 0]);
   });
 
   test("engine: what has come of all sessions counts before any is granted more", async () => {

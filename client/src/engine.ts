@@ -4,7 +4,7 @@
  * The caller calls `handleTimeout` at `pollTimeout()`.
  */
 import { sha256 } from "@noble/hashes/sha2";
-import { encodeFrame, farewell, parseFrame, Receiver, requestIdOf, type Codec, type ReceiverEvent, type Rejection } from "@tributary/protocol";
+import { encodeFrame, farewell, parseFrame, Receiver, requestIdOf, type Codec, type KnownPath, type ReceiverEvent, type Rejection } from "@tributary/protocol";
 import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import { piecesOf } from "./pieces";
 
@@ -37,6 +37,8 @@ export class Engine {
   private readonly outgoing = new Map<number, Uint8Array[]>();
   /** By session: the request that went along with its opening. */
   private readonly askedFirst = new Map<number, number>();
+  /** By session: what is known of the way to its proxy by the ping that it was opened with, and when that was sent. */
+  private readonly ways = new Map<number, { pingMs: number; rttMs?: number }>();
 
   constructor(
     private readonly codec: Codec,
@@ -82,6 +84,7 @@ export class Engine {
 
   /** What the proxy of a session that is opening is asked first. */
   firstOf(session: number, nowMs: number): Uint8Array | undefined {
+    this.ways.delete(session);
     for (const { requestId, sessions, receiver } of this.requests.values()) {
       const first = receiver.firstRequest(sessions.indexOf(session), nowMs);
       if (!first) continue;
@@ -91,12 +94,17 @@ export class Engine {
     return undefined;
   }
 
-  /** A session whose proxy was asked while it opened: if the answer is wanted no more, the proxy is told. */
-  handleOpened(session: number): void {
+  /**
+   * A session whose proxy was asked while it opened: if the answer is wanted no more, the proxy is told. One that was opened for
+   * later is pinged: the first request then knows the round trip.
+   */
+  handleOpened(session: number, nowMs: number): void {
     const requestId = this.askedFirst.get(session);
     this.askedFirst.delete(session);
-    if (requestId === undefined || this.requests.get(requestId)?.receiver.decided === false) return;
-    this.queue(session, farewell(requestId));
+    if (requestId === undefined) {
+      this.ways.set(session, { pingMs: nowMs });
+      this.queue(session, encodeFrame({ type: "ping", token: session }));
+    } else if (this.requests.get(requestId)?.receiver.decided !== false) this.queue(session, farewell(requestId));
     this.flush();
   }
 
@@ -119,10 +127,11 @@ export class Engine {
   private start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
     let receiver: Receiver;
     const { traced, ...rest } = options;
+    const known = sessions.map((session, index) => options.known?.[index] ?? this.wayOf(session));
     const trace: RequestTrace | undefined = traced ? { packets: [], feedback: [] } : undefined;
     try {
       receiver = new Receiver({
-        ...rest, renewsSessions: true, requestId, proxyCount: sessions.length, codec: this.codec, nowMs,
+        ...rest, known, renewsSessions: true, requestId, proxyCount: sessions.length, codec: this.codec, nowMs,
         ...(trace ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) } : {}),
       });
     } catch (error) {
@@ -155,7 +164,7 @@ export class Engine {
     for (const [session, frames] of bySession) {
       for (const bytes of frames) {
         const requestId = this.requestOf(session, bytes);
-        if (requestId === undefined) this.answerPing(session, bytes);
+        if (requestId === undefined) this.handlePing(session, bytes, nowMs);
         else if (!byRequest.get(requestId)?.push([session, bytes])) byRequest.set(requestId, [[session, bytes]]);
       }
     }
@@ -188,9 +197,16 @@ export class Engine {
     return undefined;
   }
 
-  private answerPing(session: number, bytes: Uint8Array): void {
+  private handlePing(session: number, bytes: Uint8Array, nowMs: number): void {
     const frame = parseFrame(bytes);
     if (frame.type === "ping") this.queue(session, encodeFrame({ type: "pong", token: frame.token }));
+    const way = frame.type === "pong" ? this.ways.get(session) : undefined;
+    if (way) way.rttMs ??= nowMs - way.pingMs;
+  }
+
+  private wayOf(session: number): KnownPath | undefined {
+    const rttMs = this.ways.get(session)?.rttMs;
+    return rttMs === undefined ? undefined : { rttMs };
   }
 
   private pump(request: Request, nowMs: number): void {

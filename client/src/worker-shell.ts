@@ -37,7 +37,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
     if (engine) arm(engine);
   }, {
     first: (session) => engine?.firstOf(session, performance.now()),
-    opened: (session) => engine?.handleOpened(session),
+    opened: (session) => engine?.handleOpened(session, performance.now()),
   });
 
   /** A timer that is set stays where what is due has moved on: it is set again when it fires, not with each packet. */

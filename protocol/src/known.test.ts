@@ -11,6 +11,13 @@ test("known: without memory shares are equal and windows as asked", () => {
   expect(beginnings.every(({ windowPackets }) => windowPackets === 256)).toBe(true);
 });
 
+test("known: of round trips alone a far proxy begins further on, by a rate that is supposed of all", () => {
+  const beginnings = beginningsOf([{ rttMs: 20 }, { rttMs: 20 }, { rttMs: 148 }], REQUEST, 1000);
+  expect(beginnings.map(({ share }) => share.firstGeneration)).toEqual([0, 0, 2]);
+  expect(beginnings.map(({ share }) => share.end)).toEqual([21845, 43690, 65535]);
+  expect(beginnings.every(({ windowPackets }) => windowPackets === 256)).toBe(true);
+});
+
 test("known: shares follow the rates, and a proxy that is not known counts as the mean", () => {
   const [fast, slow, unknown] = parts([path(2_000_000), path(1_000_000), undefined]) as [number, number, number];
   expect(fast / slow).toBeCloseTo(2, 2);

@@ -27,7 +27,7 @@ const OPENING_GROWTH = 1.75;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
 const RTT_MS_UNKNOWN = 100;
-/** A proxy that is remembered may answer so much later before nothing is expected of it. */
+/** A proxy whose round trip is known may answer so much later before nothing is expected of it. */
 const EXPECTED_MS_LATE = 20;
 /** A proxy with packets due that sends none for this long, or for so many packets' time, has fallen quiet. */
 const QUIET_MS_MIN = 20;
@@ -58,12 +58,13 @@ const GRANT_BYTES = 256;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
 
-/** What is remembered of a proxy from earlier chunks. */
+/** What is known of a proxy before it has answered. */
 export interface Remembered {
   rttMs: number;
-  /** Packets per ms. */
+  /** Packets per ms; 0: not known. */
   perMs: number;
-  loss: number;
+  /** Undefined: not known. */
+  loss: number | undefined;
 }
 
 interface Arrival {
@@ -150,6 +151,7 @@ export class Path {
     if (remembered === undefined) return;
     this.rttMs = remembered.rttMs;
     this.perMsMeasured = remembered.perMs;
+    if (remembered.loss === undefined) return;
     this.lost = remembered.loss * LOSS_PACKETS_KNOWN;
     this.received = LOSS_PACKETS_KNOWN - this.lost;
   }
@@ -163,7 +165,7 @@ export class Path {
   }
 
   /**
-   * When the first packet of a proxy that has not answered yet will come, by what is remembered of it; undefined where
+   * When the first packet of a proxy that has not answered yet will come, by what is known of it; undefined where
    * nothing is, or where it is long overdue.
    */
   expectedMs(nowMs: number): number | undefined {

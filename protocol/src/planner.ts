@@ -135,7 +135,7 @@ export class Planner {
     const live = sources.filter(({ quiet }) => !quiet);
     if (live.length === 0) for (const path of able) this.askAnew(path, nowMs);
     for (const source of sources) this.askAlone(source, nowMs);
-    this.spread(live.length > 0 ? [...live, ...this.expected(losses, nowMs)] : sources, nowMs);
+    this.spread(live.length > 0 ? [...live, ...this.expected(live, losses, nowMs)] : sources, nowMs);
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -186,12 +186,14 @@ export class Planner {
     return { path, quiet: false, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs + SLACK_MS, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
   }
 
-  /** Proxies that have not answered yet and will, by what is remembered of them: they bring what they were asked for first. */
-  private expected(losses: (path: Path) => number, nowMs: number): Source[] {
+  /** Proxies that have not answered yet and will, by what is known of them: they bring what they were asked for first. */
+  private expected(live: readonly Source[], losses: (path: Path) => number, nowMs: number): Source[] {
+    const meanMs = live.reduce((sum, { gapMs }) => sum + gapMs, 0) / live.length;
     return this.paths.flatMap((path, index) => {
       const firstMs = path.gone ? undefined : path.expectedMs(nowMs);
       if (firstMs === undefined) return [];
-      const gapMs = 1 / path.perMs(0, nowMs);
+      const perMs = path.perMs(0, nowMs);
+      const gapMs = perMs > 0 ? 1 / perMs : meanMs;
       const coming = this.comings[index]!;
       coming.begin(path.order, 0);
       for (let sequence = 0; sequence < path.order.length; sequence++) coming.setTime(sequence, firstMs + sequence * gapMs - PATIENCE_MS);
@@ -281,7 +283,7 @@ function unseenOf({ received, lost }: Path): number {
 }
 
 function rememberedOf(known: KnownPath | undefined, packetBytes: number): Remembered | undefined {
-  return known && { rttMs: known.rttMs, perMs: known.bytesPerSec / 1000 / packetBytes, loss: known.loss };
+  return known && { rttMs: known.rttMs, perMs: (known.bytesPerSec ?? 0) / 1000 / packetBytes, loss: known.loss };
 }
 
 /**

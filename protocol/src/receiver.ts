@@ -80,7 +80,7 @@ export interface ReceiverOptions {
   feedbackEveryMs?: number;
   /** Does whoever runs the receiver make a new session to a proxy that fell silent? Then silence alone fails no request. */
   renewsSessions?: boolean;
-  /** Mode `coded`: what is remembered of each proxy. */
+  /** Mode `coded`: what is known of each proxy. */
   known?: readonly (KnownPath | undefined)[];
   /** With it only bytes that have these digests are handed on; without it proxies are believed. */
   trusted?: Trusted;

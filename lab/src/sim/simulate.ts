@@ -100,7 +100,9 @@ class Simulation implements NetworkUser {
     this.network = new Network(world, this, onLinkEvent);
     this.original = contentOf(world.chunkBytes);
     this.overheadBytes = world.overheadBytes ?? 0;
-    this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", mode, proxyCount: world.links.length, codec, nowMs: 0, ...tuning });
+    // The sessions are open: they know their round trips.
+    const known = world.links.map(({ rttMs }) => ({ rttMs }));
+    this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", mode, proxyCount: world.links.length, codec, nowMs: 0, known, ...tuning });
     this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
     this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
     this.acknowledged = this.network.events.register((packet) => this.handleAcknowledged(packet));
