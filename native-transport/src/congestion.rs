@@ -155,8 +155,9 @@ pub struct Delivery {
     round_app_limited: bool,
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
-    /// The most that one acknowledgement told of, in this round and in the one before.
-    gathered: [u64; 2],
+    /// Acknowledgements in this round, and what one told of in the mean of the round before.
+    round_acks: u64,
+    gathered: u64,
     /// Of the newest packet of the last acknowledgement.
     newest_round_trip: Duration,
     queue_samples: u32,
@@ -199,7 +200,8 @@ impl Delivery {
             no_push_until: 0,
             round_app_limited: false,
             batch_acked: 0,
-            gathered: [0; 2],
+            round_acks: 0,
+            gathered: 0,
             newest_round_trip: Duration::ZERO,
             queue_samples: 0,
             queue_since: (now, 0),
@@ -277,7 +279,8 @@ impl Delivery {
             }
         }
         self.round_trips.end_round();
-        self.gathered = [0, self.gathered[0]];
+        self.gathered = self.round_acked / self.round_acks.max(1);
+        self.round_acks = 0;
         (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
         self.round_app_limited = false;
     }
@@ -400,14 +403,15 @@ impl Delivery {
             Rivals::None => GAINS[place],
             Rivals::Deaf { window } => return *window as u64 + self.delivered_unheard(),
         };
-        (product * gain) as u64
+        // The round that drains is to leave no queue.
+        let unheard = if place == 0 { 0 } else { self.delivered_unheard() };
+        (product * gain) as u64 + unheard
     }
 
     /// What is still counted in flight though it has arrived, as its acknowledgement waits for more: browsers gather ten packets,
-    /// TCP two. Beside others the link would see a window that is smaller by so much.
+    /// TCP two. The link would see a window that is smaller by so much.
     fn delivered_unheard(&self) -> u64 {
-        let gathered = self.gathered[0].max(self.gathered[1]);
-        gathered.saturating_sub(GATHERED_PACKETS * self.mtu).min(UNHEARD_PACKETS_MAX * self.mtu)
+        self.gathered.saturating_sub(GATHERED_PACKETS * self.mtu).min(UNHEARD_PACKETS_MAX * self.mtu)
     }
 
     /// A window that is not used does not grow.
@@ -473,7 +477,7 @@ impl Controller for Delivery {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
         let Some(packet) = self.newest_acked.take() else { return };
         let acked = std::mem::take(&mut self.batch_acked);
-        self.gathered[0] = self.gathered[0].max(acked);
+        self.round_acks += 1;
         // QUIC's own word for it is of no use: its queue is kept so short that it is often empty for a moment.
         let app_limited = ((in_flight + acked) as f64) < USED_SHARE * self.window as f64;
         self.round_app_limited |= app_limited;
