@@ -380,6 +380,15 @@ fn gathered_acknowledgements_cost_little_beside_cubic() {
     }
 }
 
+#[test]
+fn gathered_acknowledgements_leave_no_link_idle() {
+    for queue_products in [1.0, 2.5] {
+        let outcome = run(vec![ours_to_a_browser()], queue_products, 60.0, 0);
+        println!("alone to a browser, queue {queue_products}: {:.3}, queue {:.2}", outcome.rates[0] / RATE, outcome.queue_mean);
+        assert!(outcome.rates[0] > 0.96 * RATE && outcome.queue_mean < 0.5, "queue {queue_products}: {:?}, queue {}", outcome.rates, outcome.queue_mean);
+    }
+}
+
 /// What heeds no losses in a crowd starves those who do.
 #[test]
 fn a_crowd_of_tcp_is_joined_as_one_more_each() {

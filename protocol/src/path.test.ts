@@ -156,7 +156,7 @@ test("path: what is worth remembering is known once rate and round trip were mea
   path.handleHeard(50);
   arrive(path, 0, 200, 1.25, 51.25);
   const { rttMs, bytesPerSec, loss } = path.toRemember(1000)!;
-  expect([rttMs, Math.round(bytesPerSec / 1000)]).toEqual([50, 800]);
+  expect([rttMs, Math.round(bytesPerSec! / 1000)]).toEqual([50, 800]);
   expect(loss).toBeCloseTo((0.2 * 16) / 216, 5);
 });
 
