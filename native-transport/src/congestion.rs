@@ -155,9 +155,11 @@ pub struct Delivery {
     round_app_limited: bool,
     /// Acknowledged since the last `on_end_acks`.
     batch_acked: u64,
+    /// The most that one acknowledgement told of, in this round and in the one before.
+    gathered: [u64; 2],
     /// Acknowledgements in this round, and what one told of in the mean of the round before.
     round_acks: u64,
-    gathered: u64,
+    gathered_mean: u64,
     /// Of the newest packet of the last acknowledgement.
     newest_round_trip: Duration,
     queue_samples: u32,
@@ -200,8 +202,9 @@ impl Delivery {
             no_push_until: 0,
             round_app_limited: false,
             batch_acked: 0,
+            gathered: [0; 2],
             round_acks: 0,
-            gathered: 0,
+            gathered_mean: 0,
             newest_round_trip: Duration::ZERO,
             queue_samples: 0,
             queue_since: (now, 0),
@@ -279,7 +282,8 @@ impl Delivery {
             }
         }
         self.round_trips.end_round();
-        self.gathered = self.round_acked / self.round_acks.max(1);
+        self.gathered = [0, self.gathered[0]];
+        self.gathered_mean = self.round_acked / self.round_acks.max(1);
         self.round_acks = 0;
         (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
         self.round_app_limited = false;
@@ -395,23 +399,25 @@ impl Delivery {
             let queued = self.newest_round_trip.as_secs_f64() / self.round_trips.min().as_secs_f64();
             return (product * (queued / PACING).clamp(GAINS[1], GAIN_DRAIN_MAX)) as u64;
         }
+        let gathered_most = self.gathered[0].max(self.gathered[1]);
         let gain = match &self.rivals {
             _ if place == 0 => GAINS[0],
-            Rivals::Fair { cubic, .. } => return cubic.window() + self.delivered_unheard(),
+            Rivals::Fair { cubic, .. } => return cubic.window() + self.delivered_unheard(gathered_most),
             Rivals::None if under_loss => GAIN_UNDER_LOSS,
             Rivals::None if self.round < self.no_push_until => GAINS[place].min(GAINS[1]),
             Rivals::None => GAINS[place],
-            Rivals::Deaf { window } => return *window as u64 + self.delivered_unheard(),
+            Rivals::Deaf { window } => return *window as u64 + self.delivered_unheard(gathered_most),
         };
         // The round that drains is to leave no queue.
-        let unheard = if place == 0 { 0 } else { self.delivered_unheard() };
+        let unheard = if place == 0 { 0 } else { self.delivered_unheard(self.gathered_mean) };
         (product * gain) as u64 + unheard
     }
 
     /// What is still counted in flight though it has arrived, as its acknowledgement waits for more: browsers gather ten packets,
-    /// TCP two. The link would see a window that is smaller by so much.
-    fn delivered_unheard(&self) -> u64 {
-        self.gathered.saturating_sub(GATHERED_PACKETS * self.mtu).min(UNHEARD_PACKETS_MAX * self.mtu)
+    /// TCP two. The link would see a window that is smaller by so much. Beside others it counts by the most that was `gathered`
+    /// lately, or their queue takes what is missing; alone by the mean, since a receiver that paused once needs no larger window.
+    fn delivered_unheard(&self, gathered: u64) -> u64 {
+        gathered.saturating_sub(GATHERED_PACKETS * self.mtu).min(UNHEARD_PACKETS_MAX * self.mtu)
     }
 
     /// A window that is not used does not grow.
@@ -477,6 +483,7 @@ impl Controller for Delivery {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
         let Some(packet) = self.newest_acked.take() else { return };
         let acked = std::mem::take(&mut self.batch_acked);
+        self.gathered[0] = self.gathered[0].max(acked);
         self.round_acks += 1;
         // QUIC's own word for it is of no use: its queue is kept so short that it is often empty for a moment.
         let app_limited = ((in_flight + acked) as f64) < USED_SHARE * self.window as f64;
