@@ -9,7 +9,8 @@
  *     --docs         writes the section `Campaign` of docs/measurements.md and its pictures
  *     --list         the boxes and how long each is expected to take, and nothing else
  *
- * Downloads, pictures and report.html are kept in DIR, a new folder of the system's temporary one unless it is given.
+ * Downloads, pictures and report.html are kept in DIR, a new folder of the system's temporary one unless it is given. A campaign
+ * may be gone on with on another machine or with other code: the report names each sitting.
  * Exit status: 0 measured, 1 could not measure, 2 bad option, 130 stopped.
  */
 import { execFileSync } from "node:child_process";
@@ -39,10 +40,11 @@ const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", 
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
 const minutes = (seconds) => (seconds < 5400 ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}` : `${(seconds / 3600).toFixed(1)} h`);
 
-/** A bar on a terminal; elsewhere a line when the links change. */
+/** A bar on a terminal; elsewhere a line when other links are up. */
 function makeProgress() {
   let last = "";
-  return ({ visitsDone, visitsTotal, secondsLeft, links }) => {
+  return ({ visitsDone, visitsTotal, secondsLeft, links: up }) => {
+    const links = up.join(" + ");
     const width = 24;
     const filled = Math.round((width * visitsDone) / visitsTotal);
     const line = `[${"#".repeat(filled)}${"-".repeat(width - filled)}] ${visitsDone}/${visitsTotal} visits, ${minutes(secondsLeft)} left, ${links}`;
@@ -52,14 +54,12 @@ function makeProgress() {
   };
 }
 
-async function about(command) {
+/** When, on what and of which code the downloads after the first `visits` visits are. */
+async function sitting(visits) {
   const { machineText } = await loadCompiled("bench/machine");
   const git = (...words) => execFileSync("git", words, { cwd: root, encoding: "utf8" }).trim();
   const commit = existsSync(path.join(root, ".git")) ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") ? " with local changes" : "") : "unknown";
-  return {
-    command, commit, date: new Date().toISOString().slice(0, 10), loadAverage: os.loadavg()[0].toFixed(1),
-    machine: machineText(),
-  };
+  return { date: new Date().toISOString().slice(0, 10), commit, machine: machineText(), loadAverage: os.loadavg()[0].toFixed(1), visits };
 }
 
 /** What a campaign was begun with; one that is resumed keeps it. */
@@ -67,10 +67,12 @@ async function openFolder({ resume, quick }) {
   const folder = resume ? fileOf(resume) : mkdtempSync(path.join(os.tmpdir(), "tributary-campaign-"));
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, "campaign.json");
-  if (existsSync(file)) return { folder, begun: JSON.parse(readFileSync(file, "utf8")) };
-  const begun = { quick, about: await about(["npm run bench -- campaign", quick && "--quick"].filter(Boolean).join(" ")) };
-  writeFileSync(file, `${JSON.stringify(begun)}\n`);
-  return { folder, begun };
+  const begun = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { quick, sittings: [] };
+  const begin = async (visits) => {
+    begun.sittings.push(await sitting(visits));
+    writeFileSync(file, `${JSON.stringify(begun, null, 1)}\n`);
+  };
+  return { folder, begun, begin };
 }
 
 async function drawAll(figures, folder) {
@@ -93,10 +95,14 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ rowsOf }, { figuresToReach, figureTable, rowTable, markdownSection }, { figuresOf }] = await Promise.all(["bench/campaign/rows", "bench/campaign/report", "bench/campaign/figures"].map(loadCompiled));
+  const [{ rowsOf }, { figuresToReach, figureTable, rowTable, markdownSection, sittingsOf }, { figuresOf }, { visitsOf }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const about = {
+    command: ["npm run bench -- campaign", begun.quick && "--quick"].filter(Boolean).join(" "),
+    sittings: sittingsOf(begun.sittings, visitsOf(samples)), visits: { done: visitsOf(samples), planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
+  };
   const rows = rowsOf(boxes, samples);
   const reached = figuresToReach(rows);
-  const figures = figuresOf(boxes, samples, `${begun.about.command}, ${begun.about.date}, ${begun.about.machine}`);
+  const figures = figuresOf(boxes, samples, [about.command, ...about.sittings.slice(-1).map(({ date, machine }) => `${date}, ${machine}`)].join(", "));
   const pictures = await drawAll(figures, folder);
   const text = `${figureTable(reached)}\n\n${rowTable(rows)}`;
   writeFileSync(path.join(folder, "report.html"), page(text, pictures));
@@ -104,15 +110,14 @@ async function report({ boxes, samples, folder, begun, options }) {
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
   await drawAll(figures, path.join(root, "docs/images"));
-  const visits = { done: new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size, planned: boxes.reduce((sum, box) => sum + box.visits, 0) };
   const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
   const { writeSection } = await loadCompiled("document");
-  writeSection("campaign", "npm run bench -- campaign", markdownSection({ ...begun.about, visits }, rows, reached, linked));
+  writeSection("campaign", "npm run bench -- campaign", markdownSection(about, rows, reached, linked));
 }
 
 function list(boxes, seconds) {
   for (const { id, figures, visits, expectedSec } of boxes) console.log(`${id}: ${visits} visits of ${expectedSec.toFixed(1)} s, set ${figures.join(", ")}`);
-  console.log(`${boxes.length} boxes, ${minutes(seconds)} on an idle machine`);
+  console.log(`${boxes.length} boxes, ${minutes(seconds)} with one set of links at a time on an idle machine`);
 }
 
 /** Chromium and aria2 are runners and rivals, not conditions: without one its boxes are left out. */
@@ -132,14 +137,16 @@ export async function runCampaignBench(args) {
   const options = parseOptions(args);
   if (!options) return 2;
   await setUp({ compiler: true, print: options.list ? () => undefined : console.log });
-  const [{ boxesOf }, { runCampaign, expectedSeconds }] = await Promise.all(["bench/campaign/boxes", "bench/campaign/run"].map(loadCompiled));
+  const [{ boxesOf }, { runCampaign, expectedSeconds, readSamples, packDownloads, visitsOf }] = await Promise.all(["bench/campaign/boxes", "bench/campaign/run"].map(loadCompiled));
   const passes = (quick) => (quick ? PASSES.quick : PASSES.full);
   if (options.list) {
     const boxes = boxesOf(options.quick);
     list(boxes, expectedSeconds(boxes, passes(options.quick)));
     return 0;
   }
-  const { folder, begun } = await openFolder(options);
+  const { folder, begun, begin } = await openFolder(options);
+  const samples = readSamples(folder);
+  await begin(visitsOf(samples));
   const boxes = await available(boxesOf(begun.quick), console.log);
   let stopped = false;
   process.once("SIGINT", () => {
@@ -147,8 +154,9 @@ export async function runCampaignBench(args) {
     process.stdout.write("\nstopping after this download; Ctrl-C again stops at once\n");
     process.once("SIGINT", () => process.exit(130));
   });
-  console.log(`${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} on an idle machine; downloads go to ${folder}`);
-  const samples = await runCampaign({ boxes, folder, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
+  console.log(`${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} with one set of links at a time on an idle machine; downloads go to ${folder}`);
+  await runCampaign({ boxes, folder, samples, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
+  packDownloads(folder, samples);
   await report({ boxes, samples, folder, begun, options });
   if (!stopped) return 0;
   console.log(`stopped; to go on: npm run bench -- campaign --resume ${folder}`);

@@ -1,12 +1,15 @@
-/** The campaign without links: its boxes, its statistics and its report. */
+/** The campaign without links: its boxes, its order, its statistics and its report. */
+import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import { parseScenario } from "../../links/scenario";
 import { boxesOf, linksOf, makeBox, scenarioOf } from "./boxes";
 import { figuresOf } from "./figures";
-import { isMet, markdownSection, figuresToReach } from "./report";
+import { isMet, markdownSection, figuresToReach, sittingsOf } from "./report";
 import { quantile } from "../statistics";
 import { goodputOf, rowsOf } from "./rows";
 import type { Sample } from "./rows";
-import { byLinks, expectedSeconds } from "./run";
+import { byLinks, expectedSeconds, packDownloads, readSamples, sideBySide, visitsOf } from "./run";
 
 const VISITS = { node: 2, chromium: 2, aria2: 2 };
 const SIX = [896, 896, 896, 896, 896, 896];
@@ -29,6 +32,34 @@ test.each([true, false])("campaign: every box has a name of its own, links that 
 test("campaign: the whole one downloads 100 times in each box of the Node client, new and warm, and 30 times in Chromium", () => {
   const visits = new Set(boxesOf(false).map((box) => `${box.runner} ${box.visits}`));
   expect(visits).toEqual(new Set(["node 50", "aria2 50", "chromium 30"]));
+});
+
+test("campaign: what fits runs side by side, in order; what is too heavy for all runs alone; all have ended when one fails", async () => {
+  const weights = { a: 2, b: 3, c: 1, huge: 9, d: 4 };
+  const events: string[] = [];
+  const run = async (name: keyof typeof weights): Promise<void> => {
+    events.push(`+${name}`);
+    for (let turn = 0; turn < 3; turn++) await Promise.resolve();
+    events.push(`-${name}`);
+    if (name === "b") throw new Error("the links of b are gone");
+  };
+  await expect(sideBySide(Object.keys(weights) as (keyof typeof weights)[], (name) => weights[name], 4, run)).rejects.toThrow("the links of b are gone");
+  expect(events.join(" ")).toBe("+a +c -a -c +b -b +huge -huge +d -d");
+});
+
+test("campaign: what was downloaded is found again, packed or not, less a line that was cut short", () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "tributary-campaign-test-"));
+  try {
+    const line = (visit: number): string => `${JSON.stringify(sampleOf("box", visit, 500))}\n`;
+    const visits = (): number[] => readSamples(folder).map(({ visit }) => visit);
+    appendFileSync(path.join(folder, "downloads.jsonl"), line(0) + line(1));
+    packDownloads(folder, readSamples(folder));
+    expect([readdirSync(folder), visits()]).toEqual([["downloads.jsonl.gz"], [0, 1]]);
+    appendFileSync(path.join(folder, "downloads.jsonl"), line(2) + line(2) + line(3).slice(0, 20));
+    expect([visits(), visitsOf(readSamples(folder))]).toEqual([[0, 1, 2, 2], 3]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test.each([
@@ -77,7 +108,8 @@ test("campaign: figures take a box, or pair those of the same links, chunk and s
   expect(reached).toMatchObject([{ floor: 0.4, n: [1] }, { value: 1.2, floor: 0.95, n: [1, 1] }]);
   expect(reached[0]!.value).toBeCloseTo(2_500_000 / 5_376_000);
   expect(reached.map(isMet)).toEqual([true, false]);
-  const about = { date: "2026-01-02", command: "c", commit: "abc", machine: "m", loadAverage: "0.1", visits: { done: 3, planned: 6 } };
-  expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*Where coding loses\n\n- .*1\.20 times as long as split-http/);
+  const sitting = { date: "2026-01-02", commit: "abc", machine: "m", loadAverage: "0.1" };
+  const about = { command: "c", sittings: sittingsOf([{ ...sitting, visits: 0 }, { ...sitting, visits: 2 }, { ...sitting, commit: "def", visits: 2 }], 3), visits: { done: 3, planned: 6 } };
+  expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*; 2 on 2026-01-02 at commit abc, m, load average before 0.1; 1 on 2026-01-02 at commit def,[^]*Where coding loses\n\n- .*1\.20 times as long as split-http/);
   expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
 });

@@ -4,15 +4,26 @@ import type { SessionKind } from "./orders";
 import type { Figure as Picture } from "./figures";
 import type { Row } from "./rows";
 
-export interface About {
+/** Part of a campaign that went on in one piece, on one machine and with one code. */
+export interface Sitting {
   date: string;
-  command: string;
   commit: string;
   machine: string;
+  /** Before it. */
   loadAverage: string;
+  visits: number;
+}
+
+export interface About {
+  command: string;
+  sittings: readonly Sitting[];
   /** Fewer than planned when the campaign was stopped. */
   visits: { done: number; planned: number };
 }
+
+/** Each with its own visits, out of those with the visits done before it; `total` in the end. */
+export const sittingsOf = (begun: readonly Sitting[], total: number): Sitting[] =>
+  begun.map((sitting, index) => ({ ...sitting, visits: (begun[index + 1]?.visits ?? total) - sitting.visits })).filter(({ visits }) => visits > 0);
 
 /** What a box reached, by itself or over one that ran in turns with it over the same links; `value` over `floor` is short when `lessIsBetter`. */
 export interface Figure {
@@ -128,7 +139,7 @@ export function markdownSection(about: About, rows: readonly Row[], figures: rea
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
     "## Campaign",
-    `Made by \`${about.command}\` on ${about.date} at commit ${about.commit}; ${about.machine}; load average before the run ${about.loadAverage}; ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
+    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${about.sittings.map(({ date, commit, machine, loadAverage, visits }) => `${visits} on ${date} at commit ${commit}, ${machine}, load average before ${loadAverage}`).join("; ")}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
       : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",

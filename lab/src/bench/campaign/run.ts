@@ -1,10 +1,13 @@
 /**
- * The campaign: which box is visited when, what is kept on disk, and how far it is. Links come up one set at a time, and while
- * they are up their boxes take turns in random order, so that what else the machine does reaches all alike. Each download is a
- * line of DIR/downloads.jsonl as soon as it is over: a campaign that was stopped goes on from there.
+ * The campaign: which box is visited when, what is kept on disk, and how far it is. As many sets of links are up at once as
+ * this machine's cores carry, and while a set is up its boxes take turns in random order, so that what else the machine does
+ * reaches all alike. Each download is a line of DIR/downloads.jsonl as soon as it is over: a campaign that was stopped goes on
+ * from there.
  */
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
 import path from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
 import type { Box, LinksSpec } from "./boxes";
 import type { Sample } from "./rows";
 import { startStack } from "./stack";
@@ -12,8 +15,9 @@ import type { Stack } from "./stack";
 
 export interface CampaignOptions {
   boxes: readonly Box[];
-  /** Where the downloads are kept. */
+  /** Where the downloads are kept, and those that are there already (`readSamples`); new ones are added to both. */
   folder: string;
+  samples: Sample[];
   /** How often the links come up, and which shares of the visits are done by then. */
   passes: readonly number[];
   stopped: () => boolean;
@@ -24,29 +28,35 @@ export interface Progress {
   visitsDone: number;
   visitsTotal: number;
   secondsLeft: number;
-  links: string;
+  /** Names of the sets that are up. */
+  links: readonly string[];
 }
 
 /** Links, origin, Origo, proxies and client, until all are ready. */
 const BRING_UP_SEC = 8;
+/** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
+const CORE_BYTES_PER_SEC = 2_700_000;
+/** A packet trace takes fifty times the room of a download without. */
+const TRACES_KEPT = 5;
 
-/** All samples there are when it ends, or is stopped. */
-export async function runCampaign({ boxes, folder, passes, stopped, onProgress }: CampaignOptions): Promise<Sample[]> {
-  mkdirSync(folder, { recursive: true });
-  const file = path.join(folder, "downloads.jsonl");
-  const samples = readSamples(file);
+export async function runCampaign({ boxes, folder, samples, passes, stopped, onProgress }: CampaignOptions): Promise<void> {
+  const file = plainFile(folder);
   const done = new Map<string, number>();
   for (const { box, visit } of samples) done.set(box, Math.max(done.get(box) ?? 0, visit + 1));
   const clock = new Clock(boxes, done);
+  const up = new Set<string>();
+  let failed = false;
+  const isOver = (): boolean => failed || stopped();
   for (const share of passes) {
     const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
-    for (const [spec, own] of shuffled([...byLinks(boxes)])) {
-      if (!own.some(isOpen) || stopped()) continue;
-      onProgress(clock.progress(spec.id));
-      await visitAll(spec, own.filter(isOpen), isOpen);
-    }
+    const sets = shuffled([...byLinks(boxes.filter(isOpen))]);
+    await sideBySide(sets, ([{ ratesKB }]) => 1000 * ratesKB.reduce((sum, rate) => sum + rate, 0), os.cpus().length * CORE_BYTES_PER_SEC, async ([spec, own]) => {
+      if (isOver()) return;
+      up.add(spec.id);
+      onProgress(clock.progress([...up]));
+      await visitAll(spec, own, isOpen).finally(() => up.delete(spec.id));
+    });
   }
-  return samples;
 
   async function visitAll(spec: LinksSpec, own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
     let stack: Stack | undefined;
@@ -54,25 +64,52 @@ export async function runCampaign({ boxes, folder, passes, stopped, onProgress }
       stack = await startStack(spec, own);
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
-          if (stopped()) return;
-          const startedMs = performance.now();
+          if (isOver()) return;
           const visit = done.get(box.id) ?? 0;
-          const taken = await stack.visit(box, visit);
-          if (stopped()) return;
+          const taken = (await stack.visit(box, visit)).map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
+          if (isOver()) return;
           samples.push(...taken);
-          appendFileSync(file, taken.map((sample) => `${JSON.stringify(sample)}\n`).join(""));
+          appendFileSync(file, linesOf(taken));
           done.set(box.id, visit + 1);
-          clock.took(box, (performance.now() - startedMs) / 1000);
-          onProgress(clock.progress(spec.id));
+          clock.took(box);
+          onProgress(clock.progress([...up]));
         }
       }
     } catch (error) {
-      if (!stopped()) throw error;
+      if (isOver()) return;
+      failed = true;
+      throw error;
     } finally {
       await stack?.close();
     }
   }
 }
+
+/** Runs what is first in the list and fits beside what runs; what fits nowhere runs alone. Rejects, once all have ended, with the first error. */
+export async function sideBySide<T>(items: readonly T[], weightOf: (item: T) => number, room: number, run: (item: T) => Promise<void>): Promise<void> {
+  const waiting = [...items];
+  const running = new Set<Promise<void>>();
+  const errors: unknown[] = [];
+  let used = 0;
+  while (waiting.length > 0 || running.size > 0) {
+    const next = waiting.findIndex((item) => running.size === 0 || used + weightOf(item) <= room);
+    if (next < 0) {
+      await Promise.race(running);
+      continue;
+    }
+    const [item] = waiting.splice(next, 1) as [T];
+    used += weightOf(item);
+    const ended: Promise<void> = run(item).catch((error: unknown) => void errors.push(error)).finally(() => {
+      used -= weightOf(item);
+      running.delete(ended);
+    });
+    running.add(ended);
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+/** How many visits these are of. */
+export const visitsOf = (samples: readonly Sample[]): number => new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size;
 
 export function byLinks(boxes: readonly Box[]): Map<LinksSpec, Box[]> {
   const byId = new Map<string, Box[]>();
@@ -80,10 +117,21 @@ export function byLinks(boxes: readonly Box[]): Map<LinksSpec, Box[]> {
   return new Map([...byId.values()].map((own) => [own[0]!.links, own]));
 }
 
-/** A line that was cut short when the machine went down is left out. */
-function readSamples(file: string): Sample[] {
-  if (!existsSync(file)) return [];
-  return readFileSync(file, "utf8").split("\n").flatMap((line) => {
+const plainFile = (folder: string): string => path.join(folder, "downloads.jsonl");
+const packedFile = (folder: string): string => path.join(folder, "downloads.jsonl.gz");
+const linesOf = (samples: readonly Sample[]): string => samples.map((sample) => `${JSON.stringify(sample)}\n`).join("");
+
+/** Puts all downloads into one compressed file, for a folder that is to be kept. */
+export function packDownloads(folder: string, samples: readonly Sample[]): void {
+  writeFileSync(packedFile(folder), gzipSync(linesOf(samples), { level: 9 }));
+  rmSync(plainFile(folder), { force: true });
+}
+
+/** Those packed and those after them. A line that was cut short when the machine went down is left out. */
+export function readSamples(folder: string): Sample[] {
+  const [packed, plain] = [packedFile(folder), plainFile(folder)];
+  const text = (existsSync(packed) ? gunzipSync(readFileSync(packed)).toString() : "") + (existsSync(plain) ? readFileSync(plain, "utf8") : "");
+  return text.split("\n").flatMap((line) => {
     try {
       return [JSON.parse(line) as Sample];
     } catch {
@@ -101,31 +149,29 @@ function shuffled<T>(items: readonly T[]): T[] {
   return result;
 }
 
-/** The time left: what the boxes are expected to take, corrected by what they took so far. */
+/** The time left: what the boxes are expected to take, corrected by how fast it went so far. */
 class Clock {
-  private expected = 0;
-  private actual = 0;
+  private readonly startedMs = performance.now();
+  private expectedSec = 0;
   private done = 0;
 
   constructor(private readonly boxes: readonly Box[], private readonly visits: Map<string, number>) {
     for (const count of visits.values()) this.done += count;
   }
 
-  took(box: Box, seconds: number): void {
-    this.expected += box.expectedSec;
-    this.actual += seconds;
+  took(box: Box): void {
+    this.expectedSec += box.expectedSec;
     this.done++;
   }
 
-  progress(links: string): Progress {
-    const factor = this.expected > 0 ? this.actual / this.expected : 1;
-    const left = (box: Box): number => Math.max(0, box.visits - (this.visits.get(box.id) ?? 0));
-    const secondsLeft = this.boxes.reduce((sum, box) => sum + left(box) * box.expectedSec * factor, 0) + BRING_UP_SEC * byLinks(this.boxes.filter((box) => left(box) > 0)).size;
-    return { visitsDone: this.done, visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft, links };
+  progress(links: readonly string[]): Progress {
+    const factor = this.expectedSec > 0 ? (performance.now() - this.startedMs) / 1000 / this.expectedSec : 1;
+    const left = (box: Box): number => Math.max(0, box.visits - (this.visits.get(box.id) ?? 0)) * box.expectedSec;
+    return { visitsDone: this.done, visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft: factor * this.boxes.reduce((sum, box) => sum + left(box), 0), links };
   }
 }
 
-/** Seconds that the whole is expected to take on an idle machine. */
+/** Seconds that the whole is expected to take on an idle machine, one set of links at a time. */
 export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {
   return boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) + passes.length * BRING_UP_SEC * byLinks(boxes).size;
 }
