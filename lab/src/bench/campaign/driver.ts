@@ -1,8 +1,7 @@
 /**
  * The Node client inside the client's host: takes one order a line on standard input, answers one line each, one at a time.
  * It stays alive, so that what is measured is a transfer and not the start of a process. Sessions outlive a download by
- * `KEPT_MS`: a download asked for at once finds them warm, one on new sessions waits until they are gone. Its orders come
- * from run.ts.
+ * `KEPT_MS`: a download asked for at once finds them warm. Its orders come from stack.ts.
  */
 import { createHash } from "node:crypto";
 import { connect } from "node:http2";
@@ -35,14 +34,17 @@ function clientFor(transport: TransportOption, traced: boolean): ProxyClient {
   return client;
 }
 
-/** As a download on new sessions begins: with none left of any kind. */
-async function beginNew(): Promise<void> {
+let http2Session: ClientHttp2Session | undefined;
+
+async function closeAll(): Promise<Done> {
+  http2Session?.destroy();
+  http2Session = undefined;
   await new Promise((resolve) => setTimeout(resolve, GONE_MS));
   await dropConnections();
+  return { idleShare: 1 };
 }
 
-async function get({ session, url, transport, traced, options }: Extract<Order, { kind: "get" }>): Promise<Done> {
-  if (session === "new") await beginNew();
+async function get({ url, transport, traced, options }: Extract<Order, { kind: "get" }>): Promise<Done> {
   const idleShare = watchIdleShare();
   const download = clientFor(transport, traced).get(url, options);
   try {
@@ -58,8 +60,7 @@ async function get({ session, url, transport, traced, options }: Extract<Order, 
  * "Chunked" of Sørensen et al., as the paper has it among its related work (§V): each part is a request of its own, one at a
  * time to each server.
  */
-async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Done> {
-  if (session === "new") await beginNew();
+async function pull({ urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Done> {
   const idleShare = watchIdleShare();
   const body = Buffer.alloc(bytes);
   const startedMs = performance.now();
@@ -79,18 +80,11 @@ async function pull({ session, urls, bytes, partBytes }: Extract<Order, { kind: 
   return { pulled: pulledOf(body, performance.now() - startedMs, firstByteMs), idleShare: idle };
 }
 
-let http2Session: ClientHttp2Session | undefined;
-
 /** One stream of one connection, which stays for the next. */
-async function getOverHttp2({ session, url, bytes }: Extract<Order, { kind: "http2" }>): Promise<Done> {
-  if (session === "new" || http2Session?.closed || http2Session?.destroyed) {
-    http2Session?.destroy();
-    http2Session = undefined;
-    if (session === "new") await beginNew();
-  }
+async function getOverHttp2({ url, bytes }: Extract<Order, { kind: "http2" }>): Promise<Done> {
   const idleShare = watchIdleShare();
   const startedMs = performance.now();
-  http2Session ??= openHttp2(url);
+  if (http2Session === undefined || http2Session.closed || http2Session.destroyed) http2Session = openHttp2(url);
   const stream = http2Session.request({ ":path": `/${bytes}` });
   const pieces: Buffer[] = [];
   let firstByteMs = 0;
@@ -114,6 +108,7 @@ function openHttp2(url: string): ClientHttp2Session {
 const pulledOf = (body: Buffer, ms: number, firstByteMs: number): Pulled => ({ ms, firstByteMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") });
 
 async function carryOut(order: Order): Promise<Done> {
+  if (order.kind === "close") return closeAll();
   if (order.kind === "get") return get(order);
   if (order.kind === "pull") return pull(order);
   if (order.kind === "http2") return getOverHttp2(order);

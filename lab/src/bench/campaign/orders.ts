@@ -5,11 +5,13 @@ import type { DownloadRecord } from "@tributary/origo/schema";
 export type SessionKind = "warm" | "new";
 
 export type Order =
-  | { id: number; kind: "get"; url: string; session: SessionKind; transport: TransportOption; traced: boolean; options: Omit<GetOptions, "signal"> }
+  /** Answered when no connection is left: what comes next finds none. */
+  | { id: number; kind: "close" }
+  | { id: number; kind: "get"; url: string; transport: TransportOption; traced: boolean; options: Omit<GetOptions, "signal"> }
   /** Parts of `partBytes` asked for one by one, the next one of whichever server is done with its last. */
-  | { id: number; kind: "pull"; urls: readonly string[]; session: SessionKind; bytes: number; partBytes: number }
+  | { id: number; kind: "pull"; urls: readonly string[]; bytes: number; partBytes: number }
   /** From the origin's HTTP/2 server (http2Origin.ts): `url` without its path, and how many bytes to ask for. */
-  | { id: number; kind: "http2"; url: string; session: SessionKind; bytes: number }
+  | { id: number; kind: "http2"; url: string; bytes: number }
   | { id: number; kind: "json"; url: string };
 
 /** What was pulled. Times in ms from the first asking. */

@@ -1,7 +1,7 @@
 /**
- * The campaign: which box is visited when, what is kept on disk, and how far it is. As many sets of links are up at once as
- * this machine's cores carry, and while a set is up its boxes take turns in random order, so that what else the machine does
- * reaches all alike. Each download is a line of DIR/downloads.jsonl as soon as it is over: a campaign that was stopped goes on
+ * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at once, with as
+ * many downloads over them as this machine's cores carry; while a set is up its boxes take turns in random order, so that what
+ * else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as soon as it is over: a campaign that was stopped goes on
  * from there.
  */
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -36,6 +36,8 @@ export interface Progress {
 const BRING_UP_SEC = 8;
 /** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
 const CORE_BYTES_PER_SEC = 2_700_000;
+/** Most of what sets do is wait, for a slow link or until connections are closed. */
+const SETS_PER_CORE = 2;
 /** A packet trace takes fifty times the room of a download without. */
 const TRACES_KEPT = 5;
 
@@ -47,26 +49,30 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
   const up = new Set<string>();
   let failed = false;
   const isOver = (): boolean => failed || stopped();
+  const room = new Room(os.cpus().length * CORE_BYTES_PER_SEC);
   for (const share of passes) {
     const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
-    const sets = shuffled([...byLinks(boxes.filter(isOpen))]);
-    await sideBySide(sets, ([{ ratesKB }]) => 1000 * ratesKB.reduce((sum, rate) => sum + rate, 0), os.cpus().length * CORE_BYTES_PER_SEC, async ([spec, own]) => {
-      if (isOver()) return;
-      up.add(spec.id);
-      onProgress(clock.progress([...up]));
-      await visitAll(spec, own, isOpen).finally(() => up.delete(spec.id));
-    });
+    const waiting = shuffled([...byLinks(boxes.filter(isOpen))]);
+    const visitSets = async (): Promise<void> => {
+      for (let set = waiting.pop(); set && !isOver(); set = waiting.pop()) await visitAll(...set, isOpen);
+    };
+    const ended = await Promise.allSettled(Array.from({ length: SETS_PER_CORE * os.cpus().length }, visitSets));
+    const failure = ended.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
+    if (failure) throw failure.reason;
   }
 
   async function visitAll(spec: LinksSpec, own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
     let stack: Stack | undefined;
+    up.add(spec.id);
+    onProgress(clock.progress([...up]));
     try {
-      stack = await startStack(spec, own);
+      stack = await room.hold(room.size / 2, () => startStack(spec, own));
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
           if (isOver()) return;
           const visit = done.get(box.id) ?? 0;
-          const taken = (await stack.visit(box, visit)).map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
+          const samplesOf = await stack.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
+          const taken = samplesOf.map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
           if (isOver()) return;
           samples.push(...taken);
           appendFileSync(file, linesOf(taken));
@@ -80,32 +86,45 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
       failed = true;
       throw error;
     } finally {
+      up.delete(spec.id);
       await stack?.close();
     }
   }
 }
 
-/** Runs what is first in the list and fits beside what runs; what fits nowhere runs alone. Rejects, once all have ended, with the first error. */
-export async function sideBySide<T>(items: readonly T[], weightOf: (item: T) => number, room: number, run: (item: T) => Promise<void>): Promise<void> {
-  const waiting = [...items];
-  const running = new Set<Promise<void>>();
-  const errors: unknown[] = [];
-  let used = 0;
-  while (waiting.length > 0 || running.size > 0) {
-    const next = waiting.findIndex((item) => running.size === 0 || used + weightOf(item) <= room);
-    if (next < 0) {
-      await Promise.race(running);
-      continue;
-    }
-    const [item] = waiting.splice(next, 1) as [T];
-    used += weightOf(item);
-    const ended: Promise<void> = run(item).catch((error: unknown) => void errors.push(error)).finally(() => {
-      used -= weightOf(item);
-      running.delete(ended);
+/** Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links. */
+function loadOf({ mode, runner, connections, links: { ratesKB } }: Box): number {
+  const used = mode === "direct" || mode === "direct-http2" ? ratesKB.slice(0, 1) : ratesKB.slice(0, connections);
+  return (runner === "chromium" ? 2000 : 1000) * used.reduce((sum, rate) => sum + rate, 0);
+}
+
+/** Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others. */
+export class Room {
+  private readonly waiting: { weight: number; enter: () => void }[] = [];
+  private used = 0;
+
+  constructor(readonly size: number) {}
+
+  async hold<T>(weight: number, work: () => Promise<T>): Promise<T> {
+    await new Promise<void>((enter) => {
+      this.waiting.push({ weight, enter });
+      this.admit();
     });
-    running.add(ended);
+    try {
+      return await work();
+    } finally {
+      this.used -= weight;
+      this.admit();
+    }
   }
-  if (errors.length > 0) throw errors[0];
+
+  private admit(): void {
+    for (let first = this.waiting[0]; first && (this.used === 0 || this.used + first.weight <= this.size); first = this.waiting[0]) {
+      this.waiting.shift();
+      this.used += first.weight;
+      first.enter();
+    }
+  }
 }
 
 /** How many visits these are of. */

@@ -84,7 +84,7 @@ export class Stack {
     await this.fetchAtOrigo(urls);
     if (boxes.some(({ mode }) => mode === "direct-http2")) await this.startHttp2Origin();
     const byWay = new Map(boxes.filter(({ runner }) => runner === "node").map((box) => [`${box.mode} ${box.transport}`, box]));
-    for (const box of byWay.values()) await this.download(box, "new", "first");
+    for (const box of byWay.values()) await this.download(box, "first");
     if (boxes.some(({ runner }) => runner === "aria2")) {
       const starts: number[] = [];
       for (let start = 0; start < STARTS; start++) starts.push(await this.timed(["aria2c", "--version"]));
@@ -92,14 +92,22 @@ export class Stack {
     }
   }
 
-  /** The samples of one visit. Rejects when the links or the client are gone; a download that fails is a sample. */
-  async visit(box: Box, visit: number): Promise<Sample[]> {
+  /**
+   * The samples of one visit, which `hold` may put off once no connection is left. Rejects when the links or the client are
+   * gone; a download that fails is a sample.
+   */
+  async visit(box: Box, visit: number, hold = (downloads: () => Promise<Sample[]>) => downloads()): Promise<Sample[]> {
+    if (box.runner === "node") await this.ask({ kind: "close" });
+    return hold(() => this.downloads(box, visit));
+  }
+
+  private async downloads(box: Box, visit: number): Promise<Sample[]> {
     const warmOnly = box.runner === "chromium" || box.links.event !== undefined;
     const sessions: readonly SessionKind[] = box.runner === "aria2" ? ["new"] : warmOnly ? ["warm"] : ["new", "warm"];
     const name = `${visit}`;
-    if (box.links.event) await this.download(box, "new", `${name}-before`);
+    if (box.links.event) await this.download(box, `${name}-before`);
     const samples: Sample[] = [];
-    for (const session of sessions) samples.push({ box: box.id, visit, session, ...(await this.measured(() => this.download(box, session, `${name}-${session}`))) });
+    for (const session of sessions) samples.push({ box: box.id, visit, session, ...(await this.measured(() => this.download(box, `${name}-${session}`))) });
     if (box.links.event) await this.links.set("proxy1", { cut: false, up: { rate: "100 %" } });
     return samples;
   }
@@ -119,34 +127,34 @@ export class Stack {
     return { ...outcome, linkBytesPerSec, lateUs: lateUs.p99 };
   }
 
-  private download(box: Box, session: SessionKind, name: string): Promise<Outcome> {
+  private download(box: Box, name: string): Promise<Outcome> {
     const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.runner}-${box.mode}-${box.transport}-${box.connections}-${name}` : undefined);
     if (box.runner === "aria2") return this.byAria2(box, url);
-    if (box.mode === "chunked") return this.byPull(box, session, url);
-    if (box.mode === "direct-http2") return this.byHttp2(box, session);
-    return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, session, url);
+    if (box.mode === "chunked") return this.byPull(box, url);
+    if (box.mode === "direct-http2") return this.byHttp2(box);
+    return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, url);
   }
 
-  private async byNode(box: Box, session: SessionKind, url: string): Promise<Outcome> {
+  private async byNode(box: Box, url: string): Promise<Outcome> {
     const options: GetOptions = {
       mode: box.mode as Mode, connections: box.connections, comment: `campaign: ${box.id}`.slice(0, 1000),
       ...(box.generationSize ? { generationSize: box.generationSize } : {}), ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, problem, ...cost } = await this.ask({ kind: "get", url, session, transport: box.transport ?? "auto", traced: box.traced === true, options });
+    const { record, problem, ...cost } = await this.ask({ kind: "get", url, transport: box.transport ?? "auto", traced: box.traced === true, options });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
     return { ...this.outcomeOf(record, box, cost), ...(box.traced ? { trace: await this.traceOf(record) } : {}) };
   }
 
-  private async byPull(box: Box, session: SessionKind, url: string): Promise<Outcome> {
+  private async byPull(box: Box, url: string): Promise<Outcome> {
     const urls = this.mirrors(url).slice(0, box.connections);
-    const { pulled, problem, ...cost } = await this.ask({ kind: "pull", urls, session, bytes: box.chunkBytes, partBytes: CHUNKED_BYTES });
+    const { pulled, problem, ...cost } = await this.ask({ kind: "pull", urls, bytes: box.chunkBytes, partBytes: CHUNKED_BYTES });
     if (!pulled) throw new Error(problem ?? "the Node client pulled nothing");
     return this.fetchedOutcome(box, pulled, cost);
   }
 
-  private async byHttp2(box: Box, session: SessionKind): Promise<Outcome> {
+  private async byHttp2(box: Box): Promise<Outcome> {
     const url = `http://${this.links.address("origin")}:${HTTP2_PORT}`;
-    const { pulled, problem, ...cost } = await this.ask({ kind: "http2", url, session, bytes: box.chunkBytes });
+    const { pulled, problem, ...cost } = await this.ask({ kind: "http2", url, bytes: box.chunkBytes });
     if (!pulled) throw new Error(problem ?? "the Node client got nothing over HTTP/2");
     return this.fetchedOutcome(box, pulled, cost, ["origin"]);
   }

@@ -5,12 +5,14 @@
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import os from "node:os";
 import { pipeline, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pickUdpPort, startRtc, WebTransportEdge } from "@tributary/proxy";
 import type { OpenSession } from "@tributary/proxy";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { openBrowser } from "../../browser";
+import { watchIdleShare } from "../machine";
 import { LOOPBACK_MESSAGE_BYTES } from "./report";
 import type { Loopback } from "./rows";
 
@@ -137,8 +139,12 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
     const results: Loopback[] = [];
     for (let run = 0; run < runs; run++) {
       for (const [transport, script] of scripts) {
-        const result: Loopback = { transport, ...((await page.evaluate(script)) as Omit<Loopback, "transport">) };
-        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms`);
+        const [startedMs, idleShare, before] = [performance.now(), watchIdleShare(), process.cpuUsage()];
+        const seen = (await page.evaluate(script)) as Pick<Loopback, "mbPerSec" | "setUpMs">;
+        const { user, system } = process.cpuUsage(before);
+        const senderCores = (user + system) / 1000 / (performance.now() - startedMs);
+        const result: Loopback = { transport, ...seen, busyCores: os.cpus().length * (1 - idleShare()), senderCores };
+        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms, ${result.busyCores.toFixed(1)} cores busy, the sender's ${senderCores.toFixed(1)} among them`);
         results.push(result);
       }
     }

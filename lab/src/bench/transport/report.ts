@@ -66,11 +66,11 @@ function loopbackLines(loopback: readonly Loopback[]): string[] {
   const lines = (["webtransport", "webrtc", "http"] as const).map((transport) => {
     const runs = loopback.filter((each) => each.transport === transport);
     const rates = runs.map(({ mbPerSec }) => mbPerSec);
-    return [transport, String(runs.length), ...[Math.min(...rates), median(rates), Math.max(...rates)].map((value) => value.toFixed(1)), median(runs.map(({ setUpMs }) => setUpMs)).toFixed(0)];
+    return [transport, String(runs.length), ...[Math.min(...rates), median(rates), Math.max(...rates)].map((value) => value.toFixed(1)), median(runs.map(({ setUpMs }) => setUpMs)).toFixed(0), median(runs.map(({ busyCores }) => busyCores)).toFixed(1), median(runs.map(({ senderCores }) => senderCores)).toFixed(1)];
   });
   return [
     "Into Chromium over loopback, sender and browser on this machine's processors together; messages of 1,100 bytes over WebTransport into a Worker and over a data channel into a page, beside a body without end over HTTP/1.1 into a Worker:",
-    markdownTable(["over", "runs", "least MB/s", "median", "most", "set-up, ms"], lines),
+    markdownTable(["over", "runs", "least MB/s", "median", "most", "set-up, ms", "cores busy", "of them the sender's"], lines),
   ];
 }
 

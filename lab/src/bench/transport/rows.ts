@@ -81,6 +81,9 @@ export interface Loopback {
   /** 10^6 bytes of messages a second. */
   mbPerSec: number;
   setUpMs: number;
+  /** Cores of the machine that were not idle, and what the sender's process had of them. */
+  busyCores: number;
+  senderCores: number;
 }
 
 /** What one sender spent. */
