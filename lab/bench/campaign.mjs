@@ -6,7 +6,8 @@
  *     --quick        a few boxes of each set, about ten minutes; without it the whole campaign, many hours
  *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C), or draws a finished one again
  *     --json FILE    a row a box (lab/src/bench/campaign/rows.ts), as an array
- *     --docs         writes the section `Campaign` of docs/measurements.md and its pictures
+ *     --docs         writes the section `Campaign` of docs/measurements.md, its pictures, and docs/campaign: the table of boxes
+ *                    and the downloads, from where --resume docs/campaign goes on
  *     --list         the boxes and how long each is expected to take, and nothing else
  *
  * Downloads, pictures and report.html are kept in DIR, a new folder of the system's temporary one unless it is given. A campaign
@@ -14,7 +15,7 @@
  * Exit status: 0 measured, 1 could not measure, 2 bad option, 130 stopped.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -36,6 +37,7 @@ function parseOptions(args) {
   }
 }
 
+const PUBLISHED = path.join(root, "docs/campaign");
 const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
 const minutes = (seconds) => (seconds < 5400 ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}` : `${(seconds / 3600).toFixed(1)} h`);
@@ -95,7 +97,7 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ rowsOf }, { figuresToReach, figureTable, rowTable, markdownSection, sittingsOf }, { figuresOf }, { visitsOf }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const [{ rowsOf }, { figuresToReach, figureTable, rowTable, boxesDocument, markdownSection, sittingsOf }, { figuresOf }, { visitsOf }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
   const about = {
     command: ["npm run bench -- campaign", begun.quick && "--quick"].filter(Boolean).join(" "),
     sittings: sittingsOf(begun.sittings, visitsOf(samples)), visits: { done: visitsOf(samples), planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
@@ -110,6 +112,9 @@ async function report({ boxes, samples, folder, begun, options }) {
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
   await drawAll(figures, path.join(root, "docs/images"));
+  mkdirSync(PUBLISHED, { recursive: true });
+  if (folder !== PUBLISHED) for (const name of ["campaign.json", "downloads.jsonl.gz"]) copyFileSync(path.join(folder, name), path.join(PUBLISHED, name));
+  writeFileSync(path.join(PUBLISHED, "boxes.md"), boxesDocument(about, rows));
   const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
   const { writeSection } = await loadCompiled("document");
   writeSection("campaign", "npm run bench -- campaign", markdownSection(about, rows, reached, linked));

@@ -43,17 +43,19 @@ export interface Service {
   kill(): Promise<void>;
 }
 
+const running = new Set<ChildProcess>();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
 /** Starts a service and resolves when it is ready; rejects with its last lines when it ends first or takes too long. */
 export function startService(options: ServiceOptions): Promise<Service> {
   const [program, ...words] = [...(options.through ?? []), process.execPath, options.script];
   const child = spawn(program!, words, { env: { ...process.env, ...options.env }, stdio: ["ignore", "pipe", "pipe"], detached: options.through !== undefined });
-  const killWithParent = (): void => void child.kill("SIGKILL");
-  process.on("exit", killWithParent);
+  running.add(child);
   const ended = new Promise<ServiceEnd>((resolve) => {
     child.once("error", () => resolve({ code: null, signal: null }));
     child.once("close", (code, signal) => resolve({ code, signal }));
   });
-  void ended.then(() => process.off("exit", killWithParent));
+  void ended.then(() => running.delete(child));
   const output = collectOutput(child, options.logFile);
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

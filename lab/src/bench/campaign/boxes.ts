@@ -205,7 +205,10 @@ export function boxesOf(quick: boolean): Box[] {
   return [...byId.values()];
 }
 
-/** The scenario that brings these links up. Servers reach each other past their links: an origin is not the bottleneck. */
+/** What servers reach each other over, past their links: an origin is not the bottleneck. Without a rate its bursts make the emulator late. */
+export const BACKBONE = { delay: 5, rate: "1000 Mbit/s" } as const;
+
+/** The scenario that brings these links up. */
 export function scenarioOf({ ratesKB, rttMs, lossPercent, congestion, event }: LinksSpec): ScenarioInput {
   const host = (index: number): ScenarioInput["hosts"][string] => ({
     link: { delay: rttMs[index]! / 2, up: { rate: `${ratesKB[index]!} KB/s`, queue: "100 ms", loss: lossPercent / 100 } },
@@ -213,5 +216,5 @@ export function scenarioOf({ ratesKB, rttMs, lossPercent, congestion, event }: L
   });
   const proxies = Object.fromEntries(ratesKB.map((_, index) => [`proxy${index + 1}`, host(index)]));
   const happening = event ? [{ at: event.atMs, link: "proxy1", ...(event.what === "cut" ? { cut: true } : { up: { rate: "10 %" } }) }] : [];
-  return { services: true, backbone: { delay: 5 }, hosts: { client: {}, origin: host(0), origo: {}, ...proxies }, changes: happening };
+  return { services: true, backbone: BACKBONE, hosts: { client: {}, origin: host(0), origo: {}, ...proxies }, changes: happening };
 }

@@ -146,7 +146,11 @@ export function markdownSection(about: About, rows: readonly Row[], figures: rea
     "`new`: no connection is open when the download starts, as in a player's first request; `warm`: it follows one on the same connections. `aria2` starts anew each time, one connection a mirror, pieces of 1 MiB, its program's start taken off. Downloads of wrong bytes, and those that fell back to the origin, are counted as failed and in no other figure.",
     "### Figures to reach", "Ratios: of boxes that ran in turns. Link share: goodput over the sum of the links' rates in wire bytes. Set-up: by how much later the first byte came than on warm sessions; all other figures and the table of boxes count it. Normalized goodput: bytes of the chunk over bytes received.", figureTable(figures),
     "### Where coding loses", losses(rows),
-    "### Boxes", rowTable(rows),
+    "### Boxes", `[campaign/boxes.md](campaign/boxes.md) has all ${rows.length} rows. Every download is a line of \`docs/campaign/downloads.jsonl.gz\`; \`npm run bench -- campaign --resume docs/campaign\` draws these pictures from it again, and goes on where it stopped.`,
     ...pictures.map(({ title, file }) => `![${title}](${file})`),
   ].join("\n\n");
 }
+
+/** The page of all boxes. */
+export const boxesDocument = ({ command, visits: { done, planned } }: About, rows: readonly Row[]): string =>
+  ["# Campaign: boxes", `Made by \`${command}\`, ${done} of ${planned} visits. [measurements.md](../measurements.md#campaign) says how and on what machine.`, rowTable(rows)].join("\n\n") + "\n";

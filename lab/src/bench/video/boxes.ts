@@ -1,6 +1,7 @@
 /** What the bench of video plays, all of it: over which links, in which mode, how often. Data only; play.ts plays, rows.ts counts. */
 import type { Mode } from "@tributary/client";
 import type { ScenarioInput } from "../../links/scenario";
+import { BACKBONE } from "../campaign/boxes";
 import type { Congestion } from "../campaign/boxes";
 
 export interface VideoLinks {
@@ -61,12 +62,12 @@ export function videoBoxes(quick: boolean, { plays, seconds }: { plays?: number;
   return [...all(LOSSY), box(LOSSY, "coded", "webrtc"), ...all(LOSSY_CUBIC), ...all(UNEQUAL), ...all(CHANGING)];
 }
 
-/** Servers reach each other past their links; Origo is as far from the client as the origin, and its link as wide as it likes. */
+/** Origo is as far from the client as the origin, and its link as wide as it likes. */
 export function videoScenario({ proxies, lossPercent, congestion }: VideoLinks): ScenarioInput {
   const host = ({ rateKB, rttMs }: { rateKB: number; rttMs: number }): ScenarioInput["hosts"][string] => ({
     link: { delay: rttMs / 2, up: { rate: `${rateKB} KB/s`, queue: "100 ms", loss: lossPercent / 100 } },
     tcp: { congestion },
   });
   const named = Object.fromEntries(proxies.map((each, index) => [`proxy${index + 1}`, host(each)]));
-  return { services: true, backbone: { delay: 5 }, hosts: { client: {}, origin: host(ORIGIN_LINK), origo: { link: { delay: ORIGIN_LINK.rttMs / 2 } }, ...named } };
+  return { services: true, backbone: BACKBONE, hosts: { client: {}, origin: host(ORIGIN_LINK), origo: { link: { delay: ORIGIN_LINK.rttMs / 2 } }, ...named } };
 }
