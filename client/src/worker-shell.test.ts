@@ -1,5 +1,5 @@
 /** The channels of the engine's worker; the engine itself is engine.test.ts's. */
-import { parseFrame } from "@tributary/protocol";
+import { parseFrame, type Codec } from "@tributary/protocol";
 import { chooseWasmModule, instantiateCodec } from "@tributary/wasm-codec";
 import { wasmModulePath } from "@tributary/wasm-codec/node";
 import { readFileSync } from "node:fs";
@@ -26,6 +26,32 @@ function setup() {
 
 const wasm = (): ArrayBuffer => new Uint8Array(readFileSync(wasmModulePath(chooseWasmModule()))).buffer;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("worker: the codec has decoded a generation before the first packets come", async () => {
+  const decoders: { rank: number; freed: boolean }[] = [];
+  const makeCodec = (module: ArrayBuffer): Codec => {
+    const codec = instantiateCodec(module);
+    const createDecoder: Codec["createDecoder"] = (...size) => {
+      const decoder = codec.createDecoder(...size);
+      const seen = { rank: 0, freed: false };
+      decoders.push(seen);
+      const free = decoder.free.bind(decoder);
+      decoder.free = () => {
+        Object.assign(seen, { rank: decoder.rank, freed: true });
+        free();
+      };
+      return decoder;
+    };
+    return { ...codec, createDecoder };
+  };
+  const posted: FromEngine[] = [];
+  const handle = serveEngine({ post: (message) => posted.push(message) }, { transports: [], makeCodec, defer: (task) => void setImmediate(task) });
+  handle({ type: "init", wasm: wasm() });
+  expect(decoders).toEqual([]);
+  await settle();
+  expect(decoders).toEqual([{ rank: 64, freed: true }]);
+  expect(posted.map(({ type }) => type)).toEqual(["inited"]);
+});
 
 test("worker: a channel is opened before there is a codec, and its end is told once", async () => {
   const { handle, posted, opened } = setup();

@@ -20,6 +20,23 @@ export interface WorkerEnvironment {
   defer(task: () => void): void;
 }
 
+/** Of what is decoded to warm up: as many symbols of as many bytes as a generation has. */
+const WARM_UP = { symbolCount: 64, symbolBytes: 1100 };
+
+/**
+ * Decodes a generation of zeros. Browsers compile a function of WebAssembly when it is first called: those of the decoder would
+ * be, one after another, when the first packets of a player's first segment come.
+ */
+function warmUp(codec: Codec): void {
+  const { symbolCount, symbolBytes } = WARM_UP;
+  const decoder = codec.createDecoder(symbolCount, symbolBytes);
+  const zeros = new Uint8Array(symbolBytes);
+  decoder.addSystematic(0, zeros);
+  for (let seed = 1; decoder.rank < symbolCount; seed++) decoder.addSeeded(seed, zeros);
+  decoder.read(0, symbolCount, new Uint8Array(symbolCount * symbolBytes));
+  decoder.free();
+}
+
 /** What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end. */
 const BATCH_PACKETS = 64;
 
@@ -72,6 +89,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
         if (message.type === "open") channels.open(message);
         else handle(made, message);
       }
+      environment.defer(() => warmUp(codec));
     } catch (error) {
       port.post({ type: "initFailed", message: error instanceof Error ? error.message : String(error) }, []);
     }
