@@ -160,10 +160,11 @@ export async function runCampaignBench(args) {
     process.once("SIGINT", () => process.exit(130));
   });
   console.log(`${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} with one set of links at a time on an idle machine; downloads go to ${folder}`);
-  await runCampaign({ boxes, folder, samples, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
+  const failures = await runCampaign({ boxes, folder, samples, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
   packDownloads(folder, samples);
   await report({ boxes, samples, folder, begun, options });
-  if (!stopped) return 0;
+  for (const failure of failures) console.error(`could not be measured: ${failure}`);
+  if (!stopped) return failures.length > 0 ? 1 : 0;
   console.log(`stopped; to go on: npm run bench -- campaign --resume ${folder}`);
   return 130;
 }

@@ -41,39 +41,38 @@ const SETS_PER_CORE = 2;
 /** A packet trace takes fifty times the room of a download without. */
 const TRACES_KEPT = 5;
 
-export async function runCampaign({ boxes, folder, samples, passes, stopped, onProgress }: CampaignOptions): Promise<void> {
+/** Resolves to what went wrong: links over which it did are left until the next pass. */
+export async function runCampaign({ boxes, folder, samples, passes, stopped, onProgress }: CampaignOptions): Promise<string[]> {
   const file = plainFile(folder);
   const done = new Map<string, number>();
   for (const { box, visit } of samples) done.set(box, Math.max(done.get(box) ?? 0, visit + 1));
   const clock = new Clock(boxes, done);
   const up = new Set<string>();
-  let failed = false;
-  const isOver = (): boolean => failed || stopped();
+  const failures: string[] = [];
   const room = new Room(os.cpus().length * CORE_BYTES_PER_SEC);
   for (const share of passes) {
     const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
     const waiting = shuffled([...byLinks(boxes.filter(isOpen))]);
     const visitSets = async (): Promise<void> => {
-      for (let set = waiting.pop(); set && !isOver(); set = waiting.pop()) await visitAll(...set, isOpen);
+      for (let set = waiting.pop(); set && !stopped(); set = waiting.pop()) await visitAll(...set, isOpen);
     };
-    const ended = await Promise.allSettled(Array.from({ length: SETS_PER_CORE * os.cpus().length }, visitSets));
-    const failure = ended.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
-    if (failure) throw failure.reason;
+    await Promise.all(Array.from({ length: SETS_PER_CORE * os.cpus().length }, visitSets));
   }
+  return failures;
 
   async function visitAll(spec: LinksSpec, own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
     let stack: Stack | undefined;
     up.add(spec.id);
     onProgress(clock.progress([...up]));
     try {
-      stack = await room.hold(room.size / 2, () => startStack(spec, own));
+      stack = await room.hold(room.size / 3, () => startStack(spec, own));
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
-          if (isOver()) return;
+          if (stopped()) return;
           const visit = done.get(box.id) ?? 0;
           const samplesOf = await stack.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
           const taken = samplesOf.map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
-          if (isOver()) return;
+          if (stopped()) return;
           samples.push(...taken);
           appendFileSync(file, linesOf(taken));
           done.set(box.id, visit + 1);
@@ -82,9 +81,7 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
         }
       }
     } catch (error) {
-      if (isOver()) return;
-      failed = true;
-      throw error;
+      if (!stopped()) failures.push(`${spec.id}: ${error instanceof Error ? error.message : String(error)}`);
     } finally {
       up.delete(spec.id);
       await stack?.close();
