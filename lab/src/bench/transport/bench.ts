@@ -4,7 +4,7 @@
  *
  *     npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]
  *
- *     --quick      few runs and short flows, about five minutes
+ *     --quick      few runs and short flows, downloads beside flows, about five minutes
  *     --json FILE  the rows as an array (rows.ts)
  *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
  *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start, six-node,
@@ -41,12 +41,14 @@ type Print = (line: string) => void;
 
 interface Part {
   name: string;
+  /** Downloads and flows leave the machine time for each other; what counts processor time is to be alone. */
+  needs: "downloads" | "flows" | "machine";
   run(results: Results, print: Print): Promise<void>;
 }
 
 function downloads(name: string, plan: Plan): Part {
   return {
-    name,
+    name, needs: "downloads",
     run: async (results, print) => {
       const { rows, hosts } = await measureDownloads(plan, print);
       results.rows.push(...rows);
@@ -65,25 +67,25 @@ function partsOf(quick: boolean): Part[] {
     downloads("single-start", { set: "single", receiver: "node", transports: quick ? BROWSERS : ALL, losses: [0], bytes: 1_500_000, states: ["cold", "warm"], runs: quick ? 2 : 7 }),
     downloads("six-node", { set: "six", receiver: "node", transports: ["webtransport", "webrtc", "udp"], losses: [0, 0.02], bytes: 1_500_000, states: ["warm"], runs: quick ? 3 : 10 }),
     {
-      name: "loopback",
+      name: "loopback", needs: "machine",
       run: async (results, print) => {
         results.loopback.push(...(await measureLoopback(quick ? 1 : 3, print)));
       },
     },
     {
-      name: "cost",
+      name: "cost", needs: "machine",
       run: async (results, print) => {
         results.costs.push(...(await measureCost(quick ? 1 : 5, quick ? 4 : 10, print)));
       },
     },
     ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
       ["bbr", "cubic"].map((rival) => ({
-        name: transport === "webrtc" ? `webrtc-beside-${rival}` : `sharing-${rival}`,
+        name: transport === "webrtc" ? `webrtc-beside-${rival}` : `sharing-${rival}`, needs: "flows" as const,
         run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })), 3, quick, print),
       })),
     ),
-    { name: "sharing-many", run: (results, print) => share(results, CROWDS, 1, quick, print) },
-    { name: "reactions", run: (results, print) => react(results, quick ? 8 : 20, print) },
+    { name: "sharing-many", needs: "flows", run: (results, print) => share(results, CROWDS, 1, quick, print) },
+    { name: "reactions", needs: "flows", run: (results, print) => react(results, quick ? 8 : 20, print) },
   ];
 }
 
@@ -91,7 +93,7 @@ function partsOf(quick: boolean): Part[] {
 async function share(results: Results, crowds: readonly Crowd[], runs: number, quick: boolean, print: Print): Promise<void> {
   const all = quick ? crowds : crowds.flatMap((crowd) => (crowd.transport === "webtransport" ? [crowd, { ...crowd, transport: "cubic" as const }] : [crowd]));
   for (const crowd of Array.from({ length: quick ? 1 : runs }, () => all).flat()) {
-    const { sharing, host } = await measureSharing(crowd, quick ? 12 : 60);
+    const { sharing, host } = await measureSharing(crowd, quick ? 10 : 60);
     results.sharing.push(sharing);
     results.hosts.push(host);
     print(`  ${sharing.ourFlows} ${sharing.transport} beside ${sharing.theirFlows} ${sharing.rivals}, queue ${sharing.queueProducts} BDP: ${Math.round(sharing.ourBytesPerSec / 1000)} and ${Math.round(sharing.theirBytesPerSec / 1000)} KB/s, ${(100 * sharing.ourLossShare).toFixed(1)} % of ours lost`);
@@ -137,13 +139,21 @@ async function main(): Promise<number> {
   }
   const results: Results = { rows: [], sharing: [], reactions: [], loopback: [], costs: [], hosts: [] };
   const failures: string[] = [];
-  for (const part of partsOf(options.quick).filter(({ name }) => name.includes(options.row))) {
-    console.log(part.name);
-    await part.run(results, console.log).catch((error: unknown) => {
-      failures.push(`${part.name}: ${error instanceof Error ? error.message : String(error)}`);
-      console.error(`  could not be measured: ${failures.at(-1)}`);
-    });
-  }
+  const parts = partsOf(options.quick).filter(({ name }) => name.includes(options.row));
+  const runAll = async (own: readonly Part[]): Promise<void> => {
+    for (const part of own) {
+      console.log(part.name);
+      await part.run(results, console.log).catch((error: unknown) => {
+        failures.push(`${part.name}: ${error instanceof Error ? error.message : String(error)}`);
+        console.error(`  could not be measured: ${failures.at(-1)}`);
+      });
+    }
+  };
+  const needing = (what: Part["needs"]): Part[] => parts.filter(({ needs }) => needs === what);
+  if (options.quick) {
+    await Promise.all([runAll(needing("downloads")), runAll(needing("flows"))]);
+    await runAll(needing("machine"));
+  } else await runAll(parts);
   const figures = figuresOf(results);
   console.log(`\n${tableOf(figures)}\n\n${hostLine(results.hosts) ?? "no links"}\n`);
   if (options.json !== undefined) writeFileSync(path.resolve(process.env["INIT_CWD"] ?? process.cwd(), options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
