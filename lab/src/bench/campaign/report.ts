@@ -36,8 +36,8 @@ export interface Figure {
   hostLimited: boolean;
 }
 
-/** Not one of the boxes that try generation sizes and windows. */
-const isPlain = ({ generationSize }: Row): boolean => generationSize === null;
+/** As viewers have it: no generation size or window to be tried, no plain UDP, which browsers have not and nothing holds back. */
+const isPlain = ({ generationSize, transport }: Row): boolean => generationSize === null && transport !== "udp";
 const alike = (a: Row, b: Row): boolean => a.scenario === b.scenario && a.runner === b.runner && a.N === b.N && a.session === b.session && a.chunkAt === b.chunkAt && a.chunkBytes === b.chunkBytes;
 
 const nameOf = ({ mode, transport }: Row): string => (transport === null ? mode : `${mode} over ${transport}`);

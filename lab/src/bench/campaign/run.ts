@@ -8,10 +8,11 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import os from "node:os";
 import path from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { startLinks } from "../../links/links";
+import { scenarioOf } from "./boxes";
 import type { Box, LinksSpec } from "./boxes";
 import type { Sample } from "./rows";
-import { startStack } from "./stack";
-import type { Stack } from "./stack";
+import { Stack } from "./stack";
 
 export interface CampaignOptions {
   boxes: readonly Box[];
@@ -65,12 +66,15 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
     up.add(spec.id);
     onProgress(clock.progress([...up]));
     try {
-      stack = await room.hold(room.size / 3, () => startStack(spec, own));
+      // Starting programs makes every emulator late.
+      const links = await room.hold(room.size, () => startLinks(scenarioOf(spec)));
+      const set = (stack = new Stack(links, spec));
+      await room.hold(room.size / 3, () => set.prepare(own));
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
           if (stopped()) return;
           const visit = done.get(box.id) ?? 0;
-          const samplesOf = await stack.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
+          const samplesOf = await set.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
           const taken = samplesOf.map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
           if (stopped()) return;
           samples.push(...taken);
