@@ -34,6 +34,9 @@ const COLOURS: Readonly<Record<string, string>> = {
   coded: "#7fc29b", "coded WebTransport": "#1f7a4d", "coded UDP": "#0f4f30", chunked: "#c9a227", "chunked cubic": "#e3cf84", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
 };
 const PANEL = { width: 380, height: 190 };
+const BOX_WIDTH = 22;
+/** Setups go on in a row of their own where one row of them would be wider. */
+const ROW_WIDTH = 1100;
 const HTTP = new Set<string>(["direct", "direct-http2", "parallel-http", "split-http", "aria2", "chunked"]);
 
 /** HTTP is over BBR and packets are over WebRTC unless the name says otherwise. */
@@ -71,19 +74,24 @@ function orderOf({ links, chunkBytes, generationSize = 0, windowPackets = 0 }: B
   return links.ratesKB.reduce((sum, rate) => sum + rate, 0) * 1e6 + chunkBytes / 10 + links.lossPercent * 1e5 + generationSize * 100 + windowPackets;
 }
 
+function setupsOf(points: readonly Point[]): string[] {
+  return [...new Map([...points].sort((a, b) => a.order - b.order).map(({ setup, order }) => [setup, order])).keys()];
+}
+
+const whosOf = (points: readonly Point[]): string[] => Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+
 /** Vega-Lite's boxplot has the paper's whiskers: the last value within 1.5 IQR of the box. */
 function boxplot(points: readonly Point[], field: "goodput" | "share" | "normalized", title: string, all: readonly Point[]): object {
-  const setups = [...new Map([...points].sort((a, b) => a.order - b.order).map(({ setup, order }) => [setup, order])).keys()];
-  const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+  const [setups, whos] = [setupsOf(points), whosOf(points)];
   // Panels share their colours: each names all that the figure has.
-  const named = Object.keys(COLOURS).filter((who) => all.some((point) => point.who === who));
+  const named = whosOf(all);
   const x = { field: "setup", type: "nominal", sort: setups, axis: { title: null, labelAngle: 0, labelLimit: 170, labelExpr: "split(datum.label, ', ')" } };
   const offset = { field: "who", type: "nominal", sort: whos };
   const y = { field, type: "quantitative", axis: { title }, scale: { zero: true } };
   const low = `${field}Low`;
   const counts = { aggregate: [{ op: "count", as: "n" }, { op: "min", field, as: low }], groupby: ["setup", "who"] };
   return {
-    ...PANEL, width: Math.max(PANEL.width, setups.length * whos.length * 22), data: { values: points },
+    ...PANEL, width: Math.max(PANEL.width, setups.length * whos.length * BOX_WIDTH), data: { values: points },
     layer: [
       {
         mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "#222", size: 13 } },
@@ -95,7 +103,7 @@ function boxplot(points: readonly Point[], field: "goodput" | "share" | "normali
 }
 
 function overLoss(points: readonly Point[], field: "share" | "normalized", title: string): object {
-  const whos = Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+  const whos = whosOf(points);
   const color = { field: "who", type: "nominal", scale: { domain: whos, range: whos.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } };
   const x = { field: "lossPercent", type: "quantitative", axis: { title: "loss of each link, %", values: [...new Set(points.map(({ lossPercent }) => lossPercent))], format: "~g" } };
   return {
@@ -149,10 +157,17 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
     const own = points.filter((point) => point.figures.includes(key));
     const panels = (["warm", "new"] as const).flatMap((session) => {
       const shown = own.filter((point) => point.session === session);
-      if (shown.length === 0) return [];
+      const setups = setupsOf(shown);
+      const setupsPerRow = Math.max(1, Math.floor(ROW_WIDTH / (whosOf(shown).length * BOX_WIDTH)));
       const named = (what: string): string => `${what}, ${session} sessions`;
-      const shares = { ...boxplot(shown, "normalized", "goodput / throughput", own), title: named("Normalized goodput") };
-      return [{ hconcat: [{ ...boxplot(shown, "goodput", "goodput, KB/s", own), title: named("Goodput") }, shares], spacing: 26 }];
+      return Array.from({ length: Math.ceil(setups.length / setupsPerRow) }, (_, row) => {
+        const inRow = setups.slice(row * setupsPerRow, (row + 1) * setupsPerRow);
+        const shownInRow = shown.filter(({ setup }) => inRow.includes(setup));
+        const shares = { ...boxplot(shownInRow, "normalized", "goodput / throughput", own), title: named("Normalized goodput") };
+        const pair = [{ ...boxplot(shownInRow, "goodput", "goodput, KB/s", own), title: named("Goodput") }, shares];
+        const fitsBeside = 2 * inRow.length * whosOf(shownInRow).length * BOX_WIDTH <= ROW_WIDTH;
+        return fitsBeside ? { hconcat: pair, spacing: 26 } : { vconcat: pair, spacing: 26 };
+      });
     });
     if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, NOTE], specification: { vconcat: panels, spacing: 26 } });
   }

@@ -69,7 +69,7 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
       // Starting programs makes every emulator late.
       const links = await room.hold(room.size, () => startLinks(scenarioOf(spec)));
       const set = (stack = new Stack(links, spec));
-      await room.hold(room.size / 3, () => set.prepare(own));
+      await room.hold(Math.max(...own.map(loadOf)), () => set.prepare(own));
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
           if (stopped()) return;
