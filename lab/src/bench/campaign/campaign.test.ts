@@ -115,3 +115,10 @@ test("campaign: figures take a box, or pair those of the same links, chunk and s
   expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*; 2 on 2026-01-02 at commit abc, m, load average before 0.1; 1 on 2026-01-02 at commit def,[^]*Where coding loses\n\n- .*1\.20 times as long as split-http/);
   expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
 });
+
+test("campaign: a box that is in two figures has in each the place that its like has", () => {
+  const boxes = [makeBox(["11", "15"], VISITS, { links: linksOf(SIX), mode: "coded" }), makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "direct" })];
+  const figures = figuresOf(boxes, boxes.map(({ id }) => sampleOf(id, 0, 500)), "m");
+  const setupsOf = (name: string): Set<string> => new Set(JSON.stringify(figures.find((figure) => figure.name === name)).match(/"setup":"[^"]*"/g));
+  expect([setupsOf("campaign-11"), setupsOf("campaign-15")]).toEqual([new Set(['"setup":"6x896"']), new Set(['"setup":"6x896, 0 %"'])]);
+});

@@ -16,7 +16,6 @@ export interface Figure {
 
 /** One download, by what the pictures sort it. */
 interface Point {
-  figures: readonly string[];
   setup: string;
   rates: string;
   order: number;
@@ -45,26 +44,27 @@ function whoOf({ mode, transport, links }: Box): string {
   return transport === "webrtc" ? mode : `${mode} ${transport === "udp" ? "UDP" : "WebTransport"}`;
 }
 
-function pointsOf(boxes: readonly Box[], samples: readonly Sample[]): Point[] {
-  const byId = new Map(boxes.map((box) => [box.id, box]));
+function pointsOf(boxes: readonly Box[], samples: readonly Sample[], figure: string): Point[] {
+  const byId = new Map(boxes.filter(({ figures }) => figures.includes(figure)).map((box) => [box.id, box]));
   return samples.flatMap((sample): Point[] => {
     const box = byId.get(sample.box);
     if (!box || !sample.ok || (!HTTP.has(box.mode) && box.links.congestion !== "bbr")) return [];
     const goodput = goodputOf(sample);
     const rates = box.links.id.split(",")[0]!;
     return [{
-      figures: box.figures, setup: setupOf(box), rates, order: orderOf(box), who: whoOf(box), session: sample.session, lossPercent: box.links.lossPercent,
+      setup: setupOf(box, figure), rates, order: orderOf(box), who: whoOf(box), session: sample.session, lossPercent: box.links.lossPercent,
       goodput: goodput / 1000, share: goodput / sample.linkBytesPerSec, normalized: sample.netBytes / sample.grossBytes,
     }];
   });
 }
 
-function setupOf({ figures, links, chunkBytes, generationSize, windowPackets }: Box): string {
+/** What a box is in the figure: one of its chunk sizes, of its losses. */
+function setupOf({ links, chunkBytes, generationSize, windowPackets }: Box, figure: string): string {
   const rates = links.id.split(",")[0]!.replace(" KB/s", "");
-  if (figures.includes("12")) return `${Math.round(chunkBytes / 1024)} KiB`;
-  if (generationSize !== undefined) return `g=${generationSize}, w=${windowPackets}`;
-  if (figures.includes("15")) return `${rates}, ${links.lossPercent} %`;
-  if (!figures.includes("rivals")) return rates;
+  if (figure === "12") return `${Math.round(chunkBytes / 1024)} KiB`;
+  if (figure === "13-14") return `g=${generationSize}, w=${windowPackets}`;
+  if (figure === "15" || figure === "browser") return `${rates}, ${links.lossPercent} %`;
+  if (figure !== "rivals") return rates;
   const happening = links.event ? [links.event.what === "tenth" ? "one falls to 1/10" : "one dies"] : [];
   const far = new Set(links.rttMs).size > 1 ? [`${Math.min(...links.rttMs)}-${Math.max(...links.rttMs)} ms`] : [];
   return [rates, ...far, ...happening, ...(links.lossPercent > 0 ? [`${links.lossPercent} %`] : []), `${chunkBytes / 1e6} MB`].join(", ");
@@ -151,10 +151,9 @@ function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtit
 
 /** `subtitle`: the machine and the command, on each picture. */
 export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
-  const points = pointsOf(boxes, samples);
   const figures = packetFigures(boxes, samples, subtitle);
   for (const [key, title] of Object.entries(TITLES)) {
-    const own = points.filter((point) => point.figures.includes(key));
+    const own = pointsOf(boxes, samples, key);
     const panels = (["warm", "new"] as const).flatMap((session) => {
       const shown = own.filter((point) => point.session === session);
       const setups = setupsOf(shown);
@@ -171,7 +170,8 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
     });
     if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, NOTE], specification: { vconcat: panels, spacing: 26 } });
   }
-  const lossy = points.filter(({ figures: sets, session }) => (sets.includes("15") || sets.includes("11")) && session === "warm");
+  const without = boxes.filter(({ figures: sets }) => !sets.includes("15"));
+  const lossy = [...pointsOf(boxes, samples, "15"), ...pointsOf(without, samples, "11")].filter(({ session }) => session === "warm");
   const curves = [...new Set(lossy.filter(({ lossPercent }) => lossPercent > 0).map(({ rates }) => rates))].flatMap((rates) => {
     const own = lossy.filter((point) => point.rates === rates);
     const normalized = { ...overLoss(own, "normalized", "goodput / throughput"), title: `Normalized goodput, ${rates}, warm sessions` };
