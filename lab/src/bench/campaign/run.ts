@@ -1,8 +1,8 @@
 /**
- * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at once, with as
- * many downloads over them as this machine's cores carry; while a set is up its boxes take turns in random order, so that what
- * else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as soon as it is over: a campaign that was stopped goes on
- * from there.
+ * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at once, with
+ * as many downloads over them as this machine's cores carry; while a set is up its boxes take turns in random order, so that
+ * what else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as soon as it is over: a
+ * campaign that was stopped goes on from there.
  */
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
