@@ -98,9 +98,10 @@ ${pictures.join("\n")}
 
 async function report({ boxes, samples, folder, begun, options }) {
   const [{ rowsOf }, { figuresToReach, figureTable, rowTable, boxesDocument, markdownSection, sittingsOf }, { figuresOf }, { visitsOf }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const done = visitsOf(samples);
   const about = {
     command: ["npm run bench -- campaign", begun.quick && "--quick"].filter(Boolean).join(" "),
-    sittings: sittingsOf(begun.sittings, visitsOf(samples)), visits: { done: visitsOf(samples), planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
+    sittings: sittingsOf(begun.sittings, done), visits: { done, planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
   };
   const rows = rowsOf(boxes, samples);
   const reached = figuresToReach(rows);
@@ -111,7 +112,7 @@ async function report({ boxes, samples, folder, begun, options }) {
   console.log(`\n${text}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
-  await drawAll(figures, path.join(root, "docs/images"));
+  for (const { name } of figures) copyFileSync(path.join(folder, `${name}.png`), path.join(root, "docs/images", `${name}.png`));
   mkdirSync(PUBLISHED, { recursive: true });
   if (folder !== PUBLISHED) for (const name of ["campaign.json", "downloads.jsonl.gz"]) copyFileSync(path.join(folder, name), path.join(PUBLISHED, name));
   writeFileSync(path.join(PUBLISHED, "boxes.md"), boxesDocument(about, rows));
