@@ -22,6 +22,8 @@ use crate::round_trips::RoundTrips;
 
 /// Packets of a new connection's first window: RFC 6928's ten are few for a segment that should start at once.
 const INITIAL_PACKETS: u64 = 32;
+/// On a path that is known: it may have more users now.
+const RESUMED_PACKETS_MAX: u64 = 64;
 const MINIMUM_PACKETS: u64 = 16;
 /// Among many others a fair share may be less.
 const MINIMUM_PACKETS_FAIR: u64 = 4;
@@ -75,12 +77,27 @@ const USED_SHARE: f64 = 0.8;
 /// Packets in flight whose sending is remembered.
 const IN_FLIGHT_MAX: usize = 1 << 16;
 
+/// What one connection has found of a path, for the next one to begin with (RFC 9002 section 6.2.2, and the idea of
+/// draft-ietf-tsvwg-careful-resume).
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    pub round_trip: Duration,
+    /// The bandwidth-delay product, in bytes.
+    pub product: u64,
+}
+
 #[derive(Default)]
-pub struct DeliveryConfig;
+pub struct DeliveryConfig {
+    pub path: Option<Path>,
+}
 
 impl ControllerFactory for DeliveryConfig {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Delivery::new(now, current_mtu, ACK_TIME))
+        let mut controller = Delivery::new(now, current_mtu, ACK_TIME);
+        if let Some(Path { product, .. }) = self.path {
+            controller.window = product.clamp(controller.window, RESUMED_PACKETS_MAX * controller.mtu);
+        }
+        Box::new(controller)
     }
 }
 
@@ -386,6 +403,11 @@ impl Delivery {
     fn product(&self) -> f64 {
         let seen = self.rate.max() * (self.round_trips.min().saturating_add(self.ack_time)).as_secs_f64();
         if self.is_first() { seen.max(self.first_product) } else { seen }
+    }
+
+    /// None until it has shown its rate.
+    pub fn path(&self) -> Option<Path> {
+        (self.phase == Phase::Cycle).then(|| Path { round_trip: self.round_trips.min(), product: self.product() as u64 })
     }
 
     fn is_first(&self) -> bool {

@@ -2,12 +2,13 @@
 //! answers strangers; what a session does is session.rs.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::available_parallelism;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio::sync::{watch, Notify};
@@ -15,11 +16,14 @@ use wtransport::config::QuicTransportConfig;
 use wtransport::proto::ids::StatusCode;
 use wtransport::proto::session::SessionRequest;
 use wtransport::quinn::{self, Endpoint, Incoming, VarInt};
-use wtransport::tls::{Sha256Digest, Sha256DigestFmt};
+use wtransport::tls::client::ServerHashVerification;
+use wtransport::tls::rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
+use wtransport::tls::rustls::RootCertStore;
+use wtransport::tls::{client, server, Sha256Digest, Sha256DigestFmt};
 use wtransport::{ClientConfig, Identity, ServerConfig};
 
 use crate::certificate::Certificates;
-use crate::congestion::{DeliveryConfig, LOST_AFTER_ROUND_TRIPS};
+use crate::congestion::{DeliveryConfig, Path, LOST_AFTER_ROUND_TRIPS};
 use crate::events::{Change, Events};
 use crate::http3::{self, Connection};
 use crate::session::{Session, QUIC_QUEUE_BYTES_MAX};
@@ -39,6 +43,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const UNI_STREAMS_MAX: u32 = 4;
 const BIDI_STREAMS_MAX: u32 = 2;
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+/// For clients that come again, each of a few hundred bytes.
+const TICKETS_MAX: usize = 4096;
+/// Servers that a client remembers, and addresses of clients that a server does.
+const KNOWN_MAX: usize = 4096;
+/// How long a path is taken for what it was.
+const PATH_TIME_MAX: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Congestion {
@@ -62,7 +72,8 @@ pub fn runtime() -> &'static Runtime {
     })
 }
 
-fn transport(congestion: Congestion) -> QuicTransportConfig {
+/// `path`: as the last connection that went over it has found it.
+fn transport(congestion: Congestion, path: Option<Path>) -> QuicTransportConfig {
     let mut config = QuicTransportConfig::default();
     config
         .max_idle_timeout(Some(IDLE_TIME_MAX.try_into().expect("within QUIC's range")))
@@ -74,25 +85,33 @@ fn transport(congestion: Congestion) -> QuicTransportConfig {
         .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
     match congestion {
-        Congestion::Delivery => config.congestion_controller_factory(Arc::new(DeliveryConfig)),
+        Congestion::Delivery => config.congestion_controller_factory(Arc::new(DeliveryConfig { path })),
         Congestion::Bbr => config.congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default())),
         Congestion::Cubic => config.congestion_controller_factory(Arc::new(quinn::congestion::CubicConfig::default())),
     };
+    if let Some(Path { round_trip, .. }) = path {
+        config.initial_rtt(round_trip);
+    }
     config
 }
 
-fn server_config(identity: Identity, congestion: Congestion) -> quinn::ServerConfig {
-    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config = ServerConfig::builder().with_bind_address(nowhere).with_custom_transport(identity, transport(congestion)).build();
-    config.quic_config().clone()
+/// Where no address is bound by the configuration itself.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// `tickets`: each is good for one connection, whose first packets may be a request (0-RTT). Nobody who has overheard them can
+/// have them answered a second time (RFC 8446 section 8.1).
+fn server_config(identity: Identity, congestion: Congestion, tickets: &Arc<dyn StoresServerSessions>) -> quinn::ServerConfig {
+    let mut tls = server::build_default_tls_config(identity);
+    tls.session_storage = Arc::clone(tickets);
+    tls.max_early_data_size = u32::MAX;
+    ServerConfig::builder().with_bind_address(NOWHERE).with_custom_tls_and_transport(tls, transport(congestion, None)).build().quic_config().clone()
 }
 
 fn client_config(digests: Vec<Sha256Digest>, congestion: Congestion) -> quinn::ClientConfig {
-    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config = ClientConfig::builder().with_bind_address(nowhere).with_server_certificate_hashes(digests).build();
-    let mut config = config.quic_config().clone();
-    config.transport_config(Arc::new(transport(congestion)));
-    config
+    let verifier = Arc::new(ServerHashVerification::new(digests));
+    let mut tls = client::build_default_tls_config(Arc::new(RootCertStore::empty()), Some(verifier));
+    tls.enable_early_data = true;
+    ClientConfig::builder().with_bind_address(NOWHERE).with_custom_tls_and_transport(tls, transport(congestion, None)).build().quic_config().clone()
 }
 
 /// Sessions by the number that JavaScript knows them by.
@@ -111,8 +130,8 @@ impl Sessions {
         self.lock().get(&id).cloned()
     }
 
-    /// Runs the session to its end.
-    async fn run(&self, id: u32, connection: Connection, first: Option<Vec<u8>>, events: &Arc<Events>) {
+    /// Runs the session to its end; returns what it has found of its path.
+    async fn run(&self, id: u32, connection: Connection, first: Option<Vec<u8>>, events: &Arc<Events>) -> Option<Path> {
         let session = Session::start(id, connection, Arc::clone(events));
         self.lock().insert(id, Arc::clone(&session));
         if let Some(message) = first {
@@ -121,6 +140,7 @@ impl Sessions {
         let reason = session.receive().await;
         self.lock().remove(&id);
         events.change(id, Change::Closed { reason });
+        session.path()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<Session>>> {
@@ -131,8 +151,10 @@ impl Sessions {
 pub struct Listener {
     sessions: Arc<Sessions>,
     certificates: Mutex<Certificates>,
+    tickets: Arc<dyn StoresServerSessions>,
     endpoint: Endpoint,
     congestion: Congestion,
+    config: Arc<Mutex<quinn::ServerConfig>>,
     draining: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
     pub port: u16,
@@ -144,21 +166,28 @@ impl Listener {
         address: SocketAddr, name: &str, sessions_max: usize, congestion: Congestion, events: Arc<Events>,
     ) -> Result<Self, String> {
         let certificates = Certificates::new(name)?;
+        let tickets: Arc<dyn StoresServerSessions> = ServerSessionMemoryCache::new(TICKETS_MAX);
         let _entered = runtime().enter();
-        let endpoint = Endpoint::server(server_config(certificates.shown(), congestion), address).map_err(|error| format!("UDP {address}: {error}"))?;
+        let config = server_config(certificates.shown(), congestion, &tickets);
+        let endpoint = Endpoint::server(config.clone(), address).map_err(|error| format!("UDP {address}: {error}"))?;
         let port = endpoint.local_addr().map_err(|error| error.to_string())?.port();
         let (stop, stopped) = watch::channel(false);
         let listener = Self {
             sessions: Arc::default(),
             certificates: Mutex::new(certificates),
+            tickets,
             endpoint,
             congestion,
+            config: Arc::new(Mutex::new(config)),
             draining: Arc::default(),
             stop,
             port,
         };
         let door = Door {
             sessions: Arc::clone(&listener.sessions),
+            config: Arc::clone(&listener.config),
+            congestion,
+            paths: Mutex::default(),
             draining: Arc::clone(&listener.draining),
             handshakes: AtomicUsize::new(0),
             sessions_max,
@@ -176,7 +205,9 @@ impl Listener {
     pub fn rotate(&self) -> Result<(), String> {
         let mut certificates = self.certificates.lock().map_err(|error| error.to_string())?;
         certificates.rotate()?;
-        self.endpoint.set_server_config(Some(server_config(certificates.shown(), self.congestion)));
+        let config = server_config(certificates.shown(), self.congestion, &self.tickets);
+        *lock(&self.config) = config.clone();
+        self.endpoint.set_server_config(Some(config));
         Ok(())
     }
 
@@ -198,6 +229,10 @@ impl Listener {
 /// Who comes in.
 struct Door {
     sessions: Arc<Sessions>,
+    config: Arc<Mutex<quinn::ServerConfig>>,
+    congestion: Congestion,
+    /// To where clients were connected, and until when.
+    paths: Mutex<HashMap<IpAddr, (Path, Instant)>>,
     draining: Arc<AtomicBool>,
     handshakes: AtomicUsize,
     sessions_max: usize,
@@ -229,16 +264,28 @@ async fn accept_all(endpoint: Endpoint, door: Arc<Door>, mut stopped: watch::Rec
 
 impl Door {
     async fn admit(self: Arc<Self>, incoming: Incoming) {
+        let address = incoming.remote_address().ip();
         let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, self.handshake(incoming)).await;
         self.handshakes.fetch_sub(1, Ordering::Relaxed);
         if let Ok(Some((id, connection, first))) = handshake {
-            self.sessions.run(id, connection, first, &self.events).await;
+            if let Some(path) = self.sessions.run(id, connection, first, &self.events).await {
+                remember(&mut lock(&self.paths), address, (path, Instant::now()));
+            }
         }
+    }
+
+    fn config_for(&self, address: IpAddr) -> quinn::ServerConfig {
+        let mut config = lock(&self.config).clone();
+        if let Some(&(path, _)) = lock(&self.paths).get(&address).filter(|(_, since)| since.elapsed() < PATH_TIME_MAX) {
+            config.transport_config(Arc::new(transport(self.congestion, Some(path))));
+        }
+        config
     }
 
     /// The session, and the message that came with its request.
     async fn handshake(&self, incoming: Incoming) -> Option<(u32, Connection, Option<Vec<u8>>)> {
-        let mut connecting = incoming.accept().ok()?;
+        let config = self.config_for(incoming.remote_address().ip());
+        let mut connecting = incoming.accept_with(Arc::new(config)).ok()?;
         // Until the client's hello is all here, in Chromium's two packets, we may open no stream, and quinn wakes nobody who waits for one.
         connecting.handshake_data().await.ok()?;
         // Our settings go out with the handshake (RFC 9001 section 5.7): the client can ask a round trip earlier.
@@ -260,10 +307,42 @@ impl Door {
     }
 }
 
+/// Forgets all when it is full.
+fn remember<K: Eq + Hash, V>(known: &mut HashMap<K, V>, key: K, value: V) {
+    if known.len() >= KNOWN_MAX && !known.contains_key(&key) {
+        known.clear();
+    }
+    known.insert(key, value);
+}
+
+/// What a client has from servers that it was connected to: TLS tickets and address tokens, for a request in the first packets
+/// of the next connection (0-RTT, RFC 9001 section 4.6).
+struct Servers {
+    congestion: Congestion,
+    /// By host and port: the hashes that its certificate was to have, and where QUIC keeps the rest.
+    known: Mutex<HashMap<String, (Vec<Sha256Digest>, quinn::ClientConfig)>>,
+}
+
+impl Servers {
+    fn config(&self, authority: &str, digests: &[Sha256Digest]) -> quinn::ClientConfig {
+        let mut known = lock(&self.known);
+        if let Some((_, config)) = known.get(authority).filter(|(had, _)| had == digests) {
+            return config.clone();
+        }
+        let config = client_config(digests.to_vec(), self.congestion);
+        remember(&mut known, authority.to_owned(), (digests.to_vec(), config.clone()));
+        config
+    }
+
+    fn forget(&self, authority: &str) {
+        lock(&self.known).remove(authority);
+    }
+}
+
 /// Makes sessions, each over a socket of its own.
 pub struct Connector {
     sessions: Arc<Sessions>,
-    congestion: Congestion,
+    servers: Arc<Servers>,
     events: Arc<Events>,
     /// What ends each attempt, and the session that came of it.
     stops: Arc<Mutex<HashMap<u32, Arc<Notify>>>>,
@@ -271,7 +350,8 @@ pub struct Connector {
 
 impl Connector {
     pub fn new(congestion: Congestion, events: Arc<Events>) -> Self {
-        Self { sessions: Arc::default(), congestion, events, stops: Arc::default() }
+        let servers = Arc::new(Servers { congestion, known: Mutex::default() });
+        Self { sessions: Arc::default(), servers, events, stops: Arc::default() }
     }
 
     /// The session's number; `Opened` or `Closed` follows. The server must show a certificate with one of `hashes`.
@@ -279,16 +359,16 @@ impl Connector {
         let digests = hashes.iter().map(|hash| digest_of(hash)).collect::<Result<Vec<_>, _>>()?;
         let any: SocketAddr = if url.contains("//[") { ([0; 16], 0).into() } else { ([0; 4], 0).into() };
         let _entered = runtime().enter();
-        let mut endpoint = Endpoint::client(any).map_err(|error| format!("no UDP socket: {error}"))?;
-        endpoint.set_default_client_config(client_config(digests, self.congestion));
+        let endpoint = Endpoint::client(any).map_err(|error| format!("no UDP socket: {error}"))?;
         let id = self.sessions.next_id();
         let stop = Arc::new(Notify::new());
         lock(&self.stops).insert(id, Arc::clone(&stop));
-        let (sessions, events, stops) = (Arc::clone(&self.sessions), Arc::clone(&self.events), Arc::clone(&self.stops));
+        let (sessions, servers) = (Arc::clone(&self.sessions), Arc::clone(&self.servers));
+        let (events, stops) = (Arc::clone(&self.events), Arc::clone(&self.stops));
         runtime().spawn(async move {
             tokio::select! {
                 _ = stop.notified() => (),
-                _ = attempt(id, &endpoint, &url, &sessions, &events) => (),
+                _ = attempt(id, &endpoint, &url, (&servers, &digests), &sessions, &events) => (),
             }
             sessions.lock().remove(&id);
             lock(&stops).remove(&id);
@@ -315,26 +395,39 @@ impl Connector {
 }
 
 /// One session from its handshake to its end.
-async fn attempt(id: u32, endpoint: &Endpoint, url: &str, sessions: &Sessions, events: &Arc<Events>) {
-    let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, open(endpoint, url)).await {
-        Ok(Ok(connection)) => return sessions.run(id, connection, None, events).await,
+async fn attempt(id: u32, endpoint: &Endpoint, url: &str, (servers, digests): (&Servers, &[Sha256Digest]), sessions: &Sessions, events: &Arc<Events>) {
+    let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, open(endpoint, url, servers, digests)).await {
+        Ok(Ok(connection)) => {
+            sessions.run(id, connection, None, events).await;
+            return;
+        }
         Ok(Err(reason)) => reason,
         Err(_) => "no answer in time".to_owned(),
     };
     events.change(id, Change::Closed { reason });
 }
 
-async fn open(endpoint: &Endpoint, url: &str) -> Result<Connection, String> {
+async fn open(endpoint: &Endpoint, url: &str, servers: &Servers, digests: &[Sha256Digest]) -> Result<Connection, String> {
     let question = SessionRequest::new(url).map_err(|error| format!("{url}: {error}"))?;
-    let (host, port) = match question.authority().rsplit_once(':') {
+    let authority = question.authority();
+    let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| format!("{url}: no port"))?),
-        _ => (question.authority(), HTTPS_PORT),
+        _ => (authority, HTTPS_PORT),
     };
     let name = host.trim_matches(['[', ']']);
     let found = tokio::net::lookup_host((name, port)).await.map_err(|error| format!("{name}: {error}"))?.next();
     let address = found.ok_or_else(|| format!("{name}: no address"))?;
-    let quic = endpoint.connect(address, name).map_err(|error| error.to_string())?.await.map_err(|error| error.to_string())?;
-    http3::request(quic, url).await
+    loop {
+        let connecting = endpoint.connect_with(servers.config(authority, digests), address, name).map_err(|error| error.to_string())?;
+        match connecting.into_0rtt() {
+            Ok((quic, accepted)) => match http3::request(quic, url, true).await {
+                // The server was started anew, say. Without its tickets there is nothing early that it could refuse.
+                Err(_) if !accepted.await => servers.forget(authority),
+                answered => return answered,
+            },
+            Err(connecting) => return http3::request(connecting.await.map_err(|error| error.to_string())?, url, false).await,
+        }
+    }
 }
 
 /// What a task that panicked has left is taken as it is.
@@ -425,9 +518,10 @@ mod tests {
         let listener = listen(&Arc::new(Events::new(Box::new(|| ()))));
         runtime().block_on(async {
             let relay = relay_one_before_an_answer(([127, 0, 0, 1], listener.port).into()).await;
-            let mut endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
-            endpoint.set_default_client_config(client_config_with_long_hello(&listener));
-            let session = tokio::time::timeout(HANDSHAKE_TIME_MAX, open(&endpoint, &format!("https://{relay}{PATH}"))).await;
+            let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+            let known = HashMap::from([(relay.to_string(), (Vec::new(), client_config_with_long_hello(&listener)))]);
+            let servers = Servers { congestion: Congestion::Delivery, known: Mutex::new(known) };
+            let session = tokio::time::timeout(HANDSHAKE_TIME_MAX, open(&endpoint, &format!("https://{relay}{PATH}"), &servers, &[])).await;
             assert_eq!(session.expect("an answer in time").err(), None);
         });
         listener.close();
@@ -471,6 +565,41 @@ mod tests {
             assert!(answer.read_chunk(100, true).await.unwrap().is_some());
             let opened = async { while !matches!(events.take().changes.first(), Some((_, Change::Opened { .. }))) { tokio::task::yield_now().await } };
             tokio::time::timeout(Duration::from_secs(5), opened).await.expect("the session opens");
+        });
+        listener.close();
+    }
+
+    /// A request in the first packets is taken once for each session before, and by the server that it was.
+    #[test]
+    fn a_client_that_comes_again_asks_at_once() {
+        let events = Arc::new(Events::new(Box::new(|| ())));
+        let listener = listen(&events);
+        let (port, hashes) = (listener.port, listener.hashes());
+        let digests: Vec<Sha256Digest> = hashes.iter().map(|hash| digest_of(hash).unwrap()).collect();
+        let (authority, url) = (format!("127.0.0.1:{port}"), format!("https://127.0.0.1:{port}{PATH}"));
+        let servers = Servers { congestion: Congestion::Delivery, known: Mutex::default() };
+        runtime().block_on(async {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+            let is_early = async || match endpoint.connect_with(servers.config(&authority, &digests), address, "127.0.0.1").unwrap().into_0rtt() {
+                Ok((_quic, accepted)) => accepted.await,
+                Err(connecting) => connecting.await.is_err(),
+            };
+            assert!(!is_early().await);
+            let first = open(&endpoint, &url, &servers, &digests).await.unwrap();
+            // Its tickets come with the end of the handshake.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(is_early().await);
+            let early = open(&endpoint, &url, &servers, &digests).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            first.close("");
+            early.close("");
+            listener.rotate().unwrap();
+            assert!(is_early().await, "a new certificate changes nothing");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            *lock(&listener.config) = server_config(lock(&listener.certificates).shown(), Congestion::Delivery, &(ServerSessionMemoryCache::new(1) as _));
+            assert!(!is_early().await, "the server has forgotten the client");
+            open(&endpoint, &url, &servers, &digests).await.unwrap();
         });
         listener.close();
     }

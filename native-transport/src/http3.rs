@@ -125,8 +125,8 @@ struct Peer {
 }
 
 impl Peer {
-    /// Sends our settings and reads the peer's.
-    async fn start(quic: quinn::Connection) -> Result<(Arc<Self>, Settings), String> {
+    /// Sends our settings; the peer's come when they have been read.
+    async fn start(quic: quinn::Connection) -> Result<(Arc<Self>, oneshot::Receiver<Settings>), String> {
         let peer = Arc::new(Self { quic, ended: OnceLock::new() });
         let mut control = peer.quic.open_uni().await.map_err(|_| peer.why())?;
         let settings = Settings::builder()
@@ -142,7 +142,7 @@ impl Peer {
         control.write_all(&bytes).await.map_err(|_| peer.why())?;
         let (told, settings) = oneshot::channel();
         tokio::spawn(Arc::clone(&peer).take_one_way_streams(control, told));
-        settings.await.map(|settings| (Arc::clone(&peer), settings)).map_err(|_| peer.why())
+        Ok((peer, settings))
     }
 
     /// Why the connection is over; the first reason stays.
@@ -278,7 +278,8 @@ pub struct Request {
 
 /// Waits for a client's request for a session; others on the same connection are refused.
 pub async fn take_request(quic: quinn::Connection) -> Result<Request, String> {
-    let (peer, _) = Peer::start(quic).await?;
+    let (peer, settings) = Peer::start(quic).await?;
+    settings.await.map_err(|_| peer.why())?;
     loop {
         let (mut send, receive) = peer.quic.accept_bi().await.map_err(|_| peer.why())?;
         let mut frames = Frames::new(receive, &[DATA, HEADERS, SETTINGS, SESSION_STREAM]);
@@ -324,11 +325,15 @@ impl Request {
     }
 }
 
-/// Asks for the session at `url`.
-pub async fn request(quic: quinn::Connection, url: &str) -> Result<Connection, String> {
+/// Asks for the session at `url`. `is_early`: in 0-RTT packets, of a server that has taken sessions before and whose settings
+/// are not waited for (RFC 9114 section 7.2.4.2).
+pub async fn request(quic: quinn::Connection, url: &str, is_early: bool) -> Result<Connection, String> {
     let (peer, settings) = Peer::start(quic).await?;
-    if settings.get(SettingId::EnableConnectProtocol) != Some(VarInt::from_u32(1)) {
-        return Err("the server takes no sessions".to_owned());
+    if !is_early {
+        let settings = settings.await.map_err(|_| peer.why())?;
+        if settings.get(SettingId::EnableConnectProtocol) != Some(VarInt::from_u32(1)) {
+            return Err("the server takes no sessions".to_owned());
+        }
     }
     let question = SessionRequest::new(url).map_err(|error| error.to_string())?;
     let (mut send, receive) = peer.quic.open_bi().await.map_err(|_| peer.why())?;

@@ -8,6 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::mpsc;
 use wtransport::quinn;
 
+use crate::congestion::{Delivery, Path};
 use crate::events::{Change, Events, Stats};
 use crate::http3::Connection;
 use crate::room::Room;
@@ -76,6 +77,11 @@ impl Session {
             lost_packets: stats.path.lost_packets,
             window_bytes: stats.path.cwnd,
         }
+    }
+
+    /// None under a congestion control that is not ours.
+    pub fn path(&self) -> Option<Path> {
+        self.connection.quic().congestion_state().into_any().downcast::<Delivery>().ok()?.path()
     }
 
     pub fn close(&self, reason: &str) {
