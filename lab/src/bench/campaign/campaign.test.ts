@@ -9,7 +9,7 @@ import { isMet, markdownSection, figuresToReach, sittingsOf } from "./report";
 import { quantile } from "../statistics";
 import { goodputOf, rowsOf } from "./rows";
 import type { Sample } from "./rows";
-import { byLinks, expectedSeconds, packDownloads, readSamples, Room, visitsOf } from "./run";
+import { expectedSeconds, packDownloads, readSamples, Room, setsOf, visitsOf } from "./run";
 
 const VISITS = { node: 2, chromium: 2, aria2: 2 };
 const SIX = [896, 896, 896, 896, 896, 896];
@@ -24,7 +24,13 @@ function sampleOf(box: string, visit: number, completionMs: number, fields: Part
 test.each([true, false])("campaign: every box has a name of its own, links that come up, and an end (quick: %s)", (quick) => {
   const boxes = boxesOf(quick);
   expect(new Set(boxes.map(({ id }) => id)).size).toBe(boxes.length);
-  for (const links of byLinks(boxes).keys()) expect(parseScenario(scenarioOf(links)).hosts).toHaveLength(links.ratesKB.length + 3);
+  const sets = setsOf(boxes);
+  expect(sets.flat()).toHaveLength(boxes.length);
+  for (const set of sets) {
+    const { links } = set[0]!;
+    expect(set.filter((box) => box.links.id !== links.id)).toEqual([]);
+    expect(parseScenario(scenarioOf(links)).hosts).toHaveLength(links.ratesKB.length + 3);
+  }
   for (const { connections, links, visits } of boxes) expect([connections <= links.ratesKB.length, visits > 0]).toEqual([true, true]);
   expect(expectedSeconds(boxes, [1])).toBeLessThan(quick ? 900 : 86_400 * 3);
 });

@@ -10,7 +10,7 @@ import path from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { startLinks } from "../../links/links";
 import { scenarioOf } from "./boxes";
-import type { Box, LinksSpec } from "./boxes";
+import type { Box } from "./boxes";
 import type { Sample } from "./rows";
 import { Stack } from "./stack";
 
@@ -48,23 +48,24 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
   const done = new Map<string, number>();
   for (const { box, visit } of samples) done.set(box, Math.max(done.get(box) ?? 0, visit + 1));
   const clock = new Clock(boxes, done);
-  const up = new Set<string>();
+  const up = new Set<readonly Box[]>();
   const failures: string[] = [];
   const room = new Room(os.cpus().length * CORE_BYTES_PER_SEC);
   for (const share of passes) {
     const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
-    const waiting = shuffled([...byLinks(boxes.filter(isOpen))]);
+    const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => clock.expectedSecLeft(a) - clock.expectedSecLeft(b));
     const visitSets = async (): Promise<void> => {
-      for (let set = waiting.pop(); set && !stopped(); set = waiting.pop()) await visitAll(...set, isOpen);
+      for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await visitAll(set, isOpen);
     };
     await Promise.all(Array.from({ length: SETS_PER_CORE * os.cpus().length }, visitSets));
   }
   return failures;
 
-  async function visitAll(spec: LinksSpec, own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
+  async function visitAll(own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
+    const spec = own[0]!.links;
     let stack: Stack | undefined;
-    up.add(spec.id);
-    onProgress(clock.progress([...up]));
+    up.add(own);
+    report();
     try {
       // Starting programs makes every emulator late.
       const links = await room.hold(room.size, () => startLinks(scenarioOf(spec)));
@@ -81,15 +82,19 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
           appendFileSync(file, linesOf(taken));
           done.set(box.id, visit + 1);
           clock.took(box);
-          onProgress(clock.progress([...up]));
+          report();
         }
       }
     } catch (error) {
       if (!stopped()) failures.push(`${spec.id}: ${error instanceof Error ? error.message : String(error)}`);
     } finally {
-      up.delete(spec.id);
+      up.delete(own);
       await stack?.close();
     }
+  }
+
+  function report(): void {
+    onProgress(clock.progress([...new Set([...up].map(([box]) => box!.links.id))]));
   }
 }
 
@@ -131,10 +136,14 @@ export class Room {
 /** How many visits these are of. */
 export const visitsOf = (samples: readonly Sample[]): number => new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size;
 
-export function byLinks(boxes: readonly Box[]): Map<LinksSpec, Box[]> {
-  const byId = new Map<string, Box[]>();
-  for (const box of boxes) byId.set(box.links.id, [...(byId.get(box.links.id) ?? []), box]);
-  return new Map([...byId.values()].map((own) => [own[0]!.links, own]));
+/** Those that take turns: boxes of the same links and figure. All boxes of the paper's links, the most of any, would take one set of links hours longer than all others. */
+export function setsOf(boxes: readonly Box[]): Box[][] {
+  const sets = new Map<string, Box[]>();
+  for (const box of boxes) {
+    const key = `${box.figures[0]!} ${box.links.id}`;
+    sets.set(key, [...(sets.get(key) ?? []), box]);
+  }
+  return [...sets.values()];
 }
 
 const plainFile = (folder: string): string => path.join(folder, "downloads.jsonl");
@@ -184,14 +193,17 @@ class Clock {
     this.done++;
   }
 
+  expectedSecLeft(boxes: readonly Box[]): number {
+    return boxes.reduce((sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.visits.get(id) ?? 0)) * expectedSec, 0);
+  }
+
   progress(links: readonly string[]): Progress {
     const factor = this.expectedSec > 0 ? (performance.now() - this.startedMs) / 1000 / this.expectedSec : 1;
-    const left = (box: Box): number => Math.max(0, box.visits - (this.visits.get(box.id) ?? 0)) * box.expectedSec;
-    return { visitsDone: this.done, visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft: factor * this.boxes.reduce((sum, box) => sum + left(box), 0), links };
+    return { visitsDone: this.done, visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft: factor * this.expectedSecLeft(this.boxes), links };
   }
 }
 
 /** Seconds that the whole is expected to take on an idle machine, one set of links at a time. */
 export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {
-  return boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) + passes.length * BRING_UP_SEC * byLinks(boxes).size;
+  return boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) + passes.length * BRING_UP_SEC * setsOf(boxes).length;
 }
