@@ -38,7 +38,7 @@ const BRING_UP_SEC = 8;
 /** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
 const CORE_BYTES_PER_SEC = 2_700_000;
 /** Most of what sets do is wait, for a slow link or until connections are closed. */
-const SETS_PER_CORE = 2;
+const SETS_PER_CORE = 3;
 /** A packet trace takes fifty times the room of a download without. */
 const TRACES_KEPT = 5;
 
