@@ -39,6 +39,8 @@ const BRING_UP_SEC = 8;
 const CORE_BYTES_PER_SEC = 2_700_000;
 /** Most of what sets do is wait, for a slow link or until connections are closed. */
 const SETS_PER_CORE = 3;
+/** Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of them take minutes. */
+const START_SHARE = 0.8;
 /** A packet trace takes fifty times the room of a download without. */
 const TRACES_KEPT = 5;
 
@@ -67,8 +69,7 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
     up.add(own);
     report();
     try {
-      // Starting programs makes every emulator late.
-      const links = await room.hold(room.size, () => startLinks(scenarioOf(spec)));
+      const links = await room.hold(START_SHARE * room.size, () => startLinks(scenarioOf(spec)));
       const set = (stack = new Stack(links, spec));
       await room.hold(Math.max(...own.map(loadOf)), () => set.prepare(own));
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
