@@ -40,6 +40,8 @@ export interface Figure {
 const isPlain = ({ generationSize, transport }: Row): boolean => generationSize === null && transport !== "udp";
 const alike = (a: Row, b: Row): boolean => a.scenario === b.scenario && a.runner === b.runner && a.N === b.N && a.session === b.session && a.chunkAt === b.chunkAt && a.chunkBytes === b.chunkBytes;
 
+const whereOf = ({ runner, chunkBytes, scenario, chunkAt }: Row): string => [runner, `${chunkBytes / 1e6} MB`, scenario, ...(chunkAt === "origin" ? ["chunk at the origin"] : [])].join(", ");
+
 const nameOf = ({ mode, transport }: Row): string => (transport === null ? mode : `${mode} over ${transport}`);
 
 interface Rule {
@@ -100,7 +102,7 @@ export function figuresToReach(rows: readonly Row[]): Figure[] {
       if (!rival) return [];
       const pair = rival === row ? [row] : [row, rival];
       return [{
-        what: `${nameOf(row)}: ${what} (${row.runner}, ${row.chunkBytes / 1e6} MB, ${row.scenario})`, value: value(row, rival), floor: limit.floor, lessIsBetter: limit.lessIsBetter,
+        what: `${nameOf(row)}: ${what} (${whereOf(row)})`, value: value(row, rival), floor: limit.floor, lessIsBetter: limit.lessIsBetter,
         n: pair.map(({ n }) => n), hostLimited: pair.some(({ hostLimited }) => hostLimited),
       }];
     }));
@@ -127,12 +129,24 @@ export const rowTable = (rows: readonly Row[]): string => markdownTable(ROW_HEAD
 export const figureTable = (figures: readonly Figure[]): string =>
   markdownTable(["what", "value", "floor", "", "n", "limit"], figures.map((figure) => [figure.what, figure.value.toFixed(2), String(figure.floor), isMet(figure) ? "met" : "NOT MET", figure.n.join(", "), figure.hostLimited ? "host" : "links"]));
 
-/** Every pair in turns in which `coded` took longer than an HTTP rival. */
+const HTTP: readonly string[] = ["direct", "direct-http2", "split-http", "parallel-http", "chunked"];
+
+/** Every HTTP rival that was faster than `coded` in turns with it, and where it was so the most. */
 function losses(rows: readonly Row[]): string {
-  const found = rows.filter((row) => row.mode === "coded" && row.n > 0).flatMap((coded) =>
-    rows.filter((rival) => ["direct", "direct-http2", "split-http", "parallel-http", "chunked"].includes(rival.mode) && rival.n > 0 && alike(coded, rival) && rival.completionSec < coded.completionSec)
-      .map((rival) => `- ${coded.scenario}; ${nameOf(coded)}, ${coded.runner}, ${coded.chunkBytes / 1e6} MB, ${coded.session} sessions: ${time(coded, rival).toFixed(2)} times as long as ${rival.mode} (${coded.completionSec.toFixed(2)} s, ${rival.completionSec.toFixed(2)} s)`));
-  return found.length > 0 ? found.join("\n") : "In no pair of this run.";
+  const kinds = new Map<string, { ratio: number; coded: Row; rival: Row }[]>();
+  for (const coded of rows.filter((row) => row.mode === "coded" && isPlain(row) && row.n > 0)) {
+    for (const rival of rows.filter((row) => HTTP.includes(row.mode) && row.n > 0 && alike(coded, row))) {
+      const kind = [nameOf(coded), coded.runner, coded.session, rival.mode].join();
+      kinds.set(kind, [...(kinds.get(kind) ?? []), { ratio: time(coded, rival), coded, rival }]);
+    }
+  }
+  const lost = [...kinds.values()].map((pairs) => ({ pairs, worst: pairs.reduce((a, b) => (b.ratio > a.ratio ? b : a)) })).filter(({ worst }) => worst.ratio > 1);
+  if (lost.length === 0) return "In no pair of this run.";
+  const cells = lost.sort((a, b) => b.worst.ratio - a.worst.ratio).map(({ pairs, worst: { ratio, coded, rival } }) => [
+    nameOf(coded), coded.runner, coded.session, rival.mode, `${pairs.filter((pair) => pair.ratio > 1).length} of ${pairs.length}`,
+    ratio.toFixed(2), `${coded.completionSec.toFixed(2)} / ${rival.completionSec.toFixed(2)}`, whereOf(coded),
+  ]);
+  return markdownTable(["coding's mode", "client", "sessions", "rival", "boxes lost", "time over the rival's, at worst", "s", "there"], cells);
 }
 
 export function markdownSection(about: About, rows: readonly Row[], figures: readonly Figure[], pictures: readonly (Picture & { file: string })[]): string {
@@ -143,9 +157,9 @@ export function markdownSection(about: About, rows: readonly Row[], figures: rea
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
       : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",
-    "`new`: no connection is open when the download starts, as in a player's first request; `warm`: it follows one on the same connections. `aria2` starts anew each time, one connection a mirror, pieces of 1 MiB, its program's start taken off. Downloads of wrong bytes, and those that fell back to the origin, are counted as failed and in no other figure.",
+    "`new`: no connection is open when the download starts, as in a player's first request; the Node client has been at these proxies before, and over WebTransport asks in its first packets (0-RTT). `warm`: it follows one on the same connections. `aria2` starts anew each time, one connection a mirror, pieces of 1 MiB, its program's start taken off. Downloads of wrong bytes, and those that fell back to the origin, are counted as failed and in no other figure.",
     "### Figures to reach", "Ratios: of boxes that ran in turns. Link share: goodput over the sum of the links' rates in wire bytes. Set-up: by how much later the first byte came than on warm sessions; all other figures and the table of boxes count it. Normalized goodput: bytes of the chunk over bytes received.", figureTable(figures),
-    "### Where coding loses", losses(rows),
+    "### Where coding loses", "Without plain UDP, which browsers have not, and other g and w: [campaign/boxes.md](campaign/boxes.md) has those.", losses(rows),
     "### Boxes", `[campaign/boxes.md](campaign/boxes.md) has all ${rows.length} rows. Every download is a line of \`docs/campaign/downloads.jsonl.gz\`; \`npm run bench -- campaign --resume docs/campaign\` draws these pictures from it again, and goes on where it stopped.`,
     ...pictures.map(({ title, file }) => `![${title}](${file})`),
   ].join("\n\n");

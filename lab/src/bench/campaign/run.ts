@@ -137,11 +137,11 @@ export class Room {
 /** How many visits these are of. */
 export const visitsOf = (samples: readonly Sample[]): number => new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size;
 
-/** Those that take turns: boxes of the same links and figure. All boxes of the paper's links, the most of any, would take one set of links hours longer than all others. */
+/** Those that take turns: boxes of the same links, figure and chunk. All boxes of the paper's links, the most of any, would take one set of links hours longer than all others. */
 export function setsOf(boxes: readonly Box[]): Box[][] {
   const sets = new Map<string, Box[]>();
   for (const box of boxes) {
-    const key = `${box.figures[0]!} ${box.links.id}`;
+    const key = [box.figures[0], box.links.id, box.chunkBytes].join();
     sets.set(key, [...(sets.get(key) ?? []), box]);
   }
   return [...sets.values()];
