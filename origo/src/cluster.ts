@@ -1,12 +1,10 @@
 /**
- * Cluster: several Origos behind a balancer, over one PostgreSQL and one Redis. Each puts the proxies connected to it into Redis,
- * where they vanish soon after it does; decisions and news for pages go through socket.io's streams adapter. Without Redis for a
- * while, each Origo goes on with the proxies of its own and reads decisions from the database every few seconds.
+ * Cluster: several Origos behind a balancer, over one PostgreSQL and one Redis. Each puts the proxies connected to it, and how many
+ * records it took in, into Redis, where they vanish soon after it does; that something was decided goes over a channel there.
+ * Without Redis for a while, each Origo goes on with the proxies of its own and reads decisions from the database every few seconds.
  */
 import { randomUUID } from "node:crypto";
 import { createClient } from "@redis/client";
-import { createAdapter } from "@socket.io/redis-streams-adapter";
-import type { Server } from "socket.io";
 import type { Registry } from "./registry";
 import type { FleetProxy } from "./schema";
 import type { Log } from "./telemetry";
@@ -16,9 +14,8 @@ const SHARE_MS = 1000;
 /** An Origo that has not told for so long has none. */
 const SHARED_MS_MAX = 3 * SHARE_MS;
 const KEYS = "tributary:fleet:";
-/** Of the stream, in messages: they are read as they come. */
-const STREAM_LENGTH = 1000;
-const READ_MS_MAX = 1000;
+/** Each message is the key of the Origo where something was decided. */
+const CHANGED = "tributary:changed";
 
 export interface ClusterOptions {
   redisUrl: string;
@@ -28,6 +25,14 @@ export interface ClusterOptions {
 interface Shared {
   nowMs: number;
   proxies: FleetProxy[];
+  /** Taken in since it started. */
+  records: number;
+}
+
+export interface Own {
+  registry: Registry;
+  records: () => number;
+  nowMs: () => number;
 }
 
 type Redis = ReturnType<typeof createClient>;
@@ -36,8 +41,10 @@ export class Cluster {
   private readonly key = KEYS + randomUUID();
   private timer: NodeJS.Timeout | undefined;
   private sharing: Promise<void> = Promise.resolve();
+  /** Taken in by the other Origos that are there. */
+  recordsElsewhere = 0;
 
-  private constructor(private readonly redis: Redis, private readonly log: Log) {}
+  private constructor(private readonly redis: Redis, private readonly subscriber: Redis, private readonly log: Log) {}
 
   /** Throws when Redis does not answer. */
   static async open({ redisUrl, log }: ClusterOptions): Promise<Cluster> {
@@ -47,26 +54,25 @@ export class Cluster {
     redis.on("error", (error: Error) => log.warn({ event: "redisFailed", reason: error.message }));
     await redis.connect();
     isOpen = true;
-    return new Cluster(redis, log);
-  }
-
-  get adapter(): ReturnType<typeof createAdapter> {
-    return createAdapter(this.redis, { streamName: "tributary:stream", channelPrefix: "tributary", maxLen: STREAM_LENGTH, blockTimeInMs: READ_MS_MAX });
+    // A connection that subscribes does nothing else. What ails it ails the other, which tells.
+    const subscriber = redis.duplicate().on("error", () => undefined);
+    await subscriber.connect();
+    return new Cluster(redis, subscriber, log);
   }
 
   /** `onChange` when another Origo says that something was decided: it is in the database. */
-  attach(io: Server, { registry, nowMs, onChange }: { registry: Registry; nowMs: () => number; onChange: () => void }): void {
-    io.of("/proxies").on("changed", onChange);
+  async join(own: Own, onChange: () => void): Promise<void> {
+    await this.subscriber.subscribe(CHANGED, (key) => key !== this.key && onChange());
     const share = (): void => {
-      this.sharing = this.share(registry, nowMs).catch((error: Error) => this.log.warn({ event: "redisFailed", reason: error.message }))
+      this.sharing = this.share(own).catch((error: Error) => this.log.warn({ event: "redisFailed", reason: error.message }))
         .finally(() => (this.timer = setTimeout(share, SHARE_MS)));
     };
     share();
   }
 
-  /** To the other Origos. */
-  tellChange(io: Server): void {
-    if (this.redis.isReady) io.of("/proxies").serverSideEmit("changed");
+  /** To the other Origos. Those that miss it read the database soon. */
+  tellChange(): void {
+    if (this.redis.isReady) this.redis.publish(CHANGED, this.key).catch(() => undefined);
   }
 
   /** Its proxies are gone for the others at once. */
@@ -74,18 +80,20 @@ export class Cluster {
     await this.sharing;
     clearTimeout(this.timer);
     if (this.redis.isReady) await this.redis.del(this.key).catch(() => undefined);
+    this.subscriber.destroy();
     this.redis.destroy();
   }
 
-  private async share(registry: Registry, nowMs: () => number): Promise<void> {
+  private async share({ registry, records, nowMs }: Own): Promise<void> {
     if (!this.redis.isReady) return;
-    const shared: Shared = { nowMs: nowMs(), proxies: registry.own(nowMs()) };
+    const shared: Shared = { nowMs: nowMs(), proxies: registry.own(nowMs()), records: records() };
     await this.redis.set(this.key, JSON.stringify(shared), { expiration: { type: "PX", value: SHARED_MS_MAX } });
     const keys: string[] = [];
     for await (const found of this.redis.scanIterator({ MATCH: `${KEYS}*` })) keys.push(...found.filter((key) => key !== this.key));
     const texts = keys.length === 0 ? [] : await this.redis.mGet(keys);
-    const proxies = texts.flatMap((text) => (text === null ? [] : inOurTime(JSON.parse(text) as Shared, nowMs())));
-    registry.setElsewhere(proxies, nowMs() + SHARED_MS_MAX);
+    const others = texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Shared);
+    registry.setElsewhere(others.flatMap((other) => inOurTime(other, nowMs())), nowMs() + SHARED_MS_MAX);
+    this.recordsElsewhere = others.reduce((sum, other) => sum + other.records, 0);
   }
 }
 

@@ -12,40 +12,38 @@ export interface DashboardLinkOptions {
   access: Access;
   registry: Registry;
   configuration: Configuration;
+  /** Taken in so far, here and at other Origos. */
+  records: () => number;
   nowMs: () => number;
 }
 
 export interface DashboardLink {
-  /** So many records were stored. */
-  noteRecords(count: number): void;
   close(): void;
 }
 
-export function attachDashboardLink(io: Server, { access, registry, configuration, nowMs }: DashboardLinkOptions): DashboardLink {
+export function attachDashboardLink(io: Server, { access, registry, configuration, records, nowMs }: DashboardLinkOptions): DashboardLink {
   const pages = io.of("/dashboard");
   pages.use((socket, next) => {
     const refused = Object.assign(new Error("sign in first"), { data: { kind: "loginRequired", message: "sign in first" } });
     access.identify(socket.request.headers).then((identity) => next(identity === undefined ? refused : undefined), next);
   });
   pages.on("connection", (socket) => void socket.emit("fleet", fleetOf({ registry, nowMs })));
-  const onConfig = (): void => void pages.local.emit("config", { version: configuration.version });
+  const onConfig = (): void => void pages.emit("config", { version: configuration.version });
   configuration.on("change", onConfig);
   let told = "";
-  let count = 0;
-  let toldCount = 0;
+  let toldCount = records();
   const push = (): void => {
     timer = setTimeout(push, configuration.number("origo.livePushMs"));
-    // Also to the pages of other Origos.
+    const count = records();
     if (count !== toldCount) pages.emit("records", { count: (toldCount = count) });
     if (pages.sockets.size === 0) return;
     const fleet = fleetOf({ registry, nowMs });
     const text = JSON.stringify(fleet.proxies);
-    if (text !== told) pages.local.emit("fleet", fleet);
+    if (text !== told) pages.emit("fleet", fleet);
     told = text;
   };
   let timer = setTimeout(push, configuration.number("origo.livePushMs"));
   return {
-    noteRecords: (added) => void (count += added),
     close: () => {
       clearTimeout(timer);
       configuration.off("change", onConfig);

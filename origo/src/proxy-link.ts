@@ -5,7 +5,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
-import { Server, type ServerOptions, type Socket } from "socket.io";
+import { Server, type Socket } from "socket.io";
 import type { Configuration } from "./configuration";
 import type { Registry } from "./registry";
 import { faultOf, ProxyHello, ProxyStatus, type ApiError, type ProxyAck, type ProxyControl } from "./schema";
@@ -20,8 +20,6 @@ export interface ProxyLinkOptions {
   tokens: TokenSigner;
   secret: string;
   nowMs: () => number;
-  /** Of several Origos. */
-  adapter?: ServerOptions["adapter"] | undefined;
 }
 
 export interface ProxyLink {
@@ -34,7 +32,6 @@ export interface ProxyLink {
 export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
   const io = new Server(http, {
     serveClient: false, maxHttpBufferSize: MESSAGE_BYTES_MAX, pingInterval: 5000, pingTimeout: 5000, connectTimeout: 10_000,
-    ...(options.adapter ? { adapter: options.adapter } : {}),
   });
   io.use((_socket, next) => next(refusal({ kind: "unknownNamespace", message: "proxies connect to the namespace /proxies" })));
   const proxies = io.of("/proxies");

@@ -11,7 +11,7 @@ import { Access } from "./access";
 import { makeApp } from "./app";
 import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
-import { attachDashboardLink, type DashboardLink } from "./dashboard-link";
+import { attachDashboardLink } from "./dashboard-link";
 import { openGeo } from "./geo";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
@@ -103,7 +103,8 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     heartbeatMs: () => configuration.number("proxy.heartbeatMs"), beatsMissedMax: () => configuration.number("origo.beatsMissedMax"),
     proxiesMax: () => configuration.number("origo.proxiesMax"),
   });
-  const links: { proxies?: ProxyLink; pages?: DashboardLink } = {};
+  const links: { proxies?: ProxyLink } = {};
+  let records = 0;
   const refresh = async (): Promise<void> => {
     await configuration.refresh();
     for (const { id, state, name } of await adminStore.proxyStates()) {
@@ -122,9 +123,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
   const access = new Access({ store: adminStore, login: options.login, nowMs, configuration });
   const telemetry = new Telemetry({ fleet: () => registry.fleet(nowMs()), storageBytes: stores.storageBytes });
   let closed: Promise<void> | undefined;
-  const tellOthers = (): void => {
-    if (links.proxies) cluster?.tellChange(links.proxies.io);
-  };
+  const tellOthers = (): void => cluster?.tellChange();
   const app = makeApp({
     registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
     dashboardDir: options.dashboardDir, siteRulesFile: join(options.dataDir, "site-rules.json"), trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
@@ -134,19 +133,19 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     },
     onIntake: (kind, { accepted, duplicate }) => {
       telemetry.noteIntake(kind, accepted, duplicate);
-      if (kind === "record") links.pages?.noteRecords(accepted);
+      if (kind === "record") records += accepted;
     },
   });
   const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
   await listen(http, options.port, options.host);
-  const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens, adapter: cluster?.adapter });
-  const pages = attachDashboardLink(proxies.io, { access, registry, configuration, nowMs });
-  Object.assign(links, { proxies, pages });
+  const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
+  const pages = attachDashboardLink(proxies.io, { access, registry, configuration, records: () => records + (cluster?.recordsElsewhere ?? 0), nowMs });
+  links.proxies = proxies;
   const refreshNow = (): Promise<void> => refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
   const refreshLater = (): NodeJS.Timeout => setTimeout(() => void refreshNow().finally(() => closed ?? (refreshing = refreshLater())), configuration.number("origo.refreshMs"));
   let refreshing = refreshLater();
   configuration.on("change", tellOthers);
-  cluster?.attach(proxies.io, { registry, nowMs, onChange: () => void refreshNow() });
+  await cluster?.join({ registry, records: () => records, nowMs }, () => void refreshNow());
   const deleteOld = async (): Promise<void> => {
     const days = configuration.number("origo.retentionDays") || options.retentionDays;
     if (days === undefined) return;
