@@ -36,7 +36,7 @@ export interface Progress {
 /** Links, origin, Origo, proxies and client, until all are ready. */
 const BRING_UP_SEC = 8;
 /** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
-const CORE_BYTES_PER_SEC = 3_500_000;
+const CORE_BYTES_PER_SEC = 4_400_000;
 /** Most of what sets do is wait, for a slow link or until connections are closed. */
 const SETS_PER_CORE = 3;
 /** Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of them take minutes. */
