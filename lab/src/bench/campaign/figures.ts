@@ -29,26 +29,30 @@ interface Point {
 
 const COLOURS: Readonly<Record<string, string>> = {
   direct: "#8c8c8c", "direct cubic": "#c4c4c4", "direct-http2": "#6b7a80", "direct-http2 cubic": "#aab6ba", "parallel-http": "#b3372f", "split-http": "#d9822b", "split-http cubic": "#f0b97a", "parallel-http cubic": "#dd8f89",
-  "uncoded-mutp": "#a9c4e4", "uncoded-mutp WebTransport": "#7aa6d6", "uncoded-mutp UDP": "#4f83ba", "coded-mutp": "#5b86c0", "coded-mutp WebTransport": "#2b4f86", "coded-mutp UDP": "#152f57",
-  coded: "#7fc29b", "coded WebTransport": "#1f7a4d", "coded UDP": "#0f4f30", chunked: "#c9a227", "chunked cubic": "#e3cf84", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
+  "uncoded-mutp": "#a9c4e4", "uncoded-mutp WebTransport": "#7aa6d6", "coded-mutp": "#5b86c0", "coded-mutp WebTransport": "#2b4f86",
+  coded: "#7fc29b", "coded WebTransport": "#1f7a4d", chunked: "#c9a227", "chunked cubic": "#e3cf84", aria2: "#8e5aa8", "aria2 cubic": "#c3a3d1",
 };
 const PANEL = { width: 380, height: 190 };
-const BOX_WIDTH = 22;
+const BOX_WIDTH = 16;
 /** Setups go on in a row of their own where one row of them would be wider. */
-const ROW_WIDTH = 1100;
+const ROW_WIDTH = 1200;
 const HTTP = new Set<string>(["direct", "direct-http2", "parallel-http", "split-http", "aria2", "chunked"]);
 
 /** HTTP is over BBR and packets are over WebRTC unless the name says otherwise. */
 function whoOf({ mode, transport, links }: Box): string {
   if (HTTP.has(mode)) return links.congestion === "bbr" ? mode : `${mode} ${links.congestion}`;
-  return transport === "webrtc" ? mode : `${mode} ${transport === "udp" ? "UDP" : "WebTransport"}`;
+  return transport === "webrtc" ? mode : `${mode} WebTransport`;
 }
+
+/** Packets share the links with no TCP; no browser has plain UDP; what Cubic is without loss, Fig. 15 shows too. */
+const isDrawn = ({ mode, transport, links: { congestion } }: Box, figure: string): boolean =>
+  transport !== "udp" && (congestion === "bbr" || (HTTP.has(mode) && figure !== "11"));
 
 function pointsOf(boxes: readonly Box[], samples: readonly Sample[], figure: string): Point[] {
   const byId = new Map(boxes.filter(({ figures }) => figures.includes(figure)).map((box) => [box.id, box]));
   return samples.flatMap((sample): Point[] => {
     const box = byId.get(sample.box);
-    if (!box || !sample.ok || (!HTTP.has(box.mode) && box.links.congestion !== "bbr")) return [];
+    if (!box || !sample.ok || !isDrawn(box, figure)) return [];
     const goodput = goodputOf(sample);
     const rates = box.links.id.split(",")[0]!;
     return [{
@@ -59,7 +63,7 @@ function pointsOf(boxes: readonly Box[], samples: readonly Sample[], figure: str
 }
 
 /** What a box is in the figure: one of its chunk sizes, of its losses. */
-function setupOf({ links, chunkBytes, generationSize, windowPackets }: Box, figure: string): string {
+function setupOf({ links, chunkBytes, chunkAt, generationSize, windowPackets }: Box, figure: string): string {
   const rates = links.id.split(",")[0]!.replace(" KB/s", "");
   if (figure === "12") return `${Math.round(chunkBytes / 1024)} KiB`;
   if (figure === "13-14") return `g=${generationSize}, w=${windowPackets}`;
@@ -67,7 +71,7 @@ function setupOf({ links, chunkBytes, generationSize, windowPackets }: Box, figu
   if (figure !== "rivals") return rates;
   const happening = links.event ? [links.event.what === "tenth" ? "one falls to 1/10" : "one dies"] : [];
   const far = new Set(links.rttMs).size > 1 ? [`${Math.min(...links.rttMs)}-${Math.max(...links.rttMs)} ms`] : [];
-  return [rates, ...far, ...happening, ...(links.lossPercent > 0 ? [`${links.lossPercent} %`] : []), `${chunkBytes / 1e6} MB`].join(", ");
+  return [rates, ...far, ...happening, ...(links.lossPercent > 0 ? [`${links.lossPercent} %`] : []), `${chunkBytes / 1e6} MB`, ...(chunkAt === "origin" ? ["at the origin"] : [])].join(", ");
 }
 
 function orderOf({ links, chunkBytes, generationSize = 0, windowPackets = 0 }: Box): number {
@@ -94,7 +98,7 @@ function boxplot(points: readonly Point[], field: "goodput" | "share" | "normali
     ...PANEL, width: Math.max(PANEL.width, setups.length * whos.length * BOX_WIDTH), data: { values: points },
     layer: [
       {
-        mark: { type: "boxplot", extent: 1.5, size: 13, outliers: { shape: "circle", filled: false, size: 22 }, median: { color: "#222", size: 13 } },
+        mark: { type: "boxplot", extent: 1.5, size: 11, outliers: { shape: "circle", filled: false, size: 16 }, median: { color: "#222", size: 11 } },
         encoding: { x, xOffset: offset, y, color: { field: "who", type: "nominal", scale: { domain: named, range: named.map((who) => COLOURS[who]) }, legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 } } },
       },
       { transform: [counts], mark: { type: "text", dy: 9, fontSize: 8, color: "#666" }, encoding: { x, xOffset: offset, y: { ...y, field: low }, text: { field: "n" } } },
@@ -115,7 +119,10 @@ function overLoss(points: readonly Point[], field: "share" | "normalized", title
   };
 }
 
-const NOTE = "box: quartiles; line: median; whiskers: 1.5 IQR; circles: outliers; number: downloads; packets over WebRTC and TCP with BBR unless named";
+const NOTES = [
+  "box: quartiles; line: median; whiskers: 1.5 IQR; circles: outliers; number: downloads",
+  "packets over WebRTC and TCP with BBR unless named; boxes.md has all, over plain UDP too",
+];
 
 const TITLES: Readonly<Record<string, string>> = {
   "11": "Goodput by links (as the paper's Fig. 11)",
@@ -157,9 +164,10 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
     const panels = (["warm", "new"] as const).flatMap((session) => {
       const shown = own.filter((point) => point.session === session);
       const setups = setupsOf(shown);
-      const setupsPerRow = Math.max(1, Math.floor(ROW_WIDTH / (whosOf(shown).length * BOX_WIDTH)));
+      const rows = Math.ceil((setups.length * whosOf(shown).length * BOX_WIDTH) / ROW_WIDTH);
+      const setupsPerRow = Math.ceil(setups.length / rows);
       const named = (what: string): string => `${what}, ${session} sessions`;
-      return Array.from({ length: Math.ceil(setups.length / setupsPerRow) }, (_, row) => {
+      return Array.from({ length: rows }, (_, row) => {
         const inRow = setups.slice(row * setupsPerRow, (row + 1) * setupsPerRow);
         const shownInRow = shown.filter(({ setup }) => inRow.includes(setup));
         const shares = { ...boxplot(shownInRow, "normalized", "goodput / throughput", own), title: named("Normalized goodput") };
@@ -168,12 +176,13 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
         return fitsBeside ? { hconcat: pair, spacing: 26 } : { vconcat: pair, spacing: 26 };
       });
     });
-    if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, NOTE], specification: { vconcat: panels, spacing: 26 } });
+    if (panels.length > 0) figures.push({ name: `campaign-${key}`, title, subtitle: [subtitle, ...NOTES], specification: { vconcat: panels, spacing: 26 } });
   }
   const without = boxes.filter(({ figures: sets }) => !sets.includes("15"));
   const lossy = [...pointsOf(boxes, samples, "15"), ...pointsOf(without, samples, "11")].filter(({ session }) => session === "warm");
   const curves = [...new Set(lossy.filter(({ lossPercent }) => lossPercent > 0).map(({ rates }) => rates))].flatMap((rates) => {
-    const own = lossy.filter((point) => point.rates === rates);
+    const overRates = lossy.filter((point) => point.rates === rates);
+    const own = overRates.filter(({ who }) => overRates.some((point) => point.who === who && point.lossPercent > 0));
     const normalized = { ...overLoss(own, "normalized", "goodput / throughput"), title: `Normalized goodput, ${rates}, warm sessions` };
     return [{ hconcat: [{ ...overLoss(own, "share", "link share"), title: `Link share, ${rates}, warm sessions` }, normalized], spacing: 26 }];
   });
