@@ -97,15 +97,15 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ rowsOf }, { figuresToReach, figureTable, rowTable, boxesDocument, markdownSection, sittingsOf }, { figuresOf }, { visitsOf }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
-  const done = visitsOf(samples);
+  const [{ calmSamples, rowsOf, visitsByBox }, { figuresToReach, figureTable, rowTable, boxesDocument, markdownSection, sittingsOf }, { figuresOf }, { visitsDone }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const done = visitsDone(boxes, visitsByBox(samples));
   const about = {
     command: ["npm run bench -- campaign", begun.quick && "--quick"].filter(Boolean).join(" "),
     sittings: sittingsOf(begun.sittings, done), visits: { done, planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
   };
   const rows = rowsOf(boxes, samples);
   const reached = figuresToReach(rows);
-  const figures = figuresOf(boxes, samples, [about.command, ...about.sittings.slice(-1).map(({ date, machine }) => `${date}, ${machine}`)].join(", "));
+  const figures = figuresOf(boxes, calmSamples(samples), [about.command, ...about.sittings.slice(-1).map(({ date, machine }) => `${date}, ${machine}`)].join(", "));
   const pictures = await drawAll(figures, folder);
   const text = `${figureTable(reached)}\n\n${rowTable(rows)}`;
   writeFileSync(path.join(folder, "report.html"), page(text, pictures));
@@ -143,7 +143,7 @@ export async function runCampaignBench(args) {
   const options = parseOptions(args);
   if (!options) return 2;
   await setUp({ compiler: true, print: options.list ? () => undefined : console.log });
-  const [{ boxesOf }, { runCampaign, expectedSeconds, readSamples, packDownloads, visitsOf }] = await Promise.all(["bench/campaign/boxes", "bench/campaign/run"].map(loadCompiled));
+  const [{ boxesOf }, { visitsByBox }, { runCampaign, expectedSeconds, readSamples, packDownloads, visitsDone }] = await Promise.all(["boxes", "rows", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
   const passes = (quick) => (quick ? PASSES.quick : PASSES.full);
   if (options.list) {
     const boxes = boxesOf(options.quick);
@@ -152,7 +152,7 @@ export async function runCampaignBench(args) {
   }
   const { folder, begun, begin } = await openFolder(options);
   const samples = readSamples(folder);
-  await begin(visitsOf(samples));
+  await begin(visitsDone(boxesOf(begun.quick), visitsByBox(samples)));
   const boxes = await available(boxesOf(begun.quick), console.log);
   let stopped = false;
   process.once("SIGINT", () => {

@@ -59,8 +59,6 @@ interface Rule {
 
 const time = (row: Row, rival: Row): number => row.completionSec / rival.completionSec;
 const speed = (row: Row, rival: Row): number => row.goodputBytesPerSec.median / rival.goodputBytesPerSec.median;
-/** From when sessions are open. */
-const share = ({ linkShare, completionSec, setUpSec }: Row): number => (linkShare * completionSec) / (completionSec - setUpSec);
 
 /** Rows of all that is named; a scenario is found by its words (boxes.ts). */
 function of({ text = "", session, transport, N, chunkBytes, runner = "node" }: { text?: string; session?: SessionKind; transport?: string; N?: number; chunkBytes?: number; runner?: string }): (row: Row) => boolean {
@@ -76,8 +74,8 @@ const KEY_BYTES = 1_500_000;
 const RULES: readonly Rule[] = [
   ...([["warm", "0", 0.75, 0.6], ["warm", "2", 0.72, 0.4], ["new", "0", 0.7, undefined], ["new", "2", 0.68, undefined]] as const).flatMap(([session, loss, floor, webrtcFloor]): Rule[] => {
     const links = { text: `${SIX_LINKS} ${loss} %, bbr`, session, chunkBytes: KEY_BYTES };
-    const what = `link share, ${session} sessions${session === "new" ? ", their set-up not counted" : ""}, loss ${loss} %`;
-    const best: Rule = { what, floor, lessIsBetter: false, applies: of({ ...links, transport: "webtransport" }), value: share };
+    const what = `link share, ${session} sessions, loss ${loss} %`;
+    const best: Rule = { what, floor, lessIsBetter: false, applies: of({ ...links, transport: "webtransport" }), value: (row) => row.linkShare };
     return webrtcFloor === undefined ? [best] : [best, { ...best, floor: webrtcFloor, applies: of({ ...links, transport: "webrtc" }) }];
   }),
   ...["0", "2"].map((loss): Rule => ({ what: `normalized goodput, warm sessions, loss ${loss} %`, floor: 0.93, lessIsBetter: false, applies: of({ text: `${SIX_LINKS} ${loss} %, bbr`, session: "warm", chunkBytes: KEY_BYTES, transport: "webtransport" }), value: (row) => row.normalizedGoodput })),
@@ -153,7 +151,7 @@ export function markdownSection(about: About, rows: readonly Row[], figures: rea
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
     "## Campaign",
-    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${about.sittings.map(({ date, commit, machine, loadAverage, visits }) => `${visits} on ${date} at commit ${commit}, ${machine}, load average before ${loadAverage}`).join("; ")}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
+    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${about.sittings.map(({ date, commit, machine, loadAverage, visits }) => `${visits} on ${date} at commit ${commit}, ${machine}, load average before ${loadAverage}`).join("; ")}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry; a visit while less than a fifth of their time was idle is made again, and counts only in boxes where all are such. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
       : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",

@@ -53,25 +53,52 @@ export interface Row {
   linkShare: number;
   completionSec: number;
   firstByteSec: number;
-  /** By how much later the first byte came than on warm sessions of the same box; 0 for those. */
-  setUpSec: number;
   idleShare: number;
   lateUs: number;
   /** The machine had next to no time left, or packets were late: what is measured is the machine. */
   hostLimited: boolean;
 }
 
+/** Of processor time: with less to spare a download over six links takes longer, by a fiftieth at first and a tenth in the end. */
+const IDLE_SHARE_CALM = 0.2;
+const isCrowded = ({ idleShare }: Sample): boolean => idleShare < IDLE_SHARE_CALM;
+
+/** Of each box those while the machine had time to spare, or all where it never had. */
+export function calmSamples(samples: readonly Sample[]): Sample[] {
+  return [...byBox(samples).values()].flatMap((own) => {
+    const calm = own.filter((sample) => !isCrowded(sample));
+    return calm.length > 0 ? calm : own;
+  });
+}
+
+/** Visits by box. One while the machine had no time to spare is half a one: it is made again, but not for ever. */
+export function visitsByBox(samples: readonly Sample[]): Map<string, number> {
+  return new Map([...byBox(samples)].map(([box, own]) => {
+    const all = new Set(own.map(({ visit }) => visit));
+    const crowded = new Set(own.filter(isCrowded).map(({ visit }) => visit));
+    return [box, all.size - crowded.size / 2];
+  }));
+}
+
+function byBox(samples: readonly Sample[]): Map<string, Sample[]> {
+  const result = new Map<string, Sample[]>();
+  for (const sample of samples) {
+    const own = result.get(sample.box);
+    if (own) own.push(sample);
+    else result.set(sample.box, [sample]);
+  }
+  return result;
+}
+
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 
 export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[] {
-  return boxes.flatMap((box) => {
-    const [made, warm] = (["new", "warm"] as const).map((session) => {
-      const own = samples.filter((sample) => sample.box === box.id && sample.session === session);
-      return own.length > 0 ? rowOf(box, session, own) : undefined;
-    });
-    const setUpSec = made && warm ? Math.max(0, made.firstByteSec - warm.firstByteSec) : 0;
-    return [...(made ? [{ ...made, setUpSec }] : []), ...(warm ? [warm] : [])];
-  });
+  const calm = byBox(calmSamples(samples));
+  return boxes.flatMap((box) =>
+    (["new", "warm"] as const).flatMap((session) => {
+      const own = (calm.get(box.id) ?? []).filter((sample) => sample.session === session);
+      return own.length > 0 ? [rowOf(box, session, own)] : [];
+    }));
 }
 
 function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
@@ -89,7 +116,7 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
     linkShare: of((sample) => goodputOf(sample) / sample.linkBytesPerSec),
     completionSec: of(({ completionMs }) => completionMs / 1000),
     firstByteSec: of(({ firstByteMs }) => firstByteMs / 1000),
-    setUpSec: 0, idleShare, lateUs,
+    idleShare, lateUs,
     hostLimited: isHostLimited(idleShare, lateUs),
   };
 }

@@ -11,6 +11,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { startLinks } from "../../links/links";
 import { scenarioOf } from "./boxes";
 import type { Box } from "./boxes";
+import { visitsByBox } from "./rows";
 import type { Sample } from "./rows";
 import { Stack } from "./stack";
 
@@ -36,7 +37,7 @@ export interface Progress {
 /** Links, origin, Origo, proxies and client, until all are ready. */
 const BRING_UP_SEC = 8;
 /** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
-const CORE_BYTES_PER_SEC = 4_400_000;
+const CORE_BYTES_PER_SEC = 3_500_000;
 /** Most of what sets do is wait, for a slow link or until connections are closed. */
 const SETS_PER_CORE = 3;
 /** Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of them take minutes. */
@@ -47,8 +48,9 @@ const TRACES_KEPT = 5;
 /** Resolves to what went wrong: links over which it did are left until the next pass. */
 export async function runCampaign({ boxes, folder, samples, passes, stopped, onProgress }: CampaignOptions): Promise<string[]> {
   const file = plainFile(folder);
-  const done = new Map<string, number>();
-  for (const { box, visit } of samples) done.set(box, Math.max(done.get(box) ?? 0, visit + 1));
+  const done = visitsByBox(samples);
+  const next = new Map<string, number>();
+  for (const { box, visit } of samples) next.set(box, Math.max(next.get(box) ?? 0, visit + 1));
   const clock = new Clock(boxes, done);
   const up = new Set<readonly Box[]>();
   const failures: string[] = [];
@@ -75,14 +77,14 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
       for (let open = own; open.length > 0; open = open.filter(isOpen)) {
         for (const box of shuffled(open)) {
           if (stopped()) return;
-          const visit = done.get(box.id) ?? 0;
+          const visit = next.get(box.id) ?? 0;
           const samplesOf = await set.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
           const taken = samplesOf.map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
           if (stopped()) return;
           samples.push(...taken);
           appendFileSync(file, linesOf(taken));
-          done.set(box.id, visit + 1);
-          clock.took(box);
+          next.set(box.id, visit + 1);
+          done.set(box.id, (done.get(box.id) ?? 0) + (visitsByBox(taken).get(box.id) ?? 0));
           report();
         }
       }
@@ -134,8 +136,9 @@ export class Room {
   }
 }
 
-/** How many visits these are of. */
-export const visitsOf = (samples: readonly Sample[]): number => new Set(samples.map(({ box, visit }) => `${box} ${visit}`)).size;
+/** Of the visits that are asked for; `done` is those by box. */
+export const visitsDone = (boxes: readonly Box[], done: ReadonlyMap<string, number>): number =>
+  Math.floor(boxes.reduce((sum, { id, visits }) => sum + Math.min(visits, done.get(id) ?? 0), 0));
 
 /** Those that take turns: boxes of the same links, figure and chunk. All boxes of the paper's links, the most of any, would take one set of links hours longer than all others. */
 export function setsOf(boxes: readonly Box[]): Box[][] {
@@ -182,25 +185,21 @@ function shuffled<T>(items: readonly T[]): T[] {
 /** The time left: what the boxes are expected to take, corrected by how fast it went so far. */
 class Clock {
   private readonly startedMs = performance.now();
-  private expectedSec = 0;
-  private done = 0;
+  private readonly expectedSecFirst: number;
 
-  constructor(private readonly boxes: readonly Box[], private readonly visits: Map<string, number>) {
-    for (const count of visits.values()) this.done += count;
-  }
-
-  took(box: Box): void {
-    this.expectedSec += box.expectedSec;
-    this.done++;
+  constructor(private readonly boxes: readonly Box[], private readonly done: ReadonlyMap<string, number>) {
+    this.expectedSecFirst = this.expectedSecLeft(boxes);
   }
 
   expectedSecLeft(boxes: readonly Box[]): number {
-    return boxes.reduce((sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.visits.get(id) ?? 0)) * expectedSec, 0);
+    return boxes.reduce((sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.done.get(id) ?? 0)) * expectedSec, 0);
   }
 
   progress(links: readonly string[]): Progress {
-    const factor = this.expectedSec > 0 ? (performance.now() - this.startedMs) / 1000 / this.expectedSec : 1;
-    return { visitsDone: this.done, visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft: factor * this.expectedSecLeft(this.boxes), links };
+    const left = this.expectedSecLeft(this.boxes);
+    const doneHere = this.expectedSecFirst - left;
+    const factor = doneHere > 0 ? (performance.now() - this.startedMs) / 1000 / doneHere : 1;
+    return { visitsDone: visitsDone(this.boxes, this.done), visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft: factor * left, links };
   }
 }
 
