@@ -55,6 +55,15 @@ test("campaign: what the machine has room for runs side by side, first come firs
   expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled", "fulfilled"]);
 });
 
+test("campaign: the room follows what the machine has to spare, within limits", () => {
+  const room = new Room(100);
+  const after = (idleShare: number, visits: number): number => {
+    for (let visit = 0; visit < visits; visit++) room.adjust(idleShare);
+    return room.size;
+  };
+  expect([after(0.3, 9), after(0.1, 1), after(0.1, 99), after(0.9, 999)]).toEqual([100, 98, 50, 125]);
+});
+
 test("campaign: what is downloaded while the machine is busy is half a visit, and counts only where all is such", () => {
   const [box, other] = boxesOf(true) as [Box, Box];
   const [calm, busy] = [(visit: number) => sampleOf(box.id, visit, 500), (visit: number) => sampleOf(box.id, visit, 600, { idleShare: 0.1 })];

@@ -38,6 +38,8 @@ export interface Progress {
 const BRING_UP_SEC = 8;
 /** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
 const CORE_BYTES_PER_SEC = 3_500_000;
+/** Fewer downloads beside each other with less idle than the first, as they would soon count half (rows.ts); more with more than the second. */
+const IDLE_SHARES = [0.25, 0.4] as const;
 /** Most of what sets do is wait, for a slow link or until connections are closed. */
 const SETS_PER_CORE = 3;
 /** Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of them take minutes. */
@@ -85,6 +87,7 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
           appendFileSync(file, linesOf(taken));
           next.set(box.id, visit + 1);
           done.set(box.id, (done.get(box.id) ?? 0) + (visitsByBox(taken).get(box.id) ?? 0));
+          room.adjust(Math.min(...taken.map(({ idleShare }) => idleShare)));
           report();
         }
       }
@@ -112,7 +115,11 @@ export class Room {
   private readonly waiting: { weight: number; enter: () => void }[] = [];
   private used = 0;
 
-  constructor(readonly size: number) {}
+  size: number;
+
+  constructor(private readonly expected: number) {
+    this.size = expected;
+  }
 
   async hold<T>(weight: number, work: () => Promise<T>): Promise<T> {
     await new Promise<void>((enter) => {
@@ -125,6 +132,12 @@ export class Room {
       this.used -= weight;
       this.admit();
     }
+  }
+
+  /** To what the machine had to spare: other machines may share its processors. */
+  adjust(idleShare: number): void {
+    if (idleShare < IDLE_SHARES[0]) this.size = Math.max(0.98 * this.size, this.expected / 2);
+    if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 1.25 * this.expected);
   }
 
   private admit(): void {
