@@ -135,7 +135,7 @@ test("campaign: figures take a box, or pair those of the same links, chunk and s
   expect(reached.map(isMet)).toEqual([true, false]);
   const sitting = { date: "2026-01-02", commit: "abc", machine: "m", loadAverage: "0.1" };
   const about = { command: "c", sittings: sittingsOf([{ ...sitting, visits: 0 }, { ...sitting, visits: 2 }, { ...sitting, commit: "def", visits: 2 }], 3), visits: { done: 3, planned: 6 } };
-  expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*; 2 on 2026-01-02 at commit abc, m, load average before 0.1; 1 on 2026-01-02 at commit def,[^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/);
+  expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*; on 2026-01-02, m: 2 at commit abc \(load average before 0.1\), 1 at commit def [^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/);
   expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
 });
 

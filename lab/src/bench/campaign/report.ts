@@ -40,7 +40,7 @@ export interface Figure {
 const isPlain = ({ generationSize, transport }: Row): boolean => generationSize === null && transport !== "udp";
 const alike = (a: Row, b: Row): boolean => a.scenario === b.scenario && a.runner === b.runner && a.N === b.N && a.session === b.session && a.chunkAt === b.chunkAt && a.chunkBytes === b.chunkBytes;
 
-const whereOf = ({ runner, chunkBytes, scenario, chunkAt }: Row): string => [runner, `${chunkBytes / 1e6} MB`, scenario, ...(chunkAt === "origin" ? ["chunk at the origin"] : [])].join(", ");
+const whereOf = ({ runner, chunkBytes, scenario, chunkAt }: Row): string => [runner, `${Number((chunkBytes / 1e6).toPrecision(2))} MB`, scenario, ...(chunkAt === "origin" ? ["chunk at the origin"] : [])].join(", ");
 
 const nameOf = ({ mode, transport }: Row): string => (transport === null ? mode : `${mode} over ${transport}`);
 
@@ -147,16 +147,26 @@ function losses(rows: readonly Row[]): string {
   return markdownTable(["coding's mode", "client", "sessions", "rival", "boxes lost", "time over the rival's, at worst", "s", "there"], cells);
 }
 
+/** Those of one day and machine together. */
+function sittingsText(sittings: readonly Sitting[]): string {
+  const byDay = new Map<string, string[]>();
+  for (const { date, machine, visits, commit, loadAverage } of sittings) {
+    const day = `on ${date}, ${machine}`;
+    byDay.set(day, [...(byDay.get(day) ?? []), `${visits} at commit ${commit} (load average before ${loadAverage})`]);
+  }
+  return [...byDay].map(([day, each]) => `${day}: ${each.join(", ")}`).join("; ");
+}
+
 export function markdownSection(about: About, rows: readonly Row[], figures: readonly Figure[], pictures: readonly (Picture & { file: string })[]): string {
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
     "## Campaign",
-    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${about.sittings.map(({ date, commit, machine, loadAverage, visits }) => `${visits} on ${date} at commit ${commit}, ${machine}, load average before ${loadAverage}`).join("; ")}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry; a visit while less than a fifth of their time was idle is made again, and counts only in boxes where all are such. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
+    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${sittingsText(about.sittings)}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry; a visit while less than a fifth of their time was idle is made again, and counts only in boxes where all are such. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
       : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",
     "`new`: no connection is open when the download starts, as in a player's first request; the Node client has been at these proxies before, and over WebTransport asks in its first packets (0-RTT). `warm`: it follows one on the same connections. `aria2` starts anew each time, one connection a mirror, pieces of 1 MiB, its program's start taken off. Downloads of wrong bytes, and those that fell back to the origin, are counted as failed and in no other figure.",
-    "### Figures to reach", "Ratios: of boxes that ran in turns. Link share: goodput over the sum of the links' rates in wire bytes. Set-up: by how much later the first byte came than on warm sessions; all other figures and the table of boxes count it. Normalized goodput: bytes of the chunk over bytes received.", figureTable(figures),
+    "### Figures to reach", "Ratios: of boxes that ran in turns. Link share: goodput over the sum of the links' rates in wire bytes. On new sessions their set-up counts. Normalized goodput: bytes of the chunk over bytes received.", figureTable(figures),
     "### Where coding loses", "Without plain UDP, which browsers have not, and other g and w: [campaign/boxes.md](campaign/boxes.md) has those.", losses(rows),
     "### Boxes", `[campaign/boxes.md](campaign/boxes.md) has all ${rows.length} rows. Every download is a line of \`docs/campaign/downloads.jsonl.gz\`; \`npm run bench -- campaign --resume docs/campaign\` draws these pictures from it again, and goes on where it stopped.`,
     ...pictures.map(({ title, file }) => `![${title}](${file})`),
