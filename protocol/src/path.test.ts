@@ -229,3 +229,50 @@ test("path: as long as each round trip brings far more packets than the one befo
     expect(opening).toBe([20, 40, 80, 0, 0][round]);
   }
 });
+
+/** Each grant is of 10 packets, leaves when the last one's have come, and finds the proxy without work, as the round trip is `rttMs`. */
+function starve(path: Path, grants: number, fromMs: number, rttMs: number): number {
+  let nowMs = fromMs;
+  for (let i = 0; i < grants; i++) {
+    for (let packet = 0; packet < 10; packet++) path.orderMore(0);
+    const grant = path.nextGrant(true, nowMs);
+    nowMs += rttMs;
+    for (let packet = 0; packet < 10; packet++) path.handleData(frame(path.next, grant), true, nowMs + packet);
+    nowMs += 9;
+  }
+  return nowMs;
+}
+
+test("path: round trips of grants that find the proxy without work are the least one when less comes than before", () => {
+  const path = new Path([], 0);
+  path.handleHeard(0);
+  const nowMs = starve(path, 4, 0, 30);
+  expect(path.leastRttMs).toBe(30);
+  const laterMs = starve(path, 4, nowMs, 130);
+  expect(path.leastRttMs).toBe(30);
+  path.handleLess();
+  expect(path.leastRttMs).toBe(130);
+  starve(path, 1, laterMs, 40);
+  expect(path.leastRttMs).toBe(40);
+});
+
+test("path: round trips no longer than grants reach, or of grants that the proxy had work before, tell of no longer way", () => {
+  const near = new Path([], 0);
+  near.handleHeard(0);
+  starve(near, 8, starve(near, 4, 0, 30), 70);
+  near.handleLess();
+  expect(near.leastRttMs).toBe(30);
+  const busy = new Path([], 0);
+  busy.handleHeard(0);
+  let nowMs = starve(busy, 4, 0, 30);
+  for (let i = 0; i < 10; i++) {
+    for (let packet = 0; packet < 10; packet++) busy.orderMore(0);
+    const grant = busy.nextGrant(true, nowMs);
+    for (let packet = 0; packet < 10; packet++) busy.orderMore(0);
+    busy.nextGrant(true, nowMs + 1);
+    nowMs += 130;
+    for (let packet = 0; packet < 10; packet++) busy.handleData(frame(busy.next, packet < 9 ? grant : grant + 1), true, nowMs + packet);
+  }
+  busy.handleLess();
+  expect(busy.leastRttMs).toBe(30);
+});

@@ -26,6 +26,10 @@ const HICCUP_MS = 5;
 const OPENING_GROWTH = 1.75;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
+/** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
+export const AHEAD_MS = 40;
+/** A way is held to be longer once grants have taken longer than they reach ahead for this many round trips. */
+const LONGER_ROUNDS = 0.5;
 const RTT_MS_UNKNOWN = 100;
 /** A proxy whose round trip is known may answer so much later before nothing is expected of it. */
 const EXPECTED_MS_LATE = 20;
@@ -107,6 +111,8 @@ export class Path {
   /** When it was asked first; undefined as long as it was not. */
   private begunMs: number | undefined;
   private leastSeenMs = Infinity;
+  /** While round trips are longer than grants reach ahead: the first and the last whose grant found it without work, and the least of those. */
+  private longer: { sinceMs: number; untilMs: number; leastMs: number } | undefined;
   /** As last measured; before, as remembered, or 0. */
   private perMsMeasured = 0;
   /** The queue that all paths share: what all round trips have grown by. */
@@ -126,9 +132,11 @@ export class Path {
    * When each grant was sent that is newer than any echoed, and how long the order was; by the low byte of its sequence.
    * The time is not known where several have that byte.
    */
-  private readonly grants = new Map<number, { grantSequence: number; sentMs: number | undefined; idleFrom: number }>();
+  private readonly grants = new Map<number, { grantSequence: number; sentMs: number | undefined; end: number; full: boolean }>();
   /** From this sequence on the proxy had nothing to do, by the newest grant that it is known to have. */
   private idleFrom: number;
+  /** How long the order was in that grant: the proxy had nothing to do when a later one brought a packet beyond. */
+  private grantedEnd = Infinity;
   /** How long packets were seen to come after later ones. */
   private reorderMs = 1;
   private grantSequence = 0;
@@ -183,12 +191,24 @@ export class Path {
     this.grantedBy.length = 0;
     for (const list of [this.gaps, this.grants]) list.clear();
     for (const list of [this.arrivals, this.marks, this.echoes]) list.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, echoedAt: -1, idleFrom: 0, quota: 0, late: undefined, lastArrivalMs: nowMs });
+    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, echoedAt: -1, idleFrom: 0, quota: 0, grantedEnd: Infinity, longer: undefined, late: undefined, lastArrivalMs: nowMs });
   }
 
   handleRoundTrip(rttMs: number): void {
     this.rttMs = rttMs;
     this.leastSeenMs = Math.min(this.leastSeenMs, rttMs);
+  }
+
+  /**
+   * Less comes than before, from all proxies together. Where grants find this one without work, as they take longer than they
+   * reach ahead, the way has become longer: its least round trip is that of now.
+   */
+  handleLess(): void {
+    const { longer } = this;
+    if (!longer || longer.untilMs - longer.sinceMs < LONGER_ROUNDS * longer.leastMs) return;
+    this.leastSeenMs = longer.leastMs;
+    this.longer = undefined;
+    this.arrivals.length = 0;
   }
 
   /** The least round trip seen; what is supposed as long as none was. */
@@ -380,7 +400,7 @@ export class Path {
     this.quota = Math.max(this.quota, this.order.length);
     const repeats = this.grants.size === GRANTS_OUT;
     this.grantSequence += repeats ? GRANT_BYTES : 1;
-    this.grants.set(this.grantSequence % GRANT_BYTES, { grantSequence: this.grantSequence, sentMs: repeats ? undefined : nowMs, idleFrom: full ? Infinity : this.order.length });
+    this.grants.set(this.grantSequence % GRANT_BYTES, { grantSequence: this.grantSequence, sentMs: repeats ? undefined : nowMs, end: this.order.length, full });
     return this.grantSequence;
   }
 
@@ -438,10 +458,15 @@ export class Path {
       if (older === grant) break;
     }
     this.echoed = known.grantSequence;
-    this.idleFrom = known.idleFrom;
+    const idle = sequence >= this.grantedEnd;
+    this.idleFrom = known.full ? Infinity : known.end;
+    this.grantedEnd = known.end;
     if (known.sentMs === undefined) return;
     if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();
-    this.handleRoundTrip(nowMs - known.sentMs);
+    const rttMs = nowMs - known.sentMs;
+    this.handleRoundTrip(rttMs);
+    if (rttMs <= this.leastSeenMs + SLACK_MS + AHEAD_MS) this.longer = undefined;
+    else if (idle) this.longer = { sinceMs: this.longer?.sinceMs ?? nowMs, untilMs: nowMs, leastMs: Math.min(this.longer?.leastMs ?? Infinity, rttMs) };
   }
 }
 

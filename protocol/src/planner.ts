@@ -5,15 +5,14 @@
  */
 import type { Assembly } from "./assembly";
 import { Coming } from "./coming";
+import { Flow } from "./flow";
 import type { Geometry } from "./geometry";
 import { firstPackets, runsOf } from "./grants";
 import type { Beginning, KnownPath } from "./known";
 import { LIMITS, TIMING } from "./limits";
-import { Path, SLACK_MS, type Remembered } from "./path";
+import { AHEAD_MS, Path, SLACK_MS, type Remembered } from "./path";
 import type { DataFrame, Run, Share } from "./types";
 
-/** Grants reach this far beyond the round trip: room for a late or lost grant, and bounds the queue on the way. */
-const AHEAD_MS = 40;
 /** A proxy may always have this many packets on their way. */
 const OUTSTANDING_MIN = 8;
 /** What is on its way is left to come unless another could bring it by so much sooner, or by as long as the proxy was seen to pause. */
@@ -57,6 +56,7 @@ export class Planner {
   /** Generations from this one on are not all granted yet. */
   private frontier = 0;
   private progressMs: number;
+  private readonly flow = new Flow();
   /** All proxies are to be granted anew this often. */
   grantEveryMs: number = TIMING.grantEveryMsMin;
   /** So many times the variance of losses, as long as few packets have shown how many are lost. */
@@ -114,6 +114,7 @@ export class Planner {
   }
 
   handleData(proxyIndex: number, frame: DataFrame, useful: boolean, nowMs: number): void {
+    this.flow.packets++;
     this.paths[proxyIndex]!.handleData(frame, useful, nowMs);
   }
 
@@ -125,6 +126,7 @@ export class Planner {
   /** A fresh plan for all; `grantFor` then gives each proxy its part. */
   replan(nowMs: number): void {
     const able = this.paths.filter((path) => !path.gone && path.heard);
+    if (this.flow.hasFallen(nowMs)) for (const path of able) path.handleLess();
     const roundMs = Math.min(...able.map((path) => path.leastRttMs));
     this.grantEveryMs = Math.max(TIMING.grantEveryMsMin, Math.min(roundMs / TIMING.grantsPerRoundTrip, TIMING.grantEveryMsMax));
     for (const path of able) path.settleGaps(nowMs);

@@ -59,6 +59,8 @@ export interface LinkOptions {
   queueBytes?: number;
   /** From `atMs` on the serializer takes packets at another rate. */
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
+  /** Packets that leave the serializer from `atMs` on take another time; they may overtake, or be overtaken. */
+  delayChanges?: readonly { atMs: number; delayMs: number }[];
   /** From then on nothing is lost, late or repeated by chance. */
   healMs?: number;
 }
@@ -155,13 +157,18 @@ export class Link {
   }
 
   private travel(slot: number): void {
-    const { delayMs, jitterMs = 0, reorder } = this.options;
+    const { jitterMs = 0, reorder } = this.options;
     const { events, random } = this.place;
-    let atMs = events.nowMs + delayMs;
+    let atMs = events.nowMs + this.delayMs;
     if (this.healed) return events.schedule(atMs, this.onArrival, slot);
     if (jitterMs > 0) atMs += random.unit() * jitterMs;
     if (reorder && random.unit() < reorder.share) atMs += reorder.extraMs;
     events.schedule(atMs, this.onArrival, slot);
+  }
+
+  private get delayMs(): number {
+    const { delayMs, delayChanges = [] } = this.options;
+    return delayChanges.findLast(({ atMs }) => atMs <= this.place.events.nowMs)?.delayMs ?? delayMs;
   }
 
   private get healed(): boolean {

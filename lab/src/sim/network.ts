@@ -4,7 +4,7 @@
  */
 import { EventLog, type LinkEvent } from "./eventLog";
 import { EventQueue } from "./events";
-import { Link, PacketPool } from "./link";
+import { Link, PacketPool, type LinkOptions } from "./link";
 import { Random } from "./random";
 import type { ProxyLink, World } from "./world";
 
@@ -81,7 +81,7 @@ export class Network {
   private downLink(link: ProxyLink, proxy: number): Link {
     const { bytesPerSec, rttMs, jitterMs = 0, loss = 0, queueBytes = Infinity, burst, reorder, repeat = 0, rateChanges = [], healMs = Infinity } = link;
     const rare = { ...(burst ? { burst } : {}), ...(reorder ? { reorder } : {}) };
-    const options = { bytesPerSec, delayMs: rttMs / 2, jitterMs, loss, queueBytes, repeat, rateChanges, healMs, ...rare };
+    const options = { bytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, loss, queueBytes, repeat, rateChanges, healMs, ...rare };
     const deliver = (slot: number) => {
       this.source[slot] = proxy;
       if (this.downlink) this.downlink.send(slot);
@@ -97,7 +97,7 @@ export class Network {
       if (this.dead[proxy]) this.pool.giveBack(slot);
       else this.user.atProxy(proxy, slot);
     };
-    const options = { bytesPerSec: upBytesPerSec, delayMs: rttMs / 2, jitterMs, loss: feedbackLoss, healMs };
+    const options = { bytesPerSec: upBytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, loss: feedbackLoss, healMs };
     return new Link(options, this.place(upName(proxy), new Random(this.world.seed, proxy, STREAM.up), deliver));
   }
 
@@ -121,3 +121,5 @@ export class Network {
     });
   }
 }
+
+const delayChangesOf = ({ rttChanges = [] }: ProxyLink): NonNullable<LinkOptions["delayChanges"]> => rttChanges.map(({ atMs, rttMs }) => ({ atMs, delayMs: rttMs / 2 }));

@@ -24,6 +24,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   far: { shows: "four links of other rates and round trips, from 20 to 120 ms", chunkBytes: CHUNK, links: [20, 50, 80, 120].flatMap((rttMs, at) => even(1, { rttMs, bytesPerSec: at === 0 ? 2 * RATE : RATE })) },
   paper: { shows: "four links of 896 KB/s, as the paper's set-up", chunkBytes: CHUNK, links: even(4) },
   slows: { shows: "one of six falls to a tenth of its rate half-way", chunkBytes: CHUNK, links: one(even(6, { rttMs: 100 }), 0, { rateChanges: [{ atMs: 190, bytesPerSec: RATE / 10 }] }) },
+  moves: { shows: "round trips of four links grow from 30 to 130 ms half-way, as in another network", chunkBytes: 2 * CHUNK, links: even(4, { rttMs: 30, rttChanges: [{ atMs: 400, rttMs: 130 }] }) },
   dies: { shows: "one of four dies half-way", chunkBytes: CHUNK, links: one(even(4, { rttMs: 100 }), 0, { outages: [{ fromMs: 262, toMs: Infinity, crash: true }] }) },
   returns: { shows: "one of two is gone for 300 ms, then back with its state", chunkBytes: CHUNK, links: one(even(2), 0, { outages: [{ fromMs: 200, toMs: 500 }] }) },
   reborn: { shows: "one of two crashes and is back after 300 ms knowing nothing", chunkBytes: CHUNK, links: one(even(2), 0, { outages: [{ fromMs: 200, toMs: 500, crash: true }] }) },

@@ -1,7 +1,7 @@
 import { loadCodec } from "@tributary/native-codec";
 import { boundMs } from "./bound";
 import { simulateHttp } from "./httpClient";
-import { SCENARIOS } from "./scenarios";
+import { even, SCENARIOS } from "./scenarios";
 import { simulate, speaks } from "./simulate";
 import { HTTP_MODES, PROTOCOL_MODES, type Outcome, type World } from "./world";
 
@@ -55,6 +55,21 @@ test("simulation: far proxies that are remembered cost near ones nothing", () =>
   const unknown = simulate(world("far", 1), "coded", codec);
   expect(unknown.completionMs).toBeLessThan(1.15 * bound("far", unknown));
   expect(unknown.normalizedGoodput).toBeGreaterThan(0.85);
+});
+
+test("simulation: round trips that grow in mid-chunk cost little more than the time that they have grown by", () => {
+  const outcome = simulate(world("moves", 1), "coded", codec);
+  const grownMs = 100;
+  expect(outcome.completionMs).toBeLessThan(1.3 * (bound("moves", outcome) + grownMs));
+  const congested = simulate({ ...world("moves", 1), congestion: "warm" }, "coded", codec);
+  expect(congested.completionMs).toBeLessThan(1.7 * (bound("moves", congested) + grownMs));
+});
+
+test("simulation: a full downlink, before which round trips grow as long, is not taken for a longer way", () => {
+  const deep: World = { seed: 1, chunkBytes: 6_000_000, links: even(4), downlink: { bytesPerSec: 896_000, queueBytes: 896_000 } };
+  const outcome = simulate(deep, "coded", codec);
+  expect(outcome.completionMs).toBeLessThan(1.05 * boundMs(deep, outcome.symbolCount, outcome.packetBytes));
+  expect(outcome.normalizedGoodput).toBeGreaterThan(0.94);
 });
 
 test("simulation: the hash sees a trace hook come and go, and does not mind", () => {

@@ -14,6 +14,8 @@ export interface ProxyLink {
   bytesPerSec: number;
   /** Half of it each way. */
   rttMs: number;
+  /** For what leaves from then on, as where the viewer's network is another. */
+  rttChanges?: readonly { atMs: number; rttMs: number }[];
   /** Both ways, each packet its own: packets may overtake. */
   jitterMs?: number;
   /** Proxy to client; and client to proxy where `feedbackLoss` does not say otherwise. */

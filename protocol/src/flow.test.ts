@@ -1,0 +1,25 @@
+/** Whether less comes than before: docs/protocol.md §8.7. */
+import { Flow } from "./flow";
+
+/** Asked each 5 ms; true when any answer was. */
+function run(flow: Flow, fromMs: number, toMs: number, packetsPerMs: number): boolean {
+  let fallen = false;
+  for (let ms = fromMs; ms < toMs; ms += 5) {
+    flow.packets += 5 * packetsPerMs;
+    fallen ||= flow.hasFallen(ms);
+  }
+  return fallen;
+}
+
+test("flow: it has fallen once a tenth of a second brings less than four fifths of the most before", () => {
+  const flow = new Flow();
+  expect(run(flow, 0, 300, 2)).toBe(false);
+  expect(run(flow, 300, 420, 1.7)).toBe(false);
+  expect(run(flow, 420, 540, 1.4)).toBe(true);
+});
+
+test("flow: before a tenth of a second is over nothing has fallen", () => {
+  const flow = new Flow();
+  run(flow, 0, 50, 4);
+  expect(run(flow, 50, 95, 0)).toBe(false);
+});
