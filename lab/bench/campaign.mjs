@@ -70,7 +70,9 @@ async function openFolder({ resume, quick }) {
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, "campaign.json");
   const begun = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { quick, sittings: [] };
+  /** A sitting without visits, in which it was only drawn again, is forgotten with the next. */
   const begin = async (visits) => {
+    while (begun.sittings.at(-1)?.visits === visits) begun.sittings.pop();
     begun.sittings.push(await sitting(visits));
     writeFileSync(file, `${JSON.stringify(begun, null, 1)}\n`);
   };

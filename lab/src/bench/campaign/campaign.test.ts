@@ -5,7 +5,7 @@ import path from "node:path";
 import { parseScenario } from "../../links/scenario";
 import { boxesOf, linksOf, makeBox, scenarioOf, type Box } from "./boxes";
 import { figuresOf } from "./figures";
-import { isMet, markdownSection, figuresToReach, sittingsOf } from "./report";
+import { figureTable, figuresToReach, isMet, markdownSection, sittingsOf } from "./report";
 import { quantile } from "../statistics";
 import { calmSamples, goodputOf, rowsOf, visitsByBox } from "./rows";
 import type { Sample } from "./rows";
@@ -137,6 +137,19 @@ test("campaign: figures take a box, or pair those of the same links, chunk and s
   const about = { command: "c", sittings: sittingsOf([{ ...sitting, visits: 0 }, { ...sitting, visits: 2 }, { ...sitting, commit: "def", visits: 2 }], 3), visits: { done: 3, planned: 6 } };
   expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*; on 2026-01-02, m: 2 at commit abc \(load average before 0.1\), 1 at commit def [^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/);
   expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
+});
+
+test("campaign: beside each figure stands what the wire allows, and a floor beyond that is told from one that was missed", () => {
+  const links = linksOf(SIX, { lossPercent: 2, rttMs: [50] });
+  const [coded, split] = [makeBox(["15"], VISITS, { links, mode: "coded", transport: "webtransport" }), makeBox(["15"], VISITS, { links, mode: "split-http" })];
+  const wireSec = 0.05 + 1.5 / (5.376 * 0.98 * (1088 / 1149));
+  const tableWith = (splitMs: number): string => figureTable(figuresToReach(rowsOf([coded, split], [sampleOf(coded.id, 0, 400), sampleOf(split.id, 0, splitMs)])));
+  const line = (splitMs: number, value: string, verdict: string): RegExp => new RegExp(`time over split-http[^|]*\\| ${value} \\| 0.95 \\| ${verdict} \\| ${((1000 * wireSec) / splitMs).toFixed(2)} \\|`);
+  expect(tableWith(450)).toMatch(line(450, "0.89", "met"));
+  expect(tableWith(400)).toMatch(line(400, "1.00", "NOT MET"));
+  expect(tableWith(350)).toMatch(line(350, "1.14", "beyond the wire"));
+  const changing = makeBox([], VISITS, { links: linksOf(SIX, { event: { what: "tenth", atMs: 400 } }), mode: "coded" });
+  expect(rowsOf([changing], [sampleOf(changing.id, 0, 400)])[0]!.wireSec).toBeNull();
 });
 
 test("campaign: a box that is in two figures has in each the place that its like has", () => {

@@ -1,4 +1,5 @@
 /** From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace. Pure. */
+import { LIMITS } from "@tributary/protocol";
 import type { Trace } from "@tributary/origo/query-schema";
 import { isHostLimited } from "../machine";
 import { median, quartilesOf, type Quartiles } from "../statistics";
@@ -53,6 +54,8 @@ export interface Row {
   linkShare: number;
   completionSec: number;
   firstByteSec: number;
+  /** The least that the wire allows: one round trip and the packets at the links' rates. null where these change meanwhile. */
+  wireSec: number | null;
   idleShare: number;
   lateUs: number;
   /** The machine had next to no time left, or packets were late: what is measured is the machine. */
@@ -101,6 +104,23 @@ export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[]
     }));
 }
 
+const IP_UDP_BYTES = 28;
+/** Header of a systematic symbol: docs/protocol.md §4.4. */
+const FRAME_BYTES = 13;
+/** At the least. QUIC: first byte, packet number, tag, type of the frame, stream (RFC 9000, 9221, 9297). SCTP in DTLS: RFC 6347, 9260, padding. */
+const TRANSPORT_BYTES = { webtransport: 20, webrtc: 65, udp: 9 } as const;
+/** Of a TCP segment with timestamps: 1,448 of 1,500 bytes. */
+const SEGMENT_SHARE = 1448 / 1500;
+
+function wireSecOf({ links: { ratesKB, rttMs, lossPercent, event }, mode, transport, connections, chunkBytes }: Box): number | null {
+  if (event) return null;
+  const used = mode === "direct" || mode === "direct-http2" ? 1 : connections;
+  const symbolBytes = LIMITS.symbolBytesDefault;
+  const bodyShare = transport ? symbolBytes / (symbolBytes + FRAME_BYTES + TRANSPORT_BYTES[transport] + IP_UDP_BYTES) : SEGMENT_SHARE;
+  const bytesPerSec = 1000 * ratesKB.slice(0, used).reduce((sum, rate) => sum + rate, 0) * (1 - lossPercent / 100);
+  return Math.min(...rttMs.slice(0, used)) / 1000 + chunkBytes / (bytesPerSec * bodyShare);
+}
+
 function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
   const good = all.filter(({ ok }) => ok);
   const of = (value: (sample: Sample) => number): number => median(good.map(value));
@@ -116,6 +136,7 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
     linkShare: of((sample) => goodputOf(sample) / sample.linkBytesPerSec),
     completionSec: of(({ completionMs }) => completionMs / 1000),
     firstByteSec: of(({ firstByteMs }) => firstByteMs / 1000),
+    wireSec: wireSecOf(box),
     idleShare, lateUs,
     hostLimited: isHostLimited(idleShare, lateUs),
   };

@@ -22,7 +22,7 @@ import type { Plan } from "./downloads";
 import { measureLoopback } from "./loopback";
 import { specificationOf } from "./picture";
 import { markdownOf, tableOf } from "./report";
-import { figuresOf } from "./rows";
+import { figuresOf, SHARING_SEC } from "./rows";
 import type { Carrier, Host, Results } from "./rows";
 import { measureAlone, measureSharing } from "./sharing";
 import type { Crowd } from "./sharing";
@@ -93,7 +93,7 @@ function partsOf(quick: boolean): Part[] {
 async function share(results: Results, crowds: readonly Crowd[], runs: number, quick: boolean, print: Print): Promise<void> {
   const all = quick ? crowds : crowds.flatMap((crowd) => (crowd.transport === "webtransport" ? [crowd, { ...crowd, transport: "cubic" as const }] : [crowd]));
   for (const crowd of Array.from({ length: quick ? 1 : runs }, () => all).flat()) {
-    const { sharing, host } = await measureSharing(crowd, quick ? 10 : 60);
+    const { sharing, host } = await measureSharing(crowd, quick ? 10 : SHARING_SEC);
     results.sharing.push(sharing);
     results.hosts.push(host);
     print(`  ${sharing.ourFlows} ${sharing.transport} beside ${sharing.theirFlows} ${sharing.rivals}, queue ${sharing.queueProducts} BDP: ${Math.round(sharing.ourBytesPerSec / 1000)} and ${Math.round(sharing.theirBytesPerSec / 1000)} KB/s, ${(100 * sharing.ourLossShare).toFixed(1)} % of ours lost`);

@@ -42,6 +42,8 @@ test("figures: beside TCP the median run of each crowd counts, and Cubic in our 
   const runs = [run(90, 1), run(1, 2.5), run(40, 1), run(1000, 1, "cubic"), run(300, 1)] as const;
   const figures = figuresOf({ rows: [], sharing: [...runs], reactions: [], loopback: [], costs: [], hosts: [] }).filter(({ what }) => what.includes("beside 1 of cubic"));
   expect(figures.map(({ got }) => got)).toEqual([0.9, 0.01]);
+  const short = figuresOf({ rows: [], sharing: [{ ...runs[0], seconds: 10 }], reactions: [], loopback: [], costs: [], hosts: [] }).find(({ what }) => what.includes("beside 1 of cubic"));
+  expect([...figures.map(verdictOf), verdictOf(short!)]).toEqual(["aim met", "NOT MET", "too short"]);
   expect(medianRunOf([runs[0], runs[2], runs[4]])).toBe(runs[0]);
 });
 

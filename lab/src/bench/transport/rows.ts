@@ -113,12 +113,15 @@ export interface Figure {
   /** `nearOne`: floor and aim are factors, allowed to either side. */
   better: "more" | "less" | "nearOne";
   unit: string;
+  /** Floor and aim are of longer runs. */
+  tooShort?: boolean;
 }
 
-export type Verdict = "aim met" | "met" | "NOT MET" | "not measured";
+export type Verdict = "aim met" | "met" | "NOT MET" | "not measured" | "too short";
 
-export function verdictOf({ got, floor, aim, better }: Figure): Verdict {
+export function verdictOf({ got, floor, aim, better, tooShort = false }: Figure): Verdict {
   if (!Number.isFinite(got)) return "not measured";
+  if (tooShort) return "too short";
   const meets = (limit: number): boolean => {
     if (better === "nearOne") return got <= limit && got >= 1 / limit;
     return better === "more" ? got >= limit : got <= limit;
@@ -209,12 +212,15 @@ export function medianRunOf(runs: readonly [Sharing, ...Sharing[]]): Sharing {
   return [...runs].sort((a, b) => ratioOf(a) - ratioOf(b))[(runs.length - 1) >> 1] ?? runs[0];
 }
 
+/** Flows of other kinds need this long to find their shares: docs/adr/0006. */
+export const SHARING_SEC = 60;
+
 function neighbours(sharing: readonly Sharing[]): Figure[] {
   return crowdsOf(sharing).flatMap((runs) => {
     const [{ transport, ourFlows, theirFlows, rivals, queueProducts, seconds }] = runs;
     if (transport === "cubic") return [];
     const what = `${ourFlows} of ours, ${NAMES[transport]}, beside ${theirFlows} of ${rivals}, queue ${queueProducts} BDP, ${seconds} s: rate of one over one`;
-    return [{ what, got: median(runs.map(ratioOf)), floor: 2, aim: 1.4, better: "nearOne" as const, unit: "" }];
+    return [{ what, got: median(runs.map(ratioOf)), floor: 2, aim: 1.4, better: "nearOne" as const, unit: "", tooShort: seconds < SHARING_SEC }];
   });
 }
 
