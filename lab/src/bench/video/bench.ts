@@ -8,14 +8,15 @@
  *     --plays N    so many of each box
  *     --seconds N  of the video
  *     --row TEXT   only the boxes whose name contains TEXT
- *     --keep FILE  a line a play; those that are in it already count
+ *     --keep FILE  a line a play; those that are in it already count, on whatever machine and of whatever code: the report says
  *     --report     plays nothing more: what is in FILE of --keep
  *     --json FILE  a row a box (rows.ts), as an array
- *     --docs       writes the section `video` of docs/measurements.md and its picture
+ *     --docs       writes the section `video` of docs/measurements.md, its picture, and the plays to docs/video/plays.jsonl, from
+ *                  where --keep docs/video/plays.jsonl goes on
  *     --list       the boxes and how long each is expected to take, and nothing else
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -34,6 +35,7 @@ const USAGE = "usage: npm run bench -- video [--quick] [--plays N] [--seconds N]
 const INTERRUPTED = 130;
 const SECONDS_MAX = 9999;
 const PICTURE = "images/video.png";
+const PUBLISHED = path.join(repoRoot, "docs/video/plays.jsonl");
 /** A play keeps one core busy, of the browser, its proxies and the emulator together, and more while it starts. */
 const SETS_AT_ONCE = Math.max(1, Math.floor(os.cpus().length / 2));
 
@@ -74,10 +76,18 @@ function describePlay({ startUpMs, stalls, stalledMs, bitsPerSec, segments, prob
   return `${start}, ${stalls} stalls (${(stalledMs / 1000).toFixed(1)} s), ${(bitsPerSec / 1e6).toFixed(1)} Mbit/s, ${segments.carried} of ${segments.got} segments carried, idle ${Math.round(100 * idleShare)} %${problems.map((problem) => `; ${problem}`).join("")}`;
 }
 
+/** After so many plays of each of their boxes other links come up: stopped early, the bench has all boxes about as often. */
+const PLAYS_IN_TURN = 5;
+
+async function playAll(boxes: readonly VideoBox[], plays: Play[], options: Options, stopped: () => boolean): Promise<void> {
+  const most = Math.max(...boxes.map((box) => box.plays));
+  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN) await playUpTo(upTo, boxes, plays, options, stopped);
+}
+
 /** Boxes of the same links take turns while these are up; several sets of links are, the longest first. Adds to `plays`. */
-async function playAll(boxes: readonly VideoBox[], plays: Play[], { keep }: Options, stopped: () => boolean): Promise<void> {
-  const isOpen = (box: VideoBox): boolean => doneOf(plays, box) < box.plays;
-  const commit = commitOf();
+async function playUpTo(upTo: number, boxes: readonly VideoBox[], plays: Play[], { keep }: Options, stopped: () => boolean): Promise<void> {
+  const isOpen = (box: VideoBox): boolean => doneOf(plays, box) < Math.min(upTo, box.plays);
+  const sitting = { date: today(), commit: commitOf(), machine: machineText() };
   const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => leftSec(a, plays) - leftSec(b, plays));
   const playSets = async (): Promise<void> => {
     for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await playSet(set);
@@ -89,7 +99,7 @@ async function playAll(boxes: readonly VideoBox[], plays: Play[], { keep }: Opti
     try {
       for (let open = set; open.length > 0 && !stopped(); open = set.filter(isOpen)) {
         const box = open.reduce((least, each) => (doneOf(plays, each) < doneOf(plays, least) ? each : least));
-        const play = await stage.play(box, doneOf(plays, box), commit);
+        const play = await stage.play(box, doneOf(plays, box), sitting);
         plays.push(play);
         if (keep !== undefined) appendFileSync(keep, `${JSON.stringify(play)}\n`);
         console.log(`${box.id}, play ${doneOf(plays, box)} of ${box.plays}: ${describePlay(play)}`);
@@ -112,6 +122,8 @@ const leftSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number => 
 /** With the longest set beginning first, and the others beside it. */
 const wallSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number => Math.max(leftSec(boxes, plays) / SETS_AT_ONCE, ...setsOf(boxes).map((set) => leftSec(set, plays)));
 
+const today = (): string => new Date().toISOString().slice(0, 10);
+
 function commitOf(): string {
   const git = (...words: string[]): string => execFileSync("git", words, { cwd: repoRoot, encoding: "utf8" }).trim();
   return existsSync(path.join(repoRoot, ".git")) ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain", "--", ":!docs") ? " with local changes" : "") : "unknown";
@@ -123,12 +135,13 @@ function report(boxes: readonly VideoBox[], plays: readonly Play[], options: Opt
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
   const command = ["npm run bench -- video", options.quick && "--quick", options.plays !== undefined && `--plays ${options.plays}`, options.seconds !== undefined && `--seconds ${options.seconds}`, options.row && `--row "${options.row}"`].filter(Boolean).join(" ");
-  const machine = machineText();
   const own = plays.filter(({ box }) => boxes.some(({ id }) => id === box));
-  const about = { date: new Date().toISOString().slice(0, 10), command, commit: [...new Set(own.map(({ commit }) => commit))].join(", "), machine, plays: { done: rows.reduce((sum, { n, failed }) => sum + n + failed, 0), planned: boxes.reduce((sum, box) => sum + box.plays, 0) } };
-  const specification = specificationOf(boxes, plays, `${command}, ${about.date}, ${machine}`);
+  const about = { command, plays: { done: rows.reduce((sum, { n, failed }) => sum + n + failed, 0), planned: boxes.reduce((sum, box) => sum + box.plays, 0) } };
+  const specification = specificationOf(boxes, plays, `${command}, ${today()}`);
   const drawn = spawnSync(process.execPath, [path.join(repoRoot, "lab/bench/draw.mjs"), path.join(repoRoot, "docs", PICTURE)], { input: JSON.stringify(specification), stdio: ["pipe", "inherit", "inherit"] });
   if (drawn.status !== 0) throw new Error("the picture could not be drawn");
+  mkdirSync(path.dirname(PUBLISHED), { recursive: true });
+  writeFileSync(PUBLISHED, own.map((play) => `${JSON.stringify(play)}\n`).join(""));
   writeSection("video", `${command} --docs`, markdownSection(about, rows, own, PICTURE));
 }
 

@@ -22,13 +22,19 @@ import { seenOf } from "./events";
 import type { PlayEvent, Seen } from "./events";
 import { READ_WATCH, WATCH } from "./watch";
 
+/** When, of which code and on what machine. */
+export interface Sitting {
+  date: string;
+  commit: string;
+  machine: string;
+}
+
 /** One play as it is kept. */
 export interface Play extends Seen {
+  sitting: Sitting;
   box: string;
   play: number;
   seconds: number;
-  /** Of the code that played. */
-  commit: string;
   /** Played to its end, every segment of the right bytes. */
   ok: boolean;
   /** What was wrong, in the player's words or ours. */
@@ -82,7 +88,7 @@ export class Stage {
   }
 
   /** Rejects when the links, a service or the browser is gone; a play that goes badly is a play. */
-  async play(box: VideoBox, play: number, commit: string): Promise<Play> {
+  async play(box: VideoBox, play: number, sitting: Sitting): Promise<Play> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
     const { env } = this.links;
@@ -99,7 +105,7 @@ export class Stage {
       const watched = await this.watch(page, `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`, box.seconds);
       const state = await samplePageState(page);
       const records = box.mode === "direct" ? [] : await this.recordsOf(`/long/${id}/`, state);
-      return { box: box.id, play, seconds: box.seconds, commit, ...watched, ...this.judged(box, watched, state, records) };
+      return { box: box.id, play, seconds: box.seconds, sitting, ...watched, ...this.judged(box, watched, state, records) };
     } finally {
       await close();
     }

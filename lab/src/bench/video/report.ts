@@ -6,10 +6,7 @@ import type { Quartiles } from "../statistics";
 import type { VideoRow } from "./rows";
 
 export interface VideoAbout {
-  date: string;
   command: string;
-  commit: string;
-  machine: string;
   /** The plan of one box; fewer are done when the run was stopped. */
   plays: { done: number; planned: number };
 }
@@ -89,13 +86,23 @@ function problemsOf(plays: readonly Play[]): string {
   return counts.size > 0 ? [...counts].map(([what, count]) => `- ${what}${count > 1 ? ` (${count} plays)` : ""}`).join("\n") : "None.";
 }
 
+/** How many plays each sitting has, in their order. */
+function sittingsText(plays: readonly Play[]): string {
+  const counts = new Map<string, number>();
+  for (const { sitting: { date, machine, commit } } of plays) {
+    const words = `on ${date}, ${machine}, at commit ${commit}`;
+    counts.set(words, 1 + (counts.get(words) ?? 0));
+  }
+  return [...counts].map(([words, count]) => `${count} ${words}`).join("; ");
+}
+
 export function markdownSection(about: VideoAbout, rows: readonly VideoRow[], plays: readonly Play[], picture: string): string {
   const limited = rows.filter(({ hostLimited, startLimited }) => hostLimited || startLimited).length;
   const kills = rows.reduce((sum, row) => sum + row.kills, 0);
   const { done, planned } = about.plays;
   return [
     "## Video quality",
-    `Made by \`${about.command}\` on ${about.date} at commit ${about.commit}; ${about.machine}; ${done} of ${planned} plays${done < planned ? " (stopped before its end: boxes that are not below were not played)" : ""}. hls.js on the sample's page (buffer 10 s) in real Chromium with the extension, a new browser and a video that nobody has fetched before in each play, over real links (lab/links), all on one machine, modes in turns, one set of links per two cores at once. A link's rate counts IP packets (1 KB = 1,000 bytes); its queue is 100 ms; loss is of the proxies' and the origin's sending direction. The origin, which \`direct\` has alone, sends over a link of 896 KB/s, RTT 50 ms, of the same loss; the proxies fetch from it past their links. The video has three levels of 2.5, 5 and 10 Mbit/s in segments of 2 s: the sample's own H.264 pictures (at most 2 Mbit/s), each segment filled up with a \`free\` box, so bitrates are those of the network and not of the decoder; no sound.`,
+    `Made by \`${about.command}\`: ${done} of ${planned} plays${done < planned ? " (stopped before its end: boxes that are not below were not played)" : ""}, ${sittingsText(plays)}. hls.js on the sample's page (buffer 10 s) in real Chromium with the extension, a new browser and a video that nobody has fetched before in each play, over real links (lab/links), all on one machine, modes in turns, one set of links per two cores at once. A link's rate counts IP packets (1 KB = 1,000 bytes); its queue is 100 ms; loss is of the proxies' and the origin's sending direction. The origin, which \`direct\` has alone, sends over a link of 896 KB/s, RTT 50 ms, of the same loss; the proxies fetch from it past their links. The video has three levels of 2.5, 5 and 10 Mbit/s in segments of 2 s: the sample's own H.264 pictures (at most 2 Mbit/s), each segment filled up with a \`free\` box, so bitrates are those of the network and not of the decoder; no sound.`,
     `Start-up: from the player's start on an open page to the first frame on the screen (\`requestVideoFrameCallback\`); its parts: master playlist, media playlist, then together init segment and first segment; the rest is the player's and the decoder's. A stall is a \`waiting\` event after that, until \`playing\`. Bitrate: of the levels played, by the time of their segments. Segments by Origo's records: \`fell back\`: another way than the mode's brought part of it; \`direct\`: from the origin; \`given up\`: by the player, for another level.${kills > 0 ? ` A proxy that dies: its link is cut and its process killed (SIGKILL); 5 s later the link is whole and the process is started anew: ${kills} times in all.` : ""}`,
     limited > 0 ? `**In ${limited} of ${rows.length} rows the machine was the limit** (under 10 % of processor time idle, in the whole play or before its first frame, or packets handed over more than 2 ms late, in the median play): what they say of times is as much about this machine as about the links.` : "In no row was the machine the limit (under 10 % of processor time idle, in the whole play or before its first frame, or packets handed over more than 2 ms late, in the median play).",
     "### Figures to reach", reachedTable(reachedOf(rows)),

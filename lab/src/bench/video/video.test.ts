@@ -46,7 +46,7 @@ test.each([true, false])("video: every box has a name of its own, links that com
 
 function playOf(box: string, play: number, fields: Partial<Play> = {}): Play {
   return {
-    box, play, seconds: 60, commit: "abc", ok: true, problems: [], startUpMs: 1000, manifestMs: 100, playlistMs: 200, initMs: 50, firstSegmentMs: 600, openedMs: 2000, stalls: 0, stalledMs: 0, bitsPerSec: 5e6, switches: 1, finished: true,
+    box, play, seconds: 60, sitting: { date: "2026-01-02", commit: "abc", machine: "m" }, ok: true, problems: [], startUpMs: 1000, manifestMs: 100, playlistMs: 200, initMs: 50, firstSegmentMs: 600, openedMs: 2000, stalls: 0, stalledMs: 0, bitsPerSec: 5e6, switches: 1, finished: true,
     segments: { got: 30, carried: 29, fellBack: 1, direct: 0, aborted: 0, wrong: 0 }, segmentBytes: [782, 625_000, 1_250_000], normalizedGoodput: 0.9, kills: 3, idleShare: 0.5, startIdleShare: 0.5, lateUs: 100, ...fields,
   };
 }
@@ -63,8 +63,8 @@ test("video: a row has the plays that ended well, and the segments of all; the r
   const rows = videoRows(boxes, plays);
   expect(rows[1]).toMatchObject({ n: 2, failed: 1, startUpSec: { median: 0.7 }, playsWithoutStall: 2, segments: { got: 90, fellBack: 3 }, hostLimited: false, startLimited: false });
   expect(reachedOf(rows).map(({ got, floor }) => [got, floor])).toEqual([[0.7, 0.6], [1, 0]]);
-  const text = markdownSection({ date: "2026-01-02", command: "c", commit: "abc", machine: "m", plays: { done: 6, planned: 9 } }, rows, plays, "p.png");
-  expect(text).toMatch(/6 of 9 plays \(stopped[^]*0\.7 \| 0\.6 \| 0\.4 \| NOT MET[^]*fell back: x/);
+  const text = markdownSection({ command: "c", plays: { done: 6, planned: 9 } }, rows, plays, "p.png");
+  expect(text).toMatch(/6 of 9 plays \(stopped[^]*, 6 on 2026-01-02, m, at commit abc\. [^]*0\.7 \| 0\.6 \| 0\.4 \| NOT MET[^]*fell back: x/);
   const picture = JSON.stringify(specificationOf(boxes, plays, "m"));
   expect(picture).toContain("loss 1 %");
   expect(picture).toContain(JSON.stringify({ who: "direct", size: "512 KB - 1 MB", percent: 100 / 3 }));
@@ -74,6 +74,6 @@ test("video: coding that starts later, stalls more or plays a lower bitrate is t
   const boxes = videoBoxes(true).filter(({ links }) => links.id.includes("loss 1 %"));
   const [direct, split, coded] = boxes.map(({ id }) => id) as [string, string, string];
   const plays = [playOf(direct, 0), playOf(split, 0, { startUpMs: 400, bitsPerSec: 9e6 }), playOf(coded, 0, { startUpMs: 500, stalls: 1 })];
-  const text = markdownSection({ date: "", command: "", commit: "", machine: "", plays: { done: 3, planned: 3 } }, videoRows(boxes, plays), plays, "p.png");
+  const text = markdownSection({ command: "", plays: { done: 3, planned: 3 } }, videoRows(boxes, plays), plays, "p.png");
   expect(text).toMatch(/coded stalls more \(1\.00 times in 60 s, 0\.00\) than direct\.\n- .*coded starts later \(0\.50 s, 0\.40 s\), stalls more .*, plays a lower bitrate \(5\.0 Mbit\/s, 9\.0\) than split-http\./);
 });
