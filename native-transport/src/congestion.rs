@@ -3,7 +3,7 @@
 //!
 //! The window is a gain times the bandwidth-delay product: the highest delivery rate of the last rounds (sampled as in
 //! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
-//! the receiver to gather acknowledgements. Slow start ends when the rate no longer grows or, before a queue overflows, when
+//! the receiver to gather acknowledgements and for what the path itself spreads round trips by. Slow start ends when the rate no longer grows or, before a queue overflows, when
 //! the round trip does. Then the gain goes round in a cycle: a round that drains, some in between, and a short push to find
 //! more. Where a queue stays when ours has drained, or drops packets, the link is contested: the window is then Cubic's, so that
 //! the flow shares with TCP, or one that losses bound where rivals heed none. QUIC paces at 5/4 of a window a round trip.
@@ -237,7 +237,7 @@ impl Delivery {
     /// As long as no rate was seen for a whole round: what comes out of a queue comes at the link's rate.
     fn look_for_queue(&mut self, now: Instant) {
         let sample = self.newest_round_trip;
-        if self.round_trips.is_empty(sample) {
+        if !self.round_trips.is_queued(sample) {
             self.queue_samples = 0;
             return;
         }
@@ -250,7 +250,7 @@ impl Delivery {
         }
         let (since, delivered) = self.queue_since;
         let (time, least) = (now.duration_since(since), self.round_trips.min());
-        let product = (self.delivered - delivered) as f64 * least.saturating_add(self.ack_time).as_secs_f64() / time.as_secs_f64().max(1e-6);
+        let product = (self.delivered - delivered) as f64 * self.empty_time().as_secs_f64() / time.as_secs_f64().max(1e-6);
         match self.phase {
             // So few may have been late or come together: rather more, and the window without the queue at most.
             Phase::SlowStart => self.end_slow_start((FEW_SAMPLES_MARGIN * product).min(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64())),
@@ -399,9 +399,15 @@ impl Delivery {
         ((self.round - self.cycle_from) % length) as usize
     }
 
+    /// How long packets are in flight without a queue. Beside others their queue spreads round trips, too.
+    fn empty_time(&self) -> Duration {
+        let spread = if self.is_contested() { Duration::ZERO } else { self.round_trips.spread() };
+        self.round_trips.min().saturating_add(self.ack_time).saturating_add(spread)
+    }
+
     /// The bandwidth-delay product.
     fn product(&self) -> f64 {
-        let seen = self.rate.max() * (self.round_trips.min().saturating_add(self.ack_time)).as_secs_f64();
+        let seen = self.rate.max() * self.empty_time().as_secs_f64();
         if self.is_first() { seen.max(self.first_product) } else { seen }
     }
 
@@ -514,6 +520,7 @@ impl Controller for Delivery {
         self.first_sent = packet.sent;
         self.sample_rate(now, packet, app_limited);
         self.newest_round_trip = now.duration_since(packet.sent);
+        self.round_trips.note_newest(self.newest_round_trip, acked as f64 / self.rate.max());
         if self.phase == Phase::SlowStart || self.is_first() {
             self.look_for_queue(now);
         }

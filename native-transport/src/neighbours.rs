@@ -237,6 +237,8 @@ struct Flow {
     /// Sent at, arrives at (infinite: lost).
     in_flight: VecDeque<(f64, f64)>,
     next_send: f64,
+    /// When the latest packet on its way comes.
+    last_arrives: f64,
     smoothed: f64,
     delivered: f64,
     lost: f64,
@@ -250,12 +252,17 @@ struct Outcome {
     queue_mean: f64,
 }
 
-/// Runs the flows for `seconds` and tells of all but the first fifth. They start 300 ms apart. Queues in products.
 fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64, seed: u64) -> Outcome {
+    run_with_jitter(senders, queue_products, seconds, seed, 0.0)
+}
+
+/// Runs the flows for `seconds` and tells of all but the first fifth. They start 300 ms apart. Queues in products. Each packet comes
+/// up to twice `jitter` seconds later, by what two ways add, and none before one that was sent before it.
+fn run_with_jitter(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64, seed: u64, jitter: f64) -> Outcome {
     let mut flows: Vec<Flow> = senders
         .into_iter()
         .enumerate()
-        .map(|(index, sender)| Flow { gathers: sender.gathers(), sender, from: 0.3 * index as f64, in_flight: VecDeque::new(), next_send: 0.0, smoothed: ROUND_TRIP, delivered: 0.0, lost: 0.0 })
+        .map(|(index, sender)| Flow { gathers: sender.gathers(), sender, from: 0.3 * index as f64, in_flight: VecDeque::new(), next_send: 0.0, last_arrives: 0.0, smoothed: ROUND_TRIP, delivered: 0.0, lost: 0.0 })
         .collect();
     let queue_bytes = queue_products * RATE * ROUND_TRIP;
     let (mut free_at, mut queue_sum, mut now, mut settled, mut turn) = (0.0f64, 0.0, 0.0f64, false, 0);
@@ -275,16 +282,20 @@ fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64, seed: u
             acknowledge(flow, now);
             while now >= flow.from && flow.next_send <= now && (flow.in_flight.len() as f64 + 1.0) * PACKET <= flow.sender.window() {
                 // Half a packet of chance, or flows that pace alike fall into step.
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                let chance = (random >> 11) as f64 / (1u64 << 53) as f64;
+                let mut draw = || {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    (random >> 11) as f64 / (1u64 << 53) as f64
+                };
+                let (chance, late) = (draw(), if jitter > 0.0 { jitter * (draw() + draw()) } else { 0.0 });
                 flow.sender.sent(now);
                 let waiting = (free_at - now).max(0.0) * RATE;
                 let mut arrives = f64::INFINITY;
                 if waiting + PACKET <= queue_bytes {
                     free_at = free_at.max(now) + PACKET / RATE;
-                    arrives = free_at + ROUND_TRIP;
+                    flow.last_arrives = flow.last_arrives.max(free_at + ROUND_TRIP + late);
+                    arrives = flow.last_arrives;
                 }
                 flow.in_flight.push_back((now, arrives));
                 flow.next_send = flow.next_send.max(now - 0.002) + (0.5 + chance) * PACKET / flow.sender.pacing(flow.smoothed);
@@ -426,5 +437,15 @@ fn rivals_alone_fill_the_link_and_share_with_each_other() {
         let ratio = outcome.rates[1] / outcome.rates[0];
         assert!((0.4..=2.5).contains(&ratio), "{ratio}");
         assert!(outcome.rates.iter().sum::<f64>() > 0.9 * RATE, "{:?}", outcome.rates);
+    }
+}
+
+/// A way whose packets take now more and now less time, as over radio, needs more in flight than its lowest round trip says.
+#[test]
+fn jitter_leaves_no_link_idle() {
+    for (jitter, least) in [(0.01, 0.93), (0.02, 0.9), (0.04, 0.75), (0.07, 0.5)] {
+        let share = median_of(|seed| run_with_jitter(vec![ours()], 2.5, 2.0, seed, jitter).rates[0] / RATE);
+        println!("alone, jitter {jitter}: {share:.3} of the link in the first two seconds");
+        assert!(share > least, "jitter {jitter}: {share}");
     }
 }

@@ -276,3 +276,14 @@ test("path: round trips no longer than grants reach, or of grants that the proxy
   busy.handleLess();
   expect(busy.leastRttMs).toBe(30);
 });
+
+test("path: a pause long enough to be taken for a fall leaves the rate as it was, once packets have come on as before", () => {
+  const path = fresh();
+  arrive(path, 0, 100, 1.25, 51.25);
+  const lastMs = 51.25 + 99 * 1.25;
+  expect(path.perMs(0, lastMs + 40)).toBeLessThan(0.1);
+  arrive(path, 100, 32, 0.01, lastMs + 40);
+  expect(path.pauseMs).toBeGreaterThan(30);
+  arrive(path, 132, 8, 1.25, lastMs + 41.25);
+  expect(path.perMs(0, lastMs + 50)).toBeGreaterThan(0.6);
+});

@@ -41,6 +41,8 @@ const QUIET_MS_MAX = 500;
 /** A late packet was held up by a pause where so many later the proxy is not much further behind: by that time over the lateness. */
 const PAUSE_SEEN_PACKETS = 3;
 const PAUSE_BEHIND = 1.5;
+/** A rate below this part of the one before the pause was taken for a fall. */
+const PAUSE_FALL = 0.5;
 /** A pause is expected again for about so many packets; longer ones count as this, or a proxy could have itself waited for. */
 const PAUSE_PACKETS = 256;
 const PAUSE_MS_MAX = 100;
@@ -142,7 +144,7 @@ export class Path {
   private grantSequence = 0;
   /**
    * The longest pause lately after which packets came on as before: of a busy processor, the proxy's or this one's, or of the
-   * way. Neither rate nor proxy has changed then.
+   * way, as over radio. Neither rate nor proxy has changed then.
    */
   pauseMs = 0;
   /** The rate before the last arrival, and a packet that came late by it. */
@@ -290,12 +292,25 @@ export class Path {
     this.pauseMs *= 1 - 1 / PAUSE_PACKETS;
     if (late && sequence >= late.sequence + PAUSE_SEEN_PACKETS) {
       const behindMs = nowMs - late.dueMs - (sequence - late.sequence) / late.perMs;
-      if (behindMs < PAUSE_BEHIND * late.lateMs) this.pauseMs = Math.max(this.pauseMs, Math.min(late.lateMs, PAUSE_MS_MAX));
+      if (behindMs < PAUSE_BEHIND * late.lateMs) this.handlePause(late.lateMs, late.perMs);
       this.late = undefined;
     }
     const dueMs = Math.max(this.lastArrivalMs + 1 / perMs, this.soonestMs[sequence] ?? 0);
     const lateMs = nowMs - dueMs;
     if (perMs > 0 && sequence === this.next && lateMs > Math.max(HICCUP_MS, this.late?.lateMs ?? 0)) this.late = { sequence, dueMs, lateMs, perMs };
+  }
+
+  /** What was taken for a fall meanwhile was none. */
+  private handlePause(lateMs: number, perMs: number): void {
+    this.pauseMs = Math.max(this.pauseMs, Math.min(lateMs, PAUSE_MS_MAX));
+    if (this.perMsMeasured > PAUSE_FALL * perMs) return;
+    this.arrivals.length = 0;
+    this.perMsMeasured = perMs;
+  }
+
+  /** As far as the queue that all paths share does not make it. */
+  get ownPauseMs(): number {
+    return Math.max(0, this.pauseMs - this.sharedMs);
   }
 
   private judge(useful: boolean): void {

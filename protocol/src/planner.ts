@@ -290,10 +290,10 @@ function rememberedOf(known: KnownPath | undefined, packetBytes: number): Rememb
 
 /**
  * How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen, and
- * one that congestion control still holds down says little.
+ * one that congestion control still holds down says little. While packets pause no grant grows: it has to reach beyond the pause.
  */
 function reachOf(path: Path, perMs: number, nowMs: number): number {
-  const aheadMs = Math.min(AHEAD_MS, path.seenMs(nowMs));
+  const aheadMs = Math.min(AHEAD_MS + path.ownPauseMs, path.seenMs(nowMs));
   return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs), path.openingPackets(nowMs));
 }
 

@@ -47,8 +47,9 @@ export interface LinkOptions {
   /** Infinity: no serializer. 0: stands still until a rate change. */
   bytesPerSec: number;
   delayMs: number;
-  /** Uniform extra delay in [0, jitterMs), each packet its own: packets may overtake. */
+  /** Uniform extra delay in [0, jitterMs), each packet its own: packets may overtake, unless they come `inOrder`. */
   jitterMs?: number;
+  inOrder?: boolean;
   loss?: number;
   burst?: BurstLoss;
   /** This share of packets comes `extraMs` later than it should. */
@@ -90,6 +91,7 @@ export class Link {
   private sending = false;
   private bytesPerSec: number;
   private bad = false;
+  private lastArrivalMs = 0;
   private readonly onSent: number;
   private readonly onArrival: number;
 
@@ -163,6 +165,7 @@ export class Link {
     if (this.healed) return events.schedule(atMs, this.onArrival, slot);
     if (jitterMs > 0) atMs += random.unit() * jitterMs;
     if (reorder && random.unit() < reorder.share) atMs += reorder.extraMs;
+    if (this.options.inOrder) atMs = this.lastArrivalMs = Math.max(atMs, this.lastArrivalMs);
     events.schedule(atMs, this.onArrival, slot);
   }
 

@@ -79,9 +79,9 @@ export class Network {
   }
 
   private downLink(link: ProxyLink, proxy: number): Link {
-    const { bytesPerSec, rttMs, jitterMs = 0, loss = 0, queueBytes = Infinity, burst, reorder, repeat = 0, rateChanges = [], healMs = Infinity } = link;
+    const { bytesPerSec, rttMs, jitterMs = 0, inOrder = false, loss = 0, queueBytes = Infinity, burst, reorder, repeat = 0, rateChanges = [], healMs = Infinity } = link;
     const rare = { ...(burst ? { burst } : {}), ...(reorder ? { reorder } : {}) };
-    const options = { bytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, loss, queueBytes, repeat, rateChanges, healMs, ...rare };
+    const options = { bytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, inOrder, loss, queueBytes, repeat, rateChanges, healMs, ...rare };
     const deliver = (slot: number) => {
       this.source[slot] = proxy;
       if (this.downlink) this.downlink.send(slot);
@@ -92,12 +92,12 @@ export class Network {
   }
 
   private upLink(link: ProxyLink, proxy: number): Link {
-    const { rttMs, jitterMs = 0, loss = 0, feedbackLoss = loss, upBytesPerSec = Infinity, healMs = Infinity } = link;
+    const { rttMs, jitterMs = 0, inOrder = false, loss = 0, feedbackLoss = loss, upBytesPerSec = Infinity, healMs = Infinity } = link;
     const deliver = (slot: number) => {
       if (this.dead[proxy]) this.pool.giveBack(slot);
       else this.user.atProxy(proxy, slot);
     };
-    const options = { bytesPerSec: upBytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, loss: feedbackLoss, healMs };
+    const options = { bytesPerSec: upBytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, inOrder, loss: feedbackLoss, healMs };
     return new Link(options, this.place(upName(proxy), new Random(this.world.seed, proxy, STREAM.up), deliver));
   }
 

@@ -31,6 +31,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   downlink: { shows: "four links into a downlink of half their sum, queue 100 ms", chunkBytes: CHUNK, links: even(4), downlink: { bytesPerSec: 2 * RATE, queueBytes: 179_200 } },
   origin: { shows: "the chunk comes from an origin of four times a link's rate, 20 ms away", chunkBytes: CHUNK, links: even(6, { origin: { bytesPerSec: 4 * RATE, rttMs: 20 } }) },
   jitter: { shows: "a small chunk over links with 20 ms of jitter and 2 % loss", chunkBytes: 256_000, links: even(6, { jitterMs: 20, loss: 0.02 }) },
+  radio: { shows: "four links whose packets take up to 40 ms longer each way, in order, as over radio", chunkBytes: 2 * CHUNK, links: even(4, { rttMs: 40, jitterMs: 40, inOrder: true }) },
   reorder: { shows: "5 % of packets 30 ms late, 3 % twice", chunkBytes: CHUNK, links: even(4, { reorder: { share: 0.05, extraMs: 30 }, repeat: 0.03 }) },
   "deaf-proxies": { shows: "every second feedback is lost", chunkBytes: CHUNK, links: even(4, { feedbackLoss: 0.5 }) },
   clocks: { shows: "proxies whose clocks are hours apart", chunkBytes: CHUNK, links: even(4).map((link, i) => ({ ...link, clockOffsetMs: i * 7_200_000 - 3_600_000 })) },

@@ -65,11 +65,19 @@ test("simulation: round trips that grow in mid-chunk cost little more than the t
   expect(congested.completionMs).toBeLessThan(1.7 * (bound("moves", congested) + grownMs));
 });
 
+test("simulation: over radio, whose packets come in clumps, nothing is taken for a fall, and congestion control leaves no link idle", () => {
+  const outcome = simulate(world("radio", 1), "coded", codec);
+  const meanMs = 40;
+  expect(outcome.completionMs).toBeLessThan(1.4 * (bound("radio", outcome) + meanMs));
+  const congested = simulate({ ...world("radio", 1), congestion: "warm" }, "coded", codec);
+  expect(congested.completionMs).toBeLessThan(1.6 * (bound("radio", congested) + meanMs));
+});
+
 test("simulation: a full downlink, before which round trips grow as long, is not taken for a longer way", () => {
   const deep: World = { seed: 1, chunkBytes: 6_000_000, links: even(4), downlink: { bytesPerSec: 896_000, queueBytes: 896_000 } };
   const outcome = simulate(deep, "coded", codec);
-  expect(outcome.completionMs).toBeLessThan(1.05 * boundMs(deep, outcome.symbolCount, outcome.packetBytes));
-  expect(outcome.normalizedGoodput).toBeGreaterThan(0.94);
+  expect(outcome.completionMs).toBeLessThan(1.1 * boundMs(deep, outcome.symbolCount, outcome.packetBytes));
+  expect(outcome.normalizedGoodput).toBeGreaterThan(0.91);
 });
 
 test("simulation: the hash sees a trace hook come and go, and does not mind", () => {

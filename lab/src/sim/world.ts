@@ -16,8 +16,9 @@ export interface ProxyLink {
   rttMs: number;
   /** For what leaves from then on, as where the viewer's network is another. */
   rttChanges?: readonly { atMs: number; rttMs: number }[];
-  /** Both ways, each packet its own: packets may overtake. */
+  /** Both ways, each packet its own: packets may overtake, unless they come `inOrder`, as over radio. */
   jitterMs?: number;
+  inOrder?: boolean;
   /** Proxy to client; and client to proxy where `feedbackLoss` does not say otherwise. */
   loss?: number;
   feedbackLoss?: number;
