@@ -23,6 +23,8 @@ export interface LinksSpec {
   ratesKB: readonly number[];
   rttMs: readonly number[];
   lossPercent: number;
+  /** Each way packets take up to so much more or less time, in order, as over radio. */
+  jitterMs?: number;
   congestion: Congestion;
   /** While a download runs, proxy1 falls to a tenth, or is cut off, after this long. */
   event?: { what: "tenth" | "cut"; atMs: number };
@@ -65,11 +67,11 @@ const OF_BROWSERS: readonly Transport[] = ["webrtc", "webtransport"];
 const OF_NODE: readonly Transport[] = [...OF_BROWSERS, "udp"];
 
 /** Links of these rates; round trips are dealt out in turn. */
-export function linksOf(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
+export function linksOf(ratesKB: readonly number[], { rttMs = [50], lossPercent = 0, jitterMs = 0, congestion = "bbr" as Congestion, event = undefined as LinksSpec["event"] } = {}): LinksSpec {
   const name = [...new Set(ratesKB)].map((rate) => `${ratesKB.filter((each) => each === rate).length}x${rate}`).join("+");
   const happening = event ? [`one ${event.what === "cut" ? "dies" : "falls to a tenth"} at ${event.atMs} ms`] : [];
-  const id = [`${name} KB/s`, `RTT ${rttMs.join("/")} ms`, `loss ${lossPercent} %`, congestion, ...happening].join(", ");
-  return { id, ratesKB, rttMs: ratesKB.map((_, index) => rttMs[index % rttMs.length]!), lossPercent, congestion, ...(event ? { event } : {}) };
+  const id = [`${name} KB/s`, `RTT ${rttMs.join("/")} ms`, ...(jitterMs > 0 ? [`jitter ${jitterMs} ms`] : []), `loss ${lossPercent} %`, congestion, ...happening].join(", ");
+  return { id, ratesKB, rttMs: ratesKB.map((_, index) => rttMs[index % rttMs.length]!), lossPercent, congestion, ...(jitterMs > 0 ? { jitterMs } : {}), ...(event ? { event } : {}) };
 }
 
 export interface BoxInput extends Partial<Pick<Box, "runner" | "transport" | "connections" | "chunkBytes" | "generationSize" | "windowPackets" | "chunkAt" | "traced">> {
@@ -99,6 +101,8 @@ function expectedSec(spec: LinksSpec, mode: BoxMode, connections: number, chunkB
 }
 
 const SIX = [896, 896, 896, 896, 896, 896];
+const FOUR = [896, 896, 896, 896];
+const RADIO = { rttMs: [80], jitterMs: 20 };
 const MIXED = [1792, 896, 896, 896];
 const UNEQUAL = { rttMs: [20, 50, 80, 120] };
 const BOTH: readonly Congestion[] = ["bbr", "cubic"];
@@ -120,7 +124,7 @@ function addEach(add: Add, modes: readonly BoxMode[], input: Omit<BoxInput, "mod
 /** Fig. 11: how many connections, over which rates. */
 function connectionsOf(add: Add): void {
   for (const congestion of BOTH) {
-    for (const rates of [[896], [1792], [896, 896], [1792, 896], [896, 896, 896, 896], MIXED, SIX, [1792, 1792, 896, 896, 896, 896]]) {
+    for (const rates of [[896], [1792], [896, 896], [1792, 896], FOUR, MIXED, SIX, [1792, 1792, 896, 896, 896, 896]]) {
       addEach(add, [...PAPERS, ...OURS, "direct"], { links: linksOf(rates, { congestion }) });
     }
   }
@@ -169,6 +173,11 @@ function rivalsOf(add: Add): void {
   }
 }
 
+/** Links whose packets come in clumps. */
+function radioOf(add: Add): void {
+  for (const jitterMs of [20, 35]) addEach(add, [...OURS, "direct"], { links: linksOf(FOUR, { ...RADIO, jitterMs }), chunkBytes: 3_000_000 }, OF_BROWSERS);
+}
+
 function browserOf(add: Add): void {
   for (const lossPercent of [0, 2]) addEach(add, [...PAPERS, ...OURS, "direct"], { links: linksOf(SIX, { lossPercent }), runner: "chromium" });
 }
@@ -185,6 +194,7 @@ function quickOf(add: (figure: string) => Add): void {
   for (const congestion of BOTH) addEach(add("rivals"), ["aria2", ...OURS], { links: linksOf(SIX, { lossPercent: 2, congestion }), chunkBytes: 8_000_000 }, ["webtransport"]);
   addEach(add("rivals"), OURS, { links: linksOf(MIXED, UNEQUAL) }, OF_BROWSERS);
   addEach(add("rivals"), OURS, { links: linksOf(SIX, { event: { what: "tenth", atMs: 400 } }), chunkBytes: 4_000_000 }, OF_BROWSERS);
+  addEach(add("radio"), OURS, { links: linksOf(FOUR, RADIO), chunkBytes: 3_000_000 }, ["webtransport"]);
   addEach(add("browser"), OURS, { links: linksOf(SIX), runner: "chromium" }, OF_BROWSERS);
 }
 
@@ -199,7 +209,7 @@ export function boxesOf(quick: boolean): Box[] {
   };
   if (quick) quickOf(add);
   else {
-    const sets = { "8-9": packetsOf, "11": connectionsOf, "12": chunkSizesOf, "13-14": codingOf, "15": lossOf, rivals: rivalsOf, browser: browserOf };
+    const sets = { "8-9": packetsOf, "11": connectionsOf, "12": chunkSizesOf, "13-14": codingOf, "15": lossOf, rivals: rivalsOf, radio: radioOf, browser: browserOf };
     for (const [figure, fill] of Object.entries(sets)) fill(add(figure));
   }
   return [...byId.values()];
@@ -209,9 +219,9 @@ export function boxesOf(quick: boolean): Box[] {
 export const BACKBONE = { delay: 5, rate: "1000 Mbit/s" } as const;
 
 /** The scenario that brings these links up. */
-export function scenarioOf({ ratesKB, rttMs, lossPercent, congestion, event }: LinksSpec): ScenarioInput {
+export function scenarioOf({ ratesKB, rttMs, lossPercent, jitterMs = 0, congestion, event }: LinksSpec): ScenarioInput {
   const host = (index: number): ScenarioInput["hosts"][string] => ({
-    link: { delay: rttMs[index]! / 2, up: { rate: `${ratesKB[index]!} KB/s`, queue: "100 ms", loss: lossPercent / 100 } },
+    link: { delay: rttMs[index]! / 2, jitter: jitterMs, up: { rate: `${ratesKB[index]!} KB/s`, queue: "100 ms", loss: lossPercent / 100 } },
     tcp: { congestion },
   });
   const proxies = Object.fromEntries(ratesKB.map((_, index) => [`proxy${index + 1}`, host(index)]));

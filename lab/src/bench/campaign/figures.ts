@@ -68,6 +68,7 @@ function setupOf({ links, chunkBytes, chunkAt, generationSize, windowPackets }: 
   if (figure === "12") return `${Math.round(chunkBytes / 1024)} KiB`;
   if (figure === "13-14") return `g=${generationSize}, w=${windowPackets}`;
   if (figure === "15" || figure === "browser") return `${rates}, ${links.lossPercent} %`;
+  if (figure === "radio") return `${rates}, jitter ${links.jitterMs} ms`;
   if (figure !== "rivals") return rates;
   const happening = links.event ? [links.event.what === "tenth" ? "one falls to 1/10" : "one dies"] : [];
   const far = new Set(links.rttMs).size > 1 ? [`${Math.min(...links.rttMs)}-${Math.max(...links.rttMs)} ms`] : [];
@@ -75,7 +76,7 @@ function setupOf({ links, chunkBytes, chunkAt, generationSize, windowPackets }: 
 }
 
 function orderOf({ links, chunkBytes, generationSize = 0, windowPackets = 0 }: Box): number {
-  return links.ratesKB.reduce((sum, rate) => sum + rate, 0) * 1e6 + chunkBytes / 10 + links.lossPercent * 1e5 + generationSize * 100 + windowPackets;
+  return links.ratesKB.reduce((sum, rate) => sum + rate, 0) * 1e6 + chunkBytes / 10 + (links.lossPercent + (links.jitterMs ?? 0)) * 1e5 + generationSize * 100 + windowPackets;
 }
 
 function setupsOf(points: readonly Point[]): string[] {
@@ -130,6 +131,7 @@ const TITLES: Readonly<Record<string, string>> = {
   "13-14": "By generation size and window (as the paper's Figs 13 and 14)",
   "15": "Over lossy links (as the paper's Fig. 15)",
   rivals: "Beside aria2, over links that differ, and over links that change",
+  radio: "Over links whose packets take now more and now less time, as over radio",
   browser: "Chromium with the extension",
 };
 
