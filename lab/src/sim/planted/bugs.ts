@@ -173,11 +173,4 @@ export const PLANTED: readonly PlantedBug[] = [
     replace: "if (useful) this.useless++;",
     seed: 48,
   },
-  {
-    name: "useless proxy believed",
-    file: "path.ts",
-    find: "if (!useful) this.useless++;",
-    replace: "",
-    seed: 56761916,
-  },
 ];
