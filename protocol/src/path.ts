@@ -308,11 +308,6 @@ export class Path {
     this.perMsMeasured = perMs;
   }
 
-  /** As far as the queue that all paths share does not make it. */
-  get ownPauseMs(): number {
-    return Math.max(0, this.pauseMs - this.sharedMs);
-  }
-
   private judge(useful: boolean): void {
     this.judged++;
     if (!useful) this.useless++;

@@ -293,7 +293,7 @@ function rememberedOf(known: KnownPath | undefined, packetBytes: number): Rememb
  * one that congestion control still holds down says little. While packets pause no grant grows: it has to reach beyond the pause.
  */
 function reachOf(path: Path, perMs: number, nowMs: number): number {
-  const aheadMs = Math.min(AHEAD_MS + path.ownPauseMs, path.seenMs(nowMs));
+  const aheadMs = Math.min(AHEAD_MS + path.pauseMs, path.seenMs(nowMs));
   return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs), path.openingPackets(nowMs));
 }
 

@@ -77,7 +77,7 @@ test("simulation: a full downlink, before which round trips grow as long, is not
   const deep: World = { seed: 1, chunkBytes: 6_000_000, links: even(4), downlink: { bytesPerSec: 896_000, queueBytes: 896_000 } };
   const outcome = simulate(deep, "coded", codec);
   expect(outcome.completionMs).toBeLessThan(1.1 * boundMs(deep, outcome.symbolCount, outcome.packetBytes));
-  expect(outcome.normalizedGoodput).toBeGreaterThan(0.91);
+  expect(outcome.normalizedGoodput).toBeGreaterThan(0.9);
 });
 
 test("simulation: the hash sees a trace hook come and go, and does not mind", () => {
