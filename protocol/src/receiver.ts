@@ -268,6 +268,7 @@ export class Receiver {
     let at = Infinity;
     for (const proxy of this.proxies) {
       if (proxy.final) at = Math.min(at, proxy.final.dueMs);
+      if (!this.closed && isAskedOn(proxy)) at = Math.min(at, proxy.requestDueMs);
       if (this.closed || !isServing(proxy)) continue;
       at = Math.min(at, proxy.lastHeardMs + TIMING.proxySilenceMs);
       at = Math.min(at, proxy.planned ? proxy.feedbackDueMs : proxy.requestDueMs);
@@ -497,7 +498,7 @@ export class Receiver {
 
   private nextFrame(proxy: Proxy, nowMs: number): Frame | undefined {
     if (proxy.final) return this.nextFinal(proxy, proxy.final, nowMs);
-    if (this.closed || !isServing(proxy)) return undefined;
+    if (this.closed || !(isServing(proxy) || isAskedOn(proxy))) return undefined;
     if (!proxy.planned) return this.nextRequest(proxy, nowMs);
     if (this.planner) return this.nextGrant(this.planner, proxy, nowMs);
     if (proxy.packetsSinceFeedback < this.everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
@@ -608,6 +609,11 @@ function newProxy(): Proxy {
 /** It was asked, and something is expected of it. */
 function isServing({ asked, stats }: Proxy): boolean {
   return asked && stats.state !== "failed";
+}
+
+/** It fell silent before it had answered, so that it may have nothing to be heard by: the request may have been lost. */
+function isAskedOn({ silent, planned }: Proxy): boolean {
+  return silent && !planned;
 }
 
 /** A new session means a new sender, whose sequence starts at 0. */

@@ -33,6 +33,10 @@ test.each([
   expect(endMs).toBeLessThan(msMax);
 });
 
+test("swarm, seed 212897332: an honest proxy that was cut off before it had answered is asked on, while another one only promises", () => {
+  expect(runSwarm(draw(212897332), codec).wrongs).toEqual([]);
+});
+
 test("swarm: faults of all kinds are drawn, and all but one proxy may be malicious", () => {
   const draws = Array.from({ length: 2000 }, (_, seed) => draw(seed));
   const links = draws.flatMap(({ proxies }) => proxies.map(({ link }) => link));
