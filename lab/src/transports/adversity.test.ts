@@ -31,15 +31,17 @@ const { native } = loadNativeTransport();
 
 (native ? describe : describe.skip)("a path against the download", () => {
   let outcomes: Outcome[];
+  let ended: string;
   beforeAll(() => {
     if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);
-    const { stdout, stderr } = spawnSync(process.execPath, [SCRIPT], { encoding: "utf8" });
+    const { stdout, stderr, status, signal } = spawnSync(process.execPath, [SCRIPT], { encoding: "utf8" });
+    ended = `was not run: the process ended with ${signal ?? `code ${status}`}; ${stderr.slice(-2000)}`;
     if (stdout === "") throw new Error(`the cases ended: ${stderr}`);
     outcomes = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Outcome);
   });
 
   test.each(TITLES)("%s", (title) => {
-    const { ok, detail } = outcomes.find((outcome) => outcome.case === title) ?? { ok: false, detail: "was not run" };
+    const { ok, detail } = outcomes.find((outcome) => outcome.case === title) ?? { ok: false, detail: ended };
     expect(ok ? "" : detail).toBe("");
   });
 
