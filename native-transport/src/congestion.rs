@@ -3,8 +3,9 @@
 //!
 //! The window is a gain times the bandwidth-delay product: the highest delivery rate of the last rounds (sampled as in
 //! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
-//! the receiver to gather acknowledgements and for what the path itself spreads round trips by. Slow start ends when the rate no longer grows or, before a queue overflows, when
-//! the round trip does. Then the gain goes round in a cycle: a round that drains, some in between, and a short push to find
+//! the receiver to gather acknowledgements and for what the path itself spreads round trips by. Slow start ends when the rate no
+//! longer grows or, before a queue overflows, when the round trip does. Then the gain goes round in a cycle: a round that drains,
+//! some in between, and a short push to find
 //! more. Where a queue stays when ours has drained, or drops packets, the link is contested: the window is then Cubic's, so that
 //! the flow shares with TCP, or one that losses bound where rivals heed none. QUIC paces at 5/4 of a window a round trip.
 

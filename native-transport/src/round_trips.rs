@@ -132,8 +132,7 @@ impl RoundTrips {
 
     /// Is this one packet's round trip longer than the path's spread explains?
     pub fn is_queued(&self, round_trip: Duration) -> bool {
-        let least = self.min();
-        self.known_spread().is_some_and(|spread| round_trip > least + (least / EMPTY_SHARE).max(EMPTY_TIME_MIN).max(spread.mul_f64(SPREAD_MARGIN)))
+        !self.is_empty(round_trip) && self.known_spread().is_some_and(|spread| round_trip > self.min() + spread.mul_f64(SPREAD_MARGIN))
     }
 
     /// Does this round trip show a queue longer than ours alone makes it?
