@@ -3,7 +3,7 @@ import { Directory } from "./directory";
 import type { Platform } from "./platform";
 import { SETTINGS_DEFAULT } from "./settings";
 
-function build(names: string[]) {
+function build(names: string[], configured: () => Promise<void> = () => Promise.resolve()) {
   const state = { names, nowMs: 0, asked: 0, dead: false, network: undefined as string | undefined };
   const platform = {
     now: () => state.nowMs,
@@ -13,7 +13,7 @@ function build(names: string[]) {
       return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}` })), network: state.network }));
     },
   } as unknown as Platform;
-  const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT, { refresh: () => Promise.resolve() }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
+  const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT, { refresh: configured }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
   const pick = async (count: number): Promise<string> => {
     const picked = await directory.pick(count);
     return "reason" in picked ? picked.reason : picked.proxies.map(({ id }) => id).join("");
@@ -31,6 +31,20 @@ describe("directory", () => {
     state.nowMs = 10_001;
     expect(await pick(2)).toBe("ab");
     expect(state.asked).toBe(2);
+  });
+
+  test("directory: is ready only when the configuration is known, too, though the list came before it", async () => {
+    let tell = (): void => undefined;
+    const { directory } = build(["a"], () => new Promise((resolve) => (tell = resolve)));
+    const [first, order] = [directory.ready(), [] as string[]];
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(directory.list).toHaveLength(1);
+    const second = directory.ready().then(() => order.push("ready"));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    order.push("configured");
+    tell();
+    await Promise.all([first, second]);
+    expect(order).toEqual(["configured", "ready"]);
   });
 
   test("directory: keeps to the same proxies when the list's order changes", async () => {

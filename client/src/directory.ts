@@ -18,6 +18,7 @@ export class Directory {
   private chosen: ProxyInfo[] = [];
   private listed: ProxyInfo[] = [];
   private listedMs = -Infinity;
+  private isReady = false;
   private refreshing: Promise<string | undefined> | undefined;
   private problem: string | undefined;
   private problemMs = -Infinity;
@@ -32,9 +33,9 @@ export class Directory {
     private readonly clientId: string,
   ) {}
 
-  /** Waits for Origo's first answer, or for what stands in its way. */
+  /** Waits for Origo's first answer, the configuration with it, or for what stands in its way. */
   async ready(): Promise<void> {
-    if (this.listedMs === -Infinity) await this.refresh();
+    if (!this.isReady) await this.refresh();
   }
 
   /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only when it has none. */
@@ -78,6 +79,7 @@ export class Directory {
   }
 
   private note(problem: string | undefined): string | undefined {
+    this.isReady ||= problem === undefined;
     this.problem = problem;
     this.problemMs = this.platform.now();
     return problem;

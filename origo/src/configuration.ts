@@ -15,14 +15,21 @@ const FIRST: ConfigVersion = { version: 0, author: "", reason: "", atMs: 0, valu
 export class Configuration extends EventEmitter<{ change: [] }> {
   private current = FIRST;
   private running: Experiment[] = [];
+  private reading: Promise<void> = Promise.resolve();
 
   constructor(private readonly store: AdminStore, private readonly nowMs: () => number) {
     super();
     this.setMaxListeners(0);
   }
 
-  /** Reads what is stored; tells listeners when it differs from what was known. */
-  async refresh(): Promise<void> {
+  /** Reads what is stored; tells listeners when it differs from what was known. One at a time: what was read before a change must not be put in its place. */
+  refresh(): Promise<void> {
+    const read = this.reading.then(() => this.read());
+    this.reading = read.catch(() => undefined);
+    return read;
+  }
+
+  private async read(): Promise<void> {
     const [newest = FIRST] = await this.store.configVersions(1);
     this.running = (await this.store.experiments()).filter(({ state }) => state === "running");
     if (newest.version === this.current.version) return;

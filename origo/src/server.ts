@@ -104,10 +104,13 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     proxiesMax: () => configuration.number("origo.proxiesMax"),
   });
   const links: { proxies?: ProxyLink } = {};
-  let records = 0;
+  let [records, decisions] = [0, 0];
   const refresh = async (): Promise<void> => {
     await configuration.refresh();
-    for (const { id, state, name } of await adminStore.proxyStates()) {
+    const [decisionsBefore, states] = [decisions, await adminStore.proxyStates()];
+    // What was read may be from before it.
+    if (decisions !== decisionsBefore) return;
+    for (const { id, state, name } of states) {
       const before = registry.decisionOn(id);
       if (before.state === state && before.name === name) continue;
       registry.decide(id, { state, name });
@@ -128,6 +131,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
     dashboardDir: options.dashboardDir, siteRulesFile: join(options.dataDir, "site-rules.json"), trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
     onDecision: (id) => {
+      decisions++;
       links.proxies?.handleDecision(id);
       tellOthers();
     },

@@ -221,6 +221,7 @@ test("one traced download: each packet of its record is in the trace, by proxy a
   expect(answer.status).toBe(200);
   await download(fleet.origo.url, media, "coded", "--range", "0-399999", "--comment", "traced");
   const record = await until("the record", async () => (await records()).find(({ comment }) => comment === "traced"));
+  expect(record).toMatchObject({ configVersion: version + 1, fallback: null });
   const trace = await until("its trace", async () => {
     const response = await fetch(`${fleet.origo.url}/v1/records/${record.id}/trace`);
     return response.ok && ((await response.json()) as Trace);

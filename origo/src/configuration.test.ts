@@ -1,0 +1,33 @@
+import { Configuration } from "./configuration";
+import type { AdminStore, ConfigVersion } from "./store/admin-store";
+
+/** Versions in memory; a question for the experiments is answered when its gate opens. */
+function storeWith(gates: Promise<void>[]) {
+  const versions: ConfigVersion[] = [];
+  return {
+    configVersions: () => Promise.resolve([...versions].reverse().slice(0, 1)),
+    experiments: () => (gates.shift() ?? Promise.resolve()).then(() => []),
+    addConfigVersion: (version: ConfigVersion) => Promise.resolve(versions.push(version) > 0),
+  } as unknown as AdminStore;
+}
+
+test("configuration: what was read before a change does not undo it, and is told to nobody", async () => {
+  let open = (): void => undefined;
+  const configuration = new Configuration(storeWith([new Promise((resolve) => (open = resolve))]), () => 0);
+  const told: number[] = [];
+  configuration.on("change", () => told.push(configuration.version));
+  const slow = configuration.refresh();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const changed = configuration.change("ada", { baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "trace" });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  open();
+  await Promise.all([slow, changed]);
+  expect([configuration.version, configuration.number("client.tracePerMille"), told]).toEqual([1, 1000, [1]]);
+});
+
+test("configuration: a reading that failed is its caller's to hear of, and the next one works", async () => {
+  const configuration = new Configuration(storeWith([Promise.reject(new Error("the database is gone"))]), () => 0);
+  await expect(configuration.refresh()).rejects.toThrow("the database is gone");
+  await configuration.change("ada", { baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "trace" });
+  expect(configuration.version).toBe(1);
+});
