@@ -27,7 +27,7 @@ import { videoBoxes } from "./boxes";
 import type { VideoBox, VideoLinks } from "./boxes";
 import { specificationOf } from "./picture";
 import { startStage } from "./play";
-import type { Play } from "./play";
+import type { Play, Sitting } from "./play";
 import { besideTable, markdownSection, reachedOf, reachedTable, rowTable } from "./report";
 import { videoRows } from "./rows";
 
@@ -81,13 +81,13 @@ const PLAYS_IN_TURN = 5;
 
 async function playAll(boxes: readonly VideoBox[], plays: Play[], options: Options, stopped: () => boolean): Promise<void> {
   const most = Math.max(...boxes.map((box) => box.plays));
-  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN) await playUpTo(upTo, boxes, plays, options, stopped);
+  const sitting = { date: today(), commit: commitOf(), machine: machineText() };
+  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN) await playUpTo(upTo, boxes, plays, sitting, options, stopped);
 }
 
 /** Boxes of the same links take turns while these are up; several sets of links are, the longest first. Adds to `plays`. */
-async function playUpTo(upTo: number, boxes: readonly VideoBox[], plays: Play[], { keep }: Options, stopped: () => boolean): Promise<void> {
+async function playUpTo(upTo: number, boxes: readonly VideoBox[], plays: Play[], sitting: Sitting, { keep }: Options, stopped: () => boolean): Promise<void> {
   const isOpen = (box: VideoBox): boolean => doneOf(plays, box) < Math.min(upTo, box.plays);
-  const sitting = { date: today(), commit: commitOf(), machine: machineText() };
   const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => leftSec(a, plays) - leftSec(b, plays));
   const playSets = async (): Promise<void> => {
     for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await playSet(set);
