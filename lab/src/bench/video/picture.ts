@@ -25,7 +25,7 @@ export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play
   });
   const who = Object.keys(COLOURS).filter((each) => points.some((point) => point.who === each));
   const panel = (links: string, { title, of }: (typeof PANELS)[number]): object => {
-    const x = { field: "who", type: "nominal", sort: who, axis: { title: null, labelAngle: 0 } };
+    const x = { field: "who", type: "nominal", sort: who, axis: { title: null, labelAngle: 0, labelExpr: "split(datum.label, ' over ')" } };
     const color = { field: "who", type: "nominal", scale: { domain: who, range: who.map((each) => COLOURS[each]) }, legend: null };
     const most = Math.max(1, ...points.map((point) => of(point.play) || 0));
     const y = { field: "value", type: "quantitative", axis: { title, tickCount: 4 }, scale: { domain: [0, most], nice: true } };
