@@ -4,7 +4,7 @@ import { partOf, spentOf } from "./profile";
 const at = (functionName: string, url = ""): { functionName: string; url: string } => ({ functionName, url });
 
 test.each([
-  [at("poll", "file:///x/protocol/dist/receiver.js"), "protocol/receiver"], [at("send", "/x/proxy/dist/webtransport.js"), "proxy/webtransport"], [at("connect", "/x/client/dist/transports/udp-node.js"), "client/transports/udp-node"],
+  [at("poll", "file:///x/protocol/dist/receiver.js"), "protocol/receiver"], [at("send", "/x/proxy/dist/webtransport.js"), "proxy/webtransport"], [at("take", "/x/native-transport/dist/index.js"), "native-transport/index"], [at("connect", "/x/client/dist/transports/udp-node.js"), "client/transports/udp-node"],
   [at("update", "node:crypto"), "Node"], [at("get", "/x/node_modules/@scope/thing/dist/index.js"), "@scope/thing"],
   [at("(garbage collector)"), "garbage collector"], [at("(program)"), "native code outside JavaScript"], [at("", "/y/somewhere.js"), "other"],
 ])("profile: %j is %s", (frame, part) => {

@@ -24,7 +24,7 @@ export interface Spent {
   functions: readonly (readonly [string, number])[];
 }
 
-const WORKSPACE = /\/(client|proxy|protocol|native-codec|wasm-codec|webtransport|origo)\/dist\/(?:src\/)?([^?]+)\.js$/;
+const WORKSPACE = /\/(client|proxy|protocol|native-codec|wasm-codec|native-transport|origo)\/dist\/(?:src\/)?([^?]+)\.js$/;
 /** By which the profiles are taken. */
 const RECORDER = "node:inspector";
 const IDLE = new Set(["(idle)", "(root)"]);
