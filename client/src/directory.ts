@@ -18,7 +18,7 @@ export class Directory {
   private chosen: ProxyInfo[] = [];
   private listed: ProxyInfo[] = [];
   private listedMs = -Infinity;
-  private isReady = false;
+  private hasAnswered = false;
   private refreshing: Promise<string | undefined> | undefined;
   private problem: string | undefined;
   private problemMs = -Infinity;
@@ -35,7 +35,7 @@ export class Directory {
 
   /** Waits for Origo's first answer, the configuration with it, or for what stands in its way. */
   async ready(): Promise<void> {
-    if (!this.isReady) await this.refresh();
+    if (!this.hasAnswered) await this.refresh();
   }
 
   /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only when it has none. */
@@ -79,7 +79,7 @@ export class Directory {
   }
 
   private note(problem: string | undefined): string | undefined {
-    this.isReady ||= problem === undefined;
+    this.hasAnswered ||= problem === undefined;
     this.problem = problem;
     this.problemMs = this.platform.now();
     return problem;

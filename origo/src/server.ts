@@ -107,9 +107,9 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
   let [records, decisions] = [0, 0];
   const refresh = async (): Promise<void> => {
     await configuration.refresh();
-    const [decisionsBefore, states] = [decisions, await adminStore.proxyStates()];
-    // What was read may be from before it.
-    if (decisions !== decisionsBefore) return;
+    let [read, states] = [decisions, await adminStore.proxyStates()];
+    // What was read beside a decision may be from before it.
+    while (read !== decisions) [read, states] = [decisions, await adminStore.proxyStates()];
     for (const { id, state, name } of states) {
       const before = registry.decisionOn(id);
       if (before.state === state && before.name === name) continue;
