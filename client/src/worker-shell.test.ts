@@ -27,13 +27,14 @@ function setup() {
 const wasm = (): ArrayBuffer => new Uint8Array(readFileSync(wasmModulePath(chooseWasmModule()))).buffer;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("worker: the codec has decoded a generation before the first packets come", async () => {
-  const decoders: { rank: number; freed: boolean }[] = [];
+/** A worker whose codec's decoders are seen. */
+function rehearsing() {
+  const decoders: { symbolCount: number; rank: number; freed: boolean }[] = [];
   const makeCodec = (module: ArrayBuffer): Codec => {
     const codec = instantiateCodec(module);
     const createDecoder: Codec["createDecoder"] = (...size) => {
       const decoder = codec.createDecoder(...size);
-      const seen = { rank: 0, freed: false };
+      const seen = { symbolCount: size[0], rank: 0, freed: false };
       decoders.push(seen);
       const free = decoder.free.bind(decoder);
       decoder.free = () => {
@@ -46,11 +47,27 @@ test("worker: the codec has decoded a generation before the first packets come",
   };
   const posted: FromEngine[] = [];
   const handle = serveEngine({ post: (message) => posted.push(message) }, { transports: [], makeCodec, defer: (task) => void setImmediate(task) });
+  return { handle, posted, decoders };
+}
+
+test("worker: a download has been rehearsed before the first packets come, and nobody hears of it", async () => {
+  const { handle, posted, decoders } = rehearsing();
   handle({ type: "init", wasm: wasm() });
   expect(decoders).toEqual([]);
-  await settle();
-  expect(decoders).toEqual([{ rank: 64, freed: true }]);
+  while (decoders.length < 3 || !decoders.every(({ freed }) => freed)) await settle();
+  expect(decoders.every(({ symbolCount, rank }) => rank === symbolCount)).toBe(true);
+  for (let tick = 0; tick < 10; tick++) await settle();
   expect(posted.map(({ type }) => type)).toEqual(["inited"]);
+});
+
+test("worker: the rehearsal ends where a download begins", async () => {
+  const { handle, decoders } = rehearsing();
+  handle({ type: "init", wasm: wasm() });
+  while (decoders.length === 0) await settle();
+  handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+  while (!decoders.every(({ freed }) => freed)) await settle();
+  expect(decoders.some(({ symbolCount, rank }) => rank < symbolCount)).toBe(true);
+  handle({ type: "abort", requestId: 7 });
 });
 
 test("worker: a channel is opened before there is a codec, and its end is told once", async () => {

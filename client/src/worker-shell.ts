@@ -7,6 +7,7 @@ import { messageOf } from "./errors";
 import { Engine, type EngineMessage } from "./engine";
 import { unpack, type FromEngine, type ToEngine } from "./messages";
 import type { Channel, Transport } from "./platform";
+import { rehearse } from "./rehearsal";
 
 export interface Port {
   post(message: FromEngine, transfer: ArrayBuffer[]): void;
@@ -20,22 +21,8 @@ export interface WorkerEnvironment {
   defer(task: () => void): void;
 }
 
-/** Of what is decoded to warm up: as many symbols of as many bytes as a generation has. */
-const WARM_UP = { symbolCount: 64, symbolBytes: 1100 };
-
-/**
- * Decodes a generation of zeros. Browsers compile a function of WebAssembly when it is first called: those of the decoder would
- * be, one after another, when the first packets of a player's first segment come.
- */
-function warmUp(codec: Codec): void {
-  const { symbolCount, symbolBytes } = WARM_UP;
-  const decoder = codec.createDecoder(symbolCount, symbolBytes);
-  const zeros = new Uint8Array(symbolBytes);
-  decoder.addSystematic(0, zeros);
-  for (let seed = 1; decoder.rank < symbolCount; seed++) decoder.addSeeded(seed, zeros);
-  decoder.read(0, symbolCount, new Uint8Array(symbolCount * symbolBytes));
-  decoder.free();
-}
+/** The rehearsal is at it for so long before whatever else has come has its turn. */
+const REHEARSAL_SLICE_MS = 4;
 
 /** What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end. */
 const BATCH_PACKETS = 64;
@@ -73,6 +60,12 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       });
     }, Math.max(1, at - performance.now()));
   };
+  /** Until it is through, or there is a real download. */
+  const goOn = (rehearsal: Generator<void, void, void>, current: Engine): void => {
+    if (current.openCount > 0) return void rehearsal.return();
+    for (const untilMs = performance.now() + REHEARSAL_SLICE_MS; performance.now() < untilMs; ) if (rehearsal.next().done) return;
+    environment.defer(() => goOn(rehearsal, current));
+  };
   const handle = (current: Engine, message: EngineMessage): void => {
     current.handle(message, performance.now());
     arm(current);
@@ -89,7 +82,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
         if (message.type === "open") channels.open(message);
         else handle(made, message);
       }
-      environment.defer(() => warmUp(codec));
+      environment.defer(() => goOn(rehearse(codec), made));
     } catch (error) {
       port.post({ type: "initFailed", message: error instanceof Error ? error.message : String(error) }, []);
     }

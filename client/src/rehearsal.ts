@@ -1,0 +1,50 @@
+/**
+ * Rehearsal: a download within the engine's worker, from senders of its own, before there is a real one. Engines compile a function
+ * when it is first called and make it fast when it has been called often: all that handles packets would be slow just while the first
+ * packets of a player's first segment come, and they come all at once. Costs a worker some tens of ms while it has nothing else to do.
+ */
+import { parseFrame, Sender, xorshift128, type ChunkSource, type Codec } from "@tributary/protocol";
+import { Engine } from "./engine";
+import { unpack, type FromEngine } from "./messages";
+
+const BYTES = 400_000;
+const SESSIONS = [1, 2];
+/** One packet in so many is lost, so that others are decoded. */
+const LOSS_EVERY = 16;
+const ROUNDS_MAX = 2000;
+
+/** Each step is a millisecond of the download; it is over when it has been through, or whoever steps it stops. */
+export function* rehearse(codec: Codec): Generator<void, void, void> {
+  const senders = new Map<number, Sender>();
+  const zeros = new Uint8Array(BYTES);
+  const source: ChunkSource = { totalBytes: BYTES, availableBytes: BYTES, view: (start, end) => zeros.subarray(start, end) };
+  const asked: { session: number; bytes: Uint8Array }[] = [];
+  const engine = new Engine(codec, (message: FromEngine) => {
+    if (message.type === "send") for (const bytes of unpack(message.frames)) asked.push({ session: message.session, bytes });
+    else if (message.type === "bytes") engine.handle({ type: "hash", hashId: 1, bytes: message.bytes }, 0);
+  });
+  const answer = (session: number, bytes: Uint8Array, nowMs: number): void => {
+    const frame = parseFrame(bytes);
+    if (frame.type === "request" && !senders.has(session)) {
+      const sender = new Sender({ request: frame, codec, rng: xorshift128(session), nowMs });
+      senders.set(session, sender);
+      sender.handlePlan({ status: 200, totalBytes: BYTES, headers: {}, serverFetchMs: 0 }, source);
+    } else if (frame.type !== "parseError") senders.get(session)?.handleFrame(frame, nowMs);
+  };
+  engine.handle({ type: "start", requestId: 1, sessions: SESSIONS, options: { url: "http://rehearsal.invalid/", mode: "coded" } }, 0);
+  for (const proxyIndex of SESSIONS.keys()) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
+  try {
+    for (let nowMs = 0, packets = 0; engine.openCount > 0 && nowMs < ROUNDS_MAX; nowMs++) {
+      for (const { session, bytes } of asked.splice(0)) answer(session, bytes, nowMs);
+      for (const [session, sender] of senders) {
+        const bytes = sender.pollTransmit(nowMs);
+        if (bytes && ++packets % LOSS_EVERY > 0) engine.receive([[session, [bytes]]], nowMs);
+      }
+      if ((engine.pollTimeout() ?? Infinity) <= nowMs) engine.handleTimeout(nowMs);
+      yield;
+    }
+  } finally {
+    engine.handle({ type: "abort", requestId: 1 }, ROUNDS_MAX);
+    for (const sender of senders.values()) sender.free();
+  }
+}
