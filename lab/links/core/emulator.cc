@@ -8,13 +8,18 @@ namespace {
 
 constexpr size_t kSamplesMax = 72'000;  // an hour at 50 ms
 
+std::optional<Ipv4Header> headerOf(const Bytes& packet, size_t direction) {
+  const std::span<const uint8_t> bytes(packet);
+  return parseIpv4(direction == kBackbone ? bytes.subspan(std::min(kOffloadHeaderBytes, bytes.size())) : bytes);
+}
+
 }  // namespace
 
 Emulator::Emulator(uint64_t seed, uint32_t routerAddress, Deliver deliver)
     : seed_(seed), routerAddress_(routerAddress), deliver_(std::move(deliver)) {}
 
-size_t Emulator::addHost(std::string name, uint32_t address, bool server) {
-  Host host{std::move(name), address, server, {}, 0};
+size_t Emulator::addHost(std::string name, uint32_t address) {
+  Host host{std::move(name), address, {}, 0};
   const size_t index = hosts_.size();
   for (size_t direction = 0; direction < kDirections; direction++) {
     host.pipes[direction] = std::make_unique<Pipe>(Random(seed_ + index * kDirections + direction).next());
@@ -32,16 +37,15 @@ void Emulator::configure(size_t host, Direction direction, const PipeSettings& s
   watchTransmission(pipe);
 }
 
-void Emulator::receive(size_t host, Bytes packet, Nanoseconds now) {
+void Emulator::receive(size_t host, Direction by, Bytes packet, Nanoseconds now) {
   advance(now);
-  const auto header = parseIpv4(packet);
+  const auto header = headerOf(packet, by);
   const auto found = header ? hostByAddress_.find(header->destination) : hostByAddress_.end();
   if (found == hostByAddress_.end() || found->second == host) {
     hosts_[host].noRoutePackets++;
     return;
   }
-  const bool overBackbone = hosts_[host].server && hosts_[found->second].server;
-  admit(host * kDirections + (overBackbone ? kBackbone : kUp), std::move(packet), now);
+  admit(host * kDirections + by, std::move(packet), now);
 }
 
 void Emulator::advance(Nanoseconds now) {
@@ -57,7 +61,7 @@ void Emulator::advance(Nanoseconds now) {
 void Emulator::admit(size_t pipe, Bytes packet, Nanoseconds now) {
   Pipe& target = pipeAt(pipe);
   const PipeSettings& settings = target.settings();
-  if (packet.size() > settings.mtu) {
+  if (pipe % kDirections != kBackbone && packet.size() > settings.mtu) {
     target.stats().inPackets++;
     target.stats().inBytes += packet.size();
     target.stats().dropMtu++;
@@ -94,10 +98,10 @@ void Emulator::finishTransmission(size_t pipe, Nanoseconds now) {
 }
 
 void Emulator::arrive(size_t pipe, Bytes packet, Nanoseconds now) {
-  const size_t host = pipe / kDirections;
-  if (pipe % kDirections == kDown) return deliver_(host, packet, now);
-  const size_t destination = hostByAddress_.at(parseIpv4(packet)->destination);
-  if (pipe % kDirections == kBackbone) return deliver_(destination, packet, now);
+  const size_t host = pipe / kDirections, direction = pipe % kDirections;
+  if (direction == kDown) return deliver_(host, kDown, packet, now);
+  const size_t destination = hostByAddress_.at(headerOf(packet, direction)->destination);
+  if (direction == kBackbone) return deliver_(destination, kBackbone, packet, now);
   admit(destination * kDirections + kDown, std::move(packet), now);
 }
 

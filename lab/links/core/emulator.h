@@ -1,6 +1,7 @@
 // Emulator: hosts around a core, each with three pipes, and the order in which packets pass them.
 //   up        host to core        down      core to host
-//   backbone  host to another server, past both access links, when host and destination are servers
+//   backbone  host to another server, past both access links; its packets have the header of an interface with offloads,
+//             so that one is up to 64 KB of a TCP stream and no MTU is looked at
 // Pure, like Pipe: packets in by `receive`, time by `advance`, packets out through the function given at construction.
 #pragma once
 #include <array>
@@ -19,7 +20,6 @@ enum Direction { kUp, kDown, kBackbone, kDirections };
 struct Host {
   std::string name;
   uint32_t address = 0;  // host byte order
-  bool server = false;
   std::array<std::unique_ptr<Pipe>, kDirections> pipes;
   uint64_t noRoutePackets = 0;  // other protocols and destinations, multicast among them
 };
@@ -33,17 +33,17 @@ struct Sample {
 
 class Emulator {
  public:
-  /** `dueAt` is the time at which the packet should reach `host`: at most the `now` of the call that delivers it. */
-  using Deliver = std::function<void(size_t host, const Bytes& packet, Nanoseconds dueAt)>;
+  /** `dueAt` is the time at which the packet should reach `host`, by `down` or `backbone`: at most the `now` of the call that delivers it. */
+  using Deliver = std::function<void(size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt)>;
 
   Emulator(uint64_t seed, uint32_t routerAddress, Deliver deliver);
 
-  size_t addHost(std::string name, uint32_t address, bool server);
+  size_t addHost(std::string name, uint32_t address);
   std::vector<Host>& hosts() { return hosts_; }
   void configure(size_t host, Direction direction, const PipeSettings& settings, Nanoseconds now);
 
-  /** A packet that `host` sent. */
-  void receive(size_t host, Bytes packet, Nanoseconds now);
+  /** A packet that `host` sent by `up` or `backbone`. */
+  void receive(size_t host, Direction by, Bytes packet, Nanoseconds now);
   /** Does all that is due by `now`, in order of its time. */
   void advance(Nanoseconds now);
   /** When `advance` has something to do; kNever when nothing is on its way. */

@@ -42,13 +42,13 @@ struct World {
     Bytes packet;
   };
   std::vector<Delivery> deliveries;
-  Emulator emulator{1, kRouter, [this](size_t host, const Bytes& packet, Nanoseconds at) { deliveries.push_back({host, packet.size(), at, packet}); }};
-  size_t client = emulator.addHost("client", kClient, false);
-  size_t origin = emulator.addHost("origin", kOrigin, true);
-  size_t proxy = emulator.addHost("proxy1", kProxy, true);
+  Emulator emulator{1, kRouter, [this](size_t host, Direction, const Bytes& packet, Nanoseconds at) { deliveries.push_back({host, packet.size(), at, packet}); }};
+  size_t client = emulator.addHost("client", kClient);
+  size_t origin = emulator.addHost("origin", kOrigin);
+  size_t proxy = emulator.addHost("proxy1", kProxy);
 
   void set(size_t host, Direction direction, const PipeSettings& settings, Nanoseconds now = 0) { emulator.configure(host, direction, settings, now); }
-  void send(size_t bytes, Nanoseconds now) { emulator.receive(proxy, packetTo(kProxy, kClient, bytes), now); }
+  void send(size_t bytes, Nanoseconds now) { emulator.receive(proxy, kUp, packetTo(kProxy, kClient, bytes), now); }
   const PipeStats& stats(size_t host, Direction direction) { return emulator.hosts()[host].pipes[direction]->stats(); }
 };
 
@@ -148,11 +148,15 @@ void testPaths() {
   world.set(world.proxy, kUp, {.delay = 25 * kMs});
   world.set(world.client, kDown, {.delay = 5 * kMs});
   world.send(100, 0);
-  world.emulator.receive(world.origin, packetTo(kOrigin, kProxy, 200), 0);
-  world.emulator.receive(world.client, packetTo(kClient, 0xe00000fb, 100), 0);
-  world.emulator.receive(world.client, Bytes{0x60, 0, 0, 0}, 0);
+  Bytes offloaded = packetTo(kOrigin, kProxy, 40'000);
+  offloaded.insert(offloaded.begin(), kOffloadHeaderBytes, 7);
+  world.emulator.receive(world.origin, kBackbone, offloaded, 0);
+  world.emulator.receive(world.origin, kBackbone, Bytes{7}, 0);
+  world.emulator.receive(world.client, kUp, packetTo(kClient, 0xe00000fb, 100), 0);
+  world.emulator.receive(world.client, kUp, Bytes{0x60, 0, 0, 0}, 0);
   world.emulator.advance(kSecond);
   check(world.deliveries.size() == 2 && world.deliveries[0].host == world.proxy && world.deliveries[0].at == 0, "paths: servers reach each other over the backbone");
+  check(world.deliveries.size() == 2 && world.deliveries[0].packet == offloaded && world.emulator.hosts()[world.origin].noRoutePackets == 1, "paths: over the backbone packets go as they came, with their offload headers and past any MTU");
   check(world.deliveries.size() == 2 && world.deliveries[1].host == world.client && world.deliveries[1].at == 30 * kMs, "paths: proxy to client passes both access links");
   check(world.emulator.hosts()[world.client].noRoutePackets == 2, "paths: multicast and IPv6 are counted and go nowhere");
 }
@@ -170,7 +174,7 @@ void testMtu() {
     const Bytes& icmp = world.deliveries[1].packet;
     check(icmp[20] == 3 && icmp[21] == 4 && icmp[26] == 1200 / 256 && icmp[27] == 1200 % 256, "mtu: the message names the MTU");
   }
-  world.emulator.receive(world.proxy, packetTo(kProxy, kClient, 1201, false), kSecond);
+  world.emulator.receive(world.proxy, kUp, packetTo(kProxy, kClient, 1201, false), kSecond);
   world.emulator.advance(2 * kSecond);
   check(world.deliveries.size() == 2 && world.stats(world.client, kDown).dropMtu == 2, "mtu: a longer packet that may be fragmented is dropped and counted");
 }

@@ -25,6 +25,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <sstream>
 
@@ -38,7 +39,7 @@ namespace {
 constexpr uint32_t kRouterAddress = 0x0a6300fe;  // 10.99.0.254
 constexpr Nanoseconds kSampleEvery = 50'000'000;
 constexpr int kPacketsPerTurn = 64;
-constexpr size_t kPacketBytesMax = 65'536;
+constexpr size_t kPacketBytesMax = kOffloadHeaderBytes + 65'536;
 
 /** How late packets were handed over, in microseconds: four buckets to each power of two. */
 class Lateness {
@@ -87,13 +88,13 @@ class Server {
   std::string samples(std::istringstream& words);
   std::pair<size_t, Direction> pipeNamed(std::istringstream& words) const;
   void readCommands();
-  void readPackets(size_t host);
+  void readPackets(size_t host, Direction by);
   void watch(int fd, uint64_t tag);
   void armTimer();
 
   uint64_t seed_ = 1;
   std::vector<NetworkHostOptions> planned_;
-  std::vector<bool> servers_;
+  std::vector<uint32_t> servers_;
   std::vector<NetworkHost> network_;
   std::unique_ptr<Emulator> emulator_;
   Lateness lateness_;
@@ -131,7 +132,7 @@ std::string Server::addHost(std::istringstream& words) {
   host.address = ntohl(parsed.s_addr);
   if (host.congestion == "-") host.congestion.clear();
   planned_.push_back(host);
-  servers_.push_back(server);
+  if (server) servers_.push_back(host.address);
   return "{}";
 }
 
@@ -143,15 +144,18 @@ std::string Server::bringUp() {
     names << inet_ntoa(address) << " " << host.name << "\n";
   }
   mountPrivate(names.str());
-  emulator_ = std::make_unique<Emulator>(seed_, kRouterAddress, [this](size_t host, const Bytes& packet, Nanoseconds dueAt) {
+  emulator_ = std::make_unique<Emulator>(seed_, kRouterAddress, [this](size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt) {
     lateness_.add(clockNow() - dueAt);
-    if (write(network_[host].tunFd, packet.data(), packet.size()) < 0 && errno != EIO && errno != EINVAL) std::perror("links-core: write to TUN");
+    if (write(by == kBackbone ? network_[host].backboneFd : network_[host].tunFd, packet.data(), packet.size()) < 0 && errno != EIO && errno != EINVAL) std::perror("links-core: write to TUN");
   });
   std::ostringstream out;
   for (size_t i = 0; i < planned_.size(); i++) {
+    const uint32_t own = planned_[i].address;
+    if (std::ranges::find(servers_, own) != servers_.end()) std::ranges::copy_if(servers_, std::back_inserter(planned_[i].backbone), [own](uint32_t other) { return other != own; });
     network_.push_back(createNetworkHost(planned_[i]));
-    emulator_->addHost(planned_[i].name, planned_[i].address, servers_[i]);
-    watch(network_[i].tunFd, i);
+    emulator_->addHost(planned_[i].name, planned_[i].address);
+    watch(network_[i].tunFd, i * kDirections + kUp);
+    if (network_[i].backboneFd >= 0) watch(network_[i].backboneFd, i * kDirections + kBackbone);
     out << (i == 0 ? "" : ",") << "\"" << planned_[i].name << "\":" << network_[i].namespaceFd;
   }
   realTime_ = takeRealTimePriority();
@@ -243,13 +247,13 @@ void Server::readCommands() {
   }
 }
 
-void Server::readPackets(size_t host) {
+void Server::readPackets(size_t host, Direction by) {
   static uint8_t buffer[kPacketBytesMax];
   for (int packet = 0; packet < kPacketsPerTurn; packet++) {
-    const ssize_t length = read(network_[host].tunFd, buffer, sizeof buffer);
+    const ssize_t length = read(by == kBackbone ? network_[host].backboneFd : network_[host].tunFd, buffer, sizeof buffer);
     if (length <= 0) return;
     const Nanoseconds now = clockNow();
-    emulator_->receive(host, Bytes(buffer, buffer + length), now);
+    emulator_->receive(host, by, Bytes(buffer, buffer + length), now);
     emulator_->advance(now);
   }
 }
@@ -283,7 +287,7 @@ int Server::run() {
     if (count < 0 && errno != EINTR) failWithErrno("cannot wait for packets");
     for (int i = 0; i < count; i++) {
       if (events[i].data.u64 == kTagCommands) readCommands();
-      else if (events[i].data.u64 != kTagTimer) readPackets(events[i].data.u64);
+      else if (events[i].data.u64 != kTagTimer) readPackets(events[i].data.u64 / kDirections, static_cast<Direction>(events[i].data.u64 % kDirections));
     }
     const Nanoseconds now = clockNow();
     if (emulator_) emulator_->advance(now);

@@ -18,13 +18,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
 namespace links {
 namespace {
 
-constexpr char kInterface[] = "eth0";  // WebRTC takes a name like tun0 for a VPN and avoids it
+constexpr char kInterface[] = "eth0", kBackboneInterface[] = "eth1";  // WebRTC takes a name like tun0 for a VPN and avoids it
+constexpr uint32_t kBackboneMtu = 1500;
 constexpr int kInterfaceQueuePackets = 20'000;
 
 class Descriptor {
@@ -73,28 +75,34 @@ void bringUp(int socketFd, const char* name) {
   control(socketFd, SIOCSIFFLAGS, request, std::string("cannot bring up ") + name);
 }
 
-int openTun() {
+int openTun(const char* name, bool offloads) {
   Descriptor fd(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) failWithErrno("links need /dev/net/tun (load the module tun, or give this user access)");
-  ifreq request = requestFor(kInterface);
-  request.ifr_flags = IFF_TUN | IFF_NO_PI;
+  ifreq request = requestFor(name);
+  request.ifr_flags = IFF_TUN | IFF_NO_PI | (offloads ? IFF_VNET_HDR : 0);
   control(fd.get(), TUNSETIFF, request, "cannot create a TUN interface");
+  if (offloads && ioctl(fd.get(), TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) < 0) failWithErrno("cannot have segmentation offload on a TUN interface");
+  const std::string disableIpv6 = std::string("/proc/sys/net/ipv6/conf/") + name + "/disable_ipv6";
+  if (access(disableIpv6.c_str(), F_OK) == 0) writeText(disableIpv6, "1");
   return fd.release();
 }
 
-void configureInterface(int socketFd, const NetworkHostOptions& options) {
-  ifreq request = requestFor(kInterface);
-  request.ifr_mtu = static_cast<int>(options.mtu);
-  control(socketFd, SIOCSIFMTU, request, "cannot set an MTU of " + std::to_string(options.mtu));
-  request = requestFor(kInterface);
+void configureInterface(int socketFd, const char* name, uint32_t mtu) {
+  ifreq request = requestFor(name);
+  request.ifr_mtu = static_cast<int>(mtu);
+  control(socketFd, SIOCSIFMTU, request, "cannot set an MTU of " + std::to_string(mtu));
+  request = requestFor(name);
   request.ifr_qlen = kInterfaceQueuePackets;
   ioctl(socketFd, SIOCSIFTXQLEN, &request);  // in a user namespace it stays at 500; what it drops is counted (interfaceDrops)
-  request = requestFor(kInterface);
+  bringUp(socketFd, name);
+}
+
+void setAddress(int socketFd, const NetworkHostOptions& options) {
+  ifreq request = requestFor(kInterface);
   auto* address = reinterpret_cast<sockaddr_in*>(&request.ifr_addr);
   address->sin_family = AF_INET;
   address->sin_addr.s_addr = htonl(options.address);
   control(socketFd, SIOCSIFADDR, request, "cannot set the address of " + options.name);
-  bringUp(socketFd, kInterface);
 }
 
 void append(Bytes& message, unsigned short type, const void* data, size_t bytes) {
@@ -105,19 +113,21 @@ void append(Bytes& message, unsigned short type, const void* data, size_t bytes)
   if (bytes > 0) std::memcpy(&message[at + RTA_LENGTH(0)], data, bytes);
 }
 
-/** Default route over eth0. Congestion control is the route's: a namespace's own sysctl refuses what the machine restricts. */
-void addDefaultRoute(const std::string& congestion) {
+/** To `destination`, or the default route. Congestion control is the route's: a namespace's own sysctl refuses what the machine restricts. */
+void addRoute(const char* interface, std::optional<uint32_t> destination, const NetworkHostOptions& options) {
   Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (netlink.get() < 0) failWithErrno("cannot open a netlink socket");
   Bytes message(NLMSG_LENGTH(sizeof(rtmsg)), 0);
   auto* route = reinterpret_cast<rtmsg*>(&message[NLMSG_LENGTH(0)]);
-  *route = {.rtm_family = AF_INET, .rtm_dst_len = 0, .rtm_src_len = 0, .rtm_tos = 0, .rtm_table = RT_TABLE_MAIN,
+  *route = {.rtm_family = AF_INET, .rtm_dst_len = static_cast<unsigned char>(destination ? 32 : 0), .rtm_src_len = 0, .rtm_tos = 0, .rtm_table = RT_TABLE_MAIN,
             .rtm_protocol = RTPROT_STATIC, .rtm_scope = RT_SCOPE_LINK, .rtm_type = RTN_UNICAST, .rtm_flags = 0};
-  const uint32_t index = if_nametoindex(kInterface);
+  const uint32_t index = if_nametoindex(interface), source = htonl(options.address), target = htonl(destination.value_or(0));
   append(message, RTA_OIF, &index, sizeof index);
-  if (!congestion.empty()) {
+  append(message, RTA_PREFSRC, &source, sizeof source);
+  if (destination) append(message, RTA_DST, &target, sizeof target);
+  if (!options.congestion.empty()) {
     Bytes metrics;
-    append(metrics, RTAX_CC_ALGO, congestion.c_str(), congestion.size() + 1);
+    append(metrics, RTAX_CC_ALGO, options.congestion.c_str(), options.congestion.size() + 1);
     append(message, RTA_METRICS, metrics.data(), metrics.size());
   }
   auto* head = reinterpret_cast<nlmsghdr*>(message.data());
@@ -126,7 +136,7 @@ void addDefaultRoute(const std::string& congestion) {
   struct { nlmsghdr head; nlmsgerr error; } answer{};
   if (send(netlink.get(), message.data(), message.size(), 0) < 0 || recv(netlink.get(), &answer, sizeof answer, 0) < 0) failWithErrno("cannot set a route");
   errno = -answer.error.error;
-  if (answer.head.nlmsg_type == NLMSG_ERROR && errno != 0) failWithErrno("cannot set the default route");
+  if (answer.head.nlmsg_type == NLMSG_ERROR && errno != 0) failWithErrno(std::string("cannot set a route over ") + interface);
 }
 
 void refuseUnavailableCongestion(const NetworkHostOptions& options) {
@@ -179,18 +189,20 @@ NetworkHost createNetworkHost(const NetworkHostOptions& options) {
   Descriptor socketFd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socketFd.get() < 0) failWithErrno("cannot open a socket");
   bringUp(socketFd.get(), "lo");
-  Descriptor tun(openTun());
-  if (access("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", F_OK) == 0) writeText("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1");
+  Descriptor tun(openTun(kInterface, false)), backbone(options.backbone.empty() ? -1 : openTun(kBackboneInterface, true));
   writeText("/proc/sys/net/ipv4/tcp_slow_start_after_idle", options.slowStartAfterIdle ? "1" : "0");
   writeText("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
   if (access("/proc/sys/net/ipv4/ping_group_range", F_OK) == 0) writeText("/proc/sys/net/ipv4/ping_group_range", "0 0");
-  configureInterface(socketFd.get(), options);
+  setAddress(socketFd.get(), options);
+  configureInterface(socketFd.get(), kInterface, options.mtu);
   if (!options.congestion.empty()) refuseUnavailableCongestion(options);
-  addDefaultRoute(options.congestion);
+  addRoute(kInterface, std::nullopt, options);
+  if (!options.backbone.empty()) configureInterface(socketFd.get(), kBackboneInterface, kBackboneMtu);
+  for (const uint32_t server : options.backbone) addRoute(kBackboneInterface, server, options);
   const int namespaceFd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
   const int statisticsFd = open("/proc/thread-self/net/dev", O_RDONLY | O_CLOEXEC);
   if (namespaceFd < 0 || statisticsFd < 0) failWithErrno("cannot open the network namespace");
-  return {namespaceFd, tun.release(), statisticsFd};
+  return {namespaceFd, tun.release(), backbone.release(), statisticsFd};
 }
 
 uint64_t interfaceDrops(int statisticsFd) {
@@ -198,16 +210,17 @@ uint64_t interfaceDrops(int statisticsFd) {
   const ssize_t length = pread(statisticsFd, text, sizeof text, 0);
   if (length <= 0) return 0;
   std::istringstream lines(std::string(text, static_cast<size_t>(length)));
+  uint64_t drops = 0;
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = line.find(':');
-    if (colon == std::string::npos || line.find(kInterface) == std::string::npos) continue;
+    if (colon == std::string::npos || (line.find(kInterface) == std::string::npos && line.find(kBackboneInterface) == std::string::npos)) continue;
     // Eight columns received, then sent: bytes, packets, errors, drops.
     std::istringstream columns(line.substr(colon + 1));
     uint64_t value = 0;
     for (int column = 0; column < 12; column++) columns >> value;
-    return value;
+    drops += value;
   }
-  return 0;
+  return drops;
 }
 
 bool takeRealTimePriority() {

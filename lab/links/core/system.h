@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "pipe.h"
 
@@ -34,6 +35,7 @@ void mountPrivate(const std::string& hostsLines);
 struct NetworkHost {
   int namespaceFd;  // keeps the namespace alive
   int tunFd;        // non-blocking, one packet a read or write
+  int backboneFd;   // likewise, each packet with its offload header before it; -1 without a backbone
   int statisticsFd; // /proc/net/dev of that namespace
 };
 
@@ -43,12 +45,16 @@ struct NetworkHostOptions {
   uint32_t mtu;
   std::string congestion;    // empty: the kernel's default
   bool slowStartAfterIdle;
+  std::vector<uint32_t> backbone;  // addresses of the servers that it reaches over the backbone
 };
 
-/** Makes a network namespace with loopback and eth0, a TUN interface with a default route. The calling process stays in it. */
+/**
+ * Makes a network namespace with loopback, eth0, a TUN interface with a default route, and where it is on the backbone eth1, one with
+ * segmentation offload and routes to the other servers. The calling process stays in it.
+ */
 NetworkHost createNetworkHost(const NetworkHostOptions& options);
 
-/** Packets that the host sent while eth0's own queue was full: they never reached the emulator. */
+/** Packets that the host sent while an interface's own queue was full: they never reached the emulator. */
 uint64_t interfaceDrops(int statisticsFd);
 
 /** First-in-first-out real-time priority, above that of whoever started the process; false when the kernel refuses. */

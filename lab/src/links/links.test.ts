@@ -85,6 +85,25 @@ test("links: a command gets its exit status, the hosts' names and addresses, and
   expect(sent).toMatchObject({ congestion: "reno", mss: 1_148 });
 });
 
+test("links: servers reach each other past their links, a stream in pieces as large as a network card takes them", async () => {
+  links = await startLinks({ backbone: { delay: 1 }, hosts: { client: null, origin: { tcp: { congestion: "reno" }, link: { mtu: 1_200 } }, proxy1: null } });
+  const program = links.words("client")[0]!;
+  const receiver = links.run("proxy1", [program, "probe", "tcp-receive", "5001"], { stdio: ["ignore", "pipe", "inherit"] });
+  const received = new Promise<string>((resolve) => {
+    let text = "";
+    receiver.stdout!.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    receiver.once("close", () => resolve(text));
+  });
+  await new Promise((resolve) => receiver.stdout!.once("data", resolve));
+  const sent = JSON.parse((await output("origin", [program, "probe", "tcp-send", links.address("proxy1"), "5001", "0.3"])).text);
+  await received;
+  expect(sent).toMatchObject({ congestion: "reno", mss: 1_448 });
+  const { hosts } = await links.stats();
+  const { backbone, up } = hosts["origin"]!;
+  expect([up.inPackets, hosts["proxy1"]!.up.inPackets, hosts["proxy1"]!.down.inPackets]).toEqual([0, 0, 0]);
+  expect(backbone.outBytes / backbone.outPackets).toBeGreaterThan(3_000);
+});
+
 test("links: a congestion control that the kernel lacks is refused with those it has", async () => {
   const starting = startLinks({ hosts: { client: { tcp: { congestion: "none_such" } } } });
   await expect(starting).rejects.toThrow(LinksError);
