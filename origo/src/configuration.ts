@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { ADMIN_LIMITS, type ClientConfig, type ConfigHistory, type ConfigResponse, type Experiment, type Setting, type SettingValues } from "./admin-schema";
 import { notFound, Refusal } from "./http";
+import { inTurn } from "./in-turn";
 import { checkValues, presetOf, SETTINGS } from "./settings";
 import type { AdminStore, ConfigVersion } from "./store/admin-store";
 
@@ -15,18 +16,12 @@ const FIRST: ConfigVersion = { version: 0, author: "", reason: "", atMs: 0, valu
 export class Configuration extends EventEmitter<{ change: [] }> {
   private current = FIRST;
   private running: Experiment[] = [];
-  private reading: Promise<void> = Promise.resolve();
+  /** Reads what is stored; tells listeners when it differs from what was known. What was read before a change is not put in its place. */
+  readonly refresh = inTurn(() => this.read());
 
   constructor(private readonly store: AdminStore, private readonly nowMs: () => number) {
     super();
     this.setMaxListeners(0);
-  }
-
-  /** Reads what is stored; tells listeners when it differs from what was known. One at a time: what was read before a change must not be put in its place. */
-  refresh(): Promise<void> {
-    const read = this.reading.then(() => this.read());
-    this.reading = read.catch(() => undefined);
-    return read;
   }
 
   private async read(): Promise<void> {

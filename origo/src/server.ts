@@ -13,6 +13,7 @@ import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
 import { attachDashboardLink } from "./dashboard-link";
 import { openGeo } from "./geo";
+import { inTurn } from "./in-turn";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
 import { Store, TUNING_DEFAULT, type Tuning } from "./store/index";
@@ -105,7 +106,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
   });
   const links: { proxies?: ProxyLink } = {};
   let [records, decisions] = [0, 0];
-  const refresh = async (): Promise<void> => {
+  const refresh = inTurn(async () => {
     await configuration.refresh();
     let [read, states] = [decisions, await adminStore.proxyStates()];
     // What was read beside a decision may be from before it.
@@ -116,7 +117,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
       registry.decide(id, { state, name });
       links.proxies?.handleDecision(id);
     }
-  };
+  });
   const tune = (): void => {
     for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[]) store.tuning[name] = configuration.number(`origo.${name}`);
   };

@@ -1,0 +1,16 @@
+import { inTurn } from "./in-turn";
+
+test("in turn: what is begun later reads later, and a failure is the failing call's alone", async () => {
+  const steps: string[] = [];
+  let call = 0;
+  const work = inTurn(async () => {
+    const number = ++call;
+    steps.push(`begins ${number}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    steps.push(`ends ${number}`);
+    if (number === 1) throw new Error("first");
+  });
+  const calls = [work(), work()];
+  expect(await Promise.allSettled(calls)).toMatchObject([{ reason: new Error("first") }, { status: "fulfilled" }]);
+  expect(steps).toEqual(["begins 1", "ends 1", "begins 2", "ends 2"]);
+});
