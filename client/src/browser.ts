@@ -3,6 +3,7 @@ import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
 import { describeAgent } from "./agent";
 import { createDefer } from "./defer-browser";
+import { createHasher } from "./hasher-browser";
 import type { EngineWorker, Platform } from "./platform";
 import { browserWebRtc } from "./transports/webrtc-browser";
 
@@ -30,6 +31,7 @@ function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platfo
     defer: createDefer(),
     transports: [browserWebRtc],
     engineTransports: typeof WebTransport === "function" ? ["webtransport"] : [],
+    createHasher,
     spawnEngine: () => spawnEngine(workerUrl),
     loadCodec: async () => {
       const response = await fetch(wasmUrl);

@@ -15,7 +15,7 @@ import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
 import type { ProxyFailure } from "./modes/proxy-http";
 import { splitHttp } from "./modes/split-http";
-import type { Platform, Transport } from "./platform";
+import type { Hasher, Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
 import { RemoteConfig, unitOf } from "./remote-config";
 import { parseRequest, plainUrl } from "./request";
@@ -95,7 +95,8 @@ export class ProxyClient {
     const request = parseRequest(url, options);
     if (this.closed) throw new RequestError("client", "closed", "a client that is not closed");
     const { platform, settings, board } = this;
-    const hasher = platform.createHasher?.() ?? this.engine.createHasher();
+    const inPieces = (): Hasher => this.engine.createHasher();
+    const hasher = platform.createHasher?.(inPieces) ?? inPieces();
     const run = new Run({ request, platform, settings, hasher, board });
     const { signal } = options;
     const onAbort = (): void => run.abort(signal?.reason);

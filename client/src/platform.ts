@@ -85,6 +85,6 @@ export interface Platform {
   spawnEngine(): EngineWorker;
   /** The bytes of the WebAssembly codec. */
   loadCodec(): Promise<ArrayBuffer>;
-  /** Absent where hashing belongs to the engine's worker. */
-  createHasher?(): Hasher;
+  /** `inPieces` makes one that works in the engine's worker, which is what there is where this is absent. */
+  createHasher?(inPieces: () => Hasher): Hasher;
 }
