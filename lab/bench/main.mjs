@@ -20,7 +20,7 @@
  * Exit status: 0 measured (a figure under its floor is a result, not a failure), 1 could not measure, 2 bad option.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -73,26 +73,34 @@ async function writeDocument(run) {
 /** What to type to measure the same again; where this run's files went is nobody else's matter. */
 const commandOf = ({ quick, row, docs }) => ["npm run bench -- codec", quick && "--quick", row && `--row "${row}"`, docs && "--docs"].filter(Boolean).join(" ");
 
-/** The protocol's bench (lab/src/sim/bench.ts) reads its own options. */
-async function runProtocolBench(args) {
-  await setUp({ print: () => undefined });
-  return spawnSync(process.execPath, [path.join(root, "lab/dist/sim/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+/**
+ * A bench that is a program of its own and reads its own options. A signal is passed on to it, so that it can stop well; SIGINT of a
+ * terminal reaches it by itself.
+ */
+function runProgram(name, args) {
+  const child = spawn(process.execPath, [path.join(root, "lab/dist", `${name}.js`), ...args], { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal)));
+  return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
 }
 
-/** So does that of the transports. */
+async function runProtocolBench(args) {
+  await setUp({ print: () => undefined });
+  return runProgram("sim/bench", args);
+}
+
 async function runTransportBench(args) {
   await setUpAll(() => undefined);
-  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/transport/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+  return runProgram("bench/transport/bench", args);
 }
 
 async function runProfileBench(args) {
   await setUp({ print: () => undefined });
-  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/profile/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+  return runProgram("bench/profile/bench", args);
 }
 
 async function runVideoBench(args) {
   await setUp({ compiler: true, browser: true, print: () => undefined });
-  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/video/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+  return runProgram("bench/video/bench", args);
 }
 
 /** The stand-in transport's package has to be built for it. */
@@ -101,7 +109,7 @@ async function runExtensionBench(args) {
   const webpack = path.join(root, "node_modules/webpack/bin/webpack.js");
   const built = spawnSync(process.execPath, [webpack, "--config", path.join(root, "extension/test-browser/webpack.config.js"), "--mode", "production"], { cwd: root });
   if (built.status !== 0) throw new SetupError(`the stand-in extension could not be built: ${built.stdout}`);
-  return spawnSync(process.execPath, [path.join(root, "lab/dist/bench/extension/bench.js"), ...args], { stdio: "inherit" }).status ?? 1;
+  return runProgram("bench/extension/bench", args);
 }
 
 async function main() {
