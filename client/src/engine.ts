@@ -6,7 +6,7 @@
 import { sha256 } from "@noble/hashes/sha2";
 import { encodeFrame, farewell, parseFrame, Receiver, requestIdOf, type Codec, type KnownPath, type ReceiverEvent, type Rejection } from "@tributary/protocol";
 import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
-import { piecesOf } from "./pieces";
+import { hexOf, piecesOf } from "./bytes";
 
 const STATS_EVERY_MS = 100;
 /** A REJECT fits this; symbols of the default size do not, so that few frames are looked at twice. */
@@ -268,8 +268,7 @@ export class Engine {
       hash.update(message.bytes);
       release(message.bytes);
     } else if (message.type === "digest") {
-      const digest = (this.hashes.get(message.hashId) ?? sha256.create()).digest();
-      const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      const hex = hexOf((this.hashes.get(message.hashId) ?? sha256.create()).digest());
       this.hashes.delete(message.hashId);
       this.post({ type: "digested", hashId: message.hashId, hex }, []);
     } else if (message.type === "discard") this.hashes.delete(message.hashId);

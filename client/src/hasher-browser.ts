@@ -2,6 +2,7 @@
  * SHA-256 by the browser itself: many times as fast as ours, and off the threads that carry packets. It takes a whole only, so what is
  * longer than most segments goes piece by piece elsewhere.
  */
+import { hexOf, joined } from "./bytes";
 import type { Hasher } from "./platform";
 
 export const AT_ONCE_BYTES_MAX = 4 * 1024 * 1024;
@@ -22,24 +23,10 @@ export function createHasher(inPieces: () => Hasher): Hasher {
       longer = inPieces();
       for (const piece of pieces.splice(0)) longer.update(piece);
     },
-    digest: () => longer?.digest() ?? subtle.digest("SHA-256", joined(pieces, byteCount)).then(hexOf),
+    digest: () => longer?.digest() ?? subtle.digest("SHA-256", joined(pieces)).then((digest) => hexOf(new Uint8Array(digest))),
     discard: () => {
       pieces.length = 0;
       longer?.discard();
     },
   };
-}
-
-function joined(pieces: readonly Uint8Array[], byteCount: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(byteCount);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
-}
-
-function hexOf(digest: ArrayBuffer): string {
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -5,6 +5,7 @@
 import type { TransportName } from "@tributary/origo/schema";
 import type { ByteRange, KnownPath, MutpMode, PacketFate, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
+import { joined } from "./bytes";
 
 export interface PackedFrames {
   bytes: Uint8Array;
@@ -73,14 +74,7 @@ export type FromEngine =
 
 /** One buffer, no larger than what is in it: what receives it keeps it until its next garbage collection, which may be long. */
 export function pack(frames: readonly Uint8Array[]): PackedFrames {
-  const lengths = Uint32Array.from(frames, ({ length }) => length);
-  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
-  let at = 0;
-  for (const frame of frames) {
-    bytes.set(frame, at);
-    at += frame.length;
-  }
-  return { bytes, lengths };
+  return { bytes: joined(frames), lengths: Uint32Array.from(frames, ({ length }) => length) };
 }
 
 /** Views on the packed buffer, one a frame. */

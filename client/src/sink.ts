@@ -2,7 +2,7 @@
  * Where a download's bytes go, whatever the mode: cuts them into pieces, hashes them, counts them, queues them for
  * the reader, and says when the reader is behind. Bytes must come in order.
  */
-import { piecesOf } from "./pieces";
+import { piecesOf } from "./bytes";
 import type { Hasher } from "./platform";
 
 export interface SinkOptions {

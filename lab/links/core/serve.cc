@@ -89,6 +89,7 @@ class Server {
   std::pair<size_t, Direction> pipeNamed(std::istringstream& words) const;
   void readCommands();
   void readPackets(size_t host, Direction by);
+  int descriptor(size_t host, Direction by) const { return by == kBackbone ? network_[host].backboneFd : network_[host].tunFd; }
   void watch(int fd, uint64_t tag);
   void armTimer();
 
@@ -146,7 +147,7 @@ std::string Server::bringUp() {
   mountPrivate(names.str());
   emulator_ = std::make_unique<Emulator>(seed_, kRouterAddress, [this](size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt) {
     lateness_.add(clockNow() - dueAt);
-    if (write(by == kBackbone ? network_[host].backboneFd : network_[host].tunFd, packet.data(), packet.size()) < 0 && errno != EIO && errno != EINVAL) std::perror("links-core: write to TUN");
+    if (write(descriptor(host, by), packet.data(), packet.size()) < 0 && errno != EIO && errno != EINVAL) std::perror("links-core: write to TUN");
   });
   std::ostringstream out;
   for (size_t i = 0; i < planned_.size(); i++) {
@@ -250,7 +251,7 @@ void Server::readCommands() {
 void Server::readPackets(size_t host, Direction by) {
   static uint8_t buffer[kPacketBytesMax];
   for (int packet = 0; packet < kPacketsPerTurn; packet++) {
-    const ssize_t length = read(by == kBackbone ? network_[host].backboneFd : network_[host].tunFd, buffer, sizeof buffer);
+    const ssize_t length = read(descriptor(host, by), buffer, sizeof buffer);
     if (length <= 0) return;
     const Nanoseconds now = clockNow();
     emulator_->receive(host, by, Bytes(buffer, buffer + length), now);

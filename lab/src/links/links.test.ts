@@ -37,6 +37,17 @@ async function sendPackets(count: number, perSec: number): Promise<{ packets: nu
   return JSON.parse(text.trim().split("\n")[1]!);
 }
 
+/** Fills a TCP connection from origin to `host` for so long; what its sender says. */
+async function sendStream(host: string, seconds: number): Promise<unknown> {
+  const program = links!.words("client")[0]!;
+  const receiver = links!.run(host, [program, "probe", "tcp-receive", "5001"], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise((resolve) => receiver.once("close", resolve));
+  await new Promise((resolve) => receiver.stdout!.on("data", resolve));
+  const { text } = await output("origin", [program, "probe", "tcp-send", links!.address(host), "5001", String(seconds)]);
+  await ended;
+  return JSON.parse(text);
+}
+
 test("emulator: the model's own checks pass (rate, queue, loss, jitter, MTU, in its own time)", async () => {
   const { stdout } = await promisify(execFile)(await buildCore(), ["selftest"]);
   expect(stdout).toMatch(/^\d+ passed, 0 failed\n$/);
@@ -78,25 +89,13 @@ test("links: a command gets its exit status, the hosts' names and addresses, and
   const read = (file: string) => output("origin", ["cat", file]).then(({ text }) => text.trim());
   expect(await read("/proc/sys/net/ipv4/tcp_slow_start_after_idle")).toBe("0");
   expect(await read("/etc/hosts")).toMatch(/^10\.99\.0\.1 client\n10\.99\.0\.2 origin$/m);
-  const program = links.words("client")[0]!;
-  const receiver = links.run("client", [program, "probe", "tcp-receive", "5001"], { stdio: ["ignore", "pipe", "inherit"] });
-  await new Promise((resolve) => receiver.stdout!.once("data", resolve));
-  const sent = JSON.parse((await output("origin", [program, "probe", "tcp-send", links.address("client"), "5001", "0.2"])).text);
+  const sent = await sendStream("client", 0.2);
   expect(sent).toMatchObject({ congestion: "reno", mss: 1_148 });
 });
 
 test("links: servers reach each other past their links, a stream in pieces as large as a network card takes them", async () => {
   links = await startLinks({ backbone: { delay: 1 }, hosts: { client: null, origin: { tcp: { congestion: "reno" }, link: { mtu: 1_200 } }, proxy1: null } });
-  const program = links.words("client")[0]!;
-  const receiver = links.run("proxy1", [program, "probe", "tcp-receive", "5001"], { stdio: ["ignore", "pipe", "inherit"] });
-  const received = new Promise<string>((resolve) => {
-    let text = "";
-    receiver.stdout!.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    receiver.once("close", () => resolve(text));
-  });
-  await new Promise((resolve) => receiver.stdout!.once("data", resolve));
-  const sent = JSON.parse((await output("origin", [program, "probe", "tcp-send", links.address("proxy1"), "5001", "0.3"])).text);
-  await received;
+  const sent = await sendStream("proxy1", 0.3);
   expect(sent).toMatchObject({ congestion: "reno", mss: 1_448 });
   const { hosts } = await links.stats();
   const { backbone, up } = hosts["origin"]!;
