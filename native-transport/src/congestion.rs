@@ -496,6 +496,10 @@ impl Controller for Delivery {
     fn on_sent(&mut self, now: Instant, _bytes: u64, _last_packet_number: u64) {
         if self.sendings.is_empty() {
             self.skip_drain(now);
+            if let Rivals::Fair { cubic, used_at } = &mut self.rivals {
+                cubic.paused(now.duration_since(*used_at));
+                *used_at = now;
+            }
             (self.delivered_at, self.first_sent) = (now, now);
         }
         let (delivered, delivered_at, first_sent) = (self.delivered, self.delivered_at, self.first_sent);
@@ -545,6 +549,9 @@ impl Controller for Delivery {
             self.rate = RateFilter::default();
             self.window = MINIMUM_PACKETS * self.mtu;
             (self.phase, self.queue_samples) = (Phase::SlowStart, 0);
+            (self.plateau_rounds, self.plateau_rate) = (0, 0.0);
+            // What was lost in the outage says nothing of the slow start that follows.
+            (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
             self.rivals = Rivals::None;
         }
     }
@@ -801,6 +808,44 @@ mod tests {
         world.controller.newest_round_trip = Duration::from_secs(1);
         world.controller.look_for_queue(world.start + world.now);
         assert_eq!(world.controller.phase, Phase::SlowStart);
+    }
+
+    #[test]
+    fn after_an_outage_the_rate_is_back_within_ten_rounds() {
+        let round_trip = Duration::from_millis(40);
+        let (link, mut world) = (Link { bytes_per_sec: 10e6, round_trip, queue_bytes: 2.5 * 10e6 * 0.04, loss: 0.0 }, World::new());
+        world.run(&link, Duration::from_secs(2));
+        world.run(&Link { queue_bytes: 0.0, ..link }, Duration::from_secs(2));
+        // As QUIC tells it: a probe is acknowledged, and then that all before it is lost.
+        let lost = world.in_flight.drain(..).len() as u64 * PACKET;
+        world.send(&link, &mut Seen::default());
+        world.now += round_trip + Duration::from_millis(1);
+        world.acknowledge(&mut Seen::default());
+        let now = world.start + world.now;
+        world.controller.on_congestion_event(now, now, true, lost);
+        world.run(&link, 10 * round_trip);
+        let seen = world.run(&link, 4 * round_trip);
+        let got = share(&seen, &link, 4 * round_trip);
+        assert!(got > 0.9, "{got}");
+    }
+
+    #[test]
+    fn beside_tcp_a_pause_is_no_time_to_grow_in() {
+        let (link, mut world) = (link(2.5, 0.0), World::new());
+        world.run(&link, Duration::from_secs(2));
+        world.controller.join(world.start + world.now);
+        world.controller.cut(world.start + world.now);
+        world.run(&link, Duration::from_millis(100));
+        let window = |world: &World| match &world.controller.rivals {
+            Rivals::Fair { cubic, .. } => cubic.window() as f64,
+            _ => panic!("it is alone again"),
+        };
+        let before = window(&world);
+        let pause = Duration::from_secs(10);
+        world.next_send = world.now + pause;
+        world.run(&link, pause + Duration::from_millis(120));
+        let after = window(&world);
+        assert!((0.9..1.2).contains(&(after / before)), "{before}, then {after}");
     }
 
     #[test]

@@ -35,7 +35,8 @@ const FIRST_BYTES_MAX: usize = 1024;
 /// Handshakes under way at once; from half of it on, clients must first show that they own their address.
 const HANDSHAKES_MAX: usize = 256;
 const HTTPS_PORT: u16 = 443;
-const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// From the first packet to the session.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 const IDLE_TIME_MAX: Duration = Duration::from_secs(75);
 /// Keeps addresses translated on the way.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -161,9 +162,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds `address`; the port may be 0. `name` goes into the certificate.
+    /// Binds `address`; the port may be 0. `name` goes into the certificate. A client that has no session after `handshake_time`
+    /// is left.
     pub fn bind(
-        address: SocketAddr, name: &str, sessions_max: usize, congestion: Congestion, events: Arc<Events>,
+        address: SocketAddr, name: &str, sessions_max: usize, handshake_time: Duration, congestion: Congestion, events: Arc<Events>,
     ) -> Result<Self, String> {
         let certificates = Certificates::new(name)?;
         let tickets: Arc<dyn StoresServerSessions> = ServerSessionMemoryCache::new(TICKETS_MAX);
@@ -190,6 +192,7 @@ impl Listener {
             paths: Mutex::default(),
             draining: Arc::clone(&listener.draining),
             handshakes: AtomicUsize::new(0),
+            handshake_time,
             sessions_max,
             events,
         };
@@ -235,6 +238,7 @@ struct Door {
     paths: Mutex<HashMap<IpAddr, (Path, Instant)>>,
     draining: Arc<AtomicBool>,
     handshakes: AtomicUsize,
+    handshake_time: Duration,
     sessions_max: usize,
     events: Arc<Events>,
 }
@@ -262,10 +266,21 @@ async fn accept_all(endpoint: Endpoint, door: Arc<Door>, mut stopped: watch::Rec
     endpoint.wait_idle().await;
 }
 
+/// Closes the connection that it holds when it is dropped: one without a session would live on by our own keep-alives.
+struct Unserved(Option<quinn::Connection>);
+
+impl Drop for Unserved {
+    fn drop(&mut self) {
+        if let Some(quic) = &self.0 {
+            quic.close(VarInt::from_u32(0), b"there is no session");
+        }
+    }
+}
+
 impl Door {
     async fn admit(self: Arc<Self>, incoming: Incoming) {
         let address = incoming.remote_address().ip();
-        let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, self.handshake(incoming)).await;
+        let handshake = tokio::time::timeout(self.handshake_time, self.handshake(incoming)).await;
         self.handshakes.fetch_sub(1, Ordering::Relaxed);
         if let Ok(Some((id, connection, first))) = handshake {
             if let Some(path) = self.sessions.run(id, connection, first, &self.events).await {
@@ -293,6 +308,7 @@ impl Door {
             Ok((quic, _)) => quic,
             Err(connecting) => connecting.await.ok()?,
         };
+        let mut unserved = Unserved(Some(quic.clone()));
         let request = http3::take_request(quic).await.ok()?;
         let Some(first) = first_message(request.path()) else {
             request.refuse(StatusCode::NOT_FOUND).await;
@@ -303,6 +319,7 @@ impl Door {
             return None;
         }
         let connection = request.accept().await.ok()?;
+        unserved.0 = None;
         Some((self.sessions.next_id(), connection, first))
     }
 }
@@ -468,8 +485,20 @@ mod tests {
     }
 
     fn listen(events: &Arc<Events>) -> Listener {
+        listen_for(HANDSHAKE_TIME_MAX, events)
+    }
+
+    fn listen_for(handshake_time: Duration, events: &Arc<Events>) -> Listener {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        Listener::bind(address, "127.0.0.1", 8, Congestion::Delivery, Arc::clone(events)).unwrap()
+        Listener::bind(address, "127.0.0.1", 8, handshake_time, Congestion::Delivery, Arc::clone(events)).unwrap()
+    }
+
+    /// What a client's control stream begins with.
+    fn control_bytes() -> Vec<u8> {
+        let settings = Settings::builder().qpack_max_table_capacity(wtransport::VarInt::from_u32(0)).enable_h3_datagrams().build();
+        let mut bytes = vec![0];
+        bytes.extend(encoded(&settings.generate_frame()));
+        bytes
     }
 
     async fn connection(listener: &Listener) -> (Endpoint, quinn::Connection) {
@@ -527,6 +556,35 @@ mod tests {
         listener.close();
     }
 
+    async fn is_closed(quic: &quinn::Connection) -> bool {
+        tokio::time::timeout(HANDSHAKE_TIME_MAX / 2, quic.closed()).await.is_ok()
+    }
+
+    #[test]
+    fn a_connection_whose_client_asks_for_no_session_in_time_is_closed() {
+        let listener = listen_for(Duration::from_secs(1), &Arc::new(Events::new(Box::new(|| ()))));
+        runtime().block_on(async {
+            let (_endpoint, silent) = connection(&listener).await;
+            let (_other_endpoint, settled) = connection(&listener).await;
+            let mut control = settled.open_uni().await.unwrap();
+            control.write_all(&control_bytes()).await.unwrap();
+            assert!(is_closed(&silent).await && is_closed(&settled).await);
+        });
+        listener.close();
+    }
+
+    #[test]
+    fn a_connection_whose_request_was_refused_is_closed_and_its_client_knows_why() {
+        let listener = listen(&Arc::new(Events::new(Box::new(|| ()))));
+        runtime().block_on(async {
+            let (_endpoint, quic) = connection(&listener).await;
+            let refused = http3::request(quic.clone(), &format!("https://127.0.0.1:{}/other", listener.port), false).await;
+            assert_eq!(refused.err().as_deref(), Some("the server refused the session: 404"));
+            assert!(is_closed(&quic).await);
+        });
+        listener.close();
+    }
+
     #[test]
     fn a_message_comes_with_the_path_or_not_at_all() {
         assert_eq!(first_message(PATH), Some(None));
@@ -546,13 +604,12 @@ mod tests {
         let listener = listen(&events);
         runtime().block_on(async {
             let (_endpoint, quic) = connection(&listener).await;
-            let settings = Settings::builder().qpack_max_table_capacity(wtransport::VarInt::from_u32(0)).enable_h3_datagrams().build();
             let (mut session, mut answer) = quic.open_bi().await.unwrap();
             let question = SessionRequest::new(format!("https://127.0.0.1:{}{PATH}", listener.port)).unwrap();
             session.write_all(&encoded(&question.headers().generate_frame())).await.unwrap();
             let mut control = quic.open_uni().await.unwrap();
             let mut others = Vec::new();
-            for byte in [&[0], &encoded(&settings.generate_frame())[..]].concat() {
+            for byte in control_bytes() {
                 control.write_all(&[byte]).await.unwrap();
                 if others.len() < 2 {
                     let mut other = quic.open_uni().await.unwrap();

@@ -32,7 +32,7 @@ use quinn_proto::congestion::Controller;
 
 use crate::caller::{Answer, Caller, Name};
 use crate::congestion::{Delivery, ACK_TIME};
-use crate::endpoint::{Congestion, Connector, Listener};
+use crate::endpoint::{Congestion, Connector, Listener, HANDSHAKE_TIME_MAX};
 use crate::events::{Change, Events, Stats};
 use crate::peer::Handle;
 use crate::rtc::{Offer, RtcListener};
@@ -85,7 +85,7 @@ impl JsListener {
         let events = events_to(wake)?;
         let congestion = congestion_of(&options.congestion)?;
         let sessions_max = options.sessions_max as usize;
-        let listener = Listener::bind(address, &options.name, sessions_max, congestion, Arc::clone(&events))
+        let listener = Listener::bind(address, &options.name, sessions_max, HANDSHAKE_TIME_MAX, congestion, Arc::clone(&events))
             .map_err(Error::from_reason)?;
         Ok(Self { listener, events })
     }

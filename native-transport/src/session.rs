@@ -1,6 +1,7 @@
 //! One WebTransport session: takes batches of datagrams into a short queue, moves them to QUIC as the congestion window
 //! lets them go, and hands received ones to `Events`.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ const QUIC_QUEUE_TIME: Duration = Duration::from_millis(2);
 const QUIC_QUEUE_BYTES_MIN: usize = 4 * 1024;
 /// What QUIC is configured to hold; the share of it that is used follows the rate.
 pub const QUIC_QUEUE_BYTES_MAX: usize = 256 * 1024;
+/// From one look at QUIC's queue to the next while it is full.
+const LOOK_TIME_MIN: Duration = Duration::from_millis(1);
+const LOOK_TIME_MAX: Duration = Duration::from_millis(3);
 /// The rate is looked at once in so many datagrams.
 const RATE_EVERY: u32 = 32;
 
@@ -100,22 +104,27 @@ impl Session {
 
     async fn send_queued(self: Arc<Self>, mut waiting: mpsc::UnboundedReceiver<Bytes>) {
         let quic = self.connection.quic();
+        let mut closed = pin!(quic.closed());
         let mut until_rate = 0;
-        let mut quic_queue_bytes = QUIC_QUEUE_BYTES_MIN;
+        let (mut quic_queue_bytes, mut bytes_per_sec) = (QUIC_QUEUE_BYTES_MIN, 0.0);
         loop {
             let datagram = tokio::select! {
                 datagram = waiting.recv() => datagram,
-                _ = quic.closed() => None,
+                _ = &mut closed => None,
             };
             let Some(datagram) = datagram else { return };
             if until_rate == 0 {
                 until_rate = RATE_EVERY;
-                quic_queue_bytes = self.follow_rate();
+                (quic_queue_bytes, bytes_per_sec) = self.follow_rate();
             }
             until_rate -= 1;
             let size = datagram.len();
-            while QUIC_QUEUE_BYTES_MAX.saturating_sub(quic.datagram_send_buffer_space()) > quic_queue_bytes {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            loop {
+                let queued = QUIC_QUEUE_BYTES_MAX.saturating_sub(quic.datagram_send_buffer_space());
+                if queued <= quic_queue_bytes {
+                    break;
+                }
+                tokio::time::sleep(time_of(queued - quic_queue_bytes, bytes_per_sec)).await;
                 if quic.close_reason().is_some() {
                     return;
                 }
@@ -129,12 +138,17 @@ impl Session {
         }
     }
 
-    /// Sets the queue's length by the present rate; returns what of QUIC's queue to use.
-    fn follow_rate(&self) -> usize {
+    /// Sets the queue's length by the present rate; returns what of QUIC's queue to use, and the rate in bytes per second.
+    fn follow_rate(&self) -> (usize, f64) {
         let stats = self.connection.quic().stats();
         let bytes_per_sec = stats.path.cwnd as f64 / stats.path.rtt.as_secs_f64().max(1e-4);
         self.room.follow(bytes_per_sec);
         let worth = (bytes_per_sec * QUIC_QUEUE_TIME.as_secs_f64()) as usize;
-        worth.clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2)
+        (worth.clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2), bytes_per_sec)
     }
+}
+
+/// How long so many bytes are likely to take. The rate may be higher by now: QUIC's queue must not run empty meanwhile.
+fn time_of(bytes: usize, bytes_per_sec: f64) -> Duration {
+    Duration::from_secs_f64(bytes as f64 / bytes_per_sec.max(1.0)).clamp(LOOK_TIME_MIN, LOOK_TIME_MAX)
 }

@@ -23,24 +23,13 @@ export class ByteStore {
     this.prefix = start;
   }
 
-  /** Bytes kept beyond the prefix. */
-  get keptBytes(): number {
-    return this.kept.reduce((sum, { start, end }) => sum + end - start, 0);
-  }
-
-  /** How many of them were new. */
-  insert(start: number, bytes: Uint8Array): number {
-    let fresh = 0;
-    for (const gap of this.gaps(start, start + bytes.length)) {
-      fresh += gap.end - gap.start;
-      this.keep(gap, bytes.subarray(gap.start - start, gap.end - start));
-    }
+  insert(start: number, bytes: Uint8Array): void {
+    for (const gap of this.gaps(start, start + bytes.length)) this.keep(gap, bytes.subarray(gap.start - start, gap.end - start));
     while (this.kept[0]?.start === this.prefix) {
       const { end, parts } = this.kept.shift()!;
       this.prefix = end;
       this.ready.push(...parts);
     }
-    return fresh;
   }
 
   /** The next bytes in order, once. */

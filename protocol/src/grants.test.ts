@@ -1,6 +1,7 @@
 /** Shares of mode `coded`: docs/protocol.md §8.2 and §8.3. */
 import { geometryOf, type Geometry } from "./geometry";
 import { firstPackets, GrantedSchedule, sharesOf, symbolsOf } from "./grants";
+import { LIMITS } from "./limits";
 
 const geometry = (symbols: number, generationSize: number) => geometryOf(symbols * 100, 100, generationSize) as Geometry;
 const equalShare = (index: number, count: number) => sharesOf(Array<number>(count).fill(1))[index]!;
@@ -70,4 +71,21 @@ test("grants: of a body that is arriving a symbol goes out as soon as it is ther
   expect(schedule.next((second! + 1) * 100 - 1)).toBeUndefined();
   while (schedule.next(800) === 0 && schedule.symbolIndex !== undefined);
   expect(schedule.symbolIndex).toBeUndefined();
+});
+
+test("grants: none that begins beyond what is sent changes anything, and 1,000 of 81,600 packets keep no more than the chunk and a window", () => {
+  const schedule = new GrantedSchedule(geometry(64, 8), equalShare(0, 1), 100);
+  const runs = Array.from({ length: LIMITS.grantRunsMax }, () => ({ generationIndex: 1, count: 255 }));
+  const kept = () => schedule.following(1, 1e6);
+  for (let grantSequence = 1; grantSequence <= 1000; grantSequence++) {
+    schedule.grant({ type: "grant", requestId: 1, grantSequence, fromSequence: kept(), base: 0, runs });
+  }
+  expect(kept()).toBe(64 + LIMITS.windowPacketsMax);
+  expect([schedule.next(6400), schedule.next(6400)]).toEqual([1, 1]);
+  const grant = (grantSequence: number, fromSequence: number) =>
+    schedule.grant({ type: "grant", requestId: 1, grantSequence, fromSequence, base: 0, runs: [{ generationIndex: 2, count: 3 }] });
+  grant(1001, 3);
+  expect(schedule.following(2, 10)).toBe(0);
+  grant(1001, 2);
+  expect(schedule.following(2, 10)).toBe(3);
 });

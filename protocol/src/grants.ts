@@ -3,6 +3,7 @@
  * grant the order follows from the proxy's share. Specification: docs/protocol.md §8.
  */
 import { symbolsIn, type Geometry } from "./geometry";
+import { LIMITS } from "./limits";
 import type { Schedule } from "./schedule";
 import type { GrantFrame, Run, Share } from "./types";
 
@@ -126,16 +127,18 @@ export class GrantedSchedule implements Schedule {
 
   /**
    * Replaces what is not sent yet. What is sent of it already is left out, wherever in the order it was sent: what is granted
-   * first comes next. An old grant, or one that leaves a hole, changes nothing.
+   * first comes next. An old grant, or one that begins beyond what is sent, changes nothing: so no more is kept than one grant
+   * tells, nor more than the chunk and a window could need.
    */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
     const { order } = this;
-    if (grantSequence <= this.lastGrantSequence || fromSequence > order.length) return;
+    if (grantSequence <= this.lastGrantSequence || fromSequence > this.sent) return;
     this.lastGrantSequence = grantSequence;
-    order.length = Math.max(this.sent, fromSequence);
+    order.length = this.sent;
     const sentOf = new Map<number, number>();
-    for (const index of order.slice(fromSequence, this.sent)) sentOf.set(index, 1 + (sentOf.get(index) ?? 0));
-    const end = runs.reduce((sum, { count }) => sum + count, fromSequence);
+    for (const index of order.slice(fromSequence)) sentOf.set(index, 1 + (sentOf.get(index) ?? 0));
+    const most = this.sent + this.geometry.symbolCount + LIMITS.windowPacketsMax;
+    const end = Math.min(runs.reduce((sum, { count }) => sum + count, fromSequence), most);
     for (const { generationIndex, count } of runs) {
       if (generationIndex >= this.geometry.generationCount) continue;
       const sent = sentOf.get(generationIndex) ?? 0;

@@ -38,8 +38,6 @@ export interface ProxyStats {
   path?: KnownPath;
   state: "waiting" | "active" | "failed" | "ended";
   error?: string;
-  /** As the proxy's END says. */
-  sentPackets?: number;
 }
 
 /** What a data frame was good for. */
@@ -184,13 +182,22 @@ export class Receiver {
 
   /**
    * The request as this proxy may be sent it before its session is up; undefined when it is not to be asked any more.
-   * `handleProxyReady` sends it again.
+   * `handleProxyReady` sends it again, unless the plan is here by then.
    */
   firstRequest(proxyIndex: number, nowMs: number): Uint8Array | undefined {
     const proxy = this.proxies[proxyIndex];
     if (!proxy || this.closed || proxy.asked || proxy.planned || proxy.stats.state === "failed") return undefined;
     proxy.askedFirst = true;
     return encodeFrame(this.requestTo(proxyIndex, nowMs));
+  }
+
+  /** Whoever answered the request that went before the session (`firstRequest`) is gone: the session that comes up knows nothing of it. */
+  handleFirstGone(proxyIndex: number, nowMs: number): void {
+    const proxy = this.proxies[proxyIndex];
+    if (!proxy || this.closed || proxy.asked || !proxy.askedFirst || proxy.stats.state === "failed") return;
+    for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "rejected", atMs, frame);
+    startAgain(proxy);
+    this.planner?.handleBack(proxyIndex, nowMs);
   }
 
   /** The session to this proxy is up, for the first time or again after it was lost. */
@@ -321,7 +328,6 @@ export class Receiver {
       case "end":
         if (!proxy.final) return;
         proxy.final = undefined;
-        proxy.stats.sentPackets = frame.sentPackets;
         if (proxy.stats.state !== "failed") proxy.stats.state = "ended";
         return;
       default:

@@ -303,14 +303,14 @@ test("ByteStore: bytes in any order, more than once, are handed on in order and 
   const body = bytesOf(5000);
   const store = new ByteStore(100);
   const taken: Uint8Array[] = [];
-  let fresh = 0;
+  const given = new Uint8Array(5000);
   while (store.prefix < 5000) {
     const start = 100 + (rng() % 4900);
-    fresh += store.insert(start, body.subarray(start, start + 1 + (rng() % 400)));
-    expect(store.missing(100, 5000)).toBe(4900 - fresh);
+    const bytes = body.subarray(start, start + 1 + (rng() % 400));
+    store.insert(start, bytes);
+    given.fill(1, start, start + bytes.length);
+    expect(store.missing(100, 5000)).toBe(given.subarray(100).filter((one) => one === 0).length);
     taken.push(...store.take());
   }
-  expect(fresh).toBe(4900);
-  expect(store.keptBytes).toBe(0);
   expect(Buffer.compare(Buffer.concat(taken), body.subarray(100))).toBe(0);
 });

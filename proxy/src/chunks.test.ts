@@ -2,6 +2,7 @@ import { keepMsOf } from "./cache-control";
 import { ChunkStore, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
+import type { LogFields } from "./log";
 import type { ChunkSource, Rejection, ResponseHead } from "@tributary/protocol";
 
 /** An origin whose answers the test feeds by hand. */
@@ -72,12 +73,14 @@ const URL_A = "http://o.test/a";
 function setup(options: { cacheBytes?: number; pinnedBytesMax?: number } = {}) {
   const origin = new FakeOrigin();
   const clock = { ms: 0 };
-  const store = new ChunkStore({ egress: origin, cacheBytes: 1000, nowMs: () => clock.ms, ...options });
+  const logged: string[] = [];
+  const log = (event: string, fields?: LogFields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
+  const store = new ChunkStore({ egress: origin, log, cacheBytes: 1000, nowMs: () => clock.ms, ...options });
   const open = (url = URL_A, range?: { start: number; end: number }) => {
     const reader = new Reader();
     return { reader, lease: store.open(url, range, reader) };
   };
-  return { origin, clock, store, open };
+  return { origin, clock, store, open, logged };
 }
 
 /** A chunk fetched to its end and left again. */
@@ -233,6 +236,20 @@ test("chunks: a failure before or in the body reaches every reader, once, and is
   origin.fetches[1]!.reject(egressError("originUnreachable", "away"));
   await settled();
   expect(third.reader.failure).toMatchObject({ kind: "originUnreachable" });
+});
+
+test("chunks: an error that nobody expected fails the chunk and is logged, the process goes on", async () => {
+  const { origin, open, logged } = setup();
+  const [first, second] = [open(), open()];
+  first.reader.onHead = () => {
+    throw new RangeError("odd");
+  };
+  await origin.fetches[0]!.head(6);
+  for (const { reader } of [first, second]) expect(reader.failure).toMatchObject({ kind: "internalError" });
+  expect(logged).toEqual(['internalError {"message":"odd"}']);
+  expect(origin.fetches[0]!.aborted).toBe(true);
+  open();
+  expect(origin.fetches).toHaveLength(2);
 });
 
 test("chunks: an unshareable body goes to the one reader that can stream it, the other is told why it gets none", async () => {

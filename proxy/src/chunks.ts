@@ -6,9 +6,10 @@
  */
 import { LIMITS, type ChunkSource, type Rejection, type ResponseHead } from "@tributary/protocol";
 import { keepMsOf } from "./cache-control";
-import { EgressError, egressError } from "./egress/error";
+import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
 import { rangeHeader, type RangeRequest } from "./egress/range";
+import type { Log } from "./log";
 
 /** How a reader hears of its chunk. Never called before `open` returned, nor after the lease was closed. */
 export interface ChunkListener {
@@ -39,6 +40,7 @@ export interface ChunkStats {
 
 export interface ChunkStoreOptions {
   egress: Pick<Egress, "fetch" | "vet">;
+  log: Log;
   cacheBytes: number;
   pinnedBytesMax?: number;
   nowMs?: () => number;
@@ -164,8 +166,7 @@ export class ChunkStore {
       for await (const bytes of response.body) this.grow(chunk, bytes);
       this.complete(chunk);
     } catch (error) {
-      if (!(error instanceof EgressError)) throw error;
-      this.fail(chunk, error.rejection);
+      this.fail(chunk, rejectionOf(error, this.options.log));
     }
   }
 

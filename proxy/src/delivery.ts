@@ -6,9 +6,10 @@
 import type { Response } from "express";
 import type { ChunkSource, Rejection, ResponseHead } from "@tributary/protocol";
 import type { ChunkStore, Lease } from "./chunks";
-import { EgressError } from "./egress/error";
+import { EgressError, rejectionOf } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { RangeRequest } from "./egress/range";
+import type { Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
 import type { Allowance } from "./token";
 
@@ -18,6 +19,7 @@ export interface DeliveryOptions {
   range: RangeRequest | undefined;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
+  log: Log;
   /** What is sent counts against it. */
   allowance?: Allowance | undefined;
   /** Called once, when nothing is held any more; with the rejection if it failed. */
@@ -120,8 +122,7 @@ export class Delivery implements Feeder {
       }
       this.finish();
     } catch (error) {
-      if (!(error instanceof EgressError)) throw error;
-      this.fail(error.rejection);
+      this.fail(rejectionOf(error, this.options.log));
     }
   }
 

@@ -1,10 +1,11 @@
 /** The HTTP endpoint with the real egress, chunks and shaper behind it, asked over real sockets. */
 import http from "node:http";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import type { Rejection } from "@tributary/protocol";
 import { ChunkStore } from "./chunks";
 import { Egress } from "./egress/fetch";
 import { makeApp, type HttpOptions } from "./http";
+import type { Log } from "./log";
 import { Shaper } from "./shaper";
 
 const RESOURCE = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7) % 251));
@@ -32,7 +33,16 @@ const origin = http.createServer((request, response) => {
   } else response.writeHead(200, { ...common, "content-length": RESOURCE.length }).end(RESOURCE);
 });
 
+/** Answers /STATUS with a body of two bytes, and /STATUS-unknown without telling its length. */
+const oddOrigin = net.createServer((socket) => {
+  socket.on("error", () => undefined).once("data", (request) => {
+    const [path, status] = /\/(\d+)\S*/.exec(String(request))!;
+    socket.end(`HTTP/1.1 ${status} Odd\r\n${path.endsWith("unknown") ? "" : "Content-Length: 2\r\n"}Connection: close\r\n\r\nok`);
+  });
+});
+
 let originUrl: string;
+let oddUrl: string;
 let proxyUrl: string;
 let proxy: http.Server;
 let egress: Egress;
@@ -40,20 +50,22 @@ let status: "starting" | "ok" | "draining" = "ok";
 let deliveries = 0;
 const failures: Rejection[] = [];
 const logged: string[] = [];
+const log: Log = (event, fields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
 
-const listening = (server: http.Server) =>
+const listening = (server: net.Server) =>
   new Promise<string>((resolve) => server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)));
 
 beforeAll(async () => {
   originUrl = await listening(origin);
-  const port = Number(new URL(originUrl).port);
-  egress = new Egress({ policy: { allow: [{ host: "*" }], allowPrivate: [{ host: "127.0.0.1", port }], ownAddresses: new Set() } });
+  oddUrl = await listening(oddOrigin);
+  const allowPrivate = [originUrl, oddUrl].map((url) => ({ host: "127.0.0.1", port: Number(new URL(url).port) }));
+  egress = new Egress({ policy: { allow: [{ host: "*" }], allowPrivate, ownAddresses: new Set() } });
   const options: HttpOptions = {
     health: () => ({ status, name: "p", engine: "e", sessions: 0 }),
     nonce: "nonce",
-    chunks: new ChunkStore({ egress, cacheBytes: 10_000_000 }),
+    chunks: new ChunkStore({ egress, log, cacheBytes: 10_000_000 }),
     shaper: new Shaper(0),
-    log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`),
+    log,
     admit: () => undefined,
     openSession: async (offer) => (offer === "good" ? { sessionId: "1", sdp: "answer" } : { kind: "badOffer", message: "bad" }),
     onDelivery: (change, failure) => {
@@ -71,6 +83,7 @@ beforeEach(() => {
 });
 afterAll(() => {
   egress.close();
+  oddOrigin.close();
   for (const server of [origin, proxy]) {
     server.closeAllConnections();
     server.close();
@@ -129,6 +142,17 @@ test("http: ten at once cost the origin one fetch", async () => {
 test("http: the origin's 404 is passed on with its body", async () => {
   const response = await through(`${originUrl}/404`);
   expect([response.status, await response.text()]).toEqual([404, "gone"]);
+});
+
+test.each(["099", "099-unknown", "600", "999-unknown"])("http: an origin's status that is none (%s) is its failure, not the proxy's", async (path) => {
+  expect(await errorOf(await through(`${oddUrl}/${path}`))).toEqual([502, "originFailed"]);
+});
+
+test("http: the bounds of an origin's status are passed on (200, 599)", async () => {
+  for (const code of [200, 599]) {
+    const response = await through(`${oddUrl}/${code}`);
+    expect([response.status, await response.text()]).toEqual([code, "ok"]);
+  }
 });
 
 test("http: a body of unknown length is streamed", async () => {

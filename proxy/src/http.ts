@@ -41,7 +41,7 @@ const SANDBOX = "sandbox; default-src 'none'";
 /** Rejections that are not the origin's fault (502). */
 const STATUS_OF: Record<string, number> = {
   badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, egressRefused: 403, tokenMissing: 401, tokenRefused: 401, tokenExpired: 401, budgetSpent: 429, notFound: 404, methodNotAllowed: 405,
-  requestTooLarge: 413, draining: 503, starting: 503, proxyBusy: 503, tooManySessions: 503,
+  requestTooLarge: 413, draining: 503, starting: 503, proxyBusy: 503, tooManySessions: 503, internalError: 500,
 };
 
 export function makeApp(options: HttpOptions): Express {
@@ -93,8 +93,8 @@ function fetchThrough(options: HttpOptions, { url, token }: Record<string, unkno
     if (failure) options.log(failure.kind, { host: hostForLog(url) });
     options.onDelivery(-1, failure);
   };
-  const { chunks, shaper } = options;
-  new Delivery({ response, url, range, chunks, shaper, allowance, onEnded, refuse: (rejection) => refuse(response, rejection) });
+  const { chunks, shaper, log } = options;
+  new Delivery({ response, url, range, chunks, shaper, log, allowance, onEnded, refuse: (rejection) => refuse(response, rejection) });
 }
 
 async function openSession(options: HttpOptions, body: unknown, response: Response): Promise<void> {

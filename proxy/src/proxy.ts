@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import type { ProxyControl, ProxyHello } from "@tributary/origo/schema";
 import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
@@ -31,6 +31,8 @@ import { WebTransportEdge } from "./webtransport";
 export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
+/** With a port it fits the field of Origo's schema. */
+const HOSTNAME_CHARS = 58;
 
 export class Proxy {
   private readonly startedMs = performance.now();
@@ -50,7 +52,9 @@ export class Proxy {
   private link: OrigoLink | undefined;
   private deliveries = 0;
   private limits: Limits;
-  private readonly tokens = new TokenGate({ required: () => this.limits.requireToken, nowMs: () => this.origosClock() });
+  private readonly tokens = new TokenGate({
+    required: () => this.limits.requireToken, nowMs: () => this.origosClock(), log: (event, fields) => this.log(event, fields),
+  });
   private lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
   private closing = false;
   private status: "starting" | "ok" | "draining" = "starting";
@@ -63,7 +67,7 @@ export class Proxy {
 
   constructor(private readonly config: ProxyConfig, private readonly codec: Codec, private readonly log: Log) {
     this.egress = new Egress({ policy: policyOf(config) });
-    this.chunks = new ChunkStore({ egress: this.egress, cacheBytes: config.CACHE_BYTES });
+    this.chunks = new ChunkStore({ egress: this.egress, log, cacheBytes: config.CACHE_BYTES });
     this.limits = limitsOf(config);
     this.shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
@@ -211,8 +215,10 @@ export class Proxy {
 
   private register(origoUrl: string, udpPort: number): OrigoLink {
     const { config, codec, log } = this;
+    // Inside a container neither changes when it starts anew; the port that the host gives it does.
+    const instance = `${hostname().slice(0, HOSTNAME_CHARS)}:${(this.http.address() as AddressInfo).port}`;
     const hello = (): ProxyHello => ({
-      name: config.PROXY_NAME, url: this.url, version: PROXY_VERSION, engine: codec.engine, udpPort,
+      name: config.PROXY_NAME, instance, url: this.url, version: PROXY_VERSION, engine: codec.engine, udpPort,
       ...(this.webTransportAddress ? { webTransport: this.webTransportAddress } : {}),
       ...(this.udpAddress ? { udp: this.udpAddress } : {}),
       rateBytesPerSec: config.RATE_BYTES_PER_SEC, startedAtMs: this.startedAtMs, capacity: config.MAX_SESSIONS,

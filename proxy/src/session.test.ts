@@ -162,6 +162,22 @@ test("session: waits when the channel's queue is full (64 KiB) and goes on when 
   expect(at.channel.peakBytes).toBeLessThan(64 * 1024 + LIMITS.messageBytesMax);
 });
 
+test("session: while the channel is full neither the body nor the client wakes the shaper; with room again they do", async () => {
+  const at = setup();
+  at.channel.bufferedAmount = QUEUE_BYTES_MAX;
+  at.session.handleMessage(request(1));
+  const { grow } = at.chunks.answer(0, body(100_000));
+  await new Promise((resolve) => setImmediate(resolve));
+  const wake = jest.spyOn(Shaper.prototype, "wake");
+  for (let i = 0; i < 100; i++) grow(100);
+  at.session.handleMessage(request(1));
+  expect(wake).not.toHaveBeenCalled();
+  at.channel.bufferedAmount = 0;
+  grow(100);
+  expect(wake).toHaveBeenCalledTimes(1);
+  wake.mockRestore();
+});
+
 test("session: keeps to the rate (500 kB/s: 250 kB take at least 0.4 s)", async () => {
   const at = setup({ bytesPerSec: 500_000 });
   const startMs = performance.now();

@@ -139,7 +139,7 @@ export class Session implements Feeder, ChannelHandlers {
     else if (entry) {
       entry.sender.handleFrame(frame, nowMs);
       this.settle(entry);
-      this.options.shaper.wake(this);
+      this.wake();
     } else if (frame.type === "request") this.handleRequest(frame, nowMs);
     else if (frame.type === "feedback" && frame.final) this.answerEnd(frame.requestId);
   }
@@ -160,7 +160,7 @@ export class Session implements Feeder, ChannelHandlers {
     this.active.set(requestId, entry);
     this.turns.push(entry);
     this.fetchChunk(entry, request);
-    this.options.shaper.wake(this);
+    this.wake();
   }
 
   private fetchChunk(entry: Active, { url, range }: RequestFrame): void {
@@ -168,21 +168,27 @@ export class Session implements Feeder, ChannelHandlers {
       this.options.counters.errors++;
       this.options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
       entry.sender.handleFailure(rejection);
-      this.options.shaper.wake(this);
+      this.wake();
     };
     try {
       entry.lease = this.options.chunks.open(url, range, {
         onHead: (head, source) => {
           entry.sender.handlePlan(head, source);
-          this.options.shaper.wake(this);
+          this.wake();
         },
-        onGrowth: () => this.options.shaper.wake(this),
+        onGrowth: () => this.wake(),
         onFailure: fail,
       });
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       fail(error.rejection);
     }
+  }
+
+  /** There may be more to send; while the channel is still full, `handleWritable` or the look after BLOCKED_MS comes first. */
+  private wake(): void {
+    if (this.blocked && this.options.channel.room <= 0) return;
+    this.options.shaper.wake(this);
   }
 
   /** The next message of the sender whose turn it is; senders with nothing to send are passed over. */

@@ -3,6 +3,7 @@ import { TokenGate } from "./token";
 
 const NOW_MS = 1_790_000_000_000;
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+const PEM = publicKey.export({ type: "spki", format: "pem" }).toString();
 const CLAIMS = { iss: "origo", sub: "client", aud: ["p1", "p2"], jti: "1", bytes: 1000, iat: NOW_MS / 1000, exp: NOW_MS / 1000 + 600 };
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -13,10 +14,11 @@ function tokenOf(claims: object = {}, header: object = {}, key: KeyObject = priv
 
 function gateOf(required = true) {
   const clock = { ms: NOW_MS };
-  const gate = new TokenGate({ required: () => required, nowMs: () => clock.ms });
-  gate.setKeys({ k: publicKey.export({ type: "spki", format: "pem" }).toString() });
+  const logged: string[] = [];
+  const gate = new TokenGate({ required: () => required, nowMs: () => clock.ms, log: (event, fields) => void logged.push(`${event} ${fields?.["key"]}`) });
+  gate.setKeys({ k: PEM });
   gate.setId("p1");
-  return { gate, clock };
+  return { gate, clock, logged };
 }
 
 test("token: where none is asked for, anything goes", () => {
@@ -53,4 +55,23 @@ test("token: requests share its bytes, and with none left it is refused", () => 
   first.leftBytes -= 1;
   expect(gate.admit(tokenOf())).toMatchObject({ kind: "budgetSpent", limit: 1000 });
   expect(gate.admit(tokenOf({ jti: "2" }))).toEqual({ leftBytes: 1000 });
+});
+
+test("token: its bytes cannot be had anew by another spelling of its signature", () => {
+  const { gate } = gateOf();
+  const token = tokenOf();
+  (gate.admit(token) as { leftBytes: number }).leftBytes = 0;
+  const [, last] = /(.)$/.exec(token)!;
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const sameBits = token.slice(0, -1) + alphabet[alphabet.indexOf(last!) + 1];
+  for (const other of [`${token}=`, `${token}==`, `${token} `, `${token}\n`, `${token}!`, sameBits]) expect(gate.admit(other)).toMatchObject({ kind: "tokenRefused" });
+  expect(gate.admit(token)).toMatchObject({ kind: "budgetSpent" });
+});
+
+test("token: a key that cannot be read, or is for something else, is left out and logged; the others count", () => {
+  const { gate, logged } = gateOf();
+  const other = generateKeyPairSync("x25519").publicKey.export({ type: "spki", format: "pem" }).toString();
+  gate.setKeys({ bad: "-----BEGIN PUBLIC KEY-----\njunk\n-----END PUBLIC KEY-----\n", other, k: PEM });
+  expect(logged).toEqual(["keyRefused bad", "keyRefused other"]);
+  expect(gate.admit(tokenOf())).toEqual({ leftBytes: 1000 });
 });

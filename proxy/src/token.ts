@@ -5,6 +5,7 @@
 import { createPublicKey, verify, type KeyObject } from "node:crypto";
 import { TokenClaims } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
+import type { Log } from "./log";
 
 /** What is left of a token's bytes at this proxy. A request begun with some left is served whole. */
 export interface Allowance {
@@ -15,6 +16,7 @@ export interface TokenGateOptions {
   required: () => boolean;
   /** Milliseconds since the epoch. */
   nowMs: () => number;
+  log: Log;
 }
 
 /** Tokens remembered with what they have left; the oldest go first. */
@@ -24,7 +26,7 @@ const SKEW_SEC = 30;
 
 export class TokenGate {
   private readonly known = new Map<string, { allowance: Allowance; claims: TokenClaims }>();
-  private keys = new Map<string, KeyObject>();
+  private readonly keys = new Map<string, KeyObject>();
   private proxyId: string | undefined;
 
   constructor(private readonly options: TokenGateOptions) {}
@@ -34,9 +36,18 @@ export class TokenGate {
     this.proxyId = proxyId;
   }
 
-  /** Public keys by id: SPKI, PEM. */
+  /** Public keys by id: Ed25519, SPKI, PEM. One that is none is left out. */
   setKeys(keys: Record<string, string>): void {
-    this.keys = new Map(Object.entries(keys).map(([id, pem]) => [id, createPublicKey(pem)]));
+    this.keys.clear();
+    for (const [id, pem] of Object.entries(keys)) {
+      try {
+        const key = createPublicKey(pem);
+        if (key.asymmetricKeyType !== "ed25519") throw new TypeError(`it is for ${key.asymmetricKeyType}`);
+        this.keys.set(id, key);
+      } catch (error) {
+        this.options.log("keyRefused", { key: id, reason: (error as Error).message });
+      }
+    }
   }
 
   /** What the token allows; undefined where none is asked for. */
@@ -66,7 +77,9 @@ export class TokenGate {
     const [header = "", payload = "", signature = "", ...more] = token.split(".");
     const key = this.keys.get(String((decoded(header) as { kid?: unknown } | undefined)?.kid));
     if (key === undefined || more.length > 0) return undefined;
-    if (!verify(null, Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, "base64url"))) return undefined;
+    const signed = Buffer.from(signature, "base64url");
+    // Another spelling of the same signature would be another token, with all of its bytes left.
+    if (signed.toString("base64url") !== signature || !verify(null, Buffer.from(`${header}.${payload}`), key, signed)) return undefined;
     return TokenClaims.safeParse(decoded(payload)).data;
   }
 }

@@ -14,10 +14,13 @@ import { canonicalAddress } from "./classify";
 export interface VettedRequestOptions extends https.RequestOptions {
   /** What the host resolved to, all of it accepted by the policy; tried in this order. */
   vettedAddresses: readonly string[];
+  /** Ends the making of its connection when it aborts. Node tells an agent nothing of a request's `signal`. */
+  unwanted: AbortSignal;
 }
 
 type OnSocket = (error: Error | null, socket?: Duplex) => void;
 
+/** For TCP to one address, and again for TLS. */
 const CONNECT_MS_MAX = 4000;
 const AGENT = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 16, maxSockets: 128, timeout: 20_000 } as const;
 
@@ -27,7 +30,7 @@ export class VettedAgents {
 
   /** `tlsOptions`: e.g. a CA of one's own. */
   constructor(tlsOptions: tls.SecureContextOptions = {}) {
-    this.secure = new VettedHttpsAgent({ ...AGENT, ...tlsOptions });
+    this.secure = new VettedHttpsAgent({ ...AGENT, secureContext: tls.createSecureContext(tlsOptions) });
   }
 
   of(protocol: string): http.Agent {
@@ -45,7 +48,7 @@ class VettedHttpAgent extends http.Agent {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
   override createConnection(options: VettedRequestOptions, onSocket: OnSocket): undefined {
-    dial(vettedOf(options), Number(options.port)).then((socket) => onSocket(null, socket), onSocket);
+    dial(vettedOf(options), Number(options.port), unwantedOf(options)).then((socket) => onSocket(null, socket), onSocket);
   }
 }
 
@@ -54,8 +57,9 @@ class VettedHttpsAgent extends https.Agent {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
   override createConnection(options: VettedRequestOptions, onSocket: OnSocket): undefined {
-    dial(vettedOf(options), Number(options.port))
-      .then((socket) => secured(socket, options))
+    const unwanted = unwantedOf(options);
+    dial(vettedOf(options), Number(options.port), unwanted)
+      .then((socket) => secured(socket, options, unwanted))
       .then((socket) => onSocket(null, socket), onSocket);
   }
 }
@@ -64,52 +68,59 @@ function vettedOf(options: object | undefined): readonly string[] {
   return (options as Partial<VettedRequestOptions> | undefined)?.vettedAddresses ?? [];
 }
 
+/** For a request that had to wait for its turn Node gives the options of one that is over: what that one's signal says is not meant. */
+function unwantedOf({ unwanted }: VettedRequestOptions): AbortSignal {
+  return unwanted.aborted ? new AbortController().signal : unwanted;
+}
+
 /** A connection to the first address that answers; rejects with the last address's error. */
-async function dial(addresses: readonly string[], port: number): Promise<net.Socket> {
+async function dial(addresses: readonly string[], port: number, unwanted: AbortSignal): Promise<net.Socket> {
   let failure: unknown = new Error("no address was vetted");
   for (const address of addresses) {
     try {
-      return await connect(address, port);
+      return await connect(address, port, unwanted);
     } catch (error) {
       failure = error;
+      if (unwanted.aborted) break;
     }
   }
   throw failure;
 }
 
-function connect(address: string, port: number): Promise<net.Socket> {
+async function connect(address: string, port: number, unwanted: AbortSignal): Promise<net.Socket> {
+  const socket = await made(net.connect({ host: address, port, noDelay: true }), "connect", unwanted);
+  const reached = canonicalAddress(socket.remoteAddress ?? "");
+  if (reached !== undefined && reached === canonicalAddress(address)) return socket;
+  socket.destroy();
+  throw new Error("the connection reached another address");
+}
+
+function secured(socket: net.Socket, options: VettedRequestOptions, unwanted: AbortSignal): Promise<tls.TLSSocket> {
+  const host = options.servername ?? options.hostname ?? "";
+  const servername = net.isIP(host) === 0 ? host : "";
+  return made(tls.connect({ ...(options as tls.ConnectionOptions), socket, servername, host, ALPNProtocols: ["http/1.1"] }), "secureConnect", unwanted);
+}
+
+/** The socket once it has emitted `event`; one that fails, takes too long or is no longer wanted is destroyed. */
+function made<T extends net.Socket>(socket: T, event: "connect" | "secureConnect", unwanted: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const socket = net.connect({ host: address, port, noDelay: true });
-    const fail = (error: Error): void => {
+    const settle = (): void => {
       clearTimeout(timer);
+      unwanted.removeEventListener("abort", stop);
+    };
+    const fail = (error: Error): void => {
+      settle();
       socket.destroy();
       reject(error);
     };
+    const stop = (): void => fail(new Error("the connection is no longer wanted"));
     const timer = setTimeout(() => fail(new Error(`no connection within ${CONNECT_MS_MAX} ms`)), CONNECT_MS_MAX);
+    unwanted.addEventListener("abort", stop);
     socket.once("error", fail);
-    socket.once("connect", () => {
-      const reached = canonicalAddress(socket.remoteAddress ?? "");
-      if (reached === undefined || reached !== canonicalAddress(address)) return fail(new Error("the connection reached another address"));
-      clearTimeout(timer);
+    socket.once(event, () => {
+      settle();
       socket.off("error", fail);
       resolve(socket);
-    });
-  });
-}
-
-function secured(socket: net.Socket, options: VettedRequestOptions): Promise<tls.TLSSocket> {
-  return new Promise((resolve, reject) => {
-    const host = options.servername ?? options.hostname ?? "";
-    const servername = net.isIP(host) === 0 ? host : "";
-    const secure = tls.connect({ ...(options as tls.ConnectionOptions), socket, servername, host, ALPNProtocols: ["http/1.1"] });
-    const fail = (error: Error): void => {
-      secure.destroy();
-      reject(error);
-    };
-    secure.once("error", fail);
-    secure.once("secureConnect", () => {
-      secure.off("error", fail);
-      resolve(secure);
     });
   });
 }

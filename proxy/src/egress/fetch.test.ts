@@ -97,7 +97,7 @@ test("fetch: a body with its length, asked for without coding and under our own 
   expect(response).toMatchObject({ status: 200, totalBytes: 5000, headers: { etag: '"1"' } });
   expect(response.serverFetchMs).toBeGreaterThan(0);
   expect(await bytesOf(response)).toEqual(RESOURCE);
-  expect(hits[0]!.headers).toMatchObject({ host: `127.0.0.1:${port}`, "user-agent": "tributary-proxy/0.1", "accept-encoding": "identity" });
+  expect(hits[0]!.headers).toMatchObject({ host: `127.0.0.1:${port}`, "user-agent": "tributary-proxy/0.1", "accept-encoding": "identity", origin: `http://127.0.0.1:${port}` });
   expect(hits[0]!.headers.range).toBeUndefined();
 });
 
@@ -111,6 +111,17 @@ test.each([["/404", 404, 9], ["/416", 416, 3], ["/204", 204, 0], ["/empty", 200,
   const response = await get(path);
   expect(response).toMatchObject({ status, totalBytes });
   expect(await bytesOf(response)).toHaveLength(totalBytes);
+});
+
+test.each([["099", "originFailed"], ["200", "200"], ["599", "599"], ["600", "originFailed"], ["999", "originFailed"]])("fetch: an origin that answers with status %s: %s", async (status, outcome) => {
+  const origin = net.createServer((socket) => {
+    socket.on("error", () => undefined).once("data", () => socket.end(`HTTP/1.1 ${status} Odd\r\nContent-Length: 2\r\n\r\nok`));
+  });
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  closers.push(() => origin.close());
+  const at = `127.0.0.1:${(origin.address() as AddressInfo).port}`;
+  const fetched = egress({}, at).fetch(`http://${at}/`, undefined, new AbortController().signal);
+  expect(outcome === "originFailed" ? await failure(fetched) : String((await fetched).status)).toBe(outcome);
 });
 
 test("fetch: a chunked body has no length and arrives whole", async () => {

@@ -28,6 +28,9 @@ export const EGRESS_TIMES: EgressTimes = { headMs: 10_000, stallMs: 15_000, tota
 const REDIRECTS_MAX = 3;
 const HEADER_BYTES_MAX = 16_384;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+/** A plan tells no status beyond (docs/protocol.md §3), and below are those of answers that are still to come. */
+const STATUS_MIN = 200;
+const STATUS_MAX = 599;
 const USER_AGENT = "tributary-proxy/0.1";
 
 export interface OriginResponse {
@@ -164,12 +167,15 @@ export class Egress {
       path: url.pathname + url.search,
       headers: {
         host: url.host, "user-agent": USER_AGENT, accept: "*/*", "accept-encoding": "identity",
+        // Some hosts say whom they share with only to who asks as a page does; the page itself stays unknown to them.
+        origin: url.origin,
         ...(range ? { range: rangeHeader(range) } : {}),
       },
       agent: this.agents.of(url.protocol),
       maxHeaderSize: HEADER_BYTES_MAX,
       signal,
       vettedAddresses,
+      unwanted: signal,
     };
     const request = (url.protocol === "https:" ? https : http).request(options);
     const response = new Promise<http.IncomingMessage>((resolve, reject) => {
@@ -191,6 +197,10 @@ export class Egress {
     const status = message.statusCode!;
     message.on("error", () => undefined);
     try {
+      if (status < STATUS_MIN || status > STATUS_MAX) {
+        const text = `The origin answered with a status that is none: got ${status}, allowed ${STATUS_MIN} to ${STATUS_MAX}.`;
+        throw egressError("originFailed", text, { got: status, limit: STATUS_MAX });
+      }
       const totalBytes = lengthOf(status, headers, range);
       const encoding = headers["content-encoding"] ?? "identity";
       if (encoding.toLowerCase() !== "identity") {

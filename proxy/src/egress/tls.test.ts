@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TLSSocket } from "node:tls";
@@ -58,4 +58,21 @@ test("tls: another name, an address, or an unknown authority is refused before a
     await expect(get(host, ca)).rejects.toMatchObject({ rejection: { kind: "originUnreachable" } });
   }
   expect(names).toEqual([]);
+});
+
+test("tls: a connection to an origin that accepts it and says nothing ends with the request (100 ms)", async () => {
+  const silent = net.createServer();
+  const gone = new Promise<void>((resolve) => {
+    silent.once("connection", (socket) => socket.resume().on("error", () => undefined).once("close", () => resolve()));
+  });
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const host = `video.test:${(silent.address() as AddressInfo).port}`;
+  const policy = { allow: [], allowPrivate: [parseHostRule(host)!], ownAddresses: new Set<string>() };
+  const egress = new Egress({ policy, resolve: async () => ["127.0.0.1"], times: { headMs: 100 } });
+  const startMs = performance.now();
+  await expect(egress.fetch(`https://${host}/`, undefined, new AbortController().signal)).rejects.toMatchObject({ rejection: { kind: "originTimeout" } });
+  await gone;
+  expect(performance.now() - startMs).toBeLessThan(3000);
+  egress.close();
+  silent.close();
 });
