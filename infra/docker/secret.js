@@ -6,18 +6,21 @@
 "use strict";
 
 const { randomBytes } = require("node:crypto");
-const { linkSync, readFileSync, unlinkSync, writeFileSync } = require("node:fs");
+const { existsSync, linkSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
 
 /** Writes the whole secret beside the file first, so that nobody ever reads half of one. */
 function createOnce(file) {
+  if (existsSync(file)) return;
   const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, randomBytes(32).toString("hex"), { mode: 0o400 });
+  // Of a start that was killed here; a process may not write into a file of this mode again.
+  rmSync(draft, { force: true });
   try {
+    writeFileSync(draft, randomBytes(32).toString("hex"), { mode: 0o400 });
     linkSync(draft, file);
   } catch (error) {
     if (error.code !== "EEXIST") throw error;
   } finally {
-    unlinkSync(draft);
+    rmSync(draft, { force: true });
   }
 }
 

@@ -80,6 +80,11 @@ describe("the Origo process", () => {
     await place.remove();
   });
 
+  test("takes variables that are empty as not set, as compose hands on those that nobody set", async () => {
+    const { url } = await ready({ DATABASE_URL: "", REDIS_URL: "", RETENTION_DAYS: "", GEO_DB: "", TRUSTED_HOPS: "", LOG_LEVEL: "" });
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  });
+
   test.each(["SIGTERM", "SIGINT"] as const)("ends with 0 on %s", async (signal) => {
     const { child } = await ready();
     child.kill(signal);

@@ -29,7 +29,9 @@ const Environment = z.object({
 });
 
 async function main(): Promise<void> {
-  const environment = Environment.safeParse(process.env);
+  // Compose hands on what is not set as empty.
+  const set = Object.fromEntries(Object.entries(process.env).filter(([name, value]) => value !== "" || name === "ORIGO_SECRET"));
+  const environment = Environment.safeParse(set);
   if (!environment.success) {
     for (const issue of environment.error.issues) console.error(`origo: ${issue.path.join(".")} ${issue.message}`);
     process.exit(2);

@@ -68,6 +68,16 @@ describe("registry", () => {
     expect(proxyIdOf({ name: "a", url: "bc" })).not.toBe(proxyIdOf({ name: "ab", url: "c" }));
   });
 
+  test("a proxy that starts anew at another address is the one it was, and another instance of its name is not", () => {
+    const registry = new Registry();
+    const known = { name: "a", instance: "host:7610" };
+    const first = registry.handleHello("old", helloOf({ ...known, url: "http://127.0.0.1:7611" }), T0);
+    registry.decide(proxyIdOf(helloOf(known)), { state: "disabled", name: null });
+    expect(registry.handleHello("new", helloOf({ ...known, url: "http://127.0.0.1:7612" }), T0)).toEqual(first);
+    expect(registry.fleet(T0).map(({ url, state }) => [url, state])).toEqual([["http://127.0.0.1:7612", "disabled"]]);
+    expect(registry.handleHello("other", helloOf({ ...known, instance: "host2:7610" }), T0)).not.toEqual(first);
+  });
+
   test("a second hello on one connection replaces the first", () => {
     const registry = fleetOf(1);
     registry.handleHello("c0", helloOf({ name: "renamed" }), T0);

@@ -2,7 +2,7 @@
  * Registry: which proxies are live, here and at other Origos, what was decided about each, and a choice among them.
  * Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id.
  * A proxy is live until two heartbeats are missed (4 s after the last word from it, by default) or its connection closes.
- * Its id is a digest of name and address, so it stays the same over reconnects and over restarts of Origo.
+ * Its id is a digest of name and instance, so it stays the same over reconnects and over restarts of Origo and of the proxy.
  */
 import { createHash } from "node:crypto";
 import { inOrder, type SelectionInput } from "./selection";
@@ -43,7 +43,7 @@ export class Registry {
 
   constructor(private readonly rules: RegistryRules = RULES) {}
 
-  /** A proxy introduced itself. The same name and address on a newer connection replaces the older one. */
+  /** A proxy introduced itself. The same name and instance on a newer connection replaces the older one. */
   handleHello(connectionId: string, hello: ProxyHello, nowMs: number): { id: string } | { error: ApiError } {
     const id = proxyIdOf(hello);
     const known = this.entries.get(id);
@@ -152,9 +152,9 @@ function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
   return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
 }
 
-/** 16 hex digits, the same for the same name and address. */
-export function proxyIdOf(hello: { name: string; url: string }): string {
-  return createHash("sha256").update(JSON.stringify([hello.name, hello.url])).digest("hex").slice(0, 16);
+/** 16 hex digits, the same for the same name and instance; for the same name and address where a proxy names no instance. */
+export function proxyIdOf({ name, url, instance }: Pick<ProxyHello, "name" | "url" | "instance">): string {
+  return createHash("sha256").update(JSON.stringify([name, instance ?? url])).digest("hex").slice(0, 16);
 }
 
 /** Bytes a second between two reports by the proxy's own clock; null without two reports or when a counter went back. */

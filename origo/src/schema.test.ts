@@ -40,6 +40,7 @@ describe("ProxyHello", () => {
     ["name", text(L.nameChars), text(L.nameChars + 1)], ["name", "x", ""], ["version", text(64), text(65)], ["engine", text(64), text(65)],
     ["url", url(L.proxyUrlChars), url(L.proxyUrlChars + 1)], ["url", "https://p.example/base", "ftp://p.example/"],
     ["udpPort", 65_535, 65_536], ["udpPort", 0, 1.5], ["startedAtMs", 8.64e15, 8.65e15], ["rateBytesPerSec", 0.5, -0.5],
+    ["instance", text(L.nameChars), text(L.nameChars + 1)],
   ]);
 });
 

@@ -85,6 +85,8 @@ export const ProxyHello = z.object({
   udp: UdpAddress.optional(),
   rateBytesPerSec: finite,
   startedAtMs: epochMs,
+  /** Tells it from others of its name, and stays the same when it starts anew, while its address may not. */
+  instance: label(SCHEMA_LIMITS.nameChars).optional(),
   /** Degrees. */
   place: Place.optional(),
   /** Who runs it. */
