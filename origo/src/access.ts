@@ -27,6 +27,8 @@ export interface Identity {
 }
 
 const COOKIE = "tributary_session";
+/** Name of the secret that is the token of the one-time link. */
+const SETUP = "setupToken";
 /** Names and addresses remembered for their failures. */
 const KEYS_MAX = 10_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
@@ -44,10 +46,11 @@ export class Access implements Gate {
     this.byAddress = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerAddress"), windowMs, keysMax: KEYS_MAX });
   }
 
-  /** A token that makes the first admin, once; undefined when there is one, or none is needed. */
+  /** A token that makes the first admin, once, at any Origo over this store; undefined when there is one, or none is needed. */
   async makeSetupToken(): Promise<string | undefined> {
-    if (this.options.login === "off" || (await this.options.store.users()).length > 0) return undefined;
-    return (this.setupToken = randomBytes(24).toString("base64url"));
+    const { store, login } = this.options;
+    if (login === "off" || (await store.users()).length > 0) return undefined;
+    return (this.setupToken = await store.secret(SETUP, () => randomBytes(24).toString("base64url")));
   }
 
   async admit(request: Request, access: "viewer" | "admin"): Promise<string> {
@@ -97,10 +100,11 @@ export class Access implements Gate {
   /** Makes the first admin with the token of the one-time link, and signs in. */
   async setUp(request: Request, response: Response, given: { token: string; name: string; password: string }): Promise<SessionResponse> {
     const { store, nowMs } = this.options;
-    const refused = new Refusal(403, { kind: "setupRefused", field: "token", message: "token: this link was used, or is not of this Origo's last start" });
+    const refused = new Refusal(403, { kind: "setupRefused", field: "token", message: "token: this link was used, or is none that Origo printed" });
     if (this.setupToken === undefined || !same(given.token, this.setupToken)) throw refused;
     if (!(await store.addUser({ name: given.name, password: await keep(given.password), role: "admin" }, nowMs(), true))) throw refused;
     this.setupToken = undefined;
+    await store.forgetSecret(SETUP);
     return this.open(request, response, given.name, "admin");
   }
 

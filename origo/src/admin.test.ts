@@ -184,6 +184,19 @@ describe("signing in", () => {
     expect([heard["records"], heard["config"]]).toEqual([[{ count: 2 }], [{ version: 1 }]]);
     expect(FleetResponse.safeParse(heard["fleet"]?.at(-1)).success).toBe(true);
   });
+
+  test("an open page of somebody who is no longer signed in is cut off; others stay", async () => {
+    const ada = await admin();
+    const vera = await viewer(ada);
+    await ada.call("PUT", "/v1/config", { baseVersion: 0, values: { "origo.refreshMs": 500 }, reason: "see it soon" });
+    const [page, other] = [await connect("/dashboard", { extraHeaders: { cookie: vera.cookie } }), await connect("/dashboard", { extraHeaders: { cookie: ada.cookie } })];
+    let reason: string | undefined;
+    page.on("disconnect", (why) => (reason = why));
+    expect((await ada.call("DELETE", "/v1/users/vera")).status).toBe(200);
+    await until(() => reason !== undefined);
+    expect([reason, other.connected]).toEqual(["io server disconnect", true]);
+    await expect(connect("/dashboard", { extraHeaders: { cookie: vera.cookie } })).rejects.toMatchObject({ data: { kind: "loginRequired" } });
+  });
 });
 
 describe("users", () => {

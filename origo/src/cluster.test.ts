@@ -9,6 +9,7 @@ import { startOrigo, type Origo } from "./server";
 import type { FleetProxy, FleetResponse, ProxiesResponse, ProxyControl } from "./schema";
 import { startPostgres, type TestPostgres } from "../test/postgres";
 import { startRedis, type TestRedis } from "../test/redis";
+import { startRelay } from "../test/relay";
 import { helloOf, recordOf, statusOf } from "../test/samples";
 
 jest.setTimeout(60_000);
@@ -16,6 +17,7 @@ jest.setTimeout(60_000);
 let postgres: TestPostgres;
 let redis: TestRedis;
 let folder: string;
+let databaseUrl: string;
 let origos: Origo[] = [];
 let sockets: Socket[] = [];
 let balancer: { server: Server; url: string };
@@ -29,7 +31,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  const databaseUrl = await postgres.newDatabase();
+  databaseUrl = await postgres.newDatabase();
   const start = (): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: folder, databaseUrl, redisUrl: redis.url, dashboardDir: folder, login: "off" });
   origos = await Promise.all([start(), start()]);
   balancer = await balance(origos.map(({ url }) => Number(new URL(url).port)));
@@ -126,4 +128,41 @@ test("without Redis each goes on with its own proxies, and finds the others agai
   for (const origo of origos) await until("only its own", async () => (await fleet(origo)).length === 1);
   redis = await startRedis(Number(port));
   for (const origo of origos) await until("both again", async () => (await fleet(origo)).length === 2);
+});
+
+test("a Redis that vanishes without a word keeps no Origo from closing, and is found again over a new connection", async () => {
+  const relay = await startRelay(Number(new URL(redis.url).port));
+  const own = await mkdtemp(join(tmpdir(), "origo-cluster-"));
+  const third = await startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: own, databaseUrl, redisUrl: relay.through(redis.url), dashboardDir: own, login: "off" });
+  try {
+    await register(first().url, "a");
+    await until("the proxy at the third", async () => (await fleet(third)).length === 1);
+    relay.silence("pass");
+    await until("none", async () => (await fleet(third)).length === 0);
+    await until("the proxy again", async () => (await fleet(third)).length === 1);
+    relay.silence("silent");
+    const begunMs = Date.now();
+    await third.close();
+    expect(Date.now() - begunMs).toBeLessThan(10_000);
+  } finally {
+    relay.close();
+    await third.close();
+    await rm(own, { recursive: true });
+  }
+});
+
+test("the link for the first admin is the same at all, and works once at any", async () => {
+  const start = (): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: folder, databaseUrl, dashboardDir: folder, login: "required" });
+  const two = [await start(), await start()] as const;
+  const setUp = async ({ url }: Origo, name: string): Promise<number> => {
+    const body = JSON.stringify({ token: (two[0].setupPath ?? "").split("=")[1], name, password: "a long enough password" });
+    return (await fetch(`${url}/v1/setup`, { method: "POST", headers: { "content-type": "application/json" }, body })).status;
+  };
+  try {
+    expect(two[0].setupPath).toMatch(/^\/#setup=[\w-]{32}$/);
+    expect(two[1].setupPath).toBe(two[0].setupPath);
+    expect([await setUp(two[1], "ada"), await setUp(two[0], "eve"), await setUp(two[1], "eve")]).toEqual([200, 403, 403]);
+  } finally {
+    await Promise.all(two.map((origo) => origo.close()));
+  }
 });

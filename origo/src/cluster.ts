@@ -4,6 +4,7 @@
  * Without Redis for a while, each Origo goes on with the proxies of its own and reads decisions from the database every few seconds.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout as after } from "node:timers/promises";
 import { createClient } from "@redis/client";
 import type { Registry } from "./registry";
 import type { FleetProxy } from "./schema";
@@ -13,6 +14,8 @@ import type { Log } from "./telemetry";
 const SHARE_MS = 1000;
 /** An Origo that has not told for so long has none. */
 const SHARED_MS_MAX = 3 * SHARE_MS;
+/** A Redis that vanished says nothing: a connection on which nothing passed for so long, where something is asked each second, is made anew. */
+const SILENT_MS_MAX = 5000;
 const KEYS = "tributary:fleet:";
 /** Each message is the key of the Origo where something was decided. */
 const CHANGED = "tributary:changed";
@@ -41,6 +44,7 @@ export class Cluster {
   private readonly key = KEYS + randomUUID();
   private timer: NodeJS.Timeout | undefined;
   private sharing: Promise<void> = Promise.resolve();
+  private closed = false;
   /** Taken in by the other Origos that are there. */
   recordsElsewhere = 0;
 
@@ -50,12 +54,13 @@ export class Cluster {
   static async open({ redisUrl, log }: ClusterOptions): Promise<Cluster> {
     let isOpen = false;
     // Before the first answer there is nothing to come back to.
-    const redis: Redis = createClient({ url: redisUrl, socket: { reconnectStrategy: (retries) => (isOpen ? Math.min(100 * (retries + 1), SHARE_MS) : false) } });
+    const reconnectStrategy = (retries: number): number | false => (isOpen ? Math.min(100 * (retries + 1), SHARE_MS) : false);
+    const redis: Redis = createClient({ url: redisUrl, socket: { reconnectStrategy, socketTimeout: SILENT_MS_MAX } });
     redis.on("error", (error: Error) => log.warn({ event: "redisFailed", reason: error.message }));
     await redis.connect();
     isOpen = true;
-    // A connection that subscribes does nothing else. What ails it ails the other, which tells.
-    const subscriber = redis.duplicate().on("error", () => undefined);
+    // A connection that subscribes does nothing else, and may be silent: the system probes it. What ails it ails the other, which tells.
+    const subscriber = redis.duplicate({ socket: { reconnectStrategy } }).on("error", () => undefined);
     await subscriber.connect();
     return new Cluster(redis, subscriber, log);
   }
@@ -65,7 +70,7 @@ export class Cluster {
     await this.subscriber.subscribe(CHANGED, (key) => key !== this.key && onChange());
     const share = (): void => {
       this.sharing = this.share(own).catch((error: Error) => this.log.warn({ event: "redisFailed", reason: error.message }))
-        .finally(() => (this.timer = setTimeout(share, SHARE_MS)));
+        .finally(() => (this.timer = this.closed ? undefined : setTimeout(share, SHARE_MS)));
     };
     share();
   }
@@ -75,13 +80,18 @@ export class Cluster {
     if (this.redis.isReady) this.redis.publish(CHANGED, this.key).catch(() => undefined);
   }
 
-  /** Its proxies are gone for the others at once. */
+  /** Its proxies are gone for the others at once; where Redis does not answer, when that would have forgotten them by itself. */
   async close(): Promise<void> {
-    await this.sharing;
+    this.closed = true;
     clearTimeout(this.timer);
-    if (this.redis.isReady) await this.redis.del(this.key).catch(() => undefined);
+    await Promise.race([this.leave(), after(SHARED_MS_MAX, undefined, { ref: false })]);
     this.subscriber.destroy();
     this.redis.destroy();
+  }
+
+  private async leave(): Promise<void> {
+    await this.sharing;
+    if (this.redis.isReady) await this.redis.del(this.key).catch(() => undefined);
   }
 
   private async share({ registry, records, nowMs }: Own): Promise<void> {

@@ -100,30 +100,30 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return experiment;
   }
 
-  /** Starts a draft, or stops a running one. */
+  /** Starts a draft, or stops a running one. What another Origo starts at the same time is known. */
   async moveExperiment(id: string, state: "running" | "stopped"): Promise<Experiment> {
-    const known = (await this.store.experiments()).find((each) => each.id === id);
-    if (known === undefined) throw notFound(`there is no experiment ${id}`);
-    const from = state === "running" ? "draft" : "running";
-    if (known.state !== from) throw new Refusal(409, { kind: "wrongState", field: "state", message: `state: only a ${from} experiment can become ${state}, this one is ${known.state}` });
-    if (state === "running") this.checkOverlap(known);
-    const moved: Experiment = { ...known, state, ...(state === "running" ? { startedAtMs: this.nowMs() } : { stoppedAtMs: this.nowMs() }) };
-    await this.store.changeExperiment(moved);
+    const moved = await this.store.changeExperiment(id, (known, all) => {
+      const from = state === "running" ? "draft" : "running";
+      if (known.state !== from) throw new Refusal(409, { kind: "wrongState", field: "state", message: `state: only a ${from} experiment can become ${state}, this one is ${known.state}` });
+      if (state === "running") checkOverlap(known, all.filter((other) => other.state === "running"));
+      return { ...known, state, ...(state === "running" ? { startedAtMs: this.nowMs() } : { stoppedAtMs: this.nowMs() }) };
+    });
+    if (moved === undefined) throw notFound(`there is no experiment ${id}`);
     await this.refresh();
     return moved;
   }
 
-  /** Two experiments that set the same thing would undo each other. */
-  private checkOverlap(experiment: Experiment): void {
-    const keysOf = ({ arms }: Experiment): Set<string> => new Set(arms.flatMap((arm) => Object.keys(arm.values)));
-    const mine = keysOf(experiment);
-    for (const other of this.running) {
-      const shared = [...keysOf(other)].find((key) => mine.has(key));
-      if (shared !== undefined) throw new Refusal(409, { kind: "experimentsOverlap", message: `the running experiment ${other.name} sets ${shared} too: stop it first` });
-    }
-  }
-
   private value(key: string): SettingValues[string] {
     return this.current.values[key] ?? presetOf(key);
+  }
+}
+
+/** Two experiments that set the same thing would undo each other. */
+function checkOverlap(experiment: Experiment, running: readonly Experiment[]): void {
+  const keysOf = ({ arms }: Experiment): Set<string> => new Set(arms.flatMap((arm) => Object.keys(arm.values)));
+  const mine = keysOf(experiment);
+  for (const other of running) {
+    const shared = [...keysOf(other)].find((key) => mine.has(key));
+    if (shared !== undefined) throw new Refusal(409, { kind: "experimentsOverlap", message: `the running experiment ${other.name} sets ${shared} too: stop it first` });
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of changes.
+ * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of changes. Whoever
+ * signs out elsewhere, is removed or comes to the end of the session is cut off within `origo.refreshMs`.
  * It only tells that there is something new; the records themselves are asked for over HTTP.
  */
-import type { Server } from "socket.io";
+import type { Namespace, Server } from "socket.io";
 import type { Access } from "./access";
 import type { Configuration } from "./configuration";
 import { fleetOf } from "./routes-fleet";
@@ -43,10 +44,26 @@ export function attachDashboardLink(io: Server, { access, registry, configuratio
     told = text;
   };
   let timer = setTimeout(push, configuration.number("origo.livePushMs"));
+  let closed = false;
+  let checking: NodeJS.Timeout | undefined;
+  const checkLater = (): void => {
+    if (!closed) checking = setTimeout(() => void cutSignedOut(pages, access).finally(checkLater), configuration.number("origo.refreshMs"));
+  };
+  checkLater();
   return {
     close: () => {
+      closed = true;
+      clearTimeout(checking);
       clearTimeout(timer);
       configuration.off("change", onConfig);
     },
   };
+}
+
+/** The cookie that a page came with is asked for anew. A database that does not answer cuts off nobody. */
+async function cutSignedOut(pages: Namespace, access: Access): Promise<void> {
+  await Promise.all([...pages.sockets.values()].map(async (socket) => {
+    const identity = await access.identify(socket.handshake.headers).catch(() => null);
+    if (identity === undefined) socket.disconnect(true);
+  }));
 }

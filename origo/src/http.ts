@@ -4,12 +4,15 @@
  * {"error":{kind,message,field?,got?,limit?}}; what fails behind an endpoint with 503, so that the sender tries again.
  * Not here: what the endpoints do (routes-*.ts), who is signed in (access.ts).
  */
+import type { IncomingMessage } from "node:http";
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler, type Response } from "express";
 import { z } from "zod";
 import { faultOf, type ApiError } from "./schema";
 
 /** Largest body of a request, unless the endpoint says otherwise. */
 export const BODY_BYTES_MAX = 1_000_000;
+/** How long all of a request may take to come, unless the endpoint says otherwise. */
+export const REQUEST_MS_MAX = 30_000;
 
 /**
  * Who may call: `open` anyone, pages of any origin too; `public` anyone, pages of this origin only; `viewer` whoever is
@@ -44,6 +47,7 @@ interface Description<Q extends Shape | undefined, B extends Shape | undefined, 
   /** True for bodies that `body` would take as they are; a faster way to say so. */
   isPlain?: (value: unknown) => boolean;
   bodyBytesMax?: number;
+  requestMsMax?: number;
   /** Of a success: JSON of this shape, or a content type. Nothing given = no body. */
   answer?: A | string;
   /** Of a success; default 200, or 204 without an answer. */
@@ -106,10 +110,11 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
 }
 
 function layers(each: Endpoint, gate: Gate): RequestHandler[] {
-  const { access } = each;
+  const { access, requestMsMax } = each;
   const enter: RequestHandler = async (request, response, next) => {
     if (access === "open") response.set("Access-Control-Allow-Origin", "*");
     response.locals["author"] = access === "viewer" || access === "admin" ? await gate.admit(request, access) : "";
+    if (requestMsMax !== undefined) limitTime(request, requestMsMax);
     next();
   };
   const parse = each.body ? [requireJson, express.json({ limit: each.bodyBytesMax ?? BODY_BYTES_MAX })] : [];
@@ -131,6 +136,16 @@ function parsed(shape: Shape, value: unknown): unknown {
   const result = shape.safeParse(value);
   if (!result.success) throw new Refusal(400, faultOf(result.error));
   return result.data;
+}
+
+const limits = new WeakMap<IncomingMessage, NodeJS.Timeout>();
+
+/** The connection of a request that is not all there in time is ended. A later call counts anew; Node knows but one limit for all requests. */
+export function limitTime(request: IncomingMessage, msMax: number): void {
+  clearTimeout(limits.get(request));
+  const limit = setTimeout(() => request.complete || request.destroy(), msMax).unref();
+  limits.set(request, limit);
+  request.once("close", () => clearTimeout(limit));
 }
 
 const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";

@@ -1,11 +1,13 @@
-/** What is left when the database is gone, or the disk is full: clear answers, reads as far as they can go, and nothing half-stored. */
+/** What is left when the database is gone, or silent, or the disk is full: clear answers, reads as far as they can go, and nothing half-stored. */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startOrigo, type Origo } from "./server";
 import type { ErrorResponse, RecordsResponse } from "./schema";
 import { startPostgres } from "../test/postgres";
+import { startRelay } from "../test/relay";
 import { recordOf } from "../test/samples";
 
 jest.setTimeout(60_000);
@@ -48,7 +50,7 @@ test("PostgreSQL stops: intake says 503 with Retry-After, clients still get prox
       expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
       expect(((await response.json()) as ErrorResponse).error.kind).toBe("unavailable");
     }
-    for (const path of ["/v1/proxies", "/v1/client-config", "/v1/fleet", "/v1/config", "/metrics"]) expect([path, await statusOf(path)]).toEqual([path, 200]);
+    for (const path of ["/healthz", "/v1/proxies", "/v1/client-config", "/v1/fleet", "/v1/config", "/metrics"]) expect([path, await statusOf(path)]).toEqual([path, 200]);
     for (const path of ["/readyz", "/v1/records"]) expect([path, await statusOf(path)]).toEqual([path, 503]);
     await postgres.resume();
     const again = await post([first, recordOf()]);
@@ -56,6 +58,40 @@ test("PostgreSQL stops: intake says 503 with Retry-After, clients still get prox
     expect(await stored()).toBe(2);
     expect(await statusOf("/readyz")).toBe(200);
   } finally {
+    await postgres.stop();
+  }
+});
+
+test("PostgreSQL vanishes without a word: intake says 503 in time, goes on over new connections, and closing ends", async () => {
+  const postgres = await startPostgres();
+  const url = await postgres.newDatabase();
+  const relay = await startRelay(Number(new URL(url).port));
+  const inTime = async <T>(work: Promise<T>): Promise<T> => {
+    const answer = await Promise.race([work, sleep(20_000, undefined, { ref: false })]);
+    if (answer === undefined) throw new Error("not within 20 s");
+    return answer;
+  };
+  try {
+    origo = await start(folder, relay.through(url));
+    expect((await post([recordOf()])).status).toBe(202);
+    relay.silence("pass");
+    const record = recordOf();
+    const refused = await inTime(post([record]));
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+    await inTime((async () => {
+      while ((await post([record])).status !== 202) await new Promise((resolve) => setTimeout(resolve, 100));
+      return true;
+    })());
+    expect(await stored()).toBe(2);
+    relay.silence("silent");
+    expect(await inTime(statusOf("/v1/records"))).toBe(503);
+    expect(await statusOf("/healthz")).toBe(200);
+    const lost = post([recordOf()]).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await inTime(origo.close().then(() => true));
+    await lost;
+  } finally {
+    relay.close();
     await postgres.stop();
   }
 });

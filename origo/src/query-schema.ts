@@ -106,6 +106,7 @@ export const Chart = z.discriminatedUnion("chart", [
     series: z.array(z.object({ group, n: z.number().int(), counts: z.array(z.number().int()) }).strict()),
   }).strict(),
   z.object({
+    /** `values[i]` is the least value that `shares[i]` of the downloads do not exceed. */
     chart: z.literal("cdf"), groupsLeftOut: z.number().int(),
     series: z.array(z.object({ group, n: z.number().int(), values: z.array(finite), shares: z.array(finite) }).strict()),
   }).strict(),
@@ -114,7 +115,8 @@ export const Chart = z.discriminatedUnion("chart", [
     series: z.array(z.object({ group, n: z.number().int(), x: z.array(finite), y: z.array(finite), ids: z.array(z.string()) }).strict()),
   }).strict(),
   z.object({
-    chart: z.literal("time"), groupsLeftOut: z.number().int(),
+    /** A point for each bucket that has downloads, with the time at which the bucket begins. */
+    chart: z.literal("time"), bucketMs: z.number().int(), groupsLeftOut: z.number().int(),
     series: z.array(z.object({ group, n: z.number().int(), atMs: z.array(finite), values: z.array(finite), counts: z.array(z.number().int()) }).strict()),
   }).strict(),
 ]);
@@ -124,15 +126,16 @@ export type Chart = z.infer<typeof Chart>;
 export const DifferenceQuery = z.object({ metric: fieldName, field: fieldName, a: scalar, b: scalar, where }).strict();
 export type DifferenceQuery = z.input<typeof DifferenceQuery>;
 
-const Arm = z.object({ n: z.number().int(), clients: z.number().int(), mean: finite, median: finite }).strict();
+/** `mean` and `median` are null where no download has the metric. */
+const Arm = z.object({ n: z.number().int(), clients: z.number().int(), mean: finite.nullable(), median: finite.nullable() }).strict();
 
 /**
  * Answer of POST /v1/query/difference: b - a of the means, with a 95 % interval by bootstrap over clients (a client's downloads
- * are not independent). `interval` is null with fewer than two clients in an arm; `enough` says whether both arms have
- * the clients for the interval to be trusted.
+ * are not independent). `difference` and `ratio` are null where an arm has no download, `interval` with fewer than two clients in
+ * an arm; `enough` says whether both arms have the clients for the interval to be trusted.
  */
 export const Difference = z.object({
-  a: Arm, b: Arm, difference: finite, interval: z.tuple([finite, finite]).nullable(), ratio: finite.nullable(), enough: z.boolean(),
+  a: Arm, b: Arm, difference: finite.nullable(), interval: z.tuple([finite, finite]).nullable(), ratio: finite.nullable(), enough: z.boolean(),
 }).strict();
 export type Difference = z.infer<typeof Difference>;
 

@@ -42,7 +42,8 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
   }),
 ];
 
-function busy(error: Error): never {
+/** For what was not stored now and may be later. */
+export function busy(error: Error): never {
   if (!(error instanceof IntakeFull || error instanceof DiskFull)) throw error;
   const [kind, seconds] = error instanceof DiskFull ? ["diskFull", "30"] : ["busy", "1"];
   throw new Refusal(503, { kind, message: error.message, got: error.got, limit: error.limit }, { "Retry-After": seconds });

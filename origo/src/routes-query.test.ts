@@ -1,4 +1,8 @@
 /** Intake, questions and files over HTTP, on both databases. */
+import { once } from "node:events";
+import { mkdir, readdir } from "node:fs/promises";
+import { request, type IncomingMessage } from "node:http";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { DATABASES, stopDatabases, type TestDatabase } from "../test/databases";
 import { bareRecordOf, errorOf, recordOf } from "../test/samples";
@@ -118,6 +122,38 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     await start();
     expect(await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json()).toEqual({ accepted: 3, duplicate: 0 });
     expect(await stored()).toEqual(before);
+  });
+
+  test("in CSV a text that a spreadsheet would take for a formula is none, and comes back in as it was", async () => {
+    const comments = ["=HYPERLINK(\"http://evil.example\")", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", "''@", "'plain", "1-1"];
+    const records = comments.map((userComment) => recordOf({ userComment }));
+    expect((await post("/v1/records", { records })).status).toBe(202);
+    const text = await (await get("/v1/export?format=csv")).text();
+    expect(text).not.toMatch(/(^|,)"?[=+@\t]/m);
+    for (const written of [`,"'=HYPERLINK(""http://evil.example"")",`, ",'-1,", ",''=1,", ",'plain,"]) expect(text).toContain(written);
+    const before = await stored();
+    await origo.close();
+    await place.remove();
+    place = await make();
+    await start();
+    expect(await (await post("/v1/import?format=csv", text, { "content-type": "text/csv" })).json()).toEqual({ accepted: comments.length, duplicate: 0 });
+    expect(await stored()).toEqual(before);
+  });
+
+  test("a file on its way in lies in the data folder until it is read, and what a killed process left there is gone with the next start", async () => {
+    const scratch = join(place.environment.DATA_DIR, "scratch");
+    await mkdir(join(scratch, "file-left"), { recursive: true });
+    await origo.close();
+    await start();
+    expect(await readdir(place.environment.DATA_DIR)).not.toContain("scratch");
+    const upload = request(`${origo.url}/v1/import?format=csv`, { method: "POST", headers: { "content-type": "text/csv", "x-csrf-token": token, cookie } });
+    upload.write("a,b\r\n");
+    for (let tries = 0; tries < 250 && (await readdir(scratch).catch(() => [])).length === 0; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await readdir(scratch)).toHaveLength(1);
+    upload.end("1,2\r\n");
+    const [response] = (await once(upload, "response")) as [IncomingMessage];
+    response.resume();
+    expect([response.statusCode, await readdir(scratch)]).toEqual([400, []]);
   });
 
   test("a file that is none, or has a row at fault, is refused whole", async () => {

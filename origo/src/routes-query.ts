@@ -5,6 +5,7 @@ import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
 import {
   Chart, ChartQuery, Difference, DifferenceQuery, DownloadsPage, DownloadsQuery, FieldsResponse, ImportResponse, Trace,
 } from "./query-schema";
+import { busy } from "./routes-intake";
 import { DownloadRecord, ErrorsResponse, RecordsResponse, SCHEMA_LIMITS } from "./schema";
 import {
   exportCsv, FIELDS, importFile, queryChart, queryDifference, queryDownloads, QueryFault, withParquet, type Page, type Store,
@@ -17,6 +18,8 @@ const PageQuery = z.object({
 
 const FileQuery = z.object({ format: z.enum(["csv", "parquet"]) }).strict();
 const TYPES = { csv: "text/csv; charset=utf-8", parquet: "application/vnd.apache.parquet" } as const;
+/** An upload has so long: all records may come over a thin line. */
+const IMPORT_MS_MAX = 3_600_000;
 
 export const queryEndpoints = ({ store }: { store: Store }): Endpoint[] => [...pages(store), ...questions(store), ...files(store)];
 
@@ -45,7 +48,7 @@ const pages = (store: Store): Endpoint[] => [
   }),
 ];
 
-const questions = ({ database, tuning }: Store): Endpoint[] => [
+const questions = ({ database: { patient: database }, tuning }: Store): Endpoint[] => [
   endpoint({
     method: "get", path: "/v1/fields", access: "viewer", summary: "The characteristics of a download", answer: FieldsResponse,
     handle: () => ({ fields: FIELDS.map(({ sql: _sql, ...field }) => field) }),
@@ -70,18 +73,18 @@ const questions = ({ database, tuning }: Store): Endpoint[] => [
   }),
 ];
 
-const files = ({ database }: Store): Endpoint[] => [
+const files = (store: Store): Endpoint[] => [
   endpoint({
     method: "get", path: "/v1/export", access: "viewer", summary: "All records as one file", query: FileQuery, answer: "application/octet-stream",
     handle: async ({ query: { format }, response }) => {
       response.set({ "Content-Type": TYPES[format], "Content-Disposition": `attachment; filename="tributary-records.${format}"` });
-      if (format === "csv") await pipeline(exportCsv(database), response);
-      else await withParquet(database, (file) => pipeline(file, response));
+      if (format === "csv") await pipeline(exportCsv(store.database), response);
+      else await withParquet(store, (file) => pipeline(file, response)).catch(busy);
     },
   }),
   endpoint({
     method: "post", path: "/v1/import", access: "admin", summary: "The records of an exported file, those not yet stored", query: FileQuery, answer: ImportResponse,
-    handle: ({ query: { format }, request }) => importFile(database, format, request).catch(refused),
+    requestMsMax: IMPORT_MS_MAX, handle: ({ query: { format }, request }) => importFile(store, format, request).catch(busy).catch(refused),
   }),
 ];
 

@@ -13,6 +13,7 @@ import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
 import { attachDashboardLink } from "./dashboard-link";
 import { openGeo } from "./geo";
+import { limitTime, REQUEST_MS_MAX } from "./http";
 import { inTurn } from "./in-turn";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
@@ -141,9 +142,11 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
       if (kind === "record") records += accepted;
     },
   });
-  const http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+  const http = createServer({ requestTimeout: 0, headersTimeout: 10_000 }, app);
   await listen(http, options.port, options.host);
   const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
+  // In place of a limit of the server: an endpoint may have its own. Before socket.io, whose requests it is for too.
+  http.prependListener("request", (request) => limitTime(request, REQUEST_MS_MAX));
   const pages = attachDashboardLink(proxies.io, { access, registry, configuration, records: () => records + (cluster?.recordsElsewhere ?? 0), nowMs });
   links.proxies = proxies;
   const refreshNow = (): Promise<void> => refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));

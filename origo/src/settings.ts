@@ -31,7 +31,7 @@ const perDownload = (setting: Setting): Setting => ({ ...setting, perDownload: t
 const DOWNLOAD: readonly Setting[] = [
   choice("client.mode", "Download", "coded", MODES, "How the bytes are shared among the proxies, where the caller names no mode."),
   integer("client.connections", "Download", 4, { min: 1, max: 32, unit: "proxies" }, "Proxies used at once; fewer when fewer are live."),
-  integer("client.generationSize", "Coding", 0, { min: 0, max: 128, unit: "symbols" }, "Symbols coded together (g); 0 = the mode's own: 64 for coded, 24 else."),
+  integer("client.generationSize", "Coding", 0, { min: 0, max: 128, unit: "symbols" }, "Symbols coded together (g); 0 = the mode's own: 128 for coded, 24 else."),
   integer("client.windowPackets", "Coding", 0, { min: 0, max: 4096, unit: "packets" }, "Window (w); 0 = the mode's own, 240."),
   integer("client.symbolBytes", "Coding", 1088, { min: 64, max: 1140, unit: "bytes" }, "Payload of a packet."),
   integer("client.feedbackEveryPackets", "Coding", 0, { min: 0, max: 4096, unit: "packets" }, "Feedback after so many packets from a proxy; 0 = the mode's own, 24."),

@@ -87,6 +87,16 @@ test("an admin adds a viewer, who sees no way to change things", async () => {
   expect(await page.$$("::-p-aria([role='link'][name='Users'])")).toHaveLength(0);
 });
 
+test("who is removed while a page is open finds the form to sign in there", async () => {
+  const { url } = guarded.service;
+  await sees(page, "No experiment yet");
+  const session = await fetch(`${url}/v1/session`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name: "ada", password: "a long enough password" }) });
+  const { csrfToken } = (await session.json()) as { csrfToken: string };
+  const cookie = session.headers.get("set-cookie")?.split(";")[0] ?? "";
+  expect((await fetch(`${url}/v1/users/bob`, { method: "DELETE", headers: { cookie, "x-csrf-token": csrfToken } })).status).toBe(200);
+  await sees(page, "Sign in to Origo");
+});
+
 test("fleet: live proxies with their rates; draining one is told to Origo and shown", async () => {
   await go("#/fleet");
   await sees(page, "proxy-2");

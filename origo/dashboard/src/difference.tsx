@@ -10,7 +10,7 @@ import type { Condition, Difference, DifferenceQuery, Field } from "../../src/qu
 import { api } from "./api";
 import { scalarOf } from "./conditions";
 import { fieldOptions } from "./fields";
-import { count, quantity } from "./format";
+import { count, NONE, quantity } from "./format";
 import { Failure, Tag } from "./ui";
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
@@ -48,19 +48,11 @@ export function DifferencePanel({ metric, where, fields, state, change }: Props)
 }
 
 function Answer({ answer, unit, metric, names }: { answer: Difference; unit: string | null; metric: string; names: readonly [string, string] }) {
-  const show = (value: number): string => quantity(value, unit);
-  const { interval } = answer;
-  const apart = interval !== null && (interval[0] > 0 || interval[1] < 0);
+  const show = (value: number | null): string => (value === null ? NONE : quantity(value, unit));
+  const empty = names.filter((_name, index) => answer[index === 0 ? "a" : "b"].n === 0);
   return (
     <div data-testid="difference">
-      <p className="answer">
-        {metric} of <b>{names[1]}</b> less <b>{names[0]}</b>: <b>{signed(answer.difference, show)}</b>
-        {interval ? <> (95 % interval {signed(interval[0], show)} to {signed(interval[1], show)})</> : null}
-        {answer.ratio === null ? null : <>, {answer.ratio.toFixed(2)} times as much</>}.
-      </p>
-      {interval && answer.enough ? (
-        <p><Tag tone={apart ? "good" : "warn"}>{apart ? "The interval leaves out 0: the two differ" : "The interval holds 0: no difference is shown"}</Tag></p>
-      ) : <p><Tag tone="warn">Too few clients for the interval to be trusted</Tag></p>}
+      {answer.difference === null ? <p className="answer">No download of <b>{empty.join(" or ")}</b> that matches has this metric, so there is nothing to compare.</p> : <Finding answer={answer} difference={answer.difference} metric={metric} names={names} show={show} />}
       <div className="table-wrap" tabIndex={0} role="region" aria-label="The two groups">
         <table className="data">
           <thead><tr><th scope="col">Group</th><th scope="col" className="num">Downloads</th><th scope="col" className="num">Clients</th><th scope="col" className="num">Mean</th><th scope="col" className="num">Median</th></tr></thead>
@@ -71,6 +63,30 @@ function Answer({ answer, unit, metric, names }: { answer: Difference; unit: str
       </div>
       <p className="muted">Means are compared; a client's downloads are drawn together, since they are not independent of each other.</p>
     </div>
+  );
+}
+
+interface FindingProps {
+  answer: Difference;
+  difference: number;
+  metric: string;
+  names: readonly [string, string];
+  show: (value: number) => string;
+}
+
+function Finding({ answer: { interval, ratio, enough }, difference, metric, names, show }: FindingProps) {
+  const apart = interval !== null && (interval[0] > 0 || interval[1] < 0);
+  return (
+    <>
+      <p className="answer">
+        {metric} of <b>{names[1]}</b> less <b>{names[0]}</b>: <b>{signed(difference, show)}</b>
+        {interval ? <> (95 % interval {signed(interval[0], show)} to {signed(interval[1], show)})</> : null}
+        {ratio === null ? null : <>, {ratio.toFixed(2)} times as much</>}.
+      </p>
+      {interval && enough ? (
+        <p><Tag tone={apart ? "good" : "warn"}>{apart ? "The interval leaves out 0: the two differ" : "The interval holds 0: no difference is shown"}</Tag></p>
+      ) : <p><Tag tone="warn">Too few clients for the interval to be trusted</Tag></p>}
+    </>
   );
 }
 

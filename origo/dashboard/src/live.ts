@@ -1,6 +1,7 @@
 /**
  * Live: what Origo tells without being asked, over socket.io's namespace /dashboard: the fleet, that new records or errors came,
- * that the configuration changed. While the link is down the pages ask every few seconds instead.
+ * that the configuration changed. While the link is down the pages ask every few seconds instead. Origo cuts the link of whoever is
+ * signed out: the session is asked for anew then.
  */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -18,7 +19,12 @@ export function useLive(): boolean {
     // One connection, so that a balancer in front of several Origos need not keep them together.
     const socket = io("/dashboard", { transports: ["websocket"] });
     socket.on("connect", () => setLive(true));
-    socket.on("disconnect", () => setLive(false));
+    const signedOut = (): void => void client.invalidateQueries({ queryKey: ["session"] });
+    socket.on("disconnect", (reason) => {
+      setLive(false);
+      if (reason === "io server disconnect") signedOut();
+    });
+    socket.on("connect_error", ({ data }: { data?: { kind?: string } }) => data?.kind === "loginRequired" && signedOut());
     socket.on("fleet", (fleet: FleetResponse) => client.setQueryData(["fleet"], fleet));
     socket.on("records", () => void client.invalidateQueries({ queryKey: ["newest"] }));
     socket.on("config", () => void client.invalidateQueries({ queryKey: ["config"] }));

@@ -5,14 +5,19 @@
 import "@mantine/core/styles.css";
 import "./style.css";
 import { createTheme, MantineProvider } from "@mantine/core";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { Fault } from "./api";
 import { SessionGate } from "./session";
 import { Shell } from "./shell";
 
 const theme = createTheme({ cursorType: "pointer", respectReducedMotion: true });
+/** Who was signed out meanwhile is asked to sign in. */
+const onError = (error: Error): void => {
+  if (error instanceof Fault && error.error.kind === "loginRequired") void client.invalidateQueries({ queryKey: ["session"] });
+};
 const client = new QueryClient({
+  queryCache: new QueryCache({ onError }), mutationCache: new MutationCache({ onError }),
   defaultOptions: { queries: { retry: (count, error) => count < 2 && !(error instanceof Fault && error.status >= 400 && error.status < 500), refetchOnWindowFocus: false } },
 });
 

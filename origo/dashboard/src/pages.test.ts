@@ -1,7 +1,8 @@
 /** The pages' own logic without a browser: addresses, conditions, charts' questions and figures, traces, settings. */
 import type { ConfigResponse, Setting } from "../../src/admin-schema";
 import type { Chart, Field, Trace } from "../../src/query-schema";
-import { boxGrid, chartCsv, csvOf, figuresOf } from "./chart/charts";
+import { boxGrid, chartCsv, csvOf, figuresOf, optionOf, withEmpty } from "./chart/charts";
+import type { Look } from "./chart/look";
 import { fillingsOf } from "./chart/trace";
 import { conditionOf, scalarOf, wordsOf } from "./conditions";
 import { linkTo, parseHash, parseState } from "./hash";
@@ -13,6 +14,10 @@ import { z } from "zod";
 const box = (group: (string | number)[], n: number) => ({ group, n, q1: 1, median: 2, q3: 3, whiskerLow: 0, whiskerHigh: 4, outliers: [9], outlierCount: 1 });
 const FIELD: Field = { name: "netBytes", label: "Net", type: "number", unit: "B", origin: "basic", help: "" };
 const WINDOW: Setting = { key: "w", type: "integer", scope: "client", group: "g", help: "", min: 1, max: 10, unit: "packets", default: 4 };
+const LOOK: Look = {
+  text: "black", muted: "gray", line: "gray", surface: "white", land: "gray", series: ["blue"],
+  packet: { innovative: "blue", duplicate: "orange", late: "gray", rejected: "red" },
+};
 
 test("an address holds page, rest and state, whatever characters are in it", () => {
   expect(parseHash("")).toEqual({ page: "fleet", rest: "", state: "" });
@@ -45,6 +50,21 @@ test("boxes stand by their first group, coloured by their second; every one keep
 
 test("CSV quotes what must be and disarms formulas", () => {
   expect(csvOf([["a,b", "say \"x\"", "=1+1", -1, undefined]])).toBe("\"a,b\",\"say \"\"x\"\"\",'=1+1,-1,\r\n");
+});
+
+test("over time, buckets without downloads count 0 from the first to the last of any group, and are a gap of what has no value", () => {
+  const series = { atMs: [20, 50], values: [7, 9] };
+  expect(withEmpty(series, 10, 0, 0, 60)).toEqual([[0, 0], [10, 0], [20, 7], [30, 0], [40, 0], [50, 9], [60, 0]]);
+  expect(withEmpty(series, 10, null, 20, 50)).toEqual([[20, 7], [30, null], [40, null], [50, 9]]);
+  expect(withEmpty({ atMs: [10, 20, 40, 90], values: [1, 2, 3, 4] }, 10, null, 10, 90)).toEqual([[10, 1], [20, 2], [30, null], [40, 3], [50, null], [80, null], [90, 4]]);
+});
+
+test("over time is drawn in UTC, says so, and a value without neighbours has a mark however long the line is", () => {
+  const atMs = [0, ...Array.from({ length: 70 }, (_, index) => 20_000 + index * 1000)];
+  const chart: Chart = { chart: "time", bucketMs: 1000, groupsLeftOut: 0, series: [{ group: [], n: 71, atMs, values: atMs.map(() => 5), counts: atMs.map(() => 1) }] };
+  const option = optionOf(chart, { y: FIELD, groups: [], statistic: "median", log: false }, LOOK) as unknown as { useUTC: boolean; xAxis: { name: string }; series: { symbol: string; data: unknown[] }[] };
+  expect([option.useUTC, option.xAxis.name, option.series[0]?.symbol]).toEqual([true, "start of the download, UTC", "none"]);
+  expect(option.series[0]?.data.slice(0, 4)).toEqual([{ value: [0, 5], symbol: "emptyCircle" }, [1000, null], [19_000, null], [20_000, 5]]);
 });
 
 test("a generation fills from its first to its last innovative packet", () => {

@@ -1,5 +1,6 @@
 /** AdminStore, on a real DuckDB file and on a real PostgreSQL: what many decide at once comes out as if one had after another. */
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
+import { Configuration } from "../configuration";
 import { AdminStore } from "./admin-store";
 import type { Store } from "./store";
 
@@ -50,5 +51,15 @@ describe.each(DATABASES)("what is decided at once over %s", (_name, make) => {
   test("a proxy has one state, one of those that were set", async () => {
     await Promise.all(TIMES.map((index) => admin.setProxyState("proxy", "draining", `name ${index}`)));
     expect(await admin.proxyStates()).toEqual([{ id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/) }]);
+  });
+
+  test("of experiments that set the same thing one is started, though two Origos are asked", async () => {
+    const origos = [new Configuration(admin, () => 1), new Configuration(admin, () => 1)] as const;
+    const arms = [{ name: "a", weight: 1, values: { "client.windowPackets": 60 } }, { name: "b", weight: 1, values: { "client.windowPackets": 600 } }];
+    const drafts = await Promise.all(TIMES.map((index) => origos[0].addExperiment("ada", { name: `experiment ${index}`, question: "", arms })));
+    const started = await Promise.allSettled(drafts.map(({ id }, index) => origos[index % 2 === 0 ? 0 : 1].moveExperiment(id, "running")));
+    expect(started.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(started.find(({ status }) => status === "rejected")).toMatchObject({ reason: { error: { kind: "experimentsOverlap" } } });
+    expect((await admin.experiments()).filter(({ state }) => state === "running")).toHaveLength(1);
   });
 });

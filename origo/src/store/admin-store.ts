@@ -3,7 +3,7 @@
  * signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and settings.ts.
  */
 import type { Experiment, Role, SettingValues, User, View } from "../admin-schema";
-import type { Cell, Database, Row } from "./database";
+import type { Cell, Database, Queries, Row } from "./database";
 
 export type ProxyState = "live" | "draining" | "disabled";
 
@@ -108,19 +108,30 @@ export class AdminStore {
   }
 
   experiments(): Promise<Experiment[]> {
-    return this.documents<Experiment>("experiments");
+    return documentsIn(this.database, "experiments");
   }
 
   views(): Promise<View[]> {
-    return this.documents<View>("views");
+    return documentsIn(this.database, "views");
   }
 
   async addDocument(table: Documents, document: Experiment | View): Promise<void> {
     await this.database.run(`INSERT INTO ${table} VALUES ($1, $2, $3)`, [document.id, document.createdAtMs, JSON.stringify(document)]);
   }
 
-  async changeExperiment(experiment: Experiment): Promise<void> {
-    await this.database.run("UPDATE experiments SET content = $2 WHERE id = $1", [experiment.id, JSON.stringify(experiment)]);
+  /**
+   * Puts what `change` makes of an experiment, knowing all that there are, in its place; beside it no other is changed. Undefined when
+   * there is none of this id; nothing is changed when `change` throws.
+   */
+  changeExperiment(id: string, change: (known: Experiment, all: readonly Experiment[]) => Experiment): Promise<Experiment | undefined> {
+    return this.database.exclusive(async (inside) => {
+      const all = await documentsIn<Experiment>(inside, "experiments");
+      const known = all.find((each) => each.id === id);
+      if (known === undefined) return undefined;
+      const changed = change(known, all);
+      await inside.run("UPDATE experiments SET content = $2 WHERE id = $1", [id, JSON.stringify(changed)]);
+      return changed;
+    });
   }
 
   async deleteView(id: string): Promise<boolean> {
@@ -135,18 +146,22 @@ export class AdminStore {
     return String(row["content"]);
   }
 
+  async forgetSecret(name: string): Promise<void> {
+    await this.database.run("DELETE FROM secrets WHERE name = $1", [name]);
+  }
+
   /** A change that depends on what it finds, beside which no other is decided; resolves to the number of rows changed. */
   private decide(sql: string, values: readonly Cell[]): Promise<number> {
     return this.database.exclusive((inside) => inside.run(sql, values));
   }
-
-  private async documents<T>(table: Documents): Promise<T[]> {
-    const rows = await this.database.all(`SELECT content FROM ${table} ORDER BY created_at_ms DESC, id`);
-    return rows.map((row) => JSON.parse(String(row["content"])) as T);
-  }
 }
 
 const OTHER_ADMIN = "EXISTS (SELECT 1 FROM users other WHERE other.role = 'admin' AND other.name <> $1::VARCHAR)";
+
+async function documentsIn<T>(queries: Queries, table: Documents): Promise<T[]> {
+  const rows = await queries.all(`SELECT content FROM ${table} ORDER BY created_at_ms DESC, id`);
+  return rows.map((row) => JSON.parse(String(row["content"])) as T);
+}
 
 function userOf(row: Row): User {
   const lastLoginMs = row["last_login_ms"];

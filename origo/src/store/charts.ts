@@ -128,15 +128,20 @@ async function histogram(database: Database, query: Of<"histogram">): Promise<An
   return { chart: "histogram", edges, groupsLeftOut: leftOut, series: found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), counts: counts[index] ?? [] })) };
 }
 
-/** The values at equal shares of each group, sorted once: as many quantiles by percentile_cont take DuckDB ten times as long. */
+/**
+ * The values at equal shares of each group: of a share k / steps of n the least value that at least so many do not exceed, the one at
+ * place ceil(k n / steps). That quotient is a whole number or far enough from one for a floating one to be on the right side of it.
+ * Sorted once: as many quantiles by percentile_cont take DuckDB ten times as long.
+ */
 async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise<Answer<"cdf">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
-  const shares = Array.from({ length: steps + 1 }, (_, index) => index / steps);
+  const counted = Array.from({ length: steps + 1 }, (_, index) => index);
   const { found, leftOut } = await grouped(database, base, "0 AS zero");
   if (found.length === 0) return { chart: "cdf", groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
   const rows = await database.all(`WITH sorted AS (SELECT k, array_agg(v ORDER BY v) AS a, count(*) AS n FROM ${from} GROUP BY k)
-    SELECT k, ARRAY[${shares.map((share) => `a[1 + floor(${share} * (n - 1))::INTEGER]`).join(", ")}] AS p FROM sorted`, base.places.values);
+    SELECT k, ARRAY[${counted.map((step) => `a[greatest(1, ceil((${step} * n)::DOUBLE PRECISION / ${steps}))::INTEGER]`).join(", ")}] AS p FROM sorted`, base.places.values);
+  const shares = counted.map((step) => step / steps);
   const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
   const series = found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), values: numbersOf(byIndex.get(index), "p"), shares }));
   return { chart: "cdf", groupsLeftOut: leftOut, series };
@@ -166,14 +171,18 @@ async function scatter(database: Database, query: Of<"scatter">): Promise<Answer
 
 const STATISTICS = { median: "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", mean: "avg(v)", count: "count(*)", sum: "sum(v)" } as const;
 
-/** By the client's clock, in buckets that begin at multiples of their length since the epoch. */
+/** The first Monday of the epoch, in ms: weeks begin on Mondays, and what divides a day begins where it would without it. */
+const MONDAY_MS = 4 * 86_400_000;
+
+/** By the client's clock, in buckets that begin at multiples of their length since the first Monday of the epoch, UTC. */
 async function timeSeries(database: Database, query: Of<"time">, pointsMax: number): Promise<Answer<"time">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric"), started: known("startedAtMs", "metric") });
   const { found, leftOut } = await grouped(database, base, "min(started) AS first");
-  if (found.length === 0) return { chart: "time", groupsLeftOut: 0, series: [] };
+  const { bucketMs } = query;
+  if (found.length === 0) return { chart: "time", bucketMs, groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
-  const bucket = base.places.add(query.bucketMs);
-  const rows = await database.all(`SELECT k, floor(started / ${bucket}) * ${bucket} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
+  const bucket = base.places.add(bucketMs);
+  const rows = await database.all(`SELECT k, floor((started - ${MONDAY_MS}) / ${bucket}) * ${bucket} + ${MONDAY_MS} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
     FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${pointsMax + 1}`, base.places.values);
   if (rows.length > pointsMax) throw faultAt("bucketMs", `makes more than ${pointsMax} points: ask for longer buckets, fewer groups or less time`);
   const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), atMs: [] as number[], values: [] as number[], counts: [] as number[] }));
@@ -183,5 +192,5 @@ async function timeSeries(database: Database, query: Of<"time">, pointsMax: numb
     one?.values.push(Number(row["v"]));
     one?.counts.push(Number(row["n"]));
   }
-  return { chart: "time", groupsLeftOut: leftOut, series };
+  return { chart: "time", bucketMs, groupsLeftOut: leftOut, series };
 }

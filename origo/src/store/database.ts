@@ -30,6 +30,8 @@ export interface Queries {
 
 export interface Database extends Queries {
   readonly kind: Kind;
+  /** The same database for what may read or write much: each statement has minutes to be answered in, where others have seconds. */
+  readonly patient: Database;
   /**
    * Commits what `work` did when it resolves (then it is on disk), takes all of it back when it rejects. `work` must ask
    * `inside`, never the database itself: DuckDB runs one transaction at a time and would wait for itself.
@@ -39,6 +41,6 @@ export interface Database extends Queries {
   exclusive<T>(work: (inside: Queries) => Promise<T>): Promise<T>;
   /** The rows in pieces, as they are read: memory does not grow with their number. */
   stream(sql: string, values?: readonly Cell[]): AsyncIterable<Row[]>;
-  /** Waits for what is under way. Safe to call twice. */
+  /** Waits for what is under way, for seconds at most where that is another machine's. Safe to call twice. */
   close(): Promise<void>;
 }

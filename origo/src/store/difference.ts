@@ -38,7 +38,8 @@ export async function queryDifference(database: Database, query: z.output<typeof
   const [armA, armB] = [armOf(arms.find(({ is_b }) => is_b === false)), armOf(arms.find(({ is_b }) => is_b === true))];
   const testable = armA.clients >= 2 && armB.clients >= 2;
   return {
-    a: armA, b: armB, difference: armB.mean - armA.mean, ratio: armA.mean === 0 ? null : armB.mean / armA.mean,
+    a: armA, b: armB, difference: armA.mean === null || armB.mean === null ? null : armB.mean - armA.mean,
+    ratio: !armA.mean || armB.mean === null ? null : armB.mean / armA.mean,
     interval: testable ? intervalOf(clustersOf(clients), tuning.bootstrapResamples) : null, enough: Math.min(armA.clients, armB.clients) >= tuning.clientsEnough,
   };
 }
@@ -47,7 +48,7 @@ const sums = (condition: string, name: string): string =>
   `coalesce(sum(v) FILTER (WHERE ${condition}), 0) AS sum_${name}, count(*) FILTER (WHERE ${condition}) AS count_${name}`;
 
 const armOf = (row: Row | undefined): Difference["a"] =>
-  ({ n: Number(row?.["n"] ?? 0), clients: Number(row?.["clients"] ?? 0), mean: Number(row?.["mean"] ?? 0), median: Number(row?.["median"] ?? 0) });
+  row === undefined ? { n: 0, clients: 0, mean: null, median: null } : { n: Number(row["n"]), clients: Number(row["clients"]), mean: Number(row["mean"]), median: Number(row["median"]) };
 
 function clustersOf(rows: readonly Row[]): Cluster[] {
   const clusters = Array.from({ length: Math.min(rows.length, CLUSTERS_MAX) }, (): Cluster => ({ sumA: 0, countA: 0, sumB: 0, countB: 0 }));

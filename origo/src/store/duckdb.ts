@@ -17,8 +17,8 @@ const IDLE_MS = 20_000;
 /** Questions beyond this many at a time wait for one another. */
 const READERS = 4;
 
-/** Opens or makes DATA_DIR/origo.duckdb. Throws when another process holds it, or it is no DuckDB file. */
-export async function openDuckDb(dataDir: string): Promise<Database> {
+/** Opens or makes DATA_DIR/origo.duckdb; `idleMs` after the last write its pieces are put together. Throws when another process holds it, or it is no DuckDB file. */
+export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Database> {
   await mkdir(dataDir, { recursive: true });
   const file = join(dataDir, DUCKDB_FILE);
   const instance = await DuckDBInstance.create(file, { checkpoint_threshold: "1TB" });
@@ -26,7 +26,7 @@ export async function openDuckDb(dataDir: string): Promise<Database> {
     const writer = await instance.connect();
     await writer.run("SET max_vacuum_tasks = 0");
     const readers = await Promise.all(Array.from({ length: READERS }, () => instance.connect()));
-    return new DuckDb(instance, writer, readers, `${file}.wal`);
+    return new DuckDb(instance, writer, readers, `${file}.wal`, idleMs);
   } catch (error) {
     instance.closeSync();
     throw error;
@@ -35,13 +35,16 @@ export async function openDuckDb(dataDir: string): Promise<Database> {
 
 class DuckDb implements Database {
   readonly kind = "duckdb";
+  readonly patient: Database = this;
   private writing: Promise<unknown> = Promise.resolve();
   private closed: Promise<void> | undefined;
+  /** Runs where something was put in place since its pieces were last put together. */
   private idle: NodeJS.Timeout | undefined;
   private readonly reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
 
   constructor(
     private readonly instance: DuckDBInstance, private readonly writer: DuckDBConnection, readers: readonly DuckDBConnection[], private readonly walFile: string,
+    private readonly idleMs: number,
   ) {
     this.reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
   }
@@ -108,10 +111,13 @@ class DuckDb implements Database {
 
   /** A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries again. */
   private async checkpoint(): Promise<void> {
+    this.idle?.refresh();
     if ((await stat(this.walFile).then(({ size }) => size, () => 0)) < CHECKPOINT_BYTES) return;
     await this.writer.run("CHECKPOINT").catch(() => undefined);
-    clearTimeout(this.idle);
-    this.idle = setTimeout(() => void this.inTurn(() => this.vacuum()).catch(() => undefined), IDLE_MS).unref();
+    this.idle ??= setTimeout(() => {
+      this.idle = undefined;
+      void this.inTurn(() => this.vacuum()).catch(() => undefined);
+    }, this.idleMs).unref();
   }
 
   private async vacuum(): Promise<void> {

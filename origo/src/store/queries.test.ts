@@ -163,7 +163,12 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     const values = samples.filter(({ mode }) => mode === "coded").map(({ durationMs }) => durationMs).sort((a, b) => a - b);
     expect(one?.n).toBe(30);
     expect(one?.shares).toHaveLength(201);
-    one?.shares.forEach((share, index) => expect(one.values[index]).toBe(values[Math.floor(share * 29)]));
+    one?.shares.forEach((_share, step) => expect(one.values[step]).toBe(values[Math.max(1, Math.ceil((step * 30) / 200)) - 1]));
+  });
+
+  test("a CDF of two values has half of the downloads up to the lesser one", async () => {
+    const [two] = (await chart({ chart: "cdf", metric: "durationMs", where: [{ field: "durationMs", op: "in", value: [1000, 2000] }] })).series;
+    expect(two?.values).toEqual(Array.from({ length: 201 }, (_, step) => (step <= 100 ? 1000 : 2000)));
   });
 
   test("a scatter draws all points where they fit, a share of each group where not", async () => {
@@ -183,6 +188,16 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     expect(median.series[0]?.counts.reduce((sum, count) => sum + count, 0)).toBe(61);
   });
 
+  test("weeks begin on Monday, days at midnight, both UTC", async () => {
+    const beginning = async (days: number): Promise<string[]> => {
+      const [one] = (await chart({ chart: "time", metric: "durationMs", statistic: "count", bucketMs: days * 86_400_000 })).series;
+      return (one?.atMs ?? []).map((atMs) => new Date(atMs).toISOString());
+    };
+    // 2026-09-21 is a Monday.
+    expect(new Date(NOW).toISOString()).toMatch(/^2026-09-21T/);
+    expect([await beginning(7), await beginning(1)]).toEqual([["2026-09-21T00:00:00.000Z"], ["2026-09-21T00:00:00.000Z"]]);
+  });
+
   test.each([
     [{ chart: "box", metric: "mode" }, "metric"], [{ chart: "box", metric: "nope" }, "metric"], [{ chart: "cdf", metric: "durationMs", groupBy: ["nope"] }, "groupBy[0]"],
     [{ chart: "scatter", x: "durationMs", y: "url" }, "y"],
@@ -198,6 +213,8 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     expect(high).toBeGreaterThanOrEqual(1000);
     const lonely = await queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "id", a: idOf(0), b: idOf(1) }));
     expect(lonely).toMatchObject({ interval: null, difference: 1000, ratio: 2 });
+    const empty = await queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "nobody's" }));
+    expect(empty).toEqual({ a: expect.objectContaining({ n: 30, mean: 30_000 }), b: { n: 0, clients: 0, mean: null, median: null }, difference: null, ratio: null, interval: null, enough: false });
     await expect(queryDifference(store.database, DifferenceQuery.parse({ metric: "mode", field: "mode", a: "x", b: "y" }))).rejects.toMatchObject({ field: "metric" });
     await expect(queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "mode", a: "x", b: "x" }))).rejects.toMatchObject({ field: "b" });
   });

@@ -4,7 +4,8 @@
  * "Newest" is the order of arrival, which unlike clients' clocks has no ties and does not move under a reader's pages.
  * Not here: checking what is stored (it comes from schema.ts, parsed), and questions beyond pages of records (queries.ts).
  */
-import { statfs } from "node:fs/promises";
+import { rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { gunzip, gzip } from "node:zlib";
 import { promisify } from "node:util";
 import type { Trace } from "../query-schema";
@@ -43,17 +44,20 @@ export class Store {
   private readonly intake: Record<Table, Intake>;
   private free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
 
-  /** `folder` is where the database grows, where that is here. */
-  private constructor(readonly database: Database, private readonly folder: string | undefined) {
+  /** `folder` is where the database grows, where that is here; `scratchDir` where files lie on their way in and out, and need not exist. */
+  private constructor(readonly database: Database, private readonly folder: string | undefined, readonly scratchDir: string) {
     this.intake = { downloads: new Intake(database, "downloads", COLUMNS, this.tuning), errors: new Intake(database, "errors", ERROR_COLUMNS, this.tuning) };
   }
 
-  /** Opens or makes the tables in DATA_DIR/origo.duckdb, or where `databaseUrl` says. Throws when that is not to be had, or newer. */
+  /** Opens or makes the tables in DATA_DIR/origo.duckdb, or where `databaseUrl` says; DATA_DIR is this Store's alone. Throws when that is not to be had, or newer. */
   static async open(dataDir: string, databaseUrl?: string): Promise<Store> {
     const database = databaseUrl === undefined ? await openDuckDb(dataDir) : await openPostgres(databaseUrl);
     try {
-      await migrate(database);
-      return new Store(database, databaseUrl === undefined ? dataDir : undefined);
+      await migrate(database.patient);
+      const scratchDir = join(dataDir, "scratch");
+      // What a process left there that was killed.
+      await rm(scratchDir, { recursive: true, force: true });
+      return new Store(database, databaseUrl === undefined ? dataDir : undefined, scratchDir);
     } catch (error) {
       await database.close();
       throw error;
@@ -111,13 +115,14 @@ export class Store {
 
   /** Deletes what was received before then; resolves to the number of records deleted. */
   async deleteBefore(thenMs: number): Promise<number> {
-    return this.database.transaction(async (inside) => {
+    return this.database.patient.transaction(async (inside) => {
       for (const table of ["errors", "traces"]) await inside.run(`DELETE FROM ${table} WHERE received_at_ms < $1`, [thenMs]);
       return inside.run("DELETE FROM downloads WHERE received_at_ms < $1", [thenMs]);
     });
   }
 
-  private async checkDisk(): Promise<void> {
+  /** Throws DiskFull. */
+  async checkDisk(): Promise<void> {
     if (this.folder === undefined) return;
     if (performance.now() >= this.free.untilMs) {
       const { bavail, bsize } = await statfs(this.folder);

@@ -2,6 +2,7 @@
  * Charts: Origo's answers to chart questions as ECharts options, and as CSV. Pure.
  * A group is named by its values; every box carries its n.
  */
+import { csvCell } from "../../../src/csv";
 import type { Box, Cell, Chart, Field } from "../../../src/query-schema";
 import { count, quantity } from "../format";
 import { axisLook, baseOption, type Option } from "./base";
@@ -191,22 +192,60 @@ function scatterOption(chart: Of<"scatter">, fields: ChartFields, look: Look): O
   };
 }
 
+/** Of a line over time: ms since the epoch, and the value, null where the line has a gap. */
+type Moment = [atMs: number, value: number | null];
+
+interface Buckets {
+  atMs: readonly number[];
+  values: readonly number[];
+}
+
+/** All buckets from `fromMs` to `toMs`: of each stretch of them without downloads the first and the last, as `empty`. */
+export function withEmpty({ atMs, values }: Buckets, bucketMs: number, empty: 0 | null, fromMs: number, toMs: number): Moment[] {
+  const moments: Moment[] = [];
+  let nextMs = fromMs;
+  const skipTo = (ms: number): void => {
+    if (nextMs < ms) moments.push([nextMs, empty]);
+    if (nextMs + bucketMs < ms) moments.push([ms - bucketMs, empty]);
+  };
+  atMs.forEach((at, index) => {
+    skipTo(at);
+    moments.push([at, values[index] ?? null]);
+    nextMs = at + bucketMs;
+  });
+  skipTo(toMs + bucketMs);
+  return moments;
+}
+
+/** Longer lines have no mark at each moment, but where one stands alone: no line leads there. */
+const MARKED_MAX = 60;
+
 function timeOption(chart: Of<"time">, fields: ChartFields, look: Look): Option {
   const names = chart.series.map(seriesName);
   const counted = fields.statistic === "count";
   const title = counted ? "downloads" : `${fields.statistic ?? "median"} of ${titleOf(fields.y)}`;
   const unit = counted ? null : unitOf(fields.y);
+  const log = fields.log && !counted;
+  // Of no downloads there is a number and a sum, but no median and no mean.
+  const empty = counted || (fields.statistic === "sum" && !log) ? 0 : null;
+  const fromMs = Math.min(...chart.series.map(({ atMs }) => atMs[0] ?? Infinity));
+  const toMs = Math.max(...chart.series.map(({ atMs }) => atMs[atMs.length - 1] ?? -Infinity));
   return {
     ...baseOption(look),
+    useUTC: true,
     legend: legend(names, look),
     grid: { left: 8, right: 28, top: 44, bottom: 36, containLabel: true },
-    xAxis: { ...axisLook(look), type: "time" },
-    yAxis: beside(valueAxis(counted ? undefined : fields.y, look, fields.log && !counted, title), look),
-    tooltip: { ...(baseOption(look)["tooltip"] as object), trigger: "axis", valueFormatter: (value: unknown) => quantity(Number(value), unit) },
-    series: chart.series.map((series, index) => ({
-      type: "line", name: names[index], symbolSize: 6, showSymbol: series.atMs.length < 60, lineStyle: { width: 2 }, color: colourAt(look, index),
-      data: series.atMs.map((at, point) => [at, series.values[point] ?? 0]),
-    })),
+    xAxis: below({ ...axisLook(look), type: "time", name: "start of the download, UTC" }),
+    yAxis: beside(valueAxis(counted ? undefined : fields.y, look, log, title), look),
+    tooltip: { ...(baseOption(look)["tooltip"] as object), trigger: "axis", valueFormatter: (value: unknown) => quantity(value === null ? NaN : Number(value), unit) },
+    series: chart.series.map((series, index) => {
+      const moments = withEmpty(series, chart.bucketMs, empty, fromMs, toMs);
+      const alone = (at: number): boolean => (moments[at - 1]?.[1] ?? null) === null && (moments[at + 1]?.[1] ?? null) === null;
+      return {
+        type: "line", name: names[index], symbolSize: 6, symbol: series.atMs.length < MARKED_MAX ? "emptyCircle" : "none", lineStyle: { width: 2 }, color: colourAt(look, index),
+        data: moments.map((moment, at) => (alone(at) ? { value: moment, symbol: "emptyCircle" } : moment)),
+      };
+    }),
   };
 }
 
@@ -221,14 +260,9 @@ export function figuresOf(chart: Chart): { headings: string[]; rows: { group: st
   };
 }
 
-/** RFC 4180; text that a spreadsheet would take for a formula is quoted with an apostrophe. */
+/** Text that a spreadsheet would take for a formula has an apostrophe before it (csv.ts). */
 export function csvOf(rows: readonly (readonly (string | number | undefined)[])[]): string {
-  const cell = (value: string | number | undefined): string => {
-    if (typeof value !== "string") return value === undefined ? "" : String(value);
-    const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll("\"", "\"\"")}"` : safe;
-  };
-  return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+  return rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 }
 
 /** All that was drawn, in the fields' own units. */
