@@ -1,9 +1,10 @@
 /** `npm run -s tributary -- get` against a real fleet: every mode, the smallest files, and everything that can go wrong. */
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { sizeBytes, startFleet } from "@tributary/lab";
+import { repoRoot, sizeBytes, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import { cli, getJson } from "./support";
@@ -105,6 +106,23 @@ test("the record that the CLI prints is the one that Origo keeps", async () => {
   const { record } = await get(sample("/__size/100000"), "--mode", "coded-mutp");
   const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=50`);
   expect(records.find((kept) => kept.id === record.id)).toMatchObject({ netBytes: record.netBytes, sha256: record.sha256, mode: record.mode });
+});
+
+/** The command as the first part of a pipe, killed after 30 s. */
+function getInto(reader: string, url: string): Promise<{ failed: boolean; stdout: Buffer; stderr: string }> {
+  const script = `set -o pipefail; timeout -s KILL 30 node client/dist/cli.js get "$0" --origo "$1" | (${reader})`;
+  return new Promise((resolve) => {
+    execFile("bash", ["-c", script, url, fleet.origo.url], { cwd: repoRoot, encoding: "buffer" }, (error, stdout, stderr) => {
+      resolve({ failed: error !== null, stdout, stderr: stderr.toString() });
+    });
+  });
+}
+
+test.each([["reads late", "sleep 3; cat", 70_000], ["goes without having read", "sleep 3", 0]])("a reader of standard output that %s: the command ends all the same", async (_name, reader, bytes) => {
+  const { failed, stdout, stderr } = await getInto(reader, sample("/__size/70000"));
+  expect(failed).toBe(false);
+  expect(sha256(stdout)).toBe(sha256(sizeBytes(0, bytes)));
+  expect(stderr).toContain("normalized goodput");
 });
 
 test.each([

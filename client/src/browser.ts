@@ -2,6 +2,7 @@
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
 import { describeAgent } from "./agent";
+import { collectGarbage } from "./collect-browser";
 import { createDefer } from "./defer-browser";
 import { createHasher } from "./hasher-browser";
 import type { EngineWorker, Platform } from "./platform";
@@ -32,6 +33,7 @@ function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platfo
     transports: [browserWebRtc],
     engineTransports: typeof WebTransport === "function" ? ["webtransport"] : [],
     createHasher,
+    collect: collectGarbage,
     spawnEngine: () => spawnEngine(workerUrl),
     loadCodec: async () => {
       const response = await fetch(wasmUrl);

@@ -38,7 +38,7 @@ get fetches URL through several proxies at once and writes its bytes to standard
   --no-fallback         fail rather than fetch from the origin when the proxies fail
   --generation-size N   symbols coded together
   --symbol-bytes N      bytes of a symbol
-  --window N            packets of a proxy in transit at most
+  --window N            packets of a proxy in transit at most; in mode coded, before its first grant
   --comment TEXT        kept with the download's record
   -h, --help            this text
 

@@ -111,11 +111,12 @@ function write(target: Writable, piece: Uint8Array): Promise<void> | undefined {
   });
 }
 
+/** Resolves when all that was written has been taken, or never will be: an error is the target's to tell. */
 async function end(target: Writable, isFile: boolean): Promise<void> {
   if (isFile) {
     target.end();
     await finished(target);
-  } else if (target.writableLength > 0) await new Promise<void>((resolve) => target.once("drain", resolve));
+  } else await new Promise<void>((resolve) => target.write("", () => resolve()));
 }
 
 function showProgress(client: ProxyClient, download: Download): () => void {

@@ -266,16 +266,39 @@ describe("split-http", () => {
   });
 
   test("client: a reader that takes its time holds the download back, and gets every byte", async () => {
-    const settings = { queuedBytesMax: 80_000, chunkBytesMax: 320_000, firstByteMs: 5000, stallMs: 5000 };
+    const settings = { queuedBytesMax: 80_000, chunkBytesMax: 320_000, firstByteMs: 5000, stallMs: 300 };
     const { client, origin } = await build([{}, {}], 1_500_000, settings);
     const download = client.get(`${origin.url}/file`, { mode, connections: 2 });
     await download.head;
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, 700));
     expect(client.live.deliveredBytes).toBeLessThan(1_000_000);
     expect(sha256Of(await readAll(download.body))).toBe(sha256Of(origin.body));
     expect((await download.record).fallback).toBeNull();
   });
 });
+
+describe.each(["parallel-http", "split-http"] as const)("%s", (mode) => {
+  test.each([200, 502])("client: a page with which something in between answers (status %i) is not taken for the origin's", async (portalStatus) => {
+    const { origin, proxies } = await build([{ portalStatus }, { packetEveryMs: 5 }], 300_000);
+    const outcome = await fetchAll("file", { mode, connections: 2 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback).toBeNull();
+    const portal = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
+    expect(portal).toMatchObject({ bytes: 0, state: "failed", error: expect.stringMatching(`^proxyFailed: The proxy answered ${portalStatus}`) });
+  });
+});
+
+test.each([["direct", "stall", "originSilent"], ["parallel-http", "file", "stalled"]] as const)(
+  "client: %s, who falls silent is found out although the reader was behind",
+  async (mode, path, kind) => {
+    const settings = { queuedBytesMax: 64_000, directSilenceMs: 300, firstByteMs: 5000, stallMs: 300 };
+    const { client, origin } = await build([{ stallAfterBytes: 64_000 }], 128_000, settings);
+    const download = client.get(`${origin.url}/${path}`, { mode, connections: 1, allowFallback: false });
+    await download.head;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect(readAll(download.body)).rejects.toMatchObject({ kind });
+  },
+);
 
 describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
   test.each([0.02, 0.1, 0.3])("client: delivers over links that lose %d of all packets", async (loss) => {
@@ -324,6 +347,24 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expectWhole({ record, body: Buffer.concat(pieces), error: undefined }, origin.body);
     expect(proxies[0]!.sessionsMade).toBe(2);
     expect(record.grossBytes).toBeLessThan(1.5 * 200_000);
+    expect((await fetchAll("file", { mode, connections: 1 })).record.fallback).toBeNull();
+  });
+
+  test("client: a proxy that falls silent to two downloads is connected to anew once, for both, and is not left alone afterwards", async () => {
+    const { proxies, origin } = await build([{ muteFirst: true }], 30_000, { firstByteMs: 15_000, stallMs: 15_000 });
+    const options = { mode, connections: 1, allowFallback: false };
+    for (const outcome of await Promise.all([fetchAll("file", options), fetchAll("file", options)])) expectWhole(outcome, origin.body);
+    expect(proxies[0]!.sessionsMade).toBe(2);
+    expectWhole(await fetchAll("file", options), origin.body);
+  });
+
+  test.each([0, 1000])("client: a proxy that finds a chunk of %i bytes too large fails alone", async (tooLargeBytes) => {
+    const { origin, proxies } = await build([{ tooLargeBytes }, { packetEveryMs: 1 }], 100_000);
+    const outcome = await fetchAll("file", { mode, connections: 2 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record).toMatchObject({ status: 200, fallback: null });
+    const liar = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
+    expect(liar).toMatchObject({ state: "failed", error: expect.stringMatching(/^proxyFailed: The proxy found a chunk too large/) });
   });
 
   test("client: a connect that fails is tried again with a new connection", async () => {
@@ -343,6 +384,7 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     const second = await fetchAll("file", { mode, connections: 2 });
     expectWhole(second, origin.body);
     expect(second.record.fallback).toEqual({ reason: expect.stringMatching(/^noTransport: .* as a moment ago/), bytes: 0 });
+    expect(second.record.proxies).toHaveLength(2);
     expect(proxies.map(({ sessionsMade }) => sessionsMade)).toEqual([0, 0]);
     expect(client.live.fallbacks).toBe(2);
   });
@@ -372,10 +414,14 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
   test("client: an engine that crashes costs a fallback, and the next download has a new one", async () => {
     const { origin, client, bench } = await build([{ packetEveryMs: 2 }], 300_000);
     const download = client.get(`${origin.url}/file`, { mode, connections: 1 });
-    await download.head;
+    const reader = download.body.getReader();
+    const { value: first } = await reader.read();
+    reader.releaseLock();
     bench.crashEngine();
-    expect(Buffer.compare(await readAll(download.body), origin.body)).toBe(0);
-    expect(await download.record).toMatchObject({ outcome: "complete", fallback: { reason: expect.stringMatching(/engineFailed/) } });
+    expect(Buffer.compare(Buffer.concat([first!, await readAll(download.body)]), origin.body)).toBe(0);
+    const record = await download.record;
+    expect(record).toMatchObject({ outcome: "complete", fallback: { reason: expect.stringMatching(/engineFailed/) } });
+    expect([null, sha256Of(origin.body)]).toContain(record.sha256);
     expect((await fetchAll("file", { mode, connections: 1, range: { start: 0, end: 99 } })).record.fallback).toBeNull();
   });
 });
@@ -407,6 +453,13 @@ describe("requests longer than one chunk", () => {
     const outcome = await fetchAll("no-range", { mode: "uncoded-mutp" });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback!.reason).toMatch(/chunkTooLarge/);
+  });
+
+  test("client: a proxy that tells of a shorter body than there is cuts nothing off", async () => {
+    const { origin } = await build([{ ...MOOD, tooLargeBytes: 320_001 }], 400_001, SMALL);
+    const outcome = await fetchAll("file", { mode: "uncoded-mutp", connections: 1 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record).toMatchObject({ status: 200, totalBytes: 400_001, fallback: null });
   });
 
   test("client: a slow reader holds the download back (two ranges ahead at most)", async () => {
@@ -449,6 +502,30 @@ describe("arguments and reports", () => {
     expect(origo.records).toEqual([JSON.parse(JSON.stringify(outcome.record))]);
     expect(origo.records[0]).toMatchObject({ url: `${scene.origin.url}/file`, comment: "a test" });
     expect(JSON.stringify(origo.records)).not.toContain("secret");
+  });
+
+  test("client: without records Origo's list is asked for under an id of this client's own", async () => {
+    const { bench, origo } = await build([], 0);
+    const clientId = "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab";
+    for (const reportRecords of [true, false]) {
+      const client = new ProxyClient({ origoUrl: origo.url, platform: bench.platform, source: "library", clientId, reportRecords });
+      await client.proxies();
+      await client.close();
+    }
+    const lists = origo.requests.filter(({ path }) => path.startsWith("/v1/proxies?"));
+    expect(lists.map(({ path }) => path.includes(clientId))).toEqual([true, false]);
+  });
+
+  test("client: without records nothing is hashed", async () => {
+    const { bench, origo, origin } = await build([], 1000);
+    const createHasher = (): never => {
+      throw new Error("nobody compares the digest");
+    };
+    const client = new ProxyClient({ origoUrl: origo.url, platform: { ...bench.platform, createHasher }, source: "library", reportRecords: false });
+    const download = client.get(`${origin.url}/file`, { mode: "direct" });
+    expect(Buffer.compare(await readAll(download.body), origin.body)).toBe(0);
+    expect(await download.record).toMatchObject({ outcome: "complete", netBytes: 1000, sha256: null });
+    await client.close();
   });
 
   test("client: live totals add up to the records", async () => {

@@ -30,7 +30,7 @@ export interface ProxyClientOptions {
   origoUrl: string;
   platform: Platform;
   source: Source;
-  /** Anonymous; default: a new one for this client. */
+  /** Anonymous; default, and where no records are sent: a new one for this client. */
   clientId?: string;
   /** Send a record of each download to Origo; default true. */
   reportRecords?: boolean;
@@ -40,9 +40,11 @@ export interface ProxyClientOptions {
 }
 
 const REPORT_CLOSE_MS = 1500;
+/** Where no record goes out nobody reads a digest: none is made. */
+const NO_HASHER: Hasher = { update: () => undefined, digest: () => Promise.resolve(null), discard: () => undefined };
 /** Of what holds for a network as a whole. */
 const HERE = "";
-/** Failures that are the proxy's own: others come first for a while. */
+/** Failures that are the proxy's own: it is left alone for a while. */
 const OWN_FAULTS = new Set(["proxyFailed", "proxyLost", "proxySilent", "planMismatch", "bodyShort", "draining"]);
 
 export class ProxyClient {
@@ -70,9 +72,9 @@ export class ProxyClient {
     const origoUrl = parseOrigoUrl(options.origoUrl);
     this.platform = options.platform;
     this.source = options.source;
-    this.clientId = options.clientId ?? options.platform.randomUUID();
-    this.reporting = { source: this.source, clientId: this.clientId, clientVersion: CLIENT_VERSION, ...this.platform.describe() };
     this.reportRecords = options.reportRecords ?? true;
+    this.clientId = (this.reportRecords ? options.clientId : undefined) ?? options.platform.randomUUID();
+    this.reporting = { source: this.source, clientId: this.clientId, clientVersion: CLIENT_VERSION, ...this.platform.describe() };
     this.settings = { ...SETTINGS_DEFAULT, ...options.settings };
     this.givenSettings = options.settings ?? {};
     this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
@@ -87,6 +89,7 @@ export class ProxyClient {
       token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
       onFailed: ({ proxy }, reason) => this.noteSessionFailed(proxy, reason),
+      onRecovered: ({ proxy }) => this.directory.forgive(proxy.id),
     });
   }
 
@@ -96,7 +99,7 @@ export class ProxyClient {
     if (this.closed) throw new RequestError("client", "closed", "a client that is not closed");
     const { platform, settings, board } = this;
     const inPieces = (): Hasher => this.engine.createHasher();
-    const hasher = platform.createHasher?.(inPieces) ?? inPieces();
+    const hasher = this.reportRecords ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER;
     const run = new Run({ request, platform, settings, hasher, board });
     const { signal } = options;
     const onAbort = (): void => run.abort(signal?.reason);
@@ -223,15 +226,16 @@ export class ProxyClient {
 
   /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
   private async overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
-    const { engine, sessions, slots, memory, platform } = this;
+    const { engine, sessions, slots, memory, platform, directory } = this;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
     const isKnown = run.request.allowFallback !== false && !hasSession && this.isWithoutTransport;
     if (isKnown) void this.warm(run.request.connections);
+    const onProxyBack = ({ id }: ProxyInfo): void => directory.forgive(id);
     const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
-    const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed });
+    const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
     if (!isKnown) this.noTransport.note(HERE, true, platform.now());
-    for (const { id } of proxies) this.directory.forgive(id);
+    for (const { id } of proxies) directory.forgive(id);
     if (run.request.allowFallback === false || run.signal.aborted) return result;
     this.noteFallback(run, result.rejection);
     return splitHttp(run, proxies, onProxyFailed);

@@ -5,12 +5,22 @@
  */
 const UNTOUCHED_BYTES = 64 * 1024 * 1024;
 const EVERY_MS = 2000;
-let lastMs = 0;
+/** When packets began to come after the last silence, when the last one came, and when garbage was collected last. */
+let begunMs = 0;
+let heardMs = -Infinity;
+let collectedMs = 0;
 
-/** For whoever has just taken a packet: has garbage collected now and then, while packets come. */
+/** For whoever has dealt with a packet or message: has garbage collected now and then while they go on, not where they begin: there a request waits for the next ones. */
+export function collectWhileBusy(nowMs = performance.now()): void {
+  if (nowMs - heardMs >= EVERY_MS) begunMs = nowMs;
+  heardMs = nowMs;
+  if (nowMs - begunMs >= EVERY_MS) collectGarbage(nowMs);
+}
+
+/** For whoever has nothing under way any more. Does nothing where no packet has come since the last time, or that was a moment ago. */
 export function collectGarbage(nowMs = performance.now()): void {
-  if (nowMs - lastMs < EVERY_MS) return;
-  lastMs = nowMs;
+  if (heardMs <= collectedMs || nowMs - collectedMs < EVERY_MS) return;
+  collectedMs = nowMs;
   try {
     new ArrayBuffer(UNTOUCHED_BYTES);
   } catch {

@@ -4,13 +4,13 @@ import type { Platform } from "./platform";
 import { SETTINGS_DEFAULT } from "./settings";
 
 function build(names: string[], configured: () => Promise<void> = () => Promise.resolve()) {
-  const state = { names, nowMs: 0, asked: 0, dead: false, network: undefined as string | undefined };
+  const state = { names, nowMs: 0, asked: 0, dead: false, port: 80, network: undefined as string | undefined };
   const platform = {
     now: () => state.nowMs,
     fetch: () => {
       state.asked++;
       if (state.dead) return Promise.reject(new TypeError("fetch failed"));
-      return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}` })), network: state.network }));
+      return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}:${state.port}` })), network: state.network }));
     },
   } as unknown as Platform;
   const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT, { refresh: configured }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
@@ -73,6 +73,15 @@ describe("directory", () => {
     state.names = ["b", "c"];
     await directory.refresh();
     expect(await pick(2)).toBe("bc");
+  });
+
+  test("directory: a chosen one is reached as it was listed last, and stays where a full list leaves it out", async () => {
+    const { state, directory, pick } = build(["a", "b", ...Array.from({ length: 30 }, (_, index) => `p${index}`)]);
+    await pick(2);
+    state.port = 81;
+    state.names = ["b", "c", ...state.names.slice(2)];
+    await directory.refresh();
+    expect(await directory.pick(2)).toMatchObject({ proxies: [{ id: "a", url: "http://a:80" }, { id: "b", url: "http://b:81" }] });
   });
 
   test("directory: goes on with the proxies it knows when Origo dies", async () => {

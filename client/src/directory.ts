@@ -38,7 +38,7 @@ export class Directory {
     if (!this.hasAnswered) await this.refresh();
   }
 
-  /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only when it has none. */
+  /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only where it has none, or their token may have ended. */
   async pick(count: number): Promise<Picked> {
     const isReady = this.fill(count).length > 0;
     const ageMs = this.platform.now() - this.listedMs;
@@ -52,13 +52,13 @@ export class Directory {
     return proxies.length > 0 ? { proxies } : { reason: "Origo knows no live proxy that works" };
   }
 
-  /** This proxy failed: others come first for a while. */
+  /** This proxy failed: it is left alone for a while, even where there is no other. */
   penalise(id: string): void {
     this.penaltyUntilMs.set(id, this.platform.now() + this.settings.proxyPenaltyMs);
     this.chosen = this.chosen.filter((proxy) => proxy.id !== id);
   }
 
-  /** What it failed at was not its own doing. */
+  /** What it failed at is over, or was not its own doing. */
   forgive(id: string): void {
     this.penaltyUntilMs.delete(id);
   }
@@ -108,12 +108,13 @@ export class Directory {
     return this.chosen.length === 0 ? "" : `&keep=${this.chosen.map(({ id }) => encodeURIComponent(id)).join(",")}`;
   }
 
+  /** A chosen one may be listed anew, with other addresses and certificates. A full list may leave out some that are live. */
   private adopt(proxies: ProxyInfo[]): void {
     this.listed = proxies;
     this.listedMs = this.platform.now();
-    if (proxies.length >= CONNECTIONS_MAX) return;
     const live = new Map(proxies.map((proxy) => [proxy.id, proxy]));
-    this.chosen = this.chosen.flatMap(({ id }) => live.get(id) ?? []);
+    const isWhole = proxies.length < CONNECTIONS_MAX;
+    this.chosen = this.chosen.flatMap((proxy) => live.get(proxy.id) ?? (isWhole ? [] : proxy));
   }
 
   /** Tops the chosen ones up from the list. */

@@ -132,7 +132,7 @@ export class EngineLink {
         exchange: (offer) => void exchange(offer).then((sdp) => this.channels.has(id) && this.post({ type: "answer", channel: id, sdp }), fail),
         opened: () => {
           isOpen = true;
-          resolve({ send: () => false, signals: () => Promise.resolve(undefined), close });
+          resolve({ send: () => false, close });
         },
         closed: (reason) => {
           end();
@@ -144,20 +144,25 @@ export class EngineLink {
     });
   }
 
-  /** A hasher that works in the engine's worker. */
+  /** A hasher that works in the engine's worker. What a worker that has ended was given is lost, and the digest with it. */
   createHasher(): Hasher {
     const hashId = ++this.lastHashId;
+    let worker: EngineWorker | undefined;
+    const isLost = (): boolean => worker !== undefined && worker !== this.worker;
     return {
       update: (bytes) => {
+        if (isLost()) return;
         const copy = bytes.slice();
         this.post({ type: "hash", hashId, bytes: copy }, [bufferOf(copy)]);
+        worker = this.worker;
       },
       digest: () =>
         new Promise((resolve, reject) => {
+          if (isLost()) return reject(new Error("The engine's worker has ended, and what it had hashed with it."));
           this.digests.set(hashId, { resolve, reject });
           this.post({ type: "digest", hashId });
         }),
-      discard: () => this.worker && this.post({ type: "discard", hashId }),
+      discard: () => this.worker && !isLost() && this.post({ type: "discard", hashId }),
     };
   }
 
@@ -245,7 +250,8 @@ export class EngineLink {
       case "closed":
         this.requests.delete(message.requestId);
         handlers.onStats(message.stats);
-        return handlers.onClosed();
+        handlers.onClosed();
+        if (this.requests.size === 0) this.platform.collect?.();
     }
   }
 }

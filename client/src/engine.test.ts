@@ -53,6 +53,23 @@ describe("engine", () => {
     expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
   });
 
+  test.each(["uncoded-mutp", "coded"] as const)("engine: a proxy whose answer came over a channel that did not stay is asked again over the one that did (%s)", async (mode) => {
+    const { engine, sent, take } = await build();
+    const body = bytesOf(400);
+    const answer = (...symbols: number[]): Uint8Array[] => [plan(7, 400), ...symbols.map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame));
+    engine.handle({ type: "start", requestId: 7, sessions: [3], options: { ...OPTIONS, mode } }, 0);
+    engine.firstOf(3, 0);
+    engine.receive([[3, answer(0, 1)]], 90);
+    engine.handleChannelGone(3, 91);
+    engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 92);
+    expect(sent()).toEqual([[3, "request"]]);
+    engine.receive([[3, answer(0, 1, 2, 3)]], 120);
+    expect(take("complete")).toHaveLength(1);
+    expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
+    engine.handle({ type: "frames", session: 3, frames: packed({ type: "end", requestId: 7, sentPackets: 4 }) }, 121);
+    expect(take("closed")[0]!.stats.proxies[0]).toMatchObject({ packets: 6, innovative: 4, duplicate: 2 });
+  });
+
   test("engine: a session that opens for later is pinged, and who is further away by that begins further on", async () => {
     const { engine, posted, sent } = await build();
     for (const session of [3, 4]) {
@@ -162,6 +179,31 @@ describe("engine", () => {
     const rejection = { kind: "chunkTooLarge", message: "too large", got: 5e7, limit: LIMITS.chunkBytesMax };
     engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
     expect(take("failed")).toEqual([{ type: "failed", requestId: 1, rejection }]);
+  });
+
+  test.each([undefined, 0, 1000, LIMITS.chunkBytesMax, 1.5e9 + 0.5, Infinity])("engine: a proxy that finds %p bytes too large has failed, and decides nothing", async (got) => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
+    for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
+    const rejection = { kind: "chunkTooLarge", message: "too large", ...(got === undefined ? {} : { got }) };
+    engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
+    engine.handleTimeout(100);
+    expect(take("failed")).toEqual([]);
+    expect(take("stats").at(-1)!.stats.proxies).toMatchObject([{ state: "failed", error: expect.stringMatching(/^proxyFailed: /) }, { state: "waiting" }]);
+  });
+
+  test("engine: tells of a proxy that is back before anything has come of it", async () => {
+    const { engine, take } = await build();
+    engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    const statesAt = (nowMs: number): string[] => {
+      engine.handleTimeout(nowMs);
+      return take("stats").at(-1)!.stats.proxies.map(({ state }) => state);
+    };
+    expect(statesAt(4000)).toEqual(["failed"]);
+    engine.handle({ type: "lost", requestId: 1, proxyIndex: 0, reason: "silent", away: true }, 4001);
+    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 4002);
+    expect(statesAt(4100)).toEqual(["waiting"]);
   });
 
   test("engine: fails when every proxy is lost, with the last reason", async () => {

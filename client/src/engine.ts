@@ -4,20 +4,22 @@
  * The caller calls `handleTimeout` at `pollTimeout()`.
  */
 import { sha256 } from "@noble/hashes/sha2";
-import { encodeFrame, farewell, parseFrame, Receiver, requestIdOf, type Codec, type KnownPath, type ReceiverEvent, type Rejection } from "@tributary/protocol";
+import { encodeFrame, farewell, LIMITS, parseFrame, Receiver, requestIdOf, type Codec, type KnownPath, type ReceiverEvent, type Rejection } from "@tributary/protocol";
+import { messageOf } from "./errors";
 import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
 import { hexOf, piecesOf } from "./bytes";
 
 const STATS_EVERY_MS = 100;
 /** A REJECT fits this; symbols of the default size do not, so that few frames are looked at twice. */
 const REJECT_BYTES_MAX = 800;
-/** What the first proxy to say it says for all: the origin's answer is of that kind. */
+/** What the first proxy to say it says for all, where it can be true: the origin's answer is of that kind. */
 const DECISIVE = new Set(["chunkTooLarge", "lengthUnknown"]);
 
 interface Request {
   readonly requestId: number;
   readonly sessions: readonly number[];
   readonly receiver: Receiver;
+  readonly chunkBytesMax: number;
   statsDueMs: number;
   statsDirty: boolean;
   /** The outcome was posted. */
@@ -56,7 +58,11 @@ export class Engine {
         this.start(message.requestId, message.sessions, message.options, nowMs);
         break;
       case "ready":
-        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyReady(message.proxyIndex, nowMs));
+        this.with(message.requestId, nowMs, (request) => {
+          request.receiver.handleProxyReady(message.proxyIndex, nowMs);
+          // That it is back is told, also where nothing comes of it.
+          request.statsDirty = true;
+        });
         break;
       case "lost":
         this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away));
@@ -108,6 +114,11 @@ export class Engine {
     this.flush();
   }
 
+  /** A channel of this session is gone over which something had come: what it took along is asked again over the one that stays. */
+  handleChannelGone(session: number, nowMs: number): void {
+    for (const { sessions, receiver } of this.requests.values()) receiver.handleFirstGone(sessions.indexOf(session), nowMs);
+  }
+
   handleTimeout(nowMs: number): void {
     for (const { requestId } of [...this.requests.values()]) {
       this.with(requestId, nowMs, (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty));
@@ -126,7 +137,7 @@ export class Engine {
 
   private start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
     let receiver: Receiver;
-    const { traced, ...rest } = options;
+    const { traced, chunkBytesMax = LIMITS.chunkBytesMax, ...rest } = options;
     const known = sessions.map((session, index) => options.known?.[index] ?? this.wayOf(session));
     const trace: RequestTrace | undefined = traced ? { packets: [], feedback: [] } : undefined;
     try {
@@ -136,11 +147,11 @@ export class Engine {
       });
     } catch (error) {
       const stats = { deliveredBytes: 0, grossBytes: 0, rank: 0, symbolCount: 0, generationCount: 0, feedbackFrames: 0, proxies: [] };
-      this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: textOf(error) } }, []);
+      this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: messageOf(error) } }, []);
       this.post({ type: "closed", requestId, stats }, []);
       return;
     }
-    const request = { requestId, sessions, receiver, statsDueMs: nowMs + STATS_EVERY_MS, statsDirty: false, settled: false, trace, startMs: nowMs };
+    const request = { requestId, sessions, receiver, chunkBytesMax, statsDueMs: nowMs + STATS_EVERY_MS, statsDirty: false, settled: false, trace, startMs: nowMs };
     this.requests.set(requestId, request);
     this.pump(request, nowMs);
   }
@@ -153,7 +164,7 @@ export class Engine {
       step(request);
       this.pump(request, nowMs);
     } catch (error) {
-      this.settle(request, { kind: "engineError", message: textOf(error) });
+      this.settle(request, { kind: "engineError", message: messageOf(error) });
       this.close(request);
     }
   }
@@ -177,11 +188,11 @@ export class Engine {
   }
 
   private handleFrame(request: Request, proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
-    request.receiver.handleFrame(proxyIndex, bytes, nowMs);
-    if (request.settled || bytes.length > REJECT_BYTES_MAX) return;
-    const frame = parseFrame(bytes);
-    if (frame.type !== "reject" || !DECISIVE.has(frame.rejection.kind) || request.receiver.stats().symbolCount > 0) return;
-    this.settle(request, frame.rejection);
+    const rejection = request.settled || bytes.length > REJECT_BYTES_MAX ? undefined : rejectionOf(bytes);
+    const unfounded = rejection && unfoundedOf(rejection, request.chunkBytesMax);
+    request.receiver.handleFrame(proxyIndex, unfounded ? encodeFrame({ type: "reject", requestId: request.requestId, rejection: unfounded }) : bytes, nowMs);
+    if (!rejection || unfounded || !DECISIVE.has(rejection.kind) || request.receiver.stats().symbolCount > 0) return;
+    this.settle(request, rejection);
     request.receiver.abort(nowMs);
   }
 
@@ -278,8 +289,15 @@ export class Engine {
 /** To a hundredth. */
 const msBetween = (startMs: number, nowMs: number): number => Math.max(0, Math.round((nowMs - startMs) * 100) / 100);
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function rejectionOf(bytes: Uint8Array): Rejection | undefined {
+  const frame = parseFrame(bytes);
+  return frame.type === "reject" ? frame.rejection : undefined;
+}
+
+/** A chunk that is not too large, or of which it is not told by how much: that is no answer of the origin, but the proxy's own fault. */
+function unfoundedOf({ kind, got }: Rejection, chunkBytesMax: number): Rejection | undefined {
+  if (kind !== "chunkTooLarge" || (Number.isSafeInteger(got) && got! > chunkBytesMax)) return undefined;
+  return { kind: "proxyFailed", message: `The proxy found a chunk too large that is not: got ${got} bytes, limit ${chunkBytesMax}.` };
 }
 
 /** Gives the memory of a buffer back now, where the engine can: a worker with little else to do collects garbage late. */

@@ -3,7 +3,7 @@ export { MODES, TRANSPORTS, type TransportOption, type Download, type DownloadHe
 export { ProxyClient, type ProxyClientOptions } from "./client";
 export { DownloadError, RequestError } from "./errors";
 export type { FromEngine, ToEngine } from "./messages";
-export type { Channel, ChannelOptions, DeliverySignals, EngineWorker, Hasher, Platform, Transport } from "./platform";
+export type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 export { SETTINGS_DEFAULT, type Settings } from "./settings";
 export type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
 export type { ByteRange } from "@tributary/protocol";

@@ -27,6 +27,8 @@ export interface StartOptions {
   known?: (KnownPath | undefined)[];
   /** Note when each packet came. */
   traced?: boolean;
+  /** A body up to this length is one chunk: a proxy that finds it too large is not believed. Default: the limit of the protocol. */
+  chunkBytesMax?: number;
 }
 
 /** What came, and what feedback was sent: ms since the request was started here, and the index of the proxy. */

@@ -21,16 +21,7 @@ export interface Transport {
 export interface Channel {
   /** False when the message could not be taken; it is then lost, which the protocol survives. */
   send(bytes: Uint8Array): boolean;
-  /** What this end knows of delivery and loss, where the transport tells. */
-  signals(): Promise<DeliverySignals | undefined>;
   close(): void;
-}
-
-export interface DeliverySignals {
-  /** Smoothed. */
-  rttMs: number;
-  sentPackets: number;
-  lostPackets: number;
 }
 
 export interface ChannelOptions {
@@ -62,8 +53,8 @@ export interface EngineWorker {
 /** SHA-256, fed piece by piece. `update` may be given bytes that are transferred away right after it. */
 export interface Hasher {
   update(bytes: Uint8Array): void;
-  /** Lower-case hex. */
-  digest(): Promise<string>;
+  /** Lower-case hex; null from one that makes none. */
+  digest(): Promise<string | null>;
   discard(): void;
 }
 
@@ -87,4 +78,6 @@ export interface Platform {
   loadCodec(): Promise<ArrayBuffer>;
   /** `inPieces` makes one that works in the engine's worker, which is what there is where this is absent. */
   createHasher?(inPieces: () => Hasher): Hasher;
+  /** Has garbage collected, where that is worth it: nothing is under way. */
+  collect?(): void;
 }

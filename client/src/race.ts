@@ -1,4 +1,5 @@
 /** A race in which each runner starts some time after the one before, or as soon as that one has given up. */
+import { messageOf } from "./errors";
 
 /** Takes what it made back when another was first. */
 export interface Runner<T> {
@@ -55,6 +56,6 @@ export async function race<T>(runners: readonly Runner<T>[], headStartMs: number
 
 export class RaceError extends Error {
   constructor(readonly failures: readonly unknown[]) {
-    super(failures.map((failure) => (failure instanceof Error ? failure.message : String(failure))).join("; "));
+    super(failures.map(messageOf).join("; "));
   }
 }

@@ -49,7 +49,7 @@ describe("reporter", () => {
     const { state, reporter } = build();
     state.status = 503;
     for (let i = 0; i < 1001; i++) reporter.record(record(`r${i}`));
-    expect(reporter).toMatchObject({ waiting: 1000, dropped: 1 });
+    expect(reporter.waiting).toBe(1000);
     state.status = 202;
     await jest.advanceTimersByTimeAsync(60_000);
     expect(state.stored).toHaveLength(1000);
@@ -62,14 +62,14 @@ describe("reporter", () => {
     for (const id of ["a", "b", "c"]) reporter.record(record(id));
     await jest.advanceTimersByTimeAsync(5000);
     expect(state.stored).toEqual(["a", "c"]);
-    expect(reporter).toMatchObject({ waiting: 0, dropped: 1 });
+    expect(reporter.waiting).toBe(0);
   });
 
   test("reporter: keeps few traces, and sends them one at a time", async () => {
     const { state, reporter } = build();
     state.status = 503;
     for (let i = 0; i < 20; i++) reporter.trace({ id: `t${i}`, generationCount: 1, packets: [], feedback: [] });
-    expect(reporter).toMatchObject({ waiting: 16, dropped: 4 });
+    expect(reporter.waiting).toBe(16);
     state.status = 202;
     await jest.advanceTimersByTimeAsync(60_000);
     expect(state.stored).toHaveLength(16);

@@ -24,8 +24,6 @@ interface Queue {
 }
 
 export class Reporter {
-  /** Items thrown away because the queue was full: the oldest go first. */
-  dropped = 0;
   private readonly records: Queue = { path: "/v1/records", field: "records", items: [], ...this.bounds() };
   private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...this.bounds() };
   private readonly traces: Queue = { path: "/v1/traces", field: "traces", items: [], itemsMax: () => TRACE_QUEUE_MAX, batchMax: () => TRACE_BATCH_MAX, isSingle: false };
@@ -75,10 +73,7 @@ export class Reporter {
   private add(queue: Queue, item: unknown): void {
     if (this.closed) return;
     queue.items.push(item);
-    if (queue.items.length > queue.itemsMax()) {
-      queue.items.shift();
-      this.dropped++;
-    }
+    if (queue.items.length > queue.itemsMax()) queue.items.shift();
     this.timer ??= setTimeout(() => this.run(), this.settings.reportDelayMs);
   }
 
@@ -121,7 +116,6 @@ export class Reporter {
       if (response.status >= 500 || response.status === 429) return false;
       queue.isSingle = !response.ok;
       if (!response.ok && batch.length > 1) return true;
-      if (!response.ok) this.dropped++;
     } catch {
       return false;
     }

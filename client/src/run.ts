@@ -6,7 +6,7 @@ import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/origo/schema";
 import type { Rejection } from "@tributary/protocol";
 import type { DownloadHead, Mode, ProxyInfo } from "./api";
-import { abortError, DownloadError } from "./errors";
+import { abortError, DownloadError, messageOf } from "./errors";
 import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
 import { plainUrl, type Request } from "./request";
@@ -251,7 +251,7 @@ export class Run {
       return { kind: result.rejection.kind.slice(0, KIND_CHARS_MAX), message: cut(result.rejection.message) };
     }
     const { reason } = this.signal as { reason: unknown };
-    return { kind: "aborted", message: cut(reason instanceof Error ? reason.message : String(reason)) };
+    return { kind: "aborted", message: cut(messageOf(reason)) };
   }
 }
 

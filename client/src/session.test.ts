@@ -16,6 +16,7 @@ interface Try {
 function build(answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 }), others: readonly Transport[] = []) {
   const tries: Try[] = [];
   const failures: string[] = [];
+  const recovered: Session[] = [];
   const messages: Uint8Array[] = [];
   const posted: { url: string; body: string }[] = [];
   const webRtc: Transport = {
@@ -23,7 +24,7 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
     reaches: () => true,
     open: (options: ChannelOptions) =>
       new Promise<Channel>((resolve, reject) => {
-        const channel = { send: () => true, signals: () => Promise.resolve(undefined), close: () => void (attempt.closed = true) };
+        const channel = { send: () => true, close: () => void (attempt.closed = true) };
         const attempt: Try = { options, closed: false, open: () => resolve(channel), fail: reject };
         options.signal.addEventListener("abort", () => reject(options.signal.reason as Error));
         tries.push(attempt);
@@ -39,8 +40,9 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
   const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([...others, webRtc], "auto", new NetworkMemory(() => "here", () => SETTINGS_DEFAULT.choiceMs)), {
     onMessage: (_, bytes) => messages.push(bytes),
     onFailed: (_, reason) => failures.push(reason),
+    onRecovered: (session) => recovered.push(session),
   });
-  return { pool, session: pool.of(PROXY), tries, failures, messages, posted };
+  return { pool, session: pool.of(PROXY), tries, failures, recovered, messages, posted };
 }
 
 const settle = (): Promise<void> => jest.advanceTimersByTimeAsync(0).then(() => undefined);
@@ -130,7 +132,7 @@ describe("session", () => {
   });
 
   test("session: whoever uses it is told once that it is lost; the next one gets a new connection", async () => {
-    const { session, tries, failures } = build();
+    const { session, tries, failures, recovered } = build();
     const lost: string[] = [];
     const onLost = (reason: string): void => void lost.push(reason);
     await opened(session, tries, onLost);
@@ -138,10 +140,10 @@ describe("session", () => {
     tries[0]!.options.onClosed("gone twice");
     session.release(onLost);
     expect(lost).toEqual(["gone"]);
-    expect(failures).toEqual(["gone"]);
+    expect([failures, recovered]).toEqual([["gone"], []]);
     await opened(session, tries);
     expect(tries).toHaveLength(2);
-    expect(session.state).toBe("open");
+    expect([session.state, recovered]).toEqual(["open", [session]]);
     session.close("done");
   });
 

@@ -20,8 +20,10 @@ export interface SessionHooks {
   /** Shown to the proxy. */
   token?(): string | undefined;
   onMessage(session: Session, bytes: Uint8Array): void;
-  /** The session could not be made, or was lost while it was open. */
+  /** The session could not be made, or was lost while it was in use. */
   onFailed(session: Session, reason: string): void;
+  /** It is open again after that. */
+  onRecovered(session: Session): void;
 }
 
 export class Session {
@@ -32,13 +34,15 @@ export class Session {
   private connecting: Promise<void> | undefined;
   private attempt = new AbortController();
   private users = 0;
+  /** `onFailed` was called, and `onRecovered` not yet. */
+  private hasFailed = false;
   private idleTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly lostHandlers = new Set<(reason: string) => void>();
 
   constructor(
     /** Names the session towards the engine. */
     readonly key: number,
-    /** As Origo listed it last: addresses and certificates change. */
+    /** As the latest download has it from Origo: addresses and certificates change. */
     public proxy: ProxyInfo,
     private readonly platform: Platform,
     private readonly settings: Settings,
@@ -48,7 +52,8 @@ export class Session {
 
   /**
    * Resolves when the channel is open; rejects with the reason after the last try. Each call is paired with one
-   * `release`, also when it rejects. `onLost` is called at most once, if the open channel is lost before the release.
+   * `release`, also when it rejects. `onLost` is called at most once, if before the release the open channel is lost, or the
+   * session is closed, be it open yet or not.
    */
   async acquire(onLost: (reason: string) => void): Promise<void> {
     this.users++;
@@ -90,6 +95,8 @@ export class Session {
       try {
         this.channel = await this.raceOnce(signal);
         this.state = "open";
+        if (this.hasFailed) this.hooks.onRecovered(this);
+        this.hasFailed = false;
         return;
       } catch (failure) {
         error = failure;
@@ -99,7 +106,7 @@ export class Session {
     }
     this.state = "closed";
     const reason = messageOf(signal.aborted ? signal.reason : error);
-    if (!signal.aborted) this.hooks.onFailed(this, reason);
+    if (!signal.aborted) this.fail(reason);
     throw new Error(`No session to proxy ${this.proxy.name}: ${reason}`);
   }
 
@@ -164,8 +171,13 @@ export class Session {
     this.channel = undefined;
     this.state = "closed";
     clearTimeout(this.idleTimer);
-    if (this.users > 0) this.hooks.onFailed(this, reason);
+    if (this.users > 0) this.fail(reason);
     this.tellLost(reason);
+  }
+
+  private fail(reason: string): void {
+    this.hasFailed = true;
+    this.hooks.onFailed(this, reason);
   }
 
   private tellLost(reason: string): void {

@@ -32,7 +32,7 @@ export interface Settings {
   closeWaitMs: number;
   directoryTimeoutMs: number;
   directoryAgeMs: number;
-  /** A proxy that failed is left alone for this long. */
+  /** A proxy that failed is left alone for this long, or until it is back. */
   proxyPenaltyMs: number;
   /** A list is not gone by for longer without asking, since its token ends: tokens live for a minute at least. */
   tokenAgeMs: number;

@@ -1,9 +1,9 @@
 /** The channels of the engine's worker; the engine itself is engine.test.ts's. */
-import { parseFrame, type Codec } from "@tributary/protocol";
+import { encodeFrame, parseFrame, type Codec, type Frame } from "@tributary/protocol";
 import { chooseWasmModule, instantiateCodec } from "@tributary/wasm-codec";
 import { wasmModulePath } from "@tributary/wasm-codec/node";
 import { readFileSync } from "node:fs";
-import type { FromEngine } from "./messages";
+import { pack, unpack, type FromEngine, type ToEngine } from "./messages";
 import type { Channel, ChannelOptions, Transport } from "./platform";
 import { serveEngine } from "./worker-shell";
 
@@ -15,7 +15,7 @@ function setup() {
     name: "udp",
     reaches: (proxy) => proxy.udp !== undefined,
     open: (options) => new Promise((resolve, reject) => {
-      const entry = { options, reject, closed: false, resolve: (channel?: Channel) => resolve(channel ?? { send: () => true, signals: () => Promise.resolve(undefined), close: () => void (entry.closed = true) }) };
+      const entry = { options, reject, closed: false, resolve: (channel?: Channel) => resolve(channel ?? { send: () => true, close: () => void (entry.closed = true) }) };
       opened.push(entry);
     }),
   };
@@ -116,10 +116,66 @@ test("worker: a channel that is opened for a request takes it along, and waits f
   expect(parseFrame(opened[0]!.options.first!)).toMatchObject({ type: "request", requestId: 7, url: "http://o/file" });
   handle({ type: "abort", requestId: 7 });
   const sent: Uint8Array[] = [];
-  opened[0]!.resolve({ send: (bytes) => sent.push(bytes) > 0, signals: () => Promise.resolve(undefined), close: () => undefined });
+  opened[0]!.resolve({ send: (bytes) => sent.push(bytes) > 0, close: () => undefined });
   await settle();
   expect(posted.map(({ type }) => type)).toContain("opened");
   expect(sent.map((bytes) => parseFrame(bytes))).toMatchObject([{ type: "feedback", requestId: 7, final: true }]);
+});
+
+const typesOf = (frames: Iterable<Uint8Array>): (Frame["type"] | "parseError")[] => [...frames].map((bytes) => parseFrame(bytes).type);
+/** Ends the request with the last word of its proxy, so that nothing is left to wait for. */
+const giveUp = (handle: (message: ToEngine) => void): void => {
+  handle({ type: "abort", requestId: 7 });
+  handle({ type: "frames", session: 5, frames: pack([encodeFrame({ type: "end", requestId: 7, sentPackets: 0 })]) });
+};
+
+test.each([[2, 1], [1, 2]])("worker: of two channels of a session that open at once, when %i is closed the other one stays in use", async (closed, kept) => {
+  const { handle, posted, opened } = setup();
+  handle({ type: "init", wasm: wasm() });
+  const sent: Uint8Array[][] = [[], []];
+  for (const channel of [1, 2]) handle({ type: "open", channel, session: 5, transport: "udp", proxy: PROXY });
+  for (const [index, each] of opened.entries()) each.resolve({ send: (bytes) => sent[index]!.push(bytes) > 0, close: () => undefined });
+  await settle();
+  handle({ type: "closeChannel", channel: closed });
+  handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+  handle({ type: "ready", requestId: 7, proxyIndex: 0 });
+  expect(typesOf(sent[kept - 1]!)).toContain("request");
+  expect(posted.map(({ type }) => type)).not.toContain("send");
+  giveUp(handle);
+});
+
+test("worker: what a channel took along is asked again when one of the main thread stays instead, though it was answered", async () => {
+  const { handle, posted, opened } = setup();
+  handle({ type: "init", wasm: wasm() });
+  handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+  handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
+  opened[0]!.resolve();
+  await settle();
+  opened[0]!.options.onMessage(encodeFrame({ type: "plan", requestId: 7, head: { status: 200, totalBytes: 1000, headers: {}, serverFetchMs: 1 } }));
+  handle({ type: "closeChannel", channel: 1 });
+  expect(posted.map(({ type }) => type)).toContain("head");
+  handle({ type: "ready", requestId: 7, proxyIndex: 0 });
+  expect(posted.flatMap((message) => (message.type === "send" ? typesOf(unpack(message.frames)) : []))).toEqual(["request"]);
+  giveUp(handle);
+});
+
+test("worker: garbage is collected once the last request is closed, not before", async () => {
+  let collected = 0;
+  const environment = { transports: [], makeCodec: (module: ArrayBuffer) => instantiateCodec(module), defer: (task: () => void) => void setImmediate(task), collect: () => void collected++ };
+  const handle = serveEngine({ post: () => undefined }, environment);
+  handle({ type: "init", wasm: wasm() });
+  for (const requestId of [7, 8]) {
+    handle({ type: "start", requestId, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+    handle({ type: "ready", requestId, proxyIndex: 0 });
+  }
+  const counts: number[] = [];
+  for (const requestId of [7, 8]) {
+    handle({ type: "abort", requestId });
+    handle({ type: "frames", session: 5, frames: pack([encodeFrame({ type: "end", requestId, sentPackets: 0 })]) });
+    await settle();
+    counts.push(collected);
+  }
+  expect(counts).toEqual([0, 1]);
 });
 
 test("worker: a channel that no request waits for takes nothing along", async () => {

@@ -19,6 +19,8 @@ export interface WorkerEnvironment {
   makeCodec(wasm: ArrayBuffer): Codec;
   /** Runs `task` in a macrotask of its own, soon. */
   defer(task: () => void): void;
+  /** Has garbage collected, where that is worth it: nothing is under way. */
+  collect?(): void;
 }
 
 /** The rehearsal is at it for so long before whatever else has come has its turn. */
@@ -42,6 +44,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
   }, {
     first: (session) => engine?.firstOf(session, performance.now()),
     opened: (session) => engine?.handleOpened(session, performance.now()),
+    gone: (session) => engine?.handleChannelGone(session, performance.now()),
   });
 
   /** A timer that is set stays where what is due has moved on: it is set again when it fires, not with each packet. */
@@ -75,6 +78,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       const codec = environment.makeCodec(wasm);
       const made = new Engine(codec, (message, transfer) => {
         if (message.type !== "send" || !channels.send(message)) port.post(message, transfer);
+        if (message.type === "closed") environment.defer(() => made.openCount === 0 && environment.collect?.());
       });
       port.post({ type: "inited", engine: codec.engine }, []);
       engine = made;
@@ -84,7 +88,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       }
       environment.defer(() => goOn(rehearse(codec), made));
     } catch (error) {
-      port.post({ type: "initFailed", message: error instanceof Error ? error.message : String(error) }, []);
+      port.post({ type: "initFailed", message: messageOf(error) }, []);
     }
   };
 
@@ -108,6 +112,8 @@ interface WorkerChannel {
   /** Takes the proxy's answer, once there is an offer. */
   answer: ((sdp: string) => void) | undefined;
   open: Channel | undefined;
+  /** Something came over it. */
+  isHeard: boolean;
 }
 
 class WorkerChannels {
@@ -120,15 +126,23 @@ class WorkerChannels {
     private readonly port: Port,
     private readonly environment: WorkerEnvironment,
     private readonly deliver: (bySession: ReadonlyMap<number, Uint8Array[]>) => void,
-    private readonly requests: { first(session: number): Uint8Array | undefined; opened(session: number): void },
+    private readonly requests: {
+      first(session: number): Uint8Array | undefined;
+      opened(session: number): void;
+      /** Of a channel over which something had come. */
+      gone(session: number): void;
+    },
   ) {}
 
   open({ channel: id, session, transport: name, proxy }: Extract<ToEngine, { type: "open" }>): void {
-    const entry: WorkerChannel = { session, attempt: new AbortController(), answer: undefined, open: undefined };
+    const entry: WorkerChannel = { session, attempt: new AbortController(), answer: undefined, open: undefined, isHeard: false };
     this.byId.set(id, entry);
     const transport = this.environment.transports.find((each) => each.name === name && each.reaches(proxy));
     if (!transport) return this.handleClosed(id, `no ${name} here`);
-    const onMessage = (bytes: Uint8Array): void => this.receive(session, bytes);
+    const onMessage = (bytes: Uint8Array): void => {
+      entry.isHeard = true;
+      this.receive(session, bytes);
+    };
     const exchange = (offer: string): Promise<string> => new Promise((resolve) => {
       entry.answer = resolve;
       this.port.post({ type: "exchange", channel: id, offer }, []);
@@ -138,7 +152,8 @@ class WorkerChannels {
       (channel) => {
         if (this.byId.get(id) !== entry) return channel.close();
         entry.open = channel;
-        this.bySession.set(session, channel);
+        // Of two the main thread keeps the one of which it hears first, and closes the other.
+        if (!this.bySession.has(session)) this.bySession.set(session, channel);
         this.port.post({ type: "opened", channel: id }, []);
         this.requests.opened(session);
       },
@@ -170,8 +185,19 @@ class WorkerChannels {
   private forget(id: number): WorkerChannel | undefined {
     const entry = this.byId.get(id);
     this.byId.delete(id);
-    if (entry?.open && this.bySession.get(entry.session) === entry.open) this.bySession.delete(entry.session);
+    if (entry?.open && this.bySession.get(entry.session) === entry.open) this.replace(entry.session);
+    if (entry?.isHeard) {
+      this.flush();
+      this.requests.gone(entry.session);
+    }
     return entry;
+  }
+
+  /** The channel of the session is gone; another may be open, as where the main thread gave this one up just before it was. */
+  private replace(session: number): void {
+    const other = [...this.byId.values()].find((each) => each.session === session && each.open)?.open;
+    if (other) this.bySession.set(session, other);
+    else this.bySession.delete(session);
   }
 
   private receive(session: number, bytes: Uint8Array): void {

@@ -6,7 +6,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseFrame, encodeFrame, Sender, xorshift128, type ChunkSource, type Codec, type RequestFrame } from "@tributary/protocol";
+import { parseFrame, encodeFrame, LIMITS, Sender, xorshift128, type ChunkSource, type Codec, type RequestFrame } from "@tributary/protocol";
 import { Engine } from "../src/engine";
 import type { FromEngine, ToEngine } from "../src/messages";
 import type { ChannelOptions, Platform } from "../src/platform";
@@ -143,6 +143,12 @@ export interface ProxyMoods {
   dieAfterBytes?: number;
   /** Takes a session and then says nothing. */
   mute?: boolean;
+  /** So does the first of its sessions alone. */
+  muteFirst?: boolean;
+  /** Something in between answers HTTP requests with this status and a page that never ends. */
+  portalStatus?: number;
+  /** Bytes after which an HTTP answer goes on no more. */
+  stallAfterBytes?: number;
   /** Milliseconds between packets; 0 sends in bursts. */
   packetEveryMs?: number;
   /** Sessions refused before one is taken. */
@@ -153,6 +159,8 @@ export interface ProxyMoods {
   totalBytes?: number;
   /** Longest body it takes as one chunk. */
   chunkBytesMax?: number;
+  /** Finds whatever it is asked for without a range too large, by this length. */
+  tooLargeBytes?: number;
 }
 
 /** A proxy at its edge: /v1/fetch and /v1/sessions as docs/protocol.md has them. */
@@ -209,6 +217,10 @@ export class StandInProxy extends HttpServer {
 
   private async passOn(target: string, range: string | undefined, response: ServerResponse): Promise<void> {
     if (this.moods.mute) return;
+    if (this.moods.portalStatus !== undefined) {
+      response.writeHead(this.moods.portalStatus, { "content-type": "text/html" }).write("<p>Log in first.".repeat(1000));
+      return;
+    }
     const answer = await fetch(target, { headers: range ? { range } : {} }).catch(() => undefined);
     if (!answer) {
       response.writeHead(502, { "content-type": "application/json" });
@@ -228,8 +240,9 @@ export class StandInProxy extends HttpServer {
       response.destroy();
       return;
     }
-    const { dieAfterBytes, packetEveryMs } = this.moods;
+    const { dieAfterBytes, stallAfterBytes, packetEveryMs } = this.moods;
     if (dieAfterBytes !== undefined) response.write(body.subarray(0, dieAfterBytes), () => response.destroy());
+    else if (stallAfterBytes !== undefined) response.write(body.subarray(0, stallAfterBytes));
     else if (packetEveryMs) await trickle(response, body, packetEveryMs);
     else response.end(body);
   }
@@ -262,16 +275,18 @@ export class StandInSession {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private ended = false;
   private sentBytes = 0;
+  private readonly ordinal: number;
 
   constructor(
     private readonly proxy: StandInProxy,
     private readonly client: Attached,
   ) {
     this.rng = xorshift128((proxy.moods.seed ?? 7) + proxy.sessionsMade);
+    this.ordinal = proxy.sessionsMade;
   }
 
   fromClient(bytes: Uint8Array): void {
-    if (this.ended || this.proxy.moods.mute || this.isLost()) return;
+    if (this.ended || this.isMute || this.isLost()) return;
     const frame = parseFrame(bytes);
     if (frame.type === "parseError" || !("requestId" in frame)) return;
     const sender = this.senders.get(frame.requestId);
@@ -301,6 +316,11 @@ export class StandInSession {
     return this.senders.size;
   }
 
+  private get isMute(): boolean {
+    const { mute, muteFirst } = this.proxy.moods;
+    return mute === true || (muteFirst === true && this.ordinal === 1);
+  }
+
   private isLost(): boolean {
     return this.rng() / 2 ** 32 < (this.proxy.moods.loss ?? 0);
   }
@@ -316,8 +336,9 @@ export class StandInSession {
       const answer = await fetch(url, { headers: range ? { range: `bytes=${range.start}-${range.end}` } : {} });
       const length = answer.headers.get("content-length");
       const got = Number(length);
-      const limit = this.proxy.moods.chunkBytesMax ?? 33_554_432;
+      const { chunkBytesMax: limit = LIMITS.chunkBytesMax, tooLargeBytes } = this.proxy.moods;
       if (length === null) sender.handleFailure({ kind: "lengthUnknown", message: "no length" });
+      else if (tooLargeBytes !== undefined && !range) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got: tooLargeBytes, limit });
       else if (got > limit) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got, limit });
       else {
         const body = new Uint8Array(await answer.arrayBuffer());
@@ -379,7 +400,6 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
         setImmediate(() => session.fromClient(copy));
         return true;
       },
-      signals: () => Promise.resolve(undefined),
       close: () => {
         openChannels.delete(channel);
         session.close();

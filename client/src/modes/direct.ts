@@ -95,6 +95,7 @@ async function pump(run: Run, response: Response, { skip, take }: Part, watch: S
     if (run.sink.isFull) {
       watch.pause();
       await run.sink.ready();
+      watch.progress();
     }
     const { done, value } = await reader.read();
     if (done) break;

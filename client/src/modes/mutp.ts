@@ -25,6 +25,8 @@ export interface MutpServices {
   slots: Slots;
   memory: NetworkMemory<KnownPath>;
   onProxyFailed: ProxyFailure;
+  /** One that was silent brings something again. */
+  onProxyBack(proxy: ProxyInfo): void;
 }
 
 export async function mutp(run: Run, proxies: readonly ProxyInfo[], services: MutpServices): Promise<ModeResult> {
@@ -48,8 +50,10 @@ interface Chunk {
 class Transfer {
   private readonly watch: StallWatch;
   private readonly stops = new Set<() => void>();
-  private readonly suspects = new Set<number>();
-  private readonly ranks = new Map<number, number>();
+  /** Proxies that were cut off for their silence and have brought nothing since. */
+  private readonly silent = new Set<number>();
+  /** By request. */
+  private readonly lastStats = new Map<number, ReceiverStats>();
   private readonly headArrivals = new Map<Chunk, () => void>();
   private stalled: Rejection | undefined;
   private stopped = false;
@@ -95,7 +99,7 @@ class Transfer {
     if (!this.stopped) this.watch.progress();
   }
 
-  /** The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told. */
+  /** The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told: with 200 all that the origin has, whatever a proxy said. */
   private async runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
     const { cutBytes } = this.download.settings;
     const inFlight: Chunk[] = [];
@@ -104,8 +108,9 @@ class Transfer {
     let first: DownloadHead | undefined;
     while (!this.stopped && (next <= end || inFlight.length > 0)) {
       while (next <= end && inFlight.length < (first ? this.download.settings.cutsInFlight : 1) && !this.download.sink.isFull) {
-        inFlight.push(this.start({ start: next, end: Math.min(next + cutBytes - 1, end) }));
-        next += cutBytes;
+        const last = Math.min(next + cutBytes - 1, end);
+        inFlight.push(this.start({ start: next, end: last }));
+        next = last + 1;
       }
       const chunk = inFlight[0];
       if (!chunk) {
@@ -119,7 +124,8 @@ class Transfer {
       first ??= head;
       const fault = cutFault(first, head, chunk.range!);
       if (fault) return { kind: "failed", rejection: fault };
-      end = Math.min(end, (parseContentRange(head.headers["content-range"])?.total ?? Infinity) - 1);
+      const total = parseContentRange(head.headers["content-range"])?.total ?? undefined;
+      if (total !== undefined) end = status === 200 ? total - 1 : Math.min(end, total - 1);
       this.download.setHead(wholeHead(first, { start: whole.start, end }, status), this.download.serverFetchMs);
       this.takeTurn(chunk);
       const result = await chunk.result;
@@ -180,16 +186,18 @@ class Transfer {
   /** Starts the request in the engine and brings the sessions up for it. */
   private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
     const { engine, sessions, memory } = this.services;
-    const { request, token, settings: { sessionMs } } = this.download;
+    const { request, token, settings: { sessionMs, chunkBytesMax } } = this.download;
     this.sessionTimer ??= setTimeout(() => this.giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
     const users = this.proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.download.elapsedMs();
     let traced: RequestTrace | undefined;
+    // Proxies whose failure was reported, until they are back.
+    const told = new Set<number>();
     const known = this.proxies.map(({ id }) => memory.of(id, this.download.platform.now()));
     const requestId: number = engine.start(
       users.map(({ key }) => key),
       {
-        known, traced: this.download.traced, url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
+        known, chunkBytesMax, traced: this.download.traced, url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
         ...request.tuning,
       },
       {
@@ -199,7 +207,7 @@ class Transfer {
           if (chunk.isTurn) this.download.sink.write(bytes);
           else chunk.queue.push(bytes);
         },
-        onStats: (stats) => this.handleStats(requestId, stats, startedMs),
+        onStats: (stats) => this.handleStats(requestId, stats, startedMs, told),
         onComplete: () => onEnd(undefined),
         onFailed: onEnd,
         onTrace: (trace) => (traced = trace),
@@ -216,9 +224,13 @@ class Transfer {
       onEnd({ kind: "proxiesFailed", message: "The request was given up." });
     };
     this.stops.add(stop);
-    const releases = users.map((session, index) =>
-      this.bringUp(session, index, { ready: () => engine.ready(requestId, index), lost: (reason, away) => engine.lost(requestId, index, reason, away) }),
-    );
+    const releases = users.map((session, index) => {
+      const lost = (reason: string, away: boolean): void => {
+        told.add(index);
+        engine.lost(requestId, index, reason, away);
+      };
+      return this.bringUp(session, index, { ready: () => engine.ready(requestId, index), lost });
+    });
   }
 
   /**
@@ -239,7 +251,6 @@ class Transfer {
       session.acquire(lost).then(
         () => {
           this.hasSession = true;
-          this.suspects.delete(index);
           if (opensLeft < REOPENS_MAX) this.progress();
           this.download.connectMs ??= this.download.elapsedMs();
           if (session.transport) this.download.tally.carry(index, session.transport);
@@ -278,32 +289,43 @@ class Transfer {
     this.headArrivals.delete(chunk);
   }
 
-  private handleStats(requestId: number, stats: ReceiverStats, startedMs: number): void {
-    const { download: run } = this;
-    run.engine ??= this.services.engine.engineName;
-    if (stats.rank > (this.ranks.get(requestId) ?? 0)) {
-      this.ranks.set(requestId, stats.rank);
-      this.progress();
-    }
+  private handleStats(requestId: number, stats: ReceiverStats, startedMs: number, told: Set<number>): void {
+    const { download: run, services } = this;
+    const before = this.lastStats.get(requestId);
+    this.lastStats.set(requestId, stats);
+    run.engine ??= services.engine.engineName;
+    if (stats.rank > (before?.rank ?? 0)) this.progress();
     if (stats.firstPacketMs !== undefined) run.firstPacketMs ??= startedMs + stats.firstPacketMs;
     run.tally.addReceiver(requestId, stats);
-    stats.proxies.forEach(({ state, error, path }, index) => {
-      if (path) this.services.memory.note(this.proxies[index]!.id, path, run.platform.now());
-      if (state === "failed" && !this.suspects.has(index)) this.suspect(index, error ?? "");
+    stats.proxies.forEach(({ state, error, path, innovative }, index) => {
+      const proxy = this.proxies[index]!;
+      if (path) services.memory.note(proxy.id, path, run.platform.now());
+      if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.silent.delete(index)) services.onProxyBack(proxy);
+      if (state !== "failed") told.delete(index);
+      else if (!told.has(index)) {
+        told.add(index);
+        this.suspect(index, error ?? "");
+      }
     });
   }
 
-  /**
-   * A proxy that went silent is cut off, so that the next download makes a new session or takes another proxy. One that
-   * found the chunk too large has not failed.
-   */
+  /** One that found the chunk too large has not failed. */
   private suspect(index: number, error: string): void {
-    this.suspects.add(index);
     const proxy = this.proxies[index]!;
     const [kind = "proxyFailed"] = error.split(":", 1);
     if (kind === "chunkTooLarge") return;
-    if (kind === "proxySilent") this.services.sessions.of(proxy).close(error);
+    if (kind === "proxySilent") this.cutOff(index, error);
     this.services.onProxyFailed(proxy, { kind, message: error.slice(kind.length + 1).trim() });
+  }
+
+  /**
+   * Of one that went silent the session is closed, so that this download and the next one make a new one. While it is not open
+   * another download was first to do so, and the new one is on its way.
+   */
+  private cutOff(index: number, reason: string): void {
+    this.silent.add(index);
+    const session = this.services.sessions.of(this.proxies[index]!);
+    if (session.state === "open") session.close(reason);
   }
 }
 

@@ -52,6 +52,7 @@ async function runLane(run: Run, proxy: ProxyInfo, index: number, signal: AbortS
     if (sink.isFull) {
       watch.pause();
       await sink.ready();
+      watch.progress();
     }
     const { done, value } = await reader.read();
     if (done) break;

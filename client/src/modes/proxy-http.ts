@@ -16,6 +16,7 @@ export interface ProxiedAnswer {
   serverFetchMs: number;
 }
 
+/** An error of a proxy is shorter; what is longer is not the proxy's. */
 const ERROR_BODY_CHARS_MAX = 4096;
 const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges"];
 /** Those that the proxy sends as `x-origin-...`, since from itself they would mean something else. */
@@ -31,9 +32,9 @@ export async function fetchThrough(run: Run, proxy: ProxyInfo, range: ByteRange 
     signal,
   });
   const serverFetchMs = originTime(response.headers.get("server-timing"));
-  if (serverFetchMs === undefined && response.status >= 400) throw await proxyError(response);
+  if (serverFetchMs === undefined) throw await ownAnswer(response);
   const { headers, ...rest } = headOf(response);
-  return { response, head: { ...rest, headers: originHeaders(headers) }, serverFetchMs: serverFetchMs ?? 0 };
+  return { response, head: { ...rest, headers: originHeaders(headers) }, serverFetchMs };
 }
 
 /** The headers that are the origin's; what the proxy says for itself stays out. */
@@ -49,12 +50,28 @@ function originTime(value: string | null): number | undefined {
   return match ? Number(match[1]) : undefined;
 }
 
-async function proxyError(response: Response): Promise<DownloadError> {
-  const text = (await response.text()).slice(0, ERROR_BODY_CHARS_MAX);
+/** Why the answer is not the origin's: the proxy's error, or what stands between here and the proxy has answered for it. */
+async function ownAnswer(response: Response): Promise<DownloadError> {
+  const text = response.status < 400 ? "" : await beginningOf(response);
+  await response.body?.cancel();
   try {
     const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown } };
     return new DownloadError(String(error.kind), String(error.message));
   } catch {
-    return new DownloadError("proxyFailed", `The proxy answered ${response.status}.`);
+    return new DownloadError("proxyFailed", `The proxy answered ${response.status}, and that is not the origin's answer.`);
   }
+}
+
+/** The first characters of a body, which may never end. */
+async function beginningOf({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  while (reader && text.length < ERROR_BODY_CHARS_MAX) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value, { stream: true });
+  }
+  reader?.releaseLock();
+  return text;
 }

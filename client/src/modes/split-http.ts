@@ -122,6 +122,11 @@ class SplitTransfer {
     this.onProxyFailed(this.proxies[proxyIndex]!, rejection);
   }
 
+  /** While the reader is behind silence does not count, whatever still comes. */
+  private progress(): void {
+    if (!this.result && !this.waitsForReader) this.watch.progress();
+  }
+
   /** While the reader is behind nothing new is asked for, and what comes waits. */
   private async awaitReader(): Promise<void> {
     if (this.waitsForReader) return;
@@ -131,7 +136,7 @@ class SplitTransfer {
     await this.download.sink.ready();
     this.waitsForReader = false;
     if (this.result) return;
-    this.watch.progress();
+    this.progress();
     this.split.handleRoom(true, this.nowMs());
     this.pump();
   }
@@ -141,7 +146,7 @@ class SplitTransfer {
     try {
       const { response, head, serverFetchMs } = await fetchThrough(this.download, this.proxies[proxyIndex]!, range, signal);
       Object.assign(this.answers.get(askId)!, { head, serverFetchMs });
-      if (!this.result) this.watch.progress();
+      this.progress();
       this.split.handleHead(askId, answerHeadOf(head), this.nowMs());
       this.pump();
       await this.readBody(askId, proxyIndex, response, signal);
@@ -159,7 +164,7 @@ class SplitTransfer {
       if (this.download.sink.isFull) await this.download.sink.ready();
       const { done, value } = await reader.read();
       if (done) break;
-      if (!this.result) this.watch.progress();
+      this.progress();
       this.download.tally.addBytes(proxyIndex, value.length);
       this.split.handleBytes(askId, value, this.nowMs());
       this.pump();

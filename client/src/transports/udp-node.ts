@@ -80,7 +80,6 @@ class Opening {
     this.options.signal.removeEventListener("abort", this.onAbort);
     this.resolve({
       send: (bytes) => this.send(token, bytes),
-      signals: () => Promise.resolve(undefined),
       close: () => this.close(token),
     });
   }

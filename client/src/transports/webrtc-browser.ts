@@ -1,6 +1,6 @@
 /** WebRTC in a browser: RTCPeerConnection, in a document, as Workers have none. */
-import { collectGarbage } from "../collect-browser";
-import type { Channel, DeliverySignals } from "../platform";
+import { collectWhileBusy } from "../collect-browser";
+import type { Channel } from "../platform";
 import { webRtcOver, type DataChannelOptions } from "./webrtc";
 
 /** Candidates of this machine are there within milliseconds; the proxy needs none of them to answer. */
@@ -13,8 +13,8 @@ async function open(options: DataChannelOptions): Promise<Channel> {
   const channel = peer.createDataChannel("mutp", { ordered: false, maxRetransmits: 0 });
   channel.binaryType = "arraybuffer";
   channel.onmessage = ({ data }) => {
-    collectGarbage();
     if (data instanceof ArrayBuffer) options.onMessage(new Uint8Array(data));
+    collectWhileBusy();
   };
   const close = (): void => {
     channel.onclose = null;
@@ -36,7 +36,7 @@ async function open(options: DataChannelOptions): Promise<Channel> {
   peer.onconnectionstatechange = () => {
     if (peer.connectionState === "failed") lost("the connection failed");
   };
-  return { send: (message) => trySend(channel, message), signals: () => signalsOf(peer), close };
+  return { send: (message) => trySend(channel, message), close };
 }
 
 async function negotiate(peer: RTCPeerConnection, channel: RTCDataChannel, { exchange, signal }: DataChannelOptions): Promise<void> {
@@ -70,15 +70,6 @@ function gathered(peer: RTCPeerConnection): Promise<void> {
       resolve();
     });
   });
-}
-
-/** Of the candidate pair in use; SCTP's losses are not told. */
-async function signalsOf(peer: RTCPeerConnection): Promise<DeliverySignals | undefined> {
-  for (const report of (await peer.getStats()).values() as Iterable<RTCIceCandidatePairStats & { packetsSent?: number }>) {
-    if (report.type !== "candidate-pair" || !report.nominated) continue;
-    return { rttMs: 1000 * (report.currentRoundTripTime ?? 0), sentPackets: report.packetsSent ?? 0, lostPackets: 0 };
-  }
-  return undefined;
 }
 
 function trySend(channel: RTCDataChannel, message: Uint8Array): boolean {

@@ -56,7 +56,6 @@ function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Pr
       signal.removeEventListener("abort", onAbort);
       resolve({
         send: (message) => trySend(channel, message),
-        signals: () => Promise.resolve({ rttMs: peer.rtt(), sentPackets: 0, lostPackets: 0 }),
         close: () => state === "open" && end(),
       });
     });

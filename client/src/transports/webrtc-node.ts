@@ -18,7 +18,6 @@ export const nodeWebRtc: Transport = {
     });
     return {
       send: (bytes) => channel.send(bytes),
-      signals: () => Promise.resolve(channel.stats()),
       close: () => channel.close("closed"),
     };
   },

@@ -7,7 +7,7 @@ async function setup() {
   let given: DataChannelOptions | undefined;
   const transport = webRtcOver((options) => {
     given = options;
-    return Promise.resolve({ send: (bytes) => sent!.push(bytes.slice()) > 0, signals: () => Promise.resolve(undefined), close: () => undefined });
+    return Promise.resolve({ send: (bytes) => sent!.push(bytes.slice()) > 0, close: () => undefined });
   });
   const channel = await transport.open({ onMessage: (bytes: Uint8Array) => got!.push(bytes.slice()) } as unknown as ChannelOptions);
   return { channel, sent: sent!, got: got!, arrive: (packet: Uint8Array) => given!.onMessage(packet) };

@@ -22,7 +22,6 @@ async function openChannel(open: OpenDataChannel, { exchange, signal, onMessage,
   });
   return {
     send: (bytes) => fragmenter.split(bytes, LIMITS.channelMessageBytesMax).every((piece) => channel.send(piece)),
-    signals: () => channel.signals(),
     close: () => channel.close(),
   };
 }

@@ -1,8 +1,8 @@
 /** WebTransport in a browser's worker: HTTP/3 datagrams; the proxy's certificate is known by its hash, from Origo's list. */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
-import { collectGarbage } from "../collect-browser";
+import { collectWhileBusy } from "../collect-browser";
 import { messageOf } from "../errors";
-import type { Channel, ChannelOptions, DeliverySignals, Transport } from "../platform";
+import type { Channel, ChannelOptions, Transport } from "../platform";
 import { withFirst } from "./webtransport";
 
 /** Datagrams that wait for a read: without it, Chromium keeps a single one while the worker is busy. */
@@ -43,7 +43,6 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   const send = senderOf(session);
   return {
     send: (bytes) => state === "open" && send(bytes),
-    signals: () => signalsOf(session),
     close: () => {
       if (state === "open") session.close();
       state = "ended";
@@ -58,7 +57,7 @@ async function readAll(session: WebTransport, onMessage: (bytes: Uint8Array) => 
     for (let read = await reader.read(); !read.done && isOpen(); read = await reader.read()) {
       const message = reassembler.accept(read.value);
       if (message) onMessage(message);
-      collectGarbage();
+      collectWhileBusy();
     }
   } catch {
     // The session's end is told by `closed`.
@@ -83,13 +82,6 @@ function orAborted<T>(made: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener("abort", onAbort);
     made.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });
-}
-
-/** Not every browser has them. */
-async function signalsOf(session: WebTransport): Promise<DeliverySignals | undefined> {
-  const { getStats } = session as { getStats?: () => Promise<{ smoothedRtt?: number; packetsSent?: number; packetsLost?: number }> };
-  const stats = await getStats?.call(session).catch(() => undefined);
-  return stats && { rttMs: stats.smoothedRtt ?? 0, sentPackets: stats.packetsSent ?? 0, lostPackets: stats.packetsLost ?? 0 };
 }
 
 function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {

@@ -21,7 +21,6 @@ export const nodeWebTransport: Transport = {
     const channel = await clientHere()!.connect({ url: withFirst(url, first), certificateHashes, signal, onMessage, onClosed, onWritable: () => undefined });
     return {
       send: (bytes) => channel.send(bytes),
-      signals: () => Promise.resolve(channel.stats()),
       close: () => channel.close("closed"),
     };
   },
