@@ -63,9 +63,9 @@ window.scenarios = (here, there) => {
   return {
     "fetch: same origin": async () => whole(await fetch(media)),
     "fetch: relative address with fragment": async () => whole(await fetch("/media.mp4#part")),
+    "fetch: range beyond the end": async () => whole(await fetch(media, { headers: { Range: "bytes=9000000-9000001" } })),
     "fetch: Request object and Headers": async () => whole(await fetch(new Request(media, { headers: new Headers({ Range: "bytes=1000-200999" }) }))),
     "fetch: URL object with options": async () => whole(await fetch(new URL(media), { method: "get", headers: { Range: "bytes=5-5", Accept: "video/*" } })),
-    "fetch: range beyond the end": async () => whole(await fetch(media, { headers: { Range: "bytes=9000000-9000001" } })),
     "fetch: open range": async () => whole(await fetch(media, { headers: { Range: "bytes=2999000-" } })),
     "fetch: cross-origin with *": async () => whole(await fetch(`${away}?acao=*`)),
     "fetch: cross-origin with the page's origin": async () => whole(await fetch(`${away}?acao=${here}`)),
@@ -77,13 +77,20 @@ window.scenarios = (here, there) => {
     "fetch: credentials": async () => settled(fetch(`${away}?acao=*`, { credentials: "include" }).then(describe)),
     "fetch: same-origin mode": async () => settled(fetch(`${away}?acao=*`, { mode: "same-origin" }).then(describe)),
     "fetch: 404": async () => whole(await fetch(`${media}?status=404`)),
+    "fetch: cross-origin, nothing there": async () => whole(await fetch(`${away}?acao=*&status=404`)),
+    "fetch: cross-origin, past its end": async () => whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=9000000-9000001" } })),
+    "fetch: behind a sign-in": async () => {
+      const answers = ["status=404", "type=text/html", "redirect=/text.mp4"].map((stranger) => fetch(`${media}?stranger=${encodeURIComponent(stranger)}`));
+      return Promise.all((await Promise.all(answers)).map(whole));
+    },
+    "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4`)),
     "fetch: 403": async () => whole(await fetch(`${media}?status=403`)),
     "fetch: 500": async () => whole(await fetch(`${media}?status=500`)),
-    "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4`)),
     "fetch: no length": async () => whole(await fetch(`${media}?nolength=1`)),
     "fetch: an answer with a giant header": async () => whole(await fetch(`${away}?acao=*&bloat=100000`)),
     "fetch: HEAD": async () => whole(await fetch(media, { method: "HEAD" })),
     "fetch: POST": async () => whole(await fetch(media, { method: "POST", body: "x" })),
+    "fetch: PUT by Request object to a media address": async () => whole(await fetch(new Request(media, { method: "PUT", body: "x" }))),
     "fetch: unusual header": async () => whole(await fetch(media, { headers: { "X-Player": "1" } })),
     "fetch: bad scheme": async () => settled(fetch("nonsense://x/media.mp4").then(describe)),
     "fetch: no server": async () => settled(fetch("http://127.0.0.1:9/media.mp4").then(describe)),
@@ -223,7 +230,7 @@ window.scenarios = (here, there) => {
     "xhr: one object again and again": async () => {
       const request = new XMLHttpRequest();
       const seen = [];
-      for (const url of [`${media}?a`, `${here}/text.mp4`, `${here}/page.html`, `${media}?status=404`, `${media}?b`]) {
+      for (const url of [`${media}?a`, `${here}/text.mp4`, `${here}/page.html`, `${away}?acao=*&status=404`, `${media}?b`]) {
         const events = [];
         request.onreadystatechange = () => events.push(request.readyState);
         await new Promise((resolve) => {

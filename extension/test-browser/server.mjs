@@ -4,6 +4,7 @@
  * origin's own CORS headers under other names.
  */
 import http from "node:http";
+import { URLSearchParams } from "node:url";
 
 export const MEDIA_BYTES = 3_000_000;
 export const media = Buffer.alloc(MEDIA_BYTES);
@@ -26,8 +27,9 @@ export async function startOrigin(port, log) {
 
 async function answer(request, response, log) {
   const url = new URL(request.url, "http://origin");
-  const query = url.searchParams;
   const isTransport = request.headers.referer === undefined;
+  // `stranger`: the query that counts for the transport, which has none of the page's cookies.
+  const query = new URLSearchParams((isTransport && url.searchParams.get("stranger")) || url.searchParams);
   if (url.pathname === "/page.html") return page(response, query);
   log.push({ path: url.pathname + url.search, native: !isTransport, range: request.headers.range ?? null, method: request.method, isUncached: request.headers["cache-control"] === "no-cache" });
   if (query.has("wait")) await pause(Number(query.get("wait")));

@@ -39,7 +39,7 @@ function download(url: string, range: { start: number; end: number } | undefined
     : fetch(url, { headers: range ? { Range: `bytes=${range.start}-${range.end}` } : {}, signal: controller.signal, credentials: "omit", cache: "no-store" });
   const head = response.then((answer) => ({
     status: answer.status,
-    headers: headersOf(answer.headers),
+    headers: { ...headersOf(answer.headers), ...(answer.redirected ? { location: answer.url } : {}) },
     totalBytes: answer.headers.has("content-length") ? Number(answer.headers.get("content-length")) : null,
   }));
   head.catch(() => undefined);

@@ -3,7 +3,7 @@
  * client), and must give the same; then the failures that only the extension has, and that it did carry the bytes.
  * Run: node extension/test-browser/transparency.mjs [part of a scenario's name]
  */
-/* global window, document, XMLHttpRequest, MessageEvent, MessagePort, CustomEvent, EventTarget, Response */
+/* global window, document, XMLHttpRequest, MessageEvent, MessagePort, CustomEvent, EventTarget, MutationObserver, Response */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -20,7 +20,7 @@ const [FLOOD, HEEDED_MAX] = [100_000, 100];
 const only = process.argv[2] ?? "";
 
 /** Scenarios whose every request stays native, and those of which a part does; all others must be carried. */
-const NATIVE = /refused|other origin|no-cors|credentials|same-origin mode|40[03]$|500|503|HEAD|POST|unusual|bad scheme|no server|aborted before|shape|open range|document|sync|at once|in loadstart/;
+const NATIVE = /refused|other origin|no-cors|credentials|same-origin mode|40[034]$|416|beyond the end|sign-in|500|503|HEAD|POST|PUT|unusual|bad scheme|no server|aborted before|shape|open range|document|sync|at once|in loadstart/;
 
 /** The checks' samples (carry/checks.ts) are the page's own requests too: past the browser's cache, as no scenario asks. */
 const isSample = ({ native, isUncached }) => native && isUncached;
@@ -43,6 +43,8 @@ try {
   await check("YouTube's GET requests are carried where experiments are on", youTube);
   await check("a hostile page gets nothing on its port", hostilePage);
   await check("a hostile page has each script brought once", hostileCalls);
+  await check("a page that the viewer turned off gets nothing by our frame", offSite);
+  await check("nothing in the page's document names the extension", unnamed);
   await check("a page that changed the prototypes before our script gains nothing", () => tamperedPage("evaluateOnNewDocument"));
   await check("a page that changed the prototypes after our script gains nothing", () => tamperedPage("evaluate"));
 } finally {
@@ -234,6 +236,46 @@ async function hostilePage() {
   const transport = await (await extended.waitForTarget((target) => target.url().endsWith("/transport.html"))).asPage();
   const warmCount = await transport.evaluate(() => globalThis.warmCount);
   assert.ok(warmCount >= 1 && warmCount <= HEEDED_MAX, `sessions are opened 1 to ${HEEDED_MAX} times for ${FLOOD} words, got ${warmCount}`);
+  await page.close();
+}
+
+/** Places our frame itself, as any page can, and listens on the port that it gives. */
+async function offSite() {
+  const worker = await (await extended.waitForTarget((target) => target.type() === "service_worker")).worker();
+  const id = await extensionId(extended);
+  const heardWith = async (offSites) => {
+    await worker.evaluate((sites) => globalThis.chrome.storage.local.set({ offSites: sites }), offSites);
+    const page = await openPage(extended);
+    const heard = await page.evaluate(async (extension) => {
+      const port = await new Promise((resolve) => {
+        const { get } = Object.getOwnPropertyDescriptor(MessageEvent.prototype, "ports");
+        Object.defineProperty(MessageEvent.prototype, "ports", { get() { const ports = get.call(this); if (ports[0]) resolve(ports[0]); return []; } });
+        document.body.append(Object.assign(document.createElement("iframe"), { src: `chrome-extension://${extension}/frame.html` }));
+      });
+      const types = [];
+      port.onmessage = (event) => types.push(event.data.type);
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      return types;
+    }, id);
+    await page.close();
+    return heard;
+  };
+  assert.deepEqual(await heardWith(["127.0.0.1"]), [], "off");
+  assert.deepEqual(await heardWith([]), ["hello"], "on again");
+}
+
+async function unnamed() {
+  const page = await openPage(extended);
+  const seen = await page.evaluate(async (url) => {
+    const added = [];
+    const observer = new MutationObserver((records) => added.push(...records.flatMap(({ addedNodes }) => [...addedNodes])));
+    observer.observe(document, { childList: true, subtree: true });
+    await fetch(url).then((response) => response.arrayBuffer());
+    return added.map(({ outerHTML, shadowRoot }) => `${outerHTML} ${shadowRoot}`);
+  }, `${home}/text.mp4`);
+  assert.ok(seen.length > 0, "the frame is placed");
+  assert.deepEqual(seen.filter((text) => !text.endsWith(" null") || text.includes("extension:")), []);
+  assert.equal(await isCarried(page), true);
   await page.close();
 }
 

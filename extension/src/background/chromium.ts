@@ -1,8 +1,9 @@
 /**
- * Background in Chromium (service worker): makes the offscreen document when a page needs it and passes each page's
- * port on to it; the rest is core.ts.
+ * Background in Chromium (service worker): makes the offscreen document when a page needs it and passes on to it the
+ * ports of pages that may have one (admission.ts); the rest is core.ts.
  */
 import { FRAME_PATH, TRANSPORT_PATH } from "../shared/names";
+import { mayHavePort } from "./admission";
 import "./core";
 
 /** The part of the service worker's global scope that is used here; the DOM library types another one. */
@@ -14,9 +15,10 @@ const scope = self as unknown as Scope;
 
 scope.addEventListener("message", (event) => {
   const sender = event.source as { url?: string } | null;
-  const { type, pageOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown };
-  if (sender?.url !== chrome.runtime.getURL(FRAME_PATH) || type !== "port" || typeof pageOrigin !== "string" || event.ports[0] === undefined) return;
-  event.waitUntil(passPort(pageOrigin, event.ports[0]));
+  const { type, pageOrigin, tabOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown; tabOrigin?: unknown };
+  const [port] = event.ports;
+  if (sender?.url !== chrome.runtime.getURL(FRAME_PATH) || type !== "port" || typeof pageOrigin !== "string" || typeof tabOrigin !== "string" || port === undefined) return;
+  event.waitUntil(mayHavePort(pageOrigin, tabOrigin).then((may) => (may ? passPort(pageOrigin, port) : port.close())));
 });
 
 let creation: Promise<void> | null = null;

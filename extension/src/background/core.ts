@@ -17,13 +17,27 @@ async function loadSettings(): Promise<Settings> {
   return parseSettings(stored, defaults);
 }
 
-/** An id of this installation for Origo's records, made by chance when first needed. */
-async function loadClientId(): Promise<string> {
+let idLoading: Promise<string> | null = null;
+
+/** An id of this installation for Origo's records, made by chance when first needed; two needs at once make one. */
+function loadClientId(): Promise<string> {
+  idLoading ??= loadOrMakeId().finally(() => {
+    idLoading = null;
+  });
+  return idLoading;
+}
+
+async function loadOrMakeId(): Promise<string> {
   const { clientId } = await chrome.storage.local.get("clientId");
   if (typeof clientId === "string") return clientId;
   const made = crypto.randomUUID();
   await chrome.storage.local.set({ clientId: made });
   return made;
+}
+
+async function answerFor(isPrivate: boolean): Promise<SettingsAnswer> {
+  const [settings, clientId] = await Promise.all([loadSettings(), isPrivate ? crypto.randomUUID() : loadClientId()]);
+  return { settings, clientId, isPrivate };
 }
 
 chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (answer: SettingsAnswer) => void) => {
@@ -36,8 +50,7 @@ chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (a
     return;
   }
   // Chromium has a background of its own for private windows, Firefox one for all.
-  const isPrivate = chrome.extension.inIncognitoContext || sender.tab?.incognito === true;
-  void Promise.all([loadSettings(), isPrivate ? crypto.randomUUID() : loadClientId()]).then(([settings, clientId]) => respond({ settings, clientId, isPrivate }));
+  void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true).then(respond);
   return true;
 });
 
@@ -54,13 +67,12 @@ function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
 }
 
 chrome.storage.onChanged.addListener((changes, area) => {
-  if (area !== "local" || !SETTING_KEYS.some((key) => key in changes)) return;
-  void tellSettings();
+  const isIdForgotten = changes.clientId !== undefined && changes.clientId.newValue === undefined;
+  if (area === "local" && (isIdForgotten || SETTING_KEYS.some((key) => key in changes))) void tellSettings();
 });
 
 async function tellSettings(): Promise<void> {
-  const settings = await loadSettings();
-  const message: ToTransportContext = { to: "transport", type: "settings", settings };
+  const message: ToTransportContext = { to: "transport", type: "settings", ...(await answerFor(chrome.extension.inIncognitoContext)) };
   await chrome.runtime.sendMessage(message).catch(() => undefined);
   await drawBadge({ proxies: 0, trouble: false });
 }

@@ -2,7 +2,7 @@
  * Content script (isolated world, document_start): on the page script's first need it puts the extension's frame into
  * the document, and switches off. Nothing else of the extension is reachable through it.
  */
-import { siteOf } from "../shared/sites";
+import { isOnAt } from "../shared/sites";
 import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { RuleSet } from "../shared/rules";
 import type { BroughtScript, ToBackground } from "../shared/runtime";
@@ -12,24 +12,21 @@ const FRAME_LIFE_MS = 10_000;
 
 /** `keepFrame`: the frame is the transport, not only the way to it. */
 export function startContent({ keepFrame }: { keepFrame: boolean }): void {
-  let frame: HTMLIFrameElement | null = null;
+  let frame: HTMLElement | null = null;
   let lifeTimer: ReturnType<typeof setTimeout> | undefined;
   let isOff = false;
 
   document.addEventListener(NEED_EVENT, () => {
-    if (frame?.isConnected === true && !keepFrame) return;
+    if (isOff || (frame?.isConnected === true && !keepFrame)) return;
     removeFrame();
     if (!isThere()) return;
     bring("carry");
     frame = placeFrame();
     lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
-    void readIsOn().then((on) => {
-      if (!on) switchOff();
-    });
   });
 
   document.addEventListener(PLAIN_NEED_EVENT, () => {
-    if (isThere()) bring("plain");
+    if (!isOff && isThere()) bring("plain");
   });
 
   document.addEventListener(CONNECTED_EVENT, () => {
@@ -37,48 +34,37 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     else removeFrame();
   });
 
-  void tellRules();
+  void heedStored();
 
-  chrome.storage.onChanged.addListener((changes, area) => {
-    if (area === "local" && (changes.siteRules !== undefined || changes.experimental !== undefined)) void tellRules();
-    if (area !== "local" || (changes.enabled === undefined && changes.offSites === undefined)) return;
-    void readIsOn().then((on) => {
-      if (!on && !isOff) switchOff();
-      else if (on && isOff) switchOn();
-    });
+  chrome.storage.onChanged.addListener((_, area) => {
+    if (area === "local") void heedStored();
   });
+
+  /** Tells the page the rules, and whether the viewer has it on, and on for the site of this tab, where that is news. */
+  async function heedStored(): Promise<void> {
+    const stored = await chrome.storage.local.get(["siteRules", "experimental", "enabled", "offSites"]);
+    const rules = { given: stored.siteRules ?? [], experimental: stored.experimental === true } as RuleSet;
+    tell(RULES_EVENT, JSON.stringify(rules));
+    if (isOnAt([...location.ancestorOrigins].at(-1) ?? location.href, stored) !== isOff) return;
+    isOff = !isOff;
+    if (isOff) removeFrame();
+    tell(SWITCH_EVENT, isOff ? "off" : "on");
+  }
 
   function removeFrame(): void {
     clearTimeout(lifeTimer);
     frame?.remove();
     frame = null;
   }
-
-  function switchOff(): void {
-    isOff = true;
-    removeFrame();
-    tell("off");
-  }
-
-  function switchOn(): void {
-    isOff = false;
-    tell("on");
-  }
 }
 
-/** Whether the viewer has it on, and on for the site of this tab. */
-async function readIsOn(): Promise<boolean> {
-  const { enabled, offSites } = await chrome.storage.local.get(["enabled", "offSites"]);
-  const site = siteOf([...location.ancestorOrigins].at(-1) ?? location.href);
-  return enabled !== false && !(Array.isArray(offSites) && offSites.includes(site));
-}
-
-function placeFrame(): HTMLIFrameElement {
-  const placed = document.createElement("iframe");
-  placed.src = chrome.runtime.getURL(FRAME_PATH);
+/** The frame in an element that shows nothing of it to the page: in Firefox its address would tell this browser from all others. */
+function placeFrame(): HTMLElement {
+  const placed = document.createElement("div");
+  const inside = document.createElement("iframe");
   placed.style.cssText = "display:none!important";
-  placed.setAttribute("aria-hidden", "true");
-  placed.tabIndex = -1;
+  inside.src = chrome.runtime.getURL(FRAME_PATH);
+  placed.attachShadow({ mode: "closed" }).append(inside);
   (document.body ?? document.documentElement).append(placed);
   return placed;
 }
@@ -98,12 +84,6 @@ function bring(script: BroughtScript): void {
   chrome.runtime.sendMessage(need).catch(() => brought.delete(script));
 }
 
-async function tellRules(): Promise<void> {
-  const { siteRules = [], experimental } = await chrome.storage.local.get(["siteRules", "experimental"]);
-  const rules = { given: siteRules, experimental: experimental === true } as RuleSet;
-  document.dispatchEvent(new CustomEvent(RULES_EVENT, { detail: JSON.stringify(rules) }));
-}
-
-function tell(detail: "on" | "off"): void {
-  document.dispatchEvent(new CustomEvent(SWITCH_EVENT, { detail }));
+function tell(type: string, detail: string): void {
+  document.dispatchEvent(new CustomEvent(type, { detail }));
 }

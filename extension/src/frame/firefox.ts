@@ -13,7 +13,7 @@ if (pageOrigin !== undefined && pageOrigin !== "null" && window.parent !== windo
   const { port1, port2 } = new MessageChannel();
   admitPort(port1, pageOrigin);
   chrome.storage.onChanged.addListener((changes, area) => {
-    if (area === "local" && SETTING_KEYS.some((key) => key in changes)) void reloadSettings();
+    if (area === "local" && [...SETTING_KEYS, "clientId"].some((key) => key in changes)) void reloadSettings();
   });
   window.parent.postMessage(PORT_MESSAGE, pageOrigin, [port2]);
 }

@@ -38,7 +38,8 @@ function candidateOf(args: unknown[], link: Link): Candidate | null {
   }
   let request: Request;
   try {
-    if (init?.body !== undefined && init.body !== null) return null;
+    // One made of a Request that has a body would take the body away from it.
+    if ((isRequest && input.method !== "GET") || (init?.body ?? null) !== null) return null;
     request = new natives.Request(input, init);
   } catch {
     return null;

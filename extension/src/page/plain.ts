@@ -22,7 +22,8 @@ export function watchPlainVideos(link: Link): void {
 
   document.addEventListener("loadstart", ({ target }) => {
     if (link.isNative || !(target instanceof HTMLVideoElement) || !FILE.test(mediaUrl(target.currentSrc)?.pathname ?? "")) return;
-    link.warm();
+    // With `none` nothing of it is loaded before it plays.
+    if (target.preload !== "none") link.warm();
     if (take !== undefined) return take(target, link, natives);
     waiting.add(target);
     document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));

@@ -1,13 +1,15 @@
 /**
  * Hold: a `<video>` put on a MediaSource in place of its file, in the same state, and its file given back. While it is held the
- * page reads its own address from `src` and `currentSrc`, and a `play` under way outlives the change. One that already
- * plays by a call of the page's, before this script was there, is left alone.
+ * page reads its own address from `src` and `currentSrc`, a `play` under way outlives the change, and its `load` finds its file as the
+ * page left it. One that already plays by a call of the page's, before this script was there, is left alone.
  */
 import type { Link } from "../page/link";
 import { wrapFunction, type Natives } from "../page/natives";
 
 /** Without data for so long the browser gets its file. */
 const HOLD_MS = 4000;
+/** A file's address without a fragment, which would be lost: it may say where to begin (Media Fragments URI 1.0). */
+const WHOLE_FILE = /^https?:[^#]*#?$/;
 
 export interface HeldVideo {
   video: HTMLVideoElement;
@@ -18,7 +20,7 @@ export interface HeldVideo {
   natives: Natives;
   /** Its data comes. */
   settle(): void;
-  /** Gives the file back to the browser, at the same place and in the same state. */
+  /** Gives the file back to the browser, at the same place and in the same state, unless the page has taken the video off `source`. */
   restore(): void;
   /** Whether the video still is on `source`. */
   isHeld(): boolean;
@@ -28,6 +30,8 @@ export interface HeldVideo {
 interface State {
   url: string;
   address: string;
+  /** The page named the file in the video's own attribute, not in a `<source>`. */
+  hadAttribute: boolean;
   isOver: boolean;
 }
 
@@ -36,45 +40,64 @@ const native = {
   src: Object.getOwnPropertyDescriptor(prototype, "src") ?? {},
   currentSrc: Object.getOwnPropertyDescriptor(prototype, "currentSrc") ?? {},
   play: prototype.play,
+  load: prototype.load,
 };
 const states = new WeakMap<HTMLMediaElement, State>();
+/** The file that each address of ours stands for. */
+const urls = new Map<string, string>();
 
-/** Undefined for a video that is not to be held. `isEarly`: it began to load after `dressVideos`, so that no `play` can be lost. */
+/** Undefined for a video that is not to be held. `isEarly`: no `play` of it came before `dressVideos`, so that none can be lost. */
 export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEarly: boolean): HeldVideo | undefined {
-  const url = addressOf(video);
+  const url = String(native.currentSrc.get?.call(video) ?? "");
+  const copied = urls.get(url);
+  if (copied !== undefined && states.get(video)?.address !== url) reload(video, () => setSource(video, copied));
   const isPlayedByPage = !isEarly && !video.paused && !video.autoplay;
-  if (states.get(video)?.url === url || states.get(video)?.address === url || isPlayedByPage || video.crossOrigin === "use-credentials") return undefined;
-  const hadAttribute = video.hasAttribute("src");
+  if (!WHOLE_FILE.test(url) || states.get(video)?.url === url || isPlayedByPage || video.crossOrigin === "use-credentials") return undefined;
   const source = new MediaSource();
-  const state: State = { url, address: URL.createObjectURL(source), isOver: false };
+  const state: State = { url, address: URL.createObjectURL(source), hadAttribute: video.hasAttribute("src"), isOver: false };
   states.set(video, state);
-  const isHeld = (): boolean => !state.isOver && addressOf(video) === state.address;
+  urls.set(state.address, url);
+  const isHeld = (): boolean => isOn(video, state);
   const restore = (): void => {
     if (isHeld()) {
-      state.isOver = true;
-      reload(video, () => (hadAttribute ? setSource(video, url) : unsetSource(video)));
+      reload(video, () => {
+        giveBack(video, state);
+        native.load.call(video);
+      });
     }
     settle();
     URL.revokeObjectURL(state.address);
   };
+  /** Before there is data, as where the page's policy forbids such addresses (CSP `media-src`): the page hears of nothing. */
+  const fail = (event: Event): void => {
+    if (!isHeld()) return;
+    event.stopImmediatePropagation();
+    restore();
+  };
   const timer = natives.setTimeout(restore, HOLD_MS);
-  const settle = (): void => natives.clearTimeout(timer);
+  const settle = (): void => {
+    natives.clearTimeout(timer);
+    video.removeEventListener("error", fail, { capture: true });
+  };
+  video.addEventListener("error", fail, { capture: true });
   reload(video, () => setSource(video, state.address));
   return { video, url, source, link, natives, settle, restore, isHeld };
 }
 
-function addressOf(video: HTMLVideoElement): string {
-  return String(native.currentSrc.get?.call(video) ?? "");
+/** Whether the page has left it where we put it. `currentSrc` says what was chosen last, not what is left of it. */
+function isOn(video: HTMLMediaElement, { address, isOver }: State): boolean {
+  return !isOver && native.src.get?.call(video) === address && video.srcObject === null;
 }
 
-function setSource(video: HTMLVideoElement, address: string): void {
+function setSource(video: HTMLMediaElement, address: string): void {
   native.src.set?.call(video, address);
 }
 
-/** Back to the addresses in its `<source>` children. */
-function unsetSource(video: HTMLVideoElement): void {
-  video.removeAttribute("src");
-  video.load();
+/** The attribute as the page left it, for the `load` that follows. */
+function giveBack(video: HTMLMediaElement, state: State): void {
+  state.isOver = true;
+  if (state.hadAttribute) setSource(video, state.url);
+  else video.removeAttribute("src");
 }
 
 /** Loads something else in the same place and state. */
@@ -92,8 +115,8 @@ export function dressVideos(): void {
     const { get } = native[name];
     if (get === undefined) continue;
     const told = wrapFunction(get, (target, video) => {
-      const [value, state] = [Reflect.apply(target, video, []) as unknown, states.get(video as HTMLMediaElement)];
-      return state !== undefined && value === state.address ? state.url : value;
+      const value = Reflect.apply(target, video, []) as string;
+      return urls.get(value) ?? value;
     });
     Object.defineProperty(prototype, name, { ...native[name], get: told });
   }
@@ -105,5 +128,11 @@ export function dressVideos(): void {
       const isOurs = JSON.stringify(states.get(video)) !== before && !video.paused;
       return isOurs ? native.play.call(video) : Promise.reject(error);
     });
+  });
+  prototype.load = wrapFunction(native.load, (target, receiver, args) => {
+    const video = receiver as HTMLMediaElement;
+    const state = states.get(video);
+    if (state !== undefined && isOn(video, state)) giveBack(video, state);
+    return Reflect.apply(target, video, args);
   });
 }

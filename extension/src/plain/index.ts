@@ -7,8 +7,19 @@ import { playHeld } from "./player";
 let isDressed = false;
 
 const take: PlainTaker = (video, link, natives) => {
+  if (link.isNative) return;
+  if (video.preload === "none" && video.paused && !video.autoplay) return takeAtPlay(video, link, natives);
   const held = hold(video, link, natives, isDressed);
   if (held !== undefined) playHeld(held);
+};
+
+/** Before that the browser, too, loads nothing of it. */
+const takeAtPlay: PlainTaker = (video, link, natives) => {
+  const url = video.currentSrc;
+  const onPlay = (): void => {
+    if (video.currentSrc === url) take(video, link, natives);
+  };
+  video.addEventListener("play", onPlay, { once: true });
 };
 
 if (typeof MediaSource === "function") {

@@ -1,7 +1,7 @@
 /**
  * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. It does what the browser
  * does with such a file: index first, then from the playhead on as far ahead as it takes, anew after each seek. Whatever
- * it can't do it leaves to the browser: `restore` gives the file back.
+ * it can't do it leaves to the browser: `restore` gives the file back; where the page has taken the video elsewhere it lets go of the source.
  */
 import type { HeldVideo } from "./hold";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
@@ -14,7 +14,7 @@ const BEHIND_SEC = 30;
 const GAP_SEC = 0.2;
 
 export function playHeld(held: HeldVideo): void {
-  new PlainVideo(held).run().catch(() => held.restore());
+  void new PlainVideo(held).run().catch(() => undefined).then(() => held.restore());
 }
 
 class PlainVideo {
@@ -147,9 +147,14 @@ class PlainVideo {
   }
 
   #updated(): Promise<void> {
+    const buffer = this.#buffer;
     return new Promise((resolve, reject) => {
-      this.#buffer.addEventListener("updateend", () => resolve(), { once: true });
-      this.#buffer.addEventListener("error", () => reject(new Error("the browser does not take the data")), { once: true });
+      const fail = (): void => reject(new Error("the browser does not take the data"));
+      buffer.addEventListener("error", fail, { once: true });
+      buffer.addEventListener("updateend", () => {
+        buffer.removeEventListener("error", fail);
+        resolve();
+      }, { once: true });
     });
   }
 }

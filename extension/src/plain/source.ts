@@ -44,23 +44,27 @@ export class Source {
   /** Undefined when the transport sends the request back. */
   #carried(carrier: Carrier, range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
     return new Promise((resolve, reject) => {
-      const parts: Uint8Array<ArrayBuffer>[] = [];
+      const whole = new Uint8Array(range.end - range.start + 1);
+      let got = 0;
       const exchange = carrier.exchange({ url: this.url, range }, {
         native: () => resolve(undefined),
         head: (head) => {
           const fault = this.#faultOf(head.status, new Headers(head.headers), range);
-          if (fault !== undefined) {
-            exchange.abort();
-            reject(new Unsupported(fault));
-          }
+          if (fault !== undefined) refuse(fault);
         },
         bytes: (bytes) => {
-          parts.push(bytes);
+          if (got + bytes.length > whole.length) return refuse(`more than the ${whole.length} bytes that were asked for`);
+          whole.set(bytes, got);
+          got += bytes.length;
           exchange.credit();
         },
-        end: () => void new Blob(parts).arrayBuffer().then((whole) => resolve(new Uint8Array(whole)), reject),
+        end: () => resolve(whole.subarray(0, got)),
         error: () => reject(new Error("the rest could not be had")),
       });
+      const refuse = (fault: string): void => {
+        exchange.abort();
+        reject(new Unsupported(fault));
+      };
       signal.addEventListener("abort", () => {
         exchange.abort();
         reject(new Error("given up"));

@@ -12,8 +12,8 @@ export type ToBackground =
   | { to: "background"; type: "rules"; rules: GivenRule[] }
   | { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
 export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
-export type ToTransportContext = { to: "transport"; type: "settings"; settings: Settings };
-/** `isPrivate`: for a private window, of which no record is sent, whatever the settings. */
+export type ToTransportContext = { to: "transport"; type: "settings" } & SettingsAnswer;
+/** `clientId`: of this installation, for its records; another once the viewer has reset everything. `isPrivate`: for a private window, of which no record is sent, whatever the settings. */
 export type SettingsAnswer = { settings: Settings; clientId: string; isPrivate: boolean };
 
 /** `proxies`: how many proxies carry bytes now (0 when nothing plays); `trouble`: videos play directly although on. */

@@ -1,4 +1,4 @@
-import { isBoundToViewer, patternOf, siteOf } from "./sites";
+import { isBoundToViewer, isOnAt, patternOf, siteOf } from "./sites";
 
 test.each([
   ["https://video.example.org:8443/watch?v=1", "video.example.org"], ["http://127.0.0.1:80/", "127.0.0.1"],
@@ -10,3 +10,8 @@ test("a site is asked for on both schemes and no other host", () => expect(patte
 test.each([["www.youtube.com", true], ["youtube.com", true], ["notyoutube.com", false], ["youtube.com.example", false]])("%s is bound to the viewer: %s", (site, is) => {
   expect(isBoundToViewer(site)).toBe(is);
 });
+
+test.each<[string, Record<string, unknown>, boolean]>([
+  ["https://a.example/watch", {}, true], ["https://a.example:8443", { enabled: true, offSites: ["b.example"] }, true],
+  ["https://a.example:8443", { offSites: ["b.example", "a.example"] }, false], ["https://a.example", { enabled: false }, false],
+])("at %s with %j stored it is on: %s", (url, stored, is) => expect(isOnAt(url, stored)).toBe(is));

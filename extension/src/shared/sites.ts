@@ -10,6 +10,11 @@ export function siteOf(url: string | undefined): string | undefined {
   return protocol === "http:" || protocol === "https:" ? hostname : undefined;
 }
 
+/** Whether the viewer has the extension on, and on for the site of a tab, by what storage holds. `tabUrl`: of the tab's own page, or its origin. */
+export function isOnAt(tabUrl: string, { enabled, offSites }: Readonly<Record<string, unknown>>): boolean {
+  return enabled !== false && !(Array.isArray(offSites) && offSites.includes(siteOf(tabUrl)));
+}
+
 /** The match pattern that the viewer is asked for. */
 export function patternOf(site: string): string {
   return `*://${site}/*`;

@@ -1,6 +1,6 @@
 /**
  * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while because they
- * failed there again and again, or brought wrong bytes; and which chunks are too small to gain by them. What pages of one origin
+ * failed there again and again, are refused there, or brought wrong bytes; and which chunks are too small to gain by them. What pages of one origin
  * brought about holds for them alone: no page can slow another's host down, or learn what others have asked for. Pure: time
  * arrives as `nowMs`.
  */
@@ -10,6 +10,8 @@ import type { Trouble } from "../shared/runtime";
 export const FAILURES_MAX = 3;
 export const FAILURE_APART_MS = 2000;
 export const REST_MS = 30_000;
+/** For so long where the site itself answers proxies otherwise than the viewer, which is seldom over soon. */
+export const REFUSED_MS = 600_000;
 const HOSTS_MAX = 256;
 /** So long a host goes direct for the pages that got wrong bytes of it. Which proxy sent them, coded packets don't tell. */
 export const WRONG_MS = 600_000;
@@ -67,13 +69,14 @@ export class Detours {
     this.#trouble = null;
   }
 
-  noteFailure(host: string, pageOrigin: string, nowMs: number): void {
+  /** `restMs`: how long it rests if this failure is one too many. */
+  noteFailure(host: string, pageOrigin: string, nowMs: number, restMs = REST_MS): void {
     const key = keyOf(pageOrigin, host);
     const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0 };
     if (nowMs - known.lastMs < FAILURE_APART_MS) return;
     known.count += 1;
     known.lastMs = nowMs;
-    if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
+    if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + restMs;
     keepLatest(this.#hosts, key, known, HOSTS_MAX);
   }
 

@@ -146,18 +146,21 @@ function isOverSessions(): boolean {
 
 /** For a context that the background's messages don't reach, and that hears of changes by itself. */
 export async function reloadSettings(): Promise<void> {
-  adopt((await askBackground()).settings);
+  adopt(await askBackground());
 }
 
 chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
   if (message.to !== "transport" || message.type !== "settings" || sender.tab !== undefined) return;
-  adopt(message.settings);
+  adopt(message);
 });
 
-function adopt(next: Settings): void {
-  const isOtherClient = String(next.origoUrls) !== String(settings.origoUrls) || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
-  const isOnlyComment = JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
-  settings = next;
+/** In a private window each answer has another id, by which nothing goes. */
+function adopt({ settings: next, clientId: nextId }: SettingsAnswer): void {
+  const isOtherId = nextId !== clientId && !isPrivate;
+  const isOtherClient =
+    isOtherId || String(next.origoUrls) !== String(settings.origoUrls) || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
+  const isOnlyComment = !isOtherId && JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
+  [settings, clientId] = [next, nextId];
   if (isOnlyComment) return;
   detours.reset();
   useRules({ given: givenRules, experimental: settings.experimental });

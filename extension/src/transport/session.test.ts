@@ -1,7 +1,7 @@
 import type { ToPage } from "../shared/messages";
 import { CREDIT_BYTES } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
-import { Detours } from "./detours";
+import { Detours, FAILURE_APART_MS, REFUSED_MS } from "./detours";
 import { ASKS_PER_SEC_MAX, EXCHANGES_PER_PORT_MAX, INVALID_MESSAGES_MAX, PortSession, type CarriedDownload, type Carrier, type SessionPort } from "./session";
 
 const PAGE = "https://page.example";
@@ -173,9 +173,28 @@ describe("session: a request that may not", () => {
 
   test("an answer that was redirected says where it came from", async () => {
     const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4" } });
-    port.send(get(1, `${PAGE}/a.mp4`));
+    port.send(get());
     await settle();
     expect(port.heard[1]).toMatchObject({ type: "head", responseType: "cors", url: "https://cdn.example/b.mp4", redirected: true });
+  });
+
+  test.each<[string, Given]>([
+    ["an error", { status: 404, headers: {} }], ["one that was redirected", { headers: { ...OPEN, location: `${PAGE}/b.mp4` } }],
+    ["a page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
+  ])("%s of the page's own origin is what a stranger gets: the page asks for itself; of another it is handed over", async (_name, given) => {
+    const own = make(given);
+    own.port.send(get(1, `${PAGE}/a.mp4`));
+    const other = make({ ...given, headers: { ...OPEN, ...given.headers } });
+    other.port.send(get());
+    await settle();
+    expect([own.port.types(), other.port.types().at(0)]).toEqual([["native"], "head"]);
+  });
+
+  test("an answer of the page's own origin that is neither is handed over", async () => {
+    const { port } = make({ headers: { "content-type": "video/mp4" } });
+    port.send(get(1, `${PAGE}/a.mp4`));
+    await settle();
+    expect(port.types()).toEqual(["head", "data", "end"]);
   });
 
   test.each([401, 403, 429, 500, 302])("status %d is the page's own to hear", async (status) => {
@@ -205,6 +224,36 @@ describe("session: a request that may not", () => {
     expect(port.closed).toBe(false);
     port.send(null);
     expect([port.closed, port.onmessage, closed]).toEqual([true, null, [session]]);
+  });
+});
+
+describe("session: a host that refuses proxies", () => {
+  /** Asks once more, a moment later; true where that went as far as the proxies. */
+  async function isAsked({ port, asked, clock }: ReturnType<typeof make>, laterMs = FAILURE_APART_MS): Promise<boolean> {
+    const before = asked.length;
+    clock.nowMs += laterMs;
+    port.send(get(before + 1000));
+    await settle();
+    return asked.length > before;
+  }
+
+  test.each<[string, Given]>([["by its status", { status: 403 }], ["by its CORS headers", { headers: {} }]])("%s goes direct after three in a row, for ten minutes", async (_name, given) => {
+    const page = make(given);
+    const asked: boolean[] = [];
+    for (let count = 0; count < 4; count++) asked.push(await isAsked(page));
+    expect(asked).toEqual([true, true, true, false]);
+    expect([await isAsked(page, REFUSED_MS - FAILURE_APART_MS - 1), await isAsked(page, 1)]).toEqual([false, true]);
+    expect(page.port.types()).toEqual(Array(6).fill("native"));
+  });
+
+  test("not where one comes through in between", async () => {
+    const given: Given = { status: 403 };
+    const page = make(given);
+    for (const status of [403, 403, 200, 403, 403]) {
+      given.status = status;
+      await isAsked(page);
+    }
+    expect(await isAsked(page)).toBe(true);
   });
 });
 

@@ -8,7 +8,7 @@ import { exposeTo, passedStatusText } from "../shared/cors";
 import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage, type ToTransport } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
-import type { Detours } from "./detours";
+import { REFUSED_MS, type Detours } from "./detours";
 
 export const EXCHANGES_PER_PORT_MAX = 16;
 const EXCHANGES_MAX = 64;
@@ -182,8 +182,11 @@ export class PortSession {
     try {
       const head = await exchange.download.head;
       const answered = answeredFrom(head, target);
-      const problem = this.#problemWith(head, answered);
-      if (problem !== null) return this.#giveUp(id, exchange, problem.kind, problem.detail);
+      const problem = this.#problemWith(head, target, answered);
+      if (problem !== null) {
+        this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs(), REFUSED_MS);
+        return this.#giveUp(id, exchange, problem.kind, problem.detail);
+      }
       if (exchange.over) return;
       // At once: a player measures the rate of an answer from its head on.
       this.#postHead(id, head, answered, answered.href !== target.href);
@@ -198,10 +201,17 @@ export class PortSession {
     }
   }
 
-  /** Why this answer, from `target`, must not or should not be handed to the page; null when it may. */
-  #problemWith(head: { status: number; headers: Record<string, string> }, target: URL): { kind: string; detail: string } | null {
-    if (passedStatusText(head.status) === undefined) return { kind: "status", detail: `${target.host} answered ${head.status} through the proxies` };
-    if (exposeTo(this.#pageOrigin, target, head.headers) === undefined) return { kind: "cors", detail: `${target.host} does not share with ${this.#pageOrigin}` };
+  /**
+   * Why this answer to `target`, from `answered`, must not or should not be handed to the page; null when it may. At its own origin the
+   * page has cookies and may have a service worker: an error, a redirect or a page may be what a stranger gets.
+   */
+  #problemWith({ status, headers }: { status: number; headers: Record<string, string> }, target: URL, answered: URL): { kind: string; detail: string } | null {
+    const { host } = answered;
+    const isOwn = target.origin === this.#pageOrigin;
+    if (passedStatusText(status) === undefined || (isOwn && status >= 400)) return { kind: "status", detail: `${host} answered ${status} through the proxies` };
+    const isElsewhere = answered.href !== target.href || /^\s*text\/html\b/i.test(headers["content-type"] ?? "");
+    if (isOwn && isElsewhere) return { kind: "status", detail: `${target.host} sent them to another page` };
+    if (exposeTo(this.#pageOrigin, answered, headers) === undefined) return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
     return null;
   }
 

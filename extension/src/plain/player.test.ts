@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { HeldVideo } from "./hold";
+import { playHeld } from "./player";
+
+const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/sample/media/progressive.mp4")));
+
+/** Takes what it is given, and says so by `updateend`; its listeners, all for once, are gone when they have heard. */
+class FakeBuffer {
+  readonly listeners = new Map<string, Set<() => void>>();
+  appended = 0;
+  updating = false;
+
+  addEventListener(type: string, listener: () => void): void {
+    this.listeners.set(type, (this.listeners.get(type) ?? new Set()).add(listener));
+  }
+  removeEventListener(type: string, listener: () => void): void {
+    this.listeners.get(type)?.delete(listener);
+  }
+  appendBuffer(): void {
+    this.appended += 1;
+    queueMicrotask(() => {
+      const heard = [...(this.listeners.get("updateend") ?? [])];
+      this.listeners.get("updateend")?.clear();
+      for (const listener of heard) listener();
+    });
+  }
+}
+
+test("player: appends the file piece by piece until the page takes the video away, leaves no listener behind and lets go of the source", async () => {
+  Object.assign(globalThis, { MediaSource: { isTypeSupported: () => true } });
+  const buffer = new FakeBuffer();
+  const source = { readyState: "open", duration: 0, addSourceBuffer: () => buffer };
+  const video = Object.assign(new EventTarget(), { currentTime: 0, playbackRate: 1, paused: false, autoplay: true, preload: "auto", buffered: { length: 0 } });
+  const natives = {
+    fetch: async (_url: string, { headers }: { headers: { Range: string } }) => {
+      const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range) ?? [];
+      return new Response(file.slice(Number(start), Number(end) + 1), { status: 206, headers: { etag: '"v1"' } });
+    },
+  };
+  const seen = { settled: 0 };
+  const restored = new Promise<void>((resolve) => {
+    const held = {
+      video, url: "https://media.example/a.mp4", source, natives,
+      link: { ready: () => Promise.resolve(null), noteDirect: () => undefined },
+      settle: () => seen.settled++,
+      restore: resolve,
+      isHeld: () => buffer.appended < 5,
+    };
+    playHeld(held as unknown as HeldVideo);
+  });
+  await restored;
+  expect([buffer.appended, seen.settled, source.duration]).toEqual([5, 1, expect.closeTo(24, 0)]);
+  expect([...buffer.listeners].map(([type, left]) => [type, left.size]).sort()).toEqual([["error", 0], ["updateend", 0]]);
+});

@@ -1,0 +1,38 @@
+import type { Carrier, ExchangeEvents } from "../shared/carry";
+import type { Link } from "../page/link";
+import type { Natives } from "../page/natives";
+import { Unsupported } from "./mp4";
+import { Source, type Reading } from "./source";
+
+const HEAD = { status: 206, statusText: "Partial Content", headers: [] as [string, string][], responseType: "cors", url: "https://o.test/a.mp4", redirected: false, totalBytes: null } as const;
+
+/** A reading of `range` that `pieces` are the answer to. */
+async function read(range: { start: number; end: number }, pieces: number[][]): Promise<{ bytes: Reading["bytes"]; seen: { credits: number; aborts: number } }> {
+  const seen = { credits: 0, aborts: 0 };
+  let events: ExchangeEvents | undefined;
+  const exchange = (_request: unknown, given: ExchangeEvents): ReturnType<Carrier["exchange"]> => {
+    events = given;
+    return { credit: () => void seen.credits++, abort: () => void seen.aborts++ };
+  };
+  const link = { ready: () => Promise.resolve({ exchange }) } as unknown as Link;
+  const { bytes } = new Source(HEAD.url, link, {} as Natives).read(range);
+  bytes.catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  events?.head({ ...HEAD });
+  for (const piece of pieces) events?.bytes(Uint8Array.from(piece));
+  events?.end();
+  return { bytes, seen };
+}
+
+test("source: pieces are one array, also where the file ends before the range", async () => {
+  const { bytes, seen } = await read({ start: 0, end: 9 }, [[1, 2, 3], [4], [5, 6]]);
+  expect([[...(await bytes)], seen]).toEqual([[1, 2, 3, 4, 5, 6], { credits: 3, aborts: 0 }]);
+});
+
+test("source: as many bytes as were asked for are taken, and not one more", async () => {
+  const full = await read({ start: 5, end: 8 }, [[1, 2], [3, 4]]);
+  expect([...(await full.bytes)]).toEqual([1, 2, 3, 4]);
+  const more = await read({ start: 5, end: 8 }, [[1, 2], [3, 4, 5]]);
+  await expect(more.bytes).rejects.toBeInstanceOf(Unsupported);
+  expect(more.seen.aborts).toBe(1);
+});
