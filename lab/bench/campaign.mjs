@@ -1,10 +1,11 @@
 /**
  * `npm run bench -- campaign`: set-up, the campaign (lab/src/bench/campaign), table, pictures, and the files asked for.
  *
- *     npm run bench -- campaign [--quick] [--resume DIR] [--json FILE] [--docs] [--list]
+ *     npm run bench -- campaign [--quick] [--resume DIR] [--report] [--json FILE] [--docs] [--list]
  *
  *     --quick        a few boxes of each set, about ten minutes; without it the whole campaign, many hours
- *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C), or draws a finished one again
+ *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C)
+ *     --report       draws what DIR has, and measures nothing
  *     --json FILE    a row a box (lab/src/bench/campaign/rows.ts), as an array
  *     --docs         writes the section `Campaign` of docs/measurements.md, its pictures, and docs/campaign: the table of boxes
  *                    and the downloads, from where --resume docs/campaign goes on
@@ -22,14 +23,15 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- campaign [--quick] [--resume DIR] [--json FILE] [--docs] [--list]";
+const USAGE = "usage: npm run bench -- campaign [--quick] [--resume DIR] [--report] [--json FILE] [--docs] [--list]";
 /** The links of the whole campaign come up anew for each of these shares of the visits: stopped early, it has all boxes about as often. Young programs keep the machine busy, so not more often. */
 const PASSES = { quick: [1], full: [0.1, 0.8, 1] };
 
 function parseOptions(args) {
   try {
     const flag = { type: "boolean", default: false };
-    const { values } = parseArgs({ args, options: { quick: flag, docs: flag, list: flag, json: { type: "string" }, resume: { type: "string" } } });
+    const { values } = parseArgs({ args, options: { quick: flag, docs: flag, list: flag, report: flag, json: { type: "string" }, resume: { type: "string" } } });
+    if (values.report && !values.resume) throw new Error("--report needs --resume DIR");
     return values;
   } catch (error) {
     console.error(`${USAGE}; ${error.message}`);
@@ -70,7 +72,7 @@ async function openFolder({ resume, quick }) {
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, "campaign.json");
   const begun = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { quick, sittings: [] };
-  /** A sitting without visits, in which it was only drawn again, is forgotten with the next. */
+  /** A sitting without visits is forgotten with the next. */
   const begin = async (visits) => {
     while (begun.sittings.at(-1)?.visits === visits) begun.sittings.pop();
     begun.sittings.push(await sitting(visits));
@@ -99,17 +101,19 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ calmSamples, rowsOf, visitsByBox }, { figuresToReach, figureTable, rowTable, boxesDocument, markdownSection, sittingsOf }, { figuresOf }, { visitsDone }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const [{ calmSamples, rowsOf, visitsByBox }, { figuresToReach, figureTable, rowTable, boxesDocument, madeBy, markdownSection, sittingsOf }, { figuresOf }, { visitsDone }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
   const done = visitsDone(boxes, visitsByBox(samples));
+  const counted = calmSamples(samples);
   const about = {
     command: ["npm run bench -- campaign", begun.quick && "--quick"].filter(Boolean).join(" "),
     sittings: sittingsOf(begun.sittings, done), visits: { done, planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
+    downloads: { counted: counted.length, all: samples.length },
   };
-  const rows = rowsOf(boxes, samples);
-  const reached = figuresToReach(rows);
-  const figures = figuresOf(boxes, calmSamples(samples), [about.command, ...about.sittings.slice(-1).map(({ date, machine }) => `${date}, ${machine}`)].join(", "));
+  const rows = rowsOf(boxes, counted);
+  const reached = figureTable(figuresToReach(rows), figuresToReach(rowsOf(boxes, samples)));
+  const figures = figuresOf(boxes, counted, madeBy(about));
   const pictures = await drawAll(figures, folder);
-  const text = `${figureTable(reached)}\n\n${rowTable(rows)}`;
+  const text = `${reached}\n\n${rowTable(rows)}`;
   writeFileSync(path.join(folder, "report.html"), page(text, pictures));
   console.log(`\n${text}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
@@ -154,6 +158,11 @@ export async function runCampaignBench(args) {
   }
   const { folder, begun, begin } = await openFolder(options);
   const samples = readSamples(folder);
+  if (options.report) {
+    packDownloads(folder, samples);
+    await report({ boxes: boxesOf(begun.quick), samples, folder, begun, options });
+    return 0;
+  }
   await begin(visitsDone(boxesOf(begun.quick), visitsByBox(samples)));
   const boxes = await available(boxesOf(begun.quick), console.log);
   let stopped = false;

@@ -5,7 +5,7 @@ import path from "node:path";
 import { parseScenario } from "../../links/scenario";
 import { boxesOf, linksOf, makeBox, scenarioOf, type Box } from "./boxes";
 import { figuresOf } from "./figures";
-import { figureTable, figuresToReach, isMet, markdownSection, sittingsOf } from "./report";
+import { figureTable, figuresToReach, isMet, madeBy, markdownSection, sittingsOf } from "./report";
 import { quantile } from "../statistics";
 import { calmSamples, goodputOf, rowsOf, visitsByBox } from "./rows";
 import type { Sample } from "./rows";
@@ -134,17 +134,27 @@ test("campaign: figures take a box, or pair those of the same links, chunk and s
   expect(reached[0]!.value).toBeCloseTo(2_500_000 / 5_376_000);
   expect(reached.map(isMet)).toEqual([true, false]);
   const sitting = { date: "2026-01-02", commit: "abc", machine: "m", loadAverage: "0.1" };
-  const about = { command: "c", sittings: sittingsOf([{ ...sitting, visits: 0 }, { ...sitting, visits: 2 }, { ...sitting, commit: "def", visits: 2 }], 3), visits: { done: 3, planned: 6 } };
-  expect(markdownSection(about, rows, reached, [])).toMatch(/3 of 6 visits \(stopped[^]*; on 2026-01-02, m: 2 at commit abc \(load average before 0.1\), 1 at commit def [^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/);
+  const about = { command: "c", sittings: sittingsOf([{ ...sitting, visits: 0 }, { ...sitting, visits: 2 }, { ...sitting, commit: "def", visits: 2 }], 3), visits: { done: 3, planned: 6 }, downloads: { counted: 3, all: 4 } };
+  expect(markdownSection(about, rows, "| figures |", [])).toMatch(/3 of 6 visits \(stopped[^]*; on 2026-01-02, m: 2 at commit abc \(load average before 0.1\), 1 at commit def [^]*3 of 4 downloads count[^]*\| figures \|[^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/);
   expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
+});
+
+test("campaign: a picture names the days, and each machine with its share of the visits", () => {
+  const sitting = { date: "2026-01-03", commit: "abc", machine: "m, 4 cores, Linux 6, node 20", loadAverage: "0.1", visits: 3 };
+  const about = { command: "c", sittings: [sitting, { ...sitting, date: "2026-01-02", machine: "m, 2 cores, Linux 7", visits: 1 }], visits: { done: 4, planned: 6 }, downloads: { counted: 3, all: 4 } };
+  expect(madeBy(about)).toBe("c, 2026-01-02 to 2026-01-03, m, 4 cores (75 %), m, 2 cores (25 %)");
+  expect(madeBy({ ...about, sittings: [sitting] })).toBe("c, 2026-01-03, m, 4 cores");
 });
 
 test("campaign: beside each figure stands what the wire allows, and a floor beyond that is told from one that was missed", () => {
   const links = linksOf(SIX, { lossPercent: 2, rttMs: [50] });
   const [coded, split] = [makeBox(["15"], VISITS, { links, mode: "coded", transport: "webtransport" }), makeBox(["15"], VISITS, { links, mode: "split-http" })];
   const wireSec = 0.05 + 1.5 / (5.376 * 0.98 * (1088 / 1149));
-  const tableWith = (splitMs: number): string => figureTable(figuresToReach(rowsOf([coded, split], [sampleOf(coded.id, 0, 400), sampleOf(split.id, 0, splitMs)])));
-  const line = (splitMs: number, value: string, verdict: string): RegExp => new RegExp(`time over split-http[^|]*\\| ${value} \\| 0.95 \\| ${verdict} \\| ${((1000 * wireSec) / splitMs).toFixed(2)} \\|`);
+  const tableWith = (splitMs: number): string => {
+    const [calm, busy] = [[sampleOf(coded.id, 0, 400), sampleOf(split.id, 0, splitMs)], [sampleOf(coded.id, 1, 2000), sampleOf(coded.id, 2, 2000)]];
+    return figureTable(figuresToReach(rowsOf([coded, split], calm)), figuresToReach(rowsOf([coded, split], [...calm, ...busy])));
+  };
+  const line = (splitMs: number, value: string, verdict: string): RegExp => new RegExp(`time over split-http[^|]*\\| ${value} \\| 0.95 \\| ${verdict} \\| ${((1000 * wireSec) / splitMs).toFixed(2)} \\| 1, 1 \\| ${(2000 / splitMs).toFixed(2)} \\|`);
   expect(tableWith(450)).toMatch(line(450, "0.89", "met"));
   expect(tableWith(400)).toMatch(line(400, "1.00", "NOT MET"));
   expect(tableWith(350)).toMatch(line(350, "1.14", "beyond the wire"));

@@ -135,7 +135,7 @@ const TITLES: Readonly<Record<string, string>> = {
   browser: "Chromium with the extension",
 };
 
-/** Figs 8 and 9: of each traced box the download on warm sessions that took the median time. */
+/** Figs 8 and 9: of each traced box the download on warm sessions that took the median time of those whose packets were kept. */
 function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
   const shown = boxes.filter(({ traced }) => traced).flatMap((box) => {
     const own = samples.filter(({ box: id, session, ok, trace }) => id === box.id && session === "warm" && ok && trace).sort((a, b) => a.completionMs - b.completionMs);
@@ -154,7 +154,7 @@ function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtit
   });
   const specification = { vconcat: panels, spacing: 14 };
   const of = shown[0]!.box;
-  const what = [`${of.chunkBytes / 1e6} MB over ${of.links.id}, g=${of.generationSize}, w=${of.windowPackets}; of the downloads on warm sessions`, "the one of median time; blue marks: what the client says to a proxy"];
+  const what = [`${of.chunkBytes / 1e6} MB over ${of.links.id}, g=${of.generationSize}, w=${of.windowPackets}; of the downloads on warm sessions`, "whose packets were kept the one of median time; blue marks: what the client says to a proxy"];
   return [{ name: "campaign-8-9", title: "Packets of one download by proxy (as the paper's Figs 8 and 9)", subtitle: [subtitle, ...what], specification }];
 }
 

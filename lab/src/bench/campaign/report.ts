@@ -19,6 +19,23 @@ export interface About {
   sittings: readonly Sitting[];
   /** Fewer than planned when the campaign was stopped. */
   visits: { done: number; planned: number };
+  /** Those that count are the ones while the machine had time to spare (rows.ts). */
+  downloads: { counted: number; all: number };
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
+
+/** What a picture says of itself: the command, the days, and each machine with its share of the visits. */
+export function madeBy({ command, sittings }: About): string {
+  const days = sittings.map(({ date }) => date).sort();
+  const visits = new Map<string, number>();
+  for (const { machine, visits: own } of sittings) {
+    const short = machine.split(", Linux")[0]!;
+    visits.set(short, (visits.get(short) ?? 0) + own);
+  }
+  const total = [...visits.values()].reduce((sum, own) => sum + own, 0);
+  const machines = [...visits].map(([machine, own]) => (visits.size > 1 ? `${machine} (${percent(own / total)})` : machine));
+  return [command, [...new Set([days[0], days.at(-1)])].join(" to "), ...machines].join(", ");
 }
 
 /** Each with its own visits, out of those with the visits done before it; `total` in the end. */
@@ -122,8 +139,6 @@ function verdictOf(figure: Figure): string {
   return figure.wire === null || isMet({ ...figure, value: figure.wire }) ? "NOT MET" : "beyond the wire";
 }
 
-const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
-
 function rowCells(row: Row): string[] {
   const { q1, median, q3 } = row.goodputBytesPerSec;
   const tuning = [row.generationSize && `g=${row.generationSize}`, row.windowPackets && `w=${row.windowPackets}`, row.chunkAt === "origin" && "chunk at the origin"].filter(Boolean).join(", ");
@@ -138,8 +153,12 @@ const ROW_HEAD = ["links", "client", "mode", "N", "MB", "session", "n", "goodput
 
 export const rowTable = (rows: readonly Row[]): string => markdownTable(ROW_HEAD, rows.map(rowCells));
 
-export const figureTable = (figures: readonly Figure[]): string =>
-  markdownTable(["what", "value", "floor", "", "wire", "n", "limit"], figures.map((figure) => [figure.what, figure.value.toFixed(2), String(figure.floor), verdictOf(figure), figure.wire?.toFixed(2) ?? "", figure.n.join(", "), figure.hostLimited ? "host" : "links"]));
+/** `ofAll`: the same figures of every download, those of a busy machine too. */
+export const figureTable = (figures: readonly Figure[], ofAll: readonly Figure[]): string =>
+  markdownTable(["what", "value", "floor", "", "wire", "n", "of all", "limit"], figures.map((figure) => {
+    const all = ofAll.find(({ what, floor }) => what === figure.what && floor === figure.floor);
+    return [figure.what, figure.value.toFixed(2), String(figure.floor), verdictOf(figure), figure.wire?.toFixed(2) ?? "", figure.n.join(", "), all?.value.toFixed(2) ?? "", figure.hostLimited ? "host" : "links"];
+  }));
 
 const HTTP: readonly string[] = ["direct", "direct-http2", "split-http", "parallel-http", "chunked"];
 
@@ -171,18 +190,18 @@ function sittingsText(sittings: readonly Sitting[]): string {
   return [...byDay].map(([day, each]) => `${day}: ${each.join(", ")}`).join("; ");
 }
 
-export function markdownSection(about: About, rows: readonly Row[], figures: readonly Figure[], pictures: readonly (Picture & { file: string })[]): string {
+export function markdownSection(about: About, rows: readonly Row[], figures: string, pictures: readonly (Picture & { file: string })[]): string {
   const limited = rows.filter(({ hostLimited }) => hostLimited).length;
   return [
     "## Campaign",
-    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${sittingsText(about.sittings)}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry; a visit while less than a fifth of their time was idle is made again, and counts only in boxes where all are such. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
+    `Made by \`${about.command}\`: ${about.visits.done} of ${about.visits.planned} visits${about.visits.done < about.visits.planned ? " (stopped before its end: boxes that are not below were not visited)" : ""}; ${sittingsText(about.sittings)}. Real links (lab/links), origin, Origo, proxies and clients of this repository on one machine, boxes of the same links in turns in random order, as many sets of links at once as its cores carry. A download while less than a fifth of their time was idle does not count, unless all of its box are such: its visit is half a one, and so made again, at most twice as often as planned. ${about.downloads.counted} of ${about.downloads.all} downloads count. A link's rate counts IP packets; its queue is 100 ms; loss is of the proxies' and the origin's sending direction.`,
     limited > 0
       ? `**In ${limited} of ${rows.length} rows the machine was the limit, not the links** (under 10 % of processor time idle, or packets handed over more than 2 ms late, in the median download): their absolute times and link shares say what this machine had left, and their ratios what the sides cost in processor time as much as what they do with links.`
-      : "In no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",
+      : "Of what counts, in no row was the machine the limit (under 10 % of processor time idle, or packets handed over more than 2 ms late).",
     "`new`: no connection is open when the download starts, as in a player's first request; the Node client has been at these proxies before, and over WebTransport asks in its first packets (0-RTT). `warm`: it follows one on the same connections. `aria2` starts anew each time, one connection a mirror, pieces of 1 MiB, its program's start taken off. Downloads of wrong bytes, and those that fell back to the origin, are counted as failed and in no other figure.",
-    "### Figures to reach", "Ratios: of boxes that ran in turns. Link share: goodput over the sum of the links' rates in wire bytes. On new sessions their set-up counts. Normalized goodput: bytes of the chunk over bytes received. `wire`: the value if coding's packets, with their headers and what is lost of them, filled all links from one round trip after the request on; a floor that it does not reach is `beyond the wire`: the rival is too near to the links' rate, too.", figureTable(figures),
+    "### Figures to reach", "Ratios: of the medians of two boxes of the same links; they take turns while the links are up, but which downloads do not count differs between them. `of all`: the value if they did. Link share: goodput over the sum of the links' rates in wire bytes. On new sessions their set-up counts. Normalized goodput: bytes of the chunk over bytes received. `wire`: the value if coding's packets, with their headers and what is lost of them, filled all links from one round trip after the request on; a floor that it does not reach is `beyond the wire`: the rival is too near to the links' rate, too.", figures,
     "### Where coding loses", "Without plain UDP, which browsers have not, and other g and w: [campaign/boxes.md](campaign/boxes.md) has those.", losses(rows),
-    "### Boxes", `[campaign/boxes.md](campaign/boxes.md) has all ${rows.length} rows. Every download is a line of \`docs/campaign/downloads.jsonl.gz\`; \`npm run bench -- campaign --resume docs/campaign\` draws these pictures from it again, and goes on where it stopped.`,
+    "### Boxes", `[campaign/boxes.md](campaign/boxes.md) has all ${rows.length} rows. Every download is a line of \`docs/campaign/downloads.jsonl.gz\`; \`npm run bench -- campaign --resume docs/campaign\` goes on where it stopped; with \`--report\` it draws these pictures again and measures nothing.`,
     ...pictures.map(({ title, file }) => `![${title}](${file})`),
   ].join("\n\n");
 }

@@ -95,11 +95,12 @@ function byBox(samples: readonly Sample[]): Map<string, Sample[]> {
 
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 
+/** Of those that are to count: `calmSamples`, or all. */
 export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[] {
-  const calm = byBox(calmSamples(samples));
+  const counted = byBox(samples);
   return boxes.flatMap((box) =>
     (["new", "warm"] as const).flatMap((session) => {
-      const own = (calm.get(box.id) ?? []).filter((sample) => sample.session === session);
+      const own = (counted.get(box.id) ?? []).filter((sample) => sample.session === session);
       return own.length > 0 ? [rowOf(box, session, own)] : [];
     }));
 }
