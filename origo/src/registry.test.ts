@@ -40,6 +40,17 @@ describe("registry", () => {
     expect(registry.fleet(T0 + 7000)).toHaveLength(1);
   });
 
+  test("what this process stood still is no silence of the proxies", () => {
+    let stalledMs = 0;
+    const registry = new Registry({ heartbeatMs: () => 2000, beatsMissedMax: () => 2, proxiesMax: () => 9, stalledMs: () => stalledMs });
+    stalledMs = 500;
+    registry.handleHello("a", helloOf(), T0);
+    stalledMs += 3000;
+    expect([6999, 7000].map((ms) => registry.fleet(T0 + ms).length)).toEqual([1, 0]);
+    registry.handleStatus("a", statusOf(), T0 + 6000);
+    expect([9999, 10_000].map((ms) => registry.fleet(T0 + ms).length)).toEqual([1, 0]);
+  });
+
   test("a closed connection removes its proxy at once", () => {
     const registry = fleetOf(2);
     registry.handleClosed("c0");

@@ -14,13 +14,17 @@ export interface RegistryRules {
   beatsMissedMax: () => number;
   /** Proxies known at once; a hello beyond it is refused. */
   proxiesMax: () => number;
+  /** How long this process has stood still, all in all: that is no silence of the proxies, whose words wait to be read. */
+  stalledMs: () => number;
 }
 
-const RULES: RegistryRules = { heartbeatMs: () => HEARTBEAT_MS, beatsMissedMax: () => 2, proxiesMax: () => 1024 };
+const RULES: RegistryRules = { heartbeatMs: () => HEARTBEAT_MS, beatsMissedMax: () => 2, proxiesMax: () => 1024, stalledMs: () => 0 };
 
 interface Entry {
   connectionId: string;
   proxy: FleetProxy;
+  /** Of this process, when the proxy was heard last. */
+  stalledMs: number;
 }
 
 /** What was decided about a proxy, live or not. */
@@ -58,7 +62,7 @@ export class Registry {
       ...hello, name: name ?? hello.name, id, connectedAtMs: nowMs, lastSeenMs: nowMs, status: null, sentBytesPerSec: null,
       originBytesPerSec: null, state,
     };
-    this.entries.set(id, { connectionId, proxy });
+    this.entries.set(id, { connectionId, proxy, stalledMs: this.rules.stalledMs() });
     this.byConnection.set(connectionId, id);
     return { id };
   }
@@ -86,6 +90,7 @@ export class Registry {
       return { error: { kind: "helloMissing", message: "no proxy is registered on this connection: send hello first" } };
     }
     const { proxy } = entry;
+    entry.stalledMs = this.rules.stalledMs();
     entry.proxy = {
       ...proxy,
       status,
@@ -111,7 +116,8 @@ export class Registry {
   /** Live proxies that are connected to this Origo. */
   own(nowMs: number): FleetProxy[] {
     const silenceMsMax = this.rules.beatsMissedMax() * this.rules.heartbeatMs();
-    return [...this.entries.values()].map((entry) => entry.proxy).filter((proxy) => nowMs - proxy.lastSeenMs < silenceMsMax);
+    const stalledMs = this.rules.stalledMs();
+    return [...this.entries.values()].filter((entry) => nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) < silenceMsMax).map(({ proxy }) => proxy);
   }
 
   /** Live proxies, by name, then id. */

@@ -17,6 +17,7 @@ import { limitTime, REQUEST_MS_MAX } from "./http";
 import { inTurn } from "./in-turn";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
+import { watchStalls } from "./stalls";
 import { Store, TUNING_DEFAULT, type Tuning } from "./store/index";
 import { AdminStore } from "./store/admin-store";
 import { DUCKDB_FILE } from "./store/duckdb";
@@ -101,9 +102,10 @@ type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf" | "l
 async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, log, cluster }: Surroundings): Promise<Origo> {
   const { store, adminStore } = stores;
   const configuration = new Configuration(adminStore, nowMs);
+  const stalls = watchStalls(() => performance.now());
   const registry = new Registry({
     heartbeatMs: () => configuration.number("proxy.heartbeatMs"), beatsMissedMax: () => configuration.number("origo.beatsMissedMax"),
-    proxiesMax: () => configuration.number("origo.proxiesMax"),
+    proxiesMax: () => configuration.number("origo.proxiesMax"), stalledMs: () => stalls.stalledMs(),
   });
   const links: { proxies?: ProxyLink } = {};
   let [records, decisions] = [0, 0];
@@ -166,6 +168,7 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     clearTimeout(refreshing);
     clearInterval(deleting);
     pages.close();
+    stalls.close();
     const cut = setTimeout(() => http.closeAllConnections(), DRAIN_MS_MAX);
     const stopped = proxies.io.close();
     http.closeIdleConnections();

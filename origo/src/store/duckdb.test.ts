@@ -31,3 +31,23 @@ test("duckdb: pieces are put together when nothing was written for a while, once
     await rm(folder, { recursive: true });
   }
 });
+
+test("duckdb: texts come out as they went in, whatever is written between the planning of a question and its answer", async () => {
+  const texts = Array.from({ length: 20 }, (_, index) => `${index} `.repeat(40));
+  const wrong: string[] = [];
+  for (let round = 0; round < 25; round++) {
+    const folder = await mkdtemp(join(tmpdir(), "origo-duckdb-"));
+    const database = await openDuckDb(folder);
+    await database.run("CREATE TABLE t (a VARCHAR)");
+    await Promise.all(texts.map(async (text) => {
+      for (const write of [true, false]) {
+        const rows = await database.all("SELECT a FROM t ORDER BY a");
+        wrong.push(...rows.map(({ a }) => String(a)).filter((a) => !texts.includes(a)));
+        if (write) await database.run("INSERT INTO t VALUES ($1)", [text]);
+      }
+    }));
+    await database.close();
+    await rm(folder, { recursive: true });
+  }
+  expect(wrong).toEqual([]);
+});

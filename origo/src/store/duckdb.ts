@@ -86,6 +86,7 @@ class DuckDb implements Database {
   async *stream(sql: string, values: readonly Cell[] = []): AsyncIterable<Row[]> {
     const connection = await this.instance.connect();
     try {
+      await connection.run("BEGIN TRANSACTION");
       const result = await connection.stream(sql, values.map(valueOf), values.map(typeOf));
       for await (const rows of result.yieldRowObjectJs()) yield rows.map(rowOf);
     } finally {
@@ -128,9 +129,22 @@ class DuckDb implements Database {
   private asReader<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const reader = this.reading.reduce((best, other) => (other.waiting < best.waiting ? other : best));
     reader.waiting++;
-    const turn = reader.last.then(() => work(reader.connection)).finally(() => reader.waiting--);
+    const turn = reader.last.then(() => inSnapshot(reader.connection, work)).finally(() => reader.waiting--);
     reader.last = turn.catch(() => undefined);
     return turn;
+  }
+}
+
+/**
+ * A statement is planned by what its tables hold when it is prepared, down to the width in which strings and numbers are sorted. What
+ * others commit before it runs would not fit that, and come out as something else: so both see the same state.
+ */
+async function inSnapshot<T>(connection: DuckDBConnection, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+  await connection.run("BEGIN TRANSACTION");
+  try {
+    return await work(connection);
+  } finally {
+    await connection.run("ROLLBACK");
   }
 }
 
