@@ -80,7 +80,7 @@ window.scenarios = (here, there) => {
     "fetch: cross-origin, nothing there": async () => whole(await fetch(`${away}?acao=*&status=404`)),
     "fetch: cross-origin, past its end": async () => whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=9000000-9000001" } })),
     "fetch: behind a sign-in": async () => {
-      const answers = ["status=404", "type=text/html", "redirect=/text.mp4"].map((stranger) => fetch(`${media}?stranger=${encodeURIComponent(stranger)}`));
+      const answers = ["status=404", "type=text/html", "redirect=/page.html"].map((stranger) => fetch(`${media}?stranger=${encodeURIComponent(stranger)}`));
       return Promise.all((await Promise.all(answers)).map(whole));
     },
     "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4`)),

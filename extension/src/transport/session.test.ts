@@ -179,8 +179,7 @@ describe("session: a request that may not", () => {
   });
 
   test.each<[string, Given]>([
-    ["an error", { status: 404, headers: {} }], ["one that was redirected", { headers: { ...OPEN, location: `${PAGE}/b.mp4` } }],
-    ["a page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
+    ["an error", { status: 404, headers: {} }], ["a page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
   ])("%s of the page's own origin is what a stranger gets: the page asks for itself; of another it is handed over", async (_name, given) => {
     const own = make(given);
     own.port.send(get(1, `${PAGE}/a.mp4`));

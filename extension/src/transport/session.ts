@@ -203,14 +203,13 @@ export class PortSession {
 
   /**
    * Why this answer to `target`, from `answered`, must not or should not be handed to the page; null when it may. At its own origin the
-   * page has cookies and may have a service worker: an error, a redirect or a page may be what a stranger gets.
+   * page has cookies and may have a service worker: an error or a page may be what a stranger gets.
    */
   #problemWith({ status, headers }: { status: number; headers: Record<string, string> }, target: URL, answered: URL): { kind: string; detail: string } | null {
     const { host } = answered;
     const isOwn = target.origin === this.#pageOrigin;
     if (passedStatusText(status) === undefined || (isOwn && status >= 400)) return { kind: "status", detail: `${host} answered ${status} through the proxies` };
-    const isElsewhere = answered.href !== target.href || /^\s*text\/html\b/i.test(headers["content-type"] ?? "");
-    if (isOwn && isElsewhere) return { kind: "status", detail: `${target.host} sent them to another page` };
+    if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? "")) return { kind: "status", detail: `${target.host} sent them to another page` };
     if (exposeTo(this.#pageOrigin, answered, headers) === undefined) return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
     return null;
   }
