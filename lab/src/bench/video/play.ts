@@ -15,7 +15,8 @@ import type { Links } from "../../links/links";
 import { recordsOnLinks } from "../../records";
 import { LONG_LEVELS, LongVideo } from "../../sample/long";
 import { mediaDir } from "../../sample/origin";
-import { watchIdleShare } from "../machine";
+import { LoadWatch, watchIdleShare } from "../machine";
+import type { Load } from "../machine";
 import { videoScenario } from "./boxes";
 import type { VideoBox, VideoLinks } from "./boxes";
 import { seenOf } from "./events";
@@ -48,9 +49,11 @@ export interface Play extends Seen {
   /** Bytes of the video over bytes that came from proxies for it; null where none did. */
   normalizedGoodput: number | null;
   kills: number;
-  /** Share of processor time that was idle, of all cores: meanwhile, and until the first frame. */
+  /** Share of processor time that was idle, of all cores: meanwhile, and from the player's start to the first frame. */
   idleShare: number;
   startIdleShare: number;
+  /** Share of that start-up in which some program waited for a processor; null where the kernel does not count it. */
+  startWaitShare: number | null;
   /** How late the emulator handed packets over (99 %). */
   lateUs: number;
 }
@@ -111,23 +114,28 @@ export class Stage {
     }
   }
 
-  private async watch(page: Page, url: string, seconds: number): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "lateUs">> {
+  private async watch(page: Page, url: string, seconds: number): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "startWaitShare" | "lateUs">> {
     await this.links.begin();
     const idleShare = watchIdleShare();
+    const load = new LoadWatch();
     const over = new AbortController();
     await page.goto(url, { waitUntil: "domcontentloaded", timeout: LONGER_MS_MAX });
     const killing = this.killInTurn(over.signal);
     killing.catch(() => undefined);
-    let startIdleShare: number | undefined;
+    let start: Load | undefined;
     for (const deadlineMs = performance.now() + 1000 * seconds + LONGER_MS_MAX; ; await pause(POLL_MS)) {
-      const { events, nowMs } = (await page.evaluate(READ_WATCH)) as { events: PlayEvent[]; nowMs: number };
+      const { events, nowMs, openedAtMs } = (await page.evaluate(READ_WATCH)) as { events: PlayEvent[]; nowMs: number; openedAtMs: number };
       const seen = seenOf(events, LONG_LEVELS.map(({ bitsPerSec }) => bitsPerSec), nowMs);
-      if (seen.startUpMs !== null) startIdleShare ??= idleShare();
+      if (!start && seen.startUpMs !== null && seen.openedMs !== null) {
+        start = load.between(openedAtMs + seen.openedMs - seen.startUpMs, openedAtMs + seen.openedMs);
+        load.stop();
+      }
       if (!seen.finished && performance.now() < deadlineMs) continue;
       const idle = idleShare();
       const { lateUs } = await this.links.stats();
       over.abort();
-      return { ...seen, kills: await killing, idleShare: idle, startIdleShare: startIdleShare ?? idle, lateUs: lateUs.p99 };
+      load.stop();
+      return { ...seen, kills: await killing, idleShare: idle, startIdleShare: start?.idleShare ?? idle, startWaitShare: start?.waitShare ?? null, lateUs: lateUs.p99 };
     }
   }
 

@@ -31,6 +31,8 @@ export interface VideoRow {
   kills: number;
   idleShare: number;
   startIdleShare: number;
+  /** Median of the plays in which it is known. */
+  startWaitShare: number | null;
   lateUs: number;
   /** Of the whole play, and of what comes before its first frame. */
   hostLimited: boolean;
@@ -51,6 +53,7 @@ function rowOf(box: VideoBox, all: readonly Play[]): VideoRow {
   const idleShare = median(all.map((play) => play.idleShare));
   const startIdleShare = median(all.map((play) => play.startIdleShare));
   const lateUs = median(all.map((play) => play.lateUs));
+  const waits = all.flatMap(({ startWaitShare }) => startWaitShare ?? []);
   const normalized = good.flatMap(({ normalizedGoodput }) => normalizedGoodput ?? []);
   return {
     box: box.id, links: box.links.id, mode: box.mode, transport: box.transport, seconds: median(all.map(({ seconds }) => seconds)), n: good.length, failed: all.length - good.length,
@@ -64,6 +67,6 @@ function rowOf(box: VideoBox, all: readonly Play[]): VideoRow {
       direct: total(({ segments }) => segments.direct), aborted: total(({ segments }) => segments.aborted), wrong: total(({ segments }) => segments.wrong),
     },
     normalizedGoodput: normalized.length > 0 ? median(normalized) : null, kills: total(({ kills }) => kills),
-    idleShare, startIdleShare, lateUs, hostLimited: isHostLimited(idleShare, lateUs), startLimited: isHostLimited(startIdleShare, lateUs),
+    idleShare, startIdleShare, startWaitShare: waits.length > 0 ? median(waits) : null, lateUs, hostLimited: isHostLimited(idleShare, lateUs), startLimited: isHostLimited(startIdleShare, lateUs),
   };
 }

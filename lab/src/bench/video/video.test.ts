@@ -47,7 +47,7 @@ test.each([true, false])("video: every box has a name of its own, links that com
 function playOf(box: string, play: number, fields: Partial<Play> = {}): Play {
   return {
     box, play, seconds: 60, sitting: { date: "2026-01-02", commit: "abc", machine: "m" }, ok: true, problems: [], startUpMs: 1000, manifestMs: 100, playlistMs: 200, initMs: 50, firstSegmentMs: 600, openedMs: 2000, stalls: 0, stalledMs: 0, bitsPerSec: 5e6, switches: 1, finished: true,
-    segments: { got: 30, carried: 29, fellBack: 1, direct: 0, aborted: 0, wrong: 0 }, segmentBytes: [782, 625_000, 1_250_000], normalizedGoodput: 0.9, kills: 3, idleShare: 0.5, startIdleShare: 0.5, lateUs: 100, ...fields,
+    segments: { got: 30, carried: 29, fellBack: 1, direct: 0, aborted: 0, wrong: 0 }, segmentBytes: [782, 625_000, 1_250_000], normalizedGoodput: 0.9, kills: 3, idleShare: 0.5, startIdleShare: 0.5, startWaitShare: 0.25, lateUs: 100, ...fields,
   };
 }
 
@@ -57,11 +57,11 @@ test("video: a row has the plays that ended well, and the segments of all; the r
   const [direct, , coded] = ids("loss 1 %, bbr") as [string, string, string];
   const killed = ids("one killed").find((id) => id.includes("coded"))!;
   const plays = [
-    playOf(direct, 0), playOf(coded, 0, { startUpMs: 500 }), playOf(coded, 1, { startUpMs: 900, startIdleShare: 0.01 }), playOf(coded, 2, { ok: false, startUpMs: 9, problems: ["fell back: x"] }),
+    playOf(direct, 0), playOf(coded, 0, { startUpMs: 500 }), playOf(coded, 1, { startUpMs: 900, startIdleShare: 0.01, startWaitShare: 0.75 }), playOf(coded, 2, { ok: false, startUpMs: 9, problems: ["fell back: x"] }),
     playOf(killed, 0, { stalls: 1, stalledMs: 300 }), playOf(killed, 1),
   ];
   const rows = videoRows(boxes, plays);
-  expect(rows[1]).toMatchObject({ n: 2, failed: 1, startUpSec: { median: 0.7 }, playsWithoutStall: 2, segments: { got: 90, fellBack: 3 }, hostLimited: false, startLimited: false });
+  expect(rows[1]).toMatchObject({ n: 2, failed: 1, startUpSec: { median: 0.7 }, playsWithoutStall: 2, segments: { got: 90, fellBack: 3 }, hostLimited: false, startLimited: false, startWaitShare: 0.25 });
   expect(reachedOf(rows).map(({ got, floor }) => [got, floor])).toEqual([[0.7, 0.6], [1, 0]]);
   const text = markdownSection({ command: "c", plays: { done: 6, planned: 9 } }, rows, plays, "p.png");
   expect(text).toMatch(/6 of 9 plays \(stopped[^]*, 6 on 2026-01-02, m, at commit abc\. [^]*0\.7 \| 0\.6 \| 0\.4 \| NOT MET[^]*fell back: x/);

@@ -19,4 +19,4 @@ export const WATCH = `(() => {
   });
 })()`;
 
-export const READ_WATCH = "({ events: window.videoEvents, nowMs: performance.now() })";
+export const READ_WATCH = "({ events: window.videoEvents, nowMs: performance.now(), openedAtMs: performance.timeOrigin })";
