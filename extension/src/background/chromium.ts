@@ -4,6 +4,7 @@
  */
 import { FRAME_PATH, TRANSPORT_PATH } from "../shared/names";
 import { mayHavePort } from "./admission";
+import { single } from "../shared/single";
 import "./core";
 
 /** The part of the service worker's global scope that is used here; the DOM library types another one. */
@@ -21,17 +22,8 @@ scope.addEventListener("message", (event) => {
   event.waitUntil(mayHavePort(pageOrigin, tabOrigin).then((may) => (may ? passPort(pageOrigin, port) : port.close())));
 });
 
-let creation: Promise<void> | null = null;
-
 /** One offscreen document for all pages; two needs at once make one. */
-function ensureTransport(): Promise<void> {
-  creation ??= createTransport().finally(() => {
-    creation = null;
-  });
-  return creation;
-}
-
-async function createTransport(): Promise<void> {
+const ensureTransport = single(async (): Promise<void> => {
   const contexts = await chrome.runtime.getContexts({ contextTypes: [chrome.runtime.ContextType.OFFSCREEN_DOCUMENT] });
   if (contexts.length > 0) return;
   await chrome.offscreen.createDocument({
@@ -39,7 +31,7 @@ async function createTransport(): Promise<void> {
     reasons: [chrome.offscreen.Reason.WEB_RTC, chrome.offscreen.Reason.WORKERS],
     justification: "Downloads video segments from several proxies over WebRTC data channels and decodes them in a worker.",
   });
-}
+});
 
 async function passPort(pageOrigin: string, port: MessagePort): Promise<void> {
   await ensureTransport();

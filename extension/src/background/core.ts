@@ -6,6 +6,7 @@ import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/
 import { BROUGHT_SCRIPTS } from "../shared/names";
 import { syncSites } from "./sites";
 import type { Badge, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
+import { single } from "../shared/single";
 
 async function loadDefaults(): Promise<Settings> {
   const packaged: unknown = await fetch(chrome.runtime.getURL("defaults.json")).then((response) => response.json()).catch(() => null);
@@ -17,23 +18,14 @@ async function loadSettings(): Promise<Settings> {
   return parseSettings(stored, defaults);
 }
 
-let idLoading: Promise<string> | null = null;
-
 /** An id of this installation for Origo's records, made by chance when first needed; two needs at once make one. */
-function loadClientId(): Promise<string> {
-  idLoading ??= loadOrMakeId().finally(() => {
-    idLoading = null;
-  });
-  return idLoading;
-}
-
-async function loadOrMakeId(): Promise<string> {
+const loadClientId = single(async (): Promise<string> => {
   const { clientId } = await chrome.storage.local.get("clientId");
   if (typeof clientId === "string") return clientId;
   const made = crypto.randomUUID();
   await chrome.storage.local.set({ clientId: made });
   return made;
-}
+});
 
 async function answerFor(isPrivate: boolean): Promise<SettingsAnswer> {
   const [settings, clientId] = await Promise.all([loadSettings(), isPrivate ? crypto.randomUUID() : loadClientId()]);
