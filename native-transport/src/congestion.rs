@@ -870,6 +870,19 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_before_a_link_that_falls_to_a_tenth_is_no_spread_of_the_path() {
+        let before = Link { round_trip: Duration::from_millis(100), ..link(100.0, 0.0) };
+        let mut world = World { smoothed: 0.1, ..World::new() };
+        world.run(&before, Duration::from_millis(190));
+        let after = Link { bytes_per_sec: before.bytes_per_sec / 10.0, ..before };
+        for _ in 0..20 {
+            world.run(&after, Duration::from_millis(100));
+            let spread = world.controller.round_trips.spread();
+            assert!(spread < Duration::from_millis(4), "spread of {spread:?}");
+        }
+    }
+
+    #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let start = Instant::now();
         let mut controller = Delivery::new(start, PACKET as u16, ACK_TIME);

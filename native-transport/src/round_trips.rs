@@ -27,8 +27,9 @@ struct Samples {
     sum: f64,
     least: f64,
     last: f64,
-    /// What they have leapt up by, together, beyond what a queue explains.
+    /// What they have leapt up by, together, beyond what a queue explains, and come down by.
     leapt: f64,
+    fallen: f64,
 }
 
 impl Samples {
@@ -38,16 +39,18 @@ impl Samples {
             (self.least, self.last) = (sample, sample);
         }
         self.leapt += (sample - self.last - QUEUE_MARGIN * fed).max(0.0);
+        self.fallen += (self.last - sample).max(0.0);
         self.least = self.least.min(sample);
         self.last = sample;
         self.sum += sample;
         self.count += 1;
     }
 
-    /// By how much their mean is above the lowest, as far as that is no queue.
+    /// By how much their mean is above the lowest, as far as that is no queue: where the link has become slower, they go up
+    /// in leaps, too, but do not come down.
     fn spread(&self) -> Option<Duration> {
         let mean = self.sum / f64::from(self.count.max(1));
-        (self.count >= SPREAD_SAMPLES_MIN).then(|| Duration::from_secs_f64((mean - self.least).clamp(0.0, self.leapt)))
+        (self.count >= SPREAD_SAMPLES_MIN).then(|| Duration::from_secs_f64((mean - self.least).clamp(0.0, self.leapt.min(self.fallen))))
     }
 }
 
