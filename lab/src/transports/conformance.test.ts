@@ -15,7 +15,7 @@ const TITLES = [
   "the client's close is seen by the proxy, and not told to the client",
   "an attempt that is given up rejects with the signal's reason",
   "where nobody listens, the attempt fails",
-  "hundreds of connects and closes leave no descriptor behind, and the second half of them no memory",
+  "hundreds of connects and closes leave no descriptor behind, and further ones no memory",
 ];
 
 jest.setTimeout(150_000);

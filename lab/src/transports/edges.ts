@@ -15,6 +15,8 @@ export interface Edge {
   readonly proxy: ProxyInfo;
   /** Where it listens, for packets that are none. */
   readonly udpPort: number;
+  /** WebRTC by node-datachannel. */
+  readonly isLibrary: boolean;
   exchange(offer: string): Promise<string>;
   /** Reasons of the ends that the edge has told of. */
   readonly ends: string[];
@@ -36,8 +38,10 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
       ends.push(reason);
     });
   };
+  const { native } = loadNativeTransport();
+  const rtcNative = withLibrary ? undefined : native;
   const common = {
-    ends, get openCount() { return open.size; },
+    ends, isLibrary: name === "webrtc" && rtcNative === undefined, get openCount() { return open.size; },
     exchange: () => Promise.reject(new Error("no signalling here")),
   };
   const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
@@ -52,7 +56,7 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
     return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
   }
   const udpPort = await pickUdpPort(0, HOST);
-  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, withLibrary ? undefined : loadNativeTransport().native, () => undefined);
+  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, rtcNative, () => undefined);
   let offers = 0;
   const exchange = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
   return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });
