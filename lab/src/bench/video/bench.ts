@@ -4,7 +4,7 @@
  *
  *     npm run bench -- video [--quick] [--plays N] [--seconds N] [--row TEXT] [--keep FILE] [--report] [--json FILE] [--docs] [--list]
  *
- *     --quick      3 plays of 45 s each, half an hour with one set of links at a time; without it 20 of 60 s, five hours, and half of that where plays leave room beside each other
+ *     --quick      3 plays of 45 s each, a quarter of an hour on four cores; without it 20 of 60 s, about two and a half hours
  *     --plays N    so many of each box
  *     --seconds N  of the video
  *     --row TEXT   only the boxes whose name contains TEXT
@@ -19,7 +19,6 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { writeSection } from "../../document";
 import { repoRoot } from "../../fleet";
@@ -28,7 +27,7 @@ import { videoBoxes } from "./boxes";
 import type { VideoBox, VideoLinks } from "./boxes";
 import { specificationOf } from "./picture";
 import { startStage } from "./play";
-import type { Play, Sitting, Stage } from "./play";
+import type { Play, Sitting } from "./play";
 import { besideTable, markdownSection, reachedOf, reachedTable, rowTable } from "./report";
 import { videoRows } from "./rows";
 
@@ -37,9 +36,8 @@ const INTERRUPTED = 130;
 const SECONDS_MAX = 9999;
 const PICTURE = "images/video.png";
 const PUBLISHED = path.join(repoRoot, "docs/video/plays.jsonl");
-/** Of processor time, that plays beside each other are expected to leave less idle than a quarter is too much. */
-const BUSY_SHARE_MAX = 0.75;
-const ROOM_LOOK_MS = 1000;
+/** A play keeps one core busy, of the browser, its proxies and the emulator together, and more while it starts. */
+const SETS_AT_ONCE = Math.max(1, Math.floor(os.cpus().length / 2));
 
 interface Options {
   quick: boolean;
@@ -84,58 +82,31 @@ const PLAYS_IN_TURN = 5;
 async function playAll(boxes: readonly VideoBox[], plays: Play[], options: Options, stopped: () => boolean): Promise<void> {
   const most = Math.max(...boxes.map((box) => box.plays));
   const sitting = { date: today(), commit: commitOf(), machine: machineText() };
-  const stages = new Stages();
-  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN) await playUpTo(upTo, boxes, plays, stages, sitting, options, stopped);
-}
-
-/** Sets of links that are up: as many as plays leave processor time for, and no two start-ups at the same time. */
-class Stages {
-  up = 0;
-  /** Of all processors, by one play: the most so far. */
-  private busyShare = Infinity;
-  private starting: Promise<void> = Promise.resolve();
-
-  get hasRoom(): boolean {
-    return this.up === 0 || (this.up + 1) * this.busyShare <= BUSY_SHARE_MAX;
-  }
-
-  async play(play: (onStarted: () => void) => Promise<Play>): Promise<Play> {
-    const before = this.starting;
-    let onStarted!: () => void;
-    this.starting = new Promise((resolve) => (onStarted = resolve));
-    await before;
-    const played = await play(onStarted).finally(onStarted);
-    const busyShare = (1 - played.idleShare) / this.up;
-    this.busyShare = this.busyShare === Infinity ? busyShare : Math.max(this.busyShare, busyShare);
-    return played;
-  }
+  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN) await playUpTo(upTo, boxes, plays, sitting, options, stopped);
 }
 
 /** Boxes of the same links take turns while these are up; several sets of links are, the longest first. Adds to `plays`. */
-async function playUpTo(upTo: number, boxes: readonly VideoBox[], plays: Play[], stages: Stages, sitting: Sitting, { keep }: Options, stopped: () => boolean): Promise<void> {
+async function playUpTo(upTo: number, boxes: readonly VideoBox[], plays: Play[], sitting: Sitting, { keep }: Options, stopped: () => boolean): Promise<void> {
   const isOpen = (box: VideoBox): boolean => doneOf(plays, box) < Math.min(upTo, box.plays);
   const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => leftSec(a, plays) - leftSec(b, plays));
   const playSets = async (): Promise<void> => {
-    while (longestLast.length > 0 && !stopped()) await (stages.hasRoom ? playSet(longestLast.pop()!) : pause(ROOM_LOOK_MS));
+    for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await playSet(set);
   };
-  await Promise.all(Array.from({ length: os.cpus().length }, playSets));
+  await Promise.all(Array.from({ length: SETS_AT_ONCE }, playSets));
 
   async function playSet(set: readonly VideoBox[]): Promise<void> {
-    stages.up++;
-    let stage: Stage | undefined;
+    const stage = await startStage(set[0]!.links);
     try {
-      stage = await startStage(set[0]!.links);
       for (let open = set; open.length > 0 && !stopped(); open = set.filter(isOpen)) {
         const box = open.reduce((least, each) => (doneOf(plays, each) < doneOf(plays, least) ? each : least));
-        const play = await stages.play((onStarted) => stage!.play(box, doneOf(plays, box), sitting, onStarted));
+        const play = await stage.play(box, doneOf(plays, box), sitting);
         plays.push(play);
         if (keep !== undefined) appendFileSync(keep, `${JSON.stringify(play)}\n`);
         console.log(`${box.id}, play ${doneOf(plays, box)} of ${box.plays}: ${describePlay(play)}`);
-        console.log(`  ${clock(wallSec(boxes, plays, stages.up))} left`);
+        console.log(`  ${clock(wallSec(boxes, plays))} left`);
       }
     } finally {
-      stages.up--;
-      await stage?.close();
+      await stage.close();
     }
   }
 }
@@ -149,7 +120,7 @@ function setsOf(boxes: readonly VideoBox[]): VideoBox[][] {
 const leftSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number => boxes.reduce((sum, box) => sum + Math.max(0, box.plays - doneOf(plays, box)) * box.expectedSec, 0);
 
 /** With the longest set beginning first, and the others beside it. */
-const wallSec = (boxes: readonly VideoBox[], plays: readonly Play[], setsAtOnce: number): number => Math.max(leftSec(boxes, plays) / setsAtOnce, ...setsOf(boxes).map((set) => leftSec(set, plays)));
+const wallSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number => Math.max(leftSec(boxes, plays) / SETS_AT_ONCE, ...setsOf(boxes).map((set) => leftSec(set, plays)));
 
 const today = (): string => new Date().toISOString().slice(0, 10);
 
@@ -182,7 +153,7 @@ async function main(): Promise<number> {
   }
   const boxes = videoBoxes(options.quick, options).filter(({ id }) => id.includes(options.row));
   if (options.list) for (const { id, plays, expectedSec: each, seconds } of boxes) console.log(`${id}: ${plays} plays of ${seconds} s, about ${each} s each`);
-  console.log(`${boxes.length} boxes, ${clock(wallSec(boxes, [], 1))} with one set of links at a time`);
+  console.log(`${boxes.length} boxes, ${clock(wallSec(boxes, []))}`);
   if (options.list) return 0;
   let stopped = false;
   process.once("SIGINT", () => {

@@ -90,8 +90,8 @@ export class Stage {
     return this.links.close();
   }
 
-  /** Rejects when the links, a service or the browser is gone; a play that goes badly is a play. `onStarted`: the first frame was there. */
-  async play(box: VideoBox, play: number, sitting: Sitting, onStarted: () => void): Promise<Play> {
+  /** Rejects when the links, a service or the browser is gone; a play that goes badly is a play. */
+  async play(box: VideoBox, play: number, sitting: Sitting): Promise<Play> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
     const { env } = this.links;
@@ -105,7 +105,7 @@ export class Stage {
       await page.evaluateOnNewDocument(WATCH);
       await pause(SETTLE_MS);
       const id = `${Date.now()}-${play}`;
-      const watched = await this.watch(page, `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`, box.seconds, onStarted);
+      const watched = await this.watch(page, `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`, box.seconds);
       const state = await samplePageState(page);
       const records = box.mode === "direct" ? [] : await this.recordsOf(`/long/${id}/`, state);
       return { box: box.id, play, seconds: box.seconds, sitting, ...watched, ...this.judged(box, watched, state, records) };
@@ -114,7 +114,7 @@ export class Stage {
     }
   }
 
-  private async watch(page: Page, url: string, seconds: number, onStarted: () => void): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "startWaitShare" | "lateUs">> {
+  private async watch(page: Page, url: string, seconds: number): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "startWaitShare" | "lateUs">> {
     await this.links.begin();
     const idleShare = watchIdleShare();
     const load = new LoadWatch();
@@ -129,7 +129,6 @@ export class Stage {
       if (!start && seen.startUpMs !== null && seen.openedMs !== null) {
         start = load.between(openedAtMs + seen.openedMs - seen.startUpMs, openedAtMs + seen.openedMs);
         load.stop();
-        onStarted();
       }
       if (!seen.finished && performance.now() < deadlineMs) continue;
       const idle = idleShare();
