@@ -37,14 +37,12 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
   const proxies = io.of("/proxies");
   proxies.use((socket, next) => next(admit(socket, options.secret)));
   proxies.on("connection", (socket) => serve(socket, options));
-  const { registry, configuration, nowMs } = options;
+  const { registry, configuration } = options;
   const tell = (proxyId: string): void => {
     const socket = proxies.sockets.get(registry.connectionOf(proxyId) ?? "");
     socket?.emit("control", controlFor(proxyId, options));
   };
-  configuration.on("change", () => {
-    for (const { id } of registry.own(nowMs())) tell(id);
-  });
+  configuration.on("change", () => registry.connectedIds().forEach(tell));
   return { io, handleDecision: tell };
 }
 

@@ -57,6 +57,19 @@ describe("registry", () => {
     expect(registry.fleet(T0).map((proxy) => proxy.name)).toEqual(["proxy-1"]);
   });
 
+  test("a shorter heartbeat makes no proxy gone that reports by the old one, and is told to silent ones too", () => {
+    const rules = { heartbeatMs: 2000 };
+    const registry = new Registry({ heartbeatMs: () => rules.heartbeatMs, beatsMissedMax: () => 2, proxiesMax: () => 1, stalledMs: () => 0 });
+    registry.handleHello("a", helloOf(), T0);
+    rules.heartbeatMs = 500;
+    expect(registry.fleet(T0 + 3999)).toHaveLength(1);
+    expect(registry.fleet(T0 + 4000)).toHaveLength(0);
+    expect(registry.connectedIds()).toEqual([proxyIdOf(helloOf())]);
+    registry.handleStatus("a", statusOf(), T0 + 4000);
+    expect(registry.fleet(T0 + 4999)).toHaveLength(1);
+    expect(registry.fleet(T0 + 5000)).toHaveLength(0);
+  });
+
   test("two proxies of the same name at different addresses get distinct ids", () => {
     const registry = new Registry();
     const first = registry.handleHello("a", helloOf(), T0);

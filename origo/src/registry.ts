@@ -25,6 +25,8 @@ interface Entry {
   proxy: FleetProxy;
   /** Of this process, when the proxy was heard last. */
   stalledMs: number;
+  /** As it was then: by it the next report comes, whatever is decided meanwhile. */
+  heartbeatMs: number;
 }
 
 /** What was decided about a proxy, live or not. */
@@ -62,7 +64,7 @@ export class Registry {
       ...hello, name: name ?? hello.name, id, connectedAtMs: nowMs, lastSeenMs: nowMs, status: null, sentBytesPerSec: null,
       originBytesPerSec: null, state,
     };
-    this.entries.set(id, { connectionId, proxy, stalledMs: this.rules.stalledMs() });
+    this.entries.set(id, { connectionId, proxy, stalledMs: this.rules.stalledMs(), heartbeatMs: this.rules.heartbeatMs() });
     this.byConnection.set(connectionId, id);
     return { id };
   }
@@ -91,6 +93,7 @@ export class Registry {
     }
     const { proxy } = entry;
     entry.stalledMs = this.rules.stalledMs();
+    entry.heartbeatMs = this.rules.heartbeatMs();
     entry.proxy = {
       ...proxy,
       status,
@@ -113,11 +116,16 @@ export class Registry {
     this.elsewhere = { proxies, untilMs };
   }
 
+  /** All that are connected to this Origo, be they silent. */
+  connectedIds(): string[] {
+    return [...this.entries.keys()];
+  }
+
   /** Live proxies that are connected to this Origo. */
   own(nowMs: number): FleetProxy[] {
-    const silenceMsMax = this.rules.beatsMissedMax() * this.rules.heartbeatMs();
-    const stalledMs = this.rules.stalledMs();
-    return [...this.entries.values()].filter((entry) => nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) < silenceMsMax).map(({ proxy }) => proxy);
+    const [missedMax, heartbeatMs, stalledMs] = [this.rules.beatsMissedMax(), this.rules.heartbeatMs(), this.rules.stalledMs()];
+    const isLive = (entry: Entry): boolean => nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) < missedMax * Math.max(heartbeatMs, entry.heartbeatMs);
+    return [...this.entries.values()].filter(isLive).map(({ proxy }) => proxy);
   }
 
   /** Live proxies, by name, then id. */

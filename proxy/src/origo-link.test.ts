@@ -68,6 +68,18 @@ test("origo link: registers, reports, and is back within two heartbeats after Or
   expect(logged.at(-1)).toBe("registered");
 });
 
+test("origo link: another heartbeat begins with a report at once", async () => {
+  const url = await startOrigo();
+  connect(url);
+  const seenAt = async (): Promise<number | undefined> => {
+    const proxy = ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies[0];
+    return proxy?.status ? proxy.lastSeenMs : undefined;
+  };
+  const before = await until(seenAt, 10_000);
+  link!.setHeartbeat(30_000);
+  await until(async () => ((await seenAt())! > before ? true : undefined), 10_000);
+});
+
 test("origo link: a closed link is gone from the list at once", async () => {
   const url = await startOrigo();
   connect(url);

@@ -47,11 +47,13 @@ export class OrigoLink {
     if (this.socket.connected) this.register();
   }
 
-  /** From the next report on. */
+  /** With a report at once: the next one may come later than what the old time and the new one allow. */
   setHeartbeat(ms: number): void {
     if (ms === this.heartbeatMs) return;
     this.heartbeatMs = ms;
-    if (this.heartbeat !== undefined) this.startHeartbeat();
+    if (this.heartbeat === undefined) return;
+    this.startHeartbeat();
+    this.beat();
   }
 
   close(): void {
