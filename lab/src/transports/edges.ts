@@ -38,8 +38,8 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
       ends.push(reason);
     });
   };
-  const { native } = loadNativeTransport();
-  const rtcNative = withLibrary ? undefined : native;
+  const loaded = loadNativeTransport();
+  const rtcNative = withLibrary ? undefined : loaded.native;
   const common = {
     ends, isLibrary: name === "webrtc" && rtcNative === undefined, get openCount() { return open.size; },
     exchange: () => Promise.reject(new Error("no signalling here")),
@@ -50,7 +50,6 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
     return Object.assign(common, { proxy: { ...proxy, udp: { host: HOST, port: edge.port } }, udpPort: edge.port, close: () => edge.close() });
   }
   if (name === "webtransport") {
-    const loaded = loadNativeTransport();
     if (!loaded.native) throw new Error(loaded.reason);
     const edge = new WebTransportEdge(loaded.native, { host: HOST, port: 0, name: HOST, sessionsMax: SESSIONS_MAX, onSession, onRotated: () => undefined });
     return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
