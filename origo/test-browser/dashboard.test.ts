@@ -229,7 +229,6 @@ test("one traced download: each packet of its record is in the trace, by proxy a
   const change = { baseVersion: version, values: { ...values, "client.tracePerMille": 1000 }, reason: "trace every download" };
   const answer = await fetch(`${fleet.origo.url}/v1/config`, { method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify(change) });
   expect(answer.status).toBe(200);
-  await until("a proxy for clients", async () => (await read<{ proxies: unknown[] }>("/v1/proxies?count=2")).proxies.length > 0);
   await download(fleet.origo.url, media, "coded", "--range", "0-399999", "--comment", "traced");
   const record = await until("the record", async () => (await records()).find(({ comment }) => comment === "traced"));
   expect(record).toMatchObject({ configVersion: version + 1, fallback: null });
