@@ -51,9 +51,7 @@ export class OrigoLink {
   setHeartbeat(ms: number): void {
     if (ms === this.heartbeatMs) return;
     this.heartbeatMs = ms;
-    if (this.heartbeat === undefined) return;
-    this.startHeartbeat();
-    this.beat();
+    if (this.heartbeat !== undefined) this.startHeartbeat();
   }
 
   close(): void {
@@ -74,13 +72,14 @@ export class OrigoLink {
       this.report("registered", { id: answer.id });
       this.options.onRegistered?.(answer.id);
       this.startHeartbeat();
-      this.beat();
     });
   }
 
+  /** Reports now, and from now on at each heartbeat. */
   private startHeartbeat(): void {
     clearInterval(this.heartbeat);
     this.heartbeat = setInterval(() => this.beat(), this.heartbeatMs);
+    this.beat();
   }
 
   private handleControl(message: unknown): void {
