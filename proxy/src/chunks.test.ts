@@ -2,6 +2,7 @@ import { keepMsOf } from "./cache-control";
 import { ChunkStore, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
+import type { RangeRequest } from "./egress/range";
 import type { LogFields } from "./log";
 import type { ChunkSource, Rejection, ResponseHead } from "@tributary/protocol";
 
@@ -76,7 +77,7 @@ function setup(options: { cacheBytes?: number; pinnedBytesMax?: number } = {}) {
   const logged: string[] = [];
   const log = (event: string, fields?: LogFields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
   const store = new ChunkStore({ egress: origin, log, cacheBytes: 1000, nowMs: () => clock.ms, ...options });
-  const open = (url = URL_A, range?: { start: number; end: number }) => {
+  const open = (url = URL_A, range?: RangeRequest) => {
     const reader = new Reader();
     return { reader, lease: store.open(url, range, reader) };
   };
@@ -121,12 +122,54 @@ test("chunks: nothing is told before open has returned, nor after the lease was 
   expect(reader.head).toBeUndefined();
 });
 
-test("chunks: a range is another chunk than the whole, a fragment is not", async () => {
+test("chunks: a range is another chunk than the whole while that is not kept, a fragment is not", async () => {
   const { origin, open } = setup();
   open();
   open(URL_A, { start: 0, end: 1 });
   open(`${URL_A}#t=1`);
   expect(origin.fetches).toHaveLength(2);
+});
+
+test.each([
+  ["from the start", { start: 0, end: 1 }, "ab", "bytes 0-1/6"], ["in the middle", { start: 2, end: 3 }, "cd", "bytes 2-3/6"],
+  ["to the end", { start: 4 }, "ef", "bytes 4-5/6"], ["beyond the end", { start: 4, end: 99 }, "ef", "bytes 4-5/6"],
+  ["the last two", { suffixBytes: 2 }, "ef", "bytes 4-5/6"], ["the last hundred", { suffixBytes: 100 }, "abcdef", "bytes 0-5/6"],
+])("chunks: a range of what is kept whole is read from it: %s", async (_name, range, text, contentRange) => {
+  const at = setup();
+  await fetched(at, URL_A, "abcdef", { etag: '"e"' });
+  const { reader, lease } = at.open(URL_A, range);
+  await settled();
+  expect(reader.text).toBe(text);
+  expect(reader.head).toEqual({ status: 206, totalBytes: text.length, headers: { etag: '"e"', "content-range": contentRange }, serverFetchMs: 0 });
+  expect(reader.growths).toBe(1);
+  expect(() => reader.source!.view(0, text.length + 1)).toThrow(RangeError);
+  lease.close();
+  expect(at.origin.fetches).toHaveLength(1);
+  expect(at.store.stats).toEqual({ originBytes: 6, cacheHits: 1, cacheBytes: 6 });
+});
+
+test("chunks: a range is the origin's to answer where the whole is still coming, has gone old, was no 200, or has no byte of it", async () => {
+  const at = setup();
+  const whole = at.open();
+  await at.origin.fetches[0]!.head(6);
+  await at.origin.fetches[0]!.push("abcdef");
+  at.open(URL_A, { start: 0, end: 1 });
+  expect(at.origin.fetches).toHaveLength(2);
+  await at.origin.fetches[0]!.push(null);
+  whole.lease.close();
+  at.open(URL_A, { start: 6, end: 7 });
+  at.open(URL_A, { suffixBytes: 0 });
+  expect(at.origin.fetches).toHaveLength(4);
+  at.clock.ms = 60_000;
+  at.open(URL_A, { start: 2, end: 3 });
+  expect(at.origin.fetches).toHaveLength(5);
+  const partial = at.open("http://o.test/b");
+  await at.origin.fetches[5]!.head(6, {}, 206);
+  await at.origin.fetches[5]!.push("abcdef");
+  await at.origin.fetches[5]!.push(null);
+  partial.lease.close();
+  at.open("http://o.test/b", { start: 0, end: 1 });
+  expect(at.origin.fetches).toHaveLength(7);
 });
 
 test("chunks: the fetch goes on while one reader is left, and ends with the last one", async () => {

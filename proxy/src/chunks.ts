@@ -1,6 +1,7 @@
 /**
  * Chunks: shared fetches and their cache. All who ask for the same URL and range read one buffer while it fills; what
- * the origin allows to keep stays for a short while, least recently used out first. Memory is bounded: `cacheBytes`
+ * the origin allows to keep stays for a short while, least recently used out first, and ranges of what is kept whole are
+ * read from it (RFC 9110 section 14). Memory is bounded: `cacheBytes`
  * for what is kept, `pinnedBytesMax` for what is being read. A fetch ends when its last reader leaves.
  * Not here: what may be fetched (egress/), how bytes go out (session.ts, delivery.ts).
  */
@@ -68,6 +69,8 @@ interface Chunk {
 interface Reader {
   readonly chunk: Chunk;
   readonly listener: ChunkListener;
+  /** What it asked for of a chunk that is kept whole. */
+  readonly part: BodyPart | undefined;
   told: boolean;
 }
 
@@ -94,10 +97,13 @@ export class ChunkStore {
 
   /** Joins the chunk or starts its fetch. Throws an `EgressError` when the policy refuses the URL. */
   open(url: string, range: RangeRequest | undefined, listener: ChunkListener): Lease {
-    const key = `${range ? rangeHeader(range) : ""} ${this.options.egress.vet(url).href}`;
-    const known = this.find(key);
+    const { href } = this.options.egress.vet(url);
+    const key = keyOf(href, range);
+    const same = this.find(key);
+    const part = same || !range ? undefined : this.findPart(keyOf(href, undefined), range);
+    const known = same ?? part?.whole;
     const chunk = known ?? newChunk(key);
-    const reader: Reader = { chunk, listener, told: false };
+    const reader: Reader = { chunk, listener, part: part?.part, told: false };
     if (known) this.counts.cacheHits++;
     this.join(reader);
     if (!known) {
@@ -132,6 +138,13 @@ export class ChunkStore {
     return chunk;
   }
 
+  private findPart(key: string, range: RangeRequest): { whole: Chunk; part: BodyPart } | undefined {
+    const whole = this.find(key);
+    if (whole?.expiresMs === undefined || whole.head?.status !== 200) return undefined;
+    const part = partOf(whole.body!, range);
+    return part && { whole, part };
+  }
+
   private join(reader: Reader): void {
     const { chunk } = reader;
     if (chunk.readers.size === 0 && chunk.body) this.pinnedBytes += chunk.body.totalBytes;
@@ -150,7 +163,8 @@ export class ChunkStore {
   private tell(reader: Reader, head: ResponseHead): void {
     if (reader.told || !reader.chunk.readers.has(reader)) return;
     reader.told = true;
-    reader.listener.onHead(head, reader.chunk.body!);
+    if (reader.part) reader.listener.onHead(partialHead(head, reader.part), reader.part);
+    else reader.listener.onHead(head, reader.chunk.body!);
     if (reader.chunk.readers.has(reader)) reader.listener.onGrowth();
   }
 
@@ -261,6 +275,37 @@ class GrowingBody implements ChunkSource {
     this.availableBytes += bytes.length;
   }
 }
+
+/** Of a complete body: from `start` on. */
+class BodyPart implements ChunkSource {
+  readonly availableBytes: number;
+
+  constructor(private readonly body: GrowingBody, readonly start: number, readonly totalBytes: number) {
+    this.availableBytes = totalBytes;
+  }
+  get bodyBytes(): number {
+    return this.body.totalBytes;
+  }
+  view(start: number, end: number): Uint8Array {
+    if (start < 0 || end > this.totalBytes || start > end) throw new RangeError(`view: got ${start}..${end}, available ${this.totalBytes}`);
+    return this.body.view(this.start + start, this.start + end);
+  }
+}
+
+/** Undefined where no byte of it is in the body: what that is to be answered is the origin's to say. */
+function partOf(body: GrowingBody, range: RangeRequest): BodyPart | undefined {
+  const { totalBytes } = body;
+  const start = "start" in range ? range.start : Math.max(0, totalBytes - range.suffixBytes);
+  const end = "start" in range ? Math.min(range.end ?? Infinity, totalBytes - 1) : totalBytes - 1;
+  return start > end ? undefined : new BodyPart(body, start, end - start + 1);
+}
+
+function partialHead(head: ResponseHead, { start, totalBytes, bodyBytes }: BodyPart): ResponseHead {
+  const contentRange = `bytes ${start}-${start + totalBytes - 1}/${bodyBytes}`;
+  return { ...head, status: 206, headers: { ...head.headers, "content-range": contentRange }, totalBytes };
+}
+
+const keyOf = (href: string, range: RangeRequest | undefined): string => `${range ? rangeHeader(range) : ""} ${href}`;
 
 function newChunk(key: string): Chunk {
   return { key, readers: new Set(), cancel: new AbortController(), head: undefined, body: undefined, keepMs: 0, expiresMs: undefined };

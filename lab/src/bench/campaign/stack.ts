@@ -31,6 +31,8 @@ const HTTP2_ORIGIN = path.join(repoRoot, "lab/dist/bench/campaign/http2Origin.js
 const HTTP2_PORT = 7681;
 const RECORD_MS_MAX = 5000;
 const STARTS = 5;
+/** Proxies keep a chunk for a minute: whoever opens it, or its last range, does so before that. */
+const HELD_MS_MAX = 40_000;
 
 /** What a download gave, before it is known what the machine did meanwhile. */
 type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "idleShare" | "clientCpuMs" | "trace"> & {
@@ -59,6 +61,9 @@ export class Stack {
   private readonly waiting = new Map<number, { resolve: (reply: Reply) => void; reject: (error: Error) => void }>();
   private readonly browsers = new Map<string, { open: OpenBrowser; page: Page }>();
   private readonly expected = new Map<number, string>();
+  /** By length: what all proxies hold, and since when. */
+  private readonly held = new Map<number, { url: string; sinceMs: number }>();
+  private lastHeld = 0;
   private lastId = 0;
   private http2Origin: ChildProcess | undefined;
   private ariaStartMs = 0;
@@ -77,15 +82,12 @@ export class Stack {
     });
   }
 
-  /** Brings each chunk to the proxies where it is to be there, and the programs to where a first use costs nothing more. */
+  /** Brings the programs to where a first use costs nothing more. */
   async prepare(boxes: readonly Box[]): Promise<void> {
-    const chunks = new Set(boxes.filter(({ chunkAt }) => chunkAt === "proxies").map(({ chunkBytes }) => chunkBytes));
-    const urls = [...chunks].flatMap((bytes) => this.mirrors(this.chunkUrl(bytes)));
-    await this.fetchAtOrigo(urls);
     if (boxes.some(({ mode }) => mode === "direct-http2")) await this.startHttp2Origin();
     const largestFirst = boxes.filter(({ runner }) => runner === "node").sort((a, b) => b.chunkBytes - a.chunkBytes);
     const byWay = new Map(largestFirst.map((box) => [`${box.mode} ${box.transport}`, box]));
-    for (const box of byWay.values()) await this.download(box, "first");
+    for (const box of byWay.values()) await this.download(box, await this.urlOf(box, "first"));
     if (boxes.some(({ runner }) => runner === "aria2")) {
       const starts: number[] = [];
       for (let start = 0; start < STARTS; start++) starts.push(await this.timed(["aria2c", "--version"]));
@@ -105,10 +107,11 @@ export class Stack {
   private async downloads(box: Box, visit: number): Promise<Sample[]> {
     const warmOnly = box.runner === "chromium" || box.links.event !== undefined;
     const sessions: readonly SessionKind[] = box.runner === "aria2" ? ["new"] : warmOnly ? ["warm"] : ["new", "warm"];
-    const name = `${visit}`;
-    if (box.links.event) await this.download(box, `${name}-before`);
+    const url = await this.urlOf(box, `${visit}`);
+    const urlFor = (download: string): string => (box.chunkAt === "origin" ? `${url}-${download}` : url);
+    if (box.links.event) await this.download(box, urlFor("before"));
     const samples: Sample[] = [];
-    for (const session of sessions) samples.push({ box: box.id, visit, session, ...(await this.measured(() => this.download(box, `${name}-${session}`))) });
+    for (const session of sessions) samples.push({ box: box.id, visit, session, ...(await this.measured(() => this.download(box, urlFor(session)))) });
     if (box.links.event) await this.links.set("proxy1", { cut: false, up: { rate: "100 %" } });
     return samples;
   }
@@ -128,8 +131,7 @@ export class Stack {
     return { ...outcome, linkBytesPerSec, lateUs: lateUs.p99 };
   }
 
-  private download(box: Box, name: string): Promise<Outcome> {
-    const url = this.chunkUrl(box.chunkBytes, box.chunkAt === "origin" ? `${box.runner}-${box.mode}-${box.transport}-${box.connections}-${name}` : undefined);
+  private download(box: Box, url: string): Promise<Outcome> {
     if (box.runner === "aria2") return this.byAria2(box, url);
     if (box.mode === "chunked") return this.byPull(box, url);
     if (box.mode === "direct-http2") return this.byHttp2(box);
@@ -259,7 +261,7 @@ export class Stack {
 
   /** Asked for by a server, past the proxies' own links. */
   private fetchAtOrigo(urls: readonly string[]): Promise<void> {
-    const script = "(async () => { for (const url of process.argv.slice(1)) await (await fetch(url)).arrayBuffer(); })()";
+    const script = "(async () => { for (const url of process.argv.slice(1)) { const response = await fetch(url); if (!response.ok) throw new Error(`status ${response.status}`); await response.arrayBuffer(); } })()";
     const child = this.links.run("origo", [process.execPath, "-e", script, ...urls], { stdio: ["ignore", "ignore", "inherit"] });
     return new Promise((resolve, reject) => {
       child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`the proxies could not be given the chunks (code ${code})`))));
@@ -295,8 +297,20 @@ export class Stack {
     return this.env("PROXY_URLS").split(",").map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(url)}`);
   }
 
-  private chunkUrl(bytes: number, unique?: string): string {
-    return `${this.env("ORIGIN_URL")}/__size/${bytes}.mp4${unique === undefined ? "" : `?${unique}`}`;
+  /** Of a chunk that no proxy has seen, or that all of them hold. */
+  private async urlOf({ chunkAt, chunkBytes, runner, mode, transport, connections }: Box, name: string): Promise<string> {
+    if (chunkAt === "origin") return this.chunkUrl(chunkBytes, `${runner}-${mode}-${transport}-${connections}-${name}`);
+    const held = this.held.get(chunkBytes);
+    const sinceMs = performance.now();
+    if (held && sinceMs - held.sinceMs < HELD_MS_MAX) return held.url;
+    const url = this.chunkUrl(chunkBytes, `held-${++this.lastHeld}`);
+    await this.fetchAtOrigo(this.mirrors(url));
+    this.held.set(chunkBytes, { url, sinceMs });
+    return url;
+  }
+
+  private chunkUrl(bytes: number, name: string): string {
+    return `${this.env("ORIGIN_URL")}/__size/${bytes}.mp4?${name}`;
   }
 
   private rateOf(host: string): number {
