@@ -1,8 +1,8 @@
 /**
  * Chunks: shared fetches and their cache. All who ask for the same URL and range read one buffer while it fills; what
  * the origin allows to keep stays for a short while, least recently used out first, and ranges of what is kept whole are
- * read from it (RFC 9110 section 14). Memory is bounded: `cacheBytes`
- * for what is kept, `pinnedBytesMax` for what is being read. A fetch ends when its last reader leaves.
+ * read from it (RFC 9110 section 14). Memory is bounded: `cacheBytes` for what is kept, `pinnedBytesMax` for what is
+ * being read. A fetch ends when its last reader leaves.
  * Not here: what may be fetched (egress/), how bytes go out (session.ts, delivery.ts).
  */
 import { LIMITS, type ChunkSource, type Rejection, type ResponseHead } from "@tributary/protocol";

@@ -63,7 +63,6 @@ export class Stack {
   private readonly expected = new Map<number, string>();
   /** By length: what all proxies hold, and since when. */
   private readonly held = new Map<number, { url: string; sinceMs: number }>();
-  private lastHeld = 0;
   private lastId = 0;
   private http2Origin: ChildProcess | undefined;
   private ariaStartMs = 0;
@@ -303,7 +302,7 @@ export class Stack {
     const held = this.held.get(chunkBytes);
     const sinceMs = performance.now();
     if (held && sinceMs - held.sinceMs < HELD_MS_MAX) return held.url;
-    const url = this.chunkUrl(chunkBytes, `held-${++this.lastHeld}`);
+    const url = this.chunkUrl(chunkBytes, `held-${sinceMs}`);
     await this.fetchAtOrigo(this.mirrors(url));
     this.held.set(chunkBytes, { url, sinceMs });
     return url;
