@@ -1,9 +1,10 @@
 /**
  * `npm run bench -- campaign`: set-up, the campaign (lab/src/bench/campaign), table, pictures, and the files asked for.
  *
- *     npm run bench -- campaign [--quick] [--resume DIR] [--report] [--json FILE] [--docs] [--list]
+ *     npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]
  *
  *     --quick        a few boxes of each set, about ten minutes; without it the whole campaign, many hours
+ *     --row TEXT     measures only boxes whose name (--list) has TEXT, such as "6x896 KB/s, RTT 50 ms, loss 0 %"; the report is of all
  *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C)
  *     --report       draws what DIR has, and measures nothing
  *     --json FILE    a row a box (lab/src/bench/campaign/rows.ts), as an array
@@ -23,14 +24,14 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- campaign [--quick] [--resume DIR] [--report] [--json FILE] [--docs] [--list]";
+const USAGE = "usage: npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]";
 /** The links of the whole campaign come up anew for each of these shares of the visits: stopped early, it has all boxes about as often. Young programs keep the machine busy, so not more often. */
 const PASSES = { quick: [1], full: [0.1, 0.8, 1] };
 
 function parseOptions(args) {
   try {
     const flag = { type: "boolean", default: false };
-    const { values } = parseArgs({ args, options: { quick: flag, docs: flag, list: flag, report: flag, json: { type: "string" }, resume: { type: "string" } } });
+    const { values } = parseArgs({ args, options: { quick: flag, docs: flag, list: flag, report: flag, row: { type: "string", default: "" }, json: { type: "string" }, resume: { type: "string" } } });
     if (values.report && !values.resume) throw new Error("--report needs --resume DIR");
     return values;
   } catch (error) {
@@ -151,8 +152,13 @@ export async function runCampaignBench(args) {
   await setUp({ compiler: true, print: options.list ? () => undefined : console.log });
   const [{ boxesOf }, { visitsByBox }, { runCampaign, expectedSeconds, readSamples, packDownloads, visitsDone }] = await Promise.all(["boxes", "rows", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
   const passes = (quick) => (quick ? PASSES.quick : PASSES.full);
+  const wanted = (boxes) => boxes.filter(({ id }) => id.includes(options.row));
+  if (wanted(boxesOf(options.quick)).length === 0) {
+    console.error(`${USAGE}; --row: got ${options.row}, which no box of --list has`);
+    return 2;
+  }
   if (options.list) {
-    const boxes = boxesOf(options.quick);
+    const boxes = wanted(boxesOf(options.quick));
     list(boxes, expectedSeconds(boxes, passes(options.quick)));
     return 0;
   }
@@ -164,7 +170,8 @@ export async function runCampaignBench(args) {
     return 0;
   }
   await begin(visitsDone(boxesOf(begun.quick), visitsByBox(samples)));
-  const boxes = await available(boxesOf(begun.quick), console.log);
+  const all = await available(boxesOf(begun.quick), console.log);
+  const boxes = wanted(all);
   let stopped = false;
   process.once("SIGINT", () => {
     stopped = true;
@@ -174,7 +181,7 @@ export async function runCampaignBench(args) {
   console.log(`${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} with one set of links at a time on an idle machine; downloads go to ${folder}`);
   const failures = await runCampaign({ boxes, folder, samples, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
   packDownloads(folder, samples);
-  await report({ boxes, samples, folder, begun, options });
+  await report({ boxes: all, samples, folder, begun, options });
   for (const failure of failures) console.error(`could not be measured: ${failure}`);
   if (!stopped) return failures.length > 0 ? 1 : 0;
   console.log(`stopped; to go on: npm run bench -- campaign --resume ${folder}`);

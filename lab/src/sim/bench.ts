@@ -5,15 +5,15 @@
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { loadCodec } from "@tributary/native-codec";
+import type { Codec } from "@tributary/protocol";
 import { writeSection } from "../document";
 import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
 import { drawTo } from "./draw";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
 import { pictureOf } from "./picture";
+import { inProcesses, isHelper, serve } from "./processes";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 import { speaks } from "./simulate";
 import { HTTP_MODES, PROTOCOL_MODES, type Mode, type World } from "./world";
@@ -52,34 +52,16 @@ interface Settings {
 type Job = { variant: Variant; mode: Mode; seeds: number; firstSeed: number; seventh: boolean };
 type Result = { measured?: Measured; sevenths?: SeventhMeasured[] };
 
-function work({ variant, mode, seeds, firstSeed, seventh }: Job, codec = loadCodec()): Result {
+function work({ variant, mode, seeds, firstSeed, seventh }: Job, codec: Codec): Result {
   if (seventh) return { sevenths: measureSeventh(variant, SEVENTHS, mode, seeds, firstSeed, codec) };
   return { measured: measure(variant, mode, seeds, firstSeed, codec) };
 }
 
 /** Results in the order of the jobs. */
-function runAll(jobs: readonly Job[]): Promise<Result[]> {
+async function runAll(jobs: readonly Job[]): Promise<Result[]> {
   const results: Result[] = new Array(jobs.length);
-  let [next, done] = [0, 0];
-  return new Promise((resolve, reject) => {
-    if (jobs.length === 0) resolve([]);
-    for (let i = 0; i < Math.min(availableParallelism(), jobs.length); i++) {
-      const worker = new Worker(__filename);
-      let current = -1;
-      const feed = () => {
-        current = next++;
-        if (current < jobs.length) worker.postMessage(jobs[current]);
-        else void worker.terminate();
-      };
-      worker.on("error", reject);
-      worker.on("message", (result: Result) => {
-        results[current] = result;
-        if (++done === jobs.length) resolve(results);
-        feed();
-      });
-      feed();
-    }
-  });
+  await inProcesses<Job, Result>(__filename, jobs, (result, index) => (results[index] = result));
+  return results;
 }
 
 function readSettings(words: string[]): Settings | string {
@@ -231,8 +213,9 @@ async function main(words: string[]): Promise<number> {
   return measured.some(({ failed }) => failed > 0) ? 1 : 0;
 }
 
-if (!isMainThread && parentPort) {
-  const port = parentPort;
-  const codec = loadCodec();
-  port.on("message", (job: Job) => port.postMessage(work(job, codec)));
-} else if (require.main === module) void main(process.argv.slice(2)).then((status) => (process.exitCode = status));
+if (require.main === module) {
+  if (isHelper) {
+    const codec = loadCodec();
+    serve<Job, Result>((job) => work(job, codec));
+  } else void main(process.argv.slice(2)).then((status) => (process.exitCode = status));
+}

@@ -11,8 +11,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { Worker } from "node:worker_threads";
-import type { Report } from "../swarm/main";
+import { Helper } from "../processes";
+import type { Batch, Report } from "../swarm/main";
 import { PLANTED, type PlantedBug } from "./bugs";
 
 export const USAGE = "usage: npm run sim -- planted [--only TEXT] [--search]";
@@ -53,30 +53,22 @@ interface Found {
 }
 
 /** The first of `count` seeds that goes wrong in this copy. */
-function findIn(folder: string, firstSeed: number, count: number): Promise<Found | undefined> {
-  const worker = new Worker(path.join(folder, "sim/swarm/main.js"));
-  let [from, size] = [firstSeed, 0];
-  let watchdog: NodeJS.Timeout | undefined;
-  return new Promise<Found | undefined>((resolve) => {
-    const feed = () => {
-      clearTimeout(watchdog);
-      size = Math.min(from === firstSeed ? 1 : BATCH, firstSeed + count - from);
-      if (size === 0) return resolve(undefined);
-      watchdog = setTimeout(() => resolve({ seed: from, wrong: `does not end within ${HANG_MS / 1000} s` }), HANG_MS);
-      worker.postMessage({ firstSeed: from, runs: size });
-    };
-    worker.on("error", (error) => resolve({ seed: from, wrong: `the process fails: ${error.message}` }));
-    worker.on("message", ({ failures }: Report) => {
+async function findIn(folder: string, firstSeed: number, count: number): Promise<Found | undefined> {
+  const helper = new Helper<Batch, Report>(path.join(folder, "sim/swarm/main.js"));
+  let from = firstSeed;
+  try {
+    for (let runs = 1; from < firstSeed + count; from += runs) {
+      runs = Math.min(from === firstSeed ? 1 : BATCH, firstSeed + count - from);
+      const { failures } = await helper.ask({ firstSeed: from, runs }, HANG_MS);
       const first = failures[0];
-      if (first) return resolve({ seed: first.seed, wrong: first.wrongs[0]! });
-      from += size;
-      feed();
-    });
-    feed();
-  }).finally(() => {
-    clearTimeout(watchdog);
-    void worker.terminate();
-  });
+      if (first) return { seed: first.seed, wrong: first.wrongs[0]! };
+    }
+    return undefined;
+  } catch (error) {
+    return { seed: from, wrong: (error as Error).message };
+  } finally {
+    helper.end();
+  }
 }
 
 /** What is wrong with the bug's find, or undefined. */

@@ -6,20 +6,19 @@
  * Run i has the seed N + i; without --seed N is drawn from the clock and printed. A line for each run that failed, with the
  * command that repeats it; then a summary. Exit status: 0 all held, 1 some did not, 2 bad option.
  */
-import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { loadCodec } from "@tributary/native-codec";
 import type { Codec } from "@tributary/protocol";
+import { inProcesses, serve } from "../processes";
 import { draw } from "./draw";
 import { runSwarm, type SwarmOutcome } from "./run";
 
 export const USAGE = "usage: npm run sim -- swarm [--runs 2000] [--seed N]";
 const SEED_MAX = 0xffff_ffff;
-/** Runs that a worker does before it reports. */
+/** Runs before a report. */
 const BATCH = 25;
 
-interface Batch {
+export interface Batch {
   firstSeed: number;
   runs: number;
 }
@@ -60,30 +59,14 @@ function add(sum: Report, one: Report): void {
   }
 }
 
-function runAll(firstSeed: number, runs: number): Promise<Report> {
+function* batchesOf(firstSeed: number, runs: number): Generator<Batch> {
+  for (let done = 0; done < runs; done += BATCH) yield { firstSeed: firstSeed + done, runs: Math.min(BATCH, runs - done) };
+}
+
+async function runAll(firstSeed: number, runs: number): Promise<Report> {
   const sum = noReport();
-  let [next, done] = [0, 0];
-  return new Promise((resolve, reject) => {
-    const start = () => {
-      const worker = new Worker(__filename);
-      let size = 0;
-      const feed = () => {
-        size = Math.min(BATCH, runs - next);
-        if (size === 0) return void worker.terminate();
-        worker.postMessage({ firstSeed: firstSeed + next, runs: size } satisfies Batch);
-        next += size;
-      };
-      worker.on("error", reject);
-      worker.on("message", (report: Report) => {
-        add(sum, report);
-        done += size;
-        if (done === runs) resolve(sum);
-        feed();
-      });
-      feed();
-    };
-    for (let i = 0; i < Math.min(availableParallelism(), Math.ceil(runs / BATCH)); i++) start();
-  });
+  await inProcesses<Batch, Report>(__filename, batchesOf(firstSeed, runs), (report) => add(sum, report));
+  return sum;
 }
 
 function readOptions(words: string[]): { runs: number; seed: number } | string {
@@ -116,8 +99,7 @@ export async function swarm(words: string[]): Promise<number> {
   return failures.length > 0 ? 1 : 0;
 }
 
-if (!isMainThread && parentPort) {
-  const port = parentPort;
+if (require.main === module) {
   const codec = loadCodec();
-  port.on("message", (batch: Batch) => port.postMessage(work(batch, codec)));
+  serve<Batch, Report>((batch) => work(batch, codec));
 }
