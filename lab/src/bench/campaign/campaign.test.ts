@@ -61,7 +61,7 @@ test("campaign: the room follows what the machine has to spare, within limits", 
     for (let visit = 0; visit < visits; visit++) room.adjust(idleShare);
     return room.size;
   };
-  expect([after(0.3, 9), after(0.1, 1), after(0.1, 99), after(0.9, 999)]).toEqual([100, 98, 50, 125]);
+  expect([after(0.3, 9), after(0.1, 1), after(0.1, 99), after(0.9, 999)]).toEqual([100, 98, 50, 200]);
 });
 
 test("campaign: what is downloaded while the machine is busy is half a visit, and counts only where all is such", () => {

@@ -104,10 +104,10 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
   }
 }
 
-/** Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links. */
-function loadOf({ mode, runner, connections, links: { ratesKB } }: Box): number {
+/** Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links, and what has no packets half. */
+function loadOf({ mode, runner, transport, connections, links: { ratesKB } }: Box): number {
   const used = mode === "direct" || mode === "direct-http2" ? ratesKB.slice(0, 1) : ratesKB.slice(0, connections);
-  return (runner === "chromium" ? 2000 : 1000) * used.reduce((sum, rate) => sum + rate, 0);
+  return (runner === "chromium" ? 2000 : transport ? 1000 : 500) * used.reduce((sum, rate) => sum + rate, 0);
 }
 
 /** Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others. */
@@ -137,7 +137,7 @@ export class Room {
   /** To what the machine had to spare: other machines may share its processors. */
   adjust(idleShare: number): void {
     if (idleShare < IDLE_SHARES[0]) this.size = Math.max(0.98 * this.size, this.expected / 2);
-    if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 1.25 * this.expected);
+    if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 2 * this.expected);
   }
 
   private admit(): void {
