@@ -61,6 +61,8 @@ const LOSS_PACKETS_KNOWN = 16;
  */
 const GRANTS_OUT = 128;
 const GRANT_BYTES = 256;
+/** A link has fallen, and a queue fills before it, where packets come so many times slower than they were sent; in slow start it is up to twice. */
+const FALLEN_BEHIND = 3;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
 
@@ -88,6 +90,7 @@ export class Path {
   /** The newest grant that the proxy is known to have, and the first packet that said so. */
   private echoed = 0;
   private echoedAt = -1;
+  private echoedSentMs = Infinity;
   /** One more than the highest sequence received. */
   next = 0;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -251,7 +254,7 @@ export class Path {
     this.notePause(sequence, nowMs);
     for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
     while (this.order.length <= sequence) this.order.push(generationIndex);
-    if (this.order[sequence] !== generationIndex) this.displace(sequence, generationIndex);
+    if (this.order[sequence] !== generationIndex) this.displace(sequence, generationIndex, nowMs);
     this.next = sequence + 1;
     this.lastArrivalMs = nowMs;
     this.askedCount = 0;
@@ -275,14 +278,19 @@ export class Path {
 
   /**
    * A packet came that another was ordered instead of. Where the proxy did not know of that yet, it will send the other as
-   * soon as it does, and one less of what came: §8.4.
+   * soon as it does, and one less of what came: §8.4. Before a link that has fallen all waits that the proxy sent before the
+   * grant that ordered the other reached it.
    */
-  private displace(sequence: number, generationIndex: number): void {
+  private displace(sequence: number, generationIndex: number, nowMs: number): void {
     const { order, soonestMs, grantedBy } = this;
-    if ((grantedBy[sequence] ?? 0) > this.echoed) {
+    const grantSequence = grantedBy[sequence] ?? 0;
+    if (grantSequence > this.echoed) {
       const same = order.indexOf(generationIndex, sequence + 1);
       const end = same < 0 ? order.length - 1 : same;
       for (const list of [order, soonestMs, grantedBy]) moveUp(list, sequence, end);
+      const sentMs = this.grants.get(grantSequence % GRANT_BYTES)?.sentMs;
+      const behind = this.sendPerMs(this.perMsMeasured) / this.perMsMeasured;
+      if (end > sequence && sentMs !== undefined && behind > FALLEN_BEHIND) soonestMs[sequence + 1] = Math.max(soonestMs[sequence + 1]!, nowMs + behind * (sentMs - this.echoedSentMs));
     }
     order[sequence] = generationIndex;
   }
@@ -398,11 +406,16 @@ export class Path {
 
   /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
   sentBy(perMs: number, atMs: number): number {
+    const last = this.echoes.at(-1);
+    if (!last) return this.next + Math.ceil(perMs * (this.rttMs + SLACK_MS));
+    return Math.max(this.next, last.sequence + 1 + Math.ceil(this.sendPerMs(perMs) * (atMs - last.grantSentMs)));
+  }
+
+  /** Packets per ms that the proxy sends, of which `perMs` arrive. */
+  private sendPerMs(perMs: number): number {
     const [first, last] = [this.echoes[0], this.echoes.at(-1)];
-    if (!first || !last) return this.next + Math.ceil(perMs * (this.rttMs + SLACK_MS));
-    const spanMs = last.grantSentMs - first.grantSentMs;
-    const sendPerMs = spanMs > 0 ? Math.max(perMs, (last.sequence - first.sequence) / spanMs) : 2 * perMs;
-    return Math.max(this.next, last.sequence + 1 + Math.ceil(sendPerMs * (atMs - last.grantSentMs)));
+    const spanMs = first && last ? last.grantSentMs - first.grantSentMs : 0;
+    return spanMs > 0 ? Math.max(perMs, (last!.sequence - first!.sequence) / spanMs) : 2 * perMs;
   }
 
   /** A grant of the order as it is now leaves; `full` where only the quota keeps it from being longer. */
@@ -435,7 +448,10 @@ export class Path {
     if (length >= RATE_SAMPLES_MIN) this.perMsMeasured = this.measure(nowMs);
   }
 
-  /** The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer. */
+  /**
+   * The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer; a proxy sends at
+   * another rate as soon as more comes, but on as before when less does, until it notices.
+   */
   private measure(nowMs: number): number {
     const { arrivals } = this;
     const last = arrivals.at(-1)!;
@@ -448,8 +464,8 @@ export class Path {
       const spanMs = nowMs - from.atMs;
       if (packets + spread >= mean * (spanMs - doubtMs) && packets - spread <= mean * (spanMs + doubtMs)) continue;
       arrivals.splice(0, arrivals.length - back);
-      this.echoes.splice(0, this.echoes.length - 1);
       this.perMsMeasured = rateSince(from, last, nowMs);
+      if (this.perMsMeasured > mean) this.echoes.splice(0, this.echoes.length - 1);
       return this.perMsMeasured;
     }
     return mean;
@@ -472,6 +488,7 @@ export class Path {
     this.idleFrom = known.full ? Infinity : known.end;
     this.grantedEnd = known.end;
     if (known.sentMs === undefined) return;
+    this.echoedSentMs = known.sentMs;
     if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();
     const rttMs = nowMs - known.sentMs;
     this.handleRoundTrip(rttMs);

@@ -1,9 +1,10 @@
 /** Sessions under the product's congestion control, in simulation. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadNativeTransport } from "@tributary/native-transport";
+import { boundMs } from "./bound";
 import { Flow } from "./flow";
 import { simulate } from "./simulate";
-import { PACKET_BYTES, type World } from "./world";
+import { PACKET_BYTES, type ProxyLink, type World } from "./world";
 
 const LINK = { bytesPerSec: 896_000, rttMs: 50, queueBytes: 89_600 };
 const world = (congestion: World["congestion"]): World => ({ seed: 1, links: Array.from({ length: 6 }, () => LINK), chunkBytes: 1_500_000, ...(congestion ? { congestion } : {}) });
@@ -50,4 +51,13 @@ testBuilt("simulation: the same download comes whole under congestion control, a
   expect(warm!.completionMs).toBeLessThan(1.01 * free!.completionMs);
   expect(fresh!.completionMs).toBeGreaterThan(1.02 * free!.completionMs);
   expect(fresh!.completionMs).toBeLessThan(1.1 * free!.completionMs);
+});
+
+testBuilt.each([["new", 100, 0.3, 1.3], ["warm", 50, 0.5, 1.12]] as const)("simulation: in %s sessions, RTT %d ms, a link that falls to a tenth at %d of the time holds nothing up with what waits before it", (congestion, rttMs, share, most) => {
+  const links: ProxyLink[] = Array.from({ length: 6 }, () => ({ ...LINK, rttMs }));
+  const fallen: World = { seed: 1, links, chunkBytes: 4_000_000, congestion };
+  const atMs = share * boundMs(fallen, 3677, PACKET_BYTES);
+  links[0] = { ...links[0]!, rateChanges: [{ atMs, bytesPerSec: LINK.bytesPerSec / 10 }] };
+  const outcome = simulate(fallen, "coded", loadCodec());
+  expect(outcome.completionMs).toBeLessThan(most * boundMs(fallen, outcome.symbolCount, outcome.packetBytes));
 });
