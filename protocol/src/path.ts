@@ -19,7 +19,7 @@ const RATE_SAMPLES_MIN = 3;
 const YOUNG_PACKETS = 8;
 const YOUNG_MS = 10;
 /** The rate has changed when one of so many latest stretches is so many deviations off; a hiccup of this length is none. */
-const CHANGE_SAMPLES = 8;
+const CHANGE_SAMPLES = 16;
 const CHANGE_SIGMAS = 4;
 const HICCUP_MS = 5;
 /** In slow start a sender brings up to twice as many packets in each round trip as in the one before; from here on it is held to. */
@@ -61,8 +61,8 @@ const LOSS_PACKETS_KNOWN = 16;
  */
 const GRANTS_OUT = 128;
 const GRANT_BYTES = 256;
-/** A link has fallen, and a queue fills before it, where packets come so many times slower than they were sent; in slow start it is up to twice. */
-const FALLEN_BEHIND = 3;
+/** A link has fallen where packets come so many times slower than they were sent; in slow start it is up to twice. */
+const FALLEN_TIMES = 3;
 /** The rate at which a proxy sends is measured over so many grants. */
 const ECHOES = 6;
 
@@ -90,7 +90,7 @@ export class Path {
   /** The newest grant that the proxy is known to have, and the first packet that said so. */
   private echoed = 0;
   private echoedAt = -1;
-  private echoedSentMs = Infinity;
+  private echoedSentMs = 0;
   /** One more than the highest sequence received. */
   next = 0;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -289,8 +289,7 @@ export class Path {
       const end = same < 0 ? order.length - 1 : same;
       for (const list of [order, soonestMs, grantedBy]) moveUp(list, sequence, end);
       const sentMs = this.grants.get(grantSequence % GRANT_BYTES)?.sentMs;
-      const behind = this.sendPerMs(this.perMsMeasured) / this.perMsMeasured;
-      if (end > sequence && sentMs !== undefined && behind > FALLEN_BEHIND) soonestMs[sequence + 1] = Math.max(soonestMs[sequence + 1]!, nowMs + behind * (sentMs - this.echoedSentMs));
+      if (end > sequence && sentMs !== undefined) soonestMs[sequence + 1] = Math.max(soonestMs[sequence + 1]!, nowMs + this.fallen * (sentMs - this.echoedSentMs));
     }
     order[sequence] = generationIndex;
   }
@@ -409,6 +408,12 @@ export class Path {
     const last = this.echoes.at(-1);
     if (!last) return this.next + Math.ceil(perMs * (this.rttMs + SLACK_MS));
     return Math.max(this.next, last.sequence + 1 + Math.ceil(this.sendPerMs(perMs) * (atMs - last.grantSentMs)));
+  }
+
+  /** How many times slower packets come than they were sent, where a queue fills before this link alone; 0 where none does. */
+  private get fallen(): number {
+    const times = this.sendPerMs(this.perMsMeasured) / this.perMsMeasured;
+    return times > FALLEN_TIMES && this.rttMs - this.leastRttMs > 2 * this.sharedMs ? times : 0;
   }
 
   /** Packets per ms that the proxy sends, of which `perMs` arrive. */
