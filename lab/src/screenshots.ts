@@ -19,6 +19,9 @@ import type { Fleet } from "./fleet";
 const DISPLAY = ":97";
 const RATE_BYTES_PER_SEC = 896_000;
 const PLAY_MS = 12_000;
+const WORK_MS = 30_000;
+/** Of each proxy, for the fleet's map: all of them are on this machine. */
+const PLACES = ["47.5,19.05", "52.5,13.4", "48.9,2.35", "41.9,12.5"];
 const MODES = ["parallel-http", "uncoded-mutp", "coded-mutp", "coded"];
 const CONNECTIONS = ["2", "4"];
 const RUNS = 6;
@@ -36,7 +39,7 @@ async function main(): Promise<void> {
   const screen: ChildProcess[] = [spawn("Xvfb", [DISPLAY, "-screen", "0", "1280x860x24"], { stdio: "ignore" })];
   await pause(1000);
   screen.push(spawn("openbox", [], { stdio: "ignore" }));
-  const fleet = await startFleet({ proxyCount: 4, rateBytesPerSec: RATE_BYTES_PER_SEC, ports: "any" });
+  const fleet = await startFleet({ proxyCount: PLACES.length, rateBytesPerSec: RATE_BYTES_PER_SEC, ports: "any", proxyEnv: (index) => ({ PLACE: PLACES[index] ?? "" }) });
   const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
   const { browser, close } = await openBrowser({ headless: false, defaults, flags: ["--test-type", "--window-position=0,0", "--window-size=1280,860"] });
   try {
@@ -65,8 +68,8 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   await show(page, `${fleet.origo.url}/#/fleet`);
   await traceAll(fleet);
   const campaign = runCampaign(fleet);
-  await pause(10_000);
-  await page.screenshot({ path: path.join(images, "origo-fleet.png") });
+  await pause(WORK_MS);
+  await page.screenshot({ path: path.join(images, "origo-fleet.png"), fullPage: true });
   await campaign;
   await picture("downloads", "#/downloads");
   const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=200`)).json()) as { records: { id: string; mode: string; netBytes: number }[] };

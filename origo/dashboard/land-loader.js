@@ -6,13 +6,20 @@ const { feature } = require("topojson-client");
 
 const LATITUDE_MIN = -60;
 
-/** A ring that crosses the 180th meridian goes on beyond it, instead of all the way back across the map. */
+/** The map reaches from here once around the earth. */
+const LONGITUDE_MIN = -170;
+
+/** A ring that crosses the 180th meridian goes on beyond it, instead of all the way back across the map; as a whole it is moved by full circles to where the map is. */
 function unwrapped(ring) {
   let before = ring[0][0];
-  return ring.map(([longitude, latitude]) => {
+  const whole = ring.map(([longitude, latitude]) => {
     before = longitude + 360 * Math.round((before - longitude) / 360);
     return [before, latitude];
   });
+  const longitudes = whole.map(([longitude]) => longitude);
+  const middle = (Math.min(...longitudes) + Math.max(...longitudes)) / 2;
+  const circles = Math.floor((middle - LONGITUDE_MIN) / 360);
+  return whole.map(([longitude, latitude]) => [longitude - 360 * circles, latitude]);
 }
 
 module.exports = function landLoader(source) {
