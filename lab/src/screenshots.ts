@@ -21,7 +21,7 @@ const RATE_BYTES_PER_SEC = 896_000;
 const PLAY_MS = 12_000;
 const WORK_MS = 30_000;
 /** Of each proxy, for the fleet's map: all of them are on this machine. */
-const PLACES = ["47.5,19.05", "52.5,13.4", "48.9,2.35", "41.9,12.5"];
+const PLACES = ["47.5,19.05", "40.7,-74", "1.35,103.8", "-23.5,-46.6"];
 const MODES = ["parallel-http", "uncoded-mutp", "coded-mutp", "coded"];
 const CONNECTIONS = ["2", "4"];
 const RUNS = 6;

@@ -61,7 +61,7 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
       <Tile label="Proxies live" value={count(proxies.length)} note={`${proxies.filter((proxy) => proxy.state === "live").length} taking clients`} />
       <Tile label="Sending now" value={rate(sum((proxy) => proxy.sentBytesPerSec ?? 0))} note={declared > 0 ? `of ${rate(declared)} declared` : "rates not limited"} />
       <Tile label="Fetching from origins" value={rate(sum((proxy) => proxy.originBytesPerSec ?? 0))} />
-      <Tile label="Sessions" value={count(sum((proxy) => proxy.status?.sessions ?? 0))} note={`${count(sum((proxy) => proxy.status?.activeRequests ?? 0))} requests active`} />
+      <Tile label="Sessions" value={count(sum((proxy) => proxy.status?.sessions ?? 0))} note={`active requests: ${count(sum((proxy) => proxy.status?.activeRequests ?? 0))}`} />
       <Tile label="Cached" value={bytes(sum((proxy) => proxy.status?.cacheBytes ?? 0))} note={`${count(sum((proxy) => proxy.status?.cacheHits ?? 0))} hits`} />
       <Tile label="Errors" value={count(sum((proxy) => proxy.status?.errors ?? 0))} note="since the proxies started" />
     </dl>
