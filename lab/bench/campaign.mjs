@@ -3,7 +3,7 @@
  *
  *     npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]
  *
- *     --quick        a few boxes of each set, about ten minutes; without it the whole campaign, many hours
+ *     --quick        a few boxes of each set, ten minutes, fifteen on slow processors; without it the whole campaign, many hours
  *     --row TEXT     measures only boxes whose name (--list) has TEXT, such as "6x896 KB/s, RTT 50 ms, loss 0 %"; the report is of all
  *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C)
  *     --report       draws what DIR has, and measures nothing
