@@ -11,6 +11,10 @@ import type { Page } from "puppeteer-core";
 import { download, fill, layoutFaults, openPage, press, sees, startGuardedOrigo, until, type GuardedOrigo, type Watched } from "./support";
 
 const BUNDLE_BYTES_MAX = 600_000;
+/** Of both proxies. */
+const PLACE = { lat: 47.5, lon: 19 };
+/** What the map says of both proxies covers more of it than this, and their dot less. */
+const TOLD_PIXELS_MIN = 5000;
 const MODES = ["direct", "parallel-http", "coded"];
 
 let fleet: Fleet;
@@ -27,7 +31,7 @@ const read = async <T>(where: string): Promise<T> => (await (await fetch(`${flee
 const records = async (): Promise<DownloadRecord[]> => (await read<{ records: DownloadRecord[] }>("/v1/records?limit=100")).records;
 
 beforeAll(async () => {
-  [fleet, guarded, open] = await Promise.all([startFleet({ proxyCount: 2, ports: "any" }), startGuardedOrigo(), openBrowser({ headless: true })]);
+  [fleet, guarded, open] = await Promise.all([startFleet({ proxyCount: 2, ports: "any", proxyEnv: () => ({ PLACE: `${PLACE.lat},${PLACE.lon}` }) }), startGuardedOrigo(), openBrowser({ headless: true })]);
   media = `${fleet.sample.url}/media/progressive.mp4`;
   await Promise.all(MODES.map((mode) => download(fleet.origo.url, media, mode, "--range", "0-399999", "--comment", `<b>${mode}</b>`)));
   watched = await openPage(open.browser);
@@ -112,6 +116,22 @@ test("fleet: live proxies with their rates; draining one is told to Origo and sh
   await press(page, "menuitem", "Enable");
   await press(page, "button", "Enable");
   await until("proxy-2 is live again", async () => !(await page.evaluate(() => document.body.innerText.includes("draining"))));
+});
+
+test("fleet: the map tells of proxies as long as the pointer is on their dot, while new reports come", async () => {
+  await go("#/fleet");
+  const map = await page.waitForSelector("[aria-label='Map of 2 proxies: proxy-1, proxy-2'] canvas");
+  await until("the page is live", () => page.$("[data-live=true]"));
+  const pixels = (): Promise<number[]> => map!.evaluate((canvas) => [...new Uint32Array((canvas as HTMLCanvasElement).getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.buffer)]);
+  const bare = await pixels();
+  const changed = async (): Promise<number> => (await pixels()).filter((pixel, index) => pixel !== bare[index]).length;
+  const { x, y, width, height } = (await map!.boundingBox())!;
+  const pxPerLat = Math.min(height / 132, width / (0.75 * 360));
+  await page.mouse.move(x + width / 2 + 0.75 * pxPerLat * (PLACE.lon - 10), y + height / 2 - pxPerLat * (PLACE.lat - 10));
+  await until("both are told of", async () => (await changed()) > TOLD_PIXELS_MIN);
+  const { nowMs } = await read<{ nowMs: number }>("/v1/fleet");
+  await until("reports of three seconds have come", async () => (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies.every(({ lastSeenMs }) => lastSeenMs > nowMs + 3000));
+  expect(await changed()).toBeGreaterThan(TOLD_PIXELS_MIN);
 });
 
 test("downloads: the paper's columns, text as text, a filter made by hand, and a new download that appears by itself", async () => {

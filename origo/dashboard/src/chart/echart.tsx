@@ -23,12 +23,14 @@ interface Props {
   height: number;
   /** What the drawing shows, for who cannot see it. */
   label: string;
+  /** Of the option's parts only the data change: a tooltip stays while they do. */
+  sameParts?: boolean;
   handle?: Ref<ChartHandle>;
   /** A point was clicked: its series and its place in the series' data. */
   onPick?: (seriesIndex: number, dataIndex: number) => void;
 }
 
-export function EChart({ option, height, label, handle, onPick }: Props) {
+export function EChart({ option, height, label, sameParts = false, handle, onPick }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<EChartsType>(undefined);
   const pick = useRef(onPick);
@@ -48,7 +50,7 @@ export function EChart({ option, height, label, handle, onPick }: Props) {
       made.dispose();
     };
   }, []);
-  useEffect(() => void chart.current?.setOption(option, { notMerge: true }), [option]);
+  useEffect(() => void chart.current?.setOption(option, { notMerge: !sameParts }), [option, sameParts]);
   useImperativeHandle(handle, () => ({
     png: (background) => blobOf(chart.current?.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: background }) ?? ""),
     svg: (background) => svgOf({ ...option, animation: false, backgroundColor: background }, chart.current?.getWidth() ?? 1000, height),

@@ -7,6 +7,7 @@ import { lazy, Suspense, useRef, useState } from "react";
 import type { FleetAction } from "../../../src/admin-schema";
 import type { FleetProxy, FleetResponse } from "../../../src/schema";
 import { api, under } from "../api";
+import type { PlacedProxy } from "../chart/places";
 import { bytes, count, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
 import { useSession } from "../session";
@@ -39,7 +40,7 @@ export default function FleetPage({ live }: PageProps) {
   const rates = useRef<Rates>(new Map());
   if (fleet === undefined) return <Page title="Fleet"><Failure error={error} /></Page>;
   addSamples(rates.current, fleet);
-  const placed = fleet.proxies.filter((proxy) => proxy.place);
+  const placed = fleet.proxies.filter((proxy): proxy is PlacedProxy => proxy.place !== undefined);
   return (
     <Page title="Fleet">
       <Failure error={error} />
