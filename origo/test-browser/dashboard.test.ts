@@ -7,7 +7,8 @@ import { gzipSync } from "node:zlib";
 import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab";
 import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord } from "@tributary/origo/schema";
-import type { Page } from "puppeteer-core";
+import type { ElementHandle, Page } from "puppeteer-core";
+import { MAP, pxPerDegree } from "../dashboard/src/chart/places";
 import { download, fill, layoutFaults, openPage, press, sees, startGuardedOrigo, until, type GuardedOrigo, type Watched } from "./support";
 
 const BUNDLE_BYTES_MAX = 600_000;
@@ -120,14 +121,14 @@ test("fleet: live proxies with their rates; draining one is told to Origo and sh
 
 test("fleet: the map tells of proxies as long as the pointer is on their dot, while new reports come", async () => {
   await go("#/fleet");
-  const map = await page.waitForSelector("[aria-label='Map of 2 proxies: proxy-1, proxy-2'] canvas");
+  const map = await page.waitForSelector("[aria-label='Map of 2 proxies: proxy-1, proxy-2'] canvas") as ElementHandle<HTMLCanvasElement>;
   await until("the page is live", () => page.$("[data-live=true]"));
-  const pixels = (): Promise<number[]> => map!.evaluate((canvas) => [...new Uint32Array((canvas as HTMLCanvasElement).getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.buffer)]);
-  const bare = await pixels();
-  const changed = async (): Promise<number> => (await pixels()).filter((pixel, index) => pixel !== bare[index]).length;
-  const { x, y, width, height } = (await map!.boundingBox())!;
-  const pxPerLat = Math.min(height / 132, width / (0.75 * 360));
-  await page.mouse.move(x + width / 2 + 0.75 * pxPerLat * (PLACE.lon - 10), y + height / 2 - pxPerLat * (PLACE.lat - 10));
+  const pixelsOf = (canvas: HTMLCanvasElement): Uint32Array => new Uint32Array(canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  const bare = await map.evaluateHandle(pixelsOf);
+  const changed = async (): Promise<number> => page.evaluate((before, now) => now.filter((pixel, index) => pixel !== before[index]).length, bare, await map.evaluateHandle(pixelsOf));
+  const { x, y, width, height } = (await map.boundingBox())!;
+  const px = pxPerDegree(width, height);
+  await page.mouse.move(x + width / 2 + px.lon * (PLACE.lon - (MAP.west + MAP.east) / 2), y + height / 2 - px.lat * (PLACE.lat - (MAP.north + MAP.south) / 2));
   await until("both are told of", async () => (await changed()) > TOLD_PIXELS_MIN);
   const { nowMs } = await read<{ nowMs: number }>("/v1/fleet");
   await until("reports of three seconds have come", async () => (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies.every(({ lastSeenMs }) => lastSeenMs > nowMs + 3000));

@@ -30,6 +30,11 @@ export function seconds(ms: number | null | undefined): string {
   return ms === null || ms === undefined ? NONE : `${(ms / 1000).toFixed(3)} s`;
 }
 
+/** Where on the earth, to 0.1 degrees: `47.5°, 19.1°`. */
+export function degrees({ lat, lon }: { lat: number; lon: number }): string {
+  return `${lat.toFixed(1)}°, ${lon.toFixed(1)}°`;
+}
+
 export function ratio(value: number): string {
   return value.toFixed(3);
 }

@@ -23,16 +23,15 @@ interface Props {
   height: number;
   /** What the drawing shows, for who cannot see it. */
   label: string;
-  /** Of the option's parts only the data change: a tooltip stays while they do. */
-  sameParts?: boolean;
   handle?: Ref<ChartHandle>;
   /** A point was clicked: its series and its place in the series' data. */
   onPick?: (seriesIndex: number, dataIndex: number) => void;
 }
 
-export function EChart({ option, height, label, sameParts = false, handle, onPick }: Props) {
+export function EChart({ option, height, label, handle, onPick }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<EChartsType>(undefined);
+  const pointer = useRef<Pick<MouseEventInit, "clientX" | "clientY">>(undefined);
   const pick = useRef(onPick);
   pick.current = onPick;
   useEffect(() => {
@@ -50,12 +49,19 @@ export function EChart({ option, height, label, sameParts = false, handle, onPic
       made.dispose();
     };
   }, []);
-  useEffect(() => void chart.current?.setOption(option, { notMerge: !sameParts }), [option, sameParts]);
+  /** A new option makes all parts anew, the tooltip too: that is told once more where the pointer is. */
+  useEffect(() => {
+    chart.current?.setOption(option, { notMerge: true });
+    if (pointer.current) place.current?.querySelector("canvas")?.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, ...pointer.current }));
+  }, [option]);
   useImperativeHandle(handle, () => ({
     png: (background) => blobOf(chart.current?.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: background }) ?? ""),
     svg: (background) => svgOf({ ...option, animation: false, backgroundColor: background }, chart.current?.getWidth() ?? 1000, height),
   }), [option, height]);
-  return <div ref={place} className="chart" role="img" aria-label={label} style={{ height }} />;
+  return (
+    <div ref={place} className="chart" role="img" aria-label={label} style={{ height }}
+      onMouseMove={({ clientX, clientY }) => void (pointer.current = { clientX, clientY })} onMouseLeave={() => void (pointer.current = undefined)} />
+  );
 }
 
 function svgOf(option: Option, width: number, height: number): Blob {

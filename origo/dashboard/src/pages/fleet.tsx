@@ -8,7 +8,7 @@ import type { FleetAction } from "../../../src/admin-schema";
 import type { FleetProxy, FleetResponse } from "../../../src/schema";
 import { api, under } from "../api";
 import type { PlacedProxy } from "../chart/places";
-import { bytes, count, NONE, rate, span } from "../format";
+import { bytes, count, degrees, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
 import { useSession } from "../session";
 import type { PageProps } from "../shell";
@@ -89,7 +89,7 @@ function ProxyTable({ fleet, rates }: { fleet: FleetResponse; rates: Rates }) {
 function ProxyRow({ proxy, nowMs, rates, admin }: { proxy: FleetProxy; nowMs: number; rates: readonly number[]; admin: boolean }) {
   const { status } = proxy;
   const ageMs = Math.max(0, nowMs - proxy.lastSeenMs);
-  const where = [proxy.operator, proxy.place ? `${proxy.place.lat.toFixed(1)}°, ${proxy.place.lon.toFixed(1)}°` : undefined].filter(Boolean).join(" · ");
+  const where = [proxy.operator, proxy.place && degrees(proxy.place)].filter(Boolean).join(" · ");
   return (
     <tr>
       <th scope="row" data-label="Proxy"><b>{proxy.name}</b><small title={proxy.id}>{where === "" ? proxy.url : where}</small></th>
