@@ -3,12 +3,38 @@ module.exports = {
   testEnvironment: "node",
   /** A hang, not slowness: cores are shared. */
   testTimeout: 30_000,
-  roots: ["protocol", "native-codec", "wasm-codec", "native-transport", "client", "proxy", "origo", "extension", "lab"].map((name) => `<rootDir>/${name}`),
+  roots: [
+    "protocol",
+    "native-codec",
+    "wasm-codec",
+    "native-transport",
+    "client",
+    "proxy",
+    "origo",
+    "extension",
+    "lab",
+  ].map((name) => `<rootDir>/${name}`),
   testMatch: ["**/src/**/*.test.ts"],
   modulePathIgnorePatterns: ["/dist/"],
-  transform: Object.fromEntries([["^.+\\.ts$", {}], ["^.+\\.tsx$", { tsx: true }]].map(([files, syntax]) => [files, ["@swc/jest", {
-    jsc: { parser: { syntax: "typescript", ...syntax }, transform: { react: { runtime: "automatic" } }, target: "es2022" }, module: { type: "commonjs" },
-  }]])),
+  transform: Object.fromEntries(
+    [
+      ["^.+\\.ts$", {}],
+      ["^.+\\.tsx$", { tsx: true }],
+    ].map(([files, syntax]) => [
+      files,
+      [
+        "@swc/jest",
+        {
+          jsc: {
+            parser: { syntax: "typescript", ...syntax },
+            transform: { react: { runtime: "automatic" } },
+            target: "es2022",
+          },
+          module: { type: "commonjs" },
+        },
+      ],
+    ]),
+  ),
   moduleNameMapper: {
     "^@tributary/([^/]+)$": "<rootDir>/$1/src/index.ts",
     "^@tributary/([^/]+)/([^/]+)$": "<rootDir>/$1/src/$2.ts",

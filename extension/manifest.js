@@ -15,7 +15,11 @@ function manifest(browser, { version, access }) {
     version,
     description: "__MSG_description__",
     icons: { 16: "icons/16.png", 32: "icons/32.png", 48: "icons/48.png", 128: "icons/128.png" },
-    action: { default_title: "__MSG_name__", default_popup: "popup.html", default_icon: { 16: "icons/16.png", 32: "icons/32.png" } },
+    action: {
+      default_title: "__MSG_name__",
+      default_popup: "popup.html",
+      default_icon: { 16: "icons/16.png", 32: "icons/32.png" },
+    },
     options_ui: { page: "options.html", open_in_tab: true },
     web_accessible_resources: [{ resources: ["frame.html"], matches: EVERY_SITE }],
     content_security_policy: { extension_pages: "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'" },
@@ -25,9 +29,20 @@ function manifest(browser, { version, access }) {
 }
 
 function sites(access) {
-  if (access === "asked") return { optional_host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"] };
-  const script = (file, more) => ({ matches: EVERY_SITE, js: [file], run_at: "document_start", all_frames: true, ...more });
-  return { host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"], content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })] };
+  if (access === "asked")
+    return { optional_host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"] };
+  const script = (file, more) => ({
+    matches: EVERY_SITE,
+    js: [file],
+    run_at: "document_start",
+    all_frames: true,
+    ...more,
+  });
+  return {
+    host_permissions: EVERY_SITE,
+    permissions: ["activeTab", "scripting", "storage"],
+    content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })],
+  };
 }
 
 function chromium(permissions) {

@@ -1,7 +1,7 @@
 /**
- * `npm run pack:extension`: the packages for the stores, from what webpack built: the same code with a manifest that asks
- * for each site and without the demo's defaults. The zips hold the same bytes wherever and whenever they are made from
- * the same sources: names in order, one fixed date, no attributes. Prints each one's SHA-256.
+ * `npm run pack:extension`: the packages for the stores, from what webpack built: the same code with a manifest that
+ * asks for each site and without the demo's defaults. The zips hold the same bytes wherever and whenever they are made
+ * from the same sources: names in order, one fixed date, no attributes. Prints each one's SHA-256.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -21,10 +21,18 @@ export function storeFiles(browser) {
   const folder = path.join(here, "dist", browser);
   const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return names
-    .map((entry) => path.relative(folder, path.join(entry.parentPath ?? entry.path, entry.name)).split(path.sep).join("/"))
+    .map((entry) =>
+      path
+        .relative(folder, path.join(entry.parentPath ?? entry.path, entry.name))
+        .split(path.sep)
+        .join("/"),
+    )
     .filter((name) => name !== "defaults.json")
     .sort()
-    .map((name) => [name, name === "manifest.json" ? Buffer.from(manifestText(browser, "asked")) : readFileSync(path.join(folder, name))]);
+    .map((name) => [
+      name,
+      name === "manifest.json" ? Buffer.from(manifestText(browser, "asked")) : readFileSync(path.join(folder, name)),
+    ]);
 }
 
 /** 1 January 1980, the format's first day. */
@@ -78,13 +86,19 @@ function writeFolder(folder, files) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  execFileSync(process.execPath, [require.resolve("webpack/bin/webpack.js"), "--config", path.join(here, "webpack.config.js")], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(
+    process.execPath,
+    [require.resolve("webpack/bin/webpack.js"), "--config", path.join(here, "webpack.config.js")],
+    { cwd: here, stdio: ["ignore", "ignore", "inherit"] },
+  );
   for (const browser of ["chromium", "firefox"]) {
     const files = storeFiles(browser);
     writeFolder(path.join(here, "dist", `store-${browser}`), files);
     const file = path.join(here, "dist", `tributary-${browser}-${version}.zip`);
     const bytes = zip(files);
     writeFileSync(file, bytes);
-    console.log(`${path.relative(process.cwd(), file)}: ${bytes.length} bytes, SHA-256 ${createHash("sha256").update(bytes).digest("hex")}`);
+    console.log(
+      `${path.relative(process.cwd(), file)}: ${bytes.length} bytes, SHA-256 ${createHash("sha256").update(bytes).digest("hex")}`,
+    );
   }
 }

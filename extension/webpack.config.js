@@ -1,7 +1,8 @@
 /**
  * Builds the extension into dist/chromium and dist/firefox: one bundle per context, nothing shared between them at run
  * time, no code from anywhere but the package. These are the demo's packages, which may read every site and start from
- * static/defaults.json; pack.mjs makes the stores' of them. Run from anywhere: npx webpack --config extension/webpack.config.js
+ * static/defaults.json; pack.mjs makes the stores' of them. Run from anywhere: npx webpack --config
+ * extension/webpack.config.js
  */
 const fs = require("node:fs");
 const path = require("node:path");
@@ -56,10 +57,15 @@ const BROWSER_ENTRIES = {
 };
 const OMITTED = { chromium: ["**/parts/**"], firefox: ["**/parts/**", "**/transport.html"] };
 
-/** What popup and options have in common is written once: `<!-- parts/NAME -->` on a line of its own stands for the file. */
+/**
+ * What popup and options have in common is written once: `<!-- parts/NAME -->` on a line of its own stands for the
+ * file.
+ */
 function withParts(content, file) {
   if (!file.endsWith(".html")) return content;
-  return content.toString().replace(/^ *<!-- (parts\/[\w.]+) -->\n/gm, (_, part) => fs.readFileSync(path.join(here, "static", part), "utf8"));
+  return content
+    .toString()
+    .replace(/^ *<!-- (parts\/[\w.]+) -->\n/gm, (_, part) => fs.readFileSync(path.join(here, "static", part), "utf8"));
 }
 
 /** Writes the manifest among the outputs. */
@@ -103,5 +109,6 @@ function target(browser, { mode = "production" } = {}) {
   };
 }
 
-module.exports = (_env, argv) => ["chromium", "firefox"].map((browser) => target(browser, { mode: argv?.mode ?? "production" }));
+module.exports = (_env, argv) =>
+  ["chromium", "firefox"].map((browser) => target(browser, { mode: argv?.mode ?? "production" }));
 module.exports.target = target;

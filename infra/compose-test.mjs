@@ -1,9 +1,10 @@
 /**
  * `npm run test:compose`: proves infra/compose.yaml from a bare Debian machine, as root. It fetches a container engine,
  * makes stand-ins for the base images, brings the fleet up, and plays the sample's hls.js page in Chromium inside a
- * network namespace that reaches the published ports and nothing else. Then it kills a proxy, looks at it come back, and
- * takes everything down. Not a test of the official base images, and not of the codec or the player pages themselves.
- * Pieces: infra/docker/. What it leaves behind: installed Debian packages, and .cache/compose-test (safe to delete).
+ * network namespace that reaches the published ports and nothing else. Then it kills a proxy, looks at it come back,
+ * and takes everything down. Not a test of the official base images, and not of the codec or the player pages
+ * themselves. Pieces: infra/docker/. What it leaves behind: installed Debian packages, and .cache/compose-test (safe to
+ * delete).
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -26,7 +27,15 @@ const PROXY_PORTS = { first: 7611, last: 7642 };
 const SAMPLE_PORT = 7680;
 const MODE = "coded";
 /** Program that must be there, and the Debian package that brings it. */
-const NEEDED = [["ip", "iproute2"], ["iptables", "iptables"], ["nsenter", "util-linux"], ["wget", "wget"], ["tar", "tar"], ["gpgv", "gpgv"], ["xz", "xz-utils"]];
+const NEEDED = [
+  ["ip", "iproute2"],
+  ["iptables", "iptables"],
+  ["nsenter", "util-linux"],
+  ["wget", "wget"],
+  ["tar", "tar"],
+  ["gpgv", "gpgv"],
+  ["xz", "xz-utils"],
+];
 
 const steps = new Steps();
 const undo = [];
@@ -50,7 +59,9 @@ async function main() {
   const network = describeNetwork(id, process.pid % 256);
   await steps.step("Debian packages that the test needs", installNeeded);
   await steps.step("the project is built", buildProject);
-  const tools = await steps.step("container engine fetched from the Debian mirror", () => fetchEngine(path.join(CACHE, "engine")));
+  const tools = await steps.step("container engine fetched from the Debian mirror", () =>
+    fetchEngine(path.join(CACHE, "engine")),
+  );
 
   await steps.step("namespaces `server` and `viewer`", () => makeNetwork(network, work));
   const engine = await steps.step("container engine started", () => makeEngine(tools, network, work));
@@ -60,12 +71,20 @@ async function main() {
   const sampleUrl = await steps.step("sample origin", () => startSample(network));
 
   await steps.step("Origo lists each proxy under the port that it was published on", fleet.expectRegistered);
-  await steps.step("the viewer reaches the published ports and nothing else", () => checkFilter(fleet, network, sampleUrl));
+  await steps.step("the viewer reaches the published ports and nothing else", () =>
+    checkFilter(fleet, network, sampleUrl),
+  );
   const play = { fleet, network, work, sampleUrl };
-  await steps.step("a page plays; every segment came through the proxies and has the origin's bytes", () => playPage(play, 10, async () => {}));
-  await steps.step("one proxy is killed (-9) while a page plays: playback goes on", () => playPage(play, 10, fleet.killOne));
+  await steps.step("a page plays; every segment came through the proxies and has the origin's bytes", () =>
+    playPage(play, 10, async () => {}),
+  );
+  await steps.step("one proxy is killed (-9) while a page plays: playback goes on", () =>
+    playPage(play, 10, fleet.killOne),
+  );
   await steps.step("the killed proxy is back under a published port", fleet.expectRevived);
-  await steps.step("a page plays through the fleet with the revived proxy in it", () => playPage(play, 10, async () => {}, PROXY_COUNT));
+  await steps.step("a page plays through the fleet with the revived proxy in it", () =>
+    playPage(play, 10, async () => {}, PROXY_COUNT),
+  );
   await steps.step("Origo keeps its records over a restart", fleet.restartOrigo);
   await steps.step("docker compose down -v leaves no container, network or volume", fleet.down);
   await steps.step("clean-up leaves no namespace, process, mount or file", async () => {
@@ -75,15 +94,24 @@ async function main() {
 }
 
 function refuseWhereItCannotRun() {
-  const problem = process.platform !== "linux" ? `this is ${process.platform}`
-    : process.getuid() !== 0 ? "you are not root"
-    : !existsSync("/usr/bin/apt-get") ? "there is no apt-get" : undefined;
-  if (problem) throw new TestFailure(`npm run test:compose needs root on a Debian machine with apt (it makes network namespaces and starts a container engine); ${problem}.`);
+  const problem =
+    process.platform !== "linux"
+      ? `this is ${process.platform}`
+      : process.getuid() !== 0
+        ? "you are not root"
+        : !existsSync("/usr/bin/apt-get")
+          ? "there is no apt-get"
+          : undefined;
+  if (problem)
+    throw new TestFailure(
+      `npm run test:compose needs root on a Debian machine with apt (it makes network namespaces and starts a container engine); ${problem}.`,
+    );
 }
 
 async function installNeeded() {
   const missing = [];
-  for (const [program, name] of NEEDED) if ((await run("which", [program], { allowFailure: true })).code !== 0) missing.push(name);
+  for (const [program, name] of NEEDED)
+    if ((await run("which", [program], { allowFailure: true })).code !== 0) missing.push(name);
   if ((await run("ldconfig", ["-p"])).stdout.includes("libdevmapper.so") === false) missing.push("libdevmapper1.02.1");
   if (!existsSync("/usr/share/keyrings/debian-archive-keyring.gpg")) missing.push("debian-archive-keyring");
   if (missing.length === 0) return "all there";
@@ -135,19 +163,28 @@ async function clearDeadRuns() {
 /** The fleet under test and the questions that are asked of it. */
 function makeFleet(engine, network) {
   const origoUrl = `http://${network.uplinkAddress}:${ORIGO_PORT}`;
-  const env = { ...engine.env, PUBLIC_ADDRESS: network.serverAddress, ALLOW_HOSTS: network.serverAddress, ALLOW_PRIVATE_HOSTS: `${network.serverAddress}:${SAMPLE_PORT}` };
+  const env = {
+    ...engine.env,
+    PUBLIC_ADDRESS: network.serverAddress,
+    ALLOW_HOSTS: network.serverAddress,
+    ALLOW_PRIVATE_HOSTS: `${network.serverAddress}:${SAMPLE_PORT}`,
+  };
   const docker = (...args) => run("docker", args, { env, cwd: ROOT, timeoutMs: 1_200_000 });
   let cookie = "";
-  const getJson = async (pathname) => (await fetch(origoUrl + pathname, { headers: { cookie }, signal: AbortSignal.timeout(5000) })).json();
+  const getJson = async (pathname) =>
+    (await fetch(origoUrl + pathname, { headers: { cookie }, signal: AbortSignal.timeout(5000) })).json();
   /** As whoever set the fleet up does it: with the one-time link in Origo's log. */
   const signIn = async () => {
     const { stdout } = await docker(...COMPOSE, "logs", "--no-log-prefix", "origo");
     const token = /#setup=([\w-]+)/.exec(stdout)?.[1];
     if (token === undefined) throw new TestFailure(`Origo printed no one-time link:\n${stdout}`);
     const refused = await fetch(`${origoUrl}/v1/records`);
-    if (refused.status !== 401) throw new TestFailure(`without signing in /v1/records answered ${refused.status}, expected 401`);
+    if (refused.status !== 401)
+      throw new TestFailure(`without signing in /v1/records answered ${refused.status}, expected 401`);
     const response = await fetch(`${origoUrl}/v1/setup`, {
-      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token, name: "admin", password: "a password for this test" }),
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token, name: "admin", password: "a password for this test" }),
     });
     if (!response.ok) throw new TestFailure(`the one-time link was refused: ${await response.text()}`);
     cookie = response.headers.get("set-cookie").split(";")[0];
@@ -159,16 +196,29 @@ function makeFleet(engine, network) {
   const publishedPort = (container) => container.NetworkSettings.Ports["7610/tcp"]?.[0]?.HostPort;
   const registeredAsPublished = async () => {
     const containers = await proxies();
-    const published = containers.map((container) => `http://${network.serverAddress}:${publishedPort(container)}`).sort();
+    const published = containers
+      .map((container) => `http://${network.serverAddress}:${publishedPort(container)}`)
+      .sort();
     const listed = (await getJson("/v1/proxies?count=32")).proxies.map((proxy) => proxy.url).sort();
-    if (published.length !== PROXY_COUNT || published.join() !== listed.join()) throw new Error(`published ${published}; listed ${listed}`);
+    if (published.length !== PROXY_COUNT || published.join() !== listed.join())
+      throw new Error(`published ${published}; listed ${listed}`);
     return listed.map((url) => new URL(url).port).join(" ");
   };
   let killed;
   return {
-    origoUrl, proxies, getJson, publicOrigoUrl: `http://${network.serverAddress}:${ORIGO_PORT}`,
+    origoUrl,
+    proxies,
+    getJson,
+    publicOrigoUrl: `http://${network.serverAddress}:${ORIGO_PORT}`,
     up: async () => {
-      undo.push(async () => void (await run("docker", [...COMPOSE, "down", "-v", "-t", "5"], { env, allowFailure: true, timeoutMs: 60_000 })));
+      undo.push(
+        async () =>
+          void (await run("docker", [...COMPOSE, "down", "-v", "-t", "5"], {
+            env,
+            allowFailure: true,
+            timeoutMs: 60_000,
+          })),
+      );
       try {
         await docker(...COMPOSE, "up", "-d", "--build", "--scale", `proxy=${PROXY_COUNT}`, "--wait", "--quiet-pull");
       } catch (error) {
@@ -194,7 +244,10 @@ function makeFleet(engine, network) {
     restartOrigo: async () => {
       const before = (await getJson("/v1/records?limit=500")).records.length;
       await docker(...COMPOSE, "restart", "origo");
-      await waitFor("Origo to answer with its records", async () => (await getJson("/v1/records?limit=500")).records.length >= before);
+      await waitFor(
+        "Origo to answer with its records",
+        async () => (await getJson("/v1/records?limit=500")).records.length >= before,
+      );
       await waitFor("the proxies to register again", registeredAsPublished, 30_000);
       return `${before} records`;
     },
@@ -210,13 +263,19 @@ function makeFleet(engine, network) {
   };
 }
 
-/** The sample origin runs beside the containers, on the server's own address, as an origin on the same machine would. */
+/**
+ * The sample origin runs beside the containers, on the server's own address, as an origin on the same machine would.
+ */
 async function startSample(network) {
   const env = { ...process.env, HOST: "0.0.0.0", PORT: String(SAMPLE_PORT) };
   const [program, args] = inside(network.server, process.execPath, path.join(ROOT, "lab/dist/sample/main.js"));
   const child = spawn(program, args, { env, stdio: ["ignore", "ignore", "inherit"] });
   undo.push(async () => void child.kill("SIGTERM"));
-  await waitFor("the sample origin to answer", () => fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/`, { signal: AbortSignal.timeout(1000) }), 20_000);
+  await waitFor(
+    "the sample origin to answer",
+    () => fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/`, { signal: AbortSignal.timeout(1000) }),
+    20_000,
+  );
   return `http://${network.serverAddress}:${SAMPLE_PORT}`;
 }
 
@@ -225,7 +284,12 @@ async function checkFilter(fleet, network, sampleUrl) {
   const container = Object.values((await fleet.proxies())[0].NetworkSettings.Networks)[0];
   const listed = (await fleet.getJson("/v1/proxies?count=32")).proxies.map((proxy) => new URL(proxy.url).host);
   const open = [new URL(sampleUrl).host, new URL(fleet.publicOrigoUrl).host, ...listed];
-  const shut = [`${container.IPAddress}:7610`, `${container.Gateway}:${ORIGO_PORT}`, `${network.uplinkAddress}:${ORIGO_PORT}`, `${network.hostAddress}:${ORIGO_PORT}`];
+  const shut = [
+    `${container.IPAddress}:7610`,
+    `${container.Gateway}:${ORIGO_PORT}`,
+    `${network.uplinkAddress}:${ORIGO_PORT}`,
+    `${network.hostAddress}:${ORIGO_PORT}`,
+  ];
   const script = `const net = require("node:net");
     const opens = (door) => new Promise((resolve) => {
       const [host, port] = door.split(":");
@@ -236,7 +300,10 @@ async function checkFilter(fleet, network, sampleUrl) {
   const { stdout } = await run(...inside(network.viewer, process.execPath, "-e", script, ...open, ...shut));
   const answers = JSON.parse(stdout);
   const wrong = [...open, ...shut].filter((_, index) => answers[index] !== index < open.length);
-  if (wrong.length > 0) throw new TestFailure(`wrong for ${wrong.join(", ")} (should be open: ${open.join(", ")}; shut: ${shut.join(", ")})`);
+  if (wrong.length > 0)
+    throw new TestFailure(
+      `wrong for ${wrong.join(", ")} (should be open: ${open.join(", ")}; shut: ${shut.join(", ")})`,
+    );
   return `${open.length} open, ${shut.length} shut`;
 }
 
@@ -254,11 +321,20 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
   try {
     const page = await browser.newPage();
     await page.goto(`${sampleUrl}/hls.html`, { waitUntil: "domcontentloaded", timeout: 30_000 });
-    const playedTo = (time) => waitFor(`the video to reach ${time} s`, async () => {
-      state = await samplePageState(page);
-      if (state.currentTime < time) throw new Error(`at ${state.currentTime} s; segments ${state.segments.length}; errors: ${state.errors.join("; ") || "none"}`);
-      return true;
-    }, 45_000, 200);
+    const playedTo = (time) =>
+      waitFor(
+        `the video to reach ${time} s`,
+        async () => {
+          state = await samplePageState(page);
+          if (state.currentTime < time)
+            throw new Error(
+              `at ${state.currentTime} s; segments ${state.segments.length}; errors: ${state.errors.join("; ") || "none"}`,
+            );
+          return true;
+        },
+        45_000,
+        200,
+      );
     await playedTo(seconds / 3);
     await meanwhile();
     await playedTo(seconds);
@@ -273,13 +349,19 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
     ...mediaFetchedByBrowser(log).map((entry) => `fetched by the browser itself: ${entry.path}`),
   ].filter(Boolean);
   if (problems.length > 0) throw new TestFailure(problems.join("\n"));
-  const used = new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.packets > 0).map((proxy) => proxy.id)));
-  if (used.size < proxiesExpected) throw new TestFailure(`packets came from ${used.size} proxies, expected at least ${proxiesExpected}`);
+  const used = new Set(
+    records.flatMap((record) => record.proxies.filter((proxy) => proxy.packets > 0).map((proxy) => proxy.id)),
+  );
+  if (used.size < proxiesExpected)
+    throw new TestFailure(`packets came from ${used.size} proxies, expected at least ${proxiesExpected}`);
   const megabytes = state.segments.reduce((sum, segment) => sum + segment.bytes, 0) / 1e6;
   return `${state.segments.length} segments, ${megabytes.toFixed(1)} MB, ${used.size} proxies, video at ${state.currentTime.toFixed(1)} s`;
 }
 
-/** Records of this play; they arrive a little after the segments, so it waits until each segment has one, the browser still open. */
+/**
+ * Records of this play; they arrive a little after the segments, so it waits until each segment has one, the browser
+ * still open.
+ */
 async function recordsSince(fleet, sinceMs, segments) {
   let records = [];
   const complete = async () => {
@@ -306,10 +388,26 @@ async function openViewer(lab, network, work, { origoUrl, sampleUrl }) {
   await writeFile(script, `#!/bin/sh\nexec ${program} ${args.join(" ")} "$@"\n`);
   await chmod(script, 0o755);
   const browser = await lab("puppeteer-core").launch({
-    executablePath: script, headless: true, pipe: true, userDataDir: path.join(folder, "profile"), enableExtensions: [extension],
-    handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-      "--disable-sync", "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required", `--unsafely-treat-insecure-origin-as-secure=${sampleUrl}`],
+    executablePath: script,
+    headless: true,
+    pipe: true,
+    userDataDir: path.join(folder, "profile"),
+    enableExtensions: [extension],
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--disable-dev-shm-usage",
+      "--autoplay-policy=no-user-gesture-required",
+      `--unsafely-treat-insecure-origin-as-secure=${sampleUrl}`,
+    ],
   });
   return { browser, close: () => browser.close().catch(() => undefined) };
 }
@@ -322,7 +420,9 @@ async function expectNothingLeft(network, work) {
   if ((await run("ip", ["-br", "link"])).stdout.includes(network.uplink)) left.push(`link ${network.uplink}`);
   if ((await run("iptables-save", [])).stdout.includes(network.uplink)) left.push("a firewall rule");
   if (existsSync(work)) left.push(work);
-  const groups = (await run("find", ["/sys/fs/cgroup", "-maxdepth", "2", "-name", `tributary-test-${path.basename(work)}`])).stdout.trim();
+  const groups = (
+    await run("find", ["/sys/fs/cgroup", "-maxdepth", "2", "-name", `tributary-test-${path.basename(work)}`])
+  ).stdout.trim();
   if (groups) left.push(`control groups ${groups}`);
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");

@@ -1,11 +1,13 @@
 /**
- * A PostgreSQL of its own for tests and benchmarks: a new cluster in a temporary folder, on loopback, gone when this process ends.
+ * A PostgreSQL of its own for tests and benchmarks: a new cluster in a temporary folder, on loopback, gone when this
+ * process ends.
  *
  *   node infra/postgres.mjs [--durable]
  *
- * Prints one JSON line {"url"} when it answers, and stops when its standard input closes. A line `halt` on it stops the server as
- * a crash would, `resume` starts it again; each is answered by its own name. Without --durable it leaves out what
- * only matters when the machine itself goes down. Needs PostgreSQL's programs (Debian: postgresql); never runs them as root.
+ * Prints one JSON line {"url"} when it answers, and stops when its standard input closes. A line `halt` on it stops the
+ * server as a crash would, `resume` starts it again; each is answered by its own name. Without --durable it leaves out
+ * what only matters when the machine itself goes down. Needs PostgreSQL's programs (Debian: postgresql); never runs
+ * them as root.
  */
 import { spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -18,14 +20,21 @@ import { pathToFileURL } from "node:url";
 /** The folder with initdb and pg_ctl, or undefined. */
 export function postgresFolder() {
   const debian = "/usr/lib/postgresql";
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)).map((version) => path.join(debian, version, "bin")) : [];
-  return [...versions, ...(process.env.PATH ?? "").split(path.delimiter)].find((folder) => existsSync(path.join(folder, "initdb")) && existsSync(path.join(folder, "pg_ctl")));
+  const versions = existsSync(debian)
+    ? readdirSync(debian)
+        .sort((a, b) => Number(b) - Number(a))
+        .map((version) => path.join(debian, version, "bin"))
+    : [];
+  return [...versions, ...(process.env.PATH ?? "").split(path.delimiter)].find(
+    (folder) => existsSync(path.join(folder, "initdb")) && existsSync(path.join(folder, "pg_ctl")),
+  );
 }
 
 /** Throws a sentence for a person. */
 export async function startPostgres({ durable = false } = {}) {
   const bin = postgresFolder();
-  if (!bin) throw new Error("PostgreSQL is needed and was not found: install it (on Debian: sudo apt-get install postgresql)");
+  if (!bin)
+    throw new Error("PostgreSQL is needed and was not found: install it (on Debian: sudo apt-get install postgresql)");
   const folder = mkdtempSync(path.join(os.tmpdir(), "tributary-postgres-"));
   const owner = ownerOf(folder);
   const data = path.join(folder, "data");
@@ -37,7 +46,17 @@ export async function startPostgres({ durable = false } = {}) {
   };
   const settings = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 ${durable ? "" : "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"}`;
   try {
-    call("initdb", ["-D", data, "-U", "origo", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", ...(durable ? [] : ["--no-sync"])]);
+    call("initdb", [
+      "-D",
+      data,
+      "-U",
+      "origo",
+      "--auth=trust",
+      "-E",
+      "UTF8",
+      "--locale=C.UTF-8",
+      ...(durable ? [] : ["--no-sync"]),
+    ]);
     call("pg_ctl", ["-D", data, "-w", "-l", path.join(folder, "log"), "-o", settings, "start"]);
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });

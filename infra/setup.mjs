@@ -1,10 +1,12 @@
 /**
- * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and, when
- * asked for, Chromium, Firefox, a C++ compiler, PostgreSQL and Redis. Steps whose inputs have not changed are skipped. Plain node, no dependencies.
+ * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and,
+ * when asked for, Chromium, Firefox, a C++ compiler, PostgreSQL and Redis. Steps whose inputs have not changed are
+ * skipped. Plain node, no dependencies.
  *
  *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database]
  *
- * One line a step with its seconds; a step that fails shows its command and its output. Exit status: 0, 1 failed, 2 bad option.
+ * One line a step with its seconds; a step that fails shows its command and its output. Exit status: 0, 1 failed, 2 bad
+ * option.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,8 +22,18 @@ const stampDir = path.join(root, "node_modules/.tributary-setup");
 /** A failure that a person is told about in one sentence or one command with its output. */
 export class SetupError extends Error {}
 
-/** Does everything that is not yet done; throws SetupError. `tools`: Debian packages by name, and a command that each brings. */
-export async function setUp({ browser = false, firefox = false, compiler = false, database = false, tools = [], print = console.log } = {}) {
+/**
+ * Does everything that is not yet done; throws SetupError. `tools`: Debian packages by name, and a command that each
+ * brings.
+ */
+export async function setUp({
+  browser = false,
+  firefox = false,
+  compiler = false,
+  database = false,
+  tools = [],
+  print = console.log,
+} = {}) {
   checkNodeVersion();
   const step = async (name, work) => {
     const startedMs = Date.now();
@@ -29,24 +41,36 @@ export async function setUp({ browser = false, firefox = false, compiler = false
     print(`set-up: ${name.padEnd(14)} ${note ?? "done"} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
   };
   await step("dependencies", installDependencies);
-  if (compiler) await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", ["g++"], () => onPath("g++")));
+  if (compiler)
+    await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", ["g++"], () => onPath("g++")));
   await step("native addon", buildNativeAddon);
   await step("native transport", buildNativeTransport);
   await step("TypeScript", compileTypeScript);
-  await step("extension", () => bundle("extension", ["extension", "client", "protocol", "wasm-codec", "origo/src"], "extension/dist/firefox/manifest.json"));
+  await step("extension", () =>
+    bundle(
+      "extension",
+      ["extension", "client", "protocol", "wasm-codec", "origo/src"],
+      "extension/dist/firefox/manifest.json",
+    ),
+  );
   await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
   if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
   for (const { name, command } of tools) await step(name, () => ensureDebianTool(name, [name], () => onPath(command)));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", ["chromium"], () => browserPath("Chromium")));
-  if (firefox) await step("Firefox", () => ensureDebianTool("Firefox", ["firefox-esr", "libavcodec-extra"], () => browserPath("Firefox")));
+  if (firefox)
+    await step("Firefox", () =>
+      ensureDebianTool("Firefox", ["firefox-esr", "libavcodec-extra"], () => browserPath("Firefox")),
+    );
 }
 
 export function checkNodeVersion(version = process.versions.node) {
   const [major, minor] = version.split(".").map(Number);
   const [majorMin, minorMin] = NODE_VERSION_MIN;
   if (major > majorMin || (major === majorMin && minor >= minorMin)) return;
-  throw new SetupError(`Tributary needs node ${majorMin}.${minorMin} or newer, this is node ${version}: install a newer one and try again`);
+  throw new SetupError(
+    `Tributary needs node ${majorMin}.${minorMin} or newer, this is node ${version}: install a newer one and try again`,
+  );
 }
 
 async function installDependencies() {
@@ -65,7 +89,8 @@ function dependenciesCurrent() {
   return Object.entries(wanted).every(([place, entry]) => {
     if (!place.includes("node_modules/")) return true;
     const found = present[place];
-    if (!found || !existsSync(path.join(root, place))) return Boolean(entry.optional || entry.devOptional || entry.peer);
+    if (!found || !existsSync(path.join(root, place)))
+      return Boolean(entry.optional || entry.devOptional || entry.peer);
     return found.version === entry.version && found.resolved === entry.resolved;
   });
 }
@@ -93,7 +118,11 @@ async function buildNativeTransport() {
     await run([process.execPath, "native-transport/build.mjs"]);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
-    const reason = error.message.trimEnd().split("\n").at(-1).replace(/^native-transport: /, "");
+    const reason = error.message
+      .trimEnd()
+      .split("\n")
+      .at(-1)
+      .replace(/^native-transport: /, "");
     return `not built, WebRTC carries the packets: ${reason}`;
   }
   stamp.write();
@@ -101,7 +130,9 @@ async function buildNativeTransport() {
 }
 
 async function compileTypeScript() {
-  const projects = JSON.parse(readFileSync(path.join(root, "tsconfig.json"), "utf8")).references.map((reference) => reference.path);
+  const projects = JSON.parse(readFileSync(path.join(root, "tsconfig.json"), "utf8")).references.map(
+    (reference) => reference.path,
+  );
   const complete = projects.every((project) => existsSync(path.join(root, project, "dist")));
   await run([process.execPath, "node_modules/typescript/bin/tsc", "-b", ...(complete ? [] : ["--force"])]);
 }
@@ -119,7 +150,10 @@ async function browserPath(name) {
   const finders = await import(pathToFileURL(path.join(root, "lab/dist/chromium.js")).href);
   const found = finders[`find${name}`]();
   const variable = name.toUpperCase();
-  if (!found && process.env[variable]) throw new SetupError(`the variable ${variable} names ${process.env[variable]}, which is not a program that can be run`);
+  if (!found && process.env[variable])
+    throw new SetupError(
+      `the variable ${variable} names ${process.env[variable]}, which is not a program that can be run`,
+    );
   return found;
 }
 
@@ -128,7 +162,9 @@ async function ensureDebianTool(what, packages, find) {
   const found = await find();
   if (found) return found;
   if (process.getuid?.() !== 0 || !onPath("apt-get")) {
-    throw new SetupError(`${what} is needed and was not found: install it (on Debian: sudo apt-get install ${packages.join(" ")})`);
+    throw new SetupError(
+      `${what} is needed and was not found: install it (on Debian: sudo apt-get install ${packages.join(" ")})`,
+    );
   }
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   await run(["apt-get", "update", "-q"], env);
@@ -146,7 +182,11 @@ function onPath(name) {
 /** Runs a command at the repository's root, output kept back; throws it with the command when it fails. */
 function run(command, env = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command[0], command.slice(1), { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(command[0], command.slice(1), {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const output = [];
     child.stdout.on("data", (chunk) => output.push(chunk));
     child.stderr.on("data", (chunk) => output.push(chunk));
@@ -154,7 +194,11 @@ function run(command, env = {}) {
     child.once("close", (code, signal) => {
       if (code === 0) return resolve();
       const shown = command.map((word) => (word === process.execPath ? "node" : word)).join(" ");
-      reject(new SetupError(`this command failed (${signal ?? `exit status ${code}`}):\n  ${shown}\n${Buffer.concat(output).toString().trimEnd()}`));
+      reject(
+        new SetupError(
+          `this command failed (${signal ?? `exit status ${code}`}):\n  ${shown}\n${Buffer.concat(output).toString().trimEnd()}`,
+        ),
+      );
     });
   });
 }
@@ -178,7 +222,12 @@ function addToHash(hash, place) {
   if (!existsSync(place)) return;
   if (statSync(place).isDirectory()) {
     for (const name of readdirSync(place).sort()) {
-      if (!["node_modules", "dist", "build", ".cache"].includes(name) && !name.endsWith(".tsbuildinfo") && !name.endsWith(".node")) addToHash(hash, path.join(place, name));
+      if (
+        !["node_modules", "dist", "build", ".cache"].includes(name) &&
+        !name.endsWith(".tsbuildinfo") &&
+        !name.endsWith(".node")
+      )
+        addToHash(hash, path.join(place, name));
     }
     return;
   }
@@ -203,7 +252,12 @@ async function main() {
     return 2;
   }
   const asked = (option) => process.argv.includes(option);
-  await setUp({ browser: asked("--browser"), firefox: asked("--firefox"), compiler: asked("--compiler"), database: asked("--database") });
+  await setUp({
+    browser: asked("--browser"),
+    firefox: asked("--firefox"),
+    compiler: asked("--compiler"),
+    database: asked("--database"),
+  });
   return 0;
 }
 

@@ -1,5 +1,6 @@
 /**
- * `npm start`: set-up, then a fleet on loopback (lab/src/start.ts). Options are checked first, so that a typing error costs no build.
+ * `npm start`: set-up, then a fleet on loopback (lab/src/start.ts). Options are checked first, so that a typing error
+ * costs no build.
  */
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -14,15 +15,25 @@ const HELP = `npm start -- [options]: Origo, proxies, and a sample site with a v
   --once                  play 15 s of the sample headless in coded mode, print a table, check it, end
   --help                  this text`;
 
-const HOST_PATTERN = /^(\*|\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)(:\d{1,5})?$/i;
+const HOST_PATTERN =
+  /^(\*|\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)(:\d{1,5})?$/i;
 
 /** Either `{ options }` or `{ fault }`, a sentence. */
 export function parseOptions(words) {
   const options = { proxies: 4, rate: 896_000, allow: [], browser: false, once: false, help: false };
   const values = {
-    "--proxies": (text) => ((options.proxies = wholeNumber(text, 1, 18)) === undefined ? `--proxies must be a whole number from 1 to 18, got "${text}"` : undefined),
-    "--rate": (text) => ((options.rate = wholeNumber(text, 0, 1e10)) === undefined ? `--rate must be a whole number of bytes a second from 0 (unlimited) to 10000000000, got "${text}"` : undefined),
-    "--allow": (text) => (validHost(text) ? void options.allow.push(text) : `--allow must be HOST or HOST:PORT with a port from 1 to 65535, got "${text}"`),
+    "--proxies": (text) =>
+      (options.proxies = wholeNumber(text, 1, 18)) === undefined
+        ? `--proxies must be a whole number from 1 to 18, got "${text}"`
+        : undefined,
+    "--rate": (text) =>
+      (options.rate = wholeNumber(text, 0, 1e10)) === undefined
+        ? `--rate must be a whole number of bytes a second from 0 (unlimited) to 10000000000, got "${text}"`
+        : undefined,
+    "--allow": (text) =>
+      validHost(text)
+        ? void options.allow.push(text)
+        : `--allow must be HOST or HOST:PORT with a port from 1 to 65535, got "${text}"`,
   };
   const flags = { "--browser": "browser", "--once": "once", "--help": "help" };
   for (let index = 0; index < words.length; index++) {
@@ -34,7 +45,8 @@ export function parseOptions(words) {
       if (fault) return { fault };
     } else return { fault: `unknown option ${words[index]}: npm start -- --help lists them all` };
   }
-  if (options.browser && options.once) return { fault: "--browser and --once exclude each other: --once runs without a window" };
+  if (options.browser && options.once)
+    return { fault: "--browser and --once exclude each other: --once runs without a window" };
   return { options };
 }
 

@@ -1,9 +1,11 @@
 /**
- * `npm test`: set-up (Chromium, Firefox, a C++ compiler and PostgreSQL included), then every check in order, whatever the earlier ones said.
+ * `npm test`: set-up (Chromium, Firefox, a C++ compiler and PostgreSQL included), then every check in order, whatever
+ * the earlier ones said.
  *
  *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, origo, e2e, matrix
  *
- * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
+ * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all
+ * steps.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -12,25 +14,79 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { root, runMain, setUp } from "./setup.mjs";
 
-const bin = { eslint: "node_modules/eslint/bin/eslint.js", tsc: "node_modules/typescript/bin/tsc", jest: "node_modules/jest/bin/jest.js" };
+const bin = {
+  eslint: "node_modules/eslint/bin/eslint.js",
+  tsc: "node_modules/typescript/bin/tsc",
+  jest: "node_modules/jest/bin/jest.js",
+};
 
 const sim = "lab/dist/sim/main.js";
 
 /**
- * `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types; `show` picks
- * lines to print of a step that passes, too.
+ * `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types; `show`
+ * picks lines to print of a step that passes, too.
  */
 const STEPS = [
-  { name: "lint", commands: [[bin.eslint, "."]], repeat: "npx eslint .", count: countOne },
-  { name: "types", commands: [[bin.tsc, "-b"], [bin.tsc, "-p", "tsconfig.test.json", "--noEmit"]], repeat: "npx tsc -b && npx tsc -p tsconfig.test.json --noEmit", count: countOne },
+  {
+    name: "lint",
+    commands: [
+      [bin.eslint, "."],
+      ["infra/format.mjs", "--check"],
+    ],
+    repeat: "npm run lint",
+    count: countOne,
+  },
+  {
+    name: "types",
+    commands: [
+      [bin.tsc, "-b"],
+      [bin.tsc, "-p", "tsconfig.test.json", "--noEmit"],
+    ],
+    repeat: "npx tsc -b && npx tsc -p tsconfig.test.json --noEmit",
+    count: countOne,
+  },
   { name: "unit", commands: [[bin.jest, "--maxWorkers=2"]], repeat: "npx jest", count: countJest },
-  { name: "sim", commands: [[sim, "swarm", "--runs", "2000"], [sim, "planted"]], repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted", count: countPrinted, show: /^swarm: .*$/gm },
+  {
+    name: "sim",
+    commands: [
+      [sim, "swarm", "--runs", "2000"],
+      [sim, "planted"],
+    ],
+    repeat: "npm run sim -- swarm --runs 2000 && npm run sim -- planted",
+    count: countPrinted,
+    show: /^swarm: .*$/gm,
+  },
   { name: "cpp", commands: [["native-codec/test.mjs"]], repeat: "node native-codec/test.mjs", count: countPrinted },
-  { name: "rust", commands: [["native-transport/test.mjs"]], repeat: "node native-transport/test.mjs", count: countPrinted },
-  { name: "web", commands: [["extension/test-browser/transparency.mjs"], ["extension/test-browser/interface.mjs"]], repeat: "node extension/test-browser/transparency.mjs && node extension/test-browser/interface.mjs", count: countPrinted },
-  { name: "origo", commands: [[bin.jest, "--config", "origo/test-browser/jest.config.js", "--runInBand"]], repeat: "npx jest --config origo/test-browser/jest.config.js --runInBand", count: countJest },
-  { name: "e2e", commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]], repeat: "npx jest --config test/jest.config.js --runInBand", count: countJest },
-  { name: "matrix", commands: [["lab/dist/matrix.js", "--short"]], repeat: "npm run test:matrix -- --short", count: countPrinted },
+  {
+    name: "rust",
+    commands: [["native-transport/test.mjs"]],
+    repeat: "node native-transport/test.mjs",
+    count: countPrinted,
+  },
+  {
+    name: "web",
+    commands: [["extension/test-browser/transparency.mjs"], ["extension/test-browser/interface.mjs"]],
+    repeat: "node extension/test-browser/transparency.mjs && node extension/test-browser/interface.mjs",
+    count: countPrinted,
+  },
+  {
+    name: "origo",
+    commands: [[bin.jest, "--config", "origo/test-browser/jest.config.js", "--runInBand"]],
+    repeat: "npx jest --config origo/test-browser/jest.config.js --runInBand",
+    count: countJest,
+  },
+  {
+    name: "e2e",
+    commands: [[bin.jest, "--config", "test/jest.config.js", "--runInBand"]],
+    repeat: "npx jest --config test/jest.config.js --runInBand",
+    count: countJest,
+  },
+  {
+    name: "matrix",
+    commands: [["lab/dist/matrix.js", "--short"]],
+    repeat: "npm run test:matrix -- --short",
+    count: countPrinted,
+  },
 ];
 
 function countOne({ status }) {
@@ -51,7 +107,11 @@ function countPrinted({ status, output }) {
 function countJest({ status, report }) {
   if (!report) return { passed: 0, failed: 1 };
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
-  return { passed: report.numPassedTests, failed: status !== 0 && failed === 0 ? 1 : failed, skipped: report.numPendingTests };
+  return {
+    passed: report.numPassedTests,
+    failed: status !== 0 && failed === 0 ? 1 : failed,
+    skipped: report.numPendingTests,
+  };
 }
 
 function runNode(words) {
@@ -76,7 +136,10 @@ async function runStep(step) {
   }
   if (step.count === countJest) {
     report = readReport(reportFile);
-    output = output.split("\n").filter((line) => !line.startsWith('{"num')).join("\n");
+    output = output
+      .split("\n")
+      .filter((line) => !line.startsWith('{"num'))
+      .join("\n");
   }
   rmSync(folder, { recursive: true });
   return { ...step.count({ status, output, report }), output };
@@ -94,7 +157,9 @@ async function main() {
   const [option, only, ...rest] = process.argv.slice(2);
   const names = STEPS.map((step) => step.name);
   if (rest.length > 0 || (option !== undefined && (option !== "--only" || !names.includes(only)))) {
-    console.error(`usage: npm test [-- --only STEP], STEP one of ${names.join(", ")}; got ${process.argv.slice(2).join(" ")}`);
+    console.error(
+      `usage: npm test [-- --only STEP], STEP one of ${names.join(", ")}; got ${process.argv.slice(2).join(" ")}`,
+    );
     return 2;
   }
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
@@ -109,7 +174,9 @@ async function main() {
     sum.failed += failed;
     for (const line of (step.show && output.match(step.show)) ?? []) console.log(line);
     if (failed > 0) console.log(`\n${output.trimEnd()}\n\nto repeat: ${step.repeat}`);
-    console.log(`${step.name.padEnd(6)} ${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+    console.log(
+      `${step.name.padEnd(6)} ${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
+    );
   }
   console.log(`${sum.passed} passed, ${sum.failed} failed`);
   return sum.failed === 0 && sum.passed > 0 ? 0 : 1;

@@ -4,7 +4,7 @@
  *
  *   node native-codec/build.mjs              exits 1 when it cannot be built
  *   node native-codec/build.mjs --optional   warns and exits 0 then: the codec falls back to WebAssembly
- *   node native-codec/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it,
+ * node native-codec/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it,
  *                                            and where it is installed no compiler is needed
  */
 import { createHash } from "node:crypto";
@@ -22,14 +22,19 @@ const PORTABLE = process.platform === "linux" ? ["-static-libstdc++", "-static-l
 
 /** One hash over everything that the addon is made from. */
 function inputHash(compilerVersion) {
-  const hash = createHash("sha256").update([process.arch, process.platform, compilerVersion, ...ADDON_FLAGS].join("\n"));
+  const hash = createHash("sha256").update(
+    [process.arch, process.platform, compilerVersion, ...ADDON_FLAGS].join("\n"),
+  );
   for (const dir of ["src", join("include", "tributary")]) {
-    for (const name of readdirSync(join(PACKAGE_DIR, dir)).filter((name) => /\.(cc|h)$/.test(name)).sort()) {
+    for (const name of readdirSync(join(PACKAGE_DIR, dir))
+      .filter((name) => /\.(cc|h)$/.test(name))
+      .sort()) {
       hash.update(`\n${name}\n`).update(readFileSync(join(PACKAGE_DIR, dir, name)));
     }
   }
   for (const name of ["build.mjs", "toolchain.mjs"]) hash.update(readFileSync(join(PACKAGE_DIR, name)));
-  for (const name of ["node-api-headers", "node-addon-api"]) hash.update(readFileSync(require.resolve(`${name}/package.json`)));
+  for (const name of ["node-api-headers", "node-addon-api"])
+    hash.update(readFileSync(require.resolve(`${name}/package.json`)));
   return hash.digest("hex");
 }
 
@@ -41,7 +46,12 @@ async function build() {
   }
   mkdirSync(BUILD_DIR, { recursive: true });
   const fresh = `${ADDON}.${process.pid}`;
-  await buildAddon({ file: fresh, objectDir: join(BUILD_DIR, "objects"), flags: ["-O3"], linkFlags: ["-s", ...PORTABLE] });
+  await buildAddon({
+    file: fresh,
+    objectDir: join(BUILD_DIR, "objects"),
+    flags: ["-O3"],
+    linkFlags: ["-s", ...PORTABLE],
+  });
   renameSync(fresh, ADDON); // a process that has the old file loaded keeps it
   writeFileSync(STAMP, hash);
   console.log("native-codec: built build/codec.node");
@@ -53,8 +63,15 @@ function makePackage() {
   const { platform, arch } = process;
   const libc = platform === "linux" ? { libc: ["glibc"] } : {};
   const manifest = {
-    name: `@tributary/native-codec-${platform}-${arch}`, version, license, main: "codec.node", files: ["codec.node"],
-    description: `Tributary's native codec, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
+    name: `@tributary/native-codec-${platform}-${arch}`,
+    version,
+    license,
+    main: "codec.node",
+    files: ["codec.node"],
+    description: `Tributary's native codec, built for ${platform}-${arch}`,
+    os: [platform],
+    cpu: [arch],
+    ...libc,
   };
   const dir = join(BUILD_DIR, "package");
   mkdirSync(dir, { recursive: true });

@@ -14,8 +14,15 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { ops: { type: "string", default: "1e6" }, seed: { type: "string", default: String(randomInt(2 ** 40)) } },
 });
-if (positionals.length !== 1 || positionals[0] !== "codec" || !(Number(values.ops) >= 1) || !/^\d+$/.test(values.seed)) {
-  console.error(`usage: npm run fuzz -- codec [--ops N (at least 1)] [--seed N (an integer)]; got ${process.argv.slice(2).join(" ")}`);
+if (
+  positionals.length !== 1 ||
+  positionals[0] !== "codec" ||
+  !(Number(values.ops) >= 1) ||
+  !/^\d+$/.test(values.seed)
+) {
+  console.error(
+    `usage: npm run fuzz -- codec [--ops N (at least 1)] [--seed N (an integer)]; got ${process.argv.slice(2).join(" ")}`,
+  );
   process.exit(2);
 }
 const program = await buildSanitized("codec_fuzz");

@@ -1,8 +1,8 @@
 /**
- * Tests the C++ with AddressSanitizer and UBSan: test/codec_test.cc and 10^6 operations of test/codec_fuzz.cc; the addon
- * with Jest's native-codec tests and with allocations that fail (test/addon_faults.mjs); then codec_test.cc once more for
- * AArch64 under qemu, where a cross compiler and qemu-user are there (Debian: g++-aarch64-linux-gnu, qemu-user) or root
- * can install them. g++ only; the addon needs the compiled TypeScript too (`npm run build`).
+ * Tests the C++ with AddressSanitizer and UBSan: test/codec_test.cc and 10^6 operations of test/codec_fuzz.cc; the
+ * addon with Jest's native-codec tests and with allocations that fail (test/addon_faults.mjs); then codec_test.cc once
+ * more for AArch64 under qemu, where a cross compiler and qemu-user are there (Debian: g++-aarch64-linux-gnu,
+ * qemu-user) or root can install them. g++ only; the addon needs the compiled TypeScript too (`npm run build`).
  *
  *   node native-codec/test.mjs                 all of that; prints lines `N passed, N failed`
  *   node native-codec/test.mjs SEED            replays one case of codec_test.cc
@@ -13,7 +13,14 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildSanitized, buildSanitizedAddon, COMMON_FLAGS, CORE_SOURCES, PACKAGE_DIR, WRAP_ALLOCATIONS } from "./toolchain.mjs";
+import {
+  buildSanitized,
+  buildSanitizedAddon,
+  COMMON_FLAGS,
+  CORE_SOURCES,
+  PACKAGE_DIR,
+  WRAP_ALLOCATIONS,
+} from "./toolchain.mjs";
 
 const FUZZ_OPERATIONS = "1e6";
 const ARM_DIR = join(PACKAGE_DIR, "build", "arm");
@@ -47,13 +54,27 @@ function testsArm() {
 }
 
 const ROOT = join(PACKAGE_DIR, "..");
-const runsAddon = (args, env, stdio = "inherit") => spawnSync(process.execPath, args, { stdio, cwd: ROOT, env: { ...process.env, ...env } }).status === 0;
+const runsAddon = (args, env, stdio = "inherit") =>
+  spawnSync(process.execPath, args, { stdio, cwd: ROOT, env: { ...process.env, ...env } }).status === 0;
 
 /** Jest's tests of this package on the sanitized addon. A crash leaves no report and is one failure. */
 function testsAddonWithJest(env) {
   const folder = mkdtempSync(join(tmpdir(), "tributary-addon-"));
   const report = join(folder, "report.json");
-  const passes = runsAddon(["node_modules/jest/bin/jest.js", "native-codec", "--runInBand", "--testTimeout", "60000", "--json", "--outputFile", report], env, ["ignore", "ignore", "inherit"]);
+  const passes = runsAddon(
+    [
+      "node_modules/jest/bin/jest.js",
+      "native-codec",
+      "--runInBand",
+      "--testTimeout",
+      "60000",
+      "--json",
+      "--outputFile",
+      report,
+    ],
+    env,
+    ["ignore", "ignore", "inherit"],
+  );
   let counts = { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 1 };
   try {
     counts = JSON.parse(readFileSync(report, "utf8"));
@@ -71,12 +92,14 @@ async function testsAddon(half) {
     faults: () => runsAddon(["native-codec/test/addon_faults.mjs"], env),
     jest: () => testsAddonWithJest(env),
   };
-  const passed = Object.keys(halves).filter((name) => half === undefined || half === name).map((name) => {
-    console.log(`native-codec: sanitized addon, ${name}`);
-    if (halves[name]()) return true;
-    console.log(`to repeat: node native-codec/test.mjs addon ${name}`);
-    return false;
-  });
+  const passed = Object.keys(halves)
+    .filter((name) => half === undefined || half === name)
+    .map((name) => {
+      console.log(`native-codec: sanitized addon, ${name}`);
+      if (halves[name]()) return true;
+      console.log(`to repeat: node native-codec/test.mjs addon ${name}`);
+      return false;
+    });
   return passed.every(Boolean);
 }
 

@@ -1,4 +1,7 @@
-/** How the C++ of this package is compiled: sources, flags for each, objects in parallel. Used by build.mjs, test.mjs and fuzz.mjs. */
+/**
+ * How the C++ of this package is compiled: sources, flags for each, objects in parallel. Used by build.mjs, test.mjs
+ * and fuzz.mjs.
+ */
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,15 +12,32 @@ import { fileURLToPath } from "node:url";
 export const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 export const COMPILER = process.env.CXX ?? "g++";
 
-const X86_ENGINES = { "engine_ssse3.cc": ["-mssse3"], "engine_avx2.cc": ["-mavx2"], "engine_gfni256.cc": ["-mavx2", "-mgfni"], "engine_gfni512.cc": ["-mgfni", "-mavx512f", "-mavx512bw"] };
+const X86_ENGINES = {
+  "engine_ssse3.cc": ["-mssse3"],
+  "engine_avx2.cc": ["-mavx2"],
+  "engine_gfni256.cc": ["-mavx2", "-mgfni"],
+  "engine_gfni512.cc": ["-mgfni", "-mavx512f", "-mavx512bw"],
+};
 const IS_X86 = process.arch === "x64";
 const IS_ARM = process.arch === "arm64";
 
 /** The core's source files, each with the flags that it alone is compiled with. */
 export const CORE_SOURCES = [
-  ...["coefficients", "collector", "decoder", "elimination", "encoder", "engine_reference", "engine_scalar", "engines", "gf256", "recoder", "repair", "rows", "solver"].map(
-    (name) => ({ file: join("src", `${name}.cc`), flags: [] }),
-  ),
+  ...[
+    "coefficients",
+    "collector",
+    "decoder",
+    "elimination",
+    "encoder",
+    "engine_reference",
+    "engine_scalar",
+    "engines",
+    "gf256",
+    "recoder",
+    "repair",
+    "rows",
+    "solver",
+  ].map((name) => ({ file: join("src", `${name}.cc`), flags: [] })),
   ...(IS_X86 ? Object.entries(X86_ENGINES).map(([name, flags]) => ({ file: join("src", name), flags })) : []),
   ...(IS_ARM ? [{ file: join("src", "engine_neon.cc"), flags: [] }] : []),
 ];
@@ -25,11 +45,17 @@ export const CORE_SOURCES = [
 export const COMMON_FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Iinclude", "-Isrc"];
 
 export const ADDON_FLAGS = [
-  "-fPIC", "-fvisibility=hidden", "-pthread", "-DNAPI_VERSION=8", "-DNODE_ADDON_API_CPP_EXCEPTIONS_ALL",
+  "-fPIC",
+  "-fvisibility=hidden",
+  "-pthread",
+  "-DNAPI_VERSION=8",
+  "-DNODE_ADDON_API_CPP_EXCEPTIONS_ALL",
   "-DNODE_ADDON_API_DISABLE_DEPRECATED",
   "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS", // a worker that is terminated takes none any more
 ];
-const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"].map((name) => join("src", name));
+const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"].map((name) =>
+  join("src", name),
+);
 
 /** Runs the compiler; rejects with what it printed. */
 export function compile(args) {
@@ -38,8 +64,12 @@ export function compile(args) {
     let output = "";
     child.stdout.on("data", (text) => (output += text));
     child.stderr.on("data", (text) => (output += text));
-    child.on("error", (error) => reject(new Error(`cannot run the C++ compiler ${COMPILER} (${error.code}); set CXX or install g++`)));
-    child.on("close", (code) => (code === 0 ? resolve(output) : reject(new Error(output || `${COMPILER} exited with ${code}`))));
+    child.on("error", (error) =>
+      reject(new Error(`cannot run the C++ compiler ${COMPILER} (${error.code}); set CXX or install g++`)),
+    );
+    child.on("close", (code) =>
+      code === 0 ? resolve(output) : reject(new Error(output || `${COMPILER} exited with ${code}`)),
+    );
   });
 }
 
@@ -54,7 +84,11 @@ async function engineFlags() {
 export async function compileAll(sources, flags, objectDir) {
   mkdirSync(objectDir, { recursive: true });
   const shared = [...COMMON_FLAGS, ...(await engineFlags()), ...flags];
-  const queue = sources.map(({ file, flags: own }) => ({ file, own, object: join(objectDir, `${basename(file, ".cc")}.o`) }));
+  const queue = sources.map(({ file, flags: own }) => ({
+    file,
+    own,
+    object: join(objectDir, `${basename(file, ".cc")}.o`),
+  }));
   const objects = queue.map(({ object }) => object);
   const work = async () => {
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
@@ -65,14 +99,19 @@ export async function compileAll(sources, flags, objectDir) {
   return objects;
 }
 
-/** Builds the addon: the addon's own sources and `sources`, which also see Node's headers, and the core or its objects. */
+/**
+ * Builds the addon: the addon's own sources and `sources`, which also see Node's headers, and the core or its objects.
+ */
 export async function buildAddon({ file, objectDir, flags, linkFlags, sources = [], core }) {
   const require = createRequire(import.meta.url);
   const headerDirs = [require("node-api-headers").include_dir, dirname(require.resolve("node-addon-api/napi.h"))];
   const nodeFlags = headerDirs.flatMap((dir) => ["-isystem", dir]);
   const own = [...ADDON_SOURCES, ...sources].map((source) => ({ file: source, flags: nodeFlags }));
   const compiled = [...ADDON_FLAGS, ...flags];
-  const objects = [...(await compileAll(own, compiled, objectDir)), ...(core ?? (await compileAll(CORE_SOURCES, compiled, objectDir)))];
+  const objects = [
+    ...(await compileAll(own, compiled, objectDir)),
+    ...(core ?? (await compileAll(CORE_SOURCES, compiled, objectDir))),
+  ];
   await compile(["-shared", "-pthread", ...linkFlags, ...objects, "-o", file]);
 }
 
@@ -105,18 +144,29 @@ export async function buildSanitized(name) {
   return program;
 }
 
-/** The addon, sanitized, with allocations that fail when test/addon_faults.cc is told to; and what it needs to be loaded. */
+/**
+ * The addon, sanitized, with allocations that fail when test/addon_faults.cc is told to; and what it needs to be
+ * loaded.
+ */
 export async function buildSanitizedAddon() {
   const file = join(SANITIZED_DIR, "codec.node");
   const wraps = ["malloc", "calloc", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t"].map((name) => `--wrap=${name}`);
   await buildAddon({
-    file, objectDir: SANITIZED_DIR, core: await buildSanitizedCore(), flags: [...SANITIZED_FLAGS, "-DTRIBUTARY_FAULTS"], linkFlags: [...SANITIZERS, `-Wl,${wraps.join(",")}`],
+    file,
+    objectDir: SANITIZED_DIR,
+    core: await buildSanitizedCore(),
+    flags: [...SANITIZED_FLAGS, "-DTRIBUTARY_FAULTS"],
+    linkFlags: [...SANITIZERS, `-Wl,${wraps.join(",")}`],
     sources: [join("test", "addon_faults.cc")],
   });
-  const libraries = await Promise.all(["libasan.so", "libubsan.so", "libstdc++.so.6"].map((name) => compile([`-print-file-name=${name}`])));
+  const libraries = await Promise.all(
+    ["libasan.so", "libubsan.so", "libstdc++.so.6"].map((name) => compile([`-print-file-name=${name}`])),
+  );
   const env = {
-    TRIBUTARY_ADDON: file, LD_PRELOAD: libraries.map((name) => name.trim()).join(" "),
-    ASAN_OPTIONS: "detect_leaks=0:quarantine_size_mb=8", UBSAN_OPTIONS: "print_stacktrace=1",
+    TRIBUTARY_ADDON: file,
+    LD_PRELOAD: libraries.map((name) => name.trim()).join(" "),
+    ASAN_OPTIONS: "detect_leaks=0:quarantine_size_mb=8",
+    UBSAN_OPTIONS: "print_stacktrace=1",
   };
   return { file, env };
 }

@@ -1,9 +1,10 @@
 /**
- * Builds build/native-transport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the registry
- * that cargo is set up with. Does nothing when no input has changed.
+ * Builds build/native-transport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the
+ * registry that cargo is set up with. Does nothing when no input has changed.
  *
  *   node native-transport/build.mjs              exits 1 when it cannot be built
- *   node native-transport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it, and
+ * node native-transport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs
+ * it, and
  *                                                where it is installed no Rust is needed
  */
 import { createHash } from "node:crypto";
@@ -13,13 +14,19 @@ import { BUILD_DIR, cargo, cargoVersion, PACKAGE_DIR, TARGET_DIR } from "./cargo
 
 const ADDON = join(BUILD_DIR, "native-transport.node");
 const STAMP = join(BUILD_DIR, "native-transport.stamp");
-const LIBRARY = { darwin: "libtributary_native_transport.dylib", win32: "tributary_native_transport.dll" }[process.platform] ?? "libtributary_native_transport.so";
+const LIBRARY =
+  { darwin: "libtributary_native_transport.dylib", win32: "tributary_native_transport.dll" }[process.platform] ??
+  "libtributary_native_transport.so";
 
 /** One hash over everything that the addon is made from. */
 function inputHash(version) {
   const hash = createHash("sha256").update([process.arch, process.platform, version].join("\n"));
-  const sources = readdirSync(join(PACKAGE_DIR, "src"), { recursive: true }).filter((name) => name.endsWith(".rs")).sort().map((name) => join("src", name));
-  for (const name of ["Cargo.toml", "Cargo.lock", "build.rs", "build.mjs", "cargo.mjs", ...sources]) hash.update(`\n${name}\n`).update(readFileSync(join(PACKAGE_DIR, name)));
+  const sources = readdirSync(join(PACKAGE_DIR, "src"), { recursive: true })
+    .filter((name) => name.endsWith(".rs"))
+    .sort()
+    .map((name) => join("src", name));
+  for (const name of ["Cargo.toml", "Cargo.lock", "build.rs", "build.mjs", "cargo.mjs", ...sources])
+    hash.update(`\n${name}\n`).update(readFileSync(join(PACKAGE_DIR, name)));
   return hash.digest("hex");
 }
 
@@ -44,8 +51,15 @@ function makePackage() {
   const { platform, arch } = process;
   const libc = platform === "linux" ? { libc: ["glibc"] } : {};
   const manifest = {
-    name: `@tributary/native-transport-${platform}-${arch}`, version, license, main: "native-transport.node", files: ["native-transport.node"],
-    description: `Tributary's native transport, built for ${platform}-${arch}`, os: [platform], cpu: [arch], ...libc,
+    name: `@tributary/native-transport-${platform}-${arch}`,
+    version,
+    license,
+    main: "native-transport.node",
+    files: ["native-transport.node"],
+    description: `Tributary's native transport, built for ${platform}-${arch}`,
+    os: [platform],
+    cpu: [arch],
+    ...libc,
   };
   const dir = join(BUILD_DIR, "package");
   mkdirSync(dir, { recursive: true });

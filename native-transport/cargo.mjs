@@ -16,12 +16,18 @@ export function cargoVersion() {
   const version = found.stdout.trim();
   const [major, minor] = /(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number) ?? [0, 0];
   const [majorMin, minorMin] = RUST_VERSION_MIN;
-  if (major < majorMin || (major === majorMin && minor < minorMin)) throw new Error(`cargo is too old: got ${version}, needed ${majorMin}.${minorMin}`);
+  if (major < majorMin || (major === majorMin && minor < minorMin))
+    throw new Error(`cargo is too old: got ${version}, needed ${majorMin}.${minorMin}`);
   return version;
 }
 
 /** The ended process; its output is kept back. */
 export function cargo(word) {
   const env = { ...process.env, CARGO_TARGET_DIR: TARGET_DIR };
-  return spawnSync("cargo", [word, "--release", "--locked"], { cwd: PACKAGE_DIR, env, encoding: "utf8", maxBuffer: 64 << 20 });
+  return spawnSync("cargo", [word, "--release", "--locked"], {
+    cwd: PACKAGE_DIR,
+    env,
+    encoding: "utf8",
+    maxBuffer: 64 << 20,
+  });
 }

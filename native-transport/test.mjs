@@ -1,6 +1,6 @@
 /**
- * The crate's own tests, with cargo: `node native-transport/test.mjs`. Prints `N passed, N failed`. Without a cargo that is recent
- * enough there is nothing of it to test, and one test asks that the door says why instead.
+ * The crate's own tests, with cargo: `node native-transport/test.mjs`. Prints `N passed, N failed`. Without a cargo
+ * that is recent enough there is nothing of it to test, and one test asks that the door says why instead.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

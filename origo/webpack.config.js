@@ -1,4 +1,7 @@
-/** Builds the dashboard into dist/dashboard: `npx webpack --config origo/webpack.config.js`. ts-loader checks its types too. */
+/**
+ * Builds the dashboard into dist/dashboard: `npx webpack --config origo/webpack.config.js`. ts-loader checks its types
+ * too.
+ */
 const path = require("node:path");
 const CopyPlugin = require("copy-webpack-plugin");
 const { EnvironmentPlugin } = require("webpack");
@@ -11,7 +14,11 @@ module.exports = {
   devtool: "source-map",
   entry: { dashboard: "./dashboard/src/main.tsx" },
   output: {
-    path: path.join(__dirname, "dist/dashboard"), filename: "[name].js", chunkFilename: "[name].[contenthash:8].js", publicPath: "", clean: true,
+    path: path.join(__dirname, "dist/dashboard"),
+    filename: "[name].js",
+    chunkFilename: "[name].[contenthash:8].js",
+    publicPath: "",
+    clean: true,
   },
   resolve: { extensions: [".tsx", ".ts", ".mjs", ".js"] },
   module: {

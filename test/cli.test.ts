@@ -1,4 +1,6 @@
-/** `npm run -s tributary -- get` against a real fleet: every mode, the smallest files, and everything that can go wrong. */
+/**
+ * `npm run -s tributary -- get` against a real fleet: every mode, the smallest files, and everything that can go wrong.
+ */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -57,13 +59,21 @@ describe.each(MODES)("mode %s", (mode) => {
   test.each([5_000_000, 1, 0])("a file of %i bytes", async (bytes) => {
     const { status, record, file } = await get(sample(`/__size/${bytes}`), "--mode", mode, "--connections", "4");
     const expected = sizeBytes(0, bytes);
-    expect({ status, outcome: record.outcome, mode: record.mode, fallback: record.fallback, http: record.status }).toEqual({ status: 0, outcome: "complete", mode, fallback: null, http: 200 });
+    expect({
+      status,
+      outcome: record.outcome,
+      mode: record.mode,
+      fallback: record.fallback,
+      http: record.status,
+    }).toEqual({ status: 0, outcome: "complete", mode, fallback: null, http: 200 });
     expect(record.netBytes).toBe(bytes);
     expect(record.sha256).toBe(sha256(expected));
     expect(sha256(file)).toBe(sha256(expected));
-    for (const proxy of record.proxies) expect(proxy.packets).toBe(proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected);
+    for (const proxy of record.proxies)
+      expect(proxy.packets).toBe(proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected);
     if (mode.endsWith("mutp")) expect(record.engine).toMatch(/^native\//);
-    if (mode.endsWith("mutp") && bytes > 1000) expect(record.proxies.filter((proxy) => proxy.innovative > 0).length).toBeGreaterThanOrEqual(2);
+    if (mode.endsWith("mutp") && bytes > 1000)
+      expect(record.proxies.filter((proxy) => proxy.innovative > 0).length).toBeGreaterThanOrEqual(2);
   });
 
   test("a range in the middle", async () => {
@@ -105,20 +115,32 @@ describe.each(MODES)("mode %s", (mode) => {
 test("the record that the CLI prints is the one that Origo keeps", async () => {
   const { record } = await get(sample("/__size/100000"), "--mode", "coded-mutp");
   const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=50`);
-  expect(records.find((kept) => kept.id === record.id)).toMatchObject({ netBytes: record.netBytes, sha256: record.sha256, mode: record.mode });
+  expect(records.find((kept) => kept.id === record.id)).toMatchObject({
+    netBytes: record.netBytes,
+    sha256: record.sha256,
+    mode: record.mode,
+  });
 });
 
 /** The command as the first part of a pipe, killed after 30 s. */
 function getInto(reader: string, url: string): Promise<{ failed: boolean; stdout: Buffer; stderr: string }> {
   const script = `set -o pipefail; timeout -s KILL 30 node client/dist/cli.js get "$0" --origo "$1" | (${reader})`;
   return new Promise((resolve) => {
-    execFile("bash", ["-c", script, url, fleet.origo.url], { cwd: repoRoot, encoding: "buffer" }, (error, stdout, stderr) => {
-      resolve({ failed: error !== null, stdout, stderr: stderr.toString() });
-    });
+    execFile(
+      "bash",
+      ["-c", script, url, fleet.origo.url],
+      { cwd: repoRoot, encoding: "buffer" },
+      (error, stdout, stderr) => {
+        resolve({ failed: error !== null, stdout, stderr: stderr.toString() });
+      },
+    );
   });
 }
 
-test.each([["reads late", "sleep 3; cat", 70_000], ["goes without having read", "sleep 3", 0]])("a reader of standard output that %s: the command ends all the same", async (_name, reader, bytes) => {
+test.each([
+  ["reads late", "sleep 3; cat", 70_000],
+  ["goes without having read", "sleep 3", 0],
+])("a reader of standard output that %s: the command ends all the same", async (_name, reader, bytes) => {
   const { failed, stdout, stderr } = await getInto(reader, sample("/__size/70000"));
   expect(failed).toBe(false);
   expect(sha256(stdout)).toBe(sha256(sizeBytes(0, bytes)));
@@ -146,16 +168,27 @@ describe("refused addresses", () => {
   });
   afterAll(() => other?.stop());
 
-  test.each(["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])("a proxy refuses http://%s", async (host) => {
-    const target = `http://${host}:${new URL(other.sample.url).port}/__size/10`;
-    const { token } = await getJson<{ token: string }>(`${other.origo.url}/v1/proxies`);
-    const response = await fetch(`${other.proxies[0]?.url}/v1/fetch?url=${encodeURIComponent(target)}&token=${token}`);
-    expect(response.status).toBe(403);
-    expect(((await response.json()) as { error: { kind: string } }).error.kind).toBe("egressRefused");
-  });
+  test.each(["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])(
+    "a proxy refuses http://%s",
+    async (host) => {
+      const target = `http://${host}:${new URL(other.sample.url).port}/__size/10`;
+      const { token } = await getJson<{ token: string }>(`${other.origo.url}/v1/proxies`);
+      const response = await fetch(
+        `${other.proxies[0]?.url}/v1/fetch?url=${encodeURIComponent(target)}&token=${token}`,
+      );
+      expect(response.status).toBe(403);
+      expect(((await response.json()) as { error: { kind: string } }).error.kind).toBe("egressRefused");
+    },
+  );
 
   test.each(THROUGH_PROXIES)("mode %s: the CLI says why and downloads directly", async (mode) => {
-    const { status, record } = await get(`${other.sample.url}/__size/50000`, "--mode", mode, "--origo", other.origo.url);
+    const { status, record } = await get(
+      `${other.sample.url}/__size/50000`,
+      "--mode",
+      mode,
+      "--origo",
+      other.origo.url,
+    );
     expect(status).toBe(0);
     expect(record.fallback?.bytes).toBe(50_000);
     expect(record.fallback?.reason).toMatch(/refused|egress/i);
@@ -168,7 +201,11 @@ describe("a fleet without proxies, and no fleet", () => {
     const empty = await startFleet({ proxyCount: 0, ports: "any" });
     try {
       const { status, record } = await get(sample("/__size/50000"), "--mode", "coded-mutp", "--origo", empty.origo.url);
-      expect({ status, bytes: record.fallback?.bytes, sha256: record.sha256 }).toEqual({ status: 0, bytes: 50_000, sha256: sha256(sizeBytes(0, 50_000)) });
+      expect({ status, bytes: record.fallback?.bytes, sha256: record.sha256 }).toEqual({
+        status: 0,
+        bytes: 50_000,
+        sha256: sha256(sizeBytes(0, 50_000)),
+      });
       expect(record.fallback?.reason).toMatch(/prox/i);
     } finally {
       await empty.stop();
@@ -176,8 +213,18 @@ describe("a fleet without proxies, and no fleet", () => {
   });
 
   test("Origo is dead: direct, and it says so", async () => {
-    const { status, record } = await get(sample("/__size/50000"), "--mode", "coded-mutp", "--origo", "http://127.0.0.1:9");
-    expect({ status, bytes: record.fallback?.bytes, sha256: record.sha256 }).toEqual({ status: 0, bytes: 50_000, sha256: sha256(sizeBytes(0, 50_000)) });
+    const { status, record } = await get(
+      sample("/__size/50000"),
+      "--mode",
+      "coded-mutp",
+      "--origo",
+      "http://127.0.0.1:9",
+    );
+    expect({ status, bytes: record.fallback?.bytes, sha256: record.sha256 }).toEqual({
+      status: 0,
+      bytes: 50_000,
+      sha256: sha256(sizeBytes(0, 50_000)),
+    });
     expect(record.fallback?.reason).toMatch(/origo/i);
   });
 });

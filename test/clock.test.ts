@@ -1,4 +1,7 @@
-/** A browser whose clock is off by a day, and a fleet whose clocks are right: the browser judges certificates by its own clock. */
+/**
+ * A browser whose clock is off by a day, and a fleet whose clocks are right: the browser judges certificates by its own
+ * clock.
+ */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
@@ -25,24 +28,31 @@ async function chromiumWith(offSec: number): Promise<string> {
 }
 
 test.each([
-  ["webtransport", "ahead", DAY_SEC, 301_000], ["webtransport", "behind", -DAY_SEC, 302_000],
-  ["webrtc", "ahead", DAY_SEC, 303_000], ["webrtc", "behind", -DAY_SEC, 304_000],
-] as const)("Chromium, over %s: its clock is a day %s, and the proxy carries the download", async (transport, _word, offSec, size) => {
-  const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 1, transport };
-  const browser = await openBrowser({ headless: true, defaults, executable: await chromiumWith(offSec) });
-  try {
-    const page = await browser.newPage();
-    await page.goto(`${fleet.sample.url}/`, { waitUntil: "load" });
-    const aheadSec = ((await page.evaluate("Date.now()")) as number) / 1000 - Date.now() / 1000;
-    expect(Math.abs(aheadSec - offSec)).toBeLessThan(60);
-    const url = `${fleet.sample.url}/__size/${size}.mp4`;
-    const bytes = await page.evaluate(`fetch(${JSON.stringify(url)}).then((answer) => answer.arrayBuffer()).then(({ byteLength }) => byteLength)`);
-    expect(bytes).toBe(size);
-    const records = await recordsOf(fleet, Date.now() + 1000 * Math.min(0, offSec) - 60_000, [url]);
-    const record = records.find((each) => each.url === url);
-    expect(record).toMatchObject({ outcome: "complete", fallback: null });
-    expect(record!.proxies.map((proxy) => proxy.transport)).toEqual([transport]);
-  } finally {
-    await browser.close();
-  }
-});
+  ["webtransport", "ahead", DAY_SEC, 301_000],
+  ["webtransport", "behind", -DAY_SEC, 302_000],
+  ["webrtc", "ahead", DAY_SEC, 303_000],
+  ["webrtc", "behind", -DAY_SEC, 304_000],
+] as const)(
+  "Chromium, over %s: its clock is a day %s, and the proxy carries the download",
+  async (transport, _word, offSec, size) => {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 1, transport };
+    const browser = await openBrowser({ headless: true, defaults, executable: await chromiumWith(offSec) });
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${fleet.sample.url}/`, { waitUntil: "load" });
+      const aheadSec = ((await page.evaluate("Date.now()")) as number) / 1000 - Date.now() / 1000;
+      expect(Math.abs(aheadSec - offSec)).toBeLessThan(60);
+      const url = `${fleet.sample.url}/__size/${size}.mp4`;
+      const bytes = await page.evaluate(
+        `fetch(${JSON.stringify(url)}).then((answer) => answer.arrayBuffer()).then(({ byteLength }) => byteLength)`,
+      );
+      expect(bytes).toBe(size);
+      const records = await recordsOf(fleet, Date.now() + 1000 * Math.min(0, offSec) - 60_000, [url]);
+      const record = records.find((each) => each.url === url);
+      expect(record).toMatchObject({ outcome: "complete", fallback: null });
+      expect(record!.proxies.map((proxy) => proxy.transport)).toEqual([transport]);
+    } finally {
+      await browser.close();
+    }
+  },
+);

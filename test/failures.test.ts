@@ -14,7 +14,13 @@ test("one proxy of four is killed in the middle: playback goes on with the other
       await fleet.proxies[1]?.kill();
       killedMs = Date.now();
     };
-    const { state, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 3, act: kill }, recordsAt: fleet });
+    const { state, records } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      secondsMax: 60,
+      during: { atSecond: 3, act: kill },
+      recordsAt: fleet,
+    });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -31,7 +37,12 @@ test("Origo is dead from the start: the page plays directly", async () => {
   try {
     await fleet.origo.kill();
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 6, secondsMax: 40 });
+    const { state, startedMs } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      untilSecond: 6,
+      secondsMax: 40,
+    });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -47,7 +58,12 @@ test("all proxies are killed in the middle: the page plays on directly", async (
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 2 };
     const act = async (): Promise<void> => void (await Promise.all(fleet.proxies.map((proxy) => proxy.kill())));
-    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
+    const { state } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      secondsMax: 60,
+      during: { atSecond: 2, act },
+    });
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
   } finally {
@@ -64,7 +80,12 @@ test("Origo dies in the middle: playback goes on through the proxies that are kn
       await fleet.origo.kill();
       killedMs = Date.now();
     };
-    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
+    const { state } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      secondsMax: 60,
+      during: { atSecond: 2, act },
+    });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -87,7 +108,12 @@ test("the offscreen document is closed and the service worker stopped in the mid
       await worker?.close();
       stoppedMs = Date.now();
     };
-    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 60, during: { atSecond: 2, act } });
+    const { state } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      secondsMax: 60,
+      during: { atSecond: 2, act },
+    });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -101,12 +127,27 @@ test("the offscreen document is closed and the service worker stopped in the mid
 test("the first of two Origos is away: the second one names the proxies", async () => {
   const fleet = await startFleet({ proxyCount: 2, ports: "any" });
   try {
-    const defaults = { origoUrl: "http://127.0.0.1:9", otherOrigoUrls: [fleet.origo.url], mode: "coded", connections: 2 };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 6, playbackRate: 2, secondsMax: 40 });
+    const defaults = {
+      origoUrl: "http://127.0.0.1:9",
+      otherOrigoUrls: [fleet.origo.url],
+      mode: "coded",
+      connections: 2,
+    };
+    const { state, startedMs } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      untilSecond: 6,
+      playbackRate: 2,
+      secondsMax: 40,
+    });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
-    expect((await accessLog(fleet, startedMs)).some((entry) => entry.path.endsWith(".m4s") && !/mozilla/i.test(entry.userAgent))).toBe(true);
+    expect(
+      (await accessLog(fleet, startedMs)).some(
+        (entry) => entry.path.endsWith(".m4s") && !/mozilla/i.test(entry.userAgent),
+      ),
+    ).toBe(true);
   } finally {
     await fleet.stop();
   }
@@ -117,13 +158,20 @@ test("the proxies send wrong bytes: none of them is played, the site plays direc
   const fleet = await startFleet({ proxyCount: 2, ports: "any", proxyEnv: () => lying });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
-    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, untilSecond: 12, playbackRate: 2, secondsMax: 60 });
+    const { state, startedMs } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      untilSecond: 12,
+      playbackRate: 2,
+      secondsMax: 60,
+    });
     expect(state.currentTime).toBeGreaterThanOrEqual(12);
     expect(state.segments.length).toBeGreaterThan(4);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     const media = await accessLog(fleet, startedMs);
     expect(media.some(({ path: at, userAgent }) => /\.(m4s|mp4)$/.test(at) && !/mozilla/i.test(userAgent))).toBe(true);
-    const kinds = async (): Promise<string[]> => (await getJson<{ errors: { kind: string }[] }>(`${fleet.origo.url}/v1/errors`)).errors.map(({ kind }) => kind);
+    const kinds = async (): Promise<string[]> =>
+      (await getJson<{ errors: { kind: string }[] }>(`${fleet.origo.url}/v1/errors`)).errors.map(({ kind }) => kind);
     expect(await eventually(kinds, (all) => all.includes("wrongBytes"))).toContain("wrongBytes");
   } finally {
     await fleet.stop();

@@ -6,7 +6,12 @@ test("Firefox: the hls page plays to its end through four proxies, byte for byte
   const fleet = await startFleet({ proxyCount: 4, ports: "any" });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
-    const { state, startedMs } = await playPage({ browser: "firefox", url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2 });
+    const { state, startedMs } = await playPage({
+      browser: "firefox",
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      playbackRate: 2,
+    });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(state.segments.length).toBeGreaterThanOrEqual(26);
@@ -22,7 +27,13 @@ test("Firefox: all proxies are killed in the middle: the page plays on directly"
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
     const act = async (): Promise<void> => void (await Promise.all(fleet.proxies.map((proxy) => proxy.kill())));
-    const { state } = await playPage({ browser: "firefox", url: `${fleet.sample.url}/hls.html`, defaults, secondsMax: 100, during: { atSecond: 2, act } });
+    const { state } = await playPage({
+      browser: "firefox",
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      secondsMax: 100,
+      during: { atSecond: 2, act },
+    });
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
   } finally {

@@ -5,5 +5,10 @@ module.exports = {
   testMatch: ["<rootDir>/*.test.ts"],
   maxWorkers: 1,
   testTimeout: 180_000,
-  transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2022" }, module: { type: "commonjs" } }] },
+  transform: {
+    "^.+\\.ts$": [
+      "@swc/jest",
+      { jsc: { parser: { syntax: "typescript" }, target: "es2022" }, module: { type: "commonjs" } },
+    ],
+  },
 };

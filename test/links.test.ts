@@ -1,7 +1,7 @@
 /**
- * Downloads over emulated links (lab/links), from outside: right bytes, and the order of the modes. Absolute times belong to
- * benches: here a time is compared with one that the links themselves forbid to be shorter. A busy machine can only make a
- * download worse, so a figure counts as reached when one of a few downloads reaches it.
+ * Downloads over emulated links (lab/links), from outside: right bytes, and the order of the modes. Absolute times
+ * belong to benches: here a time is compared with one that the links themselves forbid to be shorter. A busy machine
+ * can only make a download worse, so a figure counts as reached when one of a few downloads reaches it.
  */
 import { linksOf, makeBox, startStack } from "@tributary/lab";
 import type { Box, Sample, Stack } from "@tributary/lab";
@@ -23,7 +23,8 @@ const normalized = ({ netBytes, grossBytes }: Sample): number => netBytes / gros
 
 async function visit(box: Box, number: number): Promise<Sample[]> {
   const samples = await stack!.visit(box, number);
-  for (const { ok, problem } of samples) expect({ box: box.id, ok, problem }).toEqual({ box: box.id, ok: true, problem: undefined });
+  for (const { ok, problem } of samples)
+    expect({ box: box.id, ok, problem }).toEqual({ box: box.id, ok: true, problem: undefined });
   return samples;
 }
 
@@ -32,25 +33,32 @@ async function expectGood(box: Box, soonerThanMs: number): Promise<void> {
   const samples: Sample[] = [];
   for (let number = 0; number < TRIES; number++) {
     samples.push(...(await visit(box, number)));
-    if (samples.some((sample) => normalized(sample) >= NORMALIZED_GOODPUT_MIN && sample.completionMs < soonerThanMs)) return;
+    if (samples.some((sample) => normalized(sample) >= NORMALIZED_GOODPUT_MIN && sample.completionMs < soonerThanMs))
+      return;
   }
-  throw new Error(`${box.id}: no download was sooner than ${soonerThanMs} ms with normalized goodput ${NORMALIZED_GOODPUT_MIN}: ${samples.map((sample) => `${sample.completionMs.toFixed(0)} ms, ${normalized(sample).toFixed(3)}`).join("; ")}`);
+  throw new Error(
+    `${box.id}: no download was sooner than ${soonerThanMs} ms with normalized goodput ${NORMALIZED_GOODPUT_MIN}: ${samples.map((sample) => `${sample.completionMs.toFixed(0)} ms, ${normalized(sample).toFixed(3)}`).join("; ")}`,
+  );
 }
 
 /** Slow, so that processors have little to do. */
 const SIX = [224, 224, 224, 224, 224, 224];
 const CHUNK_BYTES = 500_000;
 
-test.each([0, 1])("links: over six links with %d %% loss coded wastes little, split-http nothing, and parallel-http most", async (lossPercent) => {
-  const links = linksOf(SIX, { lossPercent });
-  const box = (mode: Box["mode"]): Box => makeBox([], VISITS, { links, mode, chunkBytes: CHUNK_BYTES, ...(mode === "coded" ? { transport } : {}) });
-  const [coded, split, parallel] = [box("coded"), box("split-http"), box("parallel-http")];
-  stack = await startStack(links, [coded, split, parallel]);
-  const slowest = await visit(parallel, 0);
-  const soonestMs = Math.min(...slowest.map(({ completionMs }) => completionMs));
-  for (const candidate of [coded, split]) await expectGood(candidate, soonestMs);
-  for (const sample of slowest) expect(normalized(sample)).toBeLessThan(0.4);
-});
+test.each([0, 1])(
+  "links: over six links with %d %% loss coded wastes little, split-http nothing, and parallel-http most",
+  async (lossPercent) => {
+    const links = linksOf(SIX, { lossPercent });
+    const box = (mode: Box["mode"]): Box =>
+      makeBox([], VISITS, { links, mode, chunkBytes: CHUNK_BYTES, ...(mode === "coded" ? { transport } : {}) });
+    const [coded, split, parallel] = [box("coded"), box("split-http"), box("parallel-http")];
+    stack = await startStack(links, [coded, split, parallel]);
+    const slowest = await visit(parallel, 0);
+    const soonestMs = Math.min(...slowest.map(({ completionMs }) => completionMs));
+    for (const candidate of [coded, split]) await expectGood(candidate, soonestMs);
+    for (const sample of slowest) expect(normalized(sample)).toBeLessThan(0.4);
+  },
+);
 
 test("links: a proxy that dies in the middle costs coded its share, not the download, wastes little, and the origin is not asked", async () => {
   const links = linksOf(SIX, { event: { what: "cut", atMs: 200 } });

@@ -1,4 +1,7 @@
-/** A proxy that lies: loaded before its own script (node --import), it changes one bit in each hundred bytes of media from origins. */
+/**
+ * A proxy that lies: loaded before its own script (node --import), it changes one bit in each hundred bytes of media
+ * from origins.
+ */
 import { IncomingMessage } from "node:http";
 
 const push = IncomingMessage.prototype.push;

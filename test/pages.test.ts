@@ -1,4 +1,7 @@
-/** The sample's player pages in a real Chromium with the extension, four proxies, every mode; every byte compared with the files. */
+/**
+ * The sample's player pages in a real Chromium with the extension, four proxies, every mode; every byte compared with
+ * the files.
+ */
 import { setTimeout as pause } from "node:timers/promises";
 import { mediaFetchedByBrowser, notThroughProxies, openBrowser, segmentMismatch, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
@@ -14,14 +17,22 @@ afterAll(() => fleet.stop());
 describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
   test("plays to its end in coded-mutp, every segment through the proxies and byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
-    const { state, startedMs, records } = await playPage({ url: `${fleet.sample.url}/${name}.html`, defaults, playbackRate: 2, recordsAt: fleet });
+    const { state, startedMs, records } = await playPage({
+      url: `${fleet.sample.url}/${name}.html`,
+      defaults,
+      playbackRate: 2,
+      recordsAt: fleet,
+    });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(state.segments.length).toBeGreaterThanOrEqual(26);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs))).toEqual([]);
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded-mutp")))).toEqual([]);
-    expect(new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.bytes > 0).map((proxy) => proxy.name))).size).toBe(4);
+    expect(
+      new Set(records.flatMap((record) => record.proxies.filter((proxy) => proxy.bytes > 0).map((proxy) => proxy.name)))
+        .size,
+    ).toBe(4);
   });
 });
 
@@ -29,12 +40,22 @@ describe.each(["webtransport", "webrtc"] as const)("transport %s", (transport) =
   const isThere = transport === "webrtc" || loadNativeTransport().native !== undefined;
   (isThere ? test : test.skip)("hls page: every segment through the proxies over it, byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4, transport };
-    const { state, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10, recordsAt: fleet });
+    const { state, records } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      playbackRate: 2,
+      untilSecond: 10,
+      recordsAt: fleet,
+    });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(10);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     expect(faults(state.segments.map((segment) => notThroughProxies(segment, records, "coded")))).toEqual([]);
-    expect(new Set(records.flatMap((record) => record.proxies.filter(({ bytes }) => bytes > 0).map((proxy) => proxy.transport)))).toEqual(new Set([transport]));
+    expect(
+      new Set(
+        records.flatMap((record) => record.proxies.filter(({ bytes }) => bytes > 0).map((proxy) => proxy.transport)),
+      ),
+    ).toEqual(new Set([transport]));
   });
 });
 
@@ -49,7 +70,13 @@ test("plain page plays to its end", async () => {
 describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
   test("hls page: every segment through the proxies and byte for byte right", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode, connections: 4 };
-    const { state, startedMs, records } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 10, recordsAt: fleet });
+    const { state, startedMs, records } = await playPage({
+      url: `${fleet.sample.url}/hls.html`,
+      defaults,
+      playbackRate: 2,
+      untilSecond: 10,
+      recordsAt: fleet,
+    });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(10);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -64,11 +91,20 @@ test("a page with a video has its way to the transport before anything is played
     return health.reduce((sum, { sessions: own }) => sum + own, 0);
   };
   await eventually(sessions, (count) => count === 0);
-  const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  const open = await openBrowser({
+    headless: true,
+    defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 },
+  });
   try {
     const page = await open.browser.newPage();
     await page.setRequestInterception(true);
-    page.on("request", (request) => void (request.url().endsWith("/still.html") ? request.respond({ contentType: "text/html", body: "<!doctype html><video></video>" }) : request.continue()));
+    page.on(
+      "request",
+      (request) =>
+        void (request.url().endsWith("/still.html")
+          ? request.respond({ contentType: "text/html", body: "<!doctype html><video></video>" })
+          : request.continue()),
+    );
     const isThere = (): boolean => open.browser.targets().some((target) => target.url().endsWith("/transport.html"));
     await page.goto(fleet.sample.url);
     await pause(1000);
@@ -86,7 +122,12 @@ test("a page with a video has its way to the transport before anything is played
 
 test("mode direct: the hls page plays, nothing goes through a proxy", async () => {
   const defaults = { origoUrl: fleet.origo.url, mode: "direct", connections: 4 };
-  const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, playbackRate: 2, untilSecond: 6 });
+  const { state, startedMs } = await playPage({
+    url: `${fleet.sample.url}/hls.html`,
+    defaults,
+    playbackRate: 2,
+    untilSecond: 6,
+  });
   expect(state.errors).toEqual([]);
   expect(state.currentTime).toBeGreaterThanOrEqual(6);
   expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);

@@ -1,4 +1,7 @@
-/** What the images load before a service starts: infra/docker/secret.js, as the user without rights that it runs as there. */
+/**
+ * What the images load before a service starts: infra/docker/secret.js, as the user without rights that it runs as
+ * there.
+ */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -24,11 +27,18 @@ function start(before = ""): { status: number | null; secret: string; problem: s
   const program = `${before}; ${readFileSync(path.join(repoRoot, "infra/docker/secret.js"), "utf8")}; console.log(process.env.ORIGO_SECRET);`;
   const env = { PATH: process.env["PATH"], ORIGO_SECRET_FILE: secretFile(), ORIGO_SECRET_CREATE: "1" };
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  const { status, stdout, stderr } = spawnSync("node", ["-"], { input: program, encoding: "utf8", env, cwd: folder, ...user });
+  const { status, stdout, stderr } = spawnSync("node", ["-"], {
+    input: program,
+    encoding: "utf8",
+    env,
+    cwd: folder,
+    ...user,
+  });
   return { status, secret: stdout.trim(), problem: stderr };
 }
 
-const DRAFT = "require('node:fs').writeFileSync(process.env.ORIGO_SECRET_FILE + '.' + process.pid, 'half', { mode: 0o400 })";
+const DRAFT =
+  "require('node:fs').writeFileSync(process.env.ORIGO_SECRET_FILE + '.' + process.pid, 'half', { mode: 0o400 })";
 
 test("secret: it is made once, and found again", () => {
   const first = start();

@@ -14,7 +14,11 @@ const childrenOf = (pid: number): number[] =>
 /** The second field after the command's closing parenthesis in /proc/PID/stat. */
 function parentOf(pid: string): number | undefined {
   try {
-    return Number(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ")[1]);
+    return Number(
+      readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ")[1],
+    );
   } catch {
     return undefined;
   }
@@ -30,7 +34,7 @@ const alive = (pid: number): boolean => {
 };
 
 test.each([
-  [["--bogus"], 'unknown option --bogus'],
+  [["--bogus"], "unknown option --bogus"],
   [["--proxies", "0"], "from 1 to 18"],
   [["--proxies", "19"], "from 1 to 18"],
   [["--proxies", "two"], "from 1 to 18"],
@@ -45,20 +49,32 @@ test.each([
   expect(run.output()).toContain(sentence);
 });
 
-test.each(["SIGINT", "SIGTERM"] as const)("prints every address, answers at each, reports a dead proxy, and %s ends all of it", async (signal) => {
-  const run = startScript("infra/start.mjs", "--proxies", "2", "--allow", "example.org:8443");
-  await run.line(/^running; Ctrl-C/);
-  const addresses = [...run.output().matchAll(/^(origo|proxy proxy-1|proxy proxy-2|player hls\.js|player dash\.js|player shaka|player plain): (http\S+)$/gm)];
-  expect(addresses).toHaveLength(7);
-  for (const [, name, url] of addresses) {
-    expect({ name, status: (await fetch(name?.startsWith("proxy") ? `${url}/healthz` : `${url}`)).status }).toEqual({ name, status: 200 });
-  }
-  const children = childrenOf(run.pid);
-  expect(children).toHaveLength(4);
-  process.kill(children.at(-1) ?? 0, "SIGKILL");
-  await run.line(/^proxy-2 \(process \d+\) ended by itself: signal SIGKILL/);
-  run.signal(signal);
-  expect(await run.ended).toBe(0);
-  expect(run.output()).toMatch(/stopped\n$/);
-  expect(children.filter(alive)).toEqual([]);
-});
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "prints every address, answers at each, reports a dead proxy, and %s ends all of it",
+  async (signal) => {
+    const run = startScript("infra/start.mjs", "--proxies", "2", "--allow", "example.org:8443");
+    await run.line(/^running; Ctrl-C/);
+    const addresses = [
+      ...run
+        .output()
+        .matchAll(
+          /^(origo|proxy proxy-1|proxy proxy-2|player hls\.js|player dash\.js|player shaka|player plain): (http\S+)$/gm,
+        ),
+    ];
+    expect(addresses).toHaveLength(7);
+    for (const [, name, url] of addresses) {
+      expect({ name, status: (await fetch(name?.startsWith("proxy") ? `${url}/healthz` : `${url}`)).status }).toEqual({
+        name,
+        status: 200,
+      });
+    }
+    const children = childrenOf(run.pid);
+    expect(children).toHaveLength(4);
+    process.kill(children.at(-1) ?? 0, "SIGKILL");
+    await run.line(/^proxy-2 \(process \d+\) ended by itself: signal SIGKILL/);
+    run.signal(signal);
+    expect(await run.ended).toBe(0);
+    expect(run.output()).toMatch(/stopped\n$/);
+    expect(children.filter(alive)).toEqual([]);
+  },
+);

@@ -15,29 +15,54 @@ beforeAll(async () => {
 afterAll(() => fleet.stop());
 
 /** Makes a copy of the demo's package the stores'. */
-const asStorePackage = (granted: string[]) => async (folder: string): Promise<void> => {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports
-  const { manifestText } = require(path.join(repoRoot, "extension/manifest.js")) as { manifestText(browser: string, access: string): string };
-  const manifest = JSON.parse(manifestText("chromium", "asked")) as Record<string, unknown>;
-  await writeFile(path.join(folder, "manifest.json"), JSON.stringify({ ...manifest, host_permissions: granted }));
-};
+const asStorePackage =
+  (granted: string[]) =>
+  async (folder: string): Promise<void> => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports
+    const { manifestText } = require(path.join(repoRoot, "extension/manifest.js")) as {
+      manifestText(browser: string, access: string): string;
+    };
+    const manifest = JSON.parse(manifestText("chromium", "asked")) as Record<string, unknown>;
+    await writeFile(path.join(folder, "manifest.json"), JSON.stringify({ ...manifest, host_permissions: granted }));
+  };
 
-const defaults = (): { origoUrl: string; mode: string; connections: number } => ({ origoUrl: fleet.origo.url, mode: "coded", connections: 2 });
+const defaults = (): { origoUrl: string; mode: string; connections: number } => ({
+  origoUrl: fleet.origo.url,
+  mode: "coded",
+  connections: 2,
+});
 const REGISTERED = "chrome.scripting.getRegisteredContentScripts().then((scripts) => scripts.length)";
 
 test("a site that was allowed is carried, every byte right", async () => {
-  const open = await openBrowser({ headless: true, defaults: defaults(), prepare: asStorePackage(["*://127.0.0.1/*"]) });
+  const open = await openBrowser({
+    headless: true,
+    defaults: defaults(),
+    prepare: asStorePackage(["*://127.0.0.1/*"]),
+  });
   try {
     const worker = await (await open.browser.waitForTarget((target) => target.type() === "service_worker")).worker();
-    expect(await eventually(() => worker?.evaluate(REGISTERED), (count) => count === 2)).toBe(2);
+    expect(
+      await eventually(
+        () => worker?.evaluate(REGISTERED),
+        (count) => count === 2,
+      ),
+    ).toBe(2);
     const startedMs = Date.now();
     const page = await open.browser.newPage();
     await page.goto(`${fleet.sample.url}/hls.html`);
-    const { currentTime, segments, errors } = await eventually(() => samplePageState(page), (state) => state.currentTime >= 4, 60);
+    const { currentTime, segments, errors } = await eventually(
+      () => samplePageState(page),
+      (state) => state.currentTime >= 4,
+      60,
+    );
     expect(errors).toEqual([]);
     expect(currentTime).toBeGreaterThanOrEqual(4);
     expect(segments.map((segment) => segmentMismatch(segment)).filter(Boolean)).toEqual([]);
-    expect((await accessLog(fleet, startedMs)).filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent)).length).toBeGreaterThan(0);
+    expect(
+      (await accessLog(fleet, startedMs)).filter(
+        ({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent),
+      ).length,
+    ).toBeGreaterThan(0);
   } finally {
     await open.close();
   }
@@ -59,28 +84,54 @@ test("without an allowed site nothing of the extension is in a page, and records
     const page = await open.browser.newPage();
     const startedMs = Date.now();
     await page.goto(`${fleet.sample.url}/hls.html`);
-    expect((await eventually(() => samplePageState(page), ({ currentTime }) => currentTime >= 3, 60)).currentTime).toBeGreaterThanOrEqual(3);
-    expect((await accessLog(fleet, startedMs)).filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent))).toEqual([]);
+    expect(
+      (
+        await eventually(
+          () => samplePageState(page),
+          ({ currentTime }) => currentTime >= 3,
+          60,
+        )
+      ).currentTime,
+    ).toBeGreaterThanOrEqual(3);
+    expect(
+      (await accessLog(fleet, startedMs)).filter(
+        ({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent),
+      ),
+    ).toEqual([]);
   } finally {
     await open.close();
   }
 });
 
 test("the demo's and the stores' packages differ in what they may read only", async () => {
-  const demo = JSON.parse(await readFile(path.join(repoRoot, "extension/dist/chromium/manifest.json"), "utf8")) as { permissions: string[]; content_scripts?: unknown };
+  const demo = JSON.parse(await readFile(path.join(repoRoot, "extension/dist/chromium/manifest.json"), "utf8")) as {
+    permissions: string[];
+    content_scripts?: unknown;
+  };
   expect(demo.permissions).toEqual(["activeTab", "scripting", "storage", "offscreen"]);
   expect(demo.content_scripts).toBeDefined();
 });
 
 test("what Origo's site rules name is carried, once they are known, and no manifest however they name it", async () => {
-  const own = await startFleet({ proxyCount: 2, ports: "any", siteRules: [{ host: "127.0.0.1", path: "/*", carried: true }] });
-  const open = await openBrowser({ headless: true, defaults: { origoUrl: own.origo.url, mode: "coded", connections: 2 } });
+  const own = await startFleet({
+    proxyCount: 2,
+    ports: "any",
+    siteRules: [{ host: "127.0.0.1", path: "/*", carried: true }],
+  });
+  const open = await openBrowser({
+    headless: true,
+    defaults: { origoUrl: own.origo.url, mode: "coded", connections: 2 },
+  });
   try {
     const page = await open.browser.newPage();
     await page.goto(own.sample.url);
     const startedMs = Date.now();
-    const ask = (address: string): Promise<unknown> => page.evaluate(`fetch("${address}").then((response) => response.arrayBuffer()).then((body) => body.byteLength)`);
-    const carried = async (part: string): Promise<boolean> => (await accessLog(own, startedMs)).some(({ path: at, userAgent }) => at.includes(part) && !/mozilla/i.test(userAgent));
+    const ask = (address: string): Promise<unknown> =>
+      page.evaluate(`fetch("${address}").then((response) => response.arrayBuffer()).then((body) => body.byteLength)`);
+    const carried = async (part: string): Promise<boolean> =>
+      (await accessLog(own, startedMs)).some(
+        ({ path: at, userAgent }) => at.includes(part) && !/mozilla/i.test(userAgent),
+      );
     expect(await ask("/media/cmaf/segment-1-001.m4s")).toBeGreaterThan(0);
     let bytes = 200_000;
     const askNext = async (): Promise<boolean> => {

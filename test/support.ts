@@ -17,14 +17,19 @@ export async function getJson<T>(url: string): Promise<T> {
 }
 
 /** The first value that `isSo`, of those read every 100 ms; after `secondsMax` the last one, whatever it is. */
-export async function eventually<T>(read: () => T | Promise<T>, isSo: (value: T) => boolean, secondsMax = 15): Promise<T> {
+export async function eventually<T>(
+  read: () => T | Promise<T>,
+  isSo: (value: T) => boolean,
+  secondsMax = 15,
+): Promise<T> {
   for (const deadlineMs = Date.now() + 1000 * secondsMax; ; await sleep(100)) {
     const value = await read();
     if (isSo(value) || Date.now() > deadlineMs) return value;
   }
 }
 
-export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> => getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
+export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> =>
+  getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
 
 /** What is wrong, of answers that are undefined where nothing is. */
 export const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
@@ -59,7 +64,13 @@ export async function playPage(options: PlayOptions): Promise<Played> {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });
     const state = await playOn(page, options);
-    const records = options.recordsAt ? await recordsOf(options.recordsAt, startedMs, state.segments.map(({ url }) => url)) : [];
+    const records = options.recordsAt
+      ? await recordsOf(
+          options.recordsAt,
+          startedMs,
+          state.segments.map(({ url }) => url),
+        )
+      : [];
     return { state, startedMs, records };
   } finally {
     await open.close();
@@ -67,7 +78,9 @@ export async function playPage(options: PlayOptions): Promise<Played> {
 }
 
 async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState> {
-  await page.evaluate(`document.querySelector("video").defaultPlaybackRate = document.querySelector("video").playbackRate = ${options.playbackRate ?? 1}`);
+  await page.evaluate(
+    `document.querySelector("video").defaultPlaybackRate = document.querySelector("video").playbackRate = ${options.playbackRate ?? 1}`,
+  );
   let pending = options.during;
   const readAndAct = async (): Promise<SamplePageState> => {
     const state = await samplePageState(page);
@@ -78,7 +91,11 @@ async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState
     }
     return state;
   };
-  return eventually(readAndAct, (state) => state.ended || state.currentTime >= (options.untilSecond ?? Infinity), options.secondsMax ?? 90);
+  return eventually(
+    readAndAct,
+    (state) => state.ended || state.currentTime >= (options.untilSecond ?? Infinity),
+    options.secondsMax ?? 90,
+  );
 }
 
 export interface CliRun {
@@ -91,9 +108,18 @@ export interface CliRun {
 export function cli(...words: string[]): Promise<CliRun> {
   return new Promise((resolve) => {
     const command = ["run", "-s", "tributary", "--", ...words];
-    execFile("npm", command, { cwd: repoRoot, encoding: "buffer", maxBuffer: 64 << 20, timeout: 60_000 }, (error, stdout, stderr) => {
-      resolve({ status: error ? (typeof error.code === "number" ? error.code : 1) : 0, stdout, stderr: stderr.toString() });
-    });
+    execFile(
+      "npm",
+      command,
+      { cwd: repoRoot, encoding: "buffer", maxBuffer: 64 << 20, timeout: 60_000 },
+      (error, stdout, stderr) => {
+        resolve({
+          status: error ? (typeof error.code === "number" ? error.code : 1) : 0,
+          stdout,
+          stderr: stderr.toString(),
+        });
+      },
+    );
   });
 }
 
@@ -117,7 +143,10 @@ export async function stopScripts(): Promise<void> {
 
 /** Starts `node SCRIPT WORDS` without waiting for its end. */
 export function startScript(script: string, ...words: string[]): RunningScript {
-  const child = spawn(process.execPath, [path.join(repoRoot, script), ...words], { cwd: repoRoot, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [path.join(repoRoot, script), ...words], {
+    cwd: repoRoot,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
@@ -125,10 +154,17 @@ export function startScript(script: string, ...words: string[]): RunningScript {
     for (const deadlineMs = Date.now() + 120_000; ; await sleep(50)) {
       const found = text.split("\n").find((each) => pattern.test(each));
       if (found !== undefined) return found;
-      if (Date.now() > deadlineMs || child.exitCode !== null) throw new Error(`${script} printed no line like ${pattern}:\n${text}`);
+      if (Date.now() > deadlineMs || child.exitCode !== null)
+        throw new Error(`${script} printed no line like ${pattern}:\n${text}`);
     }
   };
-  const started: RunningScript = { output: () => text, line, signal: (name) => void child.kill(name), pid: child.pid ?? 0, ended };
+  const started: RunningScript = {
+    output: () => text,
+    line,
+    signal: (name) => void child.kill(name),
+    pid: child.pid ?? 0,
+    ended,
+  };
   running.add(started);
   void ended.then(() => running.delete(started));
   return started;

@@ -1,7 +1,8 @@
 /**
- * Builds module/codec.wasm (SIMD128), codec-relaxed.wasm and codec-scalar.wasm from the C++ core in native-codec and src/binding.cc.
- * The compiler is the npm package @yowasp/clang, itself WebAssembly, at one pinned version: the same bytes come out
- * wherever npm runs. It is installed into .cache/ on first use (101 MB) and is no dependency of the project.
+ * Builds module/codec.wasm (SIMD128), codec-relaxed.wasm and codec-scalar.wasm from the C++ core in native-codec and
+ * src/binding.cc. The compiler is the npm package @yowasp/clang, itself WebAssembly, at one pinned version: the same
+ * bytes come out wherever npm runs. It is installed into .cache/ on first use (101 MB) and is no dependency of the
+ * project.
  *
  *   node wasm-codec/build.mjs            builds, writes module/
  *   node wasm-codec/build.mjs --check    builds, compares with module/ byte for byte, writes nothing there
@@ -18,10 +19,22 @@ import { CORE_DIR, coreText, ENGINE_FLAGS, engineText, LANGUAGE_FLAGS, MODULES, 
 const TOOLCHAIN_DIR = join(PACKAGE_DIR, ".cache", "toolchain");
 const TOOLCHAIN_VERSION = "22.0.0-git20542-10";
 
-const COMPILE_FLAGS = ["--target=wasm32-wasip1", ...LANGUAGE_FLAGS, "-ffunction-sections", "-Icore/include", "-Icore/src"];
+const COMPILE_FLAGS = [
+  "--target=wasm32-wasip1",
+  ...LANGUAGE_FLAGS,
+  "-ffunction-sections",
+  "-Icore/include",
+  "-Icore/src",
+];
 const LINK_FLAGS = [
-  "--target=wasm32-wasip1", "-mexec-model=reactor", "-nostartfiles",
-  "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--gc-sections", "-Wl,-z,stack-size=65536", "-Wl,--stack-first",
+  "--target=wasm32-wasip1",
+  "-mexec-model=reactor",
+  "-nostartfiles",
+  "-Wl,--no-entry",
+  "-Wl,--strip-all",
+  "-Wl,--gc-sections",
+  "-Wl,-z,stack-size=65536",
+  "-Wl,--stack-first",
 ];
 
 async function loadToolchain() {
@@ -31,10 +44,11 @@ async function loadToolchain() {
     mkdirSync(TOOLCHAIN_DIR, { recursive: true });
     writeFileSync(join(TOOLCHAIN_DIR, "package.json"), '{"private":true}\n');
     console.log(`installing @yowasp/clang ${TOOLCHAIN_VERSION} into ${TOOLCHAIN_DIR}`);
-    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", `@yowasp/clang@${TOOLCHAIN_VERSION}`], {
-      cwd: TOOLCHAIN_DIR,
-      stdio: "inherit",
-    });
+    execFileSync(
+      "npm",
+      ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact", `@yowasp/clang@${TOOLCHAIN_VERSION}`],
+      { cwd: TOOLCHAIN_DIR, stdio: "inherit" },
+    );
   }
   return import(pathToFileURL(join(entry, "gen", "bundle.js")).href);
 }
@@ -42,9 +56,16 @@ async function loadToolchain() {
 /** The file tree the compiler sees: relative names only, so that no path of this machine reaches the module. */
 function sourceTree(module) {
   const texts = (dir, pattern) =>
-    Object.fromEntries(readdirSync(dir).filter((name) => pattern.test(name)).map((name) => [name, readFileSync(join(dir, name), "utf8")]));
+    Object.fromEntries(
+      readdirSync(dir)
+        .filter((name) => pattern.test(name))
+        .map((name) => [name, readFileSync(join(dir, name), "utf8")]),
+    );
   return {
-    core: { include: { tributary: texts(join(CORE_DIR, "include", "tributary"), /\.h$/) }, src: texts(join(CORE_DIR, "src"), /\.(h|cc)$/) },
+    core: {
+      include: { tributary: texts(join(CORE_DIR, "include", "tributary"), /\.h$/) },
+      src: texts(join(CORE_DIR, "src"), /\.(h|cc)$/),
+    },
     ...texts(join(PACKAGE_DIR, "src"), /\.cc$/),
     "core.cc": coreText("core/", ""),
     "engine.cc": engineText(module, "core/"),
@@ -53,8 +74,10 @@ function sourceTree(module) {
 
 /** Engines for speed, all else for size. */
 async function compile(toolchain, module) {
-  const clang = async (args, tree, output) => (await toolchain.runClang(["clang++", ...args, "-o", output], tree, { fetchProgress: () => {} }))[output];
-  const object = (flags, name) => clang([...COMPILE_FLAGS, ...module.flags, ...flags, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
+  const clang = async (args, tree, output) =>
+    (await toolchain.runClang(["clang++", ...args, "-o", output], tree, { fetchProgress: () => {} }))[output];
+  const object = (flags, name) =>
+    clang([...COMPILE_FLAGS, ...module.flags, ...flags, "-c", `${name}.cc`], sourceTree(module), `${name}.o`);
   try {
     const objects = { "core.o": await object(["-Os"], "core"), "engine.o": await object(ENGINE_FLAGS, "engine") };
     return await clang([...LINK_FLAGS, ...Object.keys(objects)], objects, module.file);
@@ -68,7 +91,8 @@ const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 /** Names, as a person should read them, of what in module/ is not what the sources give. */
 function differences(built) {
-  const committed = (name) => (existsSync(join(PACKAGE_DIR, "module", name)) ? readFileSync(join(PACKAGE_DIR, "module", name)) : Buffer.alloc(0));
+  const committed = (name) =>
+    existsSync(join(PACKAGE_DIR, "module", name)) ? readFileSync(join(PACKAGE_DIR, "module", name)) : Buffer.alloc(0);
   return built
     .filter(({ file, bytes }) => !committed(file).equals(bytes))
     .map(({ file, bytes }) => `${file} (module/ has ${sha256(committed(file))}, the sources give ${sha256(bytes)})`);
@@ -90,12 +114,17 @@ for (const module of MODULES) {
   built.push({ file: module.file, bytes });
   console.log(`${module.file}: ${bytes.length} bytes, ${((Date.now() - startedMs) / 1000).toFixed(1)} s`);
 }
-built.push({ file: "SHA256SUMS", bytes: Buffer.from(built.map(({ file, bytes }) => `${sha256(bytes)}  ${file}\n`).join("")) });
+built.push({
+  file: "SHA256SUMS",
+  bytes: Buffer.from(built.map(({ file, bytes }) => `${sha256(bytes)}  ${file}\n`).join("")),
+});
 
 if (process.argv.includes("--check")) {
   const different = differences(built);
   if (different.length > 0) {
-    console.error(`wasm-codec/module is not what the sources build: ${different.join("; ")}. Run \`node wasm-codec/build.mjs\` and commit module/.`);
+    console.error(
+      `wasm-codec/module is not what the sources build: ${different.join("; ")}. Run \`node wasm-codec/build.mjs\` and commit module/.`,
+    );
     process.exit(1);
   }
   console.log("wasm-codec/module is what the sources build.");

@@ -17,15 +17,31 @@ const ROOT = join(PACKAGE_DIR, "..");
 const OUT_DIR = join(PACKAGE_DIR, ".cache", "emscripten");
 /** Debian's emscripten makes relaxed SIMD of an earlier draft, which no runtime takes. */
 const BUILT = MODULES.filter(({ flags }) => !flags.includes("-mrelaxed-simd"));
-const LINK_FLAGS = ["-O2", "-sSTANDALONE_WASM", "-sALLOW_MEMORY_GROWTH", "-sMAXIMUM_MEMORY=4GB", "-sTOTAL_STACK=65536", "-sINITIAL_MEMORY=131072", "--no-entry"];
+const LINK_FLAGS = [
+  "-O2",
+  "-sSTANDALONE_WASM",
+  "-sALLOW_MEMORY_GROWTH",
+  "-sMAXIMUM_MEMORY=4GB",
+  "-sTOTAL_STACK=65536",
+  "-sINITIAL_MEMORY=131072",
+  "--no-entry",
+];
 
 class CommandError extends Error {}
 
 /** What the command printed on stdout. */
 function run(command, args, options = {}) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 28, ...options });
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd: ROOT,
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+    ...options,
+  });
   if (error) throw new CommandError(`${command}: ${error.code}`);
-  if (status !== 0) throw new CommandError(`${command} ended with ${status}: ${(stderr || stdout).trim().split("\n").slice(-20).join("\n")}`);
+  if (status !== 0)
+    throw new CommandError(
+      `${command} ended with ${status}: ${(stderr || stdout).trim().split("\n").slice(-20).join("\n")}`,
+    );
   return stdout;
 }
 
@@ -68,7 +84,10 @@ function build(module) {
     return `${base}.o`;
   };
   const file = join(OUT_DIR, module.file);
-  const objects = [object("core", coreText(`${CORE_DIR}/`, join(PACKAGE_DIR, "src/")), ["-Os"]), object("engine", engineText(module, `${CORE_DIR}/`), ENGINE_FLAGS)];
+  const objects = [
+    object("core", coreText(`${CORE_DIR}/`, join(PACKAGE_DIR, "src/")), ["-Os"]),
+    object("engine", engineText(module, `${CORE_DIR}/`), ENGINE_FLAGS),
+  ];
   run("em++", [...objects, ...module.flags, ...LINK_FLAGS, "-o", file]);
   return file;
 }
@@ -76,8 +95,20 @@ function build(module) {
 /** The conformance suite on this module alone: how many tests passed and failed. */
 function conformance(file) {
   const report = `${file}.json`;
-  const args = [join(ROOT, "node_modules/jest/bin/jest.js"), "native-codec/src/conformance", "--verbose=false", "--json", "--outputFile", report];
-  const { stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 28, env: { ...process.env, TRIBUTARY_WASM_MODULE: file } });
+  const args = [
+    join(ROOT, "node_modules/jest/bin/jest.js"),
+    "native-codec/src/conformance",
+    "--verbose=false",
+    "--json",
+    "--outputFile",
+    report,
+  ];
+  const { stderr } = spawnSync(process.execPath, args, {
+    cwd: ROOT,
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+    env: { ...process.env, TRIBUTARY_WASM_MODULE: file },
+  });
   const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(readFileSync(report, "utf8"));
   if (numFailedTests + numRuntimeErrorTestSuites > 0) console.error(stderr);
   return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites };
@@ -88,7 +119,9 @@ function check(module) {
   try {
     const file = build(module);
     const counts = conformance(file);
-    console.log(`${module.file} by emscripten: ${readFileSync(file).length} bytes, ${counts.passed} tests passed, ${counts.failed} failed (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+    console.log(
+      `${module.file} by emscripten: ${readFileSync(file).length} bytes, ${counts.passed} tests passed, ${counts.failed} failed (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
+    );
     return counts;
   } catch (error) {
     console.error(`${module.file} by emscripten: ${error.message}`);

@@ -5,9 +5,29 @@ import { fileURLToPath } from "node:url";
 export const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 export const CORE_DIR = join(PACKAGE_DIR, "..", "native-codec");
 
-const CORE_SOURCES = ["coefficients", "collector", "decoder", "elimination", "encoder", "engines", "gf256", "recoder", "repair", "rows", "solver"];
+const CORE_SOURCES = [
+  "coefficients",
+  "collector",
+  "decoder",
+  "elimination",
+  "encoder",
+  "engines",
+  "gf256",
+  "recoder",
+  "repair",
+  "rows",
+  "solver",
+];
 
-export const LANGUAGE_FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"];
+export const LANGUAGE_FLAGS = [
+  "-std=c++20",
+  "-Wall",
+  "-Wextra",
+  "-Werror",
+  "-fno-exceptions",
+  "-fno-rtti",
+  "-fno-threadsafe-statics",
+];
 
 /** For engines, whose loops are written as they should run. */
 export const ENGINE_FLAGS = ["-O2", "-fno-vectorize", "-fno-slp-vectorize"];
@@ -18,9 +38,15 @@ export const MODULES = [
   { file: "codec-scalar.wasm", engine: "engine_scalar", flags: ["-mno-simd128"] },
 ];
 
-/** One text that includes several sources: headers are read once and everything can be inlined, in a third of the time. */
+/**
+ * One text that includes several sources: headers are read once and everything can be inlined, in a third of the time.
+ */
 export function coreText(coreDir, ownDir) {
-  const files = [...CORE_SOURCES.map((name) => `${coreDir}src/${name}.cc`), `${ownDir}binding.cc`, `${ownDir}allocator.cc`];
+  const files = [
+    ...CORE_SOURCES.map((name) => `${coreDir}src/${name}.cc`),
+    `${ownDir}binding.cc`,
+    `${ownDir}allocator.cc`,
+  ];
   return files.map((file) => `#include "${file}"\n`).join("");
 }
 

@@ -1,11 +1,22 @@
-/** What a browser's User-Agent says of its family, major version and system, and nothing more: it would tell people apart. */
+/**
+ * What a browser's User-Agent says of its family, major version and system, and nothing more: it would tell people
+ * apart.
+ */
 
 const BROWSERS: readonly [RegExp, string][] = [
-  [/\bEdg(?:A|iOS)?\/(\d+)/, "edge"], [/\bOPR\/(\d+)/, "opera"], [/\b(?:Firefox|FxiOS)\/(\d+)/, "firefox"], [/\b(?:HeadlessChrome|Chrome|CriOS)\/(\d+)/, "chrome"],
+  [/\bEdg(?:A|iOS)?\/(\d+)/, "edge"],
+  [/\bOPR\/(\d+)/, "opera"],
+  [/\b(?:Firefox|FxiOS)\/(\d+)/, "firefox"],
+  [/\b(?:HeadlessChrome|Chrome|CriOS)\/(\d+)/, "chrome"],
   [/\bVersion\/(\d+).*\bSafari\//, "safari"],
 ];
 const SYSTEMS: readonly [RegExp, string][] = [
-  [/\bAndroid\b/, "android"], [/\b(?:iPhone|iPad)\b/, "ios"], [/\bWindows\b/, "windows"], [/\bCrOS\b/, "chromeos"], [/\bMac OS X\b/, "macos"], [/\bLinux\b/, "linux"],
+  [/\bAndroid\b/, "android"],
+  [/\b(?:iPhone|iPad)\b/, "ios"],
+  [/\bWindows\b/, "windows"],
+  [/\bCrOS\b/, "chromeos"],
+  [/\bMac OS X\b/, "macos"],
+  [/\bLinux\b/, "linux"],
 ];
 
 /** Empty where it says nothing known. */

@@ -36,8 +36,8 @@ export interface GetOptions {
   feedbackEveryPackets?: number;
   feedbackEveryMs?: number;
   /**
-   * What may stand in when datagrams or proxies fail: `true` (default) HTTP through the same proxies, then the rest from the
-   * origin itself; `proxies` the former only; `false` nothing.
+   * What may stand in when datagrams or proxies fail: `true` (default) HTTP through the same proxies, then the rest
+   * from the origin itself; `proxies` the former only; `false` nothing.
    */
   allowFallback?: boolean | "proxies";
 }

@@ -1,4 +1,6 @@
-/** The library in a browser: RTCPeerConnection, a dedicated Worker. For a page or an extension's document, not a worker. */
+/**
+ * The library in a browser: RTCPeerConnection, a dedicated Worker. For a page or an extension's document, not a worker.
+ */
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
 import { describeAgent } from "./agent";
@@ -18,7 +20,12 @@ export interface BrowserClientOptions extends Omit<ProxyClientOptions, "platform
   source?: ProxyClientOptions["source"];
 }
 
-export function createBrowserClient({ workerUrl, wasmUrl, source = "extension", ...options }: BrowserClientOptions): ProxyClient {
+export function createBrowserClient({
+  workerUrl,
+  wasmUrl,
+  source = "extension",
+  ...options
+}: BrowserClientOptions): ProxyClient {
   return new ProxyClient({ ...options, source, platform: browserPlatform(workerUrl, wasmUrl) });
 }
 

@@ -5,7 +5,8 @@ import { PIECE_BYTES_MAX } from "./settings";
 export function piecesOf(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length <= PIECE_BYTES_MAX) return [bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()];
   const pieces: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES_MAX) pieces.push(new Uint8Array(bytes.subarray(at, at + PIECE_BYTES_MAX)));
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES_MAX)
+    pieces.push(new Uint8Array(bytes.subarray(at, at + PIECE_BYTES_MAX)));
   return pieces;
 }
 

@@ -3,32 +3,52 @@ import { Choice } from "./choice";
 import { NetworkMemory } from "./memory";
 import type { Transport } from "./platform";
 
-const transport = (name: Transport["name"], reaches: (proxy: ProxyInfo) => boolean): Transport => ({ name, reaches, open: () => Promise.reject(new Error()) });
+const transport = (name: Transport["name"], reaches: (proxy: ProxyInfo) => boolean): Transport => ({
+  name,
+  reaches,
+  open: () => Promise.reject(new Error()),
+});
 const WEB_TRANSPORT = { url: "https://a/v1/datagrams", certificateHashes: ["0".repeat(64)] };
-const FULL: ProxyInfo = { id: "a", name: "a", url: "http://a", webTransport: WEB_TRANSPORT, udp: { host: "a", port: 1 } };
+const FULL: ProxyInfo = {
+  id: "a",
+  name: "a",
+  url: "http://a",
+  webTransport: WEB_TRANSPORT,
+  udp: { host: "a", port: 1 },
+};
 const OTHER: ProxyInfo = { ...FULL, id: "b" };
 const PLAIN: ProxyInfo = { id: "c", name: "c", url: "http://c" };
 
 const choose = (option: TransportOption, network = (): string => "home"): Choice => {
-  const all = [transport("webtransport", (proxy) => !!proxy.webTransport), transport("udp", (proxy) => !!proxy.udp), transport("webrtc", () => true)];
+  const all = [
+    transport("webtransport", (proxy) => !!proxy.webTransport),
+    transport("udp", (proxy) => !!proxy.udp),
+    transport("webrtc", () => true),
+  ];
   return new Choice(all, option, new NetworkMemory(network, () => 1000));
 };
-const names = (choice: Choice, proxy: ProxyInfo, nowMs = 0): string[] => choice.order(proxy, nowMs).map(({ name }) => name);
+const names = (choice: Choice, proxy: ProxyInfo, nowMs = 0): string[] =>
+  choice.order(proxy, nowMs).map(({ name }) => name);
 
 test("choice: WebTransport, then WebRTC; plain UDP never by itself; WebRTC alone where the proxy has nothing else", () => {
   expect([names(choose("auto"), FULL), names(choose("auto"), PLAIN)]).toEqual([["webtransport", "webrtc"], ["webrtc"]]);
 });
 
-test.each([["webtransport", ["webtransport"], []], ["webrtc", ["webrtc"], ["webrtc"]], ["udp", ["udp"], []]] as const)(
-  "choice: %s, asked for by name, is the only one", (option, full, plain) => {
-    expect([names(choose(option), FULL), names(choose(option), PLAIN)]).toEqual([full, plain]);
-  },
-);
+test.each([
+  ["webtransport", ["webtransport"], []],
+  ["webrtc", ["webrtc"], ["webrtc"]],
+  ["udp", ["udp"], []],
+] as const)("choice: %s, asked for by name, is the only one", (option, full, plain) => {
+  expect([names(choose(option), FULL), names(choose(option), PLAIN)]).toEqual([full, plain]);
+});
 
 test("choice: what worked comes first for a while, with this proxy and with others that are new", () => {
   const choice = choose("auto");
   choice.noteWorked(FULL, "webrtc", 0);
-  expect([names(choice, FULL, 1000), names(choice, OTHER, 1000)]).toEqual([["webrtc", "webtransport"], ["webrtc", "webtransport"]]);
+  expect([names(choice, FULL, 1000), names(choice, OTHER, 1000)]).toEqual([
+    ["webrtc", "webtransport"],
+    ["webrtc", "webtransport"],
+  ]);
   expect(names(choice, FULL, 1001)).toEqual(["webtransport", "webrtc"]);
 });
 
@@ -44,7 +64,13 @@ test("choice: what worked in one network says nothing of another, and holds agai
   const choice = choose("auto", () => network);
   choice.noteWorked(FULL, "webrtc", 0);
   network = "home";
-  expect([names(choice, FULL, 1), names(choice, OTHER, 1)]).toEqual([["webtransport", "webrtc"], ["webtransport", "webrtc"]]);
+  expect([names(choice, FULL, 1), names(choice, OTHER, 1)]).toEqual([
+    ["webtransport", "webrtc"],
+    ["webtransport", "webrtc"],
+  ]);
   network = "hotel";
-  expect([names(choice, FULL, 2), names(choice, OTHER, 2)]).toEqual([["webrtc", "webtransport"], ["webrtc", "webtransport"]]);
+  expect([names(choice, FULL, 2), names(choice, OTHER, 2)]).toEqual([
+    ["webrtc", "webtransport"],
+    ["webrtc", "webtransport"],
+  ]);
 });

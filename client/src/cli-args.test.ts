@@ -2,8 +2,27 @@ import { parseCommand } from "./cli-args";
 
 describe("cli-args", () => {
   test("cli-args: get takes a URL and its options", () => {
-    const args = ["get", "http://o/f", "--range", "0-99", "--mode", "direct", "--connections", "2", "--origo", "http://g", "--output", "f", "--json", "--no-fallback", "--transport", "webrtc"];
-    expect(parseCommand([...args, "--generation-size", "32", "--symbol-bytes", "500", "--window", "64", "--comment", "x"])).toEqual({
+    const args = [
+      "get",
+      "http://o/f",
+      "--range",
+      "0-99",
+      "--mode",
+      "direct",
+      "--connections",
+      "2",
+      "--origo",
+      "http://g",
+      "--output",
+      "f",
+      "--json",
+      "--no-fallback",
+      "--transport",
+      "webrtc",
+    ];
+    expect(
+      parseCommand([...args, "--generation-size", "32", "--symbol-bytes", "500", "--window", "64", "--comment", "x"]),
+    ).toEqual({
       command: "get",
       url: "http://o/f",
       origoUrl: "http://g",
@@ -11,11 +30,22 @@ describe("cli-args", () => {
       json: true,
       transport: "webrtc",
       options: {
-        mode: "direct", range: { start: 0, end: 99 }, connections: 2, allowFallback: false,
-        generationSize: 32, symbolBytes: 500, windowPackets: 64, comment: "x",
+        mode: "direct",
+        range: { start: 0, end: 99 },
+        connections: 2,
+        allowFallback: false,
+        generationSize: 32,
+        symbolBytes: 500,
+        windowPackets: 64,
+        comment: "x",
       },
     });
-    expect(parseCommand(["get", "http://o/f"])).toMatchObject({ origoUrl: "http://127.0.0.1:7600", options: { allowFallback: true }, transport: "auto", json: false });
+    expect(parseCommand(["get", "http://o/f"])).toMatchObject({
+      origoUrl: "http://127.0.0.1:7600",
+      options: { allowFallback: true },
+      transport: "auto",
+      json: false,
+    });
   });
 
   test.each([

@@ -96,12 +96,21 @@ function parse(args: string[]): Command {
   setNumber(options, "generationSize", "--generation-size", values["generation-size"]);
   setNumber(options, "symbolBytes", "--symbol-bytes", values["symbol-bytes"]);
   setNumber(options, "windowPackets", "--window", values.window);
-  return { command: "get", url: rest[0]!, origoUrl, options, transport: (values.transport ?? "auto") as TransportOption, output: values.output, json };
+  return {
+    command: "get",
+    url: rest[0]!,
+    origoUrl,
+    options,
+    transport: (values.transport ?? "auto") as TransportOption,
+    output: values.output,
+    json,
+  };
 }
 
 function parseRange(text: string): ByteRange {
   const match = /^(\d+)-(\d+)$/.exec(text);
-  if (!match) throw new UsageError(`--range is not valid: got ${JSON.stringify(text)}, allowed: A-B with whole numbers A <= B.`);
+  if (!match)
+    throw new UsageError(`--range is not valid: got ${JSON.stringify(text)}, allowed: A-B with whole numbers A <= B.`);
   return { start: Number(match[1]), end: Number(match[2]) };
 }
 
@@ -109,6 +118,7 @@ type NumberOption = "connections" | "generationSize" | "symbolBytes" | "windowPa
 
 function setNumber(options: GetOptions, name: NumberOption, flag: string, text: string | undefined): void {
   if (text === undefined) return;
-  if (!/^\d+$/.test(text)) throw new UsageError(`${flag} is not valid: got ${JSON.stringify(text)}, allowed: a whole number.`);
+  if (!/^\d+$/.test(text))
+    throw new UsageError(`${flag} is not valid: got ${JSON.stringify(text)}, allowed: a whole number.`);
   options[name] = Number(text);
 }

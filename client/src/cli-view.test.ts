@@ -2,11 +2,32 @@ import type { DownloadRecord } from "@tributary/origo/schema";
 import type { LiveStats } from "./api";
 import { formatBytes, progressLine, summary } from "./cli-view";
 
-const proxy = (name: string, bytes: number) => ({ id: name, name, state: "open" as const, bytes, packets: 1, innovative: 1, duplicate: 0, rttMs: 1 });
-const live: LiveStats = { proxies: [proxy("p1", 300), proxy("p2", 100)], downloads: 1, deliveredBytes: 400, directBytes: 0, fallbacks: 0 };
+const proxy = (name: string, bytes: number) => ({
+  id: name,
+  name,
+  state: "open" as const,
+  bytes,
+  packets: 1,
+  innovative: 1,
+  duplicate: 0,
+  rttMs: 1,
+});
+const live: LiveStats = {
+  proxies: [proxy("p1", 300), proxy("p2", 100)],
+  downloads: 1,
+  deliveredBytes: 400,
+  directBytes: 0,
+  fallbacks: 0,
+};
 
 describe("cli-view", () => {
-  test.each([[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [10_240, "10.0 KiB"], [5 * 1024 ** 2, "5.00 MiB"]])("cli-view: %i bytes read %s", (count, text) => {
+  test.each([
+    [0, "0 B"],
+    [1023, "1023 B"],
+    [1024, "1.00 KiB"],
+    [10_240, "10.0 KiB"],
+    [5 * 1024 ** 2, "5.00 MiB"],
+  ])("cli-view: %i bytes read %s", (count, text) => {
     expect(formatBytes(count)).toBe(text);
   });
 
@@ -14,16 +35,37 @@ describe("cli-view", () => {
     const line = progressLine({ deliveredBytes: 512, totalBytes: 1024, elapsedMs: 500, live }, 200);
     expect(line).toBe("[##########..........] 512 B of 1.00 KiB  1.00 KiB/s  p1 75 %  p2 25 %");
     expect(progressLine({ deliveredBytes: 0, totalBytes: null, elapsedMs: 0, live }, 10)).toHaveLength(10);
-    expect(progressLine({ deliveredBytes: 0, totalBytes: 0, elapsedMs: 1, live }, 200)).toContain("[####################]");
+    expect(progressLine({ deliveredBytes: 0, totalBytes: 0, elapsedMs: 1, live }, 200)).toContain(
+      "[####################]",
+    );
   });
 
   test("cli-view: the table names every source, the origin too", () => {
     const counts = { packets: 4, innovative: 3, duplicate: 1, late: 0, rejected: 0, lost: 2 };
     const record: DownloadRecord = {
-      id: "i", clientId: "c", startedAtMs: 0, source: "cli", url: "http://o/f", mode: "coded-mutp", connections: 2, status: 200,
-      netBytes: 900, grossBytes: 1000, durationMs: 1000, firstByteMs: 10, serverFetchMs: 1, throughputBytesPerSec: 1000,
-      goodputBytesPerSec: 900, normalizedGoodput: 0.9, outcome: "complete", fallback: { reason: "stalled: nothing came", bytes: 600 }, sha256: "ab",
-      proxies: [{ id: "1", name: "p1", bytes: 400, ...counts, rttMs: 12.34, state: "used" }, { id: "2", bytes: 0, ...counts, rttMs: null, state: "failed", error: "gone" }],
+      id: "i",
+      clientId: "c",
+      startedAtMs: 0,
+      source: "cli",
+      url: "http://o/f",
+      mode: "coded-mutp",
+      connections: 2,
+      status: 200,
+      netBytes: 900,
+      grossBytes: 1000,
+      durationMs: 1000,
+      firstByteMs: 10,
+      serverFetchMs: 1,
+      throughputBytesPerSec: 1000,
+      goodputBytesPerSec: 900,
+      normalizedGoodput: 0.9,
+      outcome: "complete",
+      fallback: { reason: "stalled: nothing came", bytes: 600 },
+      sha256: "ab",
+      proxies: [
+        { id: "1", name: "p1", bytes: 400, ...counts, rttMs: 12.34, state: "used" },
+        { id: "2", bytes: 0, ...counts, rttMs: null, state: "failed", error: "gone" },
+      ],
     };
     const text = summary(record);
     expect(text).toMatch(/^p1 +400 +40 % +4 +3 +1 +0 +2 +12\.3$/m);

@@ -27,7 +27,10 @@ export function progressLine({ deliveredBytes, totalBytes, elapsedMs, live }: Pr
   ];
   const gross = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
   const shares = sources.map(([name, bytes]) => `${name} ${percent(bytes, gross)}`).join("  ");
-  return `${bar(deliveredBytes, totalBytes)} ${formatBytes(deliveredBytes)}${total}  ${formatBytes(rate)}/s  ${shares}`.slice(0, columns);
+  return `${bar(deliveredBytes, totalBytes)} ${formatBytes(deliveredBytes)}${total}  ${formatBytes(rate)}/s  ${shares}`.slice(
+    0,
+    columns,
+  );
 }
 
 const BAR_CELLS = 20;
@@ -58,7 +61,8 @@ export function summary(record: DownloadRecord): string {
   ]);
   const throughProxies = record.proxies.reduce((sum, { bytes }) => sum + bytes, 0);
   const directBytes = record.grossBytes - throughProxies;
-  if (directBytes > 0) rows.push(["origin", String(directBytes), percent(directBytes, record.grossBytes), ...Array<string>(7).fill("")]);
+  if (directBytes > 0)
+    rows.push(["origin", String(directBytes), percent(directBytes, record.grossBytes), ...Array<string>(7).fill("")]);
   const head = ["source", "bytes", "share", "packets", "innovative", "duplicate", "late", "lost", "rtt ms", ""];
   return `${rows.length > 0 ? `${table([head, ...rows])}\n` : ""}${totals(record)}\n`;
 }
@@ -79,6 +83,10 @@ function totals(record: DownloadRecord): string {
 function table(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: string[]): string =>
-    row.map((cell, column) => (column === 0 || column === row.length - 1 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join("  ");
+    row
+      .map((cell, column) =>
+        column === 0 || column === row.length - 1 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
+      )
+      .join("  ");
   return rows.map((row) => line(row).trimEnd()).join("\n");
 }

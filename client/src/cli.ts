@@ -81,7 +81,8 @@ type Writing = "written" | "readerGone" | { problem: string };
 /** Brings the body to where it belongs; a failed download is not a failed write. */
 async function writeBody({ output, json }: GetCommand, download: Download): Promise<Writing> {
   const toScreen = output === undefined && !json && process.stdout.isTTY;
-  if (toScreen) process.stderr.write("The bytes are discarded: name a file with --output, or send standard output elsewhere.\n");
+  if (toScreen)
+    process.stderr.write("The bytes are discarded: name a file with --output, or send standard output elsewhere.\n");
   const target = output !== undefined ? createWriteStream(output) : json || toScreen ? undefined : process.stdout;
   let problem: NodeJS.ErrnoException | undefined;
   const noteProblem = (error: NodeJS.ErrnoException): void => {
@@ -123,10 +124,18 @@ function showProgress(client: ProxyClient, download: Download): () => void {
   if (!process.stderr.isTTY) return () => undefined;
   const startedMs = performance.now();
   let totalBytes: number | null = null;
-  download.head.then((head) => (totalBytes = head.totalBytes), () => undefined);
+  download.head.then(
+    (head) => (totalBytes = head.totalBytes),
+    () => undefined,
+  );
   const show = (): void => {
     const { live } = client;
-    const progress = { deliveredBytes: live.deliveredBytes, totalBytes, elapsedMs: performance.now() - startedMs, live };
+    const progress = {
+      deliveredBytes: live.deliveredBytes,
+      totalBytes,
+      elapsedMs: performance.now() - startedMs,
+      live,
+    };
     process.stderr.write(`\r\x1b[K${progressLine(progress, process.stderr.columns - 1)}`);
   };
   const timer = setInterval(show, PROGRESS_EVERY_MS);

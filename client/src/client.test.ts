@@ -1,4 +1,14 @@
-import { bytesOf, createBench, Origin, Origo, readAll, sha256Of, StandInProxy, type Bench, type ProxyMoods } from "../test/support";
+import {
+  bytesOf,
+  createBench,
+  Origin,
+  Origo,
+  readAll,
+  sha256Of,
+  StandInProxy,
+  type Bench,
+  type ProxyMoods,
+} from "../test/support";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import { LIMITS, type Codec } from "@tributary/protocol";
 import type { GetOptions, Mode } from "./api";
@@ -6,7 +16,13 @@ import { ProxyClient } from "./client";
 import type { Settings } from "./settings";
 import { testCodec } from "../test/codec";
 
-const FAST: Partial<Settings> = { firstByteMs: 700, stallMs: 500, connectTimeoutMs: 400, connectBackoffMs: 10, closeWaitMs: 400 };
+const FAST: Partial<Settings> = {
+  firstByteMs: 700,
+  stallMs: 500,
+  connectTimeoutMs: 400,
+  connectBackoffMs: 10,
+  closeWaitMs: 400,
+};
 
 interface Scene {
   origin: Origin;
@@ -29,7 +45,12 @@ async function build(moods: ProxyMoods[], bytes: number, settings: Partial<Setti
   const proxies = await Promise.all(moods.map((mood, index) => new StandInProxy(`p${index}`, codec, mood).start()));
   origo.proxies = proxies.map(({ info }) => info);
   const bench = createBench(proxies, codec);
-  const client = new ProxyClient({ origoUrl: origo.url, platform: bench.platform, source: "library", settings: { ...FAST, ...settings } });
+  const client = new ProxyClient({
+    origoUrl: origo.url,
+    platform: bench.platform,
+    source: "library",
+    settings: { ...FAST, ...settings },
+  });
   scene = { origin, origo, proxies, bench, client };
   return scene;
 }
@@ -51,7 +72,10 @@ async function fetchAll(path: string, options: GetOptions): Promise<Outcome> {
   const download = scene.client.get(`${scene.origin.url}/${path}`, options);
   let body: Uint8Array | undefined;
   let error: unknown;
-  await readAll(download.body).then((bytes) => (body = bytes), (reason: unknown) => (error = reason));
+  await readAll(download.body).then(
+    (bytes) => (body = bytes),
+    (reason: unknown) => (error = reason),
+  );
   return { record: await download.record, body, error };
 }
 
@@ -99,13 +123,20 @@ describe.each(MODES)("%s", (mode) => {
   test("client: an abort in the middle ends the body with its reason and leaves nothing open", async () => {
     const { client, origin, proxies, bench } = await build([{ packetEveryMs: 5 }, { packetEveryMs: 5 }], 2_000_000);
     const controller = new AbortController();
-    const download = client.get(`${origin.url}/${mode === "direct" ? "stall" : "file"}`, { mode, signal: controller.signal });
+    const download = client.get(`${origin.url}/${mode === "direct" ? "stall" : "file"}`, {
+      mode,
+      signal: controller.signal,
+    });
     const reader = download.body.getReader();
     await reader.read();
     controller.abort(new Error("enough seen"));
     await expect(reader.read().then(() => reader.closed)).rejects.toThrow("enough seen");
     const record = await download.record;
-    expect(record).toMatchObject({ outcome: "aborted", sha256: null, error: { kind: "aborted", message: "enough seen" } });
+    expect(record).toMatchObject({
+      outcome: "aborted",
+      sha256: null,
+      error: { kind: "aborted", message: "enough seen" },
+    });
     expectSums(record);
     if (mode.endsWith("mutp")) expect(proxies.map(({ outcomes }) => outcomes)).toEqual([["aborted"], ["aborted"]]);
     for (const engine of bench.engines) expect(engine.openCount).toBe(0);
@@ -131,7 +162,10 @@ describe.each(MODES)("%s", (mode) => {
 
 describe.each(PROXIED)("%s", (mode) => {
   test("client: a proxy that dies in the middle costs nothing but its share", async () => {
-    const { origin, proxies } = await build([{ dieAfterBytes: mode === "split-http" ? 6000 : 40_000 }, { packetEveryMs: 1 }, { packetEveryMs: 1 }], 400_000);
+    const { origin, proxies } = await build(
+      [{ dieAfterBytes: mode === "split-http" ? 6000 : 40_000 }, { packetEveryMs: 1 }, { packetEveryMs: 1 }],
+      400_000,
+    );
     const outcome = await fetchAll("file", { mode, connections: 3 });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback).toBeNull();
@@ -180,7 +214,10 @@ describe.each(PROXIED)("%s", (mode) => {
     const outcome = await fetchAll("file", { mode, allowFallback: false });
     expect(outcome.error).toMatchObject({ kind: "stalled" });
     expect(outcome.record).toMatchObject({ outcome: "failed", error: { kind: "stalled" }, fallback: null });
-    expect((await fetchAll("file", { mode, allowFallback: "proxies" })).record).toMatchObject({ outcome: "failed", error: { kind: "stalled" } });
+    expect((await fetchAll("file", { mode, allowFallback: "proxies" })).record).toMatchObject({
+      outcome: "failed",
+      error: { kind: "stalled" },
+    });
   });
 
   test("client: fails as soon as its caller's patience is over", async () => {
@@ -278,31 +315,46 @@ describe("split-http", () => {
 });
 
 describe.each(["parallel-http", "split-http"] as const)("%s", (mode) => {
-  test.each([200, 502])("client: a page with which something in between answers (status %i) is not taken for the origin's", async (portalStatus) => {
-    const { origin, proxies } = await build([{ portalStatus }, { packetEveryMs: 5 }], 300_000);
-    const outcome = await fetchAll("file", { mode, connections: 2 });
-    expectWhole(outcome, origin.body);
-    expect(outcome.record.fallback).toBeNull();
-    const portal = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
-    expect(portal).toMatchObject({ bytes: 0, state: "failed", error: expect.stringMatching(`^proxyFailed: The proxy answered ${portalStatus}`) });
-  });
+  test.each([200, 502])(
+    "client: a page with which something in between answers (status %i) is not taken for the origin's",
+    async (portalStatus) => {
+      const { origin, proxies } = await build([{ portalStatus }, { packetEveryMs: 5 }], 300_000);
+      const outcome = await fetchAll("file", { mode, connections: 2 });
+      expectWhole(outcome, origin.body);
+      expect(outcome.record.fallback).toBeNull();
+      const portal = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
+      expect(portal).toMatchObject({
+        bytes: 0,
+        state: "failed",
+        error: expect.stringMatching(`^proxyFailed: The proxy answered ${portalStatus}`),
+      });
+    },
+  );
 });
 
-test.each([["direct", "stall", "originSilent"], ["parallel-http", "file", "stalled"]] as const)(
-  "client: %s, who falls silent is found out although the reader was behind",
-  async (mode, path, kind) => {
-    const settings = { queuedBytesMax: 64_000, directSilenceMs: 300, firstByteMs: 5000, stallMs: 300 };
-    const { client, origin } = await build([{ stallAfterBytes: 64_000 }], 128_000, settings);
-    const download = client.get(`${origin.url}/${path}`, { mode, connections: 1, allowFallback: false });
-    await download.head;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    await expect(readAll(download.body)).rejects.toMatchObject({ kind });
-  },
-);
+test.each([
+  ["direct", "stall", "originSilent"],
+  ["parallel-http", "file", "stalled"],
+] as const)("client: %s, who falls silent is found out although the reader was behind", async (mode, path, kind) => {
+  const settings = { queuedBytesMax: 64_000, directSilenceMs: 300, firstByteMs: 5000, stallMs: 300 };
+  const { client, origin } = await build([{ stallAfterBytes: 64_000 }], 128_000, settings);
+  const download = client.get(`${origin.url}/${path}`, { mode, connections: 1, allowFallback: false });
+  await download.head;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await expect(readAll(download.body)).rejects.toMatchObject({ kind });
+});
 
 describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
   test.each([0.02, 0.1, 0.3])("client: delivers over links that lose %d of all packets", async (loss) => {
-    const { origin } = await build([{ loss, seed: 1 }, { loss, seed: 2 }, { loss, seed: 3 }], 300_000, { firstByteMs: 8000, stallMs: 5000 });
+    const { origin } = await build(
+      [
+        { loss, seed: 1 },
+        { loss, seed: 2 },
+        { loss, seed: 3 },
+      ],
+      300_000,
+      { firstByteMs: 8000, stallMs: 5000 },
+    );
     const outcome = await fetchAll("file", { mode, connections: 3 });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback).toBeNull();
@@ -312,7 +364,9 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
   test("client: innovative packets are as many as the file has symbols", async () => {
     await build([{}, {}, {}, {}], 110_000);
     const { record } = await fetchAll("file", { mode });
-    expect(record.proxies.reduce((sum, { innovative }) => sum + innovative, 0)).toBe(Math.ceil(110_000 / LIMITS.symbolBytesDefault));
+    expect(record.proxies.reduce((sum, { innovative }) => sum + innovative, 0)).toBe(
+      Math.ceil(110_000 / LIMITS.symbolBytesDefault),
+    );
     expect(record.firstPacketMs).toBeGreaterThan(0);
     expect(record.serverFetchMs).toBe(2);
   });
@@ -353,19 +407,26 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
   test("client: a proxy that falls silent to two downloads is connected to anew once, for both, and is not left alone afterwards", async () => {
     const { proxies, origin } = await build([{ muteFirst: true }], 30_000, { firstByteMs: 15_000, stallMs: 15_000 });
     const options = { mode, connections: 1, allowFallback: false };
-    for (const outcome of await Promise.all([fetchAll("file", options), fetchAll("file", options)])) expectWhole(outcome, origin.body);
+    for (const outcome of await Promise.all([fetchAll("file", options), fetchAll("file", options)]))
+      expectWhole(outcome, origin.body);
     expect(proxies[0]!.sessionsMade).toBe(2);
     expectWhole(await fetchAll("file", options), origin.body);
   });
 
-  test.each([0, 1000])("client: a proxy that finds a chunk of %i bytes too large fails alone", async (tooLargeBytes) => {
-    const { origin, proxies } = await build([{ tooLargeBytes }, { packetEveryMs: 1 }], 100_000);
-    const outcome = await fetchAll("file", { mode, connections: 2 });
-    expectWhole(outcome, origin.body);
-    expect(outcome.record).toMatchObject({ status: 200, fallback: null });
-    const liar = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
-    expect(liar).toMatchObject({ state: "failed", error: expect.stringMatching(/^proxyFailed: The proxy found a chunk too large/) });
-  });
+  test.each([0, 1000])(
+    "client: a proxy that finds a chunk of %i bytes too large fails alone",
+    async (tooLargeBytes) => {
+      const { origin, proxies } = await build([{ tooLargeBytes }, { packetEveryMs: 1 }], 100_000);
+      const outcome = await fetchAll("file", { mode, connections: 2 });
+      expectWhole(outcome, origin.body);
+      expect(outcome.record).toMatchObject({ status: 200, fallback: null });
+      const liar = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
+      expect(liar).toMatchObject({
+        state: "failed",
+        error: expect.stringMatching(/^proxyFailed: The proxy found a chunk too large/),
+      });
+    },
+  );
 
   test("client: a connect that fails is tried again with a new connection", async () => {
     const { proxies, origin } = await build([{ refuseSessions: 2 }], 30_000);
@@ -376,14 +437,24 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
   });
 
   test("client: where no session can be had the bytes come over HTTP through the same proxies, and the record says so", async () => {
-    const { origin, proxies, client } = await build([{ refuseSessions: 99 }, { refuseSessions: 99 }], 300_000, { sessionMs: 200, firstByteMs: 8000, stallMs: 5000 });
+    const { origin, proxies, client } = await build([{ refuseSessions: 99 }, { refuseSessions: 99 }], 300_000, {
+      sessionMs: 200,
+      firstByteMs: 8000,
+      stallMs: 5000,
+    });
     const first = await fetchAll("file", { mode, connections: 2 });
     expectWhole(first, origin.body);
-    expect(first.record.fallback).toEqual({ reason: expect.stringMatching(/^noTransport: No session to any of 2 proxies/), bytes: 0 });
+    expect(first.record.fallback).toEqual({
+      reason: expect.stringMatching(/^noTransport: No session to any of 2 proxies/),
+      bytes: 0,
+    });
     expect(first.record.proxies.reduce((sum, { bytes }) => sum + bytes, 0)).toBeGreaterThanOrEqual(300_000);
     const second = await fetchAll("file", { mode, connections: 2 });
     expectWhole(second, origin.body);
-    expect(second.record.fallback).toEqual({ reason: expect.stringMatching(/^noTransport: .* as a moment ago/), bytes: 0 });
+    expect(second.record.fallback).toEqual({
+      reason: expect.stringMatching(/^noTransport: .* as a moment ago/),
+      bytes: 0,
+    });
     expect(second.record.proxies).toHaveLength(2);
     expect(proxies.map(({ sessionsMade }) => sessionsMade)).toEqual([0, 0]);
     expect(client.live.fallbacks).toBe(2);
@@ -430,22 +501,32 @@ describe("requests longer than one chunk", () => {
   const SMALL = { chunkBytesMax: 320_000, cutBytes: 80_000, queuedBytesMax: 80_000, firstByteMs: 5000, stallMs: 5000 };
   const MOOD = { chunkBytesMax: 320_000 };
 
-  test.each(["uncoded-mutp", "coded-mutp"] as const)("client: %s cuts them into ranges and joins the bytes in order", async (mode) => {
-    const { origin, client } = await build([MOOD, MOOD], 400_001, SMALL);
-    const download = client.get(`${origin.url}/file`, { mode, connections: 2 });
-    expect(await download.head).toMatchObject({ status: 200, totalBytes: 400_001, headers: { etag: '"one"' } });
-    const outcome = { body: await readAll(download.body), record: await download.record, error: undefined };
-    expectWhole(outcome, origin.body);
-    expect(outcome.record.fallback).toBeNull();
-    const ranges = new Set(origin.requests.map(({ range }) => range));
-    expect([...ranges].filter((range) => range !== undefined)).toHaveLength(6);
-  });
+  test.each(["uncoded-mutp", "coded-mutp"] as const)(
+    "client: %s cuts them into ranges and joins the bytes in order",
+    async (mode) => {
+      const { origin, client } = await build([MOOD, MOOD], 400_001, SMALL);
+      const download = client.get(`${origin.url}/file`, { mode, connections: 2 });
+      expect(await download.head).toMatchObject({ status: 200, totalBytes: 400_001, headers: { etag: '"one"' } });
+      const outcome = { body: await readAll(download.body), record: await download.record, error: undefined };
+      expectWhole(outcome, origin.body);
+      expect(outcome.record.fallback).toBeNull();
+      const ranges = new Set(origin.requests.map(({ range }) => range));
+      expect([...ranges].filter((range) => range !== undefined)).toHaveLength(6);
+    },
+  );
 
   test("client: a long range that goes past the end stops at the end", async () => {
     const { origin, client } = await build([MOOD], 100_000, SMALL);
     const download = client.get(`${origin.url}/file`, { mode: "uncoded-mutp", range: { start: 1000, end: 999_999 } });
-    expect(await download.head).toMatchObject({ status: 206, totalBytes: 99_000, headers: { "content-range": "bytes 1000-99999/100000" } });
-    expectWhole({ body: await readAll(download.body), record: await download.record, error: undefined }, origin.body.subarray(1000));
+    expect(await download.head).toMatchObject({
+      status: 206,
+      totalBytes: 99_000,
+      headers: { "content-range": "bytes 1000-99999/100000" },
+    });
+    expectWhole(
+      { body: await readAll(download.body), record: await download.record, error: undefined },
+      origin.body.subarray(1000),
+    );
   });
 
   test("client: an origin that gives no ranges is asked directly", async () => {
@@ -487,7 +568,11 @@ describe("arguments and reports", () => {
     ["http://example.org/", { connections: 0 }, /connections is not valid: got 0, allowed: a whole number 1..32/],
     ["http://example.org/", { connections: 33 }, /got 33/],
     ["http://example.org/", { range: { start: 5, end: 4 } }, /range is not valid: got "5-4"/],
-    ["http://example.org/", { symbolBytes: 1141 }, /symbolBytes is not valid: got 1141, allowed: a whole number 64..1140/],
+    [
+      "http://example.org/",
+      { symbolBytes: 1141 },
+      /symbolBytes is not valid: got 1141, allowed: a whole number 64..1140/,
+    ],
   ])("client: get(%s, %j) throws before any network", async (url, options, message) => {
     const { client, origo } = await build([], 0);
     expect(() => client.get(url, options)).toThrow(TypeError);
@@ -508,7 +593,13 @@ describe("arguments and reports", () => {
     const { bench, origo } = await build([], 0);
     const clientId = "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab";
     for (const reportRecords of [true, false]) {
-      const client = new ProxyClient({ origoUrl: origo.url, platform: bench.platform, source: "library", clientId, reportRecords });
+      const client = new ProxyClient({
+        origoUrl: origo.url,
+        platform: bench.platform,
+        source: "library",
+        clientId,
+        reportRecords,
+      });
       await client.proxies();
       await client.close();
     }
@@ -521,7 +612,12 @@ describe("arguments and reports", () => {
     const createHasher = (): never => {
       throw new Error("nobody compares the digest");
     };
-    const client = new ProxyClient({ origoUrl: origo.url, platform: { ...bench.platform, createHasher }, source: "library", reportRecords: false });
+    const client = new ProxyClient({
+      origoUrl: origo.url,
+      platform: { ...bench.platform, createHasher },
+      source: "library",
+      reportRecords: false,
+    });
     const download = client.get(`${origin.url}/file`, { mode: "direct" });
     expect(Buffer.compare(await readAll(download.body), origin.body)).toBe(0);
     expect(await download.record).toMatchObject({ outcome: "complete", netBytes: 1000, sha256: null });

@@ -4,7 +4,15 @@
  */
 import type { DownloadRecord, TransportName } from "@tributary/origo/schema";
 import type { KnownPath, Rejection } from "@tributary/protocol";
-import { TRANSPORTS, type Download, type GetOptions, type LiveStats, type ProxyInfo, type Source, type TransportOption } from "./api";
+import {
+  TRANSPORTS,
+  type Download,
+  type GetOptions,
+  type LiveStats,
+  type ProxyInfo,
+  type Source,
+  type TransportOption,
+} from "./api";
 import { Choice } from "./choice";
 import { Directory } from "./directory";
 import { EngineLink } from "./engine-link";
@@ -74,17 +82,36 @@ export class ProxyClient {
     this.source = options.source;
     this.reportRecords = options.reportRecords ?? true;
     this.clientId = (this.reportRecords ? options.clientId : undefined) ?? options.platform.randomUUID();
-    this.reporting = { source: this.source, clientId: this.clientId, clientVersion: CLIENT_VERSION, ...this.platform.describe() };
+    this.reporting = {
+      source: this.source,
+      clientId: this.clientId,
+      clientVersion: CLIENT_VERSION,
+      ...this.platform.describe(),
+    };
     this.settings = { ...SETTINGS_DEFAULT, ...options.settings };
     this.givenSettings = options.settings ?? {};
     this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
-    this.directory = new Directory(origoUrl, this.platform, this.settings, { refresh: () => this.refreshSettings() }, this.clientId);
-    const remember = <T>(age: "memoryMs" | "choiceMs" | "noTransportMs"): NetworkMemory<T> => new NetworkMemory(() => this.directory.network, () => this.settings[age]);
+    this.directory = new Directory(
+      origoUrl,
+      this.platform,
+      this.settings,
+      { refresh: () => this.refreshSettings() },
+      this.clientId,
+    );
+    const remember = <T>(age: "memoryMs" | "choiceMs" | "noTransportMs"): NetworkMemory<T> =>
+      new NetworkMemory(
+        () => this.directory.network,
+        () => this.settings[age],
+      );
     this.memory = remember("memoryMs");
     this.noTransport = remember("noTransportMs");
     this.reporter = new Reporter(origoUrl, this.platform, this.settings);
     this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
-    const choice = new Choice(this.transports(), parseTransport(options.transport), remember<TransportName>("choiceMs"));
+    const choice = new Choice(
+      this.transports(),
+      parseTransport(options.transport),
+      remember<TransportName>("choiceMs"),
+    );
     this.sessions = new SessionPool(this.platform, this.settings, choice, {
       token: () => this.directory.token,
       onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
@@ -177,7 +204,9 @@ export class ProxyClient {
     Object.assign(this.settings, SETTINGS_DEFAULT, this.remote.clientSettings, this.givenSettings);
   }
 
-  /** What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it. */
+  /**
+   * What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it.
+   */
   private async configure(run: Run, given: GetOptions): Promise<void> {
     if (given.mode !== "direct") await this.directory.ready();
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
@@ -185,7 +214,13 @@ export class ProxyClient {
     const { options, settings: drawn, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
     const settings = withPatience({ ...this.settings, ...drawn, ...this.givenSettings }, given.patienceMs);
     const traced = this.reportRecords && 1000 * unitOf(`trace ${run.id}`) < settings.tracePerMille;
-    run.goBy({ request: parseRequest(run.request.url, { ...options, ...own }), settings, configVersion, experiments, traced });
+    run.goBy({
+      request: parseRequest(run.request.url, { ...options, ...own }),
+      settings,
+      configVersion,
+      experiments,
+      traced,
+    });
   }
 
   private async execute(run: Run, given: GetOptions): Promise<DownloadRecord> {
@@ -196,7 +231,8 @@ export class ProxyClient {
       run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
     const record = await run.record(this.reporting);
-    if (record.outcome === "failed" && record.error) this.reportError(record.error.kind, record.error.message, run.request.url);
+    if (record.outcome === "failed" && record.error)
+      this.reportError(record.error.kind, record.error.message, run.request.url);
     if (this.reportRecords) this.reporter.record(record);
     const trace = run.trace();
     if (trace) this.reporter.trace(trace);
@@ -225,14 +261,20 @@ export class ProxyClient {
   }
 
   /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
-  private async overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+  private async overDatagrams(
+    run: Run,
+    proxies: readonly ProxyInfo[],
+    onProxyFailed: ProxyFailure,
+  ): Promise<ModeResult> {
     const { engine, sessions, slots, memory, platform, directory } = this;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
     const isKnown = run.request.allowFallback !== false && !hasSession && this.isWithoutTransport;
     if (isKnown) void this.warm(run.request.connections);
     const onProxyBack = ({ id }: ProxyInfo): void => directory.forgive(id);
     const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
-    const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
+    const result = isKnown
+      ? { kind: "failed" as const, rejection: known }
+      : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
     if (!isKnown) this.noTransport.note(HERE, true, platform.now());
     for (const { id } of proxies) directory.forgive(id);
@@ -291,7 +333,11 @@ function offers(proxy: ProxyInfo, name: TransportName): boolean {
 
 /** Silence is borne for `patienceMs` at most. */
 function withPatience(settings: Settings, patienceMs = Infinity): Settings {
-  return { ...settings, firstByteMs: Math.min(settings.firstByteMs, patienceMs), stallMs: Math.min(settings.stallMs, patienceMs) };
+  return {
+    ...settings,
+    firstByteMs: Math.min(settings.firstByteMs, patienceMs),
+    stallMs: Math.min(settings.stallMs, patienceMs),
+  };
 }
 
 function parseTransport(option: TransportOption = "auto"): TransportOption {
@@ -301,6 +347,7 @@ function parseTransport(option: TransportOption = "auto"): TransportOption {
 
 function parseOrigoUrl(text: string): string {
   const allowed = "an absolute http or https URL";
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new RequestError("origoUrl", text, allowed);
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw new RequestError("origoUrl", text, allowed);
   return text.replace(/\/+$/, "");
 }

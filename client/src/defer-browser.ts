@@ -1,4 +1,6 @@
-/** Macrotasks in a browser, page or worker: a message port makes ones that a hidden document's timers would hold back. */
+/**
+ * Macrotasks in a browser, page or worker: a message port makes ones that a hidden document's timers would hold back.
+ */
 
 export function createDefer(): (task: () => void) => void {
   const { port1, port2 } = new MessageChannel();

@@ -10,10 +10,21 @@ function build(names: string[], configured: () => Promise<void> = () => Promise.
     fetch: () => {
       state.asked++;
       if (state.dead) return Promise.reject(new TypeError("fetch failed"));
-      return Promise.resolve(Response.json({ proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}:${state.port}` })), network: state.network }));
+      return Promise.resolve(
+        Response.json({
+          proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}:${state.port}` })),
+          network: state.network,
+        }),
+      );
     },
   } as unknown as Platform;
-  const directory = new Directory("http://origo", platform, SETTINGS_DEFAULT, { refresh: configured }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
+  const directory = new Directory(
+    "http://origo",
+    platform,
+    SETTINGS_DEFAULT,
+    { refresh: configured },
+    "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab",
+  );
   const pick = async (count: number): Promise<string> => {
     const picked = await directory.pick(count);
     return "reason" in picked ? picked.reason : picked.proxies.map(({ id }) => id).join("");
@@ -81,7 +92,12 @@ describe("directory", () => {
     state.port = 81;
     state.names = ["b", "c", ...state.names.slice(2)];
     await directory.refresh();
-    expect(await directory.pick(2)).toMatchObject({ proxies: [{ id: "a", url: "http://a:80" }, { id: "b", url: "http://b:81" }] });
+    expect(await directory.pick(2)).toMatchObject({
+      proxies: [
+        { id: "a", url: "http://a:80" },
+        { id: "b", url: "http://b:81" },
+      ],
+    });
   });
 
   test("directory: goes on with the proxies it knows when Origo dies", async () => {
@@ -115,8 +131,18 @@ describe("directory", () => {
 
   test("directory: ignores entries that are no proxies", async () => {
     const { directory, pick } = build(["a"]);
-    const platform = { now: () => 0, fetch: () => Promise.resolve(Response.json({ proxies: [null, 3, { id: "x" }, { id: "y", name: "y", url: "ftp://y" }] })) };
-    const odd = new Directory("http://origo", platform as unknown as Platform, SETTINGS_DEFAULT, { refresh: () => Promise.resolve() }, "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab");
+    const platform = {
+      now: () => 0,
+      fetch: () =>
+        Promise.resolve(Response.json({ proxies: [null, 3, { id: "x" }, { id: "y", name: "y", url: "ftp://y" }] })),
+    };
+    const odd = new Directory(
+      "http://origo",
+      platform as unknown as Platform,
+      SETTINGS_DEFAULT,
+      { refresh: () => Promise.resolve() },
+      "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab",
+    );
     expect(await odd.pick(1)).toHaveProperty("reason");
     expect(await pick(1)).toBe("a");
     expect(directory.list).toHaveLength(1);

@@ -38,7 +38,10 @@ export class Directory {
     if (!this.hasAnswered) await this.refresh();
   }
 
-  /** Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only where it has none, or their token may have ended. */
+  /**
+   * Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only where it has none, or
+   * their token may have ended.
+   */
   async pick(count: number): Promise<Picked> {
     const isReady = this.fill(count).length > 0;
     const ageMs = this.platform.now() - this.listedMs;
@@ -65,7 +68,9 @@ export class Directory {
 
   /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
   refresh(): Promise<string | undefined> {
-    this.refreshing ??= Promise.all([this.ask(), this.remote.refresh()]).then(([problem]) => this.note(problem)).finally(() => (this.refreshing = undefined));
+    this.refreshing ??= Promise.all([this.ask(), this.remote.refresh()])
+      .then(([problem]) => this.note(problem))
+      .finally(() => (this.refreshing = undefined));
     return this.refreshing;
   }
 
@@ -87,11 +92,10 @@ export class Directory {
 
   private async ask(): Promise<string | undefined> {
     try {
-      const response = await this.platform.fetch(`${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.clientId}${this.keep()}`, {
-        signal: AbortSignal.timeout(this.settings.directoryTimeoutMs),
-        cache: "no-store",
-        credentials: "omit",
-      });
+      const response = await this.platform.fetch(
+        `${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.clientId}${this.keep()}`,
+        { signal: AbortSignal.timeout(this.settings.directoryTimeoutMs), cache: "no-store", credentials: "omit" },
+      );
       if (!response.ok) return `Origo at ${this.origoUrl} answered ${response.status}`;
       const answer = (await response.json()) as { proxies?: unknown; token?: unknown; network?: unknown };
       if (typeof answer.network === "string") this.network = answer.network;
@@ -108,7 +112,10 @@ export class Directory {
     return this.chosen.length === 0 ? "" : `&keep=${this.chosen.map(({ id }) => encodeURIComponent(id)).join(",")}`;
   }
 
-  /** A chosen one may be listed anew, with other addresses and certificates. A full list may leave out some that are live. */
+  /**
+   * A chosen one may be listed anew, with other addresses and certificates. A full list may leave out some that are
+   * live.
+   */
   private adopt(proxies: ProxyInfo[]): void {
     this.listed = proxies;
     this.listedMs = this.platform.now();
@@ -136,14 +143,20 @@ export class Directory {
 function isProxyInfo(value: unknown): value is ProxyInfo {
   if (typeof value !== "object" || value === null) return false;
   const { id, name, url, webTransport, udp } = value as Record<string, unknown>;
-  const isNamed = typeof id === "string" && typeof name === "string" && typeof url === "string" && /^https?:\/\//.test(url);
+  const isNamed =
+    typeof id === "string" && typeof name === "string" && typeof url === "string" && /^https?:\/\//.test(url);
   return isNamed && isWebTransportAddress(webTransport) && isUdpAddress(udp);
 }
 
 function isWebTransportAddress(value: unknown): boolean {
   if (value === undefined) return true;
   const { url, certificateHashes: hashes } = (value ?? {}) as Record<string, unknown>;
-  return typeof url === "string" && url.startsWith("https://") && Array.isArray(hashes) && hashes.every((hash) => /^[0-9a-f]{64}$/.test(String(hash)));
+  return (
+    typeof url === "string" &&
+    url.startsWith("https://") &&
+    Array.isArray(hashes) &&
+    hashes.every((hash) => /^[0-9a-f]{64}$/.test(String(hash)))
+  );
 }
 
 function isUdpAddress(value: unknown): boolean {

@@ -1,12 +1,20 @@
 /**
  * The main thread's side of the engine: starts the worker when it is first needed, batches incoming packets, and
- * tells each request's handlers what the engine says; likewise for the channels that live in the worker. A worker that dies fails its requests; the next one gets a new
- * worker. Decides nothing about downloads.
+ * tells each request's handlers what the engine says; likewise for the channels that live in the worker. A worker that
+ * dies fails its requests; the next one gets a new worker. Decides nothing about downloads.
  */
 import type { TransportName } from "@tributary/origo/schema";
 import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import { messageOf } from "./errors";
-import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
+import {
+  bufferOf,
+  pack,
+  unpack,
+  type FromEngine,
+  type RequestTrace,
+  type StartOptions,
+  type ToEngine,
+} from "./messages";
 import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 
 /** A batch is posted at once when it has this many bytes, else with the macrotask's end. */
@@ -59,7 +67,10 @@ export class EngineLink {
     private readonly send: (session: number, bytes: Uint8Array) => void,
   ) {}
 
-  /** Starts the worker, which makes its codec, before there is anything for it to do. Resolves when it has started, or ended. */
+  /**
+   * Starts the worker, which makes its codec, before there is anything for it to do. Resolves when it has started, or
+   * ended.
+   */
   prepare(): Promise<void> {
     this.worker ??= this.spawn();
     return this.started;
@@ -108,7 +119,10 @@ export class EngineLink {
     return { name, reaches, started: () => this.prepare(), open: (options) => this.openChannel(name, options) };
   }
 
-  private openChannel(transport: TransportName, { proxy, session, exchange, signal, onClosed }: ChannelOptions): Promise<Channel> {
+  private openChannel(
+    transport: TransportName,
+    { proxy, session, exchange, signal, onClosed }: ChannelOptions,
+  ): Promise<Channel> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
     const id = ++this.lastChannelId;
     return new Promise((resolve, reject) => {
@@ -129,7 +143,11 @@ export class EngineLink {
       const onAbort = (): void => fail(signal.reason);
       signal.addEventListener("abort", onAbort);
       this.channels.set(id, {
-        exchange: (offer) => void exchange(offer).then((sdp) => this.channels.has(id) && this.post({ type: "answer", channel: id, sdp }), fail),
+        exchange: (offer) =>
+          void exchange(offer).then(
+            (sdp) => this.channels.has(id) && this.post({ type: "answer", channel: id, sdp }),
+            fail,
+          ),
         opened: () => {
           isOpen = true;
           resolve({ send: () => false, close });
@@ -144,7 +162,9 @@ export class EngineLink {
     });
   }
 
-  /** A hasher that works in the engine's worker. What a worker that has ended was given is lost, and the digest with it. */
+  /**
+   * A hasher that works in the engine's worker. What a worker that has ended was given is lost, and the digest with it.
+   */
   createHasher(): Hasher {
     const hashId = ++this.lastHashId;
     let worker: EngineWorker | undefined;

@@ -30,9 +30,14 @@ async function build() {
   });
   const sent = (): [number, Frame["type"] | "parseError"][] =>
     posted.flatMap((message) =>
-      message.type === "send" ? [...unpack(message.frames)].map((bytes) => [message.session, parseFrame(bytes).type] as [number, Frame["type"]]) : [],
+      message.type === "send"
+        ? [...unpack(message.frames)].map(
+            (bytes) => [message.session, parseFrame(bytes).type] as [number, Frame["type"]],
+          )
+        : [],
     );
-  const take = <T extends FromEngine["type"]>(type: T) => posted.filter((message) => message.type === type) as Extract<FromEngine, { type: T }>[];
+  const take = <T extends FromEngine["type"]>(type: T) =>
+    posted.filter((message) => message.type === type) as Extract<FromEngine, { type: T }>[];
   return { engine, posted, transfers, sent, take };
 }
 
@@ -43,7 +48,10 @@ describe("engine", () => {
     engine.handle({ type: "start", requestId: 7, sessions: [3], options: OPTIONS }, 0);
     expect(parseFrame(engine.firstOf(3, 0)!)).toMatchObject({ type: "request", requestId: 7 });
     expect(engine.firstOf(4, 0)).toBeUndefined();
-    engine.receive([[3, [plan(7, 400), ...[0, 1].map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame))]], 90);
+    engine.receive(
+      [[3, [plan(7, 400), ...[0, 1].map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame))]],
+      90,
+    );
     engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 91);
     engine.handleOpened(3, 92);
     expect(sent().filter(([, type]) => type === "request")).toEqual([]);
@@ -53,22 +61,26 @@ describe("engine", () => {
     expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
   });
 
-  test.each(["uncoded-mutp", "coded"] as const)("engine: a proxy whose answer came over a channel that did not stay is asked again over the one that did (%s)", async (mode) => {
-    const { engine, sent, take } = await build();
-    const body = bytesOf(400);
-    const answer = (...symbols: number[]): Uint8Array[] => [plan(7, 400), ...symbols.map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame));
-    engine.handle({ type: "start", requestId: 7, sessions: [3], options: { ...OPTIONS, mode } }, 0);
-    engine.firstOf(3, 0);
-    engine.receive([[3, answer(0, 1)]], 90);
-    engine.handleChannelGone(3, 91);
-    engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 92);
-    expect(sent()).toEqual([[3, "request"]]);
-    engine.receive([[3, answer(0, 1, 2, 3)]], 120);
-    expect(take("complete")).toHaveLength(1);
-    expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
-    engine.handle({ type: "frames", session: 3, frames: packed({ type: "end", requestId: 7, sentPackets: 4 }) }, 121);
-    expect(take("closed")[0]!.stats.proxies[0]).toMatchObject({ packets: 6, innovative: 4, duplicate: 2 });
-  });
+  test.each(["uncoded-mutp", "coded"] as const)(
+    "engine: a proxy whose answer came over a channel that did not stay is asked again over the one that did (%s)",
+    async (mode) => {
+      const { engine, sent, take } = await build();
+      const body = bytesOf(400);
+      const answer = (...symbols: number[]): Uint8Array[] =>
+        [plan(7, 400), ...symbols.map((index) => symbol(7, index, body))].map((frame) => encodeFrame(frame));
+      engine.handle({ type: "start", requestId: 7, sessions: [3], options: { ...OPTIONS, mode } }, 0);
+      engine.firstOf(3, 0);
+      engine.receive([[3, answer(0, 1)]], 90);
+      engine.handleChannelGone(3, 91);
+      engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 92);
+      expect(sent()).toEqual([[3, "request"]]);
+      engine.receive([[3, answer(0, 1, 2, 3)]], 120);
+      expect(take("complete")).toHaveLength(1);
+      expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
+      engine.handle({ type: "frames", session: 3, frames: packed({ type: "end", requestId: 7, sentPackets: 4 }) }, 121);
+      expect(take("closed")[0]!.stats.proxies[0]).toMatchObject({ packets: 6, innovative: 4, duplicate: 2 });
+    },
+  );
 
   test("engine: a session that opens for later is pinged, and who is further away by that begins further on", async () => {
     const { engine, posted, sent } = await build();
@@ -76,14 +88,19 @@ describe("engine", () => {
       expect(engine.firstOf(session, 0)).toBeUndefined();
       engine.handleOpened(session, 100);
     }
-    expect(sent()).toEqual([[3, "ping"], [4, "ping"]]);
+    expect(sent()).toEqual([
+      [3, "ping"],
+      [4, "ping"],
+    ]);
     engine.receive([[3, [encodeFrame({ type: "pong", token: 3 })]]], 120);
     engine.receive([[4, [encodeFrame({ type: "pong", token: 4 })]]], 220);
     const ask = (requestId: number): number[] => {
       posted.length = 0;
       engine.handle({ type: "start", requestId, sessions: [3, 4], options: { ...OPTIONS, mode: "coded" } }, 300);
       for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId, proxyIndex }, 300);
-      const frames = posted.flatMap((message) => (message.type === "send" ? [...unpack(message.frames)].map(parseFrame) : []));
+      const frames = posted.flatMap((message) =>
+        message.type === "send" ? [...unpack(message.frames)].map(parseFrame) : [],
+      );
       return frames.flatMap((frame) => (frame.type === "request" && frame.share ? [frame.share.firstGeneration] : []));
     };
     const [near, far] = ask(7) as [number, number];
@@ -100,10 +117,22 @@ describe("engine", () => {
     engine.handle({ type: "start", requestId: 7, sessions: [3, 4], options: { ...OPTIONS, mode: "coded" } }, 0);
     for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 7, proxyIndex }, 1);
     const frames = (index: number) => [plan(7, 1000), symbol(7, index, body)].map((frame) => encodeFrame(frame));
-    engine.receive([[3, frames(0)], [4, frames(1)]], 20);
-    expect(sent()).toEqual([[3, "request"], [4, "request"]]);
+    engine.receive(
+      [
+        [3, frames(0)],
+        [4, frames(1)],
+      ],
+      20,
+    );
+    expect(sent()).toEqual([
+      [3, "request"],
+      [4, "request"],
+    ]);
     engine.handleTimeout(25);
-    expect(sent().slice(2)).toEqual([[3, "grant"], [4, "grant"]]);
+    expect(sent().slice(2)).toEqual([
+      [3, "grant"],
+      [4, "grant"],
+    ]);
   });
 
   test("engine: asks each ready session, hands bytes on in order, ends with feedback and closes", async () => {
@@ -112,11 +141,24 @@ describe("engine", () => {
     engine.handle({ type: "start", requestId: 7, sessions: [3, 4], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 1);
     engine.handle({ type: "ready", requestId: 7, proxyIndex: 1 }, 1);
-    expect(sent()).toEqual([[3, "request"], [4, "request"]]);
-    engine.handle({ type: "frames", session: 3, frames: packed(plan(7, 1000), ...[5, 4, 6, 7].map((i) => symbol(7, i, body))) }, 2);
+    expect(sent()).toEqual([
+      [3, "request"],
+      [4, "request"],
+    ]);
+    engine.handle(
+      { type: "frames", session: 3, frames: packed(plan(7, 1000), ...[5, 4, 6, 7].map((i) => symbol(7, i, body))) },
+      2,
+    );
     expect(take("head")).toMatchObject([{ head: { status: 200, totalBytes: 1000 } }]);
     expect(take("bytes")).toHaveLength(0);
-    engine.handle({ type: "frames", session: 4, frames: packed(plan(7, 1000), ...[0, 1, 2, 3, 8, 9].map((i) => symbol(7, i, body))) }, 3);
+    engine.handle(
+      {
+        type: "frames",
+        session: 4,
+        frames: packed(plan(7, 1000), ...[0, 1, 2, 3, 8, 9].map((i) => symbol(7, i, body))),
+      },
+      3,
+    );
     const bytes = take("bytes").map((message) => message.bytes);
     expect(Buffer.compare(Buffer.concat(bytes), body)).toBe(0);
     for (const [index, message] of posted.entries()) {
@@ -126,7 +168,18 @@ describe("engine", () => {
     expect(take("closed")).toHaveLength(0);
     engine.handle({ type: "frames", session: 3, frames: packed({ type: "end", requestId: 7, sentPackets: 4 }) }, 4);
     engine.handle({ type: "frames", session: 4, frames: packed({ type: "end", requestId: 7, sentPackets: 6 }) }, 4);
-    expect(take("closed")).toMatchObject([{ stats: { deliveredBytes: 1000, rank: 10, proxies: [{ packets: 4, innovative: 4 }, { packets: 6, innovative: 6 }] } }]);
+    expect(take("closed")).toMatchObject([
+      {
+        stats: {
+          deliveredBytes: 1000,
+          rank: 10,
+          proxies: [
+            { packets: 4, innovative: 4 },
+            { packets: 6, innovative: 6 },
+          ],
+        },
+      },
+    ]);
     expect(engine.openCount).toBe(0);
     expect(engine.pollTimeout()).toBeUndefined();
   });
@@ -150,8 +203,17 @@ describe("engine", () => {
     const body = bytesOf(100);
     engine.handle({ type: "start", requestId: 1, sessions: [5], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
-    const garbage = [new Uint8Array(0), new Uint8Array(1), bytesOf(30), bytesOf(LIMITS.messageBytesMax + 1), encodeFrame(symbol(1, 0, body)).subarray(0, 40)];
-    engine.handle({ type: "frames", session: 5, frames: packed(plan(1, 100), ...garbage, symbol(1, 0, body), symbol(99, 0, body)) }, 1);
+    const garbage = [
+      new Uint8Array(0),
+      new Uint8Array(1),
+      bytesOf(30),
+      bytesOf(LIMITS.messageBytesMax + 1),
+      encodeFrame(symbol(1, 0, body)).subarray(0, 40),
+    ];
+    engine.handle(
+      { type: "frames", session: 5, frames: packed(plan(1, 100), ...garbage, symbol(1, 0, body), symbol(99, 0, body)) },
+      1,
+    );
     engine.handle({ type: "frames", session: 5, frames: packed({ type: "end", requestId: 1, sentPackets: 1 }) }, 2);
     expect(take("complete")).toHaveLength(1);
     expect(take("closed")[0]!.stats.proxies[0]).toMatchObject({ packets: 6, innovative: 1, rejected: 5 });
@@ -181,16 +243,22 @@ describe("engine", () => {
     expect(take("failed")).toEqual([{ type: "failed", requestId: 1, rejection }]);
   });
 
-  test.each([undefined, 0, 1000, LIMITS.chunkBytesMax, 1.5e9 + 0.5, Infinity])("engine: a proxy that finds %p bytes too large has failed, and decides nothing", async (got) => {
-    const { engine, take } = await build();
-    engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
-    for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
-    const rejection = { kind: "chunkTooLarge", message: "too large", ...(got === undefined ? {} : { got }) };
-    engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
-    engine.handleTimeout(100);
-    expect(take("failed")).toEqual([]);
-    expect(take("stats").at(-1)!.stats.proxies).toMatchObject([{ state: "failed", error: expect.stringMatching(/^proxyFailed: /) }, { state: "waiting" }]);
-  });
+  test.each([undefined, 0, 1000, LIMITS.chunkBytesMax, 1.5e9 + 0.5, Infinity])(
+    "engine: a proxy that finds %p bytes too large has failed, and decides nothing",
+    async (got) => {
+      const { engine, take } = await build();
+      engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
+      for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
+      const rejection = { kind: "chunkTooLarge", message: "too large", ...(got === undefined ? {} : { got }) };
+      engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
+      engine.handleTimeout(100);
+      expect(take("failed")).toEqual([]);
+      expect(take("stats").at(-1)!.stats.proxies).toMatchObject([
+        { state: "failed", error: expect.stringMatching(/^proxyFailed: /) },
+        { state: "waiting" },
+      ]);
+    },
+  );
 
   test("engine: tells of a proxy that is back before anything has come of it", async () => {
     const { engine, take } = await build();
@@ -198,7 +266,9 @@ describe("engine", () => {
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
     const statesAt = (nowMs: number): string[] => {
       engine.handleTimeout(nowMs);
-      return take("stats").at(-1)!.stats.proxies.map(({ state }) => state);
+      return take("stats")
+        .at(-1)!
+        .stats.proxies.map(({ state }) => state);
     };
     expect(statesAt(4000)).toEqual(["failed"]);
     engine.handle({ type: "lost", requestId: 1, proxyIndex: 0, reason: "silent", away: true }, 4001);
@@ -230,7 +300,8 @@ describe("engine", () => {
     engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
     engine.handle({ type: "frames", session: 1, frames: packed(plan(1, 40_000)) }, 1);
-    for (let i = 0; i < 300; i++) engine.handle({ type: "frames", session: 1, frames: packed(symbol(1, i, body)) }, 2 + i);
+    for (let i = 0; i < 300; i++)
+      engine.handle({ type: "frames", session: 1, frames: packed(symbol(1, i, body)) }, 2 + i);
     expect(take("stats").length).toBeGreaterThanOrEqual(2);
     expect(take("stats").length).toBeLessThanOrEqual(3);
   });

@@ -4,9 +4,28 @@
  * The caller calls `handleTimeout` at `pollTimeout()`.
  */
 import { sha256 } from "@noble/hashes/sha2";
-import { encodeFrame, farewell, LIMITS, parseFrame, Receiver, requestIdOf, type Codec, type KnownPath, type ReceiverEvent, type Rejection } from "@tributary/protocol";
+import {
+  encodeFrame,
+  farewell,
+  LIMITS,
+  parseFrame,
+  Receiver,
+  requestIdOf,
+  type Codec,
+  type KnownPath,
+  type ReceiverEvent,
+  type Rejection,
+} from "@tributary/protocol";
 import { messageOf } from "./errors";
-import { bufferOf, pack, unpack, type FromEngine, type RequestTrace, type StartOptions, type ToEngine } from "./messages";
+import {
+  bufferOf,
+  pack,
+  unpack,
+  type FromEngine,
+  type RequestTrace,
+  type StartOptions,
+  type ToEngine,
+} from "./messages";
 import { hexOf, piecesOf } from "./bytes";
 
 const STATS_EVERY_MS = 100;
@@ -65,7 +84,9 @@ export class Engine {
         });
         break;
       case "lost":
-        this.with(message.requestId, nowMs, ({ receiver }) => receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away));
+        this.with(message.requestId, nowMs, ({ receiver }) =>
+          receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away),
+        );
         break;
       case "frames":
         this.handleFrames([[message.session, unpack(message.frames)]], nowMs);
@@ -101,8 +122,8 @@ export class Engine {
   }
 
   /**
-   * A session whose proxy was asked while it opened: if the answer is wanted no more, the proxy is told. One that was opened for
-   * later is pinged: the first request then knows the round trip.
+   * A session whose proxy was asked while it opened: if the answer is wanted no more, the proxy is told. One that was
+   * opened for later is pinged: the first request then knows the round trip.
    */
   handleOpened(session: number, nowMs: number): void {
     const requestId = this.askedFirst.get(session);
@@ -114,14 +135,22 @@ export class Engine {
     this.flush();
   }
 
-  /** A channel of this session is gone over which something had come: what it took along is asked again over the one that stays. */
+  /**
+   * A channel of this session is gone over which something had come: what it took along is asked again over the one
+   * that stays.
+   */
   handleChannelGone(session: number, nowMs: number): void {
-    for (const { sessions, receiver } of this.requests.values()) receiver.handleFirstGone(sessions.indexOf(session), nowMs);
+    for (const { sessions, receiver } of this.requests.values())
+      receiver.handleFirstGone(sessions.indexOf(session), nowMs);
   }
 
   handleTimeout(nowMs: number): void {
     for (const { requestId } of [...this.requests.values()]) {
-      this.with(requestId, nowMs, (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty));
+      this.with(
+        requestId,
+        nowMs,
+        (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty),
+      );
     }
     this.flush();
   }
@@ -142,16 +171,42 @@ export class Engine {
     const trace: RequestTrace | undefined = traced ? { packets: [], feedback: [] } : undefined;
     try {
       receiver = new Receiver({
-        ...rest, known, renewsSessions: true, requestId, proxyCount: sessions.length, codec: this.codec, nowMs,
-        ...(trace ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) } : {}),
+        ...rest,
+        known,
+        renewsSessions: true,
+        requestId,
+        proxyCount: sessions.length,
+        codec: this.codec,
+        nowMs,
+        ...(trace
+          ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) }
+          : {}),
       });
     } catch (error) {
-      const stats = { deliveredBytes: 0, grossBytes: 0, rank: 0, symbolCount: 0, generationCount: 0, feedbackFrames: 0, proxies: [] };
+      const stats = {
+        deliveredBytes: 0,
+        grossBytes: 0,
+        rank: 0,
+        symbolCount: 0,
+        generationCount: 0,
+        feedbackFrames: 0,
+        proxies: [],
+      };
       this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: messageOf(error) } }, []);
       this.post({ type: "closed", requestId, stats }, []);
       return;
     }
-    const request = { requestId, sessions, receiver, chunkBytesMax, statsDueMs: nowMs + STATS_EVERY_MS, statsDirty: false, settled: false, trace, startMs: nowMs };
+    const request = {
+      requestId,
+      sessions,
+      receiver,
+      chunkBytesMax,
+      statsDueMs: nowMs + STATS_EVERY_MS,
+      statsDirty: false,
+      settled: false,
+      trace,
+      startMs: nowMs,
+    };
     this.requests.set(requestId, request);
     this.pump(request, nowMs);
   }
@@ -169,7 +224,10 @@ export class Engine {
     }
   }
 
-  /** All that has come is counted before anything is answered: no session is held for silent while what it sent waits here. */
+  /**
+   * All that has come is counted before anything is answered: no session is held for silent while what it sent waits
+   * here.
+   */
   private handleFrames(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
     const byRequest = new Map<number, [number, Uint8Array][]>();
     for (const [session, frames] of bySession) {
@@ -182,7 +240,8 @@ export class Engine {
     for (const [requestId, batch] of byRequest) {
       this.with(requestId, nowMs, (request) => {
         request.statsDirty = true;
-        for (const [session, bytes] of batch) this.handleFrame(request, request.sessions.indexOf(session), bytes, nowMs);
+        for (const [session, bytes] of batch)
+          this.handleFrame(request, request.sessions.indexOf(session), bytes, nowMs);
       });
     }
   }
@@ -190,7 +249,11 @@ export class Engine {
   private handleFrame(request: Request, proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
     const rejection = request.settled || bytes.length > REJECT_BYTES_MAX ? undefined : rejectionOf(bytes);
     const unfounded = rejection && unfoundedOf(rejection, request.chunkBytesMax);
-    request.receiver.handleFrame(proxyIndex, unfounded ? encodeFrame({ type: "reject", requestId: request.requestId, rejection: unfounded }) : bytes, nowMs);
+    request.receiver.handleFrame(
+      proxyIndex,
+      unfounded ? encodeFrame({ type: "reject", requestId: request.requestId, rejection: unfounded }) : bytes,
+      nowMs,
+    );
     if (!rejection || unfounded || !DECISIVE.has(rejection.kind) || request.receiver.stats().symbolCount > 0) return;
     this.settle(request, rejection);
     request.receiver.abort(nowMs);
@@ -224,7 +287,8 @@ export class Engine {
     const { receiver } = request;
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.postEvent(request, event);
     for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
-      if (request.trace && /feedback|grant/.test(parseFrame(out.bytes).type)) request.trace.feedback.push([msBetween(request.startMs, nowMs), out.proxyIndex]);
+      if (request.trace && /feedback|grant/.test(parseFrame(out.bytes).type))
+        request.trace.feedback.push([msBetween(request.startMs, nowMs), out.proxyIndex]);
       this.queue(request.sessions[out.proxyIndex]!, out.bytes);
     }
     if (receiver.finished) this.close(request);
@@ -294,13 +358,21 @@ function rejectionOf(bytes: Uint8Array): Rejection | undefined {
   return frame.type === "reject" ? frame.rejection : undefined;
 }
 
-/** A chunk that is not too large, or of which it is not told by how much: that is no answer of the origin, but the proxy's own fault. */
+/**
+ * A chunk that is not too large, or of which it is not told by how much: that is no answer of the origin, but the
+ * proxy's own fault.
+ */
 function unfoundedOf({ kind, got }: Rejection, chunkBytesMax: number): Rejection | undefined {
   if (kind !== "chunkTooLarge" || (Number.isSafeInteger(got) && got! > chunkBytesMax)) return undefined;
-  return { kind: "proxyFailed", message: `The proxy found a chunk too large that is not: got ${got} bytes, limit ${chunkBytesMax}.` };
+  return {
+    kind: "proxyFailed",
+    message: `The proxy found a chunk too large that is not: got ${got} bytes, limit ${chunkBytesMax}.`,
+  };
 }
 
-/** Gives the memory of a buffer back now, where the engine can: a worker with little else to do collects garbage late. */
+/**
+ * Gives the memory of a buffer back now, where the engine can: a worker with little else to do collects garbage late.
+ */
 function release({ buffer }: Uint8Array): void {
   (buffer as { transfer?: (bytes: number) => unknown }).transfer?.(0);
 }

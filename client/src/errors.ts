@@ -25,7 +25,9 @@ export class DownloadError extends Error {
 }
 
 export function abortError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new DOMException(reason === undefined ? "The download was aborted." : String(reason), "AbortError");
+  return reason instanceof Error
+    ? reason
+    : new DOMException(reason === undefined ? "The download was aborted." : String(reason), "AbortError");
 }
 
 /** The message of anything thrown, with the cause that `fetch` hides behind "fetch failed". */
@@ -38,6 +40,11 @@ export function messageOf(error: unknown): string {
 }
 
 function show(value: unknown): string {
-  const text = typeof value === "string" ? JSON.stringify(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
+  const text =
+    typeof value === "string"
+      ? JSON.stringify(value)
+      : typeof value === "object"
+        ? JSON.stringify(value)
+        : String(value);
   return text !== undefined && text.length > 200 ? `${text.slice(0, 200)}...` : String(text);
 }

@@ -11,7 +11,11 @@ function counted() {
     const hash = createHash("sha256");
     const seen = { bytes: 0, discarded: false };
     made.push(seen);
-    return { update: (bytes) => void ((seen.bytes += bytes.length), hash.update(bytes)), digest: () => Promise.resolve(hash.digest("hex")), discard: () => void (seen.discarded = true) };
+    return {
+      update: (bytes) => void ((seen.bytes += bytes.length), hash.update(bytes)),
+      digest: () => Promise.resolve(hash.digest("hex")),
+      discard: () => void (seen.discarded = true),
+    };
   };
   return { made, inPieces };
 }

@@ -1,6 +1,6 @@
 /**
- * SHA-256 by the browser itself: many times as fast as ours, and off the threads that carry packets. It takes a whole only, so what is
- * longer than most segments goes piece by piece elsewhere.
+ * SHA-256 by the browser itself: many times as fast as ours, and off the threads that carry packets. It takes a whole
+ * only, so what is longer than most segments goes piece by piece elsewhere.
  */
 import { hexOf, joined } from "./bytes";
 import type { Hasher } from "./platform";
@@ -23,7 +23,8 @@ export function createHasher(inPieces: () => Hasher): Hasher {
       longer = inPieces();
       for (const piece of pieces.splice(0)) longer.update(piece);
     },
-    digest: () => longer?.digest() ?? subtle.digest("SHA-256", joined(pieces)).then((digest) => hexOf(new Uint8Array(digest))),
+    digest: () =>
+      longer?.digest() ?? subtle.digest("SHA-256", joined(pieces)).then((digest) => hexOf(new Uint8Array(digest))),
     discard: () => {
       pieces.length = 0;
       longer?.discard();

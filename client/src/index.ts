@@ -1,5 +1,17 @@
 /** ProxyClientLib: what is the same in every environment. Clients are made by `./node` and `./browser`. */
-export { MODES, TRANSPORTS, type TransportOption, type Download, type DownloadHead, type GetOptions, type LiveProxy, type LiveStats, type Mode, type ProxyInfo, type Source } from "./api";
+export {
+  MODES,
+  TRANSPORTS,
+  type TransportOption,
+  type Download,
+  type DownloadHead,
+  type GetOptions,
+  type LiveProxy,
+  type LiveStats,
+  type Mode,
+  type ProxyInfo,
+  type Source,
+} from "./api";
 export { ProxyClient, type ProxyClientOptions } from "./client";
 export { DownloadError, RequestError } from "./errors";
 export type { FromEngine, ToEngine } from "./messages";

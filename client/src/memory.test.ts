@@ -3,7 +3,10 @@ import { NetworkMemory } from "./memory";
 
 function setup() {
   const at = { network: "home" };
-  const memory = new NetworkMemory<string>(() => at.network, () => 1000);
+  const memory = new NetworkMemory<string>(
+    () => at.network,
+    () => 1000,
+  );
   return { memory, go: (network: string): void => void (at.network = network) };
 }
 

@@ -1,6 +1,7 @@
 /**
- * What the client remembers, network by network: what it saw of its proxies, and over what it reached them. In memory only, and
- * little of it. A network is whatever Origo calls it (directory.ts); coming back to one is finding what was left there.
+ * What the client remembers, network by network: what it saw of its proxies, and over what it reached them. In memory
+ * only, and little of it. A network is whatever Origo calls it (directory.ts); coming back to one is finding what was
+ * left there.
  */
 
 /** The networks, and the entries of each, that came up last. */
@@ -11,7 +12,10 @@ export class NetworkMemory<T> {
   private readonly byNetwork = new Map<string, Map<string, { value: T; atMs: number }>>();
 
   /** `network` names the one that the client is in. What is older than `ageMs` is as good as none. */
-  constructor(private readonly network: () => string, private readonly ageMs: () => number) {}
+  constructor(
+    private readonly network: () => string,
+    private readonly ageMs: () => number,
+  ) {}
 
   note(key: string, value: T, nowMs: number): void {
     const here = this.byNetwork.get(this.network()) ?? new Map<string, { value: T; atMs: number }>();

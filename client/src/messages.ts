@@ -3,7 +3,15 @@
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
 import type { TransportName } from "@tributary/origo/schema";
-import type { ByteRange, KnownPath, MutpMode, PacketFate, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import type {
+  ByteRange,
+  KnownPath,
+  MutpMode,
+  PacketFate,
+  ReceiverStats,
+  Rejection,
+  ResponseHead,
+} from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { joined } from "./bytes";
 
@@ -27,7 +35,10 @@ export interface StartOptions {
   known?: (KnownPath | undefined)[];
   /** Note when each packet came. */
   traced?: boolean;
-  /** A body up to this length is one chunk: a proxy that finds it too large is not believed. Default: the limit of the protocol. */
+  /**
+   * A body up to this length is one chunk: a proxy that finds it too large is not believed. Default: the limit of the
+   * protocol.
+   */
   chunkBytesMax?: number;
 }
 
@@ -74,7 +85,10 @@ export type FromEngine =
   | { type: "closed"; requestId: number; stats: ReceiverStats }
   | { type: "digested"; hashId: number; hex: string };
 
-/** One buffer, no larger than what is in it: what receives it keeps it until its next garbage collection, which may be long. */
+/**
+ * One buffer, no larger than what is in it: what receives it keeps it until its next garbage collection, which may be
+ * long.
+ */
 export function pack(frames: readonly Uint8Array[]): PackedFrames {
   return { bytes: joined(frames), lengths: Uint32Array.from(frames, ({ length }) => length) };
 }

@@ -1,7 +1,7 @@
 /**
  * The library in Node: a worker thread, with the native part's transports where that is built, else node-datachannel.
- * A process that made a session by that ends by `process.exit()`: its threads outlive its connections, and its own cleanup
- * is not safe to call.
+ * A process that made a session by that ends by `process.exit()`: its threads outlive its connections, and its own
+ * cleanup is not safe to call.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -36,7 +36,10 @@ export function createNodeClient({ source = "library", ...options }: NodeClientO
 
 export function nodePlatform(): Platform {
   return {
-    describe: () => ({ agent: `node/${process.versions.node.split(".")[0]}`, os: { win32: "windows", darwin: "macos" }[process.platform as string] ?? process.platform }),
+    describe: () => ({
+      agent: `node/${process.versions.node.split(".")[0]}`,
+      os: { win32: "windows", darwin: "macos" }[process.platform as string] ?? process.platform,
+    }),
     now: () => performance.now(),
     epochMs: () => Date.now(),
     randomUUID: () => crypto.randomUUID(),

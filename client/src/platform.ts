@@ -33,8 +33,8 @@ export interface ChannelOptions {
   /** Gives the attempt up; the promise rejects and nothing stays open. */
   signal: AbortSignal;
   /**
-   * The first message, for a transport that can take it along to the proxy while the channel opens: a round trip sooner. It
-   * may get lost, or come twice: the protocol sends it again once the channel is open.
+   * The first message, for a transport that can take it along to the proxy while the channel opens: a round trip
+   * sooner. It may get lost, or come twice: the protocol sends it again once the channel is open.
    */
   first?: Uint8Array | undefined;
   onMessage(bytes: Uint8Array): void;

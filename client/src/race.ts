@@ -8,8 +8,8 @@ export interface Runner<T> {
 }
 
 /**
- * What the first to succeed has made; the others are aborted, and discarded should they still succeed. Rejects, when all have
- * failed, with all their reasons. `signal` stops it.
+ * What the first to succeed has made; the others are aborted, and discarded should they still succeed. Rejects, when
+ * all have failed, with all their reasons. `signal` stops it.
  */
 export async function race<T>(runners: readonly Runner<T>[], headStartMs: number, signal: AbortSignal): Promise<T> {
   const stop = new AbortController();

@@ -1,7 +1,8 @@
 /**
- * Rehearsal: a download within the engine's worker, from senders of its own, before there is a real one. Engines compile a function
- * when it is first called and make it fast when it has been called often: all that handles packets would be slow just while the first
- * packets of a player's first segment come, and they come all at once. Costs a worker some tens of ms while it has nothing else to do.
+ * Rehearsal: a download within the engine's worker, from senders of its own, before there is a real one. Engines
+ * compile a function when it is first called and make it fast when it has been called often: all that handles packets
+ * would be slow just while the first packets of a player's first segment come, and they come all at once. Costs a
+ * worker some tens of ms while it has nothing else to do.
  */
 import { parseFrame, Sender, xorshift128, type ChunkSource, type Codec } from "@tributary/protocol";
 import { Engine } from "./engine";
@@ -17,10 +18,15 @@ const ROUNDS_MAX = 2000;
 export function* rehearse(codec: Codec): Generator<void, void, void> {
   const senders = new Map<number, Sender>();
   const zeros = new Uint8Array(BYTES);
-  const source: ChunkSource = { totalBytes: BYTES, availableBytes: BYTES, view: (start, end) => zeros.subarray(start, end) };
+  const source: ChunkSource = {
+    totalBytes: BYTES,
+    availableBytes: BYTES,
+    view: (start, end) => zeros.subarray(start, end),
+  };
   const asked: { session: number; bytes: Uint8Array }[] = [];
   const engine = new Engine(codec, (message: FromEngine) => {
-    if (message.type === "send") for (const bytes of unpack(message.frames)) asked.push({ session: message.session, bytes });
+    if (message.type === "send")
+      for (const bytes of unpack(message.frames)) asked.push({ session: message.session, bytes });
   });
   const answer = (session: number, bytes: Uint8Array, nowMs: number): void => {
     const frame = parseFrame(bytes);
@@ -30,7 +36,10 @@ export function* rehearse(codec: Codec): Generator<void, void, void> {
       sender.handlePlan({ status: 200, totalBytes: BYTES, headers: {}, serverFetchMs: 0 }, source);
     } else if (frame.type !== "parseError") senders.get(session)?.handleFrame(frame, nowMs);
   };
-  engine.handle({ type: "start", requestId: 1, sessions: SESSIONS, options: { url: "http://rehearsal.invalid/", mode: "coded" } }, 0);
+  engine.handle(
+    { type: "start", requestId: 1, sessions: SESSIONS, options: { url: "http://rehearsal.invalid/", mode: "coded" } },
+    0,
+  );
   for (const proxyIndex of SESSIONS.keys()) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
   try {
     for (let nowMs = 0, packets = 0; engine.openCount > 0 && nowMs < ROUNDS_MAX; nowMs++) {

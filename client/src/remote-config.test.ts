@@ -5,24 +5,42 @@ import { RemoteConfig } from "./remote-config";
 import { SETTINGS_DEFAULT } from "./settings";
 
 const ARMS = [
-  { name: "small", weight: 1, values: { "client.windowPackets": 60 } }, { name: "large", weight: 3, values: { "client.windowPackets": 600, "client.stallMs": 900 } },
+  { name: "small", weight: 1, values: { "client.windowPackets": 60 } },
+  { name: "large", weight: 3, values: { "client.windowPackets": 600, "client.stallMs": 900 } },
 ];
 const NONE = new Set<string>();
 
 async function configWith(answer: unknown, status = 200): Promise<RemoteConfig> {
-  const platform = { fetch: () => Promise.resolve(new Response(JSON.stringify(answer), { status })) } as unknown as Platform;
+  const platform = {
+    fetch: () => Promise.resolve(new Response(JSON.stringify(answer), { status })),
+  } as unknown as Platform;
   const config = new RemoteConfig("http://origo.test", platform, { directoryTimeoutMs: 1000 });
   await config.refresh();
   return config;
 }
 
-const config = (fields: Partial<ClientConfig>): ClientConfig => ({ version: 3, values: {}, experiments: [], ...fields });
+const config = (fields: Partial<ClientConfig>): ClientConfig => ({
+  version: 3,
+  values: {},
+  experiments: [],
+  ...fields,
+});
 
 test("remote config: values become options and settings; 0 leaves the choice to the mode; strangers are left out", async () => {
-  const values = { "client.mode": "split-http", "client.generationSize": 0, "client.windowPackets": 99, "client.stallMs": 700, "client.idleCloseMs": 800, "client.nothing": 1 };
+  const values = {
+    "client.mode": "split-http",
+    "client.generationSize": 0,
+    "client.windowPackets": 99,
+    "client.stallMs": 700,
+    "client.idleCloseMs": 800,
+    "client.nothing": 1,
+  };
   const remote = await configWith(config({ values }));
   expect(remote.draw("c", "d", NONE)).toEqual({
-    options: { mode: "split-http", windowPackets: 99 }, settings: { stallMs: 700, idleCloseMs: 800 }, configVersion: 3, experiments: [],
+    options: { mode: "split-http", windowPackets: 99 },
+    settings: { stallMs: 700, idleCloseMs: 800 },
+    configVersion: 3,
+    experiments: [],
   });
   expect(remote.clientSettings).toEqual({ stallMs: 700, idleCloseMs: 800 });
 });
@@ -41,11 +59,17 @@ test("remote config: arms are drawn by weight, each download its own, the same i
 });
 
 test("remote config: two experiments draw independently of each other (4,000 downloads)", async () => {
-  const experiments = ["e1", "e2"].map((id) => ({ id, arms: ["a", "b"].map((name) => ({ name, weight: 1, values: {} })) }));
+  const experiments = ["e1", "e2"].map((id) => ({
+    id,
+    arms: ["a", "b"].map((name) => ({ name, weight: 1, values: {} })),
+  }));
   const remote = await configWith(config({ experiments }));
   const counts = new Map<string, number>();
   for (let download = 0; download < 4000; download++) {
-    const key = remote.draw("client", String(download), NONE).experiments.map(({ arm }) => arm).join("");
+    const key = remote
+      .draw("client", String(download), NONE)
+      .experiments.map(({ arm }) => arm)
+      .join("");
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   for (const key of ["aa", "ab", "ba", "bb"]) expect(Math.abs((counts.get(key) ?? 0) - 1000)).toBeLessThan(150);
@@ -53,22 +77,46 @@ test("remote config: two experiments draw independently of each other (4,000 dow
 
 test("remote config: who sets what any arm sets takes no part, also as a setting of the client", async () => {
   const remote = await configWith(config({ experiments: [{ id: "e", arms: ARMS }] }));
-  for (const given of ["windowPackets", "stallMs"]) expect(remote.draw("c", "d", new Set([given]))).toMatchObject({ options: {}, experiments: [] });
+  for (const given of ["windowPackets", "stallMs"])
+    expect(remote.draw("c", "d", new Set([given]))).toMatchObject({ options: {}, experiments: [] });
   expect(remote.draw("c", "d", new Set(["mode"])).experiments).toHaveLength(1);
 });
 
-test.each([[{}, 404], ["x", 200], [{ version: 1 }, 200], [null, 200]])("remote config: the answer %j with status %i leaves all as it was", async (answer, status) => {
-  expect((await configWith(answer, status)).draw("c", "d", NONE)).toEqual({ options: {}, settings: {}, configVersion: undefined, experiments: [] });
+test.each([
+  [{}, 404],
+  ["x", 200],
+  [{ version: 1 }, 200],
+  [null, 200],
+])("remote config: the answer %j with status %i leaves all as it was", async (answer, status) => {
+  expect((await configWith(answer, status)).draw("c", "d", NONE)).toEqual({
+    options: {},
+    settings: {},
+    configVersion: undefined,
+    experiments: [],
+  });
 });
 
 test("remote config: each of Origo's settings of clients is one that the client has, with the same default", async () => {
   const keys = SETTINGS.filter(({ scope }) => scope === "client");
-  const { options, settings } = (await configWith(config({ values: Object.fromEntries(keys.map(({ key, type, max, default: preset }) => [key, type === "integer" ? max! : preset])) }))).draw("c", "d", NONE);
-  expect(Object.keys({ ...options, ...settings }).sort()).toEqual(keys.map(({ key }) => key.replace("client.", "")).sort());
+  const { options, settings } = (
+    await configWith(
+      config({
+        values: Object.fromEntries(
+          keys.map(({ key, type, max, default: preset }) => [key, type === "integer" ? max! : preset]),
+        ),
+      }),
+    )
+  ).draw("c", "d", NONE);
+  expect(Object.keys({ ...options, ...settings }).sort()).toEqual(
+    keys.map(({ key }) => key.replace("client.", "")).sort(),
+  );
   for (const { key, default: preset } of keys) {
     const name = key.replace("client.", "");
-    if (name in SETTINGS_DEFAULT) expect([key, preset]).toEqual([key, SETTINGS_DEFAULT[name as keyof typeof SETTINGS_DEFAULT]]);
+    if (name in SETTINGS_DEFAULT)
+      expect([key, preset]).toEqual([key, SETTINGS_DEFAULT[name as keyof typeof SETTINGS_DEFAULT]]);
   }
   const fixed = ["chunkBytesMax"];
-  expect(Object.keys(SETTINGS_DEFAULT).filter((name) => !keys.some(({ key }) => key === `client.${name}`))).toEqual(fixed);
+  expect(Object.keys(SETTINGS_DEFAULT).filter((name) => !keys.some(({ key }) => key === `client.${name}`))).toEqual(
+    fixed,
+  );
 });

@@ -1,7 +1,8 @@
 /**
- * Remote configuration: what Origo's operator set for clients, and the arms of running experiments. Asked for with the list of
- * proxies, and as old as that at most; what the caller gave wins always. A download takes part in an experiment only where the
- * caller left all that its arms set to the library, so that a record never names an arm that was not followed.
+ * Remote configuration: what Origo's operator set for clients, and the arms of running experiments. Asked for with the
+ * list of proxies, and as old as that at most; what the caller gave wins always. A download takes part in an experiment
+ * only where the caller left all that its arms set to the library, so that a record never names an arm that was not
+ * followed.
  */
 import type { ClientConfig, SettingValues } from "@tributary/origo/admin-schema";
 import type { DrawnArm } from "@tributary/origo/schema";
@@ -19,7 +20,14 @@ export interface Configured {
 }
 
 const OPTIONS = new Set<string>([
-  "mode", "connections", "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "allowFallback",
+  "mode",
+  "connections",
+  "generationSize",
+  "windowPackets",
+  "symbolBytes",
+  "feedbackEveryPackets",
+  "feedbackEveryMs",
+  "allowFallback",
 ]);
 /** 0 stands for what the mode itself goes by. */
 const ZERO_IS_PRESET = new Set(["generationSize", "windowPackets", "feedbackEveryPackets", "feedbackEveryMs"]);
@@ -28,13 +36,19 @@ const NOTHING: ClientConfig = { version: 0, values: {}, experiments: [] };
 export class RemoteConfig {
   private known: ClientConfig | undefined;
 
-  constructor(private readonly origoUrl: string, private readonly platform: Platform, private readonly settings: Pick<Settings, "directoryTimeoutMs">) {}
+  constructor(
+    private readonly origoUrl: string,
+    private readonly platform: Platform,
+    private readonly settings: Pick<Settings, "directoryTimeoutMs">,
+  ) {}
 
   /** Asks Origo anew. What was known stays when it does not answer. */
   async refresh(): Promise<void> {
     try {
       const response = await this.platform.fetch(`${this.origoUrl}/v1/client-config`, {
-        signal: AbortSignal.timeout(this.settings.directoryTimeoutMs), cache: "no-store", credentials: "omit",
+        signal: AbortSignal.timeout(this.settings.directoryTimeoutMs),
+        cache: "no-store",
+        credentials: "omit",
       });
       const answer: unknown = response.ok ? await response.json() : undefined;
       if (isClientConfig(answer)) this.known = answer;

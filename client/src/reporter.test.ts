@@ -10,7 +10,9 @@ function build() {
     fetch: (_: string, init: RequestInit) => {
       state.requests++;
       if (state.status === 0) return Promise.reject(new TypeError("fetch failed"));
-      const ids = Object.values(JSON.parse(init.body as string) as Record<string, { id: string }[]>).flat().map(({ id }) => id);
+      const ids = Object.values(JSON.parse(init.body as string) as Record<string, { id: string }[]>)
+        .flat()
+        .map(({ id }) => id);
       if (ids.includes(state.bad)) return Promise.resolve(new Response("{}", { status: 400 }));
       if (state.status === 202) state.stored.push(...ids);
       return Promise.resolve(new Response("{}", { status: state.status }));

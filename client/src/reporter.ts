@@ -1,6 +1,6 @@
 /**
- * Sends download records, error reports and traces to Origo, in batches and in the background. A download never waits for
- * it; what cannot be sent is kept, up to a bound, and sent later. Origo counts a repeated id once.
+ * Sends download records, error reports and traces to Origo, in batches and in the background. A download never waits
+ * for it; what cannot be sent is kept, up to a bound, and sent later. Origo counts a repeated id once.
  */
 import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
@@ -11,7 +11,10 @@ import type { Settings } from "./settings";
 const TRACE_QUEUE_MAX = 16;
 const TRACE_BATCH_MAX = 1;
 
-type ReportSettings = Pick<Settings, "reportQueueMax" | "reportBatchMax" | "reportDelayMs" | "reportRetryMs" | "reportRetryMsMax" | "reportTimeoutMs">;
+type ReportSettings = Pick<
+  Settings,
+  "reportQueueMax" | "reportBatchMax" | "reportDelayMs" | "reportRetryMs" | "reportRetryMsMax" | "reportTimeoutMs"
+>;
 
 interface Queue {
   readonly path: string;
@@ -26,7 +29,14 @@ interface Queue {
 export class Reporter {
   private readonly records: Queue = { path: "/v1/records", field: "records", items: [], ...this.bounds() };
   private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...this.bounds() };
-  private readonly traces: Queue = { path: "/v1/traces", field: "traces", items: [], itemsMax: () => TRACE_QUEUE_MAX, batchMax: () => TRACE_BATCH_MAX, isSingle: false };
+  private readonly traces: Queue = {
+    path: "/v1/traces",
+    field: "traces",
+    items: [],
+    itemsMax: () => TRACE_QUEUE_MAX,
+    batchMax: () => TRACE_BATCH_MAX,
+    isSingle: false,
+  };
   private readonly queues = [this.records, this.errors, this.traces];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private sending: Promise<void> | undefined;
@@ -62,12 +72,17 @@ export class Reporter {
     await this.sending;
     const untilMs = this.platform.now() + withinMs;
     this.failures = 0;
-    while (this.waiting > 0 && this.failures === 0 && this.platform.now() < untilMs) await this.flush(Math.ceil(untilMs - this.platform.now()));
+    while (this.waiting > 0 && this.failures === 0 && this.platform.now() < untilMs)
+      await this.flush(Math.ceil(untilMs - this.platform.now()));
     for (const { items } of this.queues) items.length = 0;
   }
 
   private bounds(): Pick<Queue, "itemsMax" | "batchMax" | "isSingle"> {
-    return { itemsMax: () => this.settings.reportQueueMax, batchMax: () => this.settings.reportBatchMax, isSingle: false };
+    return {
+      itemsMax: () => this.settings.reportQueueMax,
+      batchMax: () => this.settings.reportBatchMax,
+      isSingle: false,
+    };
   }
 
   private add(queue: Queue, item: unknown): void {

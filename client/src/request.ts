@@ -15,11 +15,18 @@ export interface Request {
   readonly comment: string | undefined;
   readonly userComment: string | undefined;
   readonly player: string | undefined;
-  readonly tuning: Pick<StartOptions, "symbolBytes" | "generationSize" | "windowPackets" | "feedbackEveryPackets" | "feedbackEveryMs">;
+  readonly tuning: Pick<
+    StartOptions,
+    "symbolBytes" | "generationSize" | "windowPackets" | "feedbackEveryPackets" | "feedbackEveryMs"
+  >;
 }
 
 const OFFSET_MAX = 2 ** 48 - 1;
-const TEXTS = [["comment", 0, 1000], ["userComment", 0, 1000], ["player", 1, 64]] as const;
+const TEXTS = [
+  ["comment", 0, 1000],
+  ["userComment", 0, 1000],
+  ["player", 1, 64],
+] as const;
 
 /** Throws a RequestError for what can never work. */
 export function parseRequest(url: string, options: GetOptions): Request {
@@ -29,7 +36,8 @@ export function parseRequest(url: string, options: GetOptions): Request {
   checkInteger("connections", connections, 1, CONNECTIONS_MAX);
   for (const [name, charsMin, charsMax] of TEXTS) {
     const length = options[name]?.length;
-    if (length !== undefined && (length < charsMin || length > charsMax)) throw new RequestError(name, options[name], `${charsMin} to ${charsMax} characters`);
+    if (length !== undefined && (length < charsMin || length > charsMax))
+      throw new RequestError(name, options[name], `${charsMin} to ${charsMax} characters`);
   }
   return {
     url: parseUrl(url),
@@ -57,14 +65,16 @@ function parseUrl(text: string): string {
   if (!/^https?:$/.test(url.protocol) || url.username || url.password) throw new RequestError("url", text, allowed);
   url.hash = "";
   const byteCount = new TextEncoder().encode(url.href).length;
-  if (byteCount > LIMITS.urlBytesMax) throw new RequestError("url length", byteCount, `at most ${LIMITS.urlBytesMax} bytes`);
+  if (byteCount > LIMITS.urlBytesMax)
+    throw new RequestError("url length", byteCount, `at most ${LIMITS.urlBytesMax} bytes`);
   return url.href;
 }
 
 function parseRange(range: ByteRange | undefined): ByteRange | undefined {
   if (range === undefined) return undefined;
   const { start, end } = range;
-  const valid = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end <= OFFSET_MAX;
+  const valid =
+    Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end <= OFFSET_MAX;
   if (!valid) throw new RequestError("range", `${start}-${end}`, `whole numbers 0 <= start <= end <= ${OFFSET_MAX}`);
   return { start, end };
 }

@@ -81,7 +81,13 @@ export class Run {
   constructor(options: RunOptions) {
     const { platform, hasher, board } = options;
     this.id = platform.randomUUID();
-    this.basis = { request: options.request, settings: options.settings, configVersion: undefined, experiments: [], traced: false };
+    this.basis = {
+      request: options.request,
+      settings: options.settings,
+      configVersion: undefined,
+      experiments: [],
+      traced: false,
+    };
     this.platform = platform;
     this.hasher = hasher;
     this.board = board;
@@ -131,7 +137,8 @@ export class Run {
     if (this.traces.length === 0) return undefined;
     const whole: Trace = { id: this.id, generationCount: 0, packets: [], feedback: [] };
     for (const { fromMs, trace, generationCount } of [...this.traces].sort((a, b) => a.fromByte - b.fromByte)) {
-      for (const [ms, proxy, generation, fate] of trace.packets) whole.packets.push([fromMs + ms, proxy, whole.generationCount + generation, fate]);
+      for (const [ms, proxy, generation, fate] of trace.packets)
+        whole.packets.push([fromMs + ms, proxy, whole.generationCount + generation, fate]);
       for (const [ms, proxy] of trace.feedback) whole.feedback.push([fromMs + ms, proxy]);
       whole.generationCount += generationCount;
     }
@@ -182,7 +189,10 @@ export class Run {
       this.sink.close();
       return;
     }
-    const error = result.kind === "aborted" ? this.signal.reason : new DownloadError(result.rejection.kind, result.rejection.message);
+    const error =
+      result.kind === "aborted"
+        ? this.signal.reason
+        : new DownloadError(result.rejection.kind, result.rejection.message);
     this.sink.fail(error as Error);
     this.rejectHead(error as Error);
   }
@@ -198,7 +208,16 @@ export class Run {
     const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
     const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
     const contentType = this.head?.headers["content-type"]?.split(";")[0]?.trim().slice(0, TYPE_CHARS_MAX);
-    const optional = { ...coded, ...tally.totals, contentType, totalBytes: this.head?.totalBytes, headMs: this.headMs, engine: this.engine, connectMs: this.connectMs, firstPacketMs: this.firstPacketMs };
+    const optional = {
+      ...coded,
+      ...tally.totals,
+      contentType,
+      totalBytes: this.head?.totalBytes,
+      headMs: this.headMs,
+      engine: this.engine,
+      connectMs: this.connectMs,
+      firstPacketMs: this.firstPacketMs,
+    };
     return {
       id: this.id,
       ...reporting,
@@ -220,16 +239,32 @@ export class Run {
       normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
       outcome: result.kind,
       ...(result.kind === "complete" ? {} : { error: this.errorOf(result) }),
-      fallback: this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
+      fallback:
+        this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
       sha256: await this.digest(result.kind === "complete"),
       ...pickDefined(optional, [
-        "generationSize", "windowPackets", "symbolBytes", "feedbackEveryPackets", "feedbackEveryMs", "symbolCount", "generationCount", "feedbackFrames", "contentType",
-        "totalBytes", "headMs", "engine", "connectMs", "firstPacketMs",
+        "generationSize",
+        "windowPackets",
+        "symbolBytes",
+        "feedbackEveryPackets",
+        "feedbackEveryMs",
+        "symbolCount",
+        "generationCount",
+        "feedbackFrames",
+        "contentType",
+        "totalBytes",
+        "headMs",
+        "engine",
+        "connectMs",
+        "firstPacketMs",
       ]),
       ...pickDefined(request, ["player", "comment", "userComment"]),
       ...(configVersion === undefined ? {} : { configVersion }),
       ...(experiments.length === 0 ? {} : { experiments }),
-      proxies: tally.proxies.map((proxy) => ({ ...proxy, ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }) })),
+      proxies: tally.proxies.map((proxy) => ({
+        ...proxy,
+        ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }),
+      })),
     };
   }
 
@@ -259,7 +294,10 @@ function cut(text: string): string {
   return text.slice(0, MESSAGE_CHARS_MAX);
 }
 
-function pickDefined<T extends object, K extends keyof T>(from: T, names: readonly K[]): { [P in K]?: NonNullable<T[P]> } {
+function pickDefined<T extends object, K extends keyof T>(
+  from: T,
+  names: readonly K[],
+): { [P in K]?: NonNullable<T[P]> } {
   const picked: { [P in K]?: NonNullable<T[P]> } = {};
   for (const name of names) {
     const value = from[name];

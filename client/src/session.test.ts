@@ -13,7 +13,10 @@ interface Try {
   closed: boolean;
 }
 
-function build(answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 }), others: readonly Transport[] = []) {
+function build(
+  answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 }),
+  others: readonly Transport[] = [],
+) {
   const tries: Try[] = [];
   const failures: string[] = [];
   const recovered: Session[] = [];
@@ -37,11 +40,23 @@ function build(answer: () => Response = () => Response.json({ sdp: "answer" }, {
       return Promise.resolve(answer());
     },
   } as unknown as Platform;
-  const pool = new SessionPool(platform, SETTINGS_DEFAULT, new Choice([...others, webRtc], "auto", new NetworkMemory(() => "here", () => SETTINGS_DEFAULT.choiceMs)), {
-    onMessage: (_, bytes) => messages.push(bytes),
-    onFailed: (_, reason) => failures.push(reason),
-    onRecovered: (session) => recovered.push(session),
-  });
+  const pool = new SessionPool(
+    platform,
+    SETTINGS_DEFAULT,
+    new Choice(
+      [...others, webRtc],
+      "auto",
+      new NetworkMemory(
+        () => "here",
+        () => SETTINGS_DEFAULT.choiceMs,
+      ),
+    ),
+    {
+      onMessage: (_, bytes) => messages.push(bytes),
+      onFailed: (_, reason) => failures.push(reason),
+      onRecovered: (session) => recovered.push(session),
+    },
+  );
   return { pool, session: pool.of(PROXY), tries, failures, recovered, messages, posted };
 }
 
@@ -81,7 +96,9 @@ describe("session", () => {
     await opened(session, tries);
     const answer = await tries[0]!.options.exchange("v=0\r\na=max-message-size:262144\r\n");
     expect(answer).toBe("answer");
-    expect(posted).toEqual([{ url: "http://proxy/v1/sessions", body: JSON.stringify({ sdp: "v=0\r\na=max-message-size:16384\r\n" }) }]);
+    expect(posted).toEqual([
+      { url: "http://proxy/v1/sessions", body: JSON.stringify({ sdp: "v=0\r\na=max-message-size:16384\r\n" }) },
+    ]);
     session.close("done");
   });
 
@@ -123,7 +140,9 @@ describe("session", () => {
   });
 
   test("session: does not insist when the proxy refuses", async () => {
-    const { session, tries, failures } = build(() => Response.json({ error: { kind: "draining", message: "going down" } }, { status: 503 }));
+    const { session, tries, failures } = build(() =>
+      Response.json({ error: { kind: "draining", message: "going down" } }, { status: 503 }),
+    );
     const acquired = session.acquire(ignore).catch((error: Error) => error.message);
     await settle();
     await tries[0]!.options.exchange("offer").catch(tries[0]!.fail);
@@ -154,10 +173,11 @@ describe("session", () => {
       name: "webtransport",
       reaches: () => true,
       started: () => new Promise((resolve) => (start = resolve)),
-      open: (options) => new Promise((_, reject) => {
-        asked.push(options);
-        options.signal.addEventListener("abort", () => reject(options.signal.reason as Error));
-      }),
+      open: (options) =>
+        new Promise((_, reject) => {
+          asked.push(options);
+          options.signal.addEventListener("abort", () => reject(options.signal.reason as Error));
+        }),
     };
     const { session, tries } = build(undefined, [inWorker]);
     const acquired = session.acquire(ignore);

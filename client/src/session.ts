@@ -52,8 +52,8 @@ export class Session {
 
   /**
    * Resolves when the channel is open; rejects with the reason after the last try. Each call is paired with one
-   * `release`, also when it rejects. `onLost` is called at most once, if before the release the open channel is lost, or the
-   * session is closed, be it open yet or not.
+   * `release`, also when it rejects. `onLost` is called at most once, if before the release the open channel is lost,
+   * or the session is closed, be it open yet or not.
    */
   async acquire(onLost: (reason: string) => void): Promise<void> {
     this.users++;
@@ -67,7 +67,8 @@ export class Session {
   release(onLost: (reason: string) => void): void {
     this.lostHandlers.delete(onLost);
     this.users--;
-    if (this.users === 0 && this.channel) this.idleTimer = setTimeout(() => this.close("idle"), this.settings.idleCloseMs);
+    if (this.users === 0 && this.channel)
+      this.idleTimer = setTimeout(() => this.close("idle"), this.settings.idleCloseMs);
   }
 
   /** Drops the bytes when the channel is not open: the protocol repeats what matters. */

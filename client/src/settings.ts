@@ -8,7 +8,10 @@ export interface Settings {
   /** One try to reach a proxy: some connects take a second, none that works takes five. */
   connectTimeoutMs: number;
   connectTries: number;
-  /** What the transport tried first is ahead of the next one by, unless it fails sooner: Chromium puts several WebTransport handshakes one behind another. */
+  /**
+   * What the transport tried first is ahead of the next one by, unless it fails sooner: Chromium puts several
+   * WebTransport handshakes one behind another.
+   */
   headStartMs: number;
   /** What worked with a proxy comes first for so long; then the order of preference holds again. */
   choiceMs: number;

@@ -3,7 +3,10 @@ import type { TransportName } from "@tributary/origo/schema";
 import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
 import type { LiveProxy, ProxyInfo } from "./api";
 
-export type ProxyCounts = Pick<ProxyStats, "bytes" | "packets" | "innovative" | "duplicate" | "late" | "rejected" | "lost">;
+export type ProxyCounts = Pick<
+  ProxyStats,
+  "bytes" | "packets" | "innovative" | "duplicate" | "late" | "rejected" | "lost"
+>;
 
 export interface ProxyTally extends ProxyCounts {
   readonly id: string;

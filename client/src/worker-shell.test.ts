@@ -10,17 +10,32 @@ import { serveEngine } from "./worker-shell";
 const PROXY = { id: "p", name: "p", url: "http://p", udp: { host: "h", port: 1 } };
 
 function setup() {
-  const opened: { options: ChannelOptions; resolve(channel?: Channel): void; reject(error: Error): void; closed: boolean }[] = [];
+  const opened: {
+    options: ChannelOptions;
+    resolve(channel?: Channel): void;
+    reject(error: Error): void;
+    closed: boolean;
+  }[] = [];
   const udp: Transport = {
     name: "udp",
     reaches: (proxy) => proxy.udp !== undefined,
-    open: (options) => new Promise((resolve, reject) => {
-      const entry = { options, reject, closed: false, resolve: (channel?: Channel) => resolve(channel ?? { send: () => true, close: () => void (entry.closed = true) }) };
-      opened.push(entry);
-    }),
+    open: (options) =>
+      new Promise((resolve, reject) => {
+        const entry = {
+          options,
+          reject,
+          closed: false,
+          resolve: (channel?: Channel) =>
+            resolve(channel ?? { send: () => true, close: () => void (entry.closed = true) }),
+        };
+        opened.push(entry);
+      }),
   };
   const posted: FromEngine[] = [];
-  const handle = serveEngine({ post: (message) => posted.push(message) }, { transports: [udp], makeCodec: (wasm) => instantiateCodec(wasm), defer: (task) => void setImmediate(task) });
+  const handle = serveEngine(
+    { post: (message) => posted.push(message) },
+    { transports: [udp], makeCodec: (wasm) => instantiateCodec(wasm), defer: (task) => void setImmediate(task) },
+  );
   return { handle, posted, opened };
 }
 
@@ -46,7 +61,10 @@ function rehearsing() {
     return { ...codec, createDecoder };
   };
   const posted: FromEngine[] = [];
-  const handle = serveEngine({ post: (message) => posted.push(message) }, { transports: [], makeCodec, defer: (task) => void setImmediate(task) });
+  const handle = serveEngine(
+    { post: (message) => posted.push(message) },
+    { transports: [], makeCodec, defer: (task) => void setImmediate(task) },
+  );
   return { handle, posted, decoders };
 }
 
@@ -77,7 +95,10 @@ test("worker: a channel is opened before there is a codec, and its end is told o
   await settle();
   opened[0]!.options.onClosed("gone");
   opened[0]!.options.onClosed("gone again");
-  expect(posted).toEqual([{ type: "opened", channel: 1 }, { type: "channelClosed", channel: 1, reason: "gone" }]);
+  expect(posted).toEqual([
+    { type: "opened", channel: 1 },
+    { type: "channelClosed", channel: 1, reason: "gone" },
+  ]);
 });
 
 test("worker: a transport that is not here, does not reach the proxy or fails is a channel that closes", async () => {
@@ -122,27 +143,35 @@ test("worker: a channel that is opened for a request takes it along, and waits f
   expect(sent.map((bytes) => parseFrame(bytes))).toMatchObject([{ type: "feedback", requestId: 7, final: true }]);
 });
 
-const typesOf = (frames: Iterable<Uint8Array>): (Frame["type"] | "parseError")[] => [...frames].map((bytes) => parseFrame(bytes).type);
+const typesOf = (frames: Iterable<Uint8Array>): (Frame["type"] | "parseError")[] =>
+  [...frames].map((bytes) => parseFrame(bytes).type);
 /** Ends the request with the last word of its proxy, so that nothing is left to wait for. */
 const giveUp = (handle: (message: ToEngine) => void): void => {
   handle({ type: "abort", requestId: 7 });
   handle({ type: "frames", session: 5, frames: pack([encodeFrame({ type: "end", requestId: 7, sentPackets: 0 })]) });
 };
 
-test.each([[2, 1], [1, 2]])("worker: of two channels of a session that open at once, when %i is closed the other one stays in use", async (closed, kept) => {
-  const { handle, posted, opened } = setup();
-  handle({ type: "init", wasm: wasm() });
-  const sent: Uint8Array[][] = [[], []];
-  for (const channel of [1, 2]) handle({ type: "open", channel, session: 5, transport: "udp", proxy: PROXY });
-  for (const [index, each] of opened.entries()) each.resolve({ send: (bytes) => sent[index]!.push(bytes) > 0, close: () => undefined });
-  await settle();
-  handle({ type: "closeChannel", channel: closed });
-  handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
-  handle({ type: "ready", requestId: 7, proxyIndex: 0 });
-  expect(typesOf(sent[kept - 1]!)).toContain("request");
-  expect(posted.map(({ type }) => type)).not.toContain("send");
-  giveUp(handle);
-});
+test.each([
+  [2, 1],
+  [1, 2],
+])(
+  "worker: of two channels of a session that open at once, when %i is closed the other one stays in use",
+  async (closed, kept) => {
+    const { handle, posted, opened } = setup();
+    handle({ type: "init", wasm: wasm() });
+    const sent: Uint8Array[][] = [[], []];
+    for (const channel of [1, 2]) handle({ type: "open", channel, session: 5, transport: "udp", proxy: PROXY });
+    for (const [index, each] of opened.entries())
+      each.resolve({ send: (bytes) => sent[index]!.push(bytes) > 0, close: () => undefined });
+    await settle();
+    handle({ type: "closeChannel", channel: closed });
+    handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+    handle({ type: "ready", requestId: 7, proxyIndex: 0 });
+    expect(typesOf(sent[kept - 1]!)).toContain("request");
+    expect(posted.map(({ type }) => type)).not.toContain("send");
+    giveUp(handle);
+  },
+);
 
 test("worker: what a channel took along is asked again when one of the main thread stays instead, though it was answered", async () => {
   const { handle, posted, opened } = setup();
@@ -151,17 +180,26 @@ test("worker: what a channel took along is asked again when one of the main thre
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   opened[0]!.resolve();
   await settle();
-  opened[0]!.options.onMessage(encodeFrame({ type: "plan", requestId: 7, head: { status: 200, totalBytes: 1000, headers: {}, serverFetchMs: 1 } }));
+  opened[0]!.options.onMessage(
+    encodeFrame({ type: "plan", requestId: 7, head: { status: 200, totalBytes: 1000, headers: {}, serverFetchMs: 1 } }),
+  );
   handle({ type: "closeChannel", channel: 1 });
   expect(posted.map(({ type }) => type)).toContain("head");
   handle({ type: "ready", requestId: 7, proxyIndex: 0 });
-  expect(posted.flatMap((message) => (message.type === "send" ? typesOf(unpack(message.frames)) : []))).toEqual(["request"]);
+  expect(posted.flatMap((message) => (message.type === "send" ? typesOf(unpack(message.frames)) : []))).toEqual([
+    "request",
+  ]);
   giveUp(handle);
 });
 
 test("worker: garbage is collected once the last request is closed, not before", async () => {
   let collected = 0;
-  const environment = { transports: [], makeCodec: (module: ArrayBuffer) => instantiateCodec(module), defer: (task: () => void) => void setImmediate(task), collect: () => void collected++ };
+  const environment = {
+    transports: [],
+    makeCodec: (module: ArrayBuffer) => instantiateCodec(module),
+    defer: (task: () => void) => void setImmediate(task),
+    collect: () => void collected++,
+  };
   const handle = serveEngine({ post: () => undefined }, environment);
   handle({ type: "init", wasm: wasm() });
   for (const requestId of [7, 8]) {
@@ -189,7 +227,10 @@ test("worker: an offer goes to the main thread, and the answer back to the chann
   const { handle, posted, opened } = setup();
   for (const channel of [1, 2]) handle({ type: "open", channel, session: channel, transport: "udp", proxy: PROXY });
   const answers = opened.map(({ options }, index) => options.exchange(`offer ${index + 1}`));
-  expect(posted).toEqual([{ type: "exchange", channel: 1, offer: "offer 1" }, { type: "exchange", channel: 2, offer: "offer 2" }]);
+  expect(posted).toEqual([
+    { type: "exchange", channel: 1, offer: "offer 1" },
+    { type: "exchange", channel: 2, offer: "offer 2" },
+  ]);
   handle({ type: "closeChannel", channel: 1 });
   for (const channel of [1, 2]) handle({ type: "answer", channel, sdp: `answer ${channel}` });
   expect(await Promise.race(answers)).toBe("answer 2");

@@ -26,26 +26,33 @@ export interface WorkerEnvironment {
 /** The rehearsal is at it for so long before whatever else has come has its turn. */
 const REHEARSAL_SLICE_MS = 4;
 
-/** What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end. */
+/**
+ * What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end.
+ */
 const BATCH_PACKETS = 64;
 
 /**
- * Returns the handler for what the main thread posts. Messages to the engine wait until its codec is made, and so do channels
- * that are opened for them: their first message is the engine's.
+ * Returns the handler for what the main thread posts. Messages to the engine wait until its codec is made, and so do
+ * channels that are opened for them: their first message is the engine's.
  */
 export function serveEngine(port: Port, environment: WorkerEnvironment): (message: ToEngine) => void {
   let engine: Engine | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let timerAtMs = Infinity;
   const waiting: (EngineMessage | Extract<ToEngine, { type: "open" }>)[] = [];
-  const channels = new WorkerChannels(port, environment, (bySession) => {
-    engine?.receive(bySession, performance.now());
-    if (engine) arm(engine);
-  }, {
-    first: (session) => engine?.firstOf(session, performance.now()),
-    opened: (session) => engine?.handleOpened(session, performance.now()),
-    gone: (session) => engine?.handleChannelGone(session, performance.now()),
-  });
+  const channels = new WorkerChannels(
+    port,
+    environment,
+    (bySession) => {
+      engine?.receive(bySession, performance.now());
+      if (engine) arm(engine);
+    },
+    {
+      first: (session) => engine?.firstOf(session, performance.now()),
+      opened: (session) => engine?.handleOpened(session, performance.now()),
+      gone: (session) => engine?.handleChannelGone(session, performance.now()),
+    },
+  );
 
   /** A timer that is set stays where what is due has moved on: it is set again when it fires, not with each packet. */
   const arm = (current: Engine): void => {
@@ -53,20 +60,24 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
     if (at >= timerAtMs) return;
     clearTimeout(timer);
     timerAtMs = at;
-    timer = setTimeout(() => {
-      timerAtMs = Infinity;
-      if ((current.pollTimeout() ?? Infinity) > performance.now()) return arm(current);
-      // A late timer comes before the packets that have waited meanwhile: they are read first.
-      environment.defer(() => {
-        current.handleTimeout(performance.now());
-        arm(current);
-      });
-    }, Math.max(1, at - performance.now()));
+    timer = setTimeout(
+      () => {
+        timerAtMs = Infinity;
+        if ((current.pollTimeout() ?? Infinity) > performance.now()) return arm(current);
+        // A late timer comes before the packets that have waited meanwhile: they are read first.
+        environment.defer(() => {
+          current.handleTimeout(performance.now());
+          arm(current);
+        });
+      },
+      Math.max(1, at - performance.now()),
+    );
   };
   /** Until it is through, or there is a real download. */
   const goOn = (rehearsal: Generator<void, void, void>, current: Engine): void => {
     if (current.openCount > 0) return void rehearsal.return();
-    for (const untilMs = performance.now() + REHEARSAL_SLICE_MS; performance.now() < untilMs; ) if (rehearsal.next().done) return;
+    for (const untilMs = performance.now() + REHEARSAL_SLICE_MS; performance.now() < untilMs;)
+      if (rehearsal.next().done) return;
     environment.defer(() => goOn(rehearsal, current));
   };
   const handle = (current: Engine, message: EngineMessage): void => {
@@ -135,7 +146,13 @@ class WorkerChannels {
   ) {}
 
   open({ channel: id, session, transport: name, proxy }: Extract<ToEngine, { type: "open" }>): void {
-    const entry: WorkerChannel = { session, attempt: new AbortController(), answer: undefined, open: undefined, isHeard: false };
+    const entry: WorkerChannel = {
+      session,
+      attempt: new AbortController(),
+      answer: undefined,
+      open: undefined,
+      isHeard: false,
+    };
     this.byId.set(id, entry);
     const transport = this.environment.transports.find((each) => each.name === name && each.reaches(proxy));
     if (!transport) return this.handleClosed(id, `no ${name} here`);
@@ -143,22 +160,33 @@ class WorkerChannels {
       entry.isHeard = true;
       this.receive(session, bytes);
     };
-    const exchange = (offer: string): Promise<string> => new Promise((resolve) => {
-      entry.answer = resolve;
-      this.port.post({ type: "exchange", channel: id, offer }, []);
-    });
+    const exchange = (offer: string): Promise<string> =>
+      new Promise((resolve) => {
+        entry.answer = resolve;
+        this.port.post({ type: "exchange", channel: id, offer }, []);
+      });
     const onClosed = (reason: string): void => this.handleClosed(id, reason);
-    transport.open({ proxy, session, first: this.requests.first(session), exchange, signal: entry.attempt.signal, onMessage, onClosed }).then(
-      (channel) => {
-        if (this.byId.get(id) !== entry) return channel.close();
-        entry.open = channel;
-        // Of two the main thread keeps the one of which it hears first, and closes the other.
-        if (!this.bySession.has(session)) this.bySession.set(session, channel);
-        this.port.post({ type: "opened", channel: id }, []);
-        this.requests.opened(session);
-      },
-      (error: unknown) => this.handleClosed(id, messageOf(error)),
-    );
+    transport
+      .open({
+        proxy,
+        session,
+        first: this.requests.first(session),
+        exchange,
+        signal: entry.attempt.signal,
+        onMessage,
+        onClosed,
+      })
+      .then(
+        (channel) => {
+          if (this.byId.get(id) !== entry) return channel.close();
+          entry.open = channel;
+          // Of two the main thread keeps the one of which it hears first, and closes the other.
+          if (!this.bySession.has(session)) this.bySession.set(session, channel);
+          this.port.post({ type: "opened", channel: id }, []);
+          this.requests.opened(session);
+        },
+        (error: unknown) => this.handleClosed(id, messageOf(error)),
+      );
   }
 
   answer(id: number, sdp: string): void {
@@ -193,7 +221,10 @@ class WorkerChannels {
     return entry;
   }
 
-  /** The channel of the session is gone; another may be open, as where the main thread gave this one up just before it was. */
+  /**
+   * The channel of the session is gone; another may be open, as where the main thread gave this one up just before it
+   * was.
+   */
   private replace(session: number): void {
     const other = [...this.byId.values()].find((each) => each.session === session && each.open)?.open;
     if (other) this.bySession.set(session, other);

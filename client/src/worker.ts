@@ -11,7 +11,12 @@ const scope = self as unknown as {
   onmessage: ((event: MessageEvent<ToEngine>) => void) | null;
 };
 
-const environment = { transports: [browserWebTransport], makeCodec: (wasm: ArrayBuffer) => instantiateCodec(wasm), defer: createDefer(), collect: collectGarbage };
+const environment = {
+  transports: [browserWebTransport],
+  makeCodec: (wasm: ArrayBuffer) => instantiateCodec(wasm),
+  defer: createDefer(),
+  collect: collectGarbage,
+};
 const handle = serveEngine({ post: (message, transfer) => scope.postMessage(message, transfer) }, environment);
 scope.onmessage = (event) => {
   handle(event.data);

@@ -6,7 +6,16 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseFrame, encodeFrame, LIMITS, Sender, xorshift128, type ChunkSource, type Codec, type RequestFrame } from "@tributary/protocol";
+import {
+  parseFrame,
+  encodeFrame,
+  LIMITS,
+  Sender,
+  xorshift128,
+  type ChunkSource,
+  type Codec,
+  type RequestFrame,
+} from "@tributary/protocol";
 import { Engine } from "../src/engine";
 import type { FromEngine, ToEngine } from "../src/messages";
 import type { ChannelOptions, Platform } from "../src/platform";
@@ -91,7 +100,8 @@ export class Origin extends HttpServer {
     if (!path.includes("no-length")) headers["content-length"] = part.length;
     response.writeHead(partial ? 206 : 200, headers);
     if (path.includes("stall")) response.write(part.subarray(0, Math.floor(part.length / 2)));
-    else if (path.includes("short")) response.write(part.subarray(0, Math.floor(part.length / 2)), () => response.destroy());
+    else if (path.includes("short"))
+      response.write(part.subarray(0, Math.floor(part.length / 2)), () => response.destroy());
     else response.end(part);
   }
 
@@ -218,7 +228,9 @@ export class StandInProxy extends HttpServer {
   private async passOn(target: string, range: string | undefined, response: ServerResponse): Promise<void> {
     if (this.moods.mute) return;
     if (this.moods.portalStatus !== undefined) {
-      response.writeHead(this.moods.portalStatus, { "content-type": "text/html" }).write("<p>Log in first.".repeat(1000));
+      response
+        .writeHead(this.moods.portalStatus, { "content-type": "text/html" })
+        .write("<p>Log in first.".repeat(1000));
       return;
     }
     const answer = await fetch(target, { headers: range ? { range } : {} }).catch(() => undefined);
@@ -233,7 +245,8 @@ export class StandInProxy extends HttpServer {
     delete headers["keep-alive"];
     if (this.moods.etag) headers.etag = this.moods.etag;
     const { totalBytes } = this.moods;
-    if (totalBytes !== undefined) headers["content-range"] = headers["content-range"]?.replace(/\d+$/, String(totalBytes)) ?? "";
+    if (totalBytes !== undefined)
+      headers["content-range"] = headers["content-range"]?.replace(/\d+$/, String(totalBytes)) ?? "";
     response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
     const body = await answer.arrayBuffer().then(Buffer.from, () => undefined);
     if (!body) {
@@ -338,13 +351,19 @@ export class StandInSession {
       const got = Number(length);
       const { chunkBytesMax: limit = LIMITS.chunkBytesMax, tooLargeBytes } = this.proxy.moods;
       if (length === null) sender.handleFailure({ kind: "lengthUnknown", message: "no length" });
-      else if (tooLargeBytes !== undefined && !range) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got: tooLargeBytes, limit });
+      else if (tooLargeBytes !== undefined && !range)
+        sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got: tooLargeBytes, limit });
       else if (got > limit) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got, limit });
       else {
         const body = new Uint8Array(await answer.arrayBuffer());
-        const headers = Object.fromEntries([...answer.headers].filter(([name]) => /^(etag|content-(type|range))$/.test(name)));
+        const headers = Object.fromEntries(
+          [...answer.headers].filter(([name]) => /^(etag|content-(type|range))$/.test(name)),
+        );
         if (this.proxy.moods.etag) headers.etag = this.proxy.moods.etag;
-        sender.handlePlan({ status: answer.status, totalBytes: body.length, headers, serverFetchMs: 2 }, new GrowingSource(body));
+        sender.handlePlan(
+          { status: answer.status, totalBytes: body.length, headers, serverFetchMs: 2 },
+          new GrowingSource(body),
+        );
       }
     } catch (error) {
       sender.handleFailure({ kind: "originFailed", message: String(error) });
@@ -425,10 +444,13 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
       clearTimeout(timer);
       const at = engine.pollTimeout();
       if (at === undefined || !alive) return;
-      timer = setTimeout(() => {
-        engine.handleTimeout(performance.now());
-        arm();
-      }, Math.max(1, at - performance.now()));
+      timer = setTimeout(
+        () => {
+          engine.handleTimeout(performance.now());
+          arm();
+        },
+        Math.max(1, at - performance.now()),
+      );
     };
     return {
       post: (message: ToEngine) => {

@@ -42,7 +42,11 @@ function inMark(x, y) {
   const [left, right, half] = [0.53, 0.83, 0.2];
   const edge = (px, py) => px >= left && Math.abs(py - 0.5) <= half * (1 - (px - left) / (right - left));
   if (edge(x, y)) return true;
-  const corners = [[left, 0.5 - half], [left, 0.5 + half], [right, 0.5]];
+  const corners = [
+    [left, 0.5 - half],
+    [left, 0.5 + half],
+    [right, 0.5],
+  ];
   return corners.some(([ax, ay], index) => {
     const [bx, by] = corners[(index + 1) % 3];
     const t = clamp(((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2), 0, 1);
@@ -56,7 +60,8 @@ function colour(x, y, size) {
   const water = mix([13, 148, 136], [29, 78, 216], clamp(0.55 * x + 0.6 * y - 0.1, 0, 1));
   if (inMark(x, y)) return [255, 255, 255, 255];
   const isSmall = size <= 32;
-  if (onStream(x, y, isSmall ? 3 : 4, isSmall ? 0.05 : 0.027)) return [...mix([153, 246, 228], [255, 255, 255], clamp((x - 0.15) / 0.4, 0, 1)), 255];
+  if (onStream(x, y, isSmall ? 3 : 4, isSmall ? 0.05 : 0.027))
+    return [...mix([153, 246, 228], [255, 255, 255], clamp((x - 0.15) / 0.4, 0, 1)), 255];
   return [...water, 255];
 }
 
@@ -95,7 +100,12 @@ function png(size) {
   header.writeUInt32BE(size, 4);
   header.set([8, 6, 0, 0, 0], 8);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", zlib.deflateSync(draw(size), { level: 9 })), chunk("IEND", Buffer.alloc(0))]);
+  return Buffer.concat([
+    signature,
+    chunk("IHDR", header),
+    chunk("IDAT", zlib.deflateSync(draw(size), { level: 9 })),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
 }
 
 fs.mkdirSync(OUT, { recursive: true });

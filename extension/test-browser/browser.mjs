@@ -2,17 +2,31 @@
 import puppeteer from "puppeteer-core";
 
 const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-  "--disable-sync", "--autoplay-policy=no-user-gesture-required",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--autoplay-policy=no-user-gesture-required",
 ];
 
 export function launch(extensionDir, flags = []) {
   const executablePath = process.env.CHROMIUM ?? "/usr/lib/chromium/chromium";
-  return puppeteer.launch({ executablePath, headless: true, pipe: true, args: [...FLAGS, ...flags], ...(extensionDir ? { enableExtensions: [extensionDir] } : {}) });
+  return puppeteer.launch({
+    executablePath,
+    headless: true,
+    pipe: true,
+    args: [...FLAGS, ...flags],
+    ...(extensionDir ? { enableExtensions: [extensionDir] } : {}),
+  });
 }
 
 /** The id that the browser gave the extension, from its service worker's address. */
 export async function extensionId(browser) {
-  const target = await browser.waitForTarget((candidate) => candidate.type() === "service_worker" && candidate.url().startsWith("chrome-extension://"));
+  const target = await browser.waitForTarget(
+    (candidate) => candidate.type() === "service_worker" && candidate.url().startsWith("chrome-extension://"),
+  );
   return new URL(target.url()).host;
 }

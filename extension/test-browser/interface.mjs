@@ -1,7 +1,7 @@
 /**
  * Interface: popup, options and first run in a real Chromium, in both colour schemes: axe-core finds nothing wrong, and
- * the switches do what they say. In Firefox, where each page has its transport: the popup shows what it brings, and a setting reaches it.
- * Run after node infra/setup.mjs --browser --firefox: node extension/test-browser/interface.mjs
+ * the switches do what they say. In Firefox, where each page has its transport: the popup shows what it brings, and a
+ * setting reaches it. Run after node infra/setup.mjs --browser --firefox: node extension/test-browser/interface.mjs
  */
 /* global window, document, chrome */
 import assert from "node:assert/strict";
@@ -12,18 +12,26 @@ import { extensionId } from "./browser.mjs";
 const require = createRequire(import.meta.url);
 const { FIREFOX_UUID, openBrowser, startFleet } = require("../../lab/dist/index.js");
 const { source: axeSource } = require("axe-core");
-const PAGES = [["popup", 360, 620], ["options", 760, 900], ["welcome", 760, 620]];
+const PAGES = [
+  ["popup", 360, 620],
+  ["options", 760, 900],
+  ["welcome", 760, 620],
+];
 
 export async function checkInterface() {
   const results = [];
   const fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
-  const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  const open = await openBrowser({
+    headless: true,
+    defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 },
+  });
   try {
     const id = await extensionId(open.browser);
     const playing = await open.browser.newPage();
     await playing.goto(`${fleet.sample.url}/hls.html`);
     for (const scheme of ["light", "dark"]) {
-      for (const page of PAGES) results.push(...(await checkPage(open.browser, `chrome-extension://${id}`, page, scheme)));
+      for (const page of PAGES)
+        results.push(...(await checkPage(open.browser, `chrome-extension://${id}`, page, scheme)));
     }
     results.push(...(await checkSiteSwitch(open.browser, `chrome-extension://${id}`)));
     results.push(...(await checkFirefox(fleet)));
@@ -43,7 +51,9 @@ async function opened(browser, address, width, height, scheme) {
     if (globalThis.chrome?.tabs) chrome.tabs.query = async () => [{ id: 1, url: "https://video.example.org/watch" }];
   });
   await page.goto(address);
-  await page.waitForFunction(() => document.querySelectorAll("#mode option").length > 0 || document.getElementById("begin") !== null);
+  await page.waitForFunction(
+    () => document.querySelectorAll("#mode option").length > 0 || document.getElementById("begin") !== null,
+  );
   return page;
 }
 
@@ -59,23 +69,40 @@ async function checkPage(browser, base, [name, width, height], scheme) {
 }
 
 async function checkFirefox(fleet) {
-  const open = await openBrowser({ name: "firefox", headless: true, isDark: false, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  const open = await openBrowser({
+    name: "firefox",
+    headless: true,
+    isDark: false,
+    defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 },
+  });
   const faults = [];
   try {
     const [playing, popup] = [await open.newPage(), await open.newPage()];
     // No end of loading is told of such a page.
     void popup.goto(`moz-extension://${FIREFOX_UUID}/popup.html`).catch(() => undefined);
     const until = async (what, isTrue) => {
-      for (const deadlineMs = Date.now() + 30_000; !(await popup.evaluate(isTrue).catch(() => false)); await new Promise((resolve) => setTimeout(resolve, 200))) {
+      for (
+        const deadlineMs = Date.now() + 30_000;
+        !(await popup.evaluate(isTrue).catch(() => false));
+        await new Promise((resolve) => setTimeout(resolve, 200))
+      ) {
         if (Date.now() > deadlineMs) throw new Error(what);
       }
     };
     await until("the popup has no settings", () => document.querySelectorAll("#mode option").length > 0);
     await playing.bringToFront();
     await playing.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
-    await until("the popup shows no stream", () => document.querySelectorAll("#streams li").length === 4 && document.getElementById("delivered").textContent !== "0 B");
+    await until(
+      "the popup shows no stream",
+      () =>
+        document.querySelectorAll("#streams li").length === 4 &&
+        document.getElementById("delivered").textContent !== "0 B",
+    );
     await popup.evaluate(() => chrome.storage.local.set({ mode: "direct" }));
-    await until("nothing is direct after the mode has become so", () => document.getElementById("direct").textContent !== "0 B");
+    await until(
+      "nothing is direct after the mode has become so",
+      () => document.getElementById("direct").textContent !== "0 B",
+    );
   } catch (error) {
     faults.push(error.message);
   } finally {
@@ -108,7 +135,8 @@ async function checkSiteSwitch(browser, base) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const results = await checkInterface();
-  for (const { name, faults } of results) console.log(`${faults.length === 0 ? "ok  " : "FAIL"} ${name}${faults.map((fault) => `\n     ${fault}`).join("")}`);
+  for (const { name, faults } of results)
+    console.log(`${faults.length === 0 ? "ok  " : "FAIL"} ${name}${faults.map((fault) => `\n     ${fault}`).join("")}`);
   const failed = results.filter(({ faults }) => faults.length > 0).length;
   console.log(`${results.length - failed} passed, ${failed} failed`);
   process.exit(failed === 0 ? 0 : 1);

@@ -5,82 +5,153 @@
  */
 /* global window, XMLHttpRequest, Response, Request, Headers, crypto, Blob, FormData */
 window.scenarios = (here, there) => {
-  const hash = async (buffer) => [...new Uint8Array(await crypto.subtle.digest("SHA-256", buffer))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hash = async (buffer) =>
+    [...new Uint8Array(await crypto.subtle.digest("SHA-256", buffer))]
+      .map((byte) => byte.toString(16).padStart(2, "0"))
+      .join("");
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const failure = (error) => ({ name: error?.name ?? String(error), isError: error instanceof Error, isDom: error instanceof window.DOMException });
-  const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ error: failure(error) }));
-  const KEPT = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges", "cache-control", "x-secret"];
+  const failure = (error) => ({
+    name: error?.name ?? String(error),
+    isError: error instanceof Error,
+    isDom: error instanceof window.DOMException,
+  });
+  const settled = (promise) =>
+    promise.then(
+      (value) => ({ value }),
+      (error) => ({ error: failure(error) }),
+    );
+  const KEPT = [
+    "content-type",
+    "content-length",
+    "content-range",
+    "etag",
+    "last-modified",
+    "accept-ranges",
+    "cache-control",
+    "x-secret",
+  ];
   const shown = (headers) => Object.fromEntries(KEPT.map((name) => [name, headers.get(name)]));
   const describe = (response) => {
     const { status, statusText, ok, url, type, redirected, bodyUsed } = response;
-    return { status, statusText, ok, url, type, redirected, bodyUsed, headers: shown(response.headers), isResponse: response instanceof Response };
+    return {
+      status,
+      statusText,
+      ok,
+      url,
+      type,
+      redirected,
+      bodyUsed,
+      headers: shown(response.headers),
+      isResponse: response instanceof Response,
+    };
   };
-  const whole = async (response) => ({ ...describe(response), hash: await hash(await response.arrayBuffer()), usedAfter: response.bodyUsed });
+  const whole = async (response) => ({
+    ...describe(response),
+    hash: await hash(await response.arrayBuffer()),
+    usedAfter: response.bodyUsed,
+  });
 
   /** Sends one XHR and tells everything that it showed. */
-  const xhr = (url, { type = "arraybuffer", range, prepare, during, method = "GET" } = {}) => new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    const events = [];
-    let lastLoaded = 0;
-    const facts = { monotone: true, truthful: true, totals: new Set() };
-    const note = (name) => {
-      if (events.at(-1) !== name && !(name === "progress" && events.at(-2) === "progress") && !(name === "state 3" && events.at(-2) === "state 3")) events.push(name);
-    };
-    request.onreadystatechange = () => note(`state ${request.readyState}`);
-    for (const name of ["loadstart", "load", "error", "abort", "timeout"]) request[`on${name}`] = (event) => note(`${name} ${event.loaded}/${event.total} ${event.lengthComputable}`);
-    request.addEventListener("progress", (event) => {
-      note("progress");
-      facts.monotone &&= event.loaded >= lastLoaded;
-      lastLoaded = event.loaded;
-      facts.totals.add(`${event.total} ${event.lengthComputable}`);
+  const xhr = (url, { type = "arraybuffer", range, prepare, during, method = "GET" } = {}) =>
+    new Promise((resolve) => {
+      const request = new XMLHttpRequest();
+      const events = [];
+      let lastLoaded = 0;
+      const facts = { monotone: true, truthful: true, totals: new Set() };
+      const note = (name) => {
+        if (
+          events.at(-1) !== name &&
+          !(name === "progress" && events.at(-2) === "progress") &&
+          !(name === "state 3" && events.at(-2) === "state 3")
+        )
+          events.push(name);
+      };
+      request.onreadystatechange = () => note(`state ${request.readyState}`);
+      for (const name of ["loadstart", "load", "error", "abort", "timeout"])
+        request[`on${name}`] = (event) => note(`${name} ${event.loaded}/${event.total} ${event.lengthComputable}`);
+      request.addEventListener("progress", (event) => {
+        note("progress");
+        facts.monotone &&= event.loaded >= lastLoaded;
+        lastLoaded = event.loaded;
+        facts.totals.add(`${event.total} ${event.lengthComputable}`);
+      });
+      request.addEventListener("loadend", async () => {
+        note("loadend");
+        await pause(0);
+        const { status, statusText, readyState, responseURL, timeout } = request;
+        const body = request.response;
+        const content =
+          body instanceof ArrayBuffer
+            ? await hash(body)
+            : body instanceof Blob
+              ? `${body.type} ${await hash(await body.arrayBuffer())}`
+              : body;
+        const headers = Object.fromEntries(KEPT.map((name) => [name, request.getResponseHeader(name)]));
+        const all = request
+          .getAllResponseHeaders()
+          .split("\r\n")
+          .filter((line) => KEPT.includes(line.split(":")[0]));
+        let text;
+        try {
+          text = request.responseText.length;
+        } catch (error) {
+          text = failure(error);
+        }
+        resolve({
+          events,
+          monotone: facts.monotone,
+          totals: [...facts.totals],
+          lastLoaded: status === 0 ? null : lastLoaded,
+          status,
+          statusText,
+          readyState,
+          responseURL,
+          timeout,
+          content,
+          headers,
+          all,
+          text,
+          same: type === "json" || request.response === request.response,
+        });
+      });
+      request.open(method, url);
+      request.responseType = type;
+      if (range) request.setRequestHeader("Range", range);
+      prepare?.(request);
+      request.send();
+      during?.(request);
     });
-    request.addEventListener("loadend", async () => {
-      note("loadend");
-      await pause(0);
-      const { status, statusText, readyState, responseURL, timeout } = request;
-      const body = request.response;
-      const content = body instanceof ArrayBuffer ? await hash(body) : body instanceof Blob ? `${body.type} ${await hash(await body.arrayBuffer())}` : body;
-      const headers = Object.fromEntries(KEPT.map((name) => [name, request.getResponseHeader(name)]));
-      const all = request.getAllResponseHeaders().split("\r\n").filter((line) => KEPT.includes(line.split(":")[0]));
-      let text;
-      try {
-        text = request.responseText.length;
-      } catch (error) {
-        text = failure(error);
-      }
-      resolve({ events, monotone: facts.monotone, totals: [...facts.totals], lastLoaded: status === 0 ? null : lastLoaded, status, statusText, readyState, responseURL, timeout, content, headers, all, text, same: type === "json" || request.response === request.response });
-    });
-    request.open(method, url);
-    request.responseType = type;
-    if (range) request.setRequestHeader("Range", range);
-    prepare?.(request);
-    request.send();
-    during?.(request);
-  });
 
   const media = `${here}/media.mp4`;
   const away = `${there}/media.mp4`;
   return {
     "fetch: same origin": async () => whole(await fetch(media)),
     "fetch: relative address with fragment": async () => whole(await fetch("/media.mp4#part")),
-    "fetch: range beyond the end": async () => whole(await fetch(media, { headers: { Range: "bytes=9000000-9000001" } })),
-    "fetch: Request object and Headers": async () => whole(await fetch(new Request(media, { headers: new Headers({ Range: "bytes=1000-200999" }) }))),
-    "fetch: URL object with options": async () => whole(await fetch(new URL(media), { method: "get", headers: { Range: "bytes=5-5", Accept: "video/*" } })),
+    "fetch: range beyond the end": async () =>
+      whole(await fetch(media, { headers: { Range: "bytes=9000000-9000001" } })),
+    "fetch: Request object and Headers": async () =>
+      whole(await fetch(new Request(media, { headers: new Headers({ Range: "bytes=1000-200999" }) }))),
+    "fetch: URL object with options": async () =>
+      whole(await fetch(new URL(media), { method: "get", headers: { Range: "bytes=5-5", Accept: "video/*" } })),
     "fetch: open range": async () => whole(await fetch(media, { headers: { Range: "bytes=2999000-" } })),
     "fetch: cross-origin with *": async () => whole(await fetch(`${away}?acao=*`)),
     "fetch: cross-origin with the page's origin": async () => whole(await fetch(`${away}?acao=${here}`)),
     "fetch: cross-origin range": async () => whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=0-99" } })),
     "fetch: cross-origin, exposed headers": async () => whole(await fetch(`${away}?acao=*&expose=ETag,Accept-Ranges`)),
     "fetch: cross-origin, refused": async () => settled(fetch(away).then(describe)),
-    "fetch: cross-origin, other origin allowed": async () => settled(fetch(`${away}?acao=http://elsewhere.example`).then(describe)),
+    "fetch: cross-origin, other origin allowed": async () =>
+      settled(fetch(`${away}?acao=http://elsewhere.example`).then(describe)),
     "fetch: no-cors": async () => describe(await fetch(away, { mode: "no-cors" })),
     "fetch: credentials": async () => settled(fetch(`${away}?acao=*`, { credentials: "include" }).then(describe)),
     "fetch: same-origin mode": async () => settled(fetch(`${away}?acao=*`, { mode: "same-origin" }).then(describe)),
     "fetch: 404": async () => whole(await fetch(`${media}?status=404`)),
     "fetch: cross-origin, nothing there": async () => whole(await fetch(`${away}?acao=*&status=404`)),
-    "fetch: cross-origin, past its end": async () => whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=9000000-9000001" } })),
+    "fetch: cross-origin, past its end": async () =>
+      whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=9000000-9000001" } })),
     "fetch: behind a sign-in": async () => {
-      const answers = ["status=404", "type=text/html", "redirect=/page.html"].map((stranger) => fetch(`${media}?stranger=${encodeURIComponent(stranger)}`));
+      const answers = ["status=404", "type=text/html", "redirect=/page.html"].map((stranger) =>
+        fetch(`${media}?stranger=${encodeURIComponent(stranger)}`),
+      );
       return Promise.all((await Promise.all(answers)).map(whole));
     },
     "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4`)),
@@ -90,7 +161,8 @@ window.scenarios = (here, there) => {
     "fetch: an answer with a giant header": async () => whole(await fetch(`${away}?acao=*&bloat=100000`)),
     "fetch: HEAD": async () => whole(await fetch(media, { method: "HEAD" })),
     "fetch: POST": async () => whole(await fetch(media, { method: "POST", body: "x" })),
-    "fetch: PUT by Request object to a media address": async () => whole(await fetch(new Request(media, { method: "PUT", body: "x" }))),
+    "fetch: PUT by Request object to a media address": async () =>
+      whole(await fetch(new Request(media, { method: "PUT", body: "x" }))),
     "fetch: unusual header": async () => whole(await fetch(media, { headers: { "X-Player": "1" } })),
     "fetch: bad scheme": async () => settled(fetch("nonsense://x/media.mp4").then(describe)),
     "fetch: no server": async () => settled(fetch("http://127.0.0.1:9/media.mp4").then(describe)),
@@ -103,7 +175,11 @@ window.scenarios = (here, there) => {
     "fetch: read twice": async () => {
       const response = await fetch(media);
       await response.arrayBuffer();
-      return [await settled(response.text()), response.bodyUsed, await settled(Promise.resolve().then(() => response.clone()))];
+      return [
+        await settled(response.text()),
+        response.bodyUsed,
+        await settled(Promise.resolve().then(() => response.clone())),
+      ];
     },
     "fetch: clone": async () => {
       const response = await fetch(`${away}?acao=*`);
@@ -174,7 +250,11 @@ window.scenarios = (here, there) => {
       controller.abort();
       return { bytes, status: response.status };
     },
-    "fetch: shape": () => ({ name: fetch.name, length: fetch.length, source: Function.prototype.toString.call(fetch).includes("[native code]") }),
+    "fetch: shape": () => ({
+      name: fetch.name,
+      length: fetch.length,
+      source: Function.prototype.toString.call(fetch).includes("[native code]"),
+    }),
 
     "xhr: arraybuffer": () => xhr(media),
     "xhr: slow": () => xhr(`${media}?slow=30`),
@@ -184,7 +264,11 @@ window.scenarios = (here, there) => {
     "xhr: untyped": () => xhr(`${here}/text.mp4`, { type: "" }),
     "xhr: json": () => xhr(`${here}/text.mp4`, { type: "json" }),
     "xhr: not json": () => xhr(media, { type: "json" }),
-    "xhr: document": () => xhr(`${here}/text.mp4?type=text/html`, { type: "document" }).then(({ content, ...rest }) => ({ ...rest, text: content?.body?.textContent })),
+    "xhr: document": () =>
+      xhr(`${here}/text.mp4?type=text/html`, { type: "document" }).then(({ content, ...rest }) => ({
+        ...rest,
+        text: content?.body?.textContent,
+      })),
     "xhr: empty": () => xhr(`${here}/empty.mp4`),
     "xhr: no length": () => xhr(`${media}?nolength=1`),
     "xhr: 404": () => xhr(`${media}?status=404`),
@@ -198,20 +282,25 @@ window.scenarios = (here, there) => {
     "xhr: HEAD": () => xhr(media, { method: "HEAD" }),
     "xhr: timeout": () => xhr(`${media}?wait=600`, { prepare: (request) => (request.timeout = 100) }),
     "xhr: timeout in the body": () => xhr(`${media}?slow=40`, { prepare: (request) => (request.timeout = 250) }),
-    "xhr: timeout set while under way": () => xhr(`${media}?wait=600`, { during: (request) => setTimeout(() => (request.timeout = 100), 20) }),
+    "xhr: timeout set while under way": () =>
+      xhr(`${media}?wait=600`, { during: (request) => setTimeout(() => (request.timeout = 100), 20) }),
     "xhr: timeout long enough": () => xhr(media, { prepare: (request) => (request.timeout = 20000) }),
     "xhr: aborted at once": () => xhr(media, { during: (request) => request.abort() }),
-    "xhr: aborted while waiting": () => xhr(`${media}?wait=600`, { during: (request) => setTimeout(() => request.abort(), 60) }),
-    "xhr: aborted in the body": () => xhr(`${media}?slow=40`, { during: (request) => request.addEventListener("progress", () => request.abort()) }),
-    "xhr: aborted in loadstart": () => new Promise((resolve) => {
-      const request = new XMLHttpRequest();
-      const events = [];
-      for (const name of ["readystatechange", "loadstart", "abort", "loadend"]) request.addEventListener(name, () => events.push(`${name} ${request.readyState}`));
-      request.addEventListener("loadstart", () => request.abort());
-      request.open("GET", media);
-      request.send();
-      setTimeout(() => resolve([events, request.readyState]), 100);
-    }),
+    "xhr: aborted while waiting": () =>
+      xhr(`${media}?wait=600`, { during: (request) => setTimeout(() => request.abort(), 60) }),
+    "xhr: aborted in the body": () =>
+      xhr(`${media}?slow=40`, { during: (request) => request.addEventListener("progress", () => request.abort()) }),
+    "xhr: aborted in loadstart": () =>
+      new Promise((resolve) => {
+        const request = new XMLHttpRequest();
+        const events = [];
+        for (const name of ["readystatechange", "loadstart", "abort", "loadend"])
+          request.addEventListener(name, () => events.push(`${name} ${request.readyState}`));
+        request.addEventListener("loadstart", () => request.abort());
+        request.open("GET", media);
+        request.send();
+        setTimeout(() => resolve([events, request.readyState]), 100);
+      }),
     "xhr: aborted after": async () => {
       const request = new XMLHttpRequest();
       request.open("GET", media);
@@ -225,12 +314,25 @@ window.scenarios = (here, there) => {
       await pause(20);
       events.length = 0;
       request.abort();
-      return [request.readyState, request.status, request.response, request.getAllResponseHeaders(), request.responseURL, events];
+      return [
+        request.readyState,
+        request.status,
+        request.response,
+        request.getAllResponseHeaders(),
+        request.responseURL,
+        events,
+      ];
     },
     "xhr: one object again and again": async () => {
       const request = new XMLHttpRequest();
       const seen = [];
-      for (const url of [`${media}?a`, `${here}/text.mp4`, `${here}/page.html`, `${away}?acao=*&status=404`, `${media}?b`]) {
+      for (const url of [
+        `${media}?a`,
+        `${here}/text.mp4`,
+        `${here}/page.html`,
+        `${away}?acao=*&status=404`,
+        `${media}?b`,
+      ]) {
         const events = [];
         request.onreadystatechange = () => events.push(request.readyState);
         await new Promise((resolve) => {
@@ -239,7 +341,11 @@ window.scenarios = (here, there) => {
           request.onloadend = resolve;
           request.send();
         });
-        seen.push([events.filter((state, index) => state !== events[index - 1]), request.status, await hash(request.response)]);
+        seen.push([
+          events.filter((state, index) => state !== events[index - 1]),
+          request.status,
+          await hash(request.response),
+        ]);
       }
       return seen;
     },
@@ -247,7 +353,11 @@ window.scenarios = (here, there) => {
       const request = new XMLHttpRequest();
       const events = [];
       request.open("GET", `${media}?slow=50`);
-      request.onabort = request.onerror = request.onloadend = request.onreadystatechange = (event) => events.push(`${event.type} ${request.readyState}`);
+      request.onabort =
+        request.onerror =
+        request.onloadend =
+        request.onreadystatechange =
+          (event) => events.push(`${event.type} ${request.readyState}`);
       request.send();
       await pause(150);
       events.length = 0;
@@ -286,11 +396,24 @@ window.scenarios = (here, there) => {
       request.open("GET", `${media}?slow=20`);
       request.responseType = "arraybuffer";
       request.send();
-      results.push(tried(() => request.send()), tried(() => request.setRequestHeader("a", "b")), tried(() => (request.withCredentials = true)), tried(() => request.responseText));
+      results.push(
+        tried(() => request.send()),
+        tried(() => request.setRequestHeader("a", "b")),
+        tried(() => (request.withCredentials = true)),
+        tried(() => request.responseText),
+      );
       await new Promise((resolve) => (request.onprogress = resolve));
-      results.push(tried(() => (request.responseType = "text")), tried(() => request.overrideMimeType("text/plain")), request.response);
+      results.push(
+        tried(() => (request.responseType = "text")),
+        tried(() => request.overrideMimeType("text/plain")),
+        request.response,
+      );
       await new Promise((resolve) => (request.onload = resolve));
-      results.push(tried(() => request.send()), tried(() => (request.responseType = "text")), request.readyState);
+      results.push(
+        tried(() => request.send()),
+        tried(() => (request.responseType = "text")),
+        request.readyState,
+      );
       return results;
     },
     "xhr: text while it arrives": async () => {
@@ -310,7 +433,9 @@ window.scenarios = (here, there) => {
       const request = new XMLHttpRequest();
       const seen = [];
       const removed = () => seen.push("removed");
-      request.addEventListener("load", { handleEvent: (event) => seen.push(`object ${event.target === request} ${event.currentTarget === request}`) });
+      request.addEventListener("load", {
+        handleEvent: (event) => seen.push(`object ${event.target === request} ${event.currentTarget === request}`),
+      });
       request.addEventListener("load", removed);
       request.removeEventListener("load", removed);
       request.addEventListener("progress", () => seen.push("once"), { once: true });
@@ -331,8 +456,18 @@ window.scenarios = (here, there) => {
       request.send();
       await new Promise((resolve) => (request.onload = resolve));
       const { open, send } = XMLHttpRequest.prototype;
-      return [request.mine, request.status, request instanceof XMLHttpRequest, Object.keys(request), open.name, open.length, send.length, XMLHttpRequest.name,
-        Function.prototype.toString.call(open).includes("[native code]"), request.upload instanceof window.XMLHttpRequestUpload];
+      return [
+        request.mine,
+        request.status,
+        request instanceof XMLHttpRequest,
+        Object.keys(request),
+        open.name,
+        open.length,
+        send.length,
+        XMLHttpRequest.name,
+        Function.prototype.toString.call(open).includes("[native code]"),
+        request.upload instanceof window.XMLHttpRequestUpload,
+      ];
     },
     "xhr: sync": () => {
       const request = new XMLHttpRequest();
@@ -340,11 +475,12 @@ window.scenarios = (here, there) => {
       request.send();
       return [request.status, request.responseText];
     },
-    "xhr: form by POST": () => new Promise((resolve) => {
-      const request = new XMLHttpRequest();
-      request.open("POST", media);
-      request.onloadend = () => resolve([request.status, request.response.length > 0]);
-      request.send(new FormData());
-    }),
+    "xhr: form by POST": () =>
+      new Promise((resolve) => {
+        const request = new XMLHttpRequest();
+        request.open("POST", media);
+        request.onloadend = () => resolve([request.status, request.response.length > 0]);
+        request.send(new FormData());
+      }),
   };
 };

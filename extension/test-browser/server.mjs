@@ -1,7 +1,7 @@
 /**
  * The origin of the transparency test: media with every kind of answer, and a log that tells the page's own requests
- * (they carry a referrer) from the transport's (they don't). To the transport it plays the proxy too: open to it, with the
- * origin's own CORS headers under other names.
+ * (they carry a referrer) from the transport's (they don't). To the transport it plays the proxy too: open to it, with
+ * the origin's own CORS headers under other names.
  */
 import http from "node:http";
 import { URLSearchParams } from "node:url";
@@ -16,7 +16,10 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
 const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Starts one origin; `log` gets { path, native, range, method, isUncached }, the last true where the browser was told to pass its cache by. */
+/**
+ * Starts one origin; `log` gets { path, native, range, method, isUncached }, the last true where the browser was told
+ * to pass its cache by.
+ */
 export async function startOrigin(port, log) {
   const server = http.createServer((request, response) => {
     answer(request, response, log).catch(() => response.destroy());
@@ -31,18 +34,37 @@ async function answer(request, response, log) {
   // `stranger`: the query that counts for the transport, which has none of the page's cookies.
   const query = new URLSearchParams((isTransport && url.searchParams.get("stranger")) || url.searchParams);
   if (url.pathname === "/page.html") return page(response, query);
-  log.push({ path: url.pathname + url.search, native: !isTransport, range: request.headers.range ?? null, method: request.method, isUncached: request.headers["cache-control"] === "no-cache" });
+  log.push({
+    path: url.pathname + url.search,
+    native: !isTransport,
+    range: request.headers.range ?? null,
+    method: request.method,
+    isUncached: request.headers["cache-control"] === "no-cache",
+  });
   if (query.has("wait")) await pause(Number(query.get("wait")));
-  if (query.has("redirect")) return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query, isTransport) }).end();
+  if (query.has("redirect"))
+    return response.writeHead(302, { location: query.get("redirect"), ...corsHeaders(query, isTransport) }).end();
   const status = Number(query.get("status") ?? 200);
-  const body = status !== 200 ? Buffer.from("no such thing") : url.pathname === "/text.mp4" ? TEXT : url.pathname === "/empty.mp4" ? Buffer.alloc(0) : media;
+  const body =
+    status !== 200
+      ? Buffer.from("no such thing")
+      : url.pathname === "/text.mp4"
+        ? TEXT
+        : url.pathname === "/empty.mp4"
+          ? Buffer.alloc(0)
+          : media;
   await send(request, response, { query, status, body, cors: corsHeaders(query, isTransport) });
 }
 
 function page(response, query) {
   const headers = { "content-type": "text/html; charset=utf-8" };
-  if (query.has("coep")) Object.assign(headers, { "cross-origin-embedder-policy": "require-corp", "cross-origin-opener-policy": "same-origin" });
-  if (query.has("csp")) headers["content-security-policy"] = "default-src 'self'; frame-src 'none'; require-trusted-types-for 'script'";
+  if (query.has("coep"))
+    Object.assign(headers, {
+      "cross-origin-embedder-policy": "require-corp",
+      "cross-origin-opener-policy": "same-origin",
+    });
+  if (query.has("csp"))
+    headers["content-security-policy"] = "default-src 'self'; frame-src 'none'; require-trusted-types-for 'script'";
   response.writeHead(200, headers).end("<!doctype html><title>page</title><body>page");
 }
 
@@ -57,12 +79,22 @@ function corsHeaders(query, isTransport) {
 
 async function send(request, response, { query, status: given, body, cors }) {
   let status = given;
-  const headers = { "content-type": query.get("type") ?? "video/mp4", etag: '"v1"', "last-modified": "Sat, 01 Aug 2026 00:00:00 GMT", "accept-ranges": "bytes", "cache-control": "no-store", ...cors };
+  const headers = {
+    "content-type": query.get("type") ?? "video/mp4",
+    etag: '"v1"',
+    "last-modified": "Sat, 01 Aug 2026 00:00:00 GMT",
+    "accept-ranges": "bytes",
+    "cache-control": "no-store",
+    ...cors,
+  };
   const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "");
   let [start, end] = [0, body.length - 1];
   if (range !== null && status === 200) {
     [start, end] = [Number(range[1]), range[2] === "" ? end : Math.min(end, Number(range[2]))];
-    if (start >= body.length) return response.writeHead(416, { ...headers, "content-range": `bytes */${body.length}`, "content-length": 0 }).end();
+    if (start >= body.length)
+      return response
+        .writeHead(416, { ...headers, "content-range": `bytes */${body.length}`, "content-length": 0 })
+        .end();
     headers["content-range"] = `bytes ${start}-${end}/${body.length}`;
     status = 206;
   }

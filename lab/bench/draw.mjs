@@ -1,6 +1,6 @@
 /**
- * A Vega-Lite specification as SVG, and that as PNG with fonts that npm brings, so that it looks the same on any machine.
- * What is drawn is its caller's. As a command: `node lab/bench/draw.mjs FILE < SPECIFICATION`.
+ * A Vega-Lite specification as SVG, and that as PNG with fonts that npm brings, so that it looks the same on any
+ * machine. What is drawn is its caller's. As a command: `node lab/bench/draw.mjs FILE < SPECIFICATION`.
  */
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,9 @@ import * as vegaLite from "vega-lite";
 
 const FONT = "DejaVu Sans";
 const fontDir = path.join(path.dirname(createRequire(import.meta.url).resolve("dejavu-fonts-ttf/package.json")), "ttf");
-const fontFiles = readdirSync(fontDir).filter((name) => /^DejaVuSans(-Bold)?\.ttf$/.test(name)).map((name) => path.join(fontDir, name));
+const fontFiles = readdirSync(fontDir)
+  .filter((name) => /^DejaVuSans(-Bold)?\.ttf$/.test(name))
+  .map((name) => path.join(fontDir, name));
 
 /** What all pictures share. */
 const CONFIG = {
@@ -25,16 +27,35 @@ const CONFIG = {
 };
 
 /** The title of a picture, in the form of all. */
-export const titleOf = (text, subtitle) => ({ text, subtitle, anchor: "start", fontSize: 17, subtitleFontSize: 11.5, subtitleColor: "#555", offset: 16 });
+export const titleOf = (text, subtitle) => ({
+  text,
+  subtitle,
+  anchor: "start",
+  fontSize: 17,
+  subtitleFontSize: 11.5,
+  subtitleColor: "#555",
+  offset: 16,
+});
 
 /** @returns {Promise<{ svg: string, png: Buffer }>} */
 export async function draw(specification) {
-  const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", background: "white", padding: 22, config: CONFIG, ...specification };
+  const whole = {
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+    background: "white",
+    padding: 22,
+    config: CONFIG,
+    ...specification,
+  };
   const { spec } = vegaLite.compile(whole, { logger: vega.logger(vega.Error) });
   const view = new vega.View(vega.parse(spec), { renderer: "none", logLevel: vega.Error });
   const svg = await view.toSVG();
   view.finalize();
-  const png = new Resvg(svg, { font: { fontFiles, loadSystemFonts: false, defaultFontFamily: FONT }, fitTo: { mode: "zoom", value: 2 } }).render().asPng();
+  const png = new Resvg(svg, {
+    font: { fontFiles, loadSystemFonts: false, defaultFontFamily: FONT },
+    fitTo: { mode: "zoom", value: 2 },
+  })
+    .render()
+    .asPng();
   return { svg, png };
 }
 

@@ -3,11 +3,12 @@
  * `npm run bench -- campaign`: downloads over emulated links (campaign.mjs).
  * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
  * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
- * `npm run bench -- extension`: what the extension costs and changes in real browsers (lab/src/bench/extension/bench.ts).
- * `npm run bench -- video`: hls.js playing over emulated links (lab/src/bench/video/bench.ts).
- * `npm run bench -- profile`: where the time of a download goes, on both sides (lab/src/bench/profile/bench.ts).
- * `npm run bench -- transport`: transports over emulated links (lab/src/bench/transport/bench.ts).
- * `npm run bench -- codec`: set-up, contenders, measurements, table, and the files asked for.
+ * `npm run bench -- extension`: what the extension costs and changes in real browsers
+ * (lab/src/bench/extension/bench.ts). `npm run bench -- video`: hls.js playing over emulated links
+ * (lab/src/bench/video/bench.ts). `npm run bench -- profile`: where the time of a download goes, on both sides
+ * (lab/src/bench/profile/bench.ts). `npm run bench -- transport`: transports over emulated links
+ * (lab/src/bench/transport/bench.ts). `npm run bench -- codec`: set-up, contenders, measurements, table, and the files
+ * asked for.
  *
  *     npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE] [--docs]
  *
@@ -26,14 +27,22 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
-const USAGE = "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- video [--quick] [--list], npm run bench -- profile [--docs], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE] [--docs]";
+const USAGE =
+  "usage: npm run bench -- protocol [--help], npm run bench -- campaign [--list], npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT], npm run bench -- extension [--quick] [--soak MINUTES] [--json FILE] [--docs], npm run bench -- video [--quick] [--list], npm run bench -- profile [--docs], npm run bench -- origo [--fleet | --quick] [--json FILE] [--docs], or npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE] [--docs]";
 const DOCUMENT_PICTURE = "images/codec";
 
 function parseOptions(args) {
   try {
     const { values, positionals } = parseArgs({
-      args, allowPositionals: true,
-      options: { quick: { type: "boolean", default: false }, row: { type: "string", default: "" }, json: { type: "string" }, picture: { type: "string" }, docs: { type: "boolean", default: false } },
+      args,
+      allowPositionals: true,
+      options: {
+        quick: { type: "boolean", default: false },
+        row: { type: "string", default: "" },
+        json: { type: "string" },
+        picture: { type: "string" },
+        docs: { type: "boolean", default: false },
+      },
     });
     return positionals.length === 1 && positionals[0] === "codec" && !(values.docs && values.row) ? values : undefined;
   } catch {
@@ -71,15 +80,17 @@ async function writeDocument(run) {
 }
 
 /** What to type to measure the same again; where this run's files went is nobody else's matter. */
-const commandOf = ({ quick, row, docs }) => ["npm run bench -- codec", quick && "--quick", row && `--row "${row}"`, docs && "--docs"].filter(Boolean).join(" ");
+const commandOf = ({ quick, row, docs }) =>
+  ["npm run bench -- codec", quick && "--quick", row && `--row "${row}"`, docs && "--docs"].filter(Boolean).join(" ");
 
 /**
- * A bench that is a program of its own and reads its own options. A signal is passed on to it, so that it can stop well; SIGINT of a
- * terminal reaches it by itself.
+ * A bench that is a program of its own and reads its own options. A signal is passed on to it, so that it can stop
+ * well; SIGINT of a terminal reaches it by itself.
  */
 function runProgram(name, args) {
   const child = spawn(process.execPath, [path.join(root, "lab/dist", `${name}.js`), ...args], { stdio: "inherit" });
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal)));
+  for (const signal of ["SIGINT", "SIGTERM"])
+    process.on(signal, () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal)));
   return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
 }
 
@@ -107,7 +118,11 @@ async function runVideoBench(args) {
 async function runExtensionBench(args) {
   await setUp({ browser: true, print: () => undefined });
   const webpack = path.join(root, "node_modules/webpack/bin/webpack.js");
-  const built = spawnSync(process.execPath, [webpack, "--config", path.join(root, "extension/test-browser/webpack.config.js"), "--mode", "production"], { cwd: root });
+  const built = spawnSync(
+    process.execPath,
+    [webpack, "--config", path.join(root, "extension/test-browser/webpack.config.js"), "--mode", "production"],
+    { cwd: root },
+  );
   if (built.status !== 0) throw new SetupError(`the stand-in extension could not be built: ${built.stdout}`);
   return runProgram("bench/extension/bench", args);
 }
@@ -136,7 +151,13 @@ async function main() {
   const tools = await prepareContenders(print);
   const { runCodecBench } = await loadCompiled("bench/codec/bench");
   const { terminalTable } = await loadCompiled("bench/codec/report");
-  const run = await runCodecBench({ tools, quick: options.quick, row: options.row, command: commandOf(options), print });
+  const run = await runCodecBench({
+    tools,
+    quick: options.quick,
+    row: options.row,
+    command: commandOf(options),
+    print,
+  });
   print(`\n${terminalTable(run.figures)}\n`);
   if (options.json) writeFileSync(fileOf(options.json), `${JSON.stringify(run.rows, null, 1)}\n`);
   if (options.picture) await writePicture(run, fileOf(options.picture).replace(/\.(svg|png)$/, ""));

@@ -23,12 +23,17 @@ function fail(sentence) {
 
 function build() {
   mkdirSync(folder, { recursive: true });
-  const files = readdirSync(sources).filter((name) => name.endsWith(".cc")).map((name) => path.join(sources, name));
+  const files = readdirSync(sources)
+    .filter((name) => name.endsWith(".cc"))
+    .map((name) => path.join(sources, name));
   // Written beside and renamed: two that build at once never run half a program.
   const fresh = `${program}.${process.pid}`;
   const flags = ["-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"];
   const done = spawnSync(compiler, [...flags, ...files, "-o", fresh], { encoding: "utf8" });
-  if (done.error) fail(`links need a C++ compiler to build their emulator: cannot run ${compiler} (${done.error.code}); install g++ or set CXX`);
+  if (done.error)
+    fail(
+      `links need a C++ compiler to build their emulator: cannot run ${compiler} (${done.error.code}); install g++ or set CXX`,
+    );
   if (done.status !== 0) fail(`the link emulator does not build:\n${done.stderr}`);
   renameSync(fresh, program);
 }

@@ -1,4 +1,7 @@
-/** `npm run links`: does what set-up is left to do, without a word on standard output, then runs lab/dist/links/main.js here. */
+/**
+ * `npm run links`: does what set-up is left to do, without a word on standard output, then runs lab/dist/links/main.js
+ * here.
+ */
 import { pathToFileURL } from "node:url";
 import path from "node:path";
 import { root, setUp, SetupError } from "../../infra/setup.mjs";

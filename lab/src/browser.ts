@@ -1,6 +1,7 @@
 /**
- * A browser with the extension loaded, driven by puppeteer: Chromium, or Firefox over BiDi. The extension is copied first, with its packaged defaults
- * (defaults.json) pointing at the fleet at hand, so that several browsers with different settings can run side by side.
+ * A browser with the extension loaded, driven by puppeteer: Chromium, or Firefox over BiDi. The extension is copied
+ * first, with its packaged defaults (defaults.json) pointing at the fleet at hand, so that several browsers with
+ * different settings can run side by side.
  */
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
@@ -25,8 +26,14 @@ export interface ExtensionDefaults {
   transport?: "auto" | "webtransport" | "webrtc";
 }
 
-/** Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own Origo. */
-export async function writeExtensionDefaults(extensionDir: string, { origoUrl, otherOrigoUrls = [], ...defaults }: ExtensionDefaults): Promise<void> {
+/**
+ * Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own
+ * Origo.
+ */
+export async function writeExtensionDefaults(
+  extensionDir: string,
+  { origoUrl, otherOrigoUrls = [], ...defaults }: ExtensionDefaults,
+): Promise<void> {
   const settings = { ...defaults, origoUrls: [origoUrl, ...otherOrigoUrls], sendRecords: true };
   await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify(settings)}\n`);
 }
@@ -58,7 +65,10 @@ export interface OpenOptions {
   isPrivate?: boolean;
   /** For pictures, of Firefox: its dark colours, and pages of extensions may be opened. Undefined: neither. */
   isDark?: boolean;
-  /** In Firefox: a host whose pages count as secure though they come over plain HTTP, as in lab/links; the transport is in their frames. */
+  /**
+   * In Firefox: a host whose pages count as secure though they come over plain HTTP, as in lab/links; the transport is
+   * in their frames.
+   */
   secureHost?: string;
 }
 
@@ -67,7 +77,8 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
   const name = options.name ?? "chromium";
   const executablePath = options.executable ?? (name === "firefox" ? findFirefox() : findChromium());
   const spoken = name === "firefox" ? "Firefox" : "Chromium";
-  if (!executablePath) throw new Error(`no ${spoken} found: install it, or name its path in the variable ${name.toUpperCase()}`);
+  if (!executablePath)
+    throw new Error(`no ${spoken} found: install it, or name its path in the variable ${name.toUpperCase()}`);
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));
   const extensionDir = path.join(folder, "extension");
   if (options.defaults) {
@@ -76,8 +87,13 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
     await options.prepare?.(extensionDir);
   }
   const isFirefox = name === "firefox";
-  const browser = await (isFirefox ? launchFirefox : launchChromium)(executablePath, path.join(folder, "profile"), options);
-  const update = (): Promise<void> => (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
+  const browser = await (isFirefox ? launchFirefox : launchChromium)(
+    executablePath,
+    path.join(folder, "profile"),
+    options,
+  );
+  const update = (): Promise<void> =>
+    (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
   if (options.defaults) await update();
   const windows = options.isPrivate === true && !isFirefox ? await browser.createBrowserContext() : browser;
   const close = async (): Promise<void> => {
@@ -95,8 +111,13 @@ async function installInChromium(browser: Browser, extensionDir: string, isPriva
 
 /** Firefox's own word for private windows is not among puppeteer's. */
 async function installInFirefox(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
-  const { connection } = browser as unknown as { connection: { send(method: string, params: object): Promise<unknown> } };
-  await connection.send("webExtension.install", { extensionData: { type: "path", path: extensionDir }, "moz:allowPrivateBrowsing": isPrivate });
+  const { connection } = browser as unknown as {
+    connection: { send(method: string, params: object): Promise<unknown> };
+  };
+  await connection.send("webExtension.install", {
+    extensionData: { type: "path", path: extensionDir },
+    "moz:allowPrivateBrowsing": isPrivate,
+  });
 }
 
 const COMMON = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false } as const;
@@ -124,7 +145,12 @@ async function launchFirefox(executablePath: string, userDataDir: string, option
     userDataDir,
     headless: options.headless,
     args: options.isDark === undefined ? [] : ["--remote-allow-system-access"],
-    extraPrefsFirefox: { ...FIREFOX_PREFS, "browser.privatebrowsing.autostart": options.isPrivate === true, "layout.css.prefers-color-scheme.content-override": options.isDark === true ? 0 : 1, "dom.securecontext.allowlist": options.secureHost ?? "" },
+    extraPrefsFirefox: {
+      ...FIREFOX_PREFS,
+      "browser.privatebrowsing.autostart": options.isPrivate === true,
+      "layout.css.prefers-color-scheme.content-override": options.isDark === true ? 0 : 1,
+      "dom.securecontext.allowlist": options.secureHost ?? "",
+    },
   });
 }
 
@@ -147,8 +173,14 @@ const FIREFOX_PREFS = {
 
 function browserFlags(): string[] {
   const flags = [
-    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--autoplay-policy=no-user-gesture-required", "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--autoplay-policy=no-user-gesture-required",
+    "--disable-dev-shm-usage",
   ];
   return process.getuid?.() === 0 ? [...flags, "--no-sandbox"] : flags;
 }

@@ -17,7 +17,11 @@ export function findChromium(env: Readonly<Record<string, string | undefined>> =
   return [...FIXED_PLACES, ...onPath(NAMES_ON_PATH, env)].find(isExecutable);
 }
 
-const FIREFOX_PLACES = ["/usr/bin/firefox-esr", "/usr/lib/firefox-esr/firefox-esr", "/Applications/Firefox.app/Contents/MacOS/firefox"];
+const FIREFOX_PLACES = [
+  "/usr/bin/firefox-esr",
+  "/usr/lib/firefox-esr/firefox-esr",
+  "/Applications/Firefox.app/Contents/MacOS/firefox",
+];
 const FIREFOX_NAMES = ["firefox-esr", "firefox"];
 
 /** The same for Firefox, with the variable FIREFOX. */

@@ -1,6 +1,6 @@
 /**
- * A whole fleet on loopback: Origo, N proxies and the sample origin, each its own process, with a secret made for the occasion
- * and a temporary folder for data and logs that goes when the fleet stops.
+ * A whole fleet on loopback: Origo, N proxies and the sample origin, each its own process, with a secret made for the
+ * occasion and a temporary folder for data and logs that goes when the fleet stops.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -51,7 +51,12 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     await rm(folder, { recursive: true, force: true });
   };
   const launch = async (name: string, script: string, env: Record<string, string>): Promise<Service> => {
-    const service = await startService({ name, script: path.join(repoRoot, script), env: { HOST, ...env }, logFile: path.join(folder, `${name}.log`) });
+    const service = await startService({
+      name,
+      script: path.join(repoRoot, script),
+      env: { HOST, ...env },
+      logFile: path.join(folder, `${name}.log`),
+    });
     services.push(service);
     void service.ended.then(() => service.stopping || options.onDeath?.(service));
     return service;
@@ -68,11 +73,18 @@ type Launch = (name: string, script: string, env: Record<string, string>) => Pro
 
 async function launchAll(options: FleetOptions, folder: string, launch: Launch): Promise<Omit<Fleet, "stop">> {
   const taken = new Set<number>();
-  const pick = async (first: number): Promise<string> => (options.ports === "any" ? "0" : String(await freePort(first, taken)));
+  const pick = async (first: number): Promise<string> =>
+    options.ports === "any" ? "0" : String(await freePort(first, taken));
   const secret = randomBytes(24).toString("hex");
-  if (options.siteRules) await writeFile(path.join(folder, "site-rules.json"), JSON.stringify({ rules: options.siteRules }));
+  if (options.siteRules)
+    await writeFile(path.join(folder, "site-rules.json"), JSON.stringify({ rules: options.siteRules }));
   const sample = await launch("sample", "lab/dist/sample/main.js", { PORT: await pick(DEFAULT_PORTS.sample) });
-  const origo = await launch("origo", "origo/dist/main.js", { PORT: await pick(DEFAULT_PORTS.origo), ORIGO_SECRET: secret, DATA_DIR: folder, LOGIN: "off" });
+  const origo = await launch("origo", "origo/dist/main.js", {
+    PORT: await pick(DEFAULT_PORTS.origo),
+    ORIGO_SECRET: secret,
+    DATA_DIR: folder,
+    LOGIN: "off",
+  });
   const allowed = [...(options.allowSample === false ? [] : [new URL(sample.url).host]), ...(options.allow ?? [])];
   const common = {
     ORIGO_URL: origo.url,
@@ -85,14 +97,23 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const proxies: Service[] = [];
   const startProxy = async (index: number): Promise<void> => {
     const port = await pick(DEFAULT_PORTS.proxy + index);
-    proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", { ...common, PROXY_NAME: `proxy-${index + 1}`, PORT: port, UDP_PORT: port, ...options.proxyEnv?.(index) });
+    proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", {
+      ...common,
+      PROXY_NAME: `proxy-${index + 1}`,
+      PORT: port,
+      UDP_PORT: port,
+      ...options.proxyEnv?.(index),
+    });
   };
   for (let index = 0; index < options.proxyCount; index++) await startProxy(index);
   await registered(origo.url, options.proxyCount);
   return { origo, sample, proxies, restart: startProxy };
 }
 
-/** `localhost` and address literals: the operator named the address itself. A name that only resolves to one is never trusted. */
+/**
+ * `localhost` and address literals: the operator named the address itself. A name that only resolves to one is never
+ * trusted.
+ */
 export function isPrivateLiteral(allowed: string): boolean {
   const host = allowed.replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
   return host === "localhost" || net.isIP(host) !== 0;
@@ -100,10 +121,11 @@ export function isPrivateLiteral(allowed: string): boolean {
 
 async function registered(origoUrl: string, count: number): Promise<void> {
   const deadlineMs = Date.now() + REGISTER_MS_MAX;
-  for (let seen = 0; seen < count; ) {
+  for (let seen = 0; seen < count;) {
     const answer = (await (await fetch(`${origoUrl}/v1/fleet`)).json()) as { proxies: unknown[] };
     seen = answer.proxies.length;
-    if (seen < count && Date.now() > deadlineMs) throw new Error(`${seen} of ${count} proxies registered with Origo in ${REGISTER_MS_MAX / 1000} s`);
+    if (seen < count && Date.now() > deadlineMs)
+      throw new Error(`${seen} of ${count} proxies registered with Origo in ${REGISTER_MS_MAX / 1000} s`);
     if (seen < count) await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -1,4 +1,6 @@
-/** Door of the lab: a local fleet, the sample origin, a browser with the extension, and the questions to ask afterwards. */
+/**
+ * Door of the lab: a local fleet, the sample origin, a browser with the extension, and the questions to ask afterwards.
+ */
 export { linksOf, makeBox } from "./bench/campaign/boxes";
 export type { Box } from "./bench/campaign/boxes";
 export { goodputOf } from "./bench/campaign/rows";

@@ -1,10 +1,11 @@
 /**
  * `npm run test:matrix`: browser x player x scenario against a local fleet, one browser at a time; a table at the end.
- * A cell is right when the video got where it should, every recorded segment is the file's bytes, manifests and keys came
- * directly, and media came through proxies. Who asked the origin is told by its log, what proxies brought by Origo's records:
- * a proxy answers what it has just had without asking the origin again.
+ * A cell is right when the video got where it should, every recorded segment is the file's bytes, manifests and keys
+ * came directly, and media came through proxies. Who asked the origin is told by its log, what proxies brought by
+ * Origo's records: a proxy answers what it has just had without asking the origin again.
  *
- *   node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short] [--times N] [--docs]
+ * node lab/dist/matrix.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short] [--times
+ * N] [--docs]
  *
  *   --docs   notes each cell that was played, with the day, in docs/matrix.md
  *
@@ -56,14 +57,21 @@ async function main(): Promise<number> {
   try {
     for (const browser of BROWSERS) {
       for (const isPrivate of [false, true]) {
-        const own = cells.filter((cell) => cell.browser === browser && (scenarioOf(cell).isPrivate === true) === isPrivate);
+        const own = cells.filter(
+          (cell) => cell.browser === browser && (scenarioOf(cell).isPrivate === true) === isPrivate,
+        );
         if (own.length > 0) await runIn(browser, isPrivate, Array<Cell[]>(times).fill(own).flat(), fleet, verdicts);
       }
     }
   } finally {
     await fleet.stop();
   }
-  if (docs) writeReport(new Map([...verdicts].map(([{ browser, player, scenario }, verdict]) => [`${browser} ${player} ${scenario}`, verdict])));
+  if (docs)
+    writeReport(
+      new Map(
+        [...verdicts].map(([{ browser, player, scenario }, verdict]) => [`${browser} ${player} ${scenario}`, verdict]),
+      ),
+    );
   return report(cells, verdicts);
 }
 
@@ -71,18 +79,40 @@ function chosenCells(): Choice | string {
   let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean; times?: string; docs?: boolean };
   try {
     const option = { type: "string" } as const;
-    chosen = parseArgs({ options: { browser: option, player: option, scenario: option, short: { type: "boolean" }, times: option, docs: { type: "boolean" } } }).values;
+    chosen = parseArgs({
+      options: {
+        browser: option,
+        player: option,
+        scenario: option,
+        short: { type: "boolean" },
+        times: option,
+        docs: { type: "boolean" },
+      },
+    }).values;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
   const times = Number(chosen.times ?? 1);
   if (!Number.isInteger(times) || times < 1) return `--times must be a whole number from 1 on, got ${chosen.times}`;
-  const all = BROWSERS.flatMap((browser) => PLAYERS.flatMap((player) => SCENARIOS.map((scenario): Cell => ({ browser, player: player.name, scenario: scenario.name }))));
+  const all = BROWSERS.flatMap((browser) =>
+    PLAYERS.flatMap((player) =>
+      SCENARIOS.map((scenario): Cell => ({ browser, player: player.name, scenario: scenario.name })),
+    ),
+  );
   const cells = all.filter(({ browser, player, scenario }) => {
-    const isAsked = (chosen.browser ?? browser) === browser && (chosen.player ?? player) === player && (chosen.scenario?.split(",") ?? [scenario]).includes(scenario);
-    return isAsked && applies(player, scenario) && (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`));
+    const isAsked =
+      (chosen.browser ?? browser) === browser &&
+      (chosen.player ?? player) === player &&
+      (chosen.scenario?.split(",") ?? [scenario]).includes(scenario);
+    return (
+      isAsked &&
+      applies(player, scenario) &&
+      (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`))
+    );
   });
-  return cells.length > 0 ? { cells, times, docs: chosen.docs === true } : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
+  return cells.length > 0
+    ? { cells, times, docs: chosen.docs === true }
+    : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
 }
 
 function scenarioOf({ scenario }: Cell): Scenario {
@@ -91,14 +121,29 @@ function scenarioOf({ scenario }: Cell): Scenario {
   return found;
 }
 
-async function runIn(browser: BrowserName, isPrivate: boolean, cells: readonly Cell[], fleet: Fleet, verdicts: Map<Cell, string>): Promise<void> {
-  const open = await openBrowser({ name: browser, headless: true, isPrivate, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+async function runIn(
+  browser: BrowserName,
+  isPrivate: boolean,
+  cells: readonly Cell[],
+  fleet: Fleet,
+  verdicts: Map<Cell, string>,
+): Promise<void> {
+  const open = await openBrowser({
+    name: browser,
+    headless: true,
+    isPrivate,
+    defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 },
+  });
   try {
     for (const cell of cells) {
       const startedMs = Date.now();
-      const verdict = await runCell(cell, open, fleet).catch((error: unknown) => `FAIL ${error instanceof Error ? error.message : String(error)}`);
+      const verdict = await runCell(cell, open, fleet).catch(
+        (error: unknown) => `FAIL ${error instanceof Error ? error.message : String(error)}`,
+      );
       if (verdicts.get(cell)?.startsWith("FAIL") !== true) verdicts.set(cell, verdict);
-      console.log(`${cell.browser} ${cell.player} ${cell.scenario}: ${verdict} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+      console.log(
+        `${cell.browser} ${cell.player} ${cell.scenario}: ${verdict} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
+      );
     }
   } finally {
     await open.close();
@@ -132,7 +177,11 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
     const states = await Promise.all(pages.map((page) => samplePageState(page).catch(() => undefined)));
     const carried = scenario.isPrivate === true ? 0 : await carriedSince(fleet, startedMs);
     const log = (await (await fetch(`${fleet.sample.url}/__log?since=${startedMs}`)).json()) as AccessLogEntry[];
-    return judge(states.flatMap((state) => state ?? []), log, { carried, scenario, recordCount: (await recordsSince(fleet, startedMs)).length });
+    return judge(
+      states.flatMap((state) => state ?? []),
+      log,
+      { carried, scenario, recordCount: (await recordsSince(fleet, startedMs)).length },
+    );
   } finally {
     await Promise.all(pages.map((page) => page.close().catch(() => undefined)));
   }
@@ -141,7 +190,9 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
 /** Downloads since `sinceMs` that proxies brought bytes of, by Origo's records; waits for the first. */
 async function carriedSince(fleet: Fleet, sinceMs: number): Promise<number> {
   for (const deadlineMs = Date.now() + RECORDS_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
-    const carried = (await recordsSince(fleet, sinceMs)).filter(({ proxies }) => proxies.some(({ bytes }) => bytes > 0)).length;
+    const carried = (await recordsSince(fleet, sinceMs)).filter(({ proxies }) =>
+      proxies.some(({ bytes }) => bytes > 0),
+    ).length;
     if (carried > 0 || Date.now() > deadlineMs) return carried;
   }
 }
@@ -152,18 +203,25 @@ interface Expectation {
   scenario: Scenario;
 }
 
-async function judge(states: readonly Awaited<ReturnType<typeof samplePageState>>[], log: readonly AccessLogEntry[], { carried, recordCount, scenario }: Expectation): Promise<string> {
+async function judge(
+  states: readonly Awaited<ReturnType<typeof samplePageState>>[],
+  log: readonly AccessLogEntry[],
+  { carried, recordCount, scenario }: Expectation,
+): Promise<string> {
   const faults = states.flatMap((state) => state.errors ?? []);
-  for (const segment of states.flatMap((state) => state.segments ?? [])) faults.push(...((await mismatch(segment)) ?? []));
+  for (const segment of states.flatMap((state) => state.segments ?? []))
+    faults.push(...((await mismatch(segment)) ?? []));
   const isMedia = ({ path }: AccessLogEntry): boolean => /\.(m4s|mp4)(\?|$)/.test(path);
   const isBrowser = ({ userAgent }: AccessLogEntry): boolean => /mozilla/i.test(userAgent);
   const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isBrowser(entry));
   if (carriedWrongly.length > 0) faults.push(`${carriedWrongly[0]?.path} went through a proxy`);
   const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry) && !isCheck(entry)).length;
   const isAskedByProxies = log.some((entry) => isMedia(entry) && !isBrowser(entry));
-  if (scenario.isPrivate === true ? direct > 0 && !isAskedByProxies : carried === 0) faults.push("no media came through the proxies");
+  if (scenario.isPrivate === true ? direct > 0 && !isAskedByProxies : carried === 0)
+    faults.push("no media came through the proxies");
   if (scenario.isPrivate === true && recordCount > 0) faults.push(`${recordCount} records of a private window`);
-  if (scenario.isDirectAfter === true && direct === 0) faults.push("nothing was the page's own after it was turned off");
+  if (scenario.isDirectAfter === true && direct === 0)
+    faults.push("nothing was the page's own after it was turned off");
   if (faults.length > 0) return `FAIL ${faults.slice(0, 3).join("; ")}`;
   return direct === 0 ? "ok" : `ok, ${direct} direct`;
 }
@@ -171,10 +229,13 @@ async function judge(states: readonly Awaited<ReturnType<typeof samplePageState>
 /** Against the file in the sample's media, or against what the origin answers where it makes the bytes itself. */
 async function mismatch(segment: PlayedSegment): Promise<string[] | undefined> {
   if (new URL(segment.url).pathname.startsWith("/media/")) return [segmentMismatch(segment) ?? []].flat();
-  const headers: Record<string, string> = segment.end === undefined ? {} : { Range: `bytes=${segment.start ?? 0}-${segment.end}` };
+  const headers: Record<string, string> =
+    segment.end === undefined ? {} : { Range: `bytes=${segment.start ?? 0}-${segment.end}` };
   const bytes = Buffer.from(await (await fetch(segment.url, { headers })).arrayBuffer());
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  return sha256 === segment.sha256 ? undefined : [`${segment.url}: SHA-256 ${segment.sha256}, the origin's is ${sha256}`];
+  return sha256 === segment.sha256
+    ? undefined
+    : [`${segment.url}: SHA-256 ${segment.sha256}, the origin's is ${sha256}`];
 }
 
 function report(cells: readonly Cell[], verdicts: ReadonlyMap<Cell, string>): number {
@@ -188,7 +249,10 @@ function report(cells: readonly Cell[], verdicts: ReadonlyMap<Cell, string>): nu
   ]);
   console.log(`\n${formatTable([["", ...columns], ...rows])}\n`);
   const failed = cells.filter((cell) => verdicts.get(cell)?.startsWith("FAIL") !== false);
-  for (const cell of failed) console.log(`to repeat: npm run test:matrix -- --browser ${cell.browser} --player ${cell.player} --scenario ${cell.scenario}`);
+  for (const cell of failed)
+    console.log(
+      `to repeat: npm run test:matrix -- --browser ${cell.browser} --player ${cell.player} --scenario ${cell.scenario}`,
+    );
   console.log(`${cells.length - failed.length} passed, ${failed.length} failed`);
   return failed.length === 0 ? 0 : 1;
 }

@@ -17,8 +17,17 @@ export const PLAYERS: readonly Player[] = [
   { name: "hls.js-fetch", path: "/hls.html?loader=fetch", lowest: HLS_LOWEST },
   { name: "hls.js-noworker", path: "/hls.html?worker=off", lowest: HLS_LOWEST },
   { name: "dash.js", path: "/dash.html", lowest: "samplePlayer.setRepresentationForTypeByIndex('video', 0)" },
-  { name: "shaka", path: "/shaka.html", lowest: "samplePlayer.configure({abr: {enabled: false}}); samplePlayer.selectVariantTrack(samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth)[0])" },
-  { name: "video.js", path: "/videojs.html", lowest: "[...samplePlayer.qualityLevels()].forEach((level, index) => { level.enabled = index === 0; })" },
+  {
+    name: "shaka",
+    path: "/shaka.html",
+    lowest:
+      "samplePlayer.configure({abr: {enabled: false}}); samplePlayer.selectVariantTrack(samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth)[0])",
+  },
+  {
+    name: "video.js",
+    path: "/videojs.html",
+    lowest: "[...samplePlayer.qualityLevels()].forEach((level, index) => { level.enabled = index === 0; })",
+  },
   { name: "plain", path: "/plain.html" },
 ];
 
@@ -41,7 +50,10 @@ export interface Scenario {
   path?: (playerPath: string) => string;
   /** The page's own requests have to be seen. */
   isDirectAfter?: boolean;
-  /** In a private window: no record may come; that proxies asked the origin, or that nothing was direct, tells that they brought it. */
+  /**
+   * In a private window: no record may come; that proxies asked the origin, or that nothing was direct, tells that they
+   * brought it.
+   */
   isPrivate?: boolean;
   /** Players that it is for; all when missing. */
   only?: (player: string) => boolean;
@@ -89,7 +101,9 @@ export const SCENARIOS: readonly Scenario[] = [
       const page = await opened(context);
       await reach(page, 1, context);
       // Without sound, browsers pause a hidden page's video by themselves.
-      await page.evaluate("(() => { const video = document.querySelector('video'); video.muted = false; return video.play(); })()");
+      await page.evaluate(
+        "(() => { const video = document.querySelector('video'); video.muted = false; return video.play(); })()",
+      );
       const other = await context.newPage();
       await other.bringToFront();
       await reach(page, 8, context);
@@ -126,7 +140,9 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async (context) => {
       const page = await opened(context);
       await until(context, async () => {
-        const times = (await page.evaluate("[...document.querySelectorAll('iframe.player')].map((frame) => frame.contentDocument?.querySelector('video')?.currentTime ?? 0)")) as number[];
+        const times = (await page.evaluate(
+          "[...document.querySelectorAll('iframe.player')].map((frame) => frame.contentDocument?.querySelector('video')?.currentTime ?? 0)",
+        )) as number[];
         return times.length === 2 && times.every((seconds) => seconds >= 3);
       });
     },
@@ -140,7 +156,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "peertube",
-    path: (playerPath) => withSource(playerPath, "/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8"),
+    path: (playerPath) =>
+      withSource(playerPath, "/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8"),
     only: (player) => player.startsWith("hls.js") || player === "video.js",
     others: "HLS again",
     run: async (context) => reach(await opened(context), 4, context),
@@ -154,7 +171,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "live",
-    path: (playerPath) => withSource(playerPath, /dash|shaka/.test(playerPath) ? "/live/stream.mpd" : "/live/master.m3u8"),
+    path: (playerPath) =>
+      withSource(playerPath, /dash|shaka/.test(playerPath) ? "/live/stream.mpd" : "/live/master.m3u8"),
     only: (player) => player !== "plain",
     others: "a live stream is no file",
     run: async (context) => advance(await opened(context), 5, context),
@@ -192,23 +210,41 @@ export const SCENARIOS: readonly Scenario[] = [
       await reach(page, 14, context, 3);
       const updatedMs = Date.now();
       await reach(await opened(context), 2, context);
-      if ((await context.carriedSince(updatedMs)) === 0) throw new Error("a page opened after the update is not carried");
+      if ((await context.carriedSince(updatedMs)) === 0)
+        throw new Error("a page opened after the update is not carried");
     },
   },
   {
     name: "private",
     isPrivate: true,
-    // A plain video's own loader always asks the origin, and proxies do not where they have the file: it is one that nobody has had.
-    path: (playerPath) => (playerPath === "/plain.html" ? withSource(playerPath, encodeURIComponent(`/media/progressive.mp4?at=${Date.now()}`)) : playerPath),
+    // A plain video's own loader always asks the origin, and proxies do not where they have the file: it is one that
+    // nobody has had.
+    path: (playerPath) =>
+      playerPath === "/plain.html"
+        ? withSource(playerPath, encodeURIComponent(`/media/progressive.mp4?at=${Date.now()}`))
+        : playerPath,
     run: async (context) => reach(await opened(context), 4, context),
   },
 ];
 
 /** What CI runs: two minutes at most. Each player in some scenario, each kind of stream, both browsers. */
 export const SHORT: readonly string[] = [
-  "chromium hls.js-fetch play", "chromium hls.js-noworker seek", "chromium dash.js quality", "chromium video.js play", "chromium shaka two-in-iframes",
-  "chromium hls.js aes-128", "chromium hls.js turned-off", "chromium hls.js updated", "firefox hls.js private", "chromium hls.js low-latency", "chromium shaka live", "chromium plain seek",
-  "firefox hls.js peertube", "firefox shaka play", "firefox dash.js seek", "firefox plain play",
+  "chromium hls.js-fetch play",
+  "chromium hls.js-noworker seek",
+  "chromium dash.js quality",
+  "chromium video.js play",
+  "chromium shaka two-in-iframes",
+  "chromium hls.js aes-128",
+  "chromium hls.js turned-off",
+  "chromium hls.js updated",
+  "firefox hls.js private",
+  "chromium hls.js low-latency",
+  "chromium shaka live",
+  "chromium plain seek",
+  "firefox hls.js peertube",
+  "firefox shaka play",
+  "firefox dash.js seek",
+  "firefox plain play",
 ];
 
 export function applies(player: string, scenario: string): boolean {
@@ -256,14 +292,23 @@ async function until(context: CellContext, isTrue: () => Promise<boolean>): Prom
 /** Turns the extension off and on as the popup does. */
 async function switchOf(page: Page, context: CellContext): Promise<(enabled: boolean) => Promise<void>> {
   const { browser, browserName } = context;
-  const place = browserName === "chromium" ? await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker() : await ownFrame(page, context);
-  return async (enabled) => void (await place?.evaluate(`chrome.storage.local.set({ enabled: ${enabled} }).then(() => true)`));
+  const place =
+    browserName === "chromium"
+      ? await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker()
+      : await ownFrame(page, context);
+  return async (enabled) =>
+    void (await place?.evaluate(`chrome.storage.local.set({ enabled: ${enabled} }).then(() => true)`));
 }
 
-/** In Firefox: a frame of the extension's that the test places, as the one that the extension places goes when it is turned off. */
+/**
+ * In Firefox: a frame of the extension's that the test places, as the one that the extension places goes when it is
+ * turned off.
+ */
 async function ownFrame(page: Page, context: CellContext): Promise<Frame> {
   const before = new Set(page.frames());
-  await page.evaluate(`document.body.append(Object.assign(document.createElement("iframe"), { src: "moz-extension://${FIREFOX_UUID}/frame.html", hidden: true }))`);
+  await page.evaluate(
+    `document.body.append(Object.assign(document.createElement("iframe"), { src: "moz-extension://${FIREFOX_UUID}/frame.html", hidden: true }))`,
+  );
   let made: Frame | undefined;
   await until(context, async () => {
     made = page.frames().find((frame) => !before.has(frame));

@@ -2,8 +2,16 @@
 import type { SamplePageState } from "./browser";
 import { judge } from "./once";
 
-const page: SamplePageState = { player: "hls.js", segments: [], errors: [], currentTime: 14, bufferedSeconds: 3, ended: false };
-const faultsOf = (changed: Partial<SamplePageState>, log: Parameters<typeof judge>[2] = []): string[] => judge({ ...page, ...changed }, [], log).flatMap((check) => check.faults);
+const page: SamplePageState = {
+  player: "hls.js",
+  segments: [],
+  errors: [],
+  currentTime: 14,
+  bufferedSeconds: 3,
+  ended: false,
+};
+const faultsOf = (changed: Partial<SamplePageState>, log: Parameters<typeof judge>[2] = []): string[] =>
+  judge({ ...page, ...changed }, [], log).flatMap((check) => check.faults);
 const unseen = { url: "http://127.0.0.1:7680/media/cmaf/nothing.m4s", bytes: 1, ms: 1, sha256: "00" };
 
 test("a page that got no segment fails for that alone", () => {
@@ -16,6 +24,14 @@ test("a video that stood still, a player's error, a wrong and unrecorded segment
   const faults = faultsOf({ segments: Array.from({ length: 8 }, () => unseen) });
   expect(faults.filter((fault) => fault.includes("no such file"))).toHaveLength(8);
   expect(faults.filter((fault) => fault.includes("no record"))).toHaveLength(8);
-  const entry = { atMs: 0, method: "GET", path: "/media/cmaf/a.m4s", range: null, userAgent: "Mozilla/5.0", bytes: 7, status: 200 };
+  const entry = {
+    atMs: 0,
+    method: "GET",
+    path: "/media/cmaf/a.m4s",
+    range: null,
+    userAgent: "Mozilla/5.0",
+    bytes: 7,
+    status: 200,
+  };
   expect(faultsOf({}, [entry])).toContain("/media/cmaf/a.m4s: 7 bytes, status 200");
 });

@@ -1,6 +1,7 @@
 /**
- * `npm start -- --once`: plays the hls.js page for 15 s in coded mode in a headless Chromium with the extension, prints what
- * Origo recorded, and judges it. The checks are independent of each other: the page's digests, the origin's log, Origo's records.
+ * `npm start -- --once`: plays the hls.js page for 15 s in coded mode in a headless Chromium with the extension, prints
+ * what Origo recorded, and judges it. The checks are independent of each other: the page's digests, the origin's log,
+ * Origo's records.
  */
 import type { DownloadRecord } from "@tributary/origo/schema";
 import { openBrowser, samplePageState } from "./browser";
@@ -41,19 +42,29 @@ export async function runOnce(options: OnceOptions): Promise<boolean> {
   const totals = totalsOf(records);
   print(`\n${describeTotals(totals, page)}\n`);
   const checks = judge(page, records, log);
-  for (const { name, faults } of checks) print(`${faults.length === 0 ? "ok    " : "FAILED"}  ${name}${faults.map((fault) => `\n        ${fault}`).join("")}`);
+  for (const { name, faults } of checks)
+    print(
+      `${faults.length === 0 ? "ok    " : "FAILED"}  ${name}${faults.map((fault) => `\n        ${fault}`).join("")}`,
+    );
   return checks.every((check) => check.faults.length === 0);
 }
 
 /** The page as it was at the end, and Origo's records of the sample's media since `startedMs`. */
-async function play({ fleet, connections, interrupted }: OnceOptions, startedMs: number): Promise<{ page: SamplePageState; records: DownloadRecord[] }> {
+async function play(
+  { fleet, connections, interrupted }: OnceOptions,
+  startedMs: number,
+): Promise<{ page: SamplePageState; records: DownloadRecord[] }> {
   const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: MODE, connections } });
   try {
     const page = await open.browser.newPage();
     await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
     await Promise.race([interrupted, new Promise((resolve) => setTimeout(resolve, PLAY_SECONDS * 1000))]);
     const state = await samplePageState(page);
-    const records = await recordsOf(fleet, startedMs, state.segments.map(({ url }) => url));
+    const records = await recordsOf(
+      fleet,
+      startedMs,
+      state.segments.map(({ url }) => url),
+    );
     return { page: state, records: records.filter(({ url }) => url.startsWith(fleet.sample.url)) };
   } finally {
     await open.close();
@@ -70,7 +81,13 @@ function describeTotals(totals: Totals, page: SamplePageState): string {
   const number = (value: number): string => Math.round(value).toLocaleString("en-US");
   const table = formatTable([
     ["proxy", "bytes", "packets", "innovative", "duplicate"],
-    ...totals.proxies.map((proxy) => [proxy.name, number(proxy.bytes), number(proxy.packets), number(proxy.innovative), number(proxy.duplicate)]),
+    ...totals.proxies.map((proxy) => [
+      proxy.name,
+      number(proxy.bytes),
+      number(proxy.packets),
+      number(proxy.innovative),
+      number(proxy.duplicate),
+    ]),
   ]);
   return [
     table,
@@ -83,15 +100,34 @@ function describeTotals(totals: Totals, page: SamplePageState): string {
   ].join("\n");
 }
 
-export function judge(page: SamplePageState, records: readonly DownloadRecord[], log: readonly AccessLogEntry[]): Check[] {
+export function judge(
+  page: SamplePageState,
+  records: readonly DownloadRecord[],
+  log: readonly AccessLogEntry[],
+): Check[] {
   const present = (faults: (string | undefined)[]): string[] => faults.filter((fault) => fault !== undefined);
   const advanced = page.currentTime >= ADVANCE_SECONDS_MIN;
   return [
-    { name: `the video advanced to ${page.currentTime.toFixed(1)} s`, faults: advanced ? [] : [`expected at least ${ADVANCE_SECONDS_MIN} s`] },
+    {
+      name: `the video advanced to ${page.currentTime.toFixed(1)} s`,
+      faults: advanced ? [] : [`expected at least ${ADVANCE_SECONDS_MIN} s`],
+    },
     { name: "the player reported no error", faults: page.errors },
-    { name: `the player got ${page.segments.length} segments`, faults: page.segments.length >= SEGMENTS_MIN ? [] : [`expected at least ${SEGMENTS_MIN}`] },
-    { name: "every segment has the bytes of the origin's file", faults: present(page.segments.map((segment) => segmentMismatch(segment))) },
-    { name: "the browser fetched no media segment itself (origin's log)", faults: mediaFetchedByBrowser(log).map((entry) => `${entry.path}: ${entry.bytes} bytes, status ${entry.status}`) },
-    { name: `every segment came through the proxies in mode ${MODE} (Origo's records)`, faults: present(page.segments.map((segment) => notThroughProxies(segment, records, MODE))) },
+    {
+      name: `the player got ${page.segments.length} segments`,
+      faults: page.segments.length >= SEGMENTS_MIN ? [] : [`expected at least ${SEGMENTS_MIN}`],
+    },
+    {
+      name: "every segment has the bytes of the origin's file",
+      faults: present(page.segments.map((segment) => segmentMismatch(segment))),
+    },
+    {
+      name: "the browser fetched no media segment itself (origin's log)",
+      faults: mediaFetchedByBrowser(log).map((entry) => `${entry.path}: ${entry.bytes} bytes, status ${entry.status}`),
+    },
+    {
+      name: `every segment came through the proxies in mode ${MODE} (Origo's records)`,
+      faults: present(page.segments.map((segment) => notThroughProxies(segment, records, MODE))),
+    },
   ];
 }

@@ -1,4 +1,6 @@
-/** What a fleet's Origo has recorded. A browser sends its records in batches: it must stay open until they are there. */
+/**
+ * What a fleet's Origo has recorded. A browser sends its records in batches: it must stay open until they are there.
+ */
 import { setTimeout as pause } from "node:timers/promises";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { Fleet } from "./fleet";
@@ -32,7 +34,11 @@ const READ_RECORDS = `(async () => {
 
 /** The latest of what Origo has recorded in its own host of `links`, which have services. */
 export async function recordsOnLinks(links: Links): Promise<DownloadRecord[]> {
-  const child = links.run("origo", [process.execPath, "-e", READ_RECORDS, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = links.run(
+    "origo",
+    [process.execPath, "-e", READ_RECORDS, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   let text = "";
   child.stdout!.on("data", (piece: Buffer) => (text += piece.toString()));
   const code = await new Promise((resolve) => child.once("close", resolve));

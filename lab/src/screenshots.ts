@@ -1,9 +1,9 @@
 /**
- * `npm run screenshots`: the README's pictures, taken off a real screen. A Chromium window on a virtual display (Xvfb) plays
- * the sample page through a fleet of four proxies with the extension's popup open; then more of the sample's video is fetched
- * in several modes, and Origo's dashboard shows these same downloads: Fleet, Downloads, one download, Analysis.
- * Needs Xvfb, openbox and ImageMagick (Debian: xvfb, openbox, imagemagick). With the word `extension` only the extension's own
- * pictures (screenshotsExtension.ts), which need none of these.
+ * `npm run screenshots`: the README's pictures, taken off a real screen. A Chromium window on a virtual display (Xvfb)
+ * plays the sample page through a fleet of four proxies with the extension's popup open; then more of the sample's
+ * video is fetched in several modes, and Origo's dashboard shows these same downloads: Fleet, Downloads, one download,
+ * Analysis. Needs Xvfb, openbox and ImageMagick (Debian: xvfb, openbox, imagemagick). With the word `extension` only
+ * the extension's own pictures (screenshotsExtension.ts), which need none of these.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -33,15 +33,25 @@ async function main(): Promise<void> {
   await extensionPictures(images);
   if (process.argv[2] === "extension") return;
   for (const program of ["Xvfb", "openbox", "import"]) {
-    if (spawnSync("which", [program]).status !== 0) throw new Error(`${program} is missing: apt-get install xvfb openbox imagemagick`);
+    if (spawnSync("which", [program]).status !== 0)
+      throw new Error(`${program} is missing: apt-get install xvfb openbox imagemagick`);
   }
   process.env["DISPLAY"] = DISPLAY;
   const screen: ChildProcess[] = [spawn("Xvfb", [DISPLAY, "-screen", "0", "1280x860x24"], { stdio: "ignore" })];
   await pause(1000);
   screen.push(spawn("openbox", [], { stdio: "ignore" }));
-  const fleet = await startFleet({ proxyCount: PLACES.length, rateBytesPerSec: RATE_BYTES_PER_SEC, ports: "any", proxyEnv: (index) => ({ PLACE: PLACES[index] ?? "" }) });
+  const fleet = await startFleet({
+    proxyCount: PLACES.length,
+    rateBytesPerSec: RATE_BYTES_PER_SEC,
+    ports: "any",
+    proxyEnv: (index) => ({ PLACE: PLACES[index] ?? "" }),
+  });
   const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
-  const { browser, close } = await openBrowser({ headless: false, defaults, flags: ["--test-type", "--window-position=0,0", "--window-size=1280,860"] });
+  const { browser, close } = await openBrowser({
+    headless: false,
+    defaults,
+    flags: ["--test-type", "--window-position=0,0", "--window-size=1280,860"],
+  });
   try {
     const page = (await browser.pages())[0] ?? (await browser.newPage());
     await page.goto(`${fleet.sample.url}/hls.html`);
@@ -72,11 +82,19 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   await page.screenshot({ path: path.join(images, "origo-fleet.png"), fullPage: true });
   await campaign;
   await picture("downloads", "#/downloads");
-  const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=200`)).json()) as { records: { id: string; mode: string; netBytes: number }[] };
+  const { records } = (await (await fetch(`${fleet.origo.url}/v1/records?limit=200`)).json()) as {
+    records: { id: string; mode: string; netBytes: number }[];
+  };
   const largest = records.filter((record) => record.mode === "coded").sort((a, b) => b.netBytes - a.netBytes)[0];
   if (largest === undefined) throw new Error("no download in mode coded was recorded");
   await picture("download", `#/downloads/${largest.id}`, true);
-  const state = { chart: "box", metric: "goodputBytesPerSec", groupBy: ["connections", "mode"], where: [{ field: "source", op: "=", value: "cli" }], difference: { field: "mode", a: PAIR[0], b: PAIR[1] } };
+  const state = {
+    chart: "box",
+    metric: "goodputBytesPerSec",
+    groupBy: ["connections", "mode"],
+    where: [{ field: "source", op: "=", value: "cli" }],
+    difference: { field: "mode", a: PAIR[0], b: PAIR[1] },
+  };
   await picture("analysis", `#/analysis?${encodeURIComponent(JSON.stringify(state))}`, true);
 }
 
@@ -84,7 +102,8 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
 async function traceAll(fleet: Fleet): Promise<void> {
   const { csrfToken } = (await (await fetch(`${fleet.origo.url}/v1/session`)).json()) as { csrfToken: string };
   const response = await fetch(`${fleet.origo.url}/v1/config`, {
-    method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    method: "PUT",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
     body: JSON.stringify({ baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "a campaign" }),
   });
   if (!response.ok) throw new Error(`Origo refused the configuration: ${await response.text()}`);
@@ -101,9 +120,26 @@ async function runCampaign(fleet: Fleet): Promise<void> {
   for (let run = 0; run < RUNS; run++) {
     for (const connections of CONNECTIONS) {
       for (const mode of MODES) {
-        const words = ["get", url, "--range", "0-999999", "--mode", mode, "--connections", connections, "--origo", fleet.origo.url, "--comment", `run ${run + 1}`, "--output", "/dev/null"];
+        const words = [
+          "get",
+          url,
+          "--range",
+          "0-999999",
+          "--mode",
+          mode,
+          "--connections",
+          connections,
+          "--origo",
+          fleet.origo.url,
+          "--comment",
+          `run ${run + 1}`,
+          "--output",
+          "/dev/null",
+        ];
         await new Promise<void>((resolve, reject) => {
-          execFile(process.execPath, [path.join(repoRoot, "client/dist/cli.js"), ...words], (error) => (error ? reject(error) : resolve()));
+          execFile(process.execPath, [path.join(repoRoot, "client/dist/cli.js"), ...words], (error) =>
+            error ? reject(error) : resolve(),
+          );
         });
       }
     }

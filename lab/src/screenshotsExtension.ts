@@ -1,7 +1,7 @@
 /**
- * The extension's pictures for the documents: popup, options and first run, in Chromium and in Firefox, light and dark, from real
- * state: each browser plays the sample through four proxies while the popup draws. The pages are opened in tabs, for a
- * picture of a tab is all that both browsers give; the popup is told which tab it is about.
+ * The extension's pictures for the documents: popup, options and first run, in Chromium and in Firefox, light and dark,
+ * from real state: each browser plays the sample through four proxies while the popup draws. The pages are opened in
+ * tabs, for a picture of a tab is all that both browsers give; the popup is told which tab it is about.
  */
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,14 +17,24 @@ type Scheme = (typeof SCHEMES)[number];
 const RATE_BYTES_PER_SEC = 70_000;
 const CHART_MS = 15_000;
 const LOAD_MS = 1500;
-const PAGES = [["options", 720, 400], ["welcome", 720, 560], ["popup", 360, 400]] as const;
+const PAGES = [
+  ["options", 720, 400],
+  ["welcome", 720, 560],
+  ["popup", 360, 400],
+] as const;
 
 export async function extensionPictures(folder: string): Promise<void> {
   for (const browser of ["chromium", "firefox"] as const) {
     for (const scheme of SCHEMES) {
-      // Its own each time: what an earlier run left in the proxies' caches and the popup's totals would be in the picture.
+      // Its own each time: what an earlier run left in the proxies' caches and the popup's totals would be in the
+      // picture.
       const fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: RATE_BYTES_PER_SEC });
-      const open = await openBrowser({ name: browser, headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 }, isDark: scheme === "dark" });
+      const open = await openBrowser({
+        name: browser,
+        headless: true,
+        defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 },
+        isDark: scheme === "dark",
+      });
       try {
         await picturesOf(open, { browser, scheme, fleet, folder });
       } finally {
@@ -52,7 +62,8 @@ async function picturesOf(open: OpenBrowser, { browser, scheme, fleet, folder }:
     pages.set(name, page);
     await page.setViewport({ width, height, deviceScaleFactor: 2 });
     if (browser === "chromium") await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-    const tabId = name === "popup" ? ((await pages.get("options")?.evaluate(PLAYING_TAB)) as number | undefined) : undefined;
+    const tabId =
+      name === "popup" ? ((await pages.get("options")?.evaluate(PLAYING_TAB)) as number | undefined) : undefined;
     // In Firefox no end of loading is told of such a page.
     void page.goto(`${base}/${name}.html${tabId === undefined ? "" : `?tab=${tabId}`}`).catch(() => undefined);
     await pause(LOAD_MS);
@@ -69,7 +80,9 @@ async function picturesOf(open: OpenBrowser, { browser, scheme, fleet, folder }:
 }
 
 async function chromiumBase({ browser }: OpenBrowser): Promise<string> {
-  const worker = await browser.waitForTarget((target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"));
+  const worker = await browser.waitForTarget(
+    (target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"),
+  );
   return `chrome-extension://${new URL(worker.url()).host}`;
 }
 

@@ -17,7 +17,9 @@ function start(script: string, env: Record<string, string> = {}) {
 }
 
 test("a service is started with its environment, becomes ready, is stopped, and has left its log", async () => {
-  const service = await start(`console.error("hello " + process.env.WHO); ${READY} setInterval(() => {}, 1000);`, { WHO: "world" });
+  const service = await start(`console.error("hello " + process.env.WHO); ${READY} setInterval(() => {}, 1000);`, {
+    WHO: "world",
+  });
   expect(service.url).toBe("http://127.0.0.1:1");
   await service.stop();
   expect(service.stopping).toBe(true);
@@ -26,7 +28,9 @@ test("a service is started with its environment, becomes ready, is stopped, and 
 });
 
 test("a service that ends before it is ready: its last lines and its exit status", async () => {
-  await expect(start('console.error("PORT is not a number"); process.exit(2);')).rejects.toThrow(/stand-in ended before it was ready \(exit code 2\):\nPORT is not a number/);
+  await expect(start('console.error("PORT is not a number"); process.exit(2);')).rejects.toThrow(
+    /stand-in ended before it was ready \(exit code 2\):\nPORT is not a number/,
+  );
 });
 
 test("a service that dies later ends without stopping", async () => {

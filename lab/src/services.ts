@@ -49,7 +49,11 @@ process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 /** Starts a service and resolves when it is ready; rejects with its last lines when it ends first or takes too long. */
 export function startService(options: ServiceOptions): Promise<Service> {
   const [program, ...words] = [...(options.through ?? []), process.execPath, options.script];
-  const child = spawn(program!, words, { env: { ...process.env, ...options.env }, stdio: ["ignore", "pipe", "pipe"], detached: options.through !== undefined });
+  const child = spawn(program!, words, {
+    env: { ...process.env, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: options.through !== undefined,
+  });
   running.add(child);
   const ended = new Promise<ServiceEnd>((resolve) => {
     child.once("error", () => resolve({ code: null, signal: null }));
@@ -111,7 +115,13 @@ export function readyUrl(line: string): string | undefined {
   }
 }
 
-function serviceOf(child: ChildProcess, name: string, url: string, ended: Promise<ServiceEnd>, tail: () => string): Service {
+function serviceOf(
+  child: ChildProcess,
+  name: string,
+  url: string,
+  ended: Promise<ServiceEnd>,
+  tail: () => string,
+): Service {
   let stopping = false;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     stopping = true;

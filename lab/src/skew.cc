@@ -1,30 +1,31 @@
-// A wall clock that is off, for the programs under test: preloaded (LD_PRELOAD), it adds CLOCK_OFF_SEC seconds to what the C
-// library tells. What counts time between two events, the monotonic clock, stays as it is. Linux alone.
-#include <cstdlib>
-#include <ctime>
+// A wall clock that is off, for the programs under test: preloaded (LD_PRELOAD), it adds CLOCK_OFF_SEC seconds to what
+// the C library tells. What counts time between two events, the monotonic clock, stays as it is. Linux alone.
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <ctime>
+
 static time_t off() {
-  const char *seconds = std::getenv("CLOCK_OFF_SEC");
+  const char* seconds = std::getenv("CLOCK_OFF_SEC");
   return seconds ? std::atol(seconds) : 0;
 }
 
-extern "C" int clock_gettime(clockid_t clock, timespec *at) noexcept {
+extern "C" int clock_gettime(clockid_t clock, timespec* at) noexcept {
   const int failed = static_cast<int>(syscall(SYS_clock_gettime, clock, at));
   if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) at->tv_sec += off();
   return failed;
 }
 
-extern "C" int gettimeofday(timeval *at, void *) noexcept {
+extern "C" int gettimeofday(timeval* at, void*) noexcept {
   timespec now;
   const int failed = clock_gettime(CLOCK_REALTIME, &now);
   if (!failed) *at = {now.tv_sec, now.tv_nsec / 1000};
   return failed;
 }
 
-extern "C" time_t time(time_t *at) noexcept {
+extern "C" time_t time(time_t* at) noexcept {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   if (at) *at = now.tv_sec;

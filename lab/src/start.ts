@@ -1,6 +1,7 @@
 /**
- * `npm start`: a fleet on loopback for a person to try, until Ctrl-C; with --browser a Chromium window on it, with --once a
- * headless run that judges itself. Options arrive parsed and checked from infra/start.mjs, which has done the set-up.
+ * `npm start`: a fleet on loopback for a person to try, until Ctrl-C; with --browser a Chromium window on it, with
+ * --once a headless run that judges itself. Options arrive parsed and checked from infra/start.mjs, which has done the
+ * set-up.
  */
 import { builtExtensionDir, openBrowser, writeExtensionDefaults } from "./browser";
 import { startFleet } from "./fleet";
@@ -26,14 +27,21 @@ const print = (line: string): void => console.log(line);
 /** Resolves to the exit status. */
 export async function start(options: StartOptions): Promise<number> {
   if (options.browser && process.platform === "linux" && !process.env["DISPLAY"] && !process.env["WAYLAND_DISPLAY"]) {
-    console.error("--browser opens a window, and there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): run it on a desktop, or use --once, which needs none");
+    console.error(
+      "--browser opens a window, and there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): run it on a desktop, or use --once, which needs none",
+    );
     return 2;
   }
   const interrupt = untilSignal();
   const onDeath = (service: Service): void => (interrupt.seen ? undefined : reportDeath(service));
   let fleet: Fleet;
   try {
-    fleet = await startFleet({ proxyCount: options.proxies, rateBytesPerSec: options.rate, allow: options.allow, onDeath });
+    fleet = await startFleet({
+      proxyCount: options.proxies,
+      rateBytesPerSec: options.rate,
+      allow: options.allow,
+      onDeath,
+    });
   } catch (error) {
     if (interrupt.seen) return INTERRUPTED;
     throw error;
@@ -46,8 +54,12 @@ export async function start(options: StartOptions): Promise<number> {
       return interrupt.seen ? INTERRUPTED : passed ? 0 : 1;
     }
     await writeExtensionDefaults(builtExtensionDir("chromium"), defaults);
-    print(`\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ${builtExtensionDir("chromium")}`);
-    print(`extension: this copy sends a record of each download to ${fleet.origo.url}, for its dashboard; a store's package sends none unless asked`);
+    print(
+      `\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ${builtExtensionDir("chromium")}`,
+    );
+    print(
+      `extension: this copy sends a record of each download to ${fleet.origo.url}, for its dashboard; a store's package sends none unless asked`,
+    );
     const window = options.browser ? await openBrowser({ headless: false, defaults }) : undefined;
     if (window) await (await window.browser.pages())[0]?.goto(`${fleet.sample.url}/hls.html`);
     print("running; Ctrl-C stops everything");
@@ -67,7 +79,11 @@ function printAddresses(fleet: Fleet): void {
 }
 
 function reportDeath(service: Service): void {
-  void service.ended.then((end) => console.error(`${service.name} (process ${service.pid}) ended by itself: ${describeEnd(end)}; the others go on. Its last lines:\n${service.tail()}`));
+  void service.ended.then((end) =>
+    console.error(
+      `${service.name} (process ${service.pid}) ended by itself: ${describeEnd(end)}; the others go on. Its last lines:\n${service.tail()}`,
+    ),
+  );
 }
 
 interface Interrupt {

@@ -12,12 +12,42 @@ const url = "http://127.0.0.1:7680/media/a.m4s";
 const segment = { url, bytes: bytes.length, ms: 1, sha256: sha256(bytes) };
 
 function record(changes: Partial<DownloadRecord> = {}): DownloadRecord {
-  const proxy = { id: "p", bytes: 60, packets: 3, innovative: 2, duplicate: 1, late: 0, rejected: 0, lost: 0, rttMs: 1, state: "used" as const };
+  const proxy = {
+    id: "p",
+    bytes: 60,
+    packets: 3,
+    innovative: 2,
+    duplicate: 1,
+    late: 0,
+    rejected: 0,
+    lost: 0,
+    rttMs: 1,
+    state: "used" as const,
+  };
   return {
-    id: "00000000-0000-4000-8000-000000000001", clientId: "00000000-0000-4000-8000-000000000002", startedAtMs: 0, source: "extension", url,
-    mode: "coded-mutp", connections: 2, status: 200, netBytes: 100, grossBytes: 125, durationMs: 500, firstByteMs: 1, serverFetchMs: 1,
-    throughputBytesPerSec: 250, goodputBytesPerSec: 200, normalizedGoodput: 0.8, outcome: "complete", fallback: null, sha256: segment.sha256,
-    proxies: [{ ...proxy, name: "proxy-10" }, { ...proxy, id: "q", name: "proxy-2" }],
+    id: "00000000-0000-4000-8000-000000000001",
+    clientId: "00000000-0000-4000-8000-000000000002",
+    startedAtMs: 0,
+    source: "extension",
+    url,
+    mode: "coded-mutp",
+    connections: 2,
+    status: 200,
+    netBytes: 100,
+    grossBytes: 125,
+    durationMs: 500,
+    firstByteMs: 1,
+    serverFetchMs: 1,
+    throughputBytesPerSec: 250,
+    goodputBytesPerSec: 200,
+    normalizedGoodput: 0.8,
+    outcome: "complete",
+    fallback: null,
+    sha256: segment.sha256,
+    proxies: [
+      { ...proxy, name: "proxy-10" },
+      { ...proxy, id: "q", name: "proxy-2" },
+    ],
     ...changes,
   };
 }
@@ -46,7 +76,12 @@ describe("segment against file", () => {
 test("the browser's own media requests are found, its playlists and a proxy's requests are not", () => {
   const entry = { atMs: 0, method: "GET", range: null, bytes: 1, status: 200 };
   const own = { ...entry, path: "/media/cmaf/segment-0-001.m4s", userAgent: "Mozilla/5.0 HeadlessChrome" };
-  const log = [own, { ...own, userAgent: "tributary-proxy/0.1" }, { ...own, path: "/media/cmaf/master.m3u8" }, { ...own, path: "/hls.html" }];
+  const log = [
+    own,
+    { ...own, userAgent: "tributary-proxy/0.1" },
+    { ...own, path: "/media/cmaf/master.m3u8" },
+    { ...own, path: "/hls.html" },
+  ];
   expect(mediaFetchedByBrowser(log)).toEqual([own]);
 });
 
@@ -73,7 +108,15 @@ test("totals: sums per proxy in order of name, speeds over the summed durations,
     { name: "proxy-2", bytes: 120, packets: 6, innovative: 4, duplicate: 2 },
     { name: "proxy-10", bytes: 120, packets: 6, innovative: 4, duplicate: 2 },
   ]);
-  expect(totals).toMatchObject({ downloads: 2, netBytes: 200, grossBytes: 250, goodputBytesPerSec: 200, throughputBytesPerSec: 250, normalizedGoodput: 0.8, fallbacks: 1 });
+  expect(totals).toMatchObject({
+    downloads: 2,
+    netBytes: 200,
+    grossBytes: 250,
+    goodputBytesPerSec: 200,
+    throughputBytesPerSec: 250,
+    normalizedGoodput: 0.8,
+    fallbacks: 1,
+  });
 });
 
 test("totals of nothing are zero, not NaN", () => {
@@ -81,5 +124,10 @@ test("totals of nothing are zero, not NaN", () => {
 });
 
 test("table: first column left, the others right", () => {
-  expect(formatTable([["name", "n"], ["a", "10"]])).toBe("name   n\na     10");
+  expect(
+    formatTable([
+      ["name", "n"],
+      ["a", "10"],
+    ]),
+  ).toBe("name   n\na     10");
 });

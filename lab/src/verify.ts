@@ -1,6 +1,6 @@
 /**
- * Questions a harness asks after a page has played: are these the file's bytes, who fetched what, what did Origo record?
- * Reads files and data handed to it; talks to nobody.
+ * Questions a harness asks after a page has played: are these the file's bytes, who fetched what, what did Origo
+ * record? Reads files and data handed to it; talks to nobody.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -26,7 +26,10 @@ export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): stri
   return sha256 === segment.sha256 ? undefined : `${pathname}: SHA-256 ${segment.sha256}, the file has ${sha256}`;
 }
 
-/** The sample by which the extension checks what proxies brought (extension/src/carry/checks.ts): no player here asks for so little by itself. */
+/**
+ * The sample by which the extension checks what proxies brought (extension/src/carry/checks.ts): no player here asks
+ * for so little by itself.
+ */
 export function isCheck({ range }: AccessLogEntry): boolean {
   const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
   return Number(end) - Number(start) < CHECK_BYTES;
@@ -34,7 +37,9 @@ export function isCheck({ range }: AccessLogEntry): boolean {
 
 /** Requests for media files (not manifests or playlists) that a browser made itself. */
 export function mediaFetchedByBrowser(log: readonly AccessLogEntry[]): AccessLogEntry[] {
-  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent) && !isCheck(entry));
+  return log.filter(
+    (entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent) && !isCheck(entry),
+  );
 }
 
 export interface ProxyTotals {
@@ -66,7 +71,8 @@ export function totalsOf(records: readonly DownloadRecord[]): Totals {
     for (const key of ["bytes", "packets", "innovative", "duplicate"] as const) sum[key] += used[key];
     proxies.set(name, sum);
   }
-  const sumOf = (value: (record: DownloadRecord) => number): number => records.reduce((sum, record) => sum + value(record), 0);
+  const sumOf = (value: (record: DownloadRecord) => number): number =>
+    records.reduce((sum, record) => sum + value(record), 0);
   const seconds = sumOf((record) => record.durationMs) / 1000;
   const [netBytes, grossBytes] = [sumOf((record) => record.netBytes), sumOf((record) => record.grossBytes)];
   return {
@@ -81,16 +87,39 @@ export function totalsOf(records: readonly DownloadRecord[]): Totals {
   };
 }
 
-/** Why a segment did not come complete through the proxies in `mode`, judged by Origo's records; undefined when it did. */
-export function notThroughProxies(segment: PlayedSegment, records: readonly DownloadRecord[], mode: string): string | undefined {
-  const ofUrl = records.filter((record) => record.url === segment.url && record.range?.start === segment.start && record.range?.end === segment.end);
+/**
+ * Why a segment did not come complete through the proxies in `mode`, judged by Origo's records; undefined when it did.
+ */
+export function notThroughProxies(
+  segment: PlayedSegment,
+  records: readonly DownloadRecord[],
+  mode: string,
+): string | undefined {
+  const ofUrl = records.filter(
+    (record) =>
+      record.url === segment.url && record.range?.start === segment.start && record.range?.end === segment.end,
+  );
   if (ofUrl.length === 0) return `${segment.url}: Origo has no record of it`;
-  const good = ofUrl.some((record) => record.outcome === "complete" && record.mode === mode && record.fallback === null && record.sha256 === segment.sha256);
-  return good ? undefined : `${segment.url}: ${ofUrl.map((record) => `${record.mode} ${record.outcome}${record.fallback ? `, fallback: ${record.fallback.reason}` : ""}`).join("; ")}`;
+  const good = ofUrl.some(
+    (record) =>
+      record.outcome === "complete" &&
+      record.mode === mode &&
+      record.fallback === null &&
+      record.sha256 === segment.sha256,
+  );
+  return good
+    ? undefined
+    : `${segment.url}: ${ofUrl.map((record) => `${record.mode} ${record.outcome}${record.fallback ? `, fallback: ${record.fallback.reason}` : ""}`).join("; ")}`;
 }
 
 /** Plain text table: first column to the left, the others to the right. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
-  return rows.map((row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join("  ")).join("\n");
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+        .join("  "),
+    )
+    .join("\n");
 }

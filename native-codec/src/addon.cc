@@ -1,9 +1,9 @@
 /**
  * The Node addon: the codec core as N-API classes. No policy here: src/index.ts chooses engines and warns.
- * JavaScript sees `engineNames`, `coefficients(seed, symbolCount)`, the classes Encoder, Decoder, Recoder, RepairEncoder
- * and RepairDecoder, whose methods are those of protocol's Codec and whose constructors take (engineIndex, symbolCount,
- * symbolBytes), and Pool, which src/pool.ts wraps. `setErrorClass` comes first and names the class that misuse throws: new Class(what, got,
- * limit, message?).
+ * JavaScript sees `engineNames`, `coefficients(seed, symbolCount)`, the classes Encoder, Decoder, Recoder,
+ * RepairEncoder and RepairDecoder, whose methods are those of protocol's Codec and whose constructors take
+ * (engineIndex, symbolCount, symbolBytes), and Pool, which src/pool.ts wraps. `setErrorClass` comes first and names the
+ * class that misuse throws: new Class(what, got, limit, message?).
  */
 #include "addon.h"
 
@@ -15,14 +15,16 @@ namespace tributary::addon {
 Napi::Value makeError(Napi::Env env, const char* what, double got, double limit, const char* message) {
   const Environment* environment = env.GetInstanceData<Environment>();
   if (environment->errorClass.IsEmpty()) throw Napi::Error::New(env, "setErrorClass comes first");
-  const napi_value arguments[] = {Napi::String::New(env, what), Napi::Number::New(env, got), Napi::Number::New(env, limit),
+  const napi_value arguments[] = {Napi::String::New(env, what), Napi::Number::New(env, got),
+                                  Napi::Number::New(env, limit),
                                   message == nullptr ? env.Undefined() : Napi::String::New(env, message)};
   return environment->errorClass.Value().New(std::size(arguments), arguments);
 }
 
 Napi::Value makeError(Napi::Env env, const Status& status) {
   const auto got = static_cast<double>(status.got);
-  if (status.code != Status::Code::kOutOfMemory) return makeError(env, status.what, got, static_cast<double>(status.limit));
+  if (status.code != Status::Code::kOutOfMemory)
+    return makeError(env, status.what, got, static_cast<double>(status.limit));
   return makeError(env, "memoryBytes", got, 0, Message("out of memory: %.0f more bytes were not to be had", got).text);
 }
 

@@ -5,7 +5,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { CodecError, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "@tributary/protocol";
+import {
+  CodecError,
+  type Decoder,
+  type Encoder,
+  type Recoder,
+  type RepairDecoder,
+  type RepairEncoder,
+} from "@tributary/protocol";
 import type { PoolBackend } from "./pool";
 
 type CoderClass<T> = new (engineIndex: number, symbolCount: number, symbolBytes: number) => T;
@@ -19,7 +26,12 @@ export interface Addon {
   readonly RepairEncoder: CoderClass<RepairEncoder>;
   readonly RepairDecoder: CoderClass<RepairDecoder>;
   /** `wake` is called, on the event loop, when there is something to `settle`. */
-  readonly Pool: new (engineIndex: number, threads: number, batchesMax: number, wake: () => void) => PoolBackend & { settle(): void };
+  readonly Pool: new (
+    engineIndex: number,
+    threads: number,
+    batchesMax: number,
+    wake: () => void,
+  ) => PoolBackend & { settle(): void };
   coefficients(seed: number, symbolCount: number): Uint8Array;
   setErrorClass(errorClass: typeof CodecError): void;
 }

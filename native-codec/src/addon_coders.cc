@@ -27,7 +27,8 @@ class Wrap : public Napi::ObjectWrap<Self> {
 
   /** What is behind `value`, for a batch. */
   static std::shared_ptr<Held<Coder>> heldBy(Napi::Env env, Napi::Value value) {
-    if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(env, "coder", Self::kName);
+    if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag))
+      failType(env, "coder", Self::kName);
     const auto& held = Self::Unwrap(value.As<Napi::Object>())->held_;
     if (held == nullptr) fail(env, "freed", 0, 0, "used after free()");
     return held;
@@ -61,7 +62,8 @@ class Wrap : public Napi::ObjectWrap<Self> {
       return Napi::details::WrapCallback(env, [&]() -> napi_value {
         const Napi::CallbackInfo info(env, raw);
         const Napi::Value self = info.This();
-        if (!self.IsObject() || !self.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag)) failType(env, "this", Self::kName);
+        if (!self.IsObject() || !self.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag))
+          failType(env, "this", Self::kName);
         return (Self::Unwrap(self.As<Napi::Object>())->*method)(info);
       });
     };
@@ -134,13 +136,12 @@ class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
   static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 1};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, kName,
-                       {InstanceMethod("setSymbols", &EncoderWrap::setSymbols),
-                        InstanceMethod("encodeSeeds", &EncoderWrap::encodeSeeds),
-                        InstanceMethod("encodeVector", &EncoderWrap::encodeVector),
-                        InstanceMethod("free", &EncoderWrap::free),
-                        getter<&EncoderWrap::symbolCount>("symbolCount"),
-                        getter<&EncoderWrap::symbolBytes>("symbolBytes")});
+    return DefineClass(
+        env, kName,
+        {InstanceMethod("setSymbols", &EncoderWrap::setSymbols),
+         InstanceMethod("encodeSeeds", &EncoderWrap::encodeSeeds),
+         InstanceMethod("encodeVector", &EncoderWrap::encodeVector), InstanceMethod("free", &EncoderWrap::free),
+         getter<&EncoderWrap::symbolCount>("symbolCount"), getter<&EncoderWrap::symbolBytes>("symbolBytes")});
   }
 
  private:
@@ -158,9 +159,7 @@ class CollectorWrap : public Wrap<Self, Coder> {
   using Wrap<Self, Coder>::Wrap;
 
  protected:
-  Napi::Value rank(const Napi::CallbackInfo& info) {
-    return this->number(info, this->coder(info).rank());
-  }
+  Napi::Value rank(const Napi::CallbackInfo& info) { return this->number(info, this->coder(info).rank()); }
 
   Napi::Value addSystematic(const Napi::CallbackInfo& info) {
     Coder& coder = this->coder(info);
@@ -185,16 +184,13 @@ class DecoderWrap : public CollectorWrap<DecoderWrap, Decoder> {
   static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 2};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, kName,
-                       {InstanceMethod("addSystematic", &DecoderWrap::addSystematic),
-                        InstanceMethod("addSeeded", &DecoderWrap::addSeeded),
-                        InstanceMethod("addVector", &DecoderWrap::addVector),
-                        InstanceMethod("isDecoded", &DecoderWrap::isDecoded),
-                        InstanceMethod("read", &DecoderWrap::read),
-                        InstanceMethod("free", &DecoderWrap::free),
-                        getter<&DecoderWrap::rank>("rank"),
-                        getter<&DecoderWrap::symbolCount>("symbolCount"),
-                        getter<&DecoderWrap::symbolBytes>("symbolBytes")});
+    return DefineClass(
+        env, kName,
+        {InstanceMethod("addSystematic", &DecoderWrap::addSystematic),
+         InstanceMethod("addSeeded", &DecoderWrap::addSeeded), InstanceMethod("addVector", &DecoderWrap::addVector),
+         InstanceMethod("isDecoded", &DecoderWrap::isDecoded), InstanceMethod("read", &DecoderWrap::read),
+         InstanceMethod("free", &DecoderWrap::free), getter<&DecoderWrap::rank>("rank"),
+         getter<&DecoderWrap::symbolCount>("symbolCount"), getter<&DecoderWrap::symbolBytes>("symbolBytes")});
   }
 };
 
@@ -205,15 +201,13 @@ class RecoderWrap : public CollectorWrap<RecoderWrap, Recoder> {
   static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 3};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, kName,
-                       {InstanceMethod("addSystematic", &RecoderWrap::addSystematic),
-                        InstanceMethod("addSeeded", &RecoderWrap::addSeeded),
-                        InstanceMethod("addVector", &RecoderWrap::addVector),
-                        InstanceMethod("recode", &RecoderWrap::recode),
-                        InstanceMethod("free", &RecoderWrap::free),
-                        getter<&RecoderWrap::rank>("rank"),
-                        getter<&RecoderWrap::symbolCount>("symbolCount"),
-                        getter<&RecoderWrap::symbolBytes>("symbolBytes")});
+    return DefineClass(
+        env, kName,
+        {InstanceMethod("addSystematic", &RecoderWrap::addSystematic),
+         InstanceMethod("addSeeded", &RecoderWrap::addSeeded), InstanceMethod("addVector", &RecoderWrap::addVector),
+         InstanceMethod("recode", &RecoderWrap::recode), InstanceMethod("free", &RecoderWrap::free),
+         getter<&RecoderWrap::rank>("rank"), getter<&RecoderWrap::symbolCount>("symbolCount"),
+         getter<&RecoderWrap::symbolBytes>("symbolBytes")});
   }
 
  private:
@@ -232,12 +226,12 @@ class RepairEncoderWrap : public Wrap<RepairEncoderWrap, RepairEncoder> {
   static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 4};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, kName,
-                       {InstanceMethod("setSymbols", &RepairEncoderWrap::setSymbols),
-                        InstanceMethod("encodeSeeds", &RepairEncoderWrap::encodeSeeds),
-                        InstanceMethod("free", &RepairEncoderWrap::free),
-                        getter<&RepairEncoderWrap::symbolCount>("symbolCount"),
-                        getter<&RepairEncoderWrap::symbolBytes>("symbolBytes")});
+    return DefineClass(
+        env, kName,
+        {InstanceMethod("setSymbols", &RepairEncoderWrap::setSymbols),
+         InstanceMethod("encodeSeeds", &RepairEncoderWrap::encodeSeeds),
+         InstanceMethod("free", &RepairEncoderWrap::free), getter<&RepairEncoderWrap::symbolCount>("symbolCount"),
+         getter<&RepairEncoderWrap::symbolBytes>("symbolBytes")});
   }
 };
 
@@ -248,21 +242,18 @@ class RepairDecoderWrap : public Wrap<RepairDecoderWrap, RepairDecoder> {
   static constexpr napi_type_tag kTypeTag = {0x7472696275746172, 5};
 
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, kName,
-                       {InstanceMethod("addSource", &RepairDecoderWrap::addSource),
-                        InstanceMethod("addSeeded", &RepairDecoderWrap::addSeeded),
-                        InstanceMethod("isDecoded", &RepairDecoderWrap::isDecoded),
-                        InstanceMethod("read", &RepairDecoderWrap::read),
-                        InstanceMethod("free", &RepairDecoderWrap::free),
-                        getter<&RepairDecoderWrap::missingCount>("missingCount"),
-                        getter<&RepairDecoderWrap::symbolCount>("symbolCount"),
-                        getter<&RepairDecoderWrap::symbolBytes>("symbolBytes")});
+    return DefineClass(
+        env, kName,
+        {InstanceMethod("addSource", &RepairDecoderWrap::addSource),
+         InstanceMethod("addSeeded", &RepairDecoderWrap::addSeeded),
+         InstanceMethod("isDecoded", &RepairDecoderWrap::isDecoded), InstanceMethod("read", &RepairDecoderWrap::read),
+         InstanceMethod("free", &RepairDecoderWrap::free), getter<&RepairDecoderWrap::missingCount>("missingCount"),
+         getter<&RepairDecoderWrap::symbolCount>("symbolCount"),
+         getter<&RepairDecoderWrap::symbolBytes>("symbolBytes")});
   }
 
  private:
-  Napi::Value missingCount(const Napi::CallbackInfo& info) {
-    return number(info, coder(info).missingCount());
-  }
+  Napi::Value missingCount(const Napi::CallbackInfo& info) { return number(info, coder(info).missingCount()); }
   Napi::Value addSource(const Napi::CallbackInfo& info) {
     RepairDecoder& decoder = coder(info);
     const uint32_t index = u32Argument(info, 0, "index");

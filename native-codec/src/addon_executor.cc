@@ -1,9 +1,8 @@
 /** Executor: one mutex for all lanes. A batch takes tens of microseconds and more, a visit here well under one. */
 #include "addon_executor.h"
 
-#include <csignal>
-
 #include <algorithm>
+#include <csignal>
 #include <limits>
 #include <new>
 #include <system_error>
@@ -23,9 +22,9 @@ std::weak_ptr<Executor>& sharedExecutor() {
 }
 
 /**
- * Waking an event loop that sleeps costs the waking thread microseconds, in a virtual machine twenty, so finished tasks are
- * reported together: when the lane has less left to do than the loop takes to wake, settle and submit, or when the first of
- * them would wait for longer than it may.
+ * Waking an event loop that sleeps costs the waking thread microseconds, in a virtual machine twenty, so finished tasks
+ * are reported together: when the lane has less left to do than the loop takes to wake, settle and submit, or when the
+ * first of them would wait for longer than it may.
  */
 constexpr double kLoopSeconds = 120e-6;
 constexpr double kReportDelaySeconds = 1e-3;
@@ -33,7 +32,8 @@ constexpr double kReportDelaySeconds = 1e-3;
 size_t overlap(const Claim& a, const Claim& b) {
   if (!a.writes && !b.writes) return 0;
   const auto from = std::max(reinterpret_cast<uintptr_t>(a.data), reinterpret_cast<uintptr_t>(b.data));
-  const auto to = std::min(reinterpret_cast<uintptr_t>(a.data) + a.length, reinterpret_cast<uintptr_t>(b.data) + b.length);
+  const auto to =
+      std::min(reinterpret_cast<uintptr_t>(a.data) + a.length, reinterpret_cast<uintptr_t>(b.data) + b.length);
   return to > from ? to - from : 0;
 }
 
@@ -146,7 +146,8 @@ Task* Executor::take(std::unique_lock<std::mutex>& lock, Lane*& lane) {
  */
 bool Executor::reportDue(std::unique_lock<std::mutex>& lock, double nextSeconds) {
   const Lane::Clock::time_point now = Lane::Clock::now();
-  const auto due = std::find_if(lanes_.begin(), lanes_.end(), [&](Lane* lane) { return lane->isReportDue(nextSeconds, now); });
+  const auto due =
+      std::find_if(lanes_.begin(), lanes_.end(), [&](Lane* lane) { return lane->isReportDue(nextSeconds, now); });
   if (due == lanes_.end()) return false;
   Lane* const lane = *due;
   lane->notified_ = true;
@@ -175,8 +176,8 @@ bool Lane::post(Task* task) {
   {
     const std::lock_guard lock(executor_->mutex_);
     const size_t most = (*std::max_element(executor_->lanes_.begin(), executor_->lanes_.end(), [](Lane* a, Lane* b) {
-      return a->threads_ < b->threads_;
-    }))->threads_;
+                          return a->threads_ < b->threads_;
+                        }))->threads_;
     if (executor_->queued_ >= executor_->waiting_ && executor_->threads_.size() < most) {
       try {
         executor_->startThread();
@@ -216,7 +217,8 @@ void Lane::finish(Task* task, Clock::time_point started) {
     lastDone_->nextDone = task;
   }
   lastDone_ = task;
-  if (task->work > 0) secondsPerWork_ = std::chrono::duration<double>(now - started).count() / static_cast<double>(task->work);
+  if (task->work > 0)
+    secondsPerWork_ = std::chrono::duration<double>(now - started).count() / static_cast<double>(task->work);
 }
 
 bool Lane::isReportDue(double nextSeconds, Clock::time_point now) const {

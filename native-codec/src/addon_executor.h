@@ -55,7 +55,8 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
-  /** Throws std::bad_alloc with nothing done. Takes all claims; or none, and returns the bytes by which one overlaps another of them or one already held. */
+  /** Throws std::bad_alloc with nothing done. Takes all claims; or none, and returns the bytes by which one overlaps
+   * another of them or one already held. */
   size_t claim(const std::vector<Claim>& claims);
   void release(const std::vector<Claim>& claims);
 

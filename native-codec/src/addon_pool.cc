@@ -124,7 +124,8 @@ class EncodeBatch : public Batch {
     for (size_t first = 0; first < seeds.size() && status.ok() && !cancelled; first += kSliceSymbols) {
       const size_t count = std::min(kSliceSymbols, seeds.size() - first);
       const size_t symbolBytes = encoder.symbolBytes();
-      status = encoder.encodeSeeds({seeds.data() + first, count}, out.subspan(first * symbolBytes, count * symbolBytes));
+      status =
+          encoder.encodeSeeds({seeds.data() + first, count}, out.subspan(first * symbolBytes, count * symbolBytes));
     }
   }
   void count(int batches, int wanted) override {
@@ -224,9 +225,8 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     napi_unref_threadsafe_function(env, wake_);
     try {
       executor_ = Executor::shared();
-      lane_ = std::make_unique<Lane>(executor_, threads, [wake = wake_] {
-        napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking);
-      });
+      lane_ = std::make_unique<Lane>(
+          executor_, threads, [wake = wake_] { napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking); });
     } catch (const std::bad_alloc&) {
       napi_release_threadsafe_function(wake_, napi_tsfn_release);
       failOutOfMemory(env, sizeof(Lane));
@@ -238,12 +238,8 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
   void Finalize(Napi::Env env) override { shutDown(env); }
 
  private:
-  Napi::Value encode(const Napi::CallbackInfo& info) {
-    return submit<EncodeBatch>(info, &PoolWrap::fillEncode);
-  }
-  Napi::Value decode(const Napi::CallbackInfo& info) {
-    return submit<DecodeBatch>(info, &PoolWrap::fillDecode);
-  }
+  Napi::Value encode(const Napi::CallbackInfo& info) { return submit<EncodeBatch>(info, &PoolWrap::fillEncode); }
+  Napi::Value decode(const Napi::CallbackInfo& info) { return submit<DecodeBatch>(info, &PoolWrap::fillDecode); }
 
   /** (id, encoder | undefined, source if there is no encoder, symbolBytes likewise, seeds, out) */
   void fillEncode(const Napi::CallbackInfo& info, EncodeBatch& batch) {
@@ -267,7 +263,8 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     batch.work = uint64_t{outBytes} * batch.held->coder.symbolCount();
   }
 
-  /** (id, decoder | undefined, symbolCount and symbolBytes if there is none, indices, seeds, vectors, payloads, out, firstIndex) */
+  /** (id, decoder | undefined, symbolCount and symbolBytes if there is none, indices, seeds, vectors, payloads, out,
+   * firstIndex) */
   void fillDecode(const Napi::CallbackInfo& info, DecodeBatch& batch) {
     const Napi::Env env = info.Env();
     batch.held = isGiven(info[1]) ? heldDecoder(env, info[1])

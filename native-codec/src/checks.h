@@ -4,8 +4,8 @@
 
 #include "tributary/codec.h"
 
-#define TRIBUTARY_TRY(expression)                        \
-  do {                                                   \
+#define TRIBUTARY_TRY(expression)                                     \
+  do {                                                                \
     if (const Status tried = (expression); !tried.ok()) return tried; \
   } while (false)
 

@@ -24,11 +24,31 @@ const moduleFile = process.env["TRIBUTARY_WASM_MODULE"];
 const CODECS: Codec[] =
   moduleFile !== undefined
     ? [instantiateCodec(readFileSync(moduleFile))]
-    : [...nativeEngineNames().map(nativeCodec), loadWasmCodec("codec-relaxed.wasm"), loadWasmCodec("codec.wasm"), loadWasmCodec("codec-scalar.wasm")];
+    : [
+        ...nativeEngineNames().map(nativeCodec),
+        loadWasmCodec("codec-relaxed.wasm"),
+        loadWasmCodec("codec.wasm"),
+        loadWasmCodec("codec-scalar.wasm"),
+      ];
 
 const SHAPES: [symbolCount: number, symbolBytes: number][] = [
-  [1, 1], [1, 65_536], [2, 3], [3, 31], [5, 4096], [7, 63], [8, 64], [9, 65], [16, 511], [17, 513],
-  [24, 1100], [31, 127], [33, 1], [64, 140], [128, 257], [255, 17], [256, 33],
+  [1, 1],
+  [1, 65_536],
+  [2, 3],
+  [3, 31],
+  [5, 4096],
+  [7, 63],
+  [8, 64],
+  [9, 65],
+  [16, 511],
+  [17, 513],
+  [24, 1100],
+  [31, 127],
+  [33, 1],
+  [64, 140],
+  [128, 257],
+  [255, 17],
+  [256, 33],
 ];
 
 function multiplied(a: number, b: number): number {
@@ -45,7 +65,7 @@ const product = (a: number, b: number): number => PRODUCTS[(a << 8) | b] ?? 0;
 
 function* splitMix64(seed: number): Generator<bigint> {
   const u64 = (value: bigint): bigint => BigInt.asUintN(64, value);
-  for (let state = BigInt(seed); ; ) {
+  for (let state = BigInt(seed); ;) {
     state = u64(state + 0x9e3779b97f4a7c15n);
     let z = u64((state ^ (state >> 30n)) * 0xbf58476d1ce4e5b9n);
     z = u64((z ^ (z >> 27n)) * 0x94d049bb133111ebn);
@@ -117,8 +137,16 @@ function misuseOf(action: () => unknown): { what: string; got: number; limit: nu
 }
 
 test("conformance: at least one native engine and all WebAssembly modules are tested, or the one module named", () => {
-  const all = expect.arrayContaining(["native/scalar", "native/reference", "wasm/relaxed-simd", "wasm/simd128", "wasm/scalar"]) as string[];
-  expect(CODECS.map((codec) => codec.engine)).toEqual(moduleFile === undefined ? all : [expect.stringMatching(/^wasm\//)]);
+  const all = expect.arrayContaining([
+    "native/scalar",
+    "native/reference",
+    "wasm/relaxed-simd",
+    "wasm/simd128",
+    "wasm/scalar",
+  ]) as string[];
+  expect(CODECS.map((codec) => codec.engine)).toEqual(
+    moduleFile === undefined ? all : [expect.stringMatching(/^wasm\//)],
+  );
 });
 
 describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_engine, codec) => {
@@ -126,7 +154,11 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
     /** One symbol holding every byte: encoding it with a coefficient gives that row of the multiplication table. */
     const table = new Uint8Array(65_536);
     beforeAll(() => {
-      const encoder = encoderOf(codec, Uint8Array.from({ length: 256 }, (_, i) => i), 256);
+      const encoder = encoderOf(
+        codec,
+        Uint8Array.from({ length: 256 }, (_, i) => i),
+        256,
+      );
       for (let a = 0; a < 256; a++) encoder.encodeVector(Uint8Array.of(a), table.subarray(a * 256, a * 256 + 256));
     });
     const times = (a: number, b: number): number => table[a * 256 + b] ?? 0;
@@ -187,7 +219,9 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
       const seeds = Uint32Array.of(3, 0xffff_ffff, 5, 6, 7);
       const out = new Uint8Array(seeds.length * symbolBytes);
       encoder.encodeSeeds(seeds, out);
-      const expected = [...seeds].map((seed) => combination(codec.coefficients(seed, symbolCount), source, symbolBytes));
+      const expected = [...seeds].map((seed) =>
+        combination(codec.coefficients(seed, symbolCount), source, symbolBytes),
+      );
       expect(Buffer.compare(out, Buffer.concat(expected))).toBe(0);
       const single = new Uint8Array(symbolBytes);
       encoder.encodeVector(codec.coefficients(5, symbolCount), single);
@@ -236,7 +270,10 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
 
     test("passes through a chain of two recoders", () => {
       const encoder = encoderOf(codec, source, symbolBytes);
-      const [first, second] = [codec.createRecoder(symbolCount, symbolBytes), codec.createRecoder(symbolCount, symbolBytes)];
+      const [first, second] = [
+        codec.createRecoder(symbolCount, symbolBytes),
+        codec.createRecoder(symbolCount, symbolBytes),
+      ];
       const decoder = codec.createDecoder(symbolCount, symbolBytes);
       const [payload, coefficients] = [new Uint8Array(symbolBytes), new Uint8Array(symbolCount)];
       first.addSystematic(0, source.subarray(0, symbolBytes));
@@ -280,7 +317,10 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
       const singles = Array.from({ length: 70 }, (_, seed) => codedSymbol(codec, source, 1100, seed));
       for (const count of [1, 2, 3, 4, 5, 15, 16, 17, 70]) {
         const out = new Uint8Array(count * 1100);
-        encoder.encodeSeeds(Uint32Array.from({ length: count }, (_, seed) => seed), out);
+        encoder.encodeSeeds(
+          Uint32Array.from({ length: count }, (_, seed) => seed),
+          out,
+        );
         expect(Buffer.compare(out, Buffer.concat(singles.slice(0, count)))).toBe(0);
       }
     });
@@ -359,7 +399,8 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
     expect(Buffer.compare(out, source)).toBe(0);
     expect(sparseCoefficients(codec, 5, 1, 0.001)).not.toEqual(new Uint8Array(1));
     expect(sparseCoefficients(codec, 7, 24, 1)).toEqual(codec.coefficients(7, 24));
-    for (const density of [0, -1, 1.01, NaN]) expect(() => sparseCoefficients(codec, 1, 24, density)).toThrow(CodecError);
+    for (const density of [0, -1, 1.01, NaN])
+      expect(() => sparseCoefficients(codec, 1, 24, density)).toThrow(CodecError);
     encoder.free();
     decoder.free();
   });
@@ -393,17 +434,23 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
 
     test("codes as the coefficients of a seed say, 1 to 9 seeds at a time", () => {
       const encoder = repairEncoder();
-      const wanted = Array.from({ length: 9 }, (_, seed) => combination(specifiedCoefficients(seed, symbolCount), source, symbolBytes));
+      const wanted = Array.from({ length: 9 }, (_, seed) =>
+        combination(specifiedCoefficients(seed, symbolCount), source, symbolBytes),
+      );
       for (const count of [1, 3, 4, 9]) {
         const out = new Uint8Array(count * symbolBytes);
-        encoder.encodeSeeds(Uint32Array.from({ length: count }, (_, seed) => seed), out);
+        encoder.encodeSeeds(
+          Uint32Array.from({ length: count }, (_, seed) => seed),
+          out,
+        );
         expect(Buffer.compare(out, Buffer.concat(wanted.slice(0, count)))).toBe(0);
       }
     });
 
     test("recovers a block of 700 symbols, 6 missing, from coded symbols and a straggler", () => {
       const [encoder, decoder] = [repairEncoder(), codec.createRepairDecoder(symbolCount, symbolBytes)];
-      for (let i = 0; i < symbolCount; i++) if (!missing.includes(i)) expect(decoder.addSource(i, symbol(i))).toBe(true);
+      for (let i = 0; i < symbolCount; i++)
+        if (!missing.includes(i)) expect(decoder.addSource(i, symbol(i))).toBe(true);
       expect(decoder.addSource(1, symbol(1))).toBe(false);
       expect(decoder.missingCount).toBe(missing.length);
       const payload = new Uint8Array(symbolBytes);
@@ -413,7 +460,11 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
       }
       expect(decoder.isDecoded(14)).toBe(false);
       const several = new Uint8Array(5 * symbolBytes);
-      expect(misuseOf(() => decoder.read(10, 5, several))).toEqual({ what: "notDecoded", got: 13, limit: symbolCount - 1 });
+      expect(misuseOf(() => decoder.read(10, 5, several))).toEqual({
+        what: "notDecoded",
+        got: 13,
+        limit: symbolCount - 1,
+      });
       expect(decoder.addSource(14, symbol(14))).toBe(true);
       const out = new Uint8Array(source.length);
       decoder.read(0, symbolCount, out);
@@ -422,13 +473,21 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
 
     test("takes coded symbols when 512 are missing, and not when 513 are", () => {
       const decoder = codec.createRepairDecoder(513, 4);
-      expect(misuseOf(() => decoder.addSeeded(1, new Uint8Array(4)))).toEqual({ what: "missing", got: 513, limit: 512 });
+      expect(misuseOf(() => decoder.addSeeded(1, new Uint8Array(4)))).toEqual({
+        what: "missing",
+        got: 513,
+        limit: 512,
+      });
       decoder.addSource(7, new Uint8Array(4));
       expect(decoder.addSeeded(1, new Uint8Array(4))).toBe(true);
     });
   });
 
-  test.each([[2, 30_000], [8, 20_000], [24, 6000]])(
+  test.each([
+    [2, 30_000],
+    [8, 20_000],
+    [24, 6000],
+  ])(
     "random square systems are singular as often as theory says (%i symbols, %i systems, within 5 sigma)",
     (symbolCount, systems) => {
       let regularShare = 1;
@@ -477,52 +536,283 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
       recoder.addSystematic(0, bytes(10));
     });
 
-    const OUTSIDE: [string, inside: () => unknown, outside: () => unknown, what: string, got: number, limit: number][] = [
-      ["symbolCount at its lower end", () => codec.createEncoder(1, 1), () => codec.createEncoder(0, 1), "symbolCount", 0, 1],
-      ["symbolCount at its upper end", () => codec.createDecoder(256, 1), () => codec.createDecoder(257, 1), "symbolCount", 257, 256],
-      ["symbolBytes at its lower end", () => codec.createRecoder(1, 1), () => codec.createRecoder(1, 0), "symbolBytes", 0, 1],
-      ["symbolBytes at its upper end", () => codec.createEncoder(1, 65_536), () => codec.createEncoder(1, 65_537), "symbolBytes", 65_537, 65_536],
-      ["coefficients of no symbol", () => codec.coefficients(1, 1), () => codec.coefficients(1, 0), "symbolCount", 0, 1],
-      ["coefficients of too many", () => codec.coefficients(1, 256), () => codec.coefficients(1, 257), "symbolCount", 257, 256],
-      ["a seed beyond u32", () => codec.coefficients(2 ** 32 - 1, 1), () => codec.coefficients(2 ** 32, 1), "seed", 2 ** 32, 2 ** 32 - 1],
-      ["a negative seed", () => codec.coefficients(0, 1), () => codec.coefficients(-1, 1), "seed", -1, 2 ** 32 - 1],
-      ["a fractional seed", () => codec.coefficients(1, 1), () => codec.coefficients(1.5, 1), "seed", 1.5, 2 ** 32 - 1],
-      ["firstIndex at the end", () => encoder.setSymbols(3, bytes(10)), () => encoder.setSymbols(4, bytes(10)), "firstIndex", 4, 3],
-      ["bytes beyond the generation", () => encoder.setSymbols(2, bytes(20)), () => encoder.setSymbols(2, bytes(21)), "bytes", 21, 20],
-      ["no bytes", () => encoder.setSymbols(0, bytes(1)), () => encoder.setSymbols(0, bytes(0)), "bytes", 0, 1],
-      ["no seeds", () => encoder.encodeSeeds(Uint32Array.of(1), bytes(10)), () => encoder.encodeSeeds(Uint32Array.of(), bytes(0)), "seeds", 0, 1],
-      ["too short an out", () => encoder.encodeSeeds(Uint32Array.of(1, 2), bytes(20)), () => encoder.encodeSeeds(Uint32Array.of(1, 2), bytes(19)), "out", 19, 20],
-      ["too long an out", () => encoder.encodeVector(bytes(4), bytes(10)), () => encoder.encodeVector(bytes(4), bytes(11)), "out", 11, 10],
-      ["too few coefficients", () => encoder.encodeVector(bytes(4), bytes(10)), () => encoder.encodeVector(bytes(3), bytes(10)), "coefficients", 3, 4],
-      ["too long a payload", () => decoder.addSeeded(1, bytes(10)), () => decoder.addSeeded(1, bytes(11)), "payload", 11, 10],
-      ["too short a payload", () => decoder.addSystematic(0, bytes(10)), () => decoder.addSystematic(0, bytes(9)), "payload", 9, 10],
-      ["too many coefficients", () => decoder.addVector(bytes(4), bytes(10)), () => decoder.addVector(bytes(5), bytes(10)), "coefficients", 5, 4],
-      ["an index at the end", () => decoder.addSystematic(3, bytes(10)), () => decoder.addSystematic(4, bytes(10)), "index", 4, 3],
-      ["an index at the end of isDecoded", () => decoder.isDecoded(3), () => decoder.isDecoded(4), "index", 4, 3],
-      ["reading beyond the end", () => decoder.read(2, 2, bytes(20)), () => decoder.read(2, 3, bytes(30)), "count", 3, 2],
-      ["reading from beyond the end", () => decoder.read(3, 1, bytes(10)), () => decoder.read(4, 1, bytes(10)), "firstIndex", 4, 3],
-      ["reading nothing", () => decoder.read(0, 1, bytes(10)), () => decoder.read(0, 0, bytes(0)), "count", 0, 1],
-      ["too short an out to read into", () => decoder.read(0, 4, bytes(40)), () => decoder.read(0, 4, bytes(39)), "out", 39, 40],
-      ["recoding at rank 0", () => recoder.recode(1, bytes(4), bytes(10)), () => codec.createRecoder(4, 10).recode(1, bytes(4), bytes(10)), "rank", 0, 1],
-      ["too short a vector out", () => recoder.recode(1, bytes(4), bytes(10)), () => recoder.recode(1, bytes(3), bytes(10)), "outCoefficients", 3, 4],
-      ["symbolCount of a block at its lower end", () => codec.createRepairEncoder(1, 1), () => codec.createRepairEncoder(0, 1), "symbolCount", 0, 1],
-      ["symbolCount of a block at its upper end", () => codec.createRepairDecoder(65_536, 1), () => codec.createRepairDecoder(65_537, 1), "symbolCount", 65_537, 65_536],
-      ["bytes beyond a block", () => repairEncoder.setSymbols(3, bytes(10)), () => repairEncoder.setSymbols(3, bytes(11)), "bytes", 11, 10],
-      ["too short an out for repair symbols", () => repairEncoder.encodeSeeds(Uint32Array.of(1), bytes(10)), () => repairEncoder.encodeSeeds(Uint32Array.of(1), bytes(9)), "out", 9, 10],
-      ["an index at the end of a block", () => repairDecoder.addSource(3, bytes(10)), () => repairDecoder.addSource(4, bytes(10)), "index", 4, 3],
-      ["too long a repair payload", () => repairDecoder.addSeeded(1, bytes(10)), () => repairDecoder.addSeeded(1, bytes(11)), "payload", 11, 10],
-      ["reading beyond a block", () => repairDecoder.read(3, 1, bytes(10)), () => repairDecoder.read(3, 2, bytes(20)), "count", 2, 1],
-      ["too long a payload out", () => recoder.recode(1, bytes(4), bytes(10)), () => recoder.recode(1, bytes(4), bytes(11)), "outPayload", 11, 10],
-    ];
+    const OUTSIDE: [string, inside: () => unknown, outside: () => unknown, what: string, got: number, limit: number][] =
+      [
+        [
+          "symbolCount at its lower end",
+          () => codec.createEncoder(1, 1),
+          () => codec.createEncoder(0, 1),
+          "symbolCount",
+          0,
+          1,
+        ],
+        [
+          "symbolCount at its upper end",
+          () => codec.createDecoder(256, 1),
+          () => codec.createDecoder(257, 1),
+          "symbolCount",
+          257,
+          256,
+        ],
+        [
+          "symbolBytes at its lower end",
+          () => codec.createRecoder(1, 1),
+          () => codec.createRecoder(1, 0),
+          "symbolBytes",
+          0,
+          1,
+        ],
+        [
+          "symbolBytes at its upper end",
+          () => codec.createEncoder(1, 65_536),
+          () => codec.createEncoder(1, 65_537),
+          "symbolBytes",
+          65_537,
+          65_536,
+        ],
+        [
+          "coefficients of no symbol",
+          () => codec.coefficients(1, 1),
+          () => codec.coefficients(1, 0),
+          "symbolCount",
+          0,
+          1,
+        ],
+        [
+          "coefficients of too many",
+          () => codec.coefficients(1, 256),
+          () => codec.coefficients(1, 257),
+          "symbolCount",
+          257,
+          256,
+        ],
+        [
+          "a seed beyond u32",
+          () => codec.coefficients(2 ** 32 - 1, 1),
+          () => codec.coefficients(2 ** 32, 1),
+          "seed",
+          2 ** 32,
+          2 ** 32 - 1,
+        ],
+        ["a negative seed", () => codec.coefficients(0, 1), () => codec.coefficients(-1, 1), "seed", -1, 2 ** 32 - 1],
+        [
+          "a fractional seed",
+          () => codec.coefficients(1, 1),
+          () => codec.coefficients(1.5, 1),
+          "seed",
+          1.5,
+          2 ** 32 - 1,
+        ],
+        [
+          "firstIndex at the end",
+          () => encoder.setSymbols(3, bytes(10)),
+          () => encoder.setSymbols(4, bytes(10)),
+          "firstIndex",
+          4,
+          3,
+        ],
+        [
+          "bytes beyond the generation",
+          () => encoder.setSymbols(2, bytes(20)),
+          () => encoder.setSymbols(2, bytes(21)),
+          "bytes",
+          21,
+          20,
+        ],
+        ["no bytes", () => encoder.setSymbols(0, bytes(1)), () => encoder.setSymbols(0, bytes(0)), "bytes", 0, 1],
+        [
+          "no seeds",
+          () => encoder.encodeSeeds(Uint32Array.of(1), bytes(10)),
+          () => encoder.encodeSeeds(Uint32Array.of(), bytes(0)),
+          "seeds",
+          0,
+          1,
+        ],
+        [
+          "too short an out",
+          () => encoder.encodeSeeds(Uint32Array.of(1, 2), bytes(20)),
+          () => encoder.encodeSeeds(Uint32Array.of(1, 2), bytes(19)),
+          "out",
+          19,
+          20,
+        ],
+        [
+          "too long an out",
+          () => encoder.encodeVector(bytes(4), bytes(10)),
+          () => encoder.encodeVector(bytes(4), bytes(11)),
+          "out",
+          11,
+          10,
+        ],
+        [
+          "too few coefficients",
+          () => encoder.encodeVector(bytes(4), bytes(10)),
+          () => encoder.encodeVector(bytes(3), bytes(10)),
+          "coefficients",
+          3,
+          4,
+        ],
+        [
+          "too long a payload",
+          () => decoder.addSeeded(1, bytes(10)),
+          () => decoder.addSeeded(1, bytes(11)),
+          "payload",
+          11,
+          10,
+        ],
+        [
+          "too short a payload",
+          () => decoder.addSystematic(0, bytes(10)),
+          () => decoder.addSystematic(0, bytes(9)),
+          "payload",
+          9,
+          10,
+        ],
+        [
+          "too many coefficients",
+          () => decoder.addVector(bytes(4), bytes(10)),
+          () => decoder.addVector(bytes(5), bytes(10)),
+          "coefficients",
+          5,
+          4,
+        ],
+        [
+          "an index at the end",
+          () => decoder.addSystematic(3, bytes(10)),
+          () => decoder.addSystematic(4, bytes(10)),
+          "index",
+          4,
+          3,
+        ],
+        ["an index at the end of isDecoded", () => decoder.isDecoded(3), () => decoder.isDecoded(4), "index", 4, 3],
+        [
+          "reading beyond the end",
+          () => decoder.read(2, 2, bytes(20)),
+          () => decoder.read(2, 3, bytes(30)),
+          "count",
+          3,
+          2,
+        ],
+        [
+          "reading from beyond the end",
+          () => decoder.read(3, 1, bytes(10)),
+          () => decoder.read(4, 1, bytes(10)),
+          "firstIndex",
+          4,
+          3,
+        ],
+        ["reading nothing", () => decoder.read(0, 1, bytes(10)), () => decoder.read(0, 0, bytes(0)), "count", 0, 1],
+        [
+          "too short an out to read into",
+          () => decoder.read(0, 4, bytes(40)),
+          () => decoder.read(0, 4, bytes(39)),
+          "out",
+          39,
+          40,
+        ],
+        [
+          "recoding at rank 0",
+          () => recoder.recode(1, bytes(4), bytes(10)),
+          () => codec.createRecoder(4, 10).recode(1, bytes(4), bytes(10)),
+          "rank",
+          0,
+          1,
+        ],
+        [
+          "too short a vector out",
+          () => recoder.recode(1, bytes(4), bytes(10)),
+          () => recoder.recode(1, bytes(3), bytes(10)),
+          "outCoefficients",
+          3,
+          4,
+        ],
+        [
+          "symbolCount of a block at its lower end",
+          () => codec.createRepairEncoder(1, 1),
+          () => codec.createRepairEncoder(0, 1),
+          "symbolCount",
+          0,
+          1,
+        ],
+        [
+          "symbolCount of a block at its upper end",
+          () => codec.createRepairDecoder(65_536, 1),
+          () => codec.createRepairDecoder(65_537, 1),
+          "symbolCount",
+          65_537,
+          65_536,
+        ],
+        [
+          "bytes beyond a block",
+          () => repairEncoder.setSymbols(3, bytes(10)),
+          () => repairEncoder.setSymbols(3, bytes(11)),
+          "bytes",
+          11,
+          10,
+        ],
+        [
+          "too short an out for repair symbols",
+          () => repairEncoder.encodeSeeds(Uint32Array.of(1), bytes(10)),
+          () => repairEncoder.encodeSeeds(Uint32Array.of(1), bytes(9)),
+          "out",
+          9,
+          10,
+        ],
+        [
+          "an index at the end of a block",
+          () => repairDecoder.addSource(3, bytes(10)),
+          () => repairDecoder.addSource(4, bytes(10)),
+          "index",
+          4,
+          3,
+        ],
+        [
+          "too long a repair payload",
+          () => repairDecoder.addSeeded(1, bytes(10)),
+          () => repairDecoder.addSeeded(1, bytes(11)),
+          "payload",
+          11,
+          10,
+        ],
+        [
+          "reading beyond a block",
+          () => repairDecoder.read(3, 1, bytes(10)),
+          () => repairDecoder.read(3, 2, bytes(20)),
+          "count",
+          2,
+          1,
+        ],
+        [
+          "too long a payload out",
+          () => recoder.recode(1, bytes(4), bytes(10)),
+          () => recoder.recode(1, bytes(4), bytes(11)),
+          "outPayload",
+          11,
+          10,
+        ],
+      ];
 
-    test.each(OUTSIDE)("%s: allowed just inside, a CodecError just outside", (_name, inside, outside, what, got, limit) => {
-      inside();
-      expect(misuseOf(outside)).toEqual({ what, got, limit });
-    });
+    test.each(OUTSIDE)(
+      "%s: allowed just inside, a CodecError just outside",
+      (_name, inside, outside, what, got, limit) => {
+        inside();
+        expect(misuseOf(outside)).toEqual({ what, got, limit });
+      },
+    );
 
     test("wrong types are a CodecError that names the argument", () => {
       const wrong = (value: unknown): never => value as never;
-      for (const value of [undefined, null, 5, "abc", {}, [1, 2], new ArrayBuffer(10), new Int8Array(10), new Float64Array(10)]) {
+      for (const value of [
+        undefined,
+        null,
+        5,
+        "abc",
+        {},
+        [1, 2],
+        new ArrayBuffer(10),
+        new Int8Array(10),
+        new Float64Array(10),
+      ]) {
         expect(misuseOf(() => encoder.setSymbols(0, wrong(value)))?.what).toBe("bytes");
         expect(misuseOf(() => encoder.encodeSeeds(Uint32Array.of(1), wrong(value)))?.what).toBe("out");
         expect(misuseOf(() => decoder.addSeeded(1, wrong(value)))?.what).toBe("payload");
@@ -550,7 +840,11 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("%s", (_eng
       const detached = bytes(10);
       structuredClone(detached.buffer, { transfer: [detached.buffer] });
       expect(misuseOf(() => encoder.setSymbols(0, detached))).toEqual({ what: "bytes", got: 0, limit: 1 });
-      expect(misuseOf(() => encoder.encodeSeeds(Uint32Array.of(1), detached))).toEqual({ what: "out", got: 0, limit: 10 });
+      expect(misuseOf(() => encoder.encodeSeeds(Uint32Array.of(1), detached))).toEqual({
+        what: "out",
+        got: 0,
+        limit: 10,
+      });
       expect(misuseOf(() => decoder.addSeeded(1, detached))).toEqual({ what: "payload", got: 0, limit: 10 });
       expect(misuseOf(() => decoder.read(0, 1, detached))).toEqual({ what: "out", got: 0, limit: 10 });
     });

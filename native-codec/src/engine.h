@@ -33,10 +33,10 @@ struct Product {
 };
 
 /**
- * A product with one output, of rows that follow one another every `stride` bytes, `count` of them (1..kSymbolCountMax):
- * out[i] = sum over s < count of factors[s] * row s [i], for i < bytes. What a Product says of outputs, of sources and
- * of `fromEnd` holds here too. With one output every source is loaded for one multiplication; loads and calls are what
- * it takes, and pointers to rows and a description of the product would be a tenth of that.
+ * A product with one output, of rows that follow one another every `stride` bytes, `count` of them
+ * (1..kSymbolCountMax): out[i] = sum over s < count of factors[s] * row s [i], for i < bytes. What a Product says of
+ * outputs, of sources and of `fromEnd` holds here too. With one output every source is loaded for one multiplication;
+ * loads and calls are what it takes, and pointers to rows and a description of the product would be a tenth of that.
  */
 using SumRows = void(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
                      size_t bytes, bool fromEnd);

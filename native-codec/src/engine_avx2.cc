@@ -52,8 +52,8 @@ bool isSupported() { return __builtin_cpu_supports("avx2"); }
 
 }  // namespace
 
-extern const Engine kEngineAvx2 = {"avx2", isSupported, multiplyByTables<Avx2>, sumRowsBlocked<Avx2>,
-                                    combineRowsBlocked<Avx2>, adoptRowBlocked<Avx2>};
+extern const Engine kEngineAvx2 = {
+    "avx2", isSupported, multiplyByTables<Avx2>, sumRowsBlocked<Avx2>, combineRowsBlocked<Avx2>, adoptRowBlocked<Avx2>};
 
 }  // namespace tributary
 

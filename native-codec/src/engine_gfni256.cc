@@ -31,8 +31,12 @@ bool isSupported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supp
 
 }  // namespace
 
-extern const Engine kEngineGfni256 = {"gfni256", isSupported, multiplyBlocked<Gfni256>, sumRowsBlocked<Gfni256>,
-                                    combineRowsBlocked<Gfni256>, adoptRowBlocked<Gfni256>};
+extern const Engine kEngineGfni256 = {"gfni256",
+                                      isSupported,
+                                      multiplyBlocked<Gfni256>,
+                                      sumRowsBlocked<Gfni256>,
+                                      combineRowsBlocked<Gfni256>,
+                                      adoptRowBlocked<Gfni256>};
 
 }  // namespace tributary
 

@@ -55,8 +55,12 @@ bool isSupported() {
 
 }  // namespace
 
-extern const Engine kEngineGfni512 = {"gfni512", isSupported, multiplyBlocked<Gfni512>, sumRowsBlocked<Gfni512>,
-                                    combineRowsBlocked<Gfni512>, adoptRowBlocked<Gfni512>};
+extern const Engine kEngineGfni512 = {"gfni512",
+                                      isSupported,
+                                      multiplyBlocked<Gfni512>,
+                                      sumRowsBlocked<Gfni512>,
+                                      combineRowsBlocked<Gfni512>,
+                                      adoptRowBlocked<Gfni512>};
 
 }  // namespace tributary
 

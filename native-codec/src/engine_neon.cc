@@ -43,8 +43,8 @@ bool isSupported() { return true; }
 
 }  // namespace
 
-extern const Engine kEngineNeon = {"neon", isSupported, multiplyBlocked<Neon>, sumRowsBlocked<Neon>,
-                                    combineRowsBlocked<Neon>, adoptRowBlocked<Neon>};
+extern const Engine kEngineNeon = {
+    "neon", isSupported, multiplyBlocked<Neon>, sumRowsBlocked<Neon>, combineRowsBlocked<Neon>, adoptRowBlocked<Neon>};
 
 }  // namespace tributary
 

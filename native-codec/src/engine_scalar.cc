@@ -75,7 +75,8 @@ void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
     memcpy(&source, row + i, sizeof source);
     memcpy(&total, sum + i, sizeof total);
     uint64_t product = 0;
-    for (unsigned d = 8; d-- > 0;) product = doubled(product) ^ (source & (0 - static_cast<uint64_t>((factor >> d) & 1)));
+    for (unsigned d = 8; d-- > 0;)
+      product = doubled(product) ^ (source & (0 - static_cast<uint64_t>((factor >> d) & 1)));
     total ^= product;
     memcpy(sum + i, &total, sizeof total);
   }

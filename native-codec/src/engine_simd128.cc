@@ -142,7 +142,8 @@ void planLookUps(const Pass& pass, const uint8_t* coefficients, size_t stride) {
   }
 }
 
-/** All sums of each group's sources, `vectors` vectors from `offset` on. Sources that there are not are never chosen. */
+/** All sums of each group's sources, `vectors` vectors from `offset` on. Sources that there are not are never chosen.
+ */
 void makeSums(const Pass& pass, size_t offset, size_t vectors) {
   for (size_t g = 0; g < pass.groupCount; g++) {
     const uint8_t* sources[kGroupSources];
@@ -175,7 +176,8 @@ TRIBUTARY_INLINE v128_t doubled(v128_t bytes, v128_t zero) {
 }
 
 /** One output's strip: out = (addend +) the sum over digits d of 2^d times what its look-ups for d add up to. */
-__attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* addend, const uint8_t* const* lookUp, size_t groupCount) {
+__attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* addend, const uint8_t* const* lookUp,
+                                     size_t groupCount) {
   const v128_t zero = opaque(Simd128::zero());
   v128_t sums[kVectors] = {};
   for (size_t d = kDigits;;) {
@@ -215,7 +217,8 @@ void multiplyPass(const Pass& pass, size_t byteCount) {
 size_t least(size_t a, size_t b) { return a < b ? a : b; }
 size_t groupsOf(size_t sourceCount) { return (sourceCount + kGroupSources - 1) / kGroupSources; }
 
-/** Passes of equal size: Horner's rule costs the same for few sources as for many. Each adds to what the last one left. */
+/** Passes of equal size: Horner's rule costs the same for few sources as for many. Each adds to what the last one left.
+ */
 void multiply(const Product& product) {
   if (product.outputCount <= Simd128::kOutputs) return multiplyBlocked<Simd128>(product);
   const size_t groups = groupsOf(product.sourceCount);
@@ -227,7 +230,7 @@ void multiply(const Product& product) {
     size_t s = 0;
     do {
       const size_t sourceCount = least(product.sourceCount - s, sourcesPerPass);
-      const Pass pass = {product.outputs + o,   outputCount, addends,
+      const Pass pass = {product.outputs + o, outputCount, addends,
                          product.sources + s, sourceCount, groupsOf(sourceCount)};
       planLookUps(pass, product.coefficients + o * product.coefficientStride + s, product.coefficientStride);
       multiplyPass(pass, product.bytes);
@@ -246,8 +249,8 @@ bool isSupported() { return true; }
 
 }  // namespace
 
-extern const Engine kEngineSimd128 = {kName, isSupported, multiply, sumRows, combineRowsBlocked<Simd128>,
-                                    adoptRowBlocked<Simd128>};
+extern const Engine kEngineSimd128 = {
+    kName, isSupported, multiply, sumRows, combineRowsBlocked<Simd128>, adoptRowBlocked<Simd128>};
 
 }  // namespace tributary
 

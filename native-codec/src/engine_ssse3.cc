@@ -56,8 +56,12 @@ bool isSupported() { return __builtin_cpu_supports("ssse3"); }
 
 }  // namespace
 
-extern const Engine kEngineSsse3 = {"ssse3", isSupported, multiplyByTables<Ssse3>, sumRowsBlocked<Ssse3>,
-                                    combineRowsBlocked<Ssse3>, adoptRowBlocked<Ssse3>};
+extern const Engine kEngineSsse3 = {"ssse3",
+                                    isSupported,
+                                    multiplyByTables<Ssse3>,
+                                    sumRowsBlocked<Ssse3>,
+                                    combineRowsBlocked<Ssse3>,
+                                    adoptRowBlocked<Ssse3>};
 
 }  // namespace tributary
 

@@ -19,14 +19,11 @@ const Engine* const kBuilt[] = {
     &kEngineGfni512,
 #endif
 #if defined(__x86_64__)
-    &kEngineGfni256,
-    &kEngineAvx2,
-    &kEngineSsse3,
+    &kEngineGfni256, &kEngineAvx2,      &kEngineSsse3,
 #elif defined(__aarch64__)
     &kEngineNeon,
 #endif
-    &kEngineScalar,
-    &kEngineReference,
+    &kEngineScalar,  &kEngineReference,
 #endif
 };
 

@@ -5,7 +5,8 @@ export function withTypedErrors<T>(call: () => T): T {
   try {
     return call();
   } catch (error) {
-    if (error instanceof Error && error.message === "std::bad_alloc") throw new CodecError("memoryBytes", 0, 0, "out of memory");
+    if (error instanceof Error && error.message === "std::bad_alloc")
+      throw new CodecError("memoryBytes", 0, 0, "out of memory");
     throw error;
   }
 }

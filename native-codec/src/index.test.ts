@@ -47,7 +47,9 @@ describe("native codec: engine selection", () => {
     process.env["TRIBUTARY_ENGINE"] = "mmx";
     const load = (): unknown => door.loadCodec();
     expect(load).toThrow(CodecError);
-    expect(load).toThrow(`TRIBUTARY_ENGINE: no engine "mmx" on this processor; there are ${door.nativeEngineNames().join(", ")}`);
+    expect(load).toThrow(
+      `TRIBUTARY_ENGINE: no engine "mmx" on this processor; there are ${door.nativeEngineNames().join(", ")}`,
+    );
   });
 });
 
@@ -58,7 +60,9 @@ describe("native codec: not built", () => {
     expect(without.loadNativeCodec()).toEqual({ codec: undefined, reason: expect.stringContaining("is not built") });
     const warnings: string[] = [];
     expect(without.loadCodec((message) => warnings.push(message)).engine).toMatch(/^wasm\/(simd128|relaxed-simd)$/);
-    expect(warnings).toEqual([expect.stringMatching(/^native codec not in use: .*codec\.node is not built.*wasm\/(simd128|relaxed-simd)/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^native codec not in use: .*codec\.node is not built.*wasm\/(simd128|relaxed-simd)/),
+    ]);
   });
 });
 
@@ -93,7 +97,9 @@ describe("native codec: from the platform's package", () => {
   });
 
   test("of another version is not, and both reasons are given", () => {
-    expect(engineWith("0.0.1")).toMatch(/codec\.node is not built.*; @tributary\/native-codec-.* has version 0\.0\.1, wanted is/);
+    expect(engineWith("0.0.1")).toMatch(
+      /codec\.node is not built.*; @tributary\/native-codec-.* has version 0\.0\.1, wanted is/,
+    );
   });
 });
 

@@ -32,11 +32,16 @@ const nativeParts = new WeakMap<Codec, { addon: Addon; engineIndex: number }>();
 function codecOf(addon: Addon, engineIndex: number): Codec {
   const codec: Codec = {
     engine: `native/${addon.engineNames[engineIndex]}`,
-    createEncoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.Encoder(engineIndex, symbolCount, symbolBytes)),
-    createDecoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.Decoder(engineIndex, symbolCount, symbolBytes)),
-    createRecoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.Recoder(engineIndex, symbolCount, symbolBytes)),
-    createRepairEncoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.RepairEncoder(engineIndex, symbolCount, symbolBytes)),
-    createRepairDecoder: (symbolCount, symbolBytes) => withTypedErrors(() => new addon.RepairDecoder(engineIndex, symbolCount, symbolBytes)),
+    createEncoder: (symbolCount, symbolBytes) =>
+      withTypedErrors(() => new addon.Encoder(engineIndex, symbolCount, symbolBytes)),
+    createDecoder: (symbolCount, symbolBytes) =>
+      withTypedErrors(() => new addon.Decoder(engineIndex, symbolCount, symbolBytes)),
+    createRecoder: (symbolCount, symbolBytes) =>
+      withTypedErrors(() => new addon.Recoder(engineIndex, symbolCount, symbolBytes)),
+    createRepairEncoder: (symbolCount, symbolBytes) =>
+      withTypedErrors(() => new addon.RepairEncoder(engineIndex, symbolCount, symbolBytes)),
+    createRepairDecoder: (symbolCount, symbolBytes) =>
+      withTypedErrors(() => new addon.RepairDecoder(engineIndex, symbolCount, symbolBytes)),
     coefficients: (seed, symbolCount) => addon.coefficients(seed, symbolCount),
   };
   nativeParts.set(codec, { addon, engineIndex });

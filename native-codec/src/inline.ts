@@ -29,15 +29,33 @@ export class InlineBackend implements PoolBackend {
     private readonly batchesMax: number,
   ) {}
 
-  encode(id: number, encoder: Encoder | undefined, source: Uint8Array | undefined, symbolBytes: number | undefined,
-    seeds: Uint32Array, out: Uint8Array): Promise<Uint8Array> {
+  encode(
+    id: number,
+    encoder: Encoder | undefined,
+    source: Uint8Array | undefined,
+    symbolBytes: number | undefined,
+    seeds: Uint32Array,
+    out: Uint8Array,
+  ): Promise<Uint8Array> {
     return this.enqueue(id, this.encoding(encoder, source, symbolBytes, seeds, out));
   }
 
-  decode(id: number, decoder: Decoder | undefined, symbolCount: number | undefined, symbolBytes: number | undefined,
-    indices = new Uint32Array(0), seeds = new Uint32Array(0), coefficients = new Uint8Array(0),
-    payloads = new Uint8Array(0), out?: Uint8Array, firstIndex = 0): Promise<DecodeResult> {
-    return this.enqueue(id, this.decoding(decoder, symbolCount, symbolBytes, indices, seeds, coefficients, payloads, out, firstIndex));
+  decode(
+    id: number,
+    decoder: Decoder | undefined,
+    symbolCount: number | undefined,
+    symbolBytes: number | undefined,
+    indices = new Uint32Array(0),
+    seeds = new Uint32Array(0),
+    coefficients = new Uint8Array(0),
+    payloads = new Uint8Array(0),
+    out?: Uint8Array,
+    firstIndex = 0,
+  ): Promise<DecodeResult> {
+    return this.enqueue(
+      id,
+      this.decoding(decoder, symbolCount, symbolBytes, indices, seeds, coefficients, payloads, out, firstIndex),
+    );
   }
 
   cancel(id: number): void {
@@ -78,8 +96,13 @@ export class InlineBackend implements PoolBackend {
     if (this.jobs.length > 0) setImmediate(() => this.turn());
   }
 
-  private *encoding(given: Encoder | undefined, source: Uint8Array | undefined, bytes: number | undefined,
-    seeds: Uint32Array, out: Uint8Array): Generator<void, Uint8Array> {
+  private *encoding(
+    given: Encoder | undefined,
+    source: Uint8Array | undefined,
+    bytes: number | undefined,
+    seeds: Uint32Array,
+    out: Uint8Array,
+  ): Generator<void, Uint8Array> {
     const encoder = given ?? this.encoderOf(source!, bytes!);
     try {
       const { symbolBytes } = encoder;
@@ -103,9 +126,17 @@ export class InlineBackend implements PoolBackend {
     return encoder;
   }
 
-  private *decoding(given: Decoder | undefined, count: number | undefined, bytes: number | undefined, indices: Uint32Array,
-    seeds: Uint32Array, coefficients: Uint8Array, payloads: Uint8Array, out: Uint8Array | undefined,
-    firstIndex: number): Generator<void, DecodeResult> {
+  private *decoding(
+    given: Decoder | undefined,
+    count: number | undefined,
+    bytes: number | undefined,
+    indices: Uint32Array,
+    seeds: Uint32Array,
+    coefficients: Uint8Array,
+    payloads: Uint8Array,
+    out: Uint8Array | undefined,
+    firstIndex: number,
+  ): Generator<void, DecodeResult> {
     const decoder = given ?? this.codec.createDecoder(count!, bytes!);
     try {
       const { symbolCount, symbolBytes } = decoder;
@@ -129,8 +160,14 @@ export class InlineBackend implements PoolBackend {
   }
 }
 
-function addSymbol(decoder: Decoder, i: number, indices: Uint32Array, seeds: Uint32Array, coefficients: Uint8Array,
-  payload: Uint8Array): boolean {
+function addSymbol(
+  decoder: Decoder,
+  i: number,
+  indices: Uint32Array,
+  seeds: Uint32Array,
+  coefficients: Uint8Array,
+  payload: Uint8Array,
+): boolean {
   if (i < indices.length) return decoder.addSystematic(indices[i]!, payload);
   const seed = seeds[i - indices.length];
   if (seed !== undefined) return decoder.addSeeded(seed, payload);

@@ -8,7 +8,9 @@ import { promisify } from "node:util";
 
 const ADDON = process.env["TRIBUTARY_ADDON"] ?? join(__dirname, "..", "build", "codec.node");
 
-/** What every child and worker starts with: `pool`, and `run(id, bytes)`, a batch of about that many bytes of output. */
+/**
+ * What every child and worker starts with: `pool`, and `run(id, bytes)`, a batch of about that many bytes of output.
+ */
 const PREAMBLE = `
   const addon = require(${JSON.stringify(ADDON)});
   addon.setErrorClass(class CodecError extends Error { constructor(what, got, limit) { super(what + " " + got + " " + limit); } });
@@ -40,21 +42,21 @@ test("ends: batches in flight keep the process, an idle pool does not", async ()
   expect(await child(`run(newPool(), 1, 8e6).then((out) => console.log(out.length));`)).toBe("8000000");
 });
 
-test.each([["process.exit()", "process.exit(0)"], ["an error nobody catches", "throw new Error('on purpose')"]])(
-  "ends: %s while 30 batches are in flight",
-  async (_how, end) => {
-    const script = `
+test.each([
+  ["process.exit()", "process.exit(0)"],
+  ["an error nobody catches", "throw new Error('on purpose')"],
+])("ends: %s while 30 batches are in flight", async (_how, end) => {
+  const script = `
       const pool = newPool(4);
       for (let i = 0; i < 30; i++) run(pool, i, 2e6, i % 2 ? shared : (bytes) => new Uint8Array(bytes));
       console.log("under way");
       setTimeout(() => { ${end} }, 3);`;
-    const ended = await child(script).catch((error: { signal: unknown; stdout: string; stderr: string }) => {
-      expect([error.signal, error.stderr.includes("on purpose")]).toEqual([null, true]);
-      return error.stdout.trim();
-    });
-    expect(ended).toBe("under way");
-  },
-);
+  const ended = await child(script).catch((error: { signal: unknown; stdout: string; stderr: string }) => {
+    expect([error.signal, error.stderr.includes("on purpose")]).toEqual([null, true]);
+    return error.stdout.trim();
+  });
+  expect(ended).toBe("under way");
+});
 
 test("ends: 6 workers code at once, beside the main thread, with one set of threads", async () => {
   const worker = `

@@ -1,4 +1,6 @@
-/** CoderPool on every native engine and on WebAssembly, compared with the codec's own calls; then misuse, cancel, ends. */
+/**
+ * CoderPool on every native engine and on WebAssembly, compared with the codec's own calls; then misuse, cancel, ends.
+ */
 import { CodecError, xorshift128, type Codec } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { createCoderPool, loadNativeCodec, nativeEngineNames, SharedBuffers, type CoderPool } from "./index";
@@ -18,7 +20,8 @@ function randomBytes(length: number, seed: number): Uint8Array {
 }
 
 const SOURCE = randomBytes(SYMBOL_COUNT * SYMBOL_BYTES, 3);
-const seedsFrom = (first: number, count: number): Uint32Array => Uint32Array.from({ length: count }, (_, i) => first + i);
+const seedsFrom = (first: number, count: number): Uint32Array =>
+  Uint32Array.from({ length: count }, (_, i) => first + i);
 const plain = (bytes: number): Uint8Array => new Uint8Array(bytes);
 const shared = (bytes: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(bytes));
 const sharedCopy = (from: Uint8Array): Uint8Array => {
@@ -78,7 +81,10 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
 
   test("names the codec's engine", () => expect(pool.engine).toBe(engine));
 
-  test.each([["plain", plain, SOURCE], ["shared", shared, sharedCopy(SOURCE)]] as const)(
+  test.each([
+    ["plain", plain, SOURCE],
+    ["shared", shared, sharedCopy(SOURCE)],
+  ] as const)(
     "encodes as the codec does, from an encoder and from a source, into %s memory",
     async (_kind, allocate, source) => {
       const outs = [allocate(expected.length), allocate(expected.length)] as const;
@@ -99,7 +105,9 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
       const out = backing.subarray(SYMBOL_BYTES - 7, 2 * SYMBOL_BYTES - 7);
       await pool.encode({ source: SOURCE, symbolBytes: SYMBOL_BYTES, seeds: seedsFrom(100, 1), out });
       expect(same(out, expected.subarray(0, SYMBOL_BYTES))).toBe(true);
-      expect(backing.filter((byte, i) => byte !== 0xaa && (i < SYMBOL_BYTES - 7 || i >= 2 * SYMBOL_BYTES - 7))).toHaveLength(0);
+      expect(
+        backing.filter((byte, i) => byte !== 0xaa && (i < SYMBOL_BYTES - 7 || i >= 2 * SYMBOL_BYTES - 7)),
+      ).toHaveLength(0);
     }
   });
 
@@ -109,25 +117,38 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
     padded.setSymbols(0, source);
     const wanted = plain(SYMBOL_BYTES);
     padded.encodeSeeds(Uint32Array.of(9), wanted);
-    const out = await pool.encode({ source, symbolBytes: SYMBOL_BYTES, seeds: Uint32Array.of(9), out: plain(SYMBOL_BYTES) });
+    const out = await pool.encode({
+      source,
+      symbolBytes: SYMBOL_BYTES,
+      seeds: Uint32Array.of(9),
+      out: plain(SYMBOL_BYTES),
+    });
     expect(same(out, wanted)).toBe(true);
   });
 
-  test.each([["plain", plain, (bytes: Uint8Array) => bytes], ["shared", shared, sharedCopy]] as const)(
-    "decodes systematic, seeded and vector symbols together, %s memory",
-    async (_kind, allocate, placed) => {
-      const indices = Uint32Array.of(3, 20);
-      const vectors = seedsFrom(900, 4);
-      const coefficients = placed(Buffer.concat([...vectors].map((seed) => codec.coefficients(seed, SYMBOL_COUNT))));
-      const systematic = [...indices].map((i) => SOURCE.subarray(i * SYMBOL_BYTES, (i + 1) * SYMBOL_BYTES));
-      const some = seeds.subarray(0, 24);
-      const payloads = placed(Buffer.concat([...systematic, coded(codec, some), coded(codec, vectors)]));
-      const out = allocate(SOURCE.length);
-      const batch = { symbolCount: SYMBOL_COUNT, symbolBytes: SYMBOL_BYTES, indices, seeds: some, coefficients, payloads, out };
-      expect(await pool.decode(batch)).toEqual({ rank: SYMBOL_COUNT, innovative: SYMBOL_COUNT });
-      expect(same(out, SOURCE)).toBe(true);
-    },
-  );
+  test.each([
+    ["plain", plain, (bytes: Uint8Array) => bytes],
+    ["shared", shared, sharedCopy],
+  ] as const)("decodes systematic, seeded and vector symbols together, %s memory", async (_kind, allocate, placed) => {
+    const indices = Uint32Array.of(3, 20);
+    const vectors = seedsFrom(900, 4);
+    const coefficients = placed(Buffer.concat([...vectors].map((seed) => codec.coefficients(seed, SYMBOL_COUNT))));
+    const systematic = [...indices].map((i) => SOURCE.subarray(i * SYMBOL_BYTES, (i + 1) * SYMBOL_BYTES));
+    const some = seeds.subarray(0, 24);
+    const payloads = placed(Buffer.concat([...systematic, coded(codec, some), coded(codec, vectors)]));
+    const out = allocate(SOURCE.length);
+    const batch = {
+      symbolCount: SYMBOL_COUNT,
+      symbolBytes: SYMBOL_BYTES,
+      indices,
+      seeds: some,
+      coefficients,
+      payloads,
+      out,
+    };
+    expect(await pool.decode(batch)).toEqual({ rank: SYMBOL_COUNT, innovative: SYMBOL_COUNT });
+    expect(same(out, SOURCE)).toBe(true);
+  });
 
   test("adds batches to one decoder in the order they came, and reads in one of its own", async () => {
     const decoder = codec.createDecoder(SYMBOL_COUNT, SYMBOL_BYTES);
@@ -144,7 +165,13 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
   test("a rank-deficient set is a CodecError with the first symbol missing and the rank, and writes nothing", async () => {
     const out = plain(SOURCE.length);
     const some = seeds.subarray(0, 23);
-    const batch = { symbolCount: SYMBOL_COUNT, symbolBytes: SYMBOL_BYTES, seeds: some, payloads: coded(codec, some), out };
+    const batch = {
+      symbolCount: SYMBOL_COUNT,
+      symbolBytes: SYMBOL_BYTES,
+      seeds: some,
+      payloads: coded(codec, some),
+      out,
+    };
     expect(await misuseOf(pool.decode(batch))).toEqual({ what: "notDecoded", got: 0, limit: 23 });
     expect(out.every((byte) => byte === 0)).toBe(true);
   });
@@ -171,7 +198,10 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
   });
 });
 
-describe.each([["native", nativeCodec()], ["wasm", loadWasmCodec()]] as const)("pool flow, %s", (_name, codec) => {
+describe.each([
+  ["native", nativeCodec()],
+  ["wasm", loadWasmCodec()],
+] as const)("pool flow, %s", (_name, codec) => {
   const seeds = seedsFrom(1, 100);
   const batch = () => ({ source: SOURCE, symbolBytes: SYMBOL_BYTES, seeds, out: shared(seeds.length * SYMBOL_BYTES) });
 
@@ -195,11 +225,13 @@ describe.each([["native", nativeCodec()], ["wasm", loadWasmCodec()]] as const)("
     expect(pool.inFlight).toBe(2);
     expect(await misuseOf(pool.encode(batch()))).toEqual({ what: "batches", got: 3, limit: 2 });
     const order: number[] = [];
-    await Promise.all([1, 2, 3].map(async (n) => {
-      await pool.ready;
-      order.push(n);
-      await pool.encode(batch());
-    }));
+    await Promise.all(
+      [1, 2, 3].map(async (n) => {
+        await pool.ready;
+        order.push(n);
+        await pool.encode(batch());
+      }),
+    );
     await Promise.all(first);
     expect(order).toEqual([1, 2, 3]);
     expect(pool.inFlight).toBe(0);
@@ -210,7 +242,9 @@ describe.each([["native", nativeCodec()], ["wasm", loadWasmCodec()]] as const)("
     const controller = new AbortController();
     const encoder = longEncoder(codec);
     const [running, waiting] = [0, 1].map(() =>
-      pool.encode({ encoder, seeds: LONG_SEEDS, out: shared(LONG_BYTES), signal: controller.signal }).catch((error: unknown) => error),
+      pool
+        .encode({ encoder, seeds: LONG_SEEDS, out: shared(LONG_BYTES), signal: controller.signal })
+        .catch((error: unknown) => error),
     );
     const other = pool.encode(batch());
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -225,7 +259,9 @@ describe.each([["native", nativeCodec()], ["wasm", loadWasmCodec()]] as const)("
   test("cancel() rejects all, coders can be freed at once, and the pool goes on", async () => {
     const pool = poolOf(codec);
     const encoder = longEncoder(codec);
-    const all = Array.from({ length: 6 }, () => misuseOf(pool.encode({ encoder, seeds: LONG_SEEDS, out: shared(LONG_BYTES) })));
+    const all = Array.from({ length: 6 }, () =>
+      misuseOf(pool.encode({ encoder, seeds: LONG_SEEDS, out: shared(LONG_BYTES) })),
+    );
     pool.cancel();
     encoder.free();
     expect((await Promise.all(all)).map((misuse) => misuse?.what)).toEqual(new Array(6).fill("cancelled"));
@@ -242,9 +278,13 @@ describe.each([["native", nativeCodec()], ["wasm", loadWasmCodec()]] as const)("
     await pool.close();
   });
 
-  test.each([["threads", 1, 256], ["batchesMax", 1, 65_536]] as const)("%s has its limits", async (name, least, most) => {
+  test.each([
+    ["threads", 1, 256],
+    ["batchesMax", 1, 65_536],
+  ] as const)("%s has its limits", async (name, least, most) => {
     for (const value of [least, most]) await createCoderPool(codec, { [name]: value }).close();
-    for (const value of [least - 1, most + 1, 1.5]) expect(() => createCoderPool(codec, { [name]: value })).toThrow(CodecError);
+    for (const value of [least - 1, most + 1, 1.5])
+      expect(() => createCoderPool(codec, { [name]: value })).toThrow(CodecError);
   });
 });
 
@@ -261,17 +301,26 @@ describe("pool misuse while in flight", () => {
     return { encoder, settled };
   };
 
-  test.each([["plain", plain], ["shared", shared]] as const)("the same %s output in two batches", async (_kind, allocate) => {
+  test.each([
+    ["plain", plain],
+    ["shared", shared],
+  ] as const)("the same %s output in two batches", async (_kind, allocate) => {
     const out = allocate(LONG_BYTES);
     const { settled } = long(out);
-    const other = misuseOf(pool.encode({ source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1), out: out.subarray(50, 1150) }));
+    const other = misuseOf(
+      pool.encode({ source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1), out: out.subarray(50, 1150) }),
+    );
     expect(await other).toEqual({ what: "bytesInFlight", got: 1100, limit: 0 });
     const elsewhere = poolOf(codec);
-    const third = misuseOf(elsewhere.encode({ source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1), out: out.subarray(0, 1100) }));
+    const third = misuseOf(
+      elsewhere.encode({ source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1), out: out.subarray(0, 1100) }),
+    );
     expect(await third).toEqual({ what: "bytesInFlight", got: 1100, limit: 0 });
     pool.cancel();
     expect((await settled)?.what).toBe("cancelled");
-    const again = misuseOf(pool.encode({ source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1), out: out.subarray(0, 1100) }));
+    const again = misuseOf(
+      pool.encode({ source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1), out: out.subarray(0, 1100) }),
+    );
     expect(await again).toBeUndefined();
   });
 
@@ -289,18 +338,27 @@ describe("pool misuse while in flight", () => {
     encoder.encodeSeeds(Uint32Array.of(1), plain(16_384));
     pool.cancel();
     encoder.free();
-    expect(() => encoder.encodeSeeds(Uint32Array.of(1), plain(16_384))).toThrow(expect.objectContaining({ what: "freed" }));
+    expect(() => encoder.encodeSeeds(Uint32Array.of(1), plain(16_384))).toThrow(
+      expect.objectContaining({ what: "freed" }),
+    );
   });
 
   test("all calls of a decoder are refused", async () => {
     const decoder = codec.createDecoder(2, 4);
     const adding = pool.decode({ decoder, indices: Uint32Array.of(1), payloads: plain(4) });
-    const uses = [() => decoder.rank, () => decoder.isDecoded(0), () => decoder.read(1, 1, plain(4)), () => decoder.free(),
-      () => decoder.addSeeded(1, plain(4))];
+    const uses = [
+      () => decoder.rank,
+      () => decoder.isDecoded(0),
+      () => decoder.read(1, 1, plain(4)),
+      () => decoder.free(),
+      () => decoder.addSeeded(1, plain(4)),
+    ];
     for (const use of uses) expect(use).toThrow(expect.objectContaining({ what: "batchesInFlight", got: 1, limit: 0 }));
     expect(await adding).toEqual({ rank: 1, innovative: 1 });
     decoder.free();
-    expect((await misuseOf(pool.decode({ decoder, indices: Uint32Array.of(1), payloads: plain(4) })))?.what).toBe("freed");
+    expect((await misuseOf(pool.decode({ decoder, indices: Uint32Array.of(1), payloads: plain(4) })))?.what).toBe(
+      "freed",
+    );
   });
 
   test("detaching an output or shrinking it is a CodecError when the batch is done", async () => {
@@ -328,13 +386,27 @@ describe("pool misuse while in flight", () => {
   test("wrong types are a CodecError that names the argument", async () => {
     const encoder = encoderOf(codec);
     const seeds = Uint32Array.of(1);
-    for (const value of [null, 5, "abc", {}, [1], new ArrayBuffer(10), new Int8Array(10), new Float64Array(2)] as never[]) {
+    for (const value of [
+      null,
+      5,
+      "abc",
+      {},
+      [1],
+      new ArrayBuffer(10),
+      new Int8Array(10),
+      new Float64Array(2),
+    ] as never[]) {
       expect((await misuseOf(pool.encode({ encoder, seeds, out: value })))?.what).toBe("out");
-      if (value !== null) expect((await misuseOf(pool.encode({ encoder: value, seeds, out: plain(1100) })))?.what).toBe("coder");
-      expect((await misuseOf(pool.encode({ source: value, symbolBytes: 1, seeds, out: plain(1) })))?.what).toBe("source");
+      if (value !== null)
+        expect((await misuseOf(pool.encode({ encoder: value, seeds, out: plain(1100) })))?.what).toBe("coder");
+      expect((await misuseOf(pool.encode({ source: value, symbolBytes: 1, seeds, out: plain(1) })))?.what).toBe(
+        "source",
+      );
     }
     for (const value of [0, -1, 1.5, NaN, "1", undefined] as never[]) {
-      expect((await misuseOf(pool.encode({ source: SOURCE, symbolBytes: value, seeds, out: plain(1) })))?.what).toBe("symbolBytes");
+      expect((await misuseOf(pool.encode({ source: SOURCE, symbolBytes: value, seeds, out: plain(1) })))?.what).toBe(
+        "symbolBytes",
+      );
     }
     const decoder = codec.createDecoder(2, 2);
     expect((await misuseOf(pool.encode({ encoder: decoder as never, seeds, out: plain(2) })))?.what).toBe("coder");
@@ -351,5 +423,6 @@ test("shared buffers: are used again, refuse what is not theirs, keep no more th
   expect(again.slice(0, 2)).toEqual([b, a].map((view) => expect.objectContaining({ buffer: view.buffer })));
   expect(again[2]!.buffer).not.toBe(c.buffer);
   buffers.give(a);
-  for (const wrong of [a, plain(100)]) expect(() => buffers.give(wrong)).toThrow(expect.objectContaining({ what: "buffer", got: 100 }));
+  for (const wrong of [a, plain(100)])
+    expect(() => buffers.give(wrong)).toThrow(expect.objectContaining({ what: "buffer", got: 100 }));
 });

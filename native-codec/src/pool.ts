@@ -60,11 +60,26 @@ export interface DecodeResult {
 
 /** What runs the batches; positional, as it is mostly C++ (src/addon_pool.cc). */
 export interface PoolBackend {
-  encode(id: number, encoder: Encoder | undefined, source: Uint8Array | undefined, symbolBytes: number | undefined,
-    seeds: Uint32Array, out: Uint8Array): Promise<Uint8Array>;
-  decode(id: number, decoder: Decoder | undefined, symbolCount: number | undefined, symbolBytes: number | undefined,
-    indices: Uint32Array | undefined, seeds: Uint32Array | undefined, coefficients: Uint8Array | undefined,
-    payloads: Uint8Array | undefined, out: Uint8Array | undefined, firstIndex: number | undefined): Promise<DecodeResult>;
+  encode(
+    id: number,
+    encoder: Encoder | undefined,
+    source: Uint8Array | undefined,
+    symbolBytes: number | undefined,
+    seeds: Uint32Array,
+    out: Uint8Array,
+  ): Promise<Uint8Array>;
+  decode(
+    id: number,
+    decoder: Decoder | undefined,
+    symbolCount: number | undefined,
+    symbolBytes: number | undefined,
+    indices: Uint32Array | undefined,
+    seeds: Uint32Array | undefined,
+    coefficients: Uint8Array | undefined,
+    payloads: Uint8Array | undefined,
+    out: Uint8Array | undefined,
+    firstIndex: number | undefined,
+  ): Promise<DecodeResult>;
   /** Its promise rejects with CodecError `cancelled`: at once when it waits, at the next slice when it runs. */
   cancel(id: number): void;
   /** Nothing is in flight any more. */
@@ -112,7 +127,18 @@ export class CoderPool {
     const [decoder, symbolCount, symbolBytes] =
       "decoder" in batch ? [batch.decoder] : [undefined, batch.symbolCount, batch.symbolBytes];
     return this.submit(batch.signal, (id) =>
-      this.backend.decode(id, decoder, symbolCount, symbolBytes, indices, seeds, coefficients, payloads, out, firstIndex),
+      this.backend.decode(
+        id,
+        decoder,
+        symbolCount,
+        symbolBytes,
+        indices,
+        seeds,
+        coefficients,
+        payloads,
+        out,
+        firstIndex,
+      ),
     );
   }
 

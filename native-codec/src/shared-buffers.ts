@@ -26,7 +26,12 @@ export class SharedBuffers {
   /** Gives back what `take` returned, once no batch uses it. Anything else, or the same one twice, is misuse. */
   give(view: Uint8Array): void {
     if (this.state.get(view) !== "taken") {
-      throw new CodecError("buffer", view.length, 0, `buffer: got ${view.length} bytes that were not taken from here, or given back already`);
+      throw new CodecError(
+        "buffer",
+        view.length,
+        0,
+        `buffer: got ${view.length} bytes that were not taken from here, or given back already`,
+      );
     }
     this.state.delete(view);
     if (this.keptBytes + view.length > this.keptBytesMax) return;

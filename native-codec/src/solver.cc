@@ -177,8 +177,8 @@ void Solver::multiply(uint8_t* const* outputs, const uint8_t* const* addends, co
   if (!isInPlace) gatherFactors(to, from, matrix);
   const uint8_t* factors = isInPlace ? matrix.row(to.of[0]) + from.of[0] : settledMatrix_.row(symbolCount_);
   // Of two products on the same rows the second, the one that adds, goes back the way that the first one came.
-  engine_->multiply({outputs, to.count, sources, from.count, factors, matrix.stride(), symbolBytes_, addends,
-                     addends != nullptr});
+  engine_->multiply(
+      {outputs, to.count, sources, from.count, factors, matrix.stride(), symbolBytes_, addends, addends != nullptr});
 }
 
 /** The part of `matrix` that belongs to these rows and columns, to the factors' rows. */

@@ -1,12 +1,13 @@
 /**
- * For the sanitized addon only: makes its allocations fail when JavaScript says so. `failAllocations(after, isForever)`:
- * this many more succeed, then one fails, or all do; -1 ends that. Both return how many have failed since the last call.
- * toolchain.mjs wraps malloc, calloc and operator new of the addon's own code; Node's and V8's stay as they are.
+ * For the sanitized addon only: makes its allocations fail when JavaScript says so. `failAllocations(after,
+ * isForever)`: this many more succeed, then one fails, or all do; -1 ends that. Both return how many have failed since
+ * the last call. toolchain.mjs wraps malloc, calloc and operator new of the addon's own code; Node's and V8's stay as
+ * they are.
  */
-#include "addon.h"
-
 #include <atomic>
 #include <cstdlib>
+
+#include "addon.h"
 
 namespace {
 

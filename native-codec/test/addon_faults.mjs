@@ -1,7 +1,8 @@
 /**
- * Out of memory in the addon: each thing it does is tried with its first allocation failing, then its second, and so on,
- * once with one failure and once with all from there on, until none is left to fail. Each must be a CodecError that says
- * so, or make no difference; and the same must work right after. Run by native-codec/test.mjs on the sanitized addon.
+ * Out of memory in the addon: each thing it does is tried with its first allocation failing, then its second, and so
+ * on, once with one failure and once with all from there on, until none is left to fail. Each must be a CodecError that
+ * says so, or make no difference; and the same must work right after. Run by native-codec/test.mjs on the sanitized
+ * addon.
  *
  *   node native-codec/test.mjs addon faults
  */
@@ -34,7 +35,10 @@ function coderCase(make, use = () => undefined) {
   return { run: () => make(), check: (coder) => (use(coder), coder.free()) };
 }
 
-/** `run` may fail; `check` gets what it gave. `state`, made once for each attempt, is used by the attempt and its repeat. */
+/**
+ * `run` may fail; `check` gets what it gave. `state`, made once for each attempt, is used by the attempt and its
+ * repeat.
+ */
 const CASES = {
   "new Encoder": coderCase(() => codec.createEncoder(SYMBOL_COUNT, SYMBOL_BYTES)),
   "new Decoder": coderCase(() => codec.createDecoder(SYMBOL_COUNT, SYMBOL_BYTES)),
@@ -51,7 +55,10 @@ const CASES = {
     },
     check: isSource,
   },
-  "a misuse": { run: () => assert.throws(() => encoder.encodeSeeds(seeds, plain(1)), { what: "out", got: 1 }), check: () => undefined },
+  "a misuse": {
+    run: () => assert.throws(() => encoder.encodeSeeds(seeds, plain(1)), { what: "out", got: 1 }),
+    check: () => undefined,
+  },
   "a pool of its own, from start to end": {
     run: async () => {
       const own = createCoderPool(codec, { threads: 1 });
@@ -63,18 +70,33 @@ const CASES = {
     },
     check: isCoded,
   },
-  "a batch of an encoder, plain memory": { state: () => plain(coded.length), run: (out) => pool.encode({ encoder, seeds, out }), check: isCoded },
-  "a batch of an encoder, shared memory": { state: () => shared(coded.length), run: (out) => pool.encode({ encoder, seeds, out }), check: isCoded },
+  "a batch of an encoder, plain memory": {
+    state: () => plain(coded.length),
+    run: (out) => pool.encode({ encoder, seeds, out }),
+    check: isCoded,
+  },
+  "a batch of an encoder, shared memory": {
+    state: () => shared(coded.length),
+    run: (out) => pool.encode({ encoder, seeds, out }),
+    check: isCoded,
+  },
   "a batch of a source": {
-    state: () => plain(coded.length), check: isCoded,
+    state: () => plain(coded.length),
+    check: isCoded,
     run: (out) => pool.encode({ source, symbolBytes: SYMBOL_BYTES, seeds, out }),
   },
   "a batch of received symbols": {
     state: () => plain(source.length),
     run: async (out) => {
-      const coefficients = Buffer.concat([...seeds.subarray(0, 20)].map((seed) => codec.coefficients(seed, SYMBOL_COUNT)));
+      const coefficients = Buffer.concat(
+        [...seeds.subarray(0, 20)].map((seed) => codec.coefficients(seed, SYMBOL_COUNT)),
+      );
       const batch = { indices: Uint32Array.of(2), seeds: seeds.subarray(20), coefficients, out };
-      const payloads = Buffer.concat([source.subarray(2 * SYMBOL_BYTES, 3 * SYMBOL_BYTES), coded.subarray(20 * SYMBOL_BYTES), coded.subarray(0, 20 * SYMBOL_BYTES)]);
+      const payloads = Buffer.concat([
+        source.subarray(2 * SYMBOL_BYTES, 3 * SYMBOL_BYTES),
+        coded.subarray(20 * SYMBOL_BYTES),
+        coded.subarray(0, 20 * SYMBOL_BYTES),
+      ]);
       const { rank } = await pool.decode({ symbolCount: SYMBOL_COUNT, symbolBytes: SYMBOL_BYTES, payloads, ...batch });
       assert.equal(rank, SYMBOL_COUNT);
       return out;
@@ -121,7 +143,9 @@ for (const [name, one] of Object.entries(CASES)) {
     } catch (error) {
       failAllocations(-1, false);
       failed++;
-      console.log(`FAILED  ${name}: allocation ${after + 1}, ${isForever ? "all from there on" : "one"} failing: ${error.stack}`);
+      console.log(
+        `FAILED  ${name}: allocation ${after + 1}, ${isForever ? "all from there on" : "one"} failing: ${error.stack}`,
+      );
     }
   }
 }

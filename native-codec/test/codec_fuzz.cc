@@ -90,7 +90,8 @@ Block anyVector(Random& random, size_t size) {
   Block vector(random, size);
   if (random.below(2) == 0) return vector;
   memset(vector.bytes.get(), 0, size);
-  for (size_t i = random.below(3); i > 0 && size > 0; i--) vector[random.below(size)] = static_cast<uint8_t>(random.next());
+  for (size_t i = random.below(3); i > 0 && size > 0; i--)
+    vector[random.below(size)] = static_cast<uint8_t>(random.next());
   return vector;
 }
 

@@ -3,6 +3,8 @@
  * Every buffer handed to the core is a heap block of exactly its size, so that one byte too many is caught.
  * Run by test.mjs, which sets the flags. Arguments: [seed [cases]]; a seed given runs that case alone.
  */
+#include "tributary/codec.h"
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +15,6 @@
 #include "engine.h"
 #include "gf256.h"
 #include "support.h"
-#include "tributary/codec.h"
 
 namespace {
 
@@ -172,8 +173,15 @@ void engineMatchesReference(Random& random) {
     memcpy(apart.pointers()[o], expected.pointers()[o], bytes);
   }
   const size_t addends = random.below(3);
-  Product product = {expected.pointers(), outputCount, sourceRows.data(), sourceCount, coefficients.bytes.get(),
-                     stride,              bytes,       nullptr,           false};
+  Product product = {expected.pointers(),
+                     outputCount,
+                     sourceRows.data(),
+                     sourceCount,
+                     coefficients.bytes.get(),
+                     stride,
+                     bytes,
+                     nullptr,
+                     false};
   if (addends != 0) product.addends = expected.pointers();
   findEngine("reference")->multiply(product);
   product.outputs = got.pointers();
@@ -194,7 +202,8 @@ void sumOfRowsMatchesReference(Random& random) {
   const Block rows(random, (count - 1) * stride + (bytes + kRowPadding - 1) / kRowPadding * kRowPadding);
   const Block factors(random, count);
   Block expected(bytes);
-  findEngine("reference")->sumRows(expected.bytes.get(), rows.bytes.get(), stride, factors.bytes.get(), count, bytes, false);
+  findEngine("reference")
+      ->sumRows(expected.bytes.get(), rows.bytes.get(), stride, factors.bytes.get(), count, bytes, false);
   const OutputRows got(random, 1, bytes, random.below(2) == 0);
   uint8_t* const out = got.pointers()[0];
   engine.sumRows(out, rows.bytes.get(), stride, factors.bytes.get(), count, bytes, random.below(2) == 0);
@@ -262,7 +271,8 @@ void readSome(Random& random, const Generation& generation, const Decoder& decod
   const Status status = decoder.read(first, count, out);
   if (!determined) return expectMisuse(status, "notDecoded");
   expectOk(status);
-  expect(memcmp(out.bytes.get(), generation.source.bytes.get() + first * generation.symbolBytes, out.size) == 0, "read");
+  expect(memcmp(out.bytes.get(), generation.source.bytes.get() + first * generation.symbolBytes, out.size) == 0,
+         "read");
 }
 
 void decoderRecovers(Random& random) {

@@ -22,7 +22,8 @@ inline void onDeath([[maybe_unused]] void (*report)()) {
 #endif
 }
 
-/** The core's malloc and calloc (test.mjs wraps them) fail once this many calls more have succeeded; negative: never. */
+/** The core's malloc and calloc (test.mjs wraps them) fail once this many calls more have succeeded; negative: never.
+ */
 inline int allocationsLeft = -1;
 
 inline bool allocationFails() {
@@ -36,7 +37,9 @@ inline bool allocationFails() {
 
 extern "C" {
 void* __real_calloc(size_t count, size_t bytes);
-void* __wrap_calloc(size_t count, size_t bytes) { return tributary::test::allocationFails() ? nullptr : __real_calloc(count, bytes); }
+void* __wrap_calloc(size_t count, size_t bytes) {
+  return tributary::test::allocationFails() ? nullptr : __real_calloc(count, bytes);
+}
 void* __real_malloc(size_t bytes);
 void* __wrap_malloc(size_t bytes) { return tributary::test::allocationFails() ? nullptr : __real_malloc(bytes); }
 }

@@ -1,6 +1,6 @@
 /**
- * Finds and loads the addon: what was built here, else the package that carries it for this platform. Not the door: that is
- * index.ts.
+ * Finds and loads the addon: what was built here, else the package that carries it for this platform. Not the door:
+ * that is index.ts.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +27,9 @@ export interface SessionEvent {
 
 export type Congestion = "delivery" | "bbr" | "cubic";
 
-/** What listener and connector have in common. `wake` (of the constructors) is called when there is something to `take`. */
+/**
+ * What listener and connector have in common. `wake` (of the constructors) is called when there is something to `take`.
+ */
 export interface NativeSessions {
   take(): SessionEvent[];
   /** Queues datagrams, end to end in `bytes`. Bytes still welcome; when not above 0, an event "writable" follows. */
@@ -101,7 +103,9 @@ export interface ListenOptions {
   congestion: Congestion;
 }
 
-/** The congestion control of one session by itself, for simulations. Times in milliseconds from 0 on, sizes in bytes. */
+/**
+ * The congestion control of one session by itself, for simulations. Times in milliseconds from 0 on, sizes in bytes.
+ */
 export interface CongestionControl {
   sent(nowMs: number, bytes: number): void;
   /** A packet that was sent at `sentMs` has arrived; `acknowledged` ends what one acknowledgement tells. */
@@ -134,7 +138,8 @@ function messageOf(error: unknown): string {
 
 function builtHere(): Addon | string {
   const path = join(PACKAGE_DIR, "build", "native-transport.node");
-  if (!existsSync(path)) return "native-transport/build/native-transport.node is not built (node native-transport/build.mjs builds it, with cargo)";
+  if (!existsSync(path))
+    return "native-transport/build/native-transport.node is not built (node native-transport/build.mjs builds it, with cargo)";
   try {
     return requireHere(path) as Addon;
   } catch (error) {

@@ -1,4 +1,5 @@
-//! WebRTC's end that connects: asks a proxy's addresses as the controlling agent of ICE does (RFC 8445), takes the one that
+//! WebRTC's end that connects: asks a proxy's addresses as the controlling agent of ICE does (RFC 8445), takes the one
+//that
 //! answers first, and hands on what comes from there. A socket for each connection; what is said over it is peer.rs's.
 
 use std::collections::HashMap;
@@ -20,8 +21,8 @@ use crate::rtc::{dtls_config, hmac, Memory, Route, Socket, WAITING_MAX};
 use crate::sctp::{Association, Secrets};
 
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Once it has answered: that its address still takes what we send, and that we are still there (RFC 7675, which has 5 s). It is
-/// also how the proxy learns of a new address of ours, before we hold it for dead.
+/// Once it has answered: that its address still takes what we send, and that we are still there (RFC 7675, which has 5
+/// s). It is also how the proxy learns of a new address of ours, before we hold it for dead.
 const CONSENT_EVERY: Duration = Duration::from_secs(1);
 /// Of a candidate that the other end learns of by being asked (RFC 8445 section 5.1.2).
 const PRIORITY: u32 = (110 << 24) + (65_535 << 8) + 255;
@@ -57,7 +58,8 @@ impl Caller {
         Ok(Self { calls: Arc::default(), config: dtls_config()?, events, last_id: AtomicU32::new(0) })
     }
 
-    /// The session's number, and the fingerprint of the certificate that the proxy will be shown. `call` follows, or `close_session`.
+    /// The session's number, and the fingerprint of the certificate that the proxy will be shown. `call` follows, or
+    /// `close_session`.
     pub fn offer(&self) -> Result<(u32, [u8; 32]), String> {
         let (certificate, fingerprint) = crate::certificate::make_for_dtls()?;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
@@ -70,13 +72,19 @@ impl Caller {
         let secrets = Secrets::draw()?;
         let (handle, mut held) = Handle::new();
         let mut calls = lock(&self.calls);
-        let Some(Call::Offered(certificate)) = calls.remove(&id) else { return Err(format!("session {id} was not offered")) };
+        let Some(Call::Offered(certificate)) = calls.remove(&id) else {
+            return Err(format!("session {id} was not offered"));
+        };
         calls.insert(id, Call::Made(handle));
         drop(calls);
         let mut tie_breaker = [0; 8];
         getrandom::fill(&mut tie_breaker).map_err(|error| error.to_string())?;
         let agent = Agent {
-            username: format!("{}:{}", answer.name.ufrag, own.ufrag), own, other: answer.name, tie_breaker: u64::from_be_bytes(tie_breaker), asked: TransId::new(),
+            username: format!("{}:{}", answer.name.ufrag, own.ufrag),
+            own,
+            other: answer.name,
+            tie_breaker: u64::from_be_bytes(tie_breaker),
+            asked: TransId::new(),
         };
         let (config, events, calls) = (Arc::clone(&self.config), Arc::clone(&self.events), Arc::clone(&self.calls));
         runtime().spawn(async move {
@@ -86,7 +94,16 @@ impl Caller {
                     dtls.set_active(true);
                     let association = Association::new(secrets);
                     let (fingerprint, to) = (answer.fingerprint, Arc::clone(&socket));
-                    let peer = Peer { id, dtls, association, route: Some(route), fingerprint, socket: to, held, events: Arc::clone(&events) };
+                    let peer = Peer {
+                        id,
+                        dtls,
+                        association,
+                        route: Some(route),
+                        fingerprint,
+                        socket: to,
+                        held,
+                        events: Arc::clone(&events),
+                    };
                     let (arrivals, arriving) = mpsc::channel(WAITING_MAX);
                     tokio::select! {
                         end = peer.run(arriving) => end,
@@ -148,7 +165,9 @@ impl Agent {
         if message.is_binding_request() && called && message.verify(self.own.password.as_bytes(), hmac) {
             socket.answer(route, &message, &self.own.password);
         }
-        message.is_successful_binding_response() && message.trans_id() == self.asked && message.verify(self.other.password.as_bytes(), hmac)
+        message.is_successful_binding_response()
+            && message.trans_id() == self.asked
+            && message.verify(self.other.password.as_bytes(), hmac)
     }
 }
 
@@ -158,7 +177,8 @@ type Found = (Arc<Agent>, Arc<Socket>, Route);
 async fn find(agent: &Arc<Agent>, candidates: Vec<SocketAddr>, held: &mut Held) -> Result<Found, End> {
     let mut asking = JoinSet::new();
     for unspecified in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-        let fitting: Vec<SocketAddr> = candidates.iter().copied().filter(|candidate| candidate.is_ipv4() == unspecified.is_ipv4()).collect();
+        let fitting: Vec<SocketAddr> =
+            candidates.iter().copied().filter(|candidate| candidate.is_ipv4() == unspecified.is_ipv4()).collect();
         if !fitting.is_empty() {
             asking.spawn(ask(Arc::clone(agent), unspecified, fitting));
         }

@@ -1,5 +1,7 @@
-//! The certificates that browsers accept by their hash alone (`serverCertificateHashes`): ECDSA P-256, valid for at most
-//! 14 days. The server holds two, the one it shows and the one it will show next, and tells the hashes of both: a client
+//! The certificates that browsers accept by their hash alone (`serverCertificateHashes`): ECDSA P-256, valid for at
+//most
+//! 14 days. The server holds two, the one it shows and the one it will show next, and tells the hashes of both: a
+//client
 //! that learned them before a rotation still gets in after it.
 
 use dimpl::DtlsCertificate;

@@ -1,13 +1,19 @@
-//! Congestion control for coded datagrams: a window from what is delivered and from delay. Nothing sent is ever sent again,
+//! Congestion control for coded datagrams: a window from what is delivered and from delay. Nothing sent is ever sent
+//again,
 //! so a single loss says little; only a share of losses that no working link has counts as congestion.
 //!
 //! The window is a gain times the bandwidth-delay product: the highest delivery rate of the last rounds (sampled as in
-//! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time for
-//! the receiver to gather acknowledgements and for what the path itself spreads round trips by. Slow start ends when the rate no
-//! longer grows or, before a queue overflows, when the round trip does. Then the gain goes round in a cycle: a round that drains,
+//! draft-cheng-iccrg-delivery-rate-estimation) times the lowest round trip of the last seconds, and a little more time
+//for
+//! the receiver to gather acknowledgements and for what the path itself spreads round trips by. Slow start ends when
+//the rate no
+//! longer grows or, before a queue overflows, when the round trip does. Then the gain goes round in a cycle: a round
+//that drains,
 //! some in between, and a short push to find
-//! more. Where a queue stays when ours has drained, or drops packets, the link is contested: the window is then Cubic's, so that
-//! the flow shares with TCP, or one that losses bound where rivals heed none. QUIC paces at 5/4 of a window a round trip.
+//! more. Where a queue stays when ours has drained, or drops packets, the link is contested: the window is then
+//Cubic's, so that
+//! the flow shares with TCP, or one that losses bound where rivals heed none. QUIC paces at 5/4 of a window a round
+//trip.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -30,17 +36,18 @@ const MINIMUM_PACKETS: u64 = 16;
 const MINIMUM_PACKETS_FAIR: u64 = 4;
 /// Of QUIC's receivers.
 pub const ACK_TIME: Duration = Duration::from_millis(4);
-/// A packet is lost when it has not come by then though a later one has. How many have overtaken it says nothing on a path that
-/// reorders, and what counts as lost too early is neither delivered nor room in the window.
+/// A packet is lost when it has not come by then though a later one has. How many have overtaken it says nothing on a
+/// path that reorders, and what counts as lost too early is neither delivered nor room in the window.
 pub const LOST_AFTER_ROUND_TRIPS: f32 = 1.25;
-/// QUIC and SCTP pace at so many windows a smoothed round trip: faster than the window, so that it is the window that limits.
+/// QUIC and SCTP pace at so many windows a smoothed round trip: faster than the window, so that it is the window that
+/// limits.
 pub const PACING: f64 = 1.25;
 /// Slow start ends after so many rounds without a quarter more.
 const PLATEAU_ROUNDS: u32 = 3;
 const PLATEAU_GROWTH: f64 = 1.25;
-/// It also ends when so many acknowledgements one after another show a queue: the packets that leave together at the start
-/// queue for a moment, which shows nothing. Of each the newest packet alone counts: the others have waited for it at the
-/// receiver.
+/// It also ends when so many acknowledgements one after another show a queue: the packets that leave together at the
+/// start queue for a moment, which shows nothing. Of each the newest packet alone counts: the others have waited for it
+/// at the receiver.
 const QUEUE_SAMPLES: u32 = 8;
 /// The link's rate as so few show it counts with this margin; as those of half a round trip do, with none.
 const FEW_SAMPLES_MARGIN: f64 = 1.5;
@@ -56,8 +63,9 @@ const NO_PUSH_ROUNDS: u64 = 40;
 const GAIN_UNDER_LOSS: f64 = 1.0;
 /// Rounds from one such look to the next while the link is contested.
 const CONTEST_ROUNDS: u64 = 24;
-/// Against who heeds no losses the window grows by so many packets a round and shrinks by this part of each that is lost: two
-/// and a half a round are, whatever the window is, so that a larger one loses the smaller share. At most this gain.
+/// Against who heeds no losses the window grows by so many packets a round and shrinks by this part of each that is
+/// lost: two and a half a round are, whatever the window is, so that a larger one loses the smaller share. At most this
+/// gain.
 const DEAF_GROWTH: f64 = 1.0;
 const DEAF_YIELD: f64 = 0.4;
 const GAIN_DEAF: f64 = 2.2;
@@ -158,8 +166,8 @@ pub struct Delivery {
     round_ends_at: u64,
     /// The round in which the cycle of gains began.
     cycle_from: u64,
-    /// The bandwidth-delay product as slow start's queue showed it: it counts in the first rounds of the cycle, until one has
-    /// shown the rate.
+    /// The bandwidth-delay product as slow start's queue showed it: it counts in the first rounds of the cycle, until
+    /// one has shown the rate.
     first_product: f64,
     round_acked: u64,
     round_lost: u64,
@@ -193,8 +201,8 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// `ack_time`: for so long receivers gather acknowledgements. What is sent meanwhile comes on top of the bandwidth-delay
-    /// product, which a path of less than a millisecond would otherwise leave too small to keep busy.
+    /// `ack_time`: for so long receivers gather acknowledgements. What is sent meanwhile comes on top of the
+    /// bandwidth-delay product, which a path of less than a millisecond would otherwise leave too small to keep busy.
     pub fn new(now: Instant, mtu: u16, ack_time: Duration) -> Self {
         Self {
             mtu: mtu.into(),
@@ -251,10 +259,13 @@ impl Delivery {
         }
         let (since, delivered) = self.queue_since;
         let (time, least) = (now.duration_since(since), self.round_trips.min());
-        let product = (self.delivered - delivered) as f64 * self.empty_time().as_secs_f64() / time.as_secs_f64().max(1e-6);
+        let product =
+            (self.delivered - delivered) as f64 * self.empty_time().as_secs_f64() / time.as_secs_f64().max(1e-6);
         match self.phase {
             // So few may have been late or come together: rather more, and the window without the queue at most.
-            Phase::SlowStart => self.end_slow_start((FEW_SAMPLES_MARGIN * product).min(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64())),
+            Phase::SlowStart => self.end_slow_start(
+                (FEW_SAMPLES_MARGIN * product).min(self.window as f64 * least.as_secs_f64() / sample.as_secs_f64()),
+            ),
             Phase::Cycle if 2 * time >= least => self.first_product = product,
             Phase::Cycle => (),
         }
@@ -343,10 +354,15 @@ impl Delivery {
     /// At a round's end: losses beyond the path's own, with a queue, are this queue's, and a TCP flow would heed them.
     fn weigh_losses(&mut self, now: Instant) {
         let in_packets = |bytes: u64| bytes as f64 / self.mtu as f64;
-        let (packets, lost, anew) = (in_packets(self.round_acked + self.round_lost), in_packets(self.round_lost), in_packets(self.round_lost_anew));
+        let (packets, lost, anew) = (
+            in_packets(self.round_acked + self.round_lost),
+            in_packets(self.round_lost),
+            in_packets(self.round_lost_anew),
+        );
         let (round_trip, place) = (self.round_trips.of_round(), self.place_in_cycle());
         let (is_empty, level) = (self.round_trips.is_empty(round_trip), self.round_trips.level(round_trip));
-        // What was lost in a push is seen when the round has drained its queue, and like what slow start has lost no chance.
+        // What was lost in a push is seen when the round has drained its queue, and like what slow start has lost no
+        // chance.
         let has_pushed = place == 0 && !self.is_contested();
         if self.round >= self.cycle_from + FIRST_ROUNDS && !has_pushed {
             self.chance.note(packets, lost, is_empty);
@@ -372,8 +388,12 @@ impl Delivery {
         let (product, mtu, chance) = (self.product(), self.mtu as f64, self.chance.share());
         match &mut self.rivals {
             Rivals::Deaf { .. } if !self.signs.are_still_deaf(now, chance) => self.join(now),
-            Rivals::Deaf { window } => *window = (*window + (DEAF_GROWTH - DEAF_YIELD * lost) * mtu).clamp(product, GAIN_DEAF * product),
-            Rivals::Fair { .. } if self.signs.are_deaf(now, chance) => self.rivals = Rivals::Deaf { window: self.window as f64 },
+            Rivals::Deaf { window } => {
+                *window = (*window + (DEAF_GROWTH - DEAF_YIELD * lost) * mtu).clamp(product, GAIN_DEAF * product)
+            }
+            Rivals::Fair { .. } if self.signs.are_deaf(now, chance) => {
+                self.rivals = Rivals::Deaf { window: self.window as f64 }
+            }
             _ => (),
         }
     }
@@ -409,12 +429,17 @@ impl Delivery {
     /// The bandwidth-delay product.
     fn product(&self) -> f64 {
         let seen = self.rate.max() * self.empty_time().as_secs_f64();
-        if self.is_first() { seen.max(self.first_product) } else { seen }
+        if self.is_first() {
+            seen.max(self.first_product)
+        } else {
+            seen
+        }
     }
 
     /// None until it has shown its rate.
     pub fn path(&self) -> Option<Path> {
-        (self.phase == Phase::Cycle).then(|| Path { round_trip: self.round_trips.min(), product: self.product() as u64 })
+        (self.phase == Phase::Cycle)
+            .then(|| Path { round_trip: self.round_trips.min(), product: self.product() as u64 })
     }
 
     fn is_first(&self) -> bool {
@@ -424,7 +449,8 @@ impl Delivery {
     fn window_in_cycle(&self) -> u64 {
         let (product, place, under_loss) = (self.product(), self.place_in_cycle(), self.loss_rounds > 0);
         if self.is_first() {
-            // What slow start has queued is drained by no more than pacing bears: it goes by the round trip with that queue.
+            // What slow start has queued is drained by no more than pacing bears: it goes by the round trip with that
+            // queue.
             let queued = self.newest_round_trip.as_secs_f64() / self.round_trips.min().as_secs_f64();
             return (product * (queued / PACING).clamp(GAINS[1], GAIN_DRAIN_MAX)) as u64;
         }
@@ -442,9 +468,10 @@ impl Delivery {
         (product * gain) as u64 + unheard
     }
 
-    /// What is still counted in flight though it has arrived, as its acknowledgement waits for more: browsers gather ten packets,
-    /// TCP two. The link would see a window that is smaller by so much. Beside others it counts by the most that was `gathered`
-    /// lately, or their queue takes what is missing; alone by the mean, since a receiver that paused once needs no larger window.
+    /// What is still counted in flight though it has arrived, as its acknowledgement waits for more: browsers gather
+    /// ten packets, TCP two. The link would see a window that is smaller by so much. Beside others it counts by the
+    /// most that was `gathered` lately, or their queue takes what is missing; alone by the mean, since a receiver that
+    /// paused once needs no larger window.
     fn delivered_unheard(&self, gathered: u64) -> u64 {
         gathered.saturating_sub(GATHERED_PACKETS * self.mtu).min(UNHEARD_PACKETS_MAX * self.mtu)
     }
@@ -466,7 +493,9 @@ impl Delivery {
             Phase::SlowStart => self.window,
             Phase::Cycle => self.window_in_cycle(),
         }
-        .max(self.mtu * if matches!(self.rivals, Rivals::Fair { .. }) { MINIMUM_PACKETS_FAIR } else { MINIMUM_PACKETS });
+        .max(
+            self.mtu * if matches!(self.rivals, Rivals::Fair { .. }) { MINIMUM_PACKETS_FAIR } else { MINIMUM_PACKETS },
+        );
     }
 
     fn cut(&mut self, now: Instant) {
@@ -666,7 +695,8 @@ mod tests {
                 acked_at = (self.draw() >= link.loss).then_some(self.free_at + link.round_trip);
             }
             self.in_flight.push_back((self.now, acked_at));
-            self.next_send += Duration::from_secs_f64(PACKET as f64 * self.smoothed / (PACING * self.controller.window() as f64));
+            self.next_send +=
+                Duration::from_secs_f64(PACKET as f64 * self.smoothed / (PACING * self.controller.window() as f64));
         }
 
         /// Acknowledgements come in order; a packet counts as lost when three sent after it have arrived.
@@ -699,7 +729,12 @@ mod tests {
     const PRODUCT: f64 = 896_000.0 * 0.04;
 
     fn link(queue_products: f64, loss: f64) -> Link {
-        Link { bytes_per_sec: 896_000.0, round_trip: Duration::from_millis(40), queue_bytes: PRODUCT * queue_products, loss }
+        Link {
+            bytes_per_sec: 896_000.0,
+            round_trip: Duration::from_millis(40),
+            queue_bytes: PRODUCT * queue_products,
+            loss,
+        }
     }
 
     fn share(seen: &Seen, link: &Link, time: Duration) -> f64 {
@@ -773,7 +808,8 @@ mod tests {
         for milliseconds in [20, 50, 100] {
             let round_trip = Duration::from_millis(milliseconds);
             let product = 896_000.0 * round_trip.as_secs_f64();
-            let (link, mut world) = (Link { bytes_per_sec: 896_000.0, round_trip, queue_bytes: 4.0 * product, loss: 0.0 }, World::new());
+            let (link, mut world) =
+                (Link { bytes_per_sec: 896_000.0, round_trip, queue_bytes: 4.0 * product, loss: 0.0 }, World::new());
             world.smoothed = round_trip.as_secs_f64();
             world.run(&link, 8 * round_trip);
             let window = world.controller.window() as f64 / product;
@@ -813,7 +849,8 @@ mod tests {
     #[test]
     fn after_an_outage_the_rate_is_back_within_ten_rounds() {
         let round_trip = Duration::from_millis(40);
-        let (link, mut world) = (Link { bytes_per_sec: 10e6, round_trip, queue_bytes: 2.5 * 10e6 * 0.04, loss: 0.0 }, World::new());
+        let (link, mut world) =
+            (Link { bytes_per_sec: 10e6, round_trip, queue_bytes: 2.5 * 10e6 * 0.04, loss: 0.0 }, World::new());
         world.run(&link, Duration::from_secs(2));
         world.run(&Link { queue_bytes: 0.0, ..link }, Duration::from_secs(2));
         // As QUIC tells it: a probe is acknowledged, and then that all before it is lost.

@@ -1,4 +1,5 @@
-//! The window of a TCP flow under Cubic (RFC 9438), for sharing a link with such flows: what loses alike and grows alike gets
+//! The window of a TCP flow under Cubic (RFC 9438), for sharing a link with such flows: what loses alike and grows
+//alike gets
 //! alike. Counted in TCP's segments, not in our smaller packets. Decides nothing about when to be such a flow.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Listener and connector: one UDP socket that takes sessions, or one that makes one. Decides how many sessions there are and
+//! Listener and connector: one UDP socket that takes sessions, or one that makes one. Decides how many sessions there
+//are and
 //! answers strangers; what a session does is session.rs.
 
 use std::collections::HashMap;
@@ -58,8 +59,8 @@ pub enum Congestion {
     Cubic,
 }
 
-/// All endpoints of the process share it. A second thread pays where there is a third processor: Node's own thread has one, and
-/// two that share the other wake each other for each packet.
+/// All endpoints of the process share it. A second thread pays where there is a third processor: Node's own thread has
+/// one, and two that share the other wake each other for each packet.
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -99,20 +100,34 @@ fn transport(congestion: Congestion, path: Option<Path>) -> QuicTransportConfig 
 /// Where no address is bound by the configuration itself.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// `tickets`: each is good for one connection, whose first packets may be a request (0-RTT). Nobody who has overheard them can
-/// have them answered a second time (RFC 8446 section 8.1).
-fn server_config(identity: Identity, congestion: Congestion, tickets: &Arc<dyn StoresServerSessions>) -> quinn::ServerConfig {
+/// `tickets`: each is good for one connection, whose first packets may be a request (0-RTT). Nobody who has overheard
+/// them can have them answered a second time (RFC 8446 section 8.1).
+fn server_config(
+    identity: Identity,
+    congestion: Congestion,
+    tickets: &Arc<dyn StoresServerSessions>,
+) -> quinn::ServerConfig {
     let mut tls = server::build_default_tls_config(identity);
     tls.session_storage = Arc::clone(tickets);
     tls.max_early_data_size = u32::MAX;
-    ServerConfig::builder().with_bind_address(NOWHERE).with_custom_tls_and_transport(tls, transport(congestion, None)).build().quic_config().clone()
+    ServerConfig::builder()
+        .with_bind_address(NOWHERE)
+        .with_custom_tls_and_transport(tls, transport(congestion, None))
+        .build()
+        .quic_config()
+        .clone()
 }
 
 fn client_config(digests: Vec<Sha256Digest>, congestion: Congestion) -> quinn::ClientConfig {
     let verifier = Arc::new(ServerHashVerification::new(digests));
     let mut tls = client::build_default_tls_config(Arc::new(RootCertStore::empty()), Some(verifier));
     tls.enable_early_data = true;
-    ClientConfig::builder().with_bind_address(NOWHERE).with_custom_tls_and_transport(tls, transport(congestion, None)).build().quic_config().clone()
+    ClientConfig::builder()
+        .with_bind_address(NOWHERE)
+        .with_custom_tls_and_transport(tls, transport(congestion, None))
+        .build()
+        .quic_config()
+        .clone()
 }
 
 /// Sessions by the number that JavaScript knows them by.
@@ -162,10 +177,15 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds `address`; the port may be 0. `name` goes into the certificate. A client that has no session after `handshake_time`
-    /// is left.
+    /// Binds `address`; the port may be 0. `name` goes into the certificate. A client that has no session after
+    /// `handshake_time` is left.
     pub fn bind(
-        address: SocketAddr, name: &str, sessions_max: usize, handshake_time: Duration, congestion: Congestion, events: Arc<Events>,
+        address: SocketAddr,
+        name: &str,
+        sessions_max: usize,
+        handshake_time: Duration,
+        congestion: Congestion,
+        events: Arc<Events>,
     ) -> Result<Self, String> {
         let certificates = Certificates::new(name)?;
         let tickets: Arc<dyn StoresServerSessions> = ServerSessionMemoryCache::new(TICKETS_MAX);
@@ -301,7 +321,8 @@ impl Door {
     async fn handshake(&self, incoming: Incoming) -> Option<(u32, Connection, Option<Vec<u8>>)> {
         let config = self.config_for(incoming.remote_address().ip());
         let mut connecting = incoming.accept_with(Arc::new(config)).ok()?;
-        // Until the client's hello is all here, in Chromium's two packets, we may open no stream, and quinn wakes nobody who waits for one.
+        // Until the client's hello is all here, in Chromium's two packets, we may open no stream, and quinn wakes
+        // nobody who waits for one.
         connecting.handshake_data().await.ok()?;
         // Our settings go out with the handshake (RFC 9001 section 5.7): the client can ask a round trip earlier.
         let quic = match connecting.into_0rtt() {
@@ -332,8 +353,8 @@ fn remember<K: Eq + Hash, V>(known: &mut HashMap<K, V>, key: K, value: V) {
     known.insert(key, value);
 }
 
-/// What a client has from servers that it was connected to: TLS tickets and address tokens, for a request in the first packets
-/// of the next connection (0-RTT, RFC 9001 section 4.6).
+/// What a client has from servers that it was connected to: TLS tickets and address tokens, for a request in the first
+/// packets of the next connection (0-RTT, RFC 9001 section 4.6).
 struct Servers {
     congestion: Congestion,
     /// By host and port: the hashes that its certificate was to have, and where QUIC keeps the rest.
@@ -412,7 +433,14 @@ impl Connector {
 }
 
 /// One session from its handshake to its end.
-async fn attempt(id: u32, endpoint: &Endpoint, url: &str, (servers, digests): (&Servers, &[Sha256Digest]), sessions: &Sessions, events: &Arc<Events>) {
+async fn attempt(
+    id: u32,
+    endpoint: &Endpoint,
+    url: &str,
+    (servers, digests): (&Servers, &[Sha256Digest]),
+    sessions: &Sessions,
+    events: &Arc<Events>,
+) {
     let reason = match tokio::time::timeout(HANDSHAKE_TIME_MAX, open(endpoint, url, servers, digests)).await {
         Ok(Ok(connection)) => {
             sessions.run(id, connection, None, events).await;
@@ -424,7 +452,12 @@ async fn attempt(id: u32, endpoint: &Endpoint, url: &str, (servers, digests): (&
     events.change(id, Change::Closed { reason });
 }
 
-async fn open(endpoint: &Endpoint, url: &str, servers: &Servers, digests: &[Sha256Digest]) -> Result<Connection, String> {
+async fn open(
+    endpoint: &Endpoint,
+    url: &str,
+    servers: &Servers,
+    digests: &[Sha256Digest],
+) -> Result<Connection, String> {
     let question = SessionRequest::new(url).map_err(|error| format!("{url}: {error}"))?;
     let authority = question.authority();
     let (host, port) = match authority.rsplit_once(':') {
@@ -435,14 +468,18 @@ async fn open(endpoint: &Endpoint, url: &str, servers: &Servers, digests: &[Sha2
     let found = tokio::net::lookup_host((name, port)).await.map_err(|error| format!("{name}: {error}"))?.next();
     let address = found.ok_or_else(|| format!("{name}: no address"))?;
     loop {
-        let connecting = endpoint.connect_with(servers.config(authority, digests), address, name).map_err(|error| error.to_string())?;
+        let connecting = endpoint
+            .connect_with(servers.config(authority, digests), address, name)
+            .map_err(|error| error.to_string())?;
         match connecting.into_0rtt() {
             Ok((quic, accepted)) => match http3::request(quic, url, true).await {
                 // The server was started anew, say. Without its tickets there is nothing early that it could refuse.
                 Err(_) if !accepted.await => servers.forget(authority),
                 answered => return answered,
             },
-            Err(connecting) => return http3::request(connecting.await.map_err(|error| error.to_string())?, url, false).await,
+            Err(connecting) => {
+                return http3::request(connecting.await.map_err(|error| error.to_string())?, url, false).await
+            }
         }
     }
 }
@@ -452,14 +489,16 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The message that a client's first datagram would be, which saves it a round trip: `PATH?first=HEX`. None: another path.
+/// The message that a client's first datagram would be, which saves it a round trip: `PATH?first=HEX`. None: another
+/// path.
 fn first_message(path: &str) -> Option<Option<Vec<u8>>> {
     let query = path.strip_prefix(PATH)?;
     if query.is_empty() {
         return Some(None);
     }
     let hex = query.strip_prefix("?first=")?;
-    let pairs = hex.len() % 2 == 0 && hex.len() <= 2 * FIRST_BYTES_MAX && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let pairs =
+        hex.len() % 2 == 0 && hex.len() <= 2 * FIRST_BYTES_MAX && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).ok();
     pairs.then(|| (0..hex.len()).step_by(2).map(byte).collect())
 }
@@ -495,7 +534,8 @@ mod tests {
 
     /// What a client's control stream begins with.
     fn control_bytes() -> Vec<u8> {
-        let settings = Settings::builder().qpack_max_table_capacity(wtransport::VarInt::from_u32(0)).enable_h3_datagrams().build();
+        let settings =
+            Settings::builder().qpack_max_table_capacity(wtransport::VarInt::from_u32(0)).enable_h3_datagrams().build();
         let mut bytes = vec![0];
         bytes.extend(encoded(&settings.generate_frame()));
         bytes
@@ -505,7 +545,11 @@ mod tests {
         let digests = listener.hashes().iter().map(|hash| digest_of(hash).unwrap()).collect();
         let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], listener.port));
-        let quic = endpoint.connect_with(client_config(digests, Congestion::Delivery), address, "127.0.0.1").unwrap().await.unwrap();
+        let quic = endpoint
+            .connect_with(client_config(digests, Congestion::Delivery), address, "127.0.0.1")
+            .unwrap()
+            .await
+            .unwrap();
         (endpoint, quic)
     }
 
@@ -537,7 +581,10 @@ mod tests {
     /// As Chromium's, whose hello takes two packets.
     fn client_config_with_long_hello(listener: &Listener) -> quinn::ClientConfig {
         let digests = listener.hashes().into_iter().map(|hash| digest_of(&hash).unwrap());
-        let mut tls = build_default_tls_config(Arc::new(RootCertStore::empty()), Some(Arc::new(ServerHashVerification::new(digests))));
+        let mut tls = build_default_tls_config(
+            Arc::new(RootCertStore::empty()),
+            Some(Arc::new(ServerHashVerification::new(digests))),
+        );
         tls.alpn_protocols.extend((0..8).map(|_| vec![b'x'; 200]));
         ClientConfig::builder().with_bind_default().with_custom_tls(tls).build().quic_config().clone()
     }
@@ -550,7 +597,11 @@ mod tests {
             let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
             let known = HashMap::from([(relay.to_string(), (Vec::new(), client_config_with_long_hello(&listener)))]);
             let servers = Servers { congestion: Congestion::Delivery, known: Mutex::new(known) };
-            let session = tokio::time::timeout(HANDSHAKE_TIME_MAX, open(&endpoint, &format!("https://{relay}{PATH}"), &servers, &[])).await;
+            let session = tokio::time::timeout(
+                HANDSHAKE_TIME_MAX,
+                open(&endpoint, &format!("https://{relay}{PATH}"), &servers, &[]),
+            )
+            .await;
             assert_eq!(session.expect("an answer in time").err(), None);
         });
         listener.close();
@@ -578,7 +629,8 @@ mod tests {
         let listener = listen(&Arc::new(Events::new(Box::new(|| ()))));
         runtime().block_on(async {
             let (_endpoint, quic) = connection(&listener).await;
-            let refused = http3::request(quic.clone(), &format!("https://127.0.0.1:{}/other", listener.port), false).await;
+            let refused =
+                http3::request(quic.clone(), &format!("https://127.0.0.1:{}/other", listener.port), false).await;
             assert_eq!(refused.err().as_deref(), Some("the server refused the session: 404"));
             assert!(is_closed(&quic).await);
         });
@@ -589,7 +641,10 @@ mod tests {
     fn a_message_comes_with_the_path_or_not_at_all() {
         assert_eq!(first_message(PATH), Some(None));
         assert_eq!(first_message(&format!("{PATH}?first=00ff7A")), Some(Some(vec![0, 255, 0x7a])));
-        assert_eq!(first_message(&format!("{PATH}?first={}", "00".repeat(FIRST_BYTES_MAX))), Some(Some(vec![0; FIRST_BYTES_MAX])));
+        assert_eq!(
+            first_message(&format!("{PATH}?first={}", "00".repeat(FIRST_BYTES_MAX))),
+            Some(Some(vec![0; FIRST_BYTES_MAX]))
+        );
         let long = format!("?first={}", "00".repeat(FIRST_BYTES_MAX + 1));
         for other in ["?first=0", "?first=+1", "?first=zz", "?first=\u{e9}", "?second=00", "x", &long] {
             assert_eq!(first_message(&format!("{PATH}{other}")), None, "{other}");
@@ -620,7 +675,11 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
             assert!(answer.read_chunk(100, true).await.unwrap().is_some());
-            let opened = async { while !matches!(events.take().changes.first(), Some((_, Change::Opened { .. }))) { tokio::task::yield_now().await } };
+            let opened = async {
+                while !matches!(events.take().changes.first(), Some((_, Change::Opened { .. }))) {
+                    tokio::task::yield_now().await
+                }
+            };
             tokio::time::timeout(Duration::from_secs(5), opened).await.expect("the session opens");
         });
         listener.close();
@@ -638,7 +697,11 @@ mod tests {
         runtime().block_on(async {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
-            let is_early = async || match endpoint.connect_with(servers.config(&authority, &digests), address, "127.0.0.1").unwrap().into_0rtt() {
+            let is_early = async || match endpoint
+                .connect_with(servers.config(&authority, &digests), address, "127.0.0.1")
+                .unwrap()
+                .into_0rtt()
+            {
                 Ok((_quic, accepted)) => accepted.await,
                 Err(connecting) => connecting.await.is_err(),
             };
@@ -654,7 +717,11 @@ mod tests {
             listener.rotate().unwrap();
             assert!(is_early().await, "a new certificate changes nothing");
             tokio::time::sleep(Duration::from_millis(100)).await;
-            *lock(&listener.config) = server_config(lock(&listener.certificates).shown(), Congestion::Delivery, &(ServerSessionMemoryCache::new(1) as _));
+            *lock(&listener.config) = server_config(
+                lock(&listener.certificates).shown(),
+                Congestion::Delivery,
+                &(ServerSessionMemoryCache::new(1) as _),
+            );
             assert!(!is_early().await, "the server has forgotten the client");
             open(&endpoint, &url, &servers, &digests).await.unwrap();
         });

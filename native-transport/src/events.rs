@@ -1,4 +1,5 @@
-//! Events on their way to JavaScript. Any thread adds; the event loop is woken once and then takes all there is, so that a
+//! Events on their way to JavaScript. Any thread adds; the event loop is woken once and then takes all there is, so
+//that a
 //! burst of datagrams costs one crossing. What a session has received waits in one buffer with a bound.
 
 use std::collections::HashMap;
@@ -18,10 +19,14 @@ pub struct Batch {
 
 pub enum Change {
     /// A session is there; the largest datagram it carries.
-    Opened { datagram_bytes_max: u32 },
+    Opened {
+        datagram_bytes_max: u32,
+    },
     /// The session's queue has become short.
     Writable,
-    Closed { reason: String },
+    Closed {
+        reason: String,
+    },
 }
 
 /// Of a session, as its congestion control sees it.

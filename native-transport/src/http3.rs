@@ -1,7 +1,10 @@
 //! HTTP/3 (RFC 9114) as far as one WebTransport session over datagrams needs it (RFC 9220, RFC 9297,
-//! draft-ietf-webtrans-http3): SETTINGS, one extended CONNECT, and the session's end. Streams within a session are refused.
-//! Each stream has a task of its own that reads it to its end, so no read is ever given up half-way: bytes of a frame that
-//! come in pieces are never lost between two tasks. Field sections and settings are `wtransport_proto`'s, TLS is rustls'.
+//! draft-ietf-webtrans-http3): SETTINGS, one extended CONNECT, and the session's end. Streams within a session are
+//refused.
+//! Each stream has a task of its own that reads it to its end, so no read is ever given up half-way: bytes of a frame
+//that
+//! come in pieces are never lost between two tasks. Field sections and settings are `wtransport_proto`'s, TLS is
+//rustls'.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +24,8 @@ use wtransport::VarInt;
 const RECORD_BYTES_MAX: u64 = 16 * 1024;
 const READ_BYTES: usize = 4 * 1024;
 
-/// Types of frames (RFC 9114 section 7.2), of one-way streams (6.2) and of capsules (draft-ietf-webtrans-http3 section 6).
+/// Types of frames (RFC 9114 section 7.2), of one-way streams (6.2) and of capsules (draft-ietf-webtrans-http3 section
+/// 6).
 const DATA: u64 = 0x0;
 const HEADERS: u64 = 0x1;
 const SETTINGS: u64 = 0x4;
@@ -147,7 +151,8 @@ impl Peer {
 
     /// Why the connection is over; the first reason stays.
     fn why(&self) -> String {
-        let quic = || self.quic.close_reason().map_or("the HTTP/3 connection failed".to_owned(), |reason| reason.to_string());
+        let quic =
+            || self.quic.close_reason().map_or("the HTTP/3 connection failed".to_owned(), |reason| reason.to_string());
         self.ended.get().cloned().unwrap_or_else(quic)
     }
 
@@ -174,7 +179,9 @@ impl Peer {
     }
 
     async fn take_one_way_stream(
-        &self, mut stream: RecvStream, told: &std::sync::Mutex<Option<oneshot::Sender<Settings>>>,
+        &self,
+        mut stream: RecvStream,
+        told: &std::sync::Mutex<Option<oneshot::Sender<Settings>>>,
     ) -> Result<(), ErrorCode> {
         let mut head = Vec::new();
         let kind = loop {
@@ -325,8 +332,8 @@ impl Request {
     }
 }
 
-/// Asks for the session at `url`. `is_early`: in 0-RTT packets, of a server that has taken sessions before and whose settings
-/// are not waited for (RFC 9114 section 7.2.4.2).
+/// Asks for the session at `url`. `is_early`: in 0-RTT packets, of a server that has taken sessions before and whose
+/// settings are not waited for (RFC 9114 section 7.2.4.2).
 pub async fn request(quic: quinn::Connection, url: &str, is_early: bool) -> Result<Connection, String> {
     let (peer, settings) = Peer::start(quic).await?;
     if !is_early {
@@ -410,7 +417,14 @@ mod tests {
     /// GOAWAY, PRIORITY_UPDATE and the frames of RFC 9114 section 7.2.8 are none of ours.
     #[test]
     fn records_come_whole_whatever_the_pieces_and_others_are_passed_over() {
-        let bytes = [record(7, b"goaway"), record(SETTINGS, b"one"), record(0xf0700, &[1; 500]), record(0x21, b""), record(DATA, b"two")].concat();
+        let bytes = [
+            record(7, b"goaway"),
+            record(SETTINGS, b"one"),
+            record(0xf0700, &[1; 500]),
+            record(0x21, b""),
+            record(DATA, b"two"),
+        ]
+        .concat();
         for piece in 1..bytes.len() {
             let mut records = Records::new(&[DATA, SETTINGS]);
             let mut got = Vec::new();

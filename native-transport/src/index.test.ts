@@ -1,6 +1,15 @@
 /** The door, with the native part where it is built; carrying messages is the conformance suite's business (lab). */
 import dgram from "node:dgram";
-import { drawRtcName, loadNativeTransport, type ChannelHandlers, type NativeTransport, type RtcCaller, type RtcProxy, type RtcServer, type WebTransportServer } from "./index";
+import {
+  drawRtcName,
+  loadNativeTransport,
+  type ChannelHandlers,
+  type NativeTransport,
+  type RtcCaller,
+  type RtcProxy,
+  type RtcServer,
+  type WebTransportServer,
+} from "./index";
 
 const loaded = loadNativeTransport();
 const nothing: ChannelHandlers = { onMessage: () => undefined, onWritable: () => undefined, onClosed: () => undefined };
@@ -22,13 +31,28 @@ test("webtransport: it is there, or the door names what to build", () => {
   const client = loaded.native?.client();
 
   function listen(sessionsMax = 8): WebTransportServer {
-    const server = native.listen({ host: "127.0.0.1", port: 0, name: "127.0.0.1", sessionsMax, onSession: () => nothing });
+    const server = native.listen({
+      host: "127.0.0.1",
+      port: 0,
+      name: "127.0.0.1",
+      sessionsMax,
+      onSession: () => nothing,
+    });
     servers.push(server);
     return server;
   }
   const connect = ({ port, path }: WebTransportServer, certificateHashes: string[], at = path) =>
-    client!.connect({ url: `https://127.0.0.1:${port}${at}`, certificateHashes, signal: AbortSignal.timeout(5000), ...nothing });
-  const failure = (attempt: Promise<unknown>): Promise<string> => attempt.then(() => "none", (error: Error) => error.message);
+    client!.connect({
+      url: `https://127.0.0.1:${port}${at}`,
+      certificateHashes,
+      signal: AbortSignal.timeout(5000),
+      ...nothing,
+    });
+  const failure = (attempt: Promise<unknown>): Promise<string> =>
+    attempt.then(
+      () => "none",
+      (error: Error) => error.message,
+    );
 
   afterEach(() => {
     for (const server of servers.splice(0)) server.close();
@@ -64,7 +88,9 @@ test("webtransport: it is there, or the door names what to build", () => {
     const socket = dgram.createSocket("udp4");
     await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
     const { port } = socket.address();
-    expect(() => native.listen({ host: "127.0.0.1", port, name: "x", sessionsMax: 1, onSession: () => nothing })).toThrow(`127.0.0.1:${port}`);
+    expect(() =>
+      native.listen({ host: "127.0.0.1", port, name: "x", sessionsMax: 1, onSession: () => nothing }),
+    ).toThrow(`127.0.0.1:${port}`);
     socket.close();
   });
 });
@@ -84,20 +110,28 @@ test("webtransport: it is there, or the door names what to build", () => {
   });
 
   /** `change`: what the caller is told otherwise. */
-  const connect = (change: (proxy: RtcProxy) => Partial<RtcProxy>, signal = AbortSignal.timeout(5000)) => caller.connect({
-    ...nothing, signal,
-    exchange: ({ fingerprint, ...own }) => {
-      const name = drawRtcName();
-      const shown = server.accept({ ...name, fingerprint, onSession: () => nothing });
-      const proxy = { ...name, fingerprint: shown, candidates: [{ address: "127.0.0.1", port: server.port }] };
-      expect(own.ufrag.length).toBeGreaterThan(3);
-      return Promise.resolve({ ...proxy, ...change(proxy) });
-    },
-  });
-  const failure = (attempt: Promise<unknown>): Promise<string> => attempt.then(() => "none", (error: Error) => error.message);
+  const connect = (change: (proxy: RtcProxy) => Partial<RtcProxy>, signal = AbortSignal.timeout(5000)) =>
+    caller.connect({
+      ...nothing,
+      signal,
+      exchange: ({ fingerprint, ...own }) => {
+        const name = drawRtcName();
+        const shown = server.accept({ ...name, fingerprint, onSession: () => nothing });
+        const proxy = { ...name, fingerprint: shown, candidates: [{ address: "127.0.0.1", port: server.port }] };
+        expect(own.ufrag.length).toBeGreaterThan(3);
+        return Promise.resolve({ ...proxy, ...change(proxy) });
+      },
+    });
+  const failure = (attempt: Promise<unknown>): Promise<string> =>
+    attempt.then(
+      () => "none",
+      (error: Error) => error.message,
+    );
 
   test("the first address that answers is taken", async () => {
-    const channel = await connect(({ candidates }) => ({ candidates: [{ address: "127.0.0.1", port: 9 }, { address: "::1", port: 9 }, ...candidates] }));
+    const channel = await connect(({ candidates }) => ({
+      candidates: [{ address: "127.0.0.1", port: 9 }, { address: "::1", port: 9 }, ...candidates],
+    }));
     expect(channel.send(new Uint8Array(10))).toBe(true);
     channel.close("done");
   });

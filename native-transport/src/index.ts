@@ -6,7 +6,19 @@
  */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { randomBytes } from "node:crypto";
-import { loadAddon, type Addon, type Congestion, type CongestionControl, type NativeConnector, type NativeRtcCaller, type NativeSessions, type RtcName, type RtcProxy, type SessionEvent, type SessionStats } from "./addon";
+import {
+  loadAddon,
+  type Addon,
+  type Congestion,
+  type CongestionControl,
+  type NativeConnector,
+  type NativeRtcCaller,
+  type NativeSessions,
+  type RtcName,
+  type RtcProxy,
+  type SessionEvent,
+  type SessionStats,
+} from "./addon";
 
 export { fingerprintLine, readFingerprint, sdpValue } from "./sdp";
 export type { Congestion, CongestionControl, RtcName, RtcProxy, SessionStats } from "./addon";
@@ -31,7 +43,8 @@ export interface ChannelHandlers {
 }
 
 /** The native part, or why there is none: in one sentence, for a log. */
-export type NativeTransportResult = { readonly native: NativeTransport } | { readonly native: undefined; readonly reason: string };
+export type NativeTransportResult =
+  { readonly native: NativeTransport } | { readonly native: undefined; readonly reason: string };
 
 export function loadNativeTransport(): NativeTransportResult {
   const addon = loadAddon();
@@ -424,7 +437,10 @@ const PASSWORD_BYTES = 18;
 
 /** How an end calls itself, for one session. */
 export function drawRtcName(): RtcName {
-  return { ufrag: randomBytes(UFRAG_BYTES).toString("base64"), password: randomBytes(PASSWORD_BYTES).toString("base64") };
+  return {
+    ufrag: randomBytes(UFRAG_BYTES).toString("base64"),
+    password: randomBytes(PASSWORD_BYTES).toString("base64"),
+  };
 }
 
 /** The end of WebRTC that connects, without its signalling. */

@@ -1,6 +1,8 @@
-//! Transports for Node, as a Node addon: WebTransport, which is HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC 9297), and
+//! Transports for Node, as a Node addon: WebTransport, which is HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC
+//9297), and
 //! WebRTC with one data channel (RFC 8831). This file is the door: it translates between JavaScript and the parts
-//! behind it and decides nothing. Datagrams cross in batches, one call each way; whatever happens calls `wake` once, and
+//! behind it and decides nothing. Datagrams cross in batches, one call each way; whatever happens calls `wake` once,
+//and
 //! `take` gives all of it.
 
 mod caller;
@@ -85,8 +87,9 @@ impl JsListener {
         let events = events_to(wake)?;
         let congestion = congestion_of(&options.congestion)?;
         let sessions_max = options.sessions_max as usize;
-        let listener = Listener::bind(address, &options.name, sessions_max, HANDSHAKE_TIME_MAX, congestion, Arc::clone(&events))
-            .map_err(Error::from_reason)?;
+        let listener =
+            Listener::bind(address, &options.name, sessions_max, HANDSHAKE_TIME_MAX, congestion, Arc::clone(&events))
+                .map_err(Error::from_reason)?;
         Ok(Self { listener, events })
     }
 
@@ -306,7 +309,11 @@ impl JsRtcCaller {
     #[napi]
     pub fn call(&self, session: u32, own: RtcName, proxy: RtcProxy) -> Result<()> {
         let fingerprint = bytes_of(&proxy.fingerprint)?;
-        let candidates = proxy.candidates.iter().map(|candidate| address_of(&candidate.address, candidate.port)).collect::<Result<_>>()?;
+        let candidates = proxy
+            .candidates
+            .iter()
+            .map(|candidate| address_of(&candidate.address, candidate.port))
+            .collect::<Result<_>>()?;
         let name = |ufrag, password| Name { ufrag, password };
         let answer = Answer { fingerprint, name: name(proxy.ufrag, proxy.password), candidates };
         self.caller.call(session, name(own.ufrag, own.password), answer).map_err(Error::from_reason)

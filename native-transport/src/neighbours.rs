@@ -1,4 +1,5 @@
-//! The controller beside TCP, in simulation: flows of ours, of Cubic and of BBR (version 1) through one drop-tail bottleneck.
+//! The controller beside TCP, in simulation: flows of ours, of Cubic and of BBR (version 1) through one drop-tail
+//bottleneck.
 //! Models of the rivals, simple and whole enough to share as they do: RFC 9438 without its Reno-friendly region, and
 //! draft-cardwell-iccrg-bbr-congestion-control-00. Test code only.
 
@@ -155,7 +156,11 @@ impl Bbr {
 impl Sender for Bbr {
     fn window(&self) -> f64 {
         let product = self.rate() * self.least.min(10.0);
-        if self.probe_until > 0.0 { 4.0 * PACKET } else { (product * if self.startup { 2.89 } else { 2.0 }).max(4.0 * PACKET) }
+        if self.probe_until > 0.0 {
+            4.0 * PACKET
+        } else {
+            (product * if self.startup { 2.89 } else { 2.0 }).max(4.0 * PACKET)
+        }
     }
 
     fn pacing(&self, _smoothed: f64) -> f64 {
@@ -195,7 +200,11 @@ impl Sender for Bbr {
         if self.probe_until > 0.0 && now > self.probe_until {
             (self.probe_until, self.least_at) = (0.0, now);
         }
-        if now - self.phase_at > self.least && (self.phase != 0 || in_flight > 1.25 * self.rate() * self.least || now - self.phase_at > 2.0 * self.least) {
+        if now - self.phase_at > self.least
+            && (self.phase != 0
+                || in_flight > 1.25 * self.rate() * self.least
+                || now - self.phase_at > 2.0 * self.least)
+        {
             self.phase = (self.phase + 1) % BBR_GAINS.len();
             self.phase_at = now;
         }
@@ -224,8 +233,19 @@ fn cubic() -> Box<dyn Sender> {
 
 fn bbr() -> Box<dyn Sender> {
     Box::new(Bbr {
-        flights: VecDeque::new(), delivered: 0.0, delivered_at: 0.0, rates: VecDeque::new(), round: 0, round_end: 0.0, least: f64::MAX,
-        least_at: 0.0, probe_until: 0.0, phase: 2, phase_at: 0.0, full: (0.0, 0), startup: true,
+        flights: VecDeque::new(),
+        delivered: 0.0,
+        delivered_at: 0.0,
+        rates: VecDeque::new(),
+        round: 0,
+        round_end: 0.0,
+        least: f64::MAX,
+        least_at: 0.0,
+        probe_until: 0.0,
+        phase: 2,
+        phase_at: 0.0,
+        full: (0.0, 0),
+        startup: true,
     })
 }
 
@@ -256,13 +276,29 @@ fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64, seed: u
     run_with_jitter(senders, queue_products, seconds, seed, 0.0)
 }
 
-/// Runs the flows for `seconds` and tells of all but the first fifth. They start 300 ms apart. Queues in products. Each packet comes
-/// up to twice `jitter` seconds later, by what two ways add, and none before one that was sent before it.
-fn run_with_jitter(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64, seed: u64, jitter: f64) -> Outcome {
+/// Runs the flows for `seconds` and tells of all but the first fifth. They start 300 ms apart. Queues in products. Each
+/// packet comes up to twice `jitter` seconds later, by what two ways add, and none before one that was sent before it.
+fn run_with_jitter(
+    senders: Vec<Box<dyn Sender>>,
+    queue_products: f64,
+    seconds: f64,
+    seed: u64,
+    jitter: f64,
+) -> Outcome {
     let mut flows: Vec<Flow> = senders
         .into_iter()
         .enumerate()
-        .map(|(index, sender)| Flow { gathers: sender.gathers(), sender, from: 0.3 * index as f64, in_flight: VecDeque::new(), next_send: 0.0, last_arrives: 0.0, smoothed: ROUND_TRIP, delivered: 0.0, lost: 0.0 })
+        .map(|(index, sender)| Flow {
+            gathers: sender.gathers(),
+            sender,
+            from: 0.3 * index as f64,
+            in_flight: VecDeque::new(),
+            next_send: 0.0,
+            last_arrives: 0.0,
+            smoothed: ROUND_TRIP,
+            delivered: 0.0,
+            lost: 0.0,
+        })
         .collect();
     let queue_bytes = queue_products * RATE * ROUND_TRIP;
     let (mut free_at, mut queue_sum, mut now, mut settled, mut turn) = (0.0f64, 0.0, 0.0f64, false, 0);
@@ -280,7 +316,10 @@ fn run_with_jitter(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: 
             let count = flows.len();
             let flow = &mut flows[(at + turn) % count];
             acknowledge(flow, now);
-            while now >= flow.from && flow.next_send <= now && (flow.in_flight.len() as f64 + 1.0) * PACKET <= flow.sender.window() {
+            while now >= flow.from
+                && flow.next_send <= now
+                && (flow.in_flight.len() as f64 + 1.0) * PACKET <= flow.sender.window()
+            {
                 // Half a packet of chance, or flows that pace alike fall into step.
                 let mut draw = || {
                     random ^= random << 13;
@@ -298,7 +337,8 @@ fn run_with_jitter(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: 
                     arrives = flow.last_arrives;
                 }
                 flow.in_flight.push_back((now, arrives));
-                flow.next_send = flow.next_send.max(now - 0.002) + (0.5 + chance) * PACKET / flow.sender.pacing(flow.smoothed);
+                flow.next_send =
+                    flow.next_send.max(now - 0.002) + (0.5 + chance) * PACKET / flow.sender.pacing(flow.smoothed);
             }
         }
     }
@@ -351,12 +391,21 @@ fn acknowledge(flow: &mut Flow, now: f64) {
 }
 
 /// Flows of theirs, then of ours: the mean rate of one of ours over one of theirs.
-fn tell(what: &str, theirs: Vec<Box<dyn Sender>>, ours: Vec<Box<dyn Sender>>, queue_products: f64, seed: u64) -> (f64, Outcome) {
+fn tell(
+    what: &str,
+    theirs: Vec<Box<dyn Sender>>,
+    ours: Vec<Box<dyn Sender>>,
+    queue_products: f64,
+    seed: u64,
+) -> (f64, Outcome) {
     let split = theirs.len();
     let outcome = run(theirs.into_iter().chain(ours).collect(), queue_products, 60.0, seed);
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let ratio = mean(&outcome.rates[split..]) / mean(&outcome.rates[..split]);
-    println!("{what}, queue {queue_products}: ratio {ratio:.2}, rates {:.0?}, lost {:.3?}, queue {:.2}", outcome.rates, outcome.losses, outcome.queue_mean);
+    println!(
+        "{what}, queue {queue_products}: ratio {ratio:.2}, rates {:.0?}, lost {:.3?}, queue {:.2}",
+        outcome.rates, outcome.losses, outcome.queue_mean
+    );
     (ratio, outcome)
 }
 
@@ -370,8 +419,13 @@ fn median_of(ratio: impl Fn(u64) -> f64) -> f64 {
 /// The models of BBR take more from ours than the kernel's own does over lab/links, where the shares are measured.
 #[test]
 fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
-    let cases: [(&str, fn() -> Box<dyn Sender>, f64, f64, f64); 5] =
-        [("bbr", bbr, 1.0, 0.33, 1.0), ("bbr", bbr, 2.5, 0.5, 3.0), ("cubic", cubic, 0.5, 0.5, 2.0), ("cubic", cubic, 1.0, 0.5, 2.0), ("cubic", cubic, 2.5, 0.4, 2.0)];
+    let cases: [(&str, fn() -> Box<dyn Sender>, f64, f64, f64); 5] = [
+        ("bbr", bbr, 1.0, 0.33, 1.0),
+        ("bbr", bbr, 2.5, 0.5, 3.0),
+        ("cubic", cubic, 0.5, 0.5, 2.0),
+        ("cubic", cubic, 1.0, 0.5, 2.0),
+        ("cubic", cubic, 2.5, 0.4, 2.0),
+    ];
     for (name, rival, queue_products, least, most) in cases {
         let ratio = median_of(|seed| {
             let (ratio, outcome) = tell(name, vec![rival()], vec![ours()], queue_products, seed);
@@ -386,7 +440,9 @@ fn neither_starves_nor_is_starved_beside_one_flow_of_tcp() {
 #[test]
 fn gathered_acknowledgements_cost_little_beside_cubic() {
     for queue_products in [0.5, 1.0, 2.5] {
-        let ratio = median_of(|seed| tell("cubic, ours to a browser", vec![cubic()], vec![ours_to_a_browser()], queue_products, seed).0);
+        let ratio = median_of(|seed| {
+            tell("cubic, ours to a browser", vec![cubic()], vec![ours_to_a_browser()], queue_products, seed).0
+        });
         assert!((0.38..=2.0).contains(&ratio), "queue {queue_products}: {ratio}");
     }
 }
@@ -395,8 +451,17 @@ fn gathered_acknowledgements_cost_little_beside_cubic() {
 fn gathered_acknowledgements_leave_no_link_idle() {
     for queue_products in [1.0, 2.5] {
         let outcome = run(vec![ours_to_a_browser()], queue_products, 60.0, 0);
-        println!("alone to a browser, queue {queue_products}: {:.3}, queue {:.2}", outcome.rates[0] / RATE, outcome.queue_mean);
-        assert!(outcome.rates[0] > 0.96 * RATE && outcome.queue_mean < 0.5, "queue {queue_products}: {:?}, queue {}", outcome.rates, outcome.queue_mean);
+        println!(
+            "alone to a browser, queue {queue_products}: {:.3}, queue {:.2}",
+            outcome.rates[0] / RATE,
+            outcome.queue_mean
+        );
+        assert!(
+            outcome.rates[0] > 0.96 * RATE && outcome.queue_mean < 0.5,
+            "queue {queue_products}: {:?}, queue {}",
+            outcome.rates,
+            outcome.queue_mean
+        );
     }
 }
 
@@ -404,7 +469,8 @@ fn gathered_acknowledgements_leave_no_link_idle() {
 #[test]
 fn a_crowd_of_tcp_is_joined_as_one_more_each() {
     for queue_products in [1.0, 2.5] {
-        let (ratio, outcome) = tell("cubic and ours", vec![cubic(), cubic(), cubic()], vec![ours(), ours(), ours()], queue_products, 0);
+        let (ratio, outcome) =
+            tell("cubic and ours", vec![cubic(), cubic(), cubic()], vec![ours(), ours(), ours()], queue_products, 0);
         assert!((0.5..=2.2).contains(&ratio), "queue {queue_products}: {ratio}");
         assert!(outcome.losses.iter().all(|&lost| lost < 0.05), "queue {queue_products}: {:.3?} lost", outcome.losses);
     }
@@ -423,7 +489,8 @@ fn flows_of_ours_share_alike_and_lose_little() {
 #[test]
 fn several_beside_bbr_lose_no_more_than_one() {
     for (theirs, count) in [(1, 2), (2, 1)] {
-        let (ratio, outcome) = tell("bbr and ours", (0..theirs).map(|_| bbr()).collect(), (0..count).map(|_| ours()).collect(), 1.0, 0);
+        let (ratio, outcome) =
+            tell("bbr and ours", (0..theirs).map(|_| bbr()).collect(), (0..count).map(|_| ours()).collect(), 1.0, 0);
         assert!((0.3..=1.5).contains(&ratio), "{ratio}");
         assert!(outcome.losses.iter().all(|&lost| lost < 0.15), "{:.3?} lost", outcome.losses);
     }
@@ -440,7 +507,8 @@ fn rivals_alone_fill_the_link_and_share_with_each_other() {
     }
 }
 
-/// A way whose packets take now more and now less time, as over radio, needs more in flight than its lowest round trip says.
+/// A way whose packets take now more and now less time, as over radio, needs more in flight than its lowest round trip
+/// says.
 #[test]
 fn jitter_leaves_no_link_idle() {
     for (jitter, least) in [(0.01, 0.93), (0.02, 0.9), (0.04, 0.75), (0.07, 0.5)] {

@@ -1,5 +1,7 @@
-//! The other end of a connection over WebRTC: DTLS and SCTP on top of what its datagrams bring, and the messages that wait to
-//! be sent. A task of its own that ends with the connection; addresses and ports are the business of rtc.rs, where it is a
+//! The other end of a connection over WebRTC: DTLS and SCTP on top of what its datagrams bring, and the messages that
+//wait to
+//! be sent. A task of its own that ends with the connection; addresses and ports are the business of rtc.rs, where it
+//is a
 //! client, and of caller.rs, where it is a proxy.
 
 use std::collections::VecDeque;
@@ -59,8 +61,8 @@ impl Handle {
         (handle, held)
     }
 
-    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
-    /// too many already; when it is not positive, `Writable` follows.
+    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there
+    /// are too many already; when it is not positive, `Writable` follows.
     pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
         let mut all = Bytes::copy_from_slice(bytes);
         self.room.add(all.len());
@@ -90,7 +92,9 @@ pub struct Arrival {
 pub enum ArrivalKind {
     Datagram(Vec<u8>),
     /// A sign of life from ICE, perhaps of the way that the client wants to be used.
-    Check { is_chosen: bool },
+    Check {
+        is_chosen: bool,
+    },
 }
 
 pub struct Peer {
@@ -128,7 +132,14 @@ impl Peer {
     pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>) -> End {
         let now = Instant::now();
         let mut state = State {
-            route: self.route, asked: None, heard: now, is_trusted: false, is_open: false, queue: VecDeque::new(), dtls_due: now, buffer: vec![0; BUFFER_BYTES],
+            route: self.route,
+            asked: None,
+            heard: now,
+            is_trusted: false,
+            is_open: false,
+            queue: VecDeque::new(),
+            dtls_due: now,
+            buffer: vec![0; BUFFER_BYTES],
         };
         let opening_ends = now + OPENING_MAX;
         let reason = loop {
@@ -146,7 +157,12 @@ impl Peer {
     }
 
     /// Waits for something to happen and deals with it.
-    async fn step(&mut self, state: &mut State, arrivals: &mut mpsc::Receiver<Arrival>, opening_ends: Instant) -> Result<(), End> {
+    async fn step(
+        &mut self,
+        state: &mut State,
+        arrivals: &mut mpsc::Receiver<Arrival>,
+        opening_ends: Instant,
+    ) -> Result<(), End> {
         let due = self.due(state);
         tokio::select! {
             biased;
@@ -199,8 +215,8 @@ impl Peer {
         self.follow(state, now, arrival.route)
     }
 
-    /// A client seems to be elsewhere. Its addresses can be forged, and what is sent to one that is would hit another: it is
-    /// asked there first. The handshake is such a question, too.
+    /// A client seems to be elsewhere. Its addresses can be forged, and what is sent to one that is would hit another:
+    /// it is asked there first. The handshake is such a question, too.
     fn follow(&mut self, state: &mut State, now: Instant, route: Route) -> Result<(), End> {
         let is_asked = state.asked.is_some_and(|(_, _, at)| now < at + ASK_AGAIN);
         if state.route.is_none_or(|known| known == route) || is_asked {
@@ -218,7 +234,9 @@ impl Peer {
     fn poll_dtls(&mut self, state: &mut State, now: Instant) -> Result<(), End> {
         loop {
             match self.dtls.poll_output(&mut state.buffer) {
-                Output::Packet(packet) => state.route.iter().for_each(|route| self.socket.send(route, packet, packet.len())),
+                Output::Packet(packet) => {
+                    state.route.iter().for_each(|route| self.socket.send(route, packet, packet.len()))
+                }
                 Output::ApplicationData(packet) if state.is_trusted => {
                     for happening in self.association.handle(now, packet) {
                         match happening {
@@ -229,7 +247,8 @@ impl Peer {
                             }
                             Happening::Opened => {
                                 state.is_open = true;
-                                self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32 });
+                                self.events
+                                    .change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32 });
                             }
                             Happening::Closed(reason) => return Err(Some(reason.to_owned())),
                         }

@@ -9,13 +9,18 @@ use crate::cubic::Cubic;
 pub enum Rivals {
     None,
     /// TCP, or who behaves like it: so do we.
-    Fair { cubic: Cubic, used_at: Instant },
+    Fair {
+        cubic: Cubic,
+        used_at: Instant,
+    },
     /// They heed no losses, as BBR in a short queue. `window` in bytes.
-    Deaf { window: f64 },
+    Deaf {
+        window: f64,
+    },
 }
 
-/// The share of packets that the path loses when no queue is there: the lowest of so many stretches of so many packets. What
-/// others lose in a queue comes in bursts, so that one stretch is without; what a path loses at random is in each.
+/// The share of packets that the path loses when no queue is there: the lowest of so many stretches of so many packets.
+/// What others lose in a queue comes in bursts, so that one stretch is without; what a path loses at random is in each.
 const STRETCH_PACKETS: f64 = 200.0;
 const STRETCHES: usize = 5;
 const CHANCE_MAX: f64 = 0.04;
@@ -64,18 +69,18 @@ impl Chance {
     }
 }
 
-/// What is lost beside flows that heed losses stays below this share of about so many packets; and above this one it still
-/// is what others do.
+/// What is lost beside flows that heed losses stays below this share of about so many packets; and above this one it
+/// still is what others do.
 const HARM_SHARE: f64 = 0.03;
 const HARM_SHARE_LEFT: f64 = 0.015;
 const HARM_PACKETS: f64 = 400.0;
-/// The levels of a queue that is neither full nor empty, and the share of about so many rounds with one of them that shows
-/// flows which yield one after another.
+/// The levels of a queue that is neither full nor empty, and the share of about so many rounds with one of them that
+/// shows flows which yield one after another.
 const HALF_FULL: std::ops::Range<f64> = 0.2..0.6;
 const HALF_FULL_SHARE: f64 = 0.11;
 const HALF_FULL_ROUNDS: f64 = 64.0;
-/// BBR empties the queue for 200 ms every ten seconds, to measure the round trip: so many rounds one after another are empty.
-/// A crowd that yields at once may do so for one.
+/// BBR empties the queue for 200 ms every ten seconds, to measure the round trip: so many rounds one after another are
+/// empty. A crowd that yields at once may do so for one.
 const EMPTIED_ROUNDS: u32 = 3;
 const EMPTIED_MEMORY: Duration = Duration::from_secs(12);
 
@@ -95,7 +100,8 @@ impl Signs {
         Self { packets: 0.0, lost: 0.0, half_full: 2.0 * HALF_FULL_SHARE, empty_rounds: 0, emptied_at: None }
     }
 
-    /// A round of ours, with the queue at this level; `is_empty`: there was none, or `None` where it was ours to drain it.
+    /// A round of ours, with the queue at this level; `is_empty`: there was none, or `None` where it was ours to drain
+    /// it.
     pub fn note(&mut self, now: Instant, packets: f64, lost: f64, level: f64, is_empty: Option<bool>) {
         let kept = (1.0 - 1.0 / HARM_PACKETS).powf(packets);
         self.packets = self.packets * kept + packets;
@@ -149,7 +155,8 @@ mod tests {
         assert!(random.explains(30.0, 2.0) && !random.explains(30.0, 4.0) && !bursts.explains(30.0, 1.0));
     }
 
-    /// 200 rounds of 40 packets, of which two are lost, with the queue at these levels in turn; the first ones it was empty.
+    /// 200 rounds of 40 packets, of which two are lost, with the queue at these levels in turn; the first ones it was
+    /// empty.
     fn after(emptied_rounds: usize, levels: &[f64]) -> (Signs, Instant) {
         let (mut signs, start) = (Signs::new(), Instant::now());
         for round in 0..200 {
@@ -163,7 +170,10 @@ mod tests {
         let (signs, now) = after(3, &[0.9, 0.95, 1.0]);
         assert!(signs.are_deaf(now, 0.0));
         assert!(!signs.are_deaf(now, 0.03), "chance takes so many");
-        assert!(!signs.are_deaf(now + EMPTIED_MEMORY, 0.0) && !signs.are_still_deaf(now + EMPTIED_MEMORY, 0.0), "it never empties");
+        assert!(
+            !signs.are_deaf(now + EMPTIED_MEMORY, 0.0) && !signs.are_still_deaf(now + EMPTIED_MEMORY, 0.0),
+            "it never empties"
+        );
         let (signs, now) = after(3, &[0.9, 0.95, 1.0, 0.4, 0.7]);
         assert!(!signs.are_deaf(now, 0.0), "it is half full at times");
         let (signs, now) = after(2, &[0.9, 0.95, 1.0]);

@@ -1,4 +1,5 @@
-//! The queue that JavaScript fills and a session empties, as both count it. Data that waits there can no longer change its
+//! The queue that JavaScript fills and a session empties, as both count it. Data that waits there can no longer change
+//its
 //! mind, so it is kept at a few milliseconds of the present rate.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,7 +34,8 @@ impl Room {
         left * 2 < self.most.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel)
     }
 
-    /// How many more bytes are welcome, less than 0 when there are too many already; when it is not positive, `remove` tells.
+    /// How many more bytes are welcome, less than 0 when there are too many already; when it is not positive, `remove`
+    /// tells.
     pub fn left(&self) -> i64 {
         let (_, left) = self.look();
         if left > 0 {

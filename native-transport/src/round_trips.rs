@@ -1,6 +1,8 @@
 //! What round trips tell of the queue at the bottleneck: it is empty at the lowest of the last seconds, and full at the
-//! highest. A round counts by its lowest, which a hiccup of the receiver does not reach. Where packets take now more and now less
-//! time, as over radio, the mean of a round is far above its lowest, though no queue is there: that is the path's spread.
+//! highest. A round counts by its lowest, which a hiccup of the receiver does not reach. Where packets take now more
+//and now less
+//! time, as over radio, the mean of a round is far above its lowest, though no queue is there: that is the path's
+//spread.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,8 +13,8 @@ const EMPTY_TIME_MIN: Duration = Duration::from_millis(4);
 /// A queue of others is one of this share of the lowest and this time.
 const CONTEST_SHARE: f64 = 0.3;
 const CONTEST_TIME: Duration = Duration::from_millis(2);
-/// The spread is the third quartile of so many rounds: a receiver that pauses in one or two of them is not counted. Rounds of fewer
-/// samples tell none.
+/// The spread is the third quartile of so many rounds: a receiver that pauses in one or two of them is not counted.
+/// Rounds of fewer samples tell none.
 const SPREAD_ROUNDS: usize = 8;
 const SPREAD_SAMPLES_MIN: u32 = 8;
 /// The link may be slower than it was.
@@ -46,11 +48,12 @@ impl Samples {
         self.count += 1;
     }
 
-    /// By how much their mean is above the lowest, as far as that is no queue: where the link has become slower, they go up
-    /// in leaps, too, but do not come down.
+    /// By how much their mean is above the lowest, as far as that is no queue: where the link has become slower, they
+    /// go up in leaps, too, but do not come down.
     fn spread(&self) -> Option<Duration> {
         let mean = self.sum / f64::from(self.count.max(1));
-        (self.count >= SPREAD_SAMPLES_MIN).then(|| Duration::from_secs_f64((mean - self.least).clamp(0.0, self.leapt.min(self.fallen))))
+        (self.count >= SPREAD_SAMPLES_MIN)
+            .then(|| Duration::from_secs_f64((mean - self.least).clamp(0.0, self.leapt.min(self.fallen))))
     }
 }
 
@@ -69,7 +72,14 @@ pub struct RoundTrips {
 
 impl RoundTrips {
     pub fn new(now: Instant) -> Self {
-        Self { least: [Duration::MAX; 2], most: [Duration::ZERO; 2], half_since: now, round: [Duration::MAX; 2], samples: Samples::default(), spreads: VecDeque::new() }
+        Self {
+            least: [Duration::MAX; 2],
+            most: [Duration::ZERO; 2],
+            half_since: now,
+            round: [Duration::MAX; 2],
+            samples: Samples::default(),
+            spreads: VecDeque::new(),
+        }
     }
 
     pub fn note(&mut self, now: Instant, sample: Duration, memory: Duration) {
@@ -82,8 +92,8 @@ impl RoundTrips {
         self.round[0] = self.round[0].min(sample);
     }
 
-    /// Of the newest packet that an acknowledgement tells of: the others have waited for it at the receiver. `fed`: for so many
-    /// seconds what it tells of keeps the link busy.
+    /// Of the newest packet that an acknowledgement tells of: the others have waited for it at the receiver. `fed`: for
+    /// so many seconds what it tells of keeps the link busy.
     pub fn note_newest(&mut self, sample: Duration, fed: f64) {
         self.samples.add(sample.as_secs_f64(), fed);
     }
@@ -135,7 +145,8 @@ impl RoundTrips {
 
     /// Is this one packet's round trip longer than the path's spread explains?
     pub fn is_queued(&self, round_trip: Duration) -> bool {
-        !self.is_empty(round_trip) && self.known_spread().is_some_and(|spread| round_trip > self.min() + spread.mul_f64(SPREAD_MARGIN))
+        !self.is_empty(round_trip)
+            && self.known_spread().is_some_and(|spread| round_trip > self.min() + spread.mul_f64(SPREAD_MARGIN))
     }
 
     /// Does this round trip show a queue longer than ours alone makes it?
@@ -148,6 +159,10 @@ impl RoundTrips {
     pub fn level(&self, round_trip: Duration) -> f64 {
         let (least, most) = (self.min(), self.most[0].max(self.most[1]));
         let span = most.saturating_sub(least).as_secs_f64();
-        if span > 0.0 { round_trip.saturating_sub(least).as_secs_f64() / span } else { 0.0 }
+        if span > 0.0 {
+            round_trip.saturating_sub(least).as_secs_f64() / span
+        } else {
+            0.0
+        }
     }
 }

@@ -1,5 +1,7 @@
-//! WebRTC's end that is connected to, on one UDP port: answers ICE's checks as a lite agent does (RFC 8445 section 2.5), and hands what else comes
-//! to the client that it is from, as far as it has said, signed, that it is there. Where a client's own datagrams go is its
+//! WebRTC's end that is connected to, on one UDP port: answers ICE's checks as a lite agent does (RFC 8445 section
+//2.5), and hands what else comes
+//! to the client that it is from, as far as it has said, signed, that it is there. Where a client's own datagrams go is
+//its
 //! peer's affair.
 
 use std::collections::HashMap;
@@ -78,10 +80,13 @@ impl Socket {
         let _ = self.udp.readable().await;
         let mut parts: Vec<_> = memory.0.chunks_mut(RECEIVE_BYTES).map(io::IoSliceMut::new).collect();
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
-        let received = self.udp.try_io(Interest::READABLE, || self.state.recv((&self.udp).into(), &mut parts, &mut metas));
+        let received =
+            self.udp.try_io(Interest::READABLE, || self.state.recv((&self.udp).into(), &mut parts, &mut metas));
         // An error is one of an earlier datagram of ours, told by the way.
         for (meta, part) in metas.iter().zip(&parts).take(received.unwrap_or(0)) {
-            for datagram in part[..meta.len].chunks(meta.stride.max(1)).filter(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX) {
+            for datagram in
+                part[..meta.len].chunks(meta.stride.max(1)).filter(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX)
+            {
                 take(Route { other: meta.addr, own: meta.dst_ip }, datagram);
             }
         }
@@ -109,7 +114,8 @@ impl Socket {
     /// Sends datagrams of `length` each that lie end to end. What the machine does not take is lost, as on any path.
     pub fn send(&self, route: &Route, datagrams: &[u8], length: usize) {
         let segment_size = (datagrams.len() > length).then_some(length);
-        let transmit = Transmit { destination: route.other, ecn: None, contents: datagrams, segment_size, src_ip: route.own };
+        let transmit =
+            Transmit { destination: route.other, ecn: None, contents: datagrams, segment_size, src_ip: route.own };
         let _ = self.udp.try_io(Interest::WRITABLE, || self.state.try_send((&self.udp).into(), &transmit));
     }
 }
@@ -210,7 +216,8 @@ impl RtcListener {
             held,
             events: Arc::clone(&self.events),
         };
-        let known = Known { password: offer.password, arrivals, handle, ufrag: offer.ufrag.clone(), addresses: Vec::new() };
+        let known =
+            Known { password: offer.password, arrivals, handle, ufrag: offer.ufrag.clone(), addresses: Vec::new() };
         let mut clients = lock(&self.clients);
         clients.by_ufrag.insert(offer.ufrag, id);
         clients.by_id.insert(id, known);
@@ -282,7 +289,9 @@ fn answer_check(socket: &Socket, clients: &Mutex<Clients>, route: Route, datagra
     let Some((ufrag, _)) = check.split_username().filter(|_| check.is_binding_request()) else { return };
     let mut clients = lock(clients);
     let Some(&id) = clients.by_ufrag.get(ufrag) else { return };
-    let Some(known) = clients.by_id.get(&id).filter(|known| check.verify(known.password.as_bytes(), hmac)) else { return };
+    let Some(known) = clients.by_id.get(&id).filter(|known| check.verify(known.password.as_bytes(), hmac)) else {
+        return;
+    };
     socket.answer(&route, &check, &known.password);
     let _ = known.arrivals.try_send(Arrival { route, kind: ArrivalKind::Check { is_chosen: check.use_candidate() } });
     clients.note_address(id, route.other);

@@ -37,21 +37,15 @@ impl Session {
     /// Announces the session and starts its tasks; they end with the connection.
     pub fn start(id: u32, connection: Connection, events: Arc<Events>) -> Arc<Self> {
         let (queue, waiting) = mpsc::unbounded_channel();
-        let session = Arc::new(Self {
-            id,
-            connection,
-            queue,
-            room: Room::default(),
-            events,
-        });
+        let session = Arc::new(Self { id, connection, queue, room: Room::default(), events });
         let datagram_bytes_max = session.connection.message_bytes_max() as u32;
         session.events.change(id, Change::Opened { datagram_bytes_max });
         tokio::spawn(Arc::clone(&session).send_queued(waiting));
         session
     }
 
-    /// Queues datagrams that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there are
-    /// too many already; when it is not positive, `Writable` follows.
+    /// Queues datagrams that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there
+    /// are too many already; when it is not positive, `Writable` follows.
     pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
         let prefix = self.connection.prefix();
         let mut batch = BytesMut::with_capacity(bytes.len() + prefix.len() * lengths.len());
@@ -138,7 +132,8 @@ impl Session {
         }
     }
 
-    /// Sets the queue's length by the present rate; returns what of QUIC's queue to use, and the rate in bytes per second.
+    /// Sets the queue's length by the present rate; returns what of QUIC's queue to use, and the rate in bytes per
+    /// second.
     fn follow_rate(&self) -> (usize, f64) {
         let stats = self.connection.quic().stats();
         let bytes_per_sec = stats.path.cwnd as f64 / stats.path.rtt.as_secs_f64().max(1e-4);

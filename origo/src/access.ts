@@ -1,7 +1,7 @@
 /**
- * Access: who is signed in. A session is a random cookie, kept as its digest; changing anything needs its CSRF token too.
- * Where no login is required (loopback only, main.ts sees to it), everybody is the admin `local`, but only under a loopback name:
- * a page elsewhere whose name was rebound to this machine gets nothing.
+ * Access: who is signed in. A session is a random cookie, kept as its digest; changing anything needs its CSRF token
+ * too. Where no login is required (loopback only, main.ts sees to it), everybody is the admin `local`, but only under a
+ * loopback name: a page elsewhere whose name was rebound to this machine gets nothing.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -42,11 +42,22 @@ export class Access implements Gate {
   constructor(private readonly options: AccessOptions) {
     const { configuration } = options;
     const windowMs = (): number => 1000 * configuration.number("origo.loginWindowSec");
-    this.byName = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerName"), windowMs, keysMax: KEYS_MAX });
-    this.byAddress = new Attempts({ limit: () => configuration.number("origo.loginFailuresPerAddress"), windowMs, keysMax: KEYS_MAX });
+    this.byName = new Attempts({
+      limit: () => configuration.number("origo.loginFailuresPerName"),
+      windowMs,
+      keysMax: KEYS_MAX,
+    });
+    this.byAddress = new Attempts({
+      limit: () => configuration.number("origo.loginFailuresPerAddress"),
+      windowMs,
+      keysMax: KEYS_MAX,
+    });
   }
 
-  /** A token that makes the first admin, once, at any Origo over this store; undefined when there is one, or none is needed. */
+  /**
+   * A token that makes the first admin, once, at any Origo over this store; undefined when there is one, or none is
+   * needed.
+   */
   async makeSetupToken(): Promise<string | undefined> {
     const { store, login } = this.options;
     if (login === "off" || (await store.users()).length > 0) return undefined;
@@ -57,7 +68,11 @@ export class Access implements Gate {
     const identity = await this.identify(request.headers);
     if (identity === undefined) throw new Refusal(401, { kind: "loginRequired", message: "sign in first" });
     if (access === "viewer") return identity.name;
-    if (identity.role !== "admin") throw new Refusal(403, { kind: "adminRequired", message: `only an admin may do this, ${identity.name} is a viewer` });
+    if (identity.role !== "admin")
+      throw new Refusal(403, {
+        kind: "adminRequired",
+        message: `only an admin may do this, ${identity.name} is a viewer`,
+      });
     if (request.method !== "GET" && request.method !== "HEAD") checkCsrf(request, identity);
     return identity.name;
   }
@@ -83,7 +98,11 @@ export class Access implements Gate {
     const waitMs = Math.max(this.byName.waitMs(name, nowMs()), this.byAddress.waitMs(address, nowMs()));
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
-      throw new Refusal(429, { kind: "tooManyAttempts", message: `too many failed attempts: wait ${seconds} s` }, { "Retry-After": String(seconds) });
+      throw new Refusal(
+        429,
+        { kind: "tooManyAttempts", message: `too many failed attempts: wait ${seconds} s` },
+        { "Retry-After": String(seconds) },
+      );
     }
     this.byName.add(name, nowMs());
     this.byAddress.add(address, nowMs());
@@ -98,11 +117,22 @@ export class Access implements Gate {
   }
 
   /** Makes the first admin with the token of the one-time link, and signs in. */
-  async setUp(request: Request, response: Response, given: { token: string; name: string; password: string }): Promise<SessionResponse> {
+  async setUp(
+    request: Request,
+    response: Response,
+    given: { token: string; name: string; password: string },
+  ): Promise<SessionResponse> {
     const { store, nowMs } = this.options;
-    const refused = new Refusal(403, { kind: "setupRefused", field: "token", message: "token: this link was used, or is none that Origo printed" });
+    const refused = new Refusal(403, {
+      kind: "setupRefused",
+      field: "token",
+      message: "token: this link was used, or is none that Origo printed",
+    });
     if (this.setupToken === undefined || !same(given.token, this.setupToken)) throw refused;
-    if (!(await store.addUser({ name: given.name, password: await keep(given.password), role: "admin" }, nowMs(), true))) throw refused;
+    if (
+      !(await store.addUser({ name: given.name, password: await keep(given.password), role: "admin" }, nowMs(), true))
+    )
+      throw refused;
     this.setupToken = undefined;
     await store.forgetSecret(SETUP);
     return this.open(request, response, given.name, "admin");
@@ -123,20 +153,30 @@ export class Access implements Gate {
     const { store, nowMs, configuration } = this.options;
     const sessionMs = configuration.number("origo.sessionHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
-    await store.addSession({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + sessionMs }, nowMs());
+    await store.addSession(
+      { id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + sessionMs },
+      nowMs(),
+    );
     setCookie(request, response, cookie, sessionMs);
     return answerOf({ name, role, csrfToken }, true);
   }
 }
 
 function answerOf(identity: Identity | undefined, loginRequired: boolean): SessionResponse {
-  return { user: identity ? { name: identity.name, role: identity.role } : null, csrfToken: identity?.csrfToken ?? "", loginRequired };
+  return {
+    user: identity ? { name: identity.name, role: identity.role } : null,
+    csrfToken: identity?.csrfToken ?? "",
+    loginRequired,
+  };
 }
 
 function checkCsrf(request: Request, { csrfToken }: Identity): void {
   const got = request.headers["x-csrf-token"];
   if (typeof got === "string" && same(got, csrfToken)) return;
-  throw new Refusal(403, { kind: "csrfTokenWrong", message: "the header x-csrf-token must hold this session's token, from GET /v1/session" });
+  throw new Refusal(403, {
+    kind: "csrfTokenWrong",
+    message: "the header x-csrf-token must hold this session's token, from GET /v1/session",
+  });
 }
 
 function setCookie(request: Request, response: Response, value: string, maxAgeMs: number): void {

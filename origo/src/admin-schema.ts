@@ -6,7 +6,14 @@
 import { z } from "zod";
 
 export const ADMIN_LIMITS = {
-  nameChars: 64, passwordChars: 256, passwordCharsMin: 10, reasonChars: 500, arms: 16, experiments: 64, views: 500, viewChars: 8000,
+  nameChars: 64,
+  passwordChars: 256,
+  passwordCharsMin: 10,
+  reasonChars: 500,
+  arms: 16,
+  experiments: 64,
+  views: 500,
+  viewChars: 8000,
   keyChars: 64,
 } as const;
 
@@ -19,10 +26,17 @@ const id = z.string().min(1).max(64);
 export const Role = z.enum(["admin", "viewer"]);
 export type Role = z.infer<typeof Role>;
 
-/** Answer of GET, POST and DELETE /v1/session. `loginRequired` is false only where Origo was started so on a loopback address. */
-export const SessionResponse = z.object({
-  user: z.object({ name, role: Role }).strict().nullable(), csrfToken: z.string(), loginRequired: z.boolean(),
-}).strict();
+/**
+ * Answer of GET, POST and DELETE /v1/session. `loginRequired` is false only where Origo was started so on a loopback
+ * address.
+ */
+export const SessionResponse = z
+  .object({
+    user: z.object({ name, role: Role }).strict().nullable(),
+    csrfToken: z.string(),
+    loginRequired: z.boolean(),
+  })
+  .strict();
 export type SessionResponse = z.infer<typeof SessionResponse>;
 
 /** Body of POST /v1/session. */
@@ -39,7 +53,10 @@ export const NewUser = z.object({ name, password, role: Role }).strict();
 /** Body of PATCH /v1/users/NAME; DELETE takes none. The last admin can be neither deleted nor made a viewer. */
 export const UserChange = z.object({ password: password.optional(), role: Role.optional() }).strict();
 
-/** Body of POST /v1/fleet/ID. A draining proxy finishes what it has; a disabled one is told to no client; both survive restarts. */
+/**
+ * Body of POST /v1/fleet/ID. A draining proxy finishes what it has; a disabled one is told to no client; both survive
+ * restarts.
+ */
 export const FleetAction = z.discriminatedUnion("action", [
   z.object({ action: z.enum(["drain", "disable", "enable"]) }).strict(),
   z.object({ action: z.literal("rename"), name }).strict(),
@@ -47,54 +64,99 @@ export const FleetAction = z.discriminatedUnion("action", [
 export type FleetAction = z.infer<typeof FleetAction>;
 
 /** One tunable. Numbers have min, max and unit (empty for pure numbers); choices have options. */
-export const Setting = z.object({
-  key: z.string().min(1).max(ADMIN_LIMITS.keyChars),
-  type: z.enum(["integer", "number", "boolean", "choice", "text"]),
-  scope: z.enum(["client", "proxy", "origo"]),
-  group: z.string(),
-  help: z.string(),
-  unit: z.string().optional(),
-  min: z.number().optional(),
-  max: z.number().optional(),
-  options: z.array(z.string()).optional(),
-  default: z.union([z.number(), z.boolean(), z.string()]),
-  /** True where each download can have a value of its own: what the arms of an experiment may set. */
-  perDownload: z.boolean().optional(),
-}).strict();
+export const Setting = z
+  .object({
+    key: z.string().min(1).max(ADMIN_LIMITS.keyChars),
+    type: z.enum(["integer", "number", "boolean", "choice", "text"]),
+    scope: z.enum(["client", "proxy", "origo"]),
+    group: z.string(),
+    help: z.string(),
+    unit: z.string().optional(),
+    min: z.number().optional(),
+    max: z.number().optional(),
+    options: z.array(z.string()).optional(),
+    default: z.union([z.number(), z.boolean(), z.string()]),
+    /** True where each download can have a value of its own: what the arms of an experiment may set. */
+    perDownload: z.boolean().optional(),
+  })
+  .strict();
 export type Setting = z.infer<typeof Setting>;
 
-export const SettingValues = z.record(z.string().max(ADMIN_LIMITS.keyChars), z.union([z.number().finite(), z.boolean(), z.string().max(2000)]));
+export const SettingValues = z.record(
+  z.string().max(ADMIN_LIMITS.keyChars),
+  z.union([z.number().finite(), z.boolean(), z.string().max(2000)]),
+);
 export type SettingValues = z.infer<typeof SettingValues>;
 
 /** Answer of GET /v1/config: every setting with its value now. `values` holds only what differs from the defaults. */
-export const ConfigResponse = z.object({ version: z.number().int(), settings: z.array(Setting), values: SettingValues }).strict();
+export const ConfigResponse = z
+  .object({ version: z.number().int(), settings: z.array(Setting), values: SettingValues })
+  .strict();
 export type ConfigResponse = z.infer<typeof ConfigResponse>;
-/** Body of PUT /v1/config; `baseVersion` other than the current one is answered with 409. A value equal to its default is dropped. */
+/**
+ * Body of PUT /v1/config; `baseVersion` other than the current one is answered with 409. A value equal to its default
+ * is dropped.
+ */
 export const ConfigChange = z.object({ baseVersion: z.number().int(), values: SettingValues, reason }).strict();
 /** Answer of GET /v1/config/history, newest first. */
-export const ConfigHistory = z.object({
-  versions: z.array(z.object({ version: z.number().int(), author: z.string(), reason: z.string(), atMs: epochMs, values: SettingValues }).strict()),
-}).strict();
+export const ConfigHistory = z
+  .object({
+    versions: z.array(
+      z
+        .object({
+          version: z.number().int(),
+          author: z.string(),
+          reason: z.string(),
+          atMs: epochMs,
+          values: SettingValues,
+        })
+        .strict(),
+    ),
+  })
+  .strict();
 export type ConfigHistory = z.infer<typeof ConfigHistory>;
 
-/** A download draws one arm of each running experiment, by weight; its record says which. An arm's values are client settings. */
-export const ExperimentArm = z.object({ name, weight: z.number().positive().max(1000), values: SettingValues }).strict();
-export const NewExperiment = z.object({ name, question: z.string().max(1000), arms: z.array(ExperimentArm).min(2).max(ADMIN_LIMITS.arms) }).strict();
-export const Experiment = NewExperiment.extend({ id, state: z.enum(["draft", "running", "stopped"]), createdAtMs: epochMs, startedAtMs: epochMs.nullable(), stoppedAtMs: epochMs.nullable(), author: z.string() });
+/**
+ * A download draws one arm of each running experiment, by weight; its record says which. An arm's values are client
+ * settings.
+ */
+export const ExperimentArm = z
+  .object({ name, weight: z.number().positive().max(1000), values: SettingValues })
+  .strict();
+export const NewExperiment = z
+  .object({ name, question: z.string().max(1000), arms: z.array(ExperimentArm).min(2).max(ADMIN_LIMITS.arms) })
+  .strict();
+export const Experiment = NewExperiment.extend({
+  id,
+  state: z.enum(["draft", "running", "stopped"]),
+  createdAtMs: epochMs,
+  startedAtMs: epochMs.nullable(),
+  stoppedAtMs: epochMs.nullable(),
+  author: z.string(),
+});
 export type Experiment = z.infer<typeof Experiment>;
 /** Answer of GET /v1/experiments; POST takes a NewExperiment and makes a draft. */
 export const ExperimentsResponse = z.object({ experiments: z.array(Experiment) }).strict();
 /** Body of PATCH /v1/experiments/ID. Only a draft can be started, only a running one stopped. */
 export const ExperimentChange = z.object({ state: z.enum(["running", "stopped"]) }).strict();
 
-/** Answer of GET /v1/client-config, open to any origin: client settings that differ from the defaults, and running experiments. */
-export const ClientConfig = z.object({
-  version: z.number().int(), values: SettingValues, experiments: z.array(z.object({ id, arms: z.array(ExperimentArm) }).strict()),
-}).strict();
+/**
+ * Answer of GET /v1/client-config, open to any origin: client settings that differ from the defaults, and running
+ * experiments.
+ */
+export const ClientConfig = z
+  .object({
+    version: z.number().int(),
+    values: SettingValues,
+    experiments: z.array(z.object({ id, arms: z.array(ExperimentArm) }).strict()),
+  })
+  .strict();
 export type ClientConfig = z.infer<typeof ClientConfig>;
 
 /** A saved view of a page: `state` is the page's own, as JSON text. GET and POST /v1/views, DELETE /v1/views/ID. */
-export const NewView = z.object({ name, page: z.enum(["downloads", "analysis"]), state: z.string().max(ADMIN_LIMITS.viewChars) }).strict();
+export const NewView = z
+  .object({ name, page: z.enum(["downloads", "analysis"]), state: z.string().max(ADMIN_LIMITS.viewChars) })
+  .strict();
 export const View = NewView.extend({ id, author: z.string(), createdAtMs: epochMs });
 export type View = z.infer<typeof View>;
 export const ViewsResponse = z.object({ views: z.array(View) }).strict();

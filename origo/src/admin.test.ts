@@ -1,4 +1,6 @@
-/** Signing in, users, decisions about proxies, configuration, experiments and views, over real HTTP and a real database. */
+/**
+ * Signing in, users, decisions about proxies, configuration, experiments and views, over real HTTP and a real database.
+ */
 /* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { generateKeyPairSync, createPublicKey, verify } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -37,10 +39,21 @@ class Visitor {
   cookie = "";
   csrfToken = "";
 
-  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<{ status: number; body: any; headers: Headers }> {
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; body: any; headers: Headers }> {
     const response = await fetch(origo.url + path, {
-      method, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), cookie: this.cookie, "x-csrf-token": this.csrfToken, ...headers },
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        cookie: this.cookie,
+        "x-csrf-token": this.csrfToken,
+        ...headers,
+      },
     });
     const text = await response.text();
     const cookie = response.headers.get("set-cookie");
@@ -70,7 +83,12 @@ async function viewer(by: Visitor): Promise<Visitor> {
 }
 
 async function connect(namespace: string, options: object): Promise<Socket> {
-  const socket = io(origo.url + namespace, { transports: ["websocket"], reconnection: false, forceNew: true, ...options });
+  const socket = io(origo.url + namespace, {
+    transports: ["websocket"],
+    reconnection: false,
+    forceNew: true,
+    ...options,
+  });
   sockets.push(socket);
   await new Promise<void>((resolve, reject) => {
     socket.on("connect", resolve);
@@ -79,11 +97,17 @@ async function connect(namespace: string, options: object): Promise<Socket> {
   return socket;
 }
 
-async function proxy(name: string, more: object = {}): Promise<{ socket: Socket; id: string; controls: ProxyControl[] }> {
+async function proxy(
+  name: string,
+  more: object = {},
+): Promise<{ socket: Socket; id: string; controls: ProxyControl[] }> {
   const socket = await connect("/proxies", { auth: { secret: "secret" } });
   const controls: ProxyControl[] = [];
   socket.on("control", (control: ProxyControl) => controls.push(control));
-  const { id } = await socket.emitWithAck("hello", helloOf({ name, url: `http://127.0.0.1:7611/${name}`, ...more })) as { id: string };
+  const { id } = (await socket.emitWithAck(
+    "hello",
+    helloOf({ name, url: `http://127.0.0.1:7611/${name}`, ...more }),
+  )) as { id: string };
   return { socket, id, controls };
 }
 
@@ -104,7 +128,9 @@ describe("signing in", () => {
     expect([wrong.status, wrong.body.error.kind]).toEqual([403, "setupRefused"]);
     const made = await visitor.call("POST", "/v1/setup", { token, name: "ada", password: PASSWORD });
     expect(made.body).toMatchObject({ user: { name: "ada", role: "admin" }, loginRequired: true });
-    expect(made.headers.get("set-cookie")).toMatch(/^tributary_session=[\w-]{43}; Max-Age=43200; Path=\/; Expires=.*; HttpOnly; SameSite=Strict$/);
+    expect(made.headers.get("set-cookie")).toMatch(
+      /^tributary_session=[\w-]{43}; Max-Age=43200; Path=\/; Expires=.*; HttpOnly; SameSite=Strict$/,
+    );
     expect((await visitor.call("POST", "/v1/setup", { token, name: "eve", password: PASSWORD })).status).toBe(403);
     await origo.close();
     origo = await start();
@@ -114,7 +140,12 @@ describe("signing in", () => {
 
   test("behind TLS the cookie is Secure", async () => {
     await admin();
-    const { headers } = await new Visitor().call("POST", "/v1/session", { name: "ada", password: PASSWORD }, { "x-forwarded-proto": "https" });
+    const { headers } = await new Visitor().call(
+      "POST",
+      "/v1/session",
+      { name: "ada", password: PASSWORD },
+      { "x-forwarded-proto": "https" },
+    );
     expect(headers.get("set-cookie")).toContain("; Secure;");
   });
 
@@ -126,7 +157,11 @@ describe("signing in", () => {
     expect(wrong.body.error.kind).toBe("wrongLogin");
     for (let tries = 1; tries < 10; tries++) await visitor.logIn("ada", "wrong");
     const refused = await visitor.logIn("ada");
-    expect([refused.status, refused.body.error.kind, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, "tooManyAttempts", true]);
+    expect([refused.status, refused.body.error.kind, Number(refused.headers.get("retry-after")) > 0]).toEqual([
+      429,
+      "tooManyAttempts",
+      true,
+    ]);
     expect((await visitor.logIn("vera", "wrong")).status).toBe(401);
   });
 
@@ -134,10 +169,31 @@ describe("signing in", () => {
     const ada = await admin();
     const vera = await viewer(ada);
     const stranger = new Visitor();
-    for (const path of ["/v1/fleet", "/v1/config", "/v1/config/history", "/v1/experiments", "/v1/views", "/v1/records", "/v1/errors"]) {
-      expect([path, (await stranger.call("GET", path)).status, (await vera.call("GET", path)).status]).toEqual([path, 401, 200]);
+    for (const path of [
+      "/v1/fleet",
+      "/v1/config",
+      "/v1/config/history",
+      "/v1/experiments",
+      "/v1/views",
+      "/v1/records",
+      "/v1/errors",
+    ]) {
+      expect([path, (await stranger.call("GET", path)).status, (await vera.call("GET", path)).status]).toEqual([
+        path,
+        401,
+        200,
+      ]);
     }
-    for (const path of ["/v1/proxies", "/v1/client-config", "/v1/site-rules", "/.well-known/tributary-keys.json", "/healthz", "/readyz", "/openapi.json", "/v1/session"]) {
+    for (const path of [
+      "/v1/proxies",
+      "/v1/client-config",
+      "/v1/site-rules",
+      "/.well-known/tributary-keys.json",
+      "/healthz",
+      "/readyz",
+      "/openapi.json",
+      "/v1/session",
+    ]) {
       expect([path, (await stranger.call("GET", path)).status]).toEqual([path, 200]);
     }
     expect((await stranger.call("POST", "/v1/records", { records: [recordOf()] })).status).toBe(202);
@@ -145,7 +201,9 @@ describe("signing in", () => {
     expect((await stranger.call("PUT", "/v1/config", change)).status).toBe(401);
     expect((await vera.call("PUT", "/v1/config", change)).body.error.kind).toBe("adminRequired");
     expect((await vera.call("GET", "/v1/users")).status).toBe(403);
-    expect((await ada.call("PUT", "/v1/config", change, { "x-csrf-token": "guess" })).body.error.kind).toBe("csrfTokenWrong");
+    expect((await ada.call("PUT", "/v1/config", change, { "x-csrf-token": "guess" })).body.error.kind).toBe(
+      "csrfTokenWrong",
+    );
     expect((await ada.call("PUT", "/v1/config", change)).status).toBe(200);
   });
 
@@ -161,12 +219,19 @@ describe("signing in", () => {
     origo = await start("off");
     expect(origo.setupPath).toBeUndefined();
     const visitor = new Visitor();
-    expect((await visitor.call("GET", "/v1/session")).body).toMatchObject({ user: { name: "local", role: "admin" }, loginRequired: false });
+    expect((await visitor.call("GET", "/v1/session")).body).toMatchObject({
+      user: { name: "local", role: "admin" },
+      loginRequired: false,
+    });
     expect((await visitor.call("PUT", "/v1/config", { baseVersion: 0, values: {}, reason: "try" })).status).toBe(200);
     expect((await visitor.call("GET", "/v1/fleet", undefined, { origin: "http://evil.example" })).status).toBe(401);
     const rebound = await new Promise<number>((resolve, reject) => {
       const { port } = new URL(origo.url);
-      void import("node:http").then(({ get }) => get({ host: "127.0.0.1", port, path: "/v1/fleet", headers: { host: "evil.example" } }, (response) => resolve(response.statusCode ?? 0)).on("error", reject));
+      void import("node:http").then(({ get }) =>
+        get({ host: "127.0.0.1", port, path: "/v1/fleet", headers: { host: "evil.example" } }, (response) =>
+          resolve(response.statusCode ?? 0),
+        ).on("error", reject),
+      );
     });
     expect(rebound).toBe(401);
   });
@@ -189,20 +254,28 @@ describe("signing in", () => {
     const ada = await admin();
     const vera = await viewer(ada);
     await ada.call("PUT", "/v1/config", { baseVersion: 0, values: { "origo.refreshMs": 500 }, reason: "see it soon" });
-    const [page, other] = [await connect("/dashboard", { extraHeaders: { cookie: vera.cookie } }), await connect("/dashboard", { extraHeaders: { cookie: ada.cookie } })];
+    const [page, other] = [
+      await connect("/dashboard", { extraHeaders: { cookie: vera.cookie } }),
+      await connect("/dashboard", { extraHeaders: { cookie: ada.cookie } }),
+    ];
     let reason: string | undefined;
     page.on("disconnect", (why) => (reason = why));
     expect((await ada.call("DELETE", "/v1/users/vera")).status).toBe(200);
     await until(() => reason !== undefined);
     expect([reason, other.connected]).toEqual(["io server disconnect", true]);
-    await expect(connect("/dashboard", { extraHeaders: { cookie: vera.cookie } })).rejects.toMatchObject({ data: { kind: "loginRequired" } });
+    await expect(connect("/dashboard", { extraHeaders: { cookie: vera.cookie } })).rejects.toMatchObject({
+      data: { kind: "loginRequired" },
+    });
   });
 });
 
 describe("users", () => {
   test("the last admin can be neither removed nor made a viewer", async () => {
     const ada = await admin();
-    for (const refused of [await ada.call("DELETE", "/v1/users/ada"), await ada.call("PATCH", "/v1/users/ada", { role: "viewer" })]) {
+    for (const refused of [
+      await ada.call("DELETE", "/v1/users/ada"),
+      await ada.call("PATCH", "/v1/users/ada", { role: "viewer" }),
+    ]) {
       expect([refused.status, refused.body.error.kind]).toEqual([409, "lastAdmin"]);
     }
     await ada.call("POST", "/v1/users", { name: "bob", password: PASSWORD, role: "admin" });
@@ -217,24 +290,33 @@ describe("users", () => {
     expect((await vera.call("GET", "/v1/fleet")).status).toBe(401);
     expect((await vera.logIn("vera")).status).toBe(401);
     expect((await vera.logIn("vera", "another good password")).status).toBe(200);
-    expect((await ada.call("DELETE", "/v1/users/vera")).body.users.map((user: { name: string }) => user.name)).toEqual(["ada"]);
+    expect((await ada.call("DELETE", "/v1/users/vera")).body.users.map((user: { name: string }) => user.name)).toEqual([
+      "ada",
+    ]);
     expect((await vera.call("GET", "/v1/fleet")).status).toBe(401);
   });
 
   test.each([
-    [{ name: "", password: PASSWORD, role: "viewer" }, 400, "name"], [{ name: "x", password: "9 letters", role: "viewer" }, 400, "password"],
-    [{ name: "x", password: PASSWORD, role: "root" }, 400, "role"], [{ name: "ada", password: PASSWORD, role: "viewer" }, 409, "name"],
-    [{ name: "'; DROP TABLE users; --", password: PASSWORD, role: "viewer" }, 201, undefined], [{ name: "<b>x</b>", password: PASSWORD, role: "viewer" }, 201, undefined],
+    [{ name: "", password: PASSWORD, role: "viewer" }, 400, "name"],
+    [{ name: "x", password: "9 letters", role: "viewer" }, 400, "password"],
+    [{ name: "x", password: PASSWORD, role: "root" }, 400, "role"],
+    [{ name: "ada", password: PASSWORD, role: "viewer" }, 409, "name"],
+    [{ name: "'; DROP TABLE users; --", password: PASSWORD, role: "viewer" }, 201, undefined],
+    [{ name: "<b>x</b>", password: PASSWORD, role: "viewer" }, 201, undefined],
   ])("adding %j is answered with %i", async (user, status, field) => {
     const ada = await admin();
     const answer = await ada.call("POST", "/v1/users", user);
     expect([answer.status, answer.body.error?.field]).toEqual([status, field]);
-    if (status === 201) expect((await ada.call("DELETE", `/v1/users/${encodeURIComponent(user.name)}`)).status).toBe(200);
+    if (status === 201)
+      expect((await ada.call("DELETE", `/v1/users/${encodeURIComponent(user.name)}`)).status).toBe(200);
   });
 });
 
 describe("decisions about proxies", () => {
-  const listed = async (): Promise<string[]> => ProxiesResponse.parse((await new Visitor().call("GET", "/v1/proxies")).body).proxies.map(({ name }) => name).sort();
+  const listed = async (): Promise<string[]> =>
+    ProxiesResponse.parse((await new Visitor().call("GET", "/v1/proxies")).body)
+      .proxies.map(({ name }) => name)
+      .sort();
 
   test("drained and disabled ones are told to no client, a draining one is told itself, and all of it outlives a restart", async () => {
     const ada = await admin();
@@ -243,7 +325,11 @@ describe("decisions about proxies", () => {
     expect((await ada.call("POST", `/v1/fleet/${a.id}`, { action: "drain" })).status).toBe(200);
     await ada.call("POST", `/v1/fleet/${b.id}`, { action: "disable" });
     const renamed = await ada.call("POST", `/v1/fleet/${b.id}`, { action: "rename", name: "B <b>" });
-    expect(renamed.body.proxies.map((each: { name: string; state: string }) => [each.name, each.state])).toEqual([["B <b>", "disabled"], ["a", "draining"], ["c", "live"]]);
+    expect(renamed.body.proxies.map((each: { name: string; state: string }) => [each.name, each.state])).toEqual([
+      ["B <b>", "disabled"],
+      ["a", "draining"],
+      ["c", "live"],
+    ]);
     expect(await listed()).toEqual(["c"]);
     await until(() => a.controls.some(({ draining }) => draining));
     expect(b.controls.some(({ draining }) => draining)).toBe(false);
@@ -258,7 +344,10 @@ describe("decisions about proxies", () => {
     await until(() => again.controls.at(-1)?.draining === false);
     expect(await listed()).toEqual(["a"]);
     expect((await ada.call("POST", "/v1/fleet/0123456789abcdef", { action: "drain" })).status).toBe(404);
-    expect((await ada.call("POST", `/v1/fleet/${a.id}`, { action: "explode" })).body.error).toMatchObject({ kind: "badField", field: "action" });
+    expect((await ada.call("POST", `/v1/fleet/${a.id}`, { action: "explode" })).body.error).toMatchObject({
+      kind: "badField",
+      field: "action",
+    });
   });
 });
 
@@ -267,52 +356,103 @@ describe("configuration", () => {
     const ada = await admin();
     const { controls } = await proxy("p");
     const values = { "proxy.rateBytesPerSec": 500_000, "client.mode": "split-http", "origo.nearKm": 3000 };
-    const changed = ConfigResponse.parse((await ada.call("PUT", "/v1/config", { baseVersion: 0, values, reason: "halve the rate" })).body);
-    expect([changed.version, changed.values]).toEqual([1, { "proxy.rateBytesPerSec": 500_000, "client.mode": "split-http" }]);
+    const changed = ConfigResponse.parse(
+      (await ada.call("PUT", "/v1/config", { baseVersion: 0, values, reason: "halve the rate" })).body,
+    );
+    expect([changed.version, changed.values]).toEqual([
+      1,
+      { "proxy.rateBytesPerSec": 500_000, "client.mode": "split-http" },
+    ]);
     await until(() => controls.at(-1)?.version === 1);
     expect(controls.at(-1)).toMatchObject({ draining: false, values: { "proxy.rateBytesPerSec": 500_000 } });
     const client = await new Visitor().call("GET", "/v1/client-config");
-    expect(ClientConfig.parse(client.body)).toEqual({ version: 1, values: { "client.mode": "split-http" }, experiments: [] });
+    expect(ClientConfig.parse(client.body)).toEqual({
+      version: 1,
+      values: { "client.mode": "split-http" },
+      experiments: [],
+    });
     expect(client.headers.get("access-control-allow-origin")).toBe("*");
     const conflict = await ada.call("PUT", "/v1/config", { baseVersion: 0, values: {}, reason: "late" });
     expect([conflict.status, conflict.body.error.kind]).toEqual([409, "versionConflict"]);
     await ada.call("PUT", "/v1/config", { baseVersion: 1, values: {}, reason: "back" });
     expect((await ada.call("GET", "/v1/config/history")).body.versions).toMatchObject([
-      { version: 2, author: "ada", reason: "back", values: {} }, { version: 1, author: "ada", reason: "halve the rate", values: changed.values },
+      { version: 2, author: "ada", reason: "back", values: {} },
+      { version: 1, author: "ada", reason: "halve the rate", values: changed.values },
     ]);
   });
 
   test.each([
-    [{ "client.mode": "fast" }, "values.client.mode"], [{ "client.connections": 0 }, "values.client.connections"], [{ "client.connections": 33 }, "values.client.connections"],
-    [{ "client.connections": 1.5 }, "values.client.connections"], [{ "client.connections": "4" }, "values.client.connections"],
-    [{ "client.allowFallback": 1 }, "values.client.allowFallback"], [{ "client.nothing": 1 }, "values.client.nothing"],
+    [{ "client.mode": "fast" }, "values.client.mode"],
+    [{ "client.connections": 0 }, "values.client.connections"],
+    [{ "client.connections": 33 }, "values.client.connections"],
+    [{ "client.connections": 1.5 }, "values.client.connections"],
+    [{ "client.connections": "4" }, "values.client.connections"],
+    [{ "client.allowFallback": 1 }, "values.client.allowFallback"],
+    [{ "client.nothing": 1 }, "values.client.nothing"],
   ])("%j is refused by field, and nothing of it is kept", async (values, field) => {
     const ada = await admin();
-    const refused = await ada.call("PUT", "/v1/config", { baseVersion: 0, values: { ...values, "proxy.cacheBytes": 1 }, reason: "try" });
+    const refused = await ada.call("PUT", "/v1/config", {
+      baseVersion: 0,
+      values: { ...values, "proxy.cacheBytes": 1 },
+      reason: "try",
+    });
     expect([refused.status, refused.body.error.field]).toEqual([400, field]);
     expect((await ada.call("GET", "/v1/config")).body).toMatchObject({ version: 0, values: {} });
   });
 
   test("an experiment is a draft, then clients draw its arms, then it is over", async () => {
     const ada = await admin();
-    const arms = [{ name: "small", weight: 1, values: { "client.windowPackets": 60 } }, { name: "large", weight: 2, values: { "client.windowPackets": 600 } }];
-    const draft = Experiment.parse((await ada.call("POST", "/v1/experiments", { name: "window", question: "does w matter?", arms })).body);
+    const arms = [
+      { name: "small", weight: 1, values: { "client.windowPackets": 60 } },
+      { name: "large", weight: 2, values: { "client.windowPackets": 600 } },
+    ];
+    const draft = Experiment.parse(
+      (await ada.call("POST", "/v1/experiments", { name: "window", question: "does w matter?", arms })).body,
+    );
     const told = async (): Promise<unknown> => (await new Visitor().call("GET", "/v1/client-config")).body.experiments;
     expect([draft.state, draft.author, await told()]).toEqual(["draft", "ada", []]);
     expect((await ada.call("PATCH", `/v1/experiments/${draft.id}`, { state: "stopped" })).status).toBe(409);
     expect((await ada.call("PATCH", `/v1/experiments/${draft.id}`, { state: "running" })).body.state).toBe("running");
     expect(await told()).toEqual([{ id: draft.id, arms }]);
-    const other = (await ada.call("POST", "/v1/experiments", { name: "window again", question: "", arms })).body as Experiment;
-    expect((await ada.call("PATCH", `/v1/experiments/${other.id}`, { state: "running" })).body.error.kind).toBe("experimentsOverlap");
+    const other = (await ada.call("POST", "/v1/experiments", { name: "window again", question: "", arms }))
+      .body as Experiment;
+    expect((await ada.call("PATCH", `/v1/experiments/${other.id}`, { state: "running" })).body.error.kind).toBe(
+      "experimentsOverlap",
+    );
     expect((await ada.call("PATCH", `/v1/experiments/${draft.id}`, { state: "stopped" })).body.state).toBe("stopped");
     expect(await told()).toEqual([]);
   });
 
   test.each([
-    [[{ name: "a", weight: 1, values: {} }], "arms"], [[{ name: "a", weight: 1, values: {} }, { name: "a", weight: 1, values: {} }], "arms[1].name"],
-    [[{ name: "a", weight: 0, values: {} }, { name: "b", weight: 1, values: {} }], "arms[0].weight"],
-    [[{ name: "a", weight: 1, values: {} }, { name: "b", weight: 1, values: { "proxy.cacheBytes": 1 } }], "arms[1].values.proxy.cacheBytes"],
-    [[{ name: "a", weight: 1, values: {} }, { name: "b", weight: 1, values: { "client.directoryAgeMs": 1000 } }], "arms[1].values.client.directoryAgeMs"],
+    [[{ name: "a", weight: 1, values: {} }], "arms"],
+    [
+      [
+        { name: "a", weight: 1, values: {} },
+        { name: "a", weight: 1, values: {} },
+      ],
+      "arms[1].name",
+    ],
+    [
+      [
+        { name: "a", weight: 0, values: {} },
+        { name: "b", weight: 1, values: {} },
+      ],
+      "arms[0].weight",
+    ],
+    [
+      [
+        { name: "a", weight: 1, values: {} },
+        { name: "b", weight: 1, values: { "proxy.cacheBytes": 1 } },
+      ],
+      "arms[1].values.proxy.cacheBytes",
+    ],
+    [
+      [
+        { name: "a", weight: 1, values: {} },
+        { name: "b", weight: 1, values: { "client.directoryAgeMs": 1000 } },
+      ],
+      "arms[1].values.client.directoryAgeMs",
+    ],
   ])("an experiment with arms %j is refused at %s", async (arms, field) => {
     const ada = await admin();
     const refused = await ada.call("POST", "/v1/experiments", { name: "x", question: "", arms });
@@ -339,7 +479,8 @@ describe("tokens", () => {
     expect(decode(header)).toEqual({ alg: "EdDSA", typ: "JWT", kid: keys[0].kid });
     expect(decode(claims)).toMatchObject({ iss: "origo", sub: client, aud: [id], bytes: 2 ** 32 });
     expect(decode(claims).exp - decode(claims).iat).toBe(600);
-    const signedBy = (key: Parameters<typeof verify>[2]): boolean => verify(null, Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, "base64url"));
+    const signedBy = (key: Parameters<typeof verify>[2]): boolean =>
+      verify(null, Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, "base64url"));
     expect(signedBy(createPublicKey({ key: keys[0], format: "jwk" }))).toBe(true);
     expect(signedBy(generateKeyPairSync("ed25519").publicKey)).toBe(false);
     await origo.close();

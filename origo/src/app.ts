@@ -27,13 +27,23 @@ export interface AppOptions extends AdminOptions, ConfigOptions, FleetOptions, I
 
 export function endpointsOf(options: AppOptions): Endpoint[] {
   const endpoints = [
-    ...operationsEndpoints(options), ...fleetEndpoints(options), ...intakeEndpoints(options), ...queryEndpoints(options),
-    ...configEndpoints(options), ...adminEndpoints(options),
+    ...operationsEndpoints(options),
+    ...fleetEndpoints(options),
+    ...intakeEndpoints(options),
+    ...queryEndpoints(options),
+    ...configEndpoints(options),
+    ...adminEndpoints(options),
   ];
-  endpoints.push(endpoint({
-    method: "get", path: "/openapi.json", access: "public", summary: "This description", answer: z.object({ openapi: z.string() }).passthrough(),
-    handle: () => document,
-  }));
+  endpoints.push(
+    endpoint({
+      method: "get",
+      path: "/openapi.json",
+      access: "public",
+      summary: "This description",
+      answer: z.object({ openapi: z.string() }).passthrough(),
+      handle: () => document,
+    }),
+  );
   const document = openApiOf(endpoints, ORIGO_VERSION);
   return endpoints;
 }
@@ -47,7 +57,9 @@ export function makeApp(options: AppOptions): Express {
   app.use(securityHeaders);
   mount(app, endpointsOf(options), options.access);
   app.use(dashboard(options.dashboardDir));
-  app.use((request, response) => refuse(response, 404, { kind: "notFound", message: `there is no ${request.path} here` }));
+  app.use((request, response) =>
+    refuse(response, 404, { kind: "notFound", message: `there is no ${request.path} here` }),
+  );
   app.use(failure((error) => options.log.error({ event: "requestFailed", reason: error.message })));
   return app;
 }
@@ -56,6 +68,9 @@ function dashboard(folder: string): RequestHandler {
   if (existsSync(join(folder, "index.html"))) return express.static(folder, { cacheControl: false });
   return (request, response, next) => {
     if (request.path !== "/") return next();
-    response.status(503).type("text/plain").send("Origo runs, but its page is not built: npx webpack --config origo/webpack.config.js\n");
+    response
+      .status(503)
+      .type("text/plain")
+      .send("Origo runs, but its page is not built: npx webpack --config origo/webpack.config.js\n");
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Attempts: how often something was tried in vain, by key, over a window of time; in memory, and bounded. Pure: time arrives
- * as `nowMs`. When the table is full, the key that has been quiet longest goes.
+ * Attempts: how often something was tried in vain, by key, over a window of time; in memory, and bounded. Pure: time
+ * arrives as `nowMs`. When the table is full, the key that has been quiet longest goes.
  */
 export interface AttemptsOptions {
   limit: () => number;
@@ -23,7 +23,8 @@ export class Attempts {
 
   add(key: string, nowMs: number): void {
     const known = this.counts.get(key);
-    const entry = known !== undefined && nowMs < known.startMs + this.options.windowMs() ? known : { count: 0, startMs: nowMs };
+    const entry =
+      known !== undefined && nowMs < known.startMs + this.options.windowMs() ? known : { count: 0, startMs: nowMs };
     entry.count++;
     this.counts.delete(key);
     this.counts.set(key, entry);

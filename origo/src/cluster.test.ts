@@ -1,4 +1,6 @@
-/** Several Origos over a real PostgreSQL and a real Redis, behind a balancer that gives each connection to the next one. */
+/**
+ * Several Origos over a real PostgreSQL and a real Redis, behind a balancer that gives each connection to the next one.
+ */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
@@ -23,7 +25,11 @@ let sockets: Socket[] = [];
 let balancer: { server: Server; url: string };
 
 beforeAll(async () => {
-  [postgres, redis, folder] = await Promise.all([startPostgres(), startRedis(), mkdtemp(join(tmpdir(), "origo-cluster-"))]);
+  [postgres, redis, folder] = await Promise.all([
+    startPostgres(),
+    startRedis(),
+    mkdtemp(join(tmpdir(), "origo-cluster-")),
+  ]);
 });
 
 afterAll(async () => {
@@ -32,7 +38,17 @@ afterAll(async () => {
 
 beforeEach(async () => {
   databaseUrl = await postgres.newDatabase();
-  const start = (): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: folder, databaseUrl, redisUrl: redis.url, dashboardDir: folder, login: "off" });
+  const start = (): Promise<Origo> =>
+    startOrigo({
+      host: "127.0.0.1",
+      port: 0,
+      secret: "s",
+      dataDir: folder,
+      databaseUrl,
+      redisUrl: redis.url,
+      dashboardDir: folder,
+      login: "off",
+    });
   origos = await Promise.all([start(), start()]);
   balancer = await balance(origos.map(({ url }) => Number(new URL(url).port)));
 });
@@ -48,7 +64,11 @@ async function balance(ports: readonly number[]): Promise<{ server: Server; url:
   let turn = 0;
   const server = createServer((near) => {
     const far = connect(ports[turn++ % ports.length]!, "127.0.0.1");
-    near.on("error", () => far.destroy()).pipe(far).on("error", () => near.destroy()).pipe(near);
+    near
+      .on("error", () => far.destroy())
+      .pipe(far)
+      .on("error", () => near.destroy())
+      .pipe(near);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
@@ -64,26 +84,40 @@ async function until<T>(what: string, read: () => Promise<T | undefined | false>
 
 /** A proxy that is only its link. */
 async function register(url: string, name: string): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
-  const socket = io(`${url}/proxies`, { auth: { secret: "s" }, transports: ["websocket"], forceNew: true, reconnection: false });
+  const socket = io(`${url}/proxies`, {
+    auth: { secret: "s" },
+    transports: ["websocket"],
+    forceNew: true,
+    reconnection: false,
+  });
   sockets.push(socket);
   const controls: ProxyControl[] = [];
   socket.on("control", (control: ProxyControl) => controls.push(control));
-  await new Promise((resolve, reject) => socket.once("connect", () => resolve(undefined)).once("connect_error", reject));
-  const { id } = (await socket.emitWithAck("hello", helloOf({ name, url: `http://127.0.0.1/${name}` }))) as { id: string };
+  await new Promise((resolve, reject) =>
+    socket.once("connect", () => resolve(undefined)).once("connect_error", reject),
+  );
+  const { id } = (await socket.emitWithAck("hello", helloOf({ name, url: `http://127.0.0.1/${name}` }))) as {
+    id: string;
+  };
   const beats = setInterval(() => socket.emit("status", statusOf()), 500);
   socket.on("disconnect", () => clearInterval(beats));
   return { id, socket, controls };
 }
 
-const fleet = async ({ url }: Origo): Promise<FleetProxy[]> => ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies;
+const fleet = async ({ url }: Origo): Promise<FleetProxy[]> =>
+  ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies;
 const [first, second] = [(): Origo => origos[0]!, (): Origo => origos[1]!];
 
 test("each knows the proxies of all, tells clients of them with a token that any has signed, and forgets those that leave", async () => {
   const proxies = await Promise.all(["a", "b", "c", "d"].map((name) => register(balancer.url, name)));
   for (const origo of origos) await until("all four", async () => (await fleet(origo)).length === 4);
-  const { proxies: listed, token } = (await (await fetch(`${balancer.url}/v1/proxies?count=4`)).json()) as ProxiesResponse;
+  const { proxies: listed, token } = (await (
+    await fetch(`${balancer.url}/v1/proxies?count=4`)
+  ).json()) as ProxiesResponse;
   expect(listed.map(({ id }) => id).sort()).toEqual(proxies.map(({ id }) => id).sort());
-  const keys = await Promise.all(origos.map(async ({ url }) => (await fetch(`${url}/.well-known/tributary-keys.json`)).text()));
+  const keys = await Promise.all(
+    origos.map(async ({ url }) => (await fetch(`${url}/.well-known/tributary-keys.json`)).text()),
+  );
   expect(keys[0]).toBe(keys[1]);
   expect(token?.split(".")).toHaveLength(3);
   proxies[0]?.socket.disconnect();
@@ -95,7 +129,9 @@ test("what is decided at one reaches a proxy that is connected to the other, and
   await until("the proxy at the other", async () => (await fleet(second())).length === 1);
   const { csrfToken } = (await (await fetch(`${second().url}/v1/session`)).json()) as { csrfToken: string };
   const response = await fetch(`${second().url}/v1/fleet/${id}`, {
-    method: "POST", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify({ action: "drain" }),
+    method: "POST",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify({ action: "drain" }),
   });
   expect(response.status).toBe(200);
   await until("the proxy is told to drain", () => controls.some(({ draining }) => draining));
@@ -108,7 +144,11 @@ test("a page at one hears of records that another took in", async () => {
   let heard = 0;
   page.on("records", () => heard++);
   await new Promise((resolve) => page.once("connect", () => resolve(undefined)));
-  const sent = await fetch(`${first().url}/v1/records`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records: [recordOf()] }) });
+  const sent = await fetch(`${first().url}/v1/records`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ records: [recordOf()] }),
+  });
   expect(sent.status).toBe(202);
   await until("news", () => heard > 0);
 });
@@ -133,7 +173,16 @@ test("without Redis each goes on with its own proxies, and finds the others agai
 test("a Redis that vanishes without a word keeps no Origo from closing, and is found again over a new connection", async () => {
   const relay = await startRelay(Number(new URL(redis.url).port));
   const own = await mkdtemp(join(tmpdir(), "origo-cluster-"));
-  const third = await startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: own, databaseUrl, redisUrl: relay.through(redis.url), dashboardDir: own, login: "off" });
+  const third = await startOrigo({
+    host: "127.0.0.1",
+    port: 0,
+    secret: "s",
+    dataDir: own,
+    databaseUrl,
+    redisUrl: relay.through(redis.url),
+    dashboardDir: own,
+    login: "off",
+  });
   try {
     await register(first().url, "a");
     await until("the proxy at the third", async () => (await fleet(third)).length === 1);
@@ -152,16 +201,32 @@ test("a Redis that vanishes without a word keeps no Origo from closing, and is f
 });
 
 test("the link for the first admin is the same at all, and works once at any", async () => {
-  const start = (): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: folder, databaseUrl, dashboardDir: folder, login: "required" });
+  const start = (): Promise<Origo> =>
+    startOrigo({
+      host: "127.0.0.1",
+      port: 0,
+      secret: "s",
+      dataDir: folder,
+      databaseUrl,
+      dashboardDir: folder,
+      login: "required",
+    });
   const two = [await start(), await start()] as const;
   const setUp = async ({ url }: Origo, name: string): Promise<number> => {
-    const body = JSON.stringify({ token: (two[0].setupPath ?? "").split("=")[1], name, password: "a long enough password" });
-    return (await fetch(`${url}/v1/setup`, { method: "POST", headers: { "content-type": "application/json" }, body })).status;
+    const body = JSON.stringify({
+      token: (two[0].setupPath ?? "").split("=")[1],
+      name,
+      password: "a long enough password",
+    });
+    return (await fetch(`${url}/v1/setup`, { method: "POST", headers: { "content-type": "application/json" }, body }))
+      .status;
   };
   try {
     expect(two[0].setupPath).toMatch(/^\/#setup=[\w-]{32}$/);
     expect(two[1].setupPath).toBe(two[0].setupPath);
-    expect([await setUp(two[1], "ada"), await setUp(two[0], "eve"), await setUp(two[1], "eve")]).toEqual([200, 403, 403]);
+    expect([await setUp(two[1], "ada"), await setUp(two[0], "eve"), await setUp(two[1], "eve")]).toEqual([
+      200, 403, 403,
+    ]);
   } finally {
     await Promise.all(two.map((origo) => origo.close()));
   }

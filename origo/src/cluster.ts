@@ -1,7 +1,8 @@
 /**
- * Cluster: several Origos behind a balancer, over one PostgreSQL and one Redis. Each puts the proxies connected to it, and how many
- * records it took in, into Redis, where they vanish soon after it does; that something was decided goes over a channel there.
- * Without Redis for a while, each Origo goes on with the proxies of its own and reads decisions from the database every few seconds.
+ * Cluster: several Origos behind a balancer, over one PostgreSQL and one Redis. Each puts the proxies connected to it,
+ * and how many records it took in, into Redis, where they vanish soon after it does; that something was decided goes
+ * over a channel there. Without Redis for a while, each Origo goes on with the proxies of its own and reads decisions
+ * from the database every few seconds.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as after } from "node:timers/promises";
@@ -14,7 +15,10 @@ import type { Log } from "./telemetry";
 const SHARE_MS = 1000;
 /** An Origo that has not told for so long has none. */
 const SHARED_MS_MAX = 3 * SHARE_MS;
-/** A Redis that vanished says nothing: a connection on which nothing passed for so long, where something is asked each second, is made anew. */
+/**
+ * A Redis that vanished says nothing: a connection on which nothing passed for so long, where something is asked each
+ * second, is made anew.
+ */
 const SILENT_MS_MAX = 5000;
 const KEYS = "tributary:fleet:";
 /** Each message is the key of the Origo where something was decided. */
@@ -48,18 +52,24 @@ export class Cluster {
   /** Taken in by the other Origos that are there. */
   recordsElsewhere = 0;
 
-  private constructor(private readonly redis: Redis, private readonly subscriber: Redis, private readonly log: Log) {}
+  private constructor(
+    private readonly redis: Redis,
+    private readonly subscriber: Redis,
+    private readonly log: Log,
+  ) {}
 
   /** Throws when Redis does not answer. */
   static async open({ redisUrl, log }: ClusterOptions): Promise<Cluster> {
     let isOpen = false;
     // Before the first answer there is nothing to come back to.
-    const reconnectStrategy = (retries: number): number | false => (isOpen ? Math.min(100 * (retries + 1), SHARE_MS) : false);
+    const reconnectStrategy = (retries: number): number | false =>
+      isOpen ? Math.min(100 * (retries + 1), SHARE_MS) : false;
     const redis: Redis = createClient({ url: redisUrl, socket: { reconnectStrategy, socketTimeout: SILENT_MS_MAX } });
     redis.on("error", (error: Error) => log.warn({ event: "redisFailed", reason: error.message }));
     await redis.connect();
     isOpen = true;
-    // A connection that subscribes does nothing else, and may be silent: the system probes it. What ails it ails the other, which tells.
+    // A connection that subscribes does nothing else, and may be silent: the system probes it. What ails it ails the
+    // other, which tells.
     const subscriber = redis.duplicate({ socket: { reconnectStrategy } }).on("error", () => undefined);
     await subscriber.connect();
     return new Cluster(redis, subscriber, log);
@@ -69,7 +79,8 @@ export class Cluster {
   async join(own: Own, onChange: () => void): Promise<void> {
     await this.subscriber.subscribe(CHANGED, (key) => key !== this.key && onChange());
     const share = (): void => {
-      this.sharing = this.share(own).catch((error: Error) => this.log.warn({ event: "redisFailed", reason: error.message }))
+      this.sharing = this.share(own)
+        .catch((error: Error) => this.log.warn({ event: "redisFailed", reason: error.message }))
         .finally(() => (this.timer = this.closed ? undefined : setTimeout(share, SHARE_MS)));
     };
     share();
@@ -80,7 +91,10 @@ export class Cluster {
     if (this.redis.isReady) this.redis.publish(CHANGED, this.key).catch(() => undefined);
   }
 
-  /** Its proxies are gone for the others at once; where Redis does not answer, when that would have forgotten them by itself. */
+  /**
+   * Its proxies are gone for the others at once; where Redis does not answer, when that would have forgotten them by
+   * itself.
+   */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.timer);
@@ -99,10 +113,14 @@ export class Cluster {
     const shared: Shared = { nowMs: nowMs(), proxies: registry.own(nowMs()), records: records() };
     await this.redis.set(this.key, JSON.stringify(shared), { expiration: { type: "PX", value: SHARED_MS_MAX } });
     const keys: string[] = [];
-    for await (const found of this.redis.scanIterator({ MATCH: `${KEYS}*` })) keys.push(...found.filter((key) => key !== this.key));
+    for await (const found of this.redis.scanIterator({ MATCH: `${KEYS}*` }))
+      keys.push(...found.filter((key) => key !== this.key));
     const texts = keys.length === 0 ? [] : await this.redis.mGet(keys);
     const others = texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Shared);
-    registry.setElsewhere(others.flatMap((other) => inOurTime(other, nowMs())), nowMs() + SHARED_MS_MAX);
+    registry.setElsewhere(
+      others.flatMap((other) => inOurTime(other, nowMs())),
+      nowMs() + SHARED_MS_MAX,
+    );
     this.recordsElsewhere = others.reduce((sum, other) => sum + other.records, 0);
   }
 }
@@ -110,5 +128,9 @@ export class Cluster {
 /** Clocks of machines differ. */
 function inOurTime({ nowMs, proxies }: Shared, oursMs: number): FleetProxy[] {
   const moved = oursMs - nowMs;
-  return proxies.map((proxy) => ({ ...proxy, connectedAtMs: proxy.connectedAtMs + moved, lastSeenMs: proxy.lastSeenMs + moved }));
+  return proxies.map((proxy) => ({
+    ...proxy,
+    connectedAtMs: proxy.connectedAtMs + moved,
+    lastSeenMs: proxy.lastSeenMs + moved,
+  }));
 }

@@ -18,7 +18,11 @@ test("configuration: what was read before a change does not undo it, and is told
   configuration.on("change", () => told.push(configuration.version));
   const slow = configuration.refresh();
   await new Promise((resolve) => setTimeout(resolve, 5));
-  const changed = configuration.change("ada", { baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "trace" });
+  const changed = configuration.change("ada", {
+    baseVersion: 0,
+    values: { "client.tracePerMille": 1000 },
+    reason: "trace",
+  });
   await new Promise((resolve) => setTimeout(resolve, 5));
   open();
   await Promise.all([slow, changed]);

@@ -1,10 +1,18 @@
 /**
- * Configuration: the settings' values now, their versions, and the experiments, over the store. Another Origo over the same
- * database is noticed when `refresh` is called. What the values do is not known here.
+ * Configuration: the settings' values now, their versions, and the experiments, over the store. Another Origo over the
+ * same database is noticed when `refresh` is called. What the values do is not known here.
  */
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { ADMIN_LIMITS, type ClientConfig, type ConfigHistory, type ConfigResponse, type Experiment, type Setting, type SettingValues } from "./admin-schema";
+import {
+  ADMIN_LIMITS,
+  type ClientConfig,
+  type ConfigHistory,
+  type ConfigResponse,
+  type Experiment,
+  type Setting,
+  type SettingValues,
+} from "./admin-schema";
 import { notFound, Refusal } from "./http";
 import { inTurn } from "./in-turn";
 import { checkValues, presetOf, SETTINGS } from "./settings";
@@ -16,10 +24,16 @@ const FIRST: ConfigVersion = { version: 0, author: "", reason: "", atMs: 0, valu
 export class Configuration extends EventEmitter<{ change: [] }> {
   private current = FIRST;
   private running: Experiment[] = [];
-  /** Reads what is stored; tells listeners when it differs from what was known. What was read before a change is not put in its place. */
+  /**
+   * Reads what is stored; tells listeners when it differs from what was known. What was read before a change is not put
+   * in its place.
+   */
   readonly refresh = inTurn(() => this.read());
 
-  constructor(private readonly store: AdminStore, private readonly nowMs: () => number) {
+  constructor(
+    private readonly store: AdminStore,
+    private readonly nowMs: () => number,
+  ) {
     super();
     this.setMaxListeners(0);
   }
@@ -54,7 +68,11 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   }
 
   forClients(): ClientConfig {
-    return { version: this.version, values: this.valuesOf("client"), experiments: this.running.map(({ id, arms }) => ({ id, arms })) };
+    return {
+      version: this.version,
+      values: this.valuesOf("client"),
+      experiments: this.running.map(({ id, arms }) => ({ id, arms })),
+    };
   }
 
   async history(): Promise<ConfigHistory> {
@@ -62,14 +80,29 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   }
 
   /** `values` is all that shall differ from the defaults. */
-  async change(author: string, change: { baseVersion: number; values: SettingValues; reason: string }): Promise<ConfigResponse> {
+  async change(
+    author: string,
+    change: { baseVersion: number; values: SettingValues; reason: string },
+  ): Promise<ConfigResponse> {
     const checked = checkValues(change.values, "values");
     if ("fault" in checked) throw new Refusal(400, checked.fault);
-    const next = { version: change.baseVersion + 1, author, reason: change.reason, atMs: this.nowMs(), values: checked.values };
+    const next = {
+      version: change.baseVersion + 1,
+      author,
+      reason: change.reason,
+      atMs: this.nowMs(),
+      values: checked.values,
+    };
     await this.refresh();
     if (change.baseVersion !== this.version || !(await this.store.addConfigVersion(next))) {
       const message = `baseVersion: somebody changed the configuration meanwhile, to version ${this.version}: look at it and try again`;
-      throw new Refusal(409, { kind: "versionConflict", field: "baseVersion", message, got: change.baseVersion, limit: this.version });
+      throw new Refusal(409, {
+        kind: "versionConflict",
+        field: "baseVersion",
+        message,
+        got: change.baseVersion,
+        limit: this.version,
+      });
     }
     await this.refresh();
     return this.describe();
@@ -83,10 +116,21 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   async addExperiment(author: string, draft: Pick<Experiment, "name" | "question" | "arms">): Promise<Experiment> {
     const got = (await this.store.experiments()).length + 1;
     const limit = ADMIN_LIMITS.experiments;
-    if (got > limit) throw new Refusal(409, { kind: "tooManyExperiments", message: `got ${got} experiments, the limit is ${limit}`, got, limit });
+    if (got > limit)
+      throw new Refusal(409, {
+        kind: "tooManyExperiments",
+        message: `got ${got} experiments, the limit is ${limit}`,
+        got,
+        limit,
+      });
     const names = new Set<string>();
     const arms = draft.arms.map((arm, index) => {
-      if (names.has(arm.name)) throw new Refusal(400, { kind: "badField", field: `arms[${index}].name`, message: `arms[${index}].name: two arms have this name` });
+      if (names.has(arm.name))
+        throw new Refusal(400, {
+          kind: "badField",
+          field: `arms[${index}].name`,
+          message: `arms[${index}].name: two arms have this name`,
+        });
       names.add(arm.name);
       const checked = checkValues(arm.values, `arms[${index}].values`, (setting) => setting.perDownload === true);
       if ("fault" in checked) throw new Refusal(400, checked.fault);
@@ -94,7 +138,15 @@ export class Configuration extends EventEmitter<{ change: [] }> {
       return arm;
     });
     const experiment: Experiment = {
-      id: randomUUID(), name: draft.name, question: draft.question, arms, state: "draft", createdAtMs: this.nowMs(), startedAtMs: null, stoppedAtMs: null, author,
+      id: randomUUID(),
+      name: draft.name,
+      question: draft.question,
+      arms,
+      state: "draft",
+      createdAtMs: this.nowMs(),
+      startedAtMs: null,
+      stoppedAtMs: null,
+      author,
     };
     await this.store.addDocument("experiments", experiment);
     return experiment;
@@ -104,9 +156,22 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   async moveExperiment(id: string, state: "running" | "stopped"): Promise<Experiment> {
     const moved = await this.store.changeExperiment(id, (known, all) => {
       const from = state === "running" ? "draft" : "running";
-      if (known.state !== from) throw new Refusal(409, { kind: "wrongState", field: "state", message: `state: only a ${from} experiment can become ${state}, this one is ${known.state}` });
-      if (state === "running") checkOverlap(known, all.filter((other) => other.state === "running"));
-      return { ...known, state, ...(state === "running" ? { startedAtMs: this.nowMs() } : { stoppedAtMs: this.nowMs() }) };
+      if (known.state !== from)
+        throw new Refusal(409, {
+          kind: "wrongState",
+          field: "state",
+          message: `state: only a ${from} experiment can become ${state}, this one is ${known.state}`,
+        });
+      if (state === "running")
+        checkOverlap(
+          known,
+          all.filter((other) => other.state === "running"),
+        );
+      return {
+        ...known,
+        state,
+        ...(state === "running" ? { startedAtMs: this.nowMs() } : { stoppedAtMs: this.nowMs() }),
+      };
     });
     if (moved === undefined) throw notFound(`there is no experiment ${id}`);
     await this.refresh();
@@ -124,6 +189,10 @@ function checkOverlap(experiment: Experiment, running: readonly Experiment[]): v
   const mine = keysOf(experiment);
   for (const other of running) {
     const shared = [...keysOf(other)].find((key) => mine.has(key));
-    if (shared !== undefined) throw new Refusal(409, { kind: "experimentsOverlap", message: `the running experiment ${other.name} sets ${shared} too: stop it first` });
+    if (shared !== undefined)
+      throw new Refusal(409, {
+        kind: "experimentsOverlap",
+        message: `the running experiment ${other.name} sets ${shared} too: stop it first`,
+      });
   }
 }

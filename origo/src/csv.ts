@@ -1,6 +1,6 @@
 /**
- * CSV (RFC 4180): one cell. A text that a spreadsheet would take for a formula has an apostrophe before it, which reading back takes
- * off again; numbers stay as they are. Imports nothing, so that the page shares it.
+ * CSV (RFC 4180): one cell. A text that a spreadsheet would take for a formula has an apostrophe before it, which
+ * reading back takes off again; numbers stay as they are. Imports nothing, so that the page shares it.
  */
 
 /** Texts with apostrophes before what begins a formula have one more, so that each reads back as it was. */
@@ -11,7 +11,7 @@ const GUARDED = /^'+[=+\-@\t\r\n]/;
 export function csvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return "";
   const text = typeof cell === "string" && FORMULA.test(cell) ? `'${cell}` : String(cell);
-  return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
+  return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** A text that csvCell wrote and a reader of CSV read, as it was before. */

@@ -1,7 +1,7 @@
 /**
- * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of changes. Whoever
- * signs out elsewhere, is removed or comes to the end of the session is cut off within `origo.refreshMs`.
- * It only tells that there is something new; the records themselves are asked for over HTTP.
+ * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of
+ * changes. Whoever signs out elsewhere, is removed or comes to the end of the session is cut off within
+ * `origo.refreshMs`. It only tells that there is something new; the records themselves are asked for over HTTP.
  */
 import type { Namespace, Server } from "socket.io";
 import type { Access } from "./access";
@@ -22,11 +22,18 @@ export interface DashboardLink {
   close(): void;
 }
 
-export function attachDashboardLink(io: Server, { access, registry, configuration, records, nowMs }: DashboardLinkOptions): DashboardLink {
+export function attachDashboardLink(
+  io: Server,
+  { access, registry, configuration, records, nowMs }: DashboardLinkOptions,
+): DashboardLink {
   const pages = io.of("/dashboard");
   pages.use((socket, next) => {
-    const refused = Object.assign(new Error("sign in first"), { data: { kind: "loginRequired", message: "sign in first" } });
-    access.identify(socket.request.headers).then((identity) => next(identity === undefined ? refused : undefined), next);
+    const refused = Object.assign(new Error("sign in first"), {
+      data: { kind: "loginRequired", message: "sign in first" },
+    });
+    access
+      .identify(socket.request.headers)
+      .then((identity) => next(identity === undefined ? refused : undefined), next);
   });
   pages.on("connection", (socket) => void socket.emit("fleet", fleetOf({ registry, nowMs })));
   const onConfig = (): void => void pages.emit("config", { version: configuration.version });
@@ -47,7 +54,11 @@ export function attachDashboardLink(io: Server, { access, registry, configuratio
   let closed = false;
   let checking: NodeJS.Timeout | undefined;
   const checkLater = (): void => {
-    if (!closed) checking = setTimeout(() => void cutSignedOut(pages, access).finally(checkLater), configuration.number("origo.refreshMs"));
+    if (!closed)
+      checking = setTimeout(
+        () => void cutSignedOut(pages, access).finally(checkLater),
+        configuration.number("origo.refreshMs"),
+      );
   };
   checkLater();
   return {
@@ -62,8 +73,10 @@ export function attachDashboardLink(io: Server, { access, registry, configuratio
 
 /** The cookie that a page came with is asked for anew. A database that does not answer cuts off nobody. */
 async function cutSignedOut(pages: Namespace, access: Access): Promise<void> {
-  await Promise.all([...pages.sockets.values()].map(async (socket) => {
-    const identity = await access.identify(socket.handshake.headers).catch(() => null);
-    if (identity === undefined) socket.disconnect(true);
-  }));
+  await Promise.all(
+    [...pages.sockets.values()].map(async (socket) => {
+      const identity = await access.identify(socket.handshake.headers).catch(() => null);
+      if (identity === undefined) socket.disconnect(true);
+    }),
+  );
 }

@@ -10,9 +10,13 @@ function double(value: number): Buffer {
   bytes.writeDoubleBE(value, 1);
   return bytes;
 }
-const uint = (value: number): Buffer => Buffer.from([(6 << 5) | 4, value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]);
+const uint = (value: number): Buffer =>
+  Buffer.from([(6 << 5) | 4, value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]);
 const map = (entries: Record<string, Buffer>): Buffer =>
-  Buffer.concat([Buffer.from([(7 << 5) | Object.keys(entries).length]), ...Object.entries(entries).flatMap(([key, value]) => [text(key), value])]);
+  Buffer.concat([
+    Buffer.from([(7 << 5) | Object.keys(entries).length]),
+    ...Object.entries(entries).flatMap(([key, value]) => [text(key), value]),
+  ]);
 
 /** One network, 203.0.0.0/8, with one place: a chain of eight nodes with 24-bit records. */
 function mmdb(): Buffer {
@@ -25,8 +29,15 @@ function mmdb(): Buffer {
   });
   const data = map({ location: map({ latitude: double(47.4979), longitude: double(19.0402) }) });
   const metadata = map({
-    binary_format_major_version: uint(2), binary_format_minor_version: uint(0), build_epoch: uint(1), database_type: text("test"), description: map({}),
-    ip_version: uint(4), languages: Buffer.from([0, 4]), node_count: uint(nodes), record_size: uint(24),
+    binary_format_major_version: uint(2),
+    binary_format_minor_version: uint(0),
+    build_epoch: uint(1),
+    database_type: text("test"),
+    description: map({}),
+    ip_version: uint(4),
+    languages: Buffer.from([0, 4]),
+    node_count: uint(nodes),
+    record_size: uint(24),
   });
   return Buffer.concat([tree, Buffer.alloc(16), data, Buffer.from("\xAB\xCD\xEFMaxMind.com", "latin1"), metadata]);
 }
@@ -40,8 +51,14 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test.each([
-  ["203.0.113.9", { lat: 47, lon: 19 }], ["::ffff:203.0.113.9", { lat: 47, lon: 19 }], ["204.0.113.9", undefined], ["127.0.0.1", undefined],
-  ["10.0.0.1", undefined], ["2001:db8::1", undefined], ["nobody", undefined], ["", undefined],
+  ["203.0.113.9", { lat: 47, lon: 19 }],
+  ["::ffff:203.0.113.9", { lat: 47, lon: 19 }],
+  ["204.0.113.9", undefined],
+  ["127.0.0.1", undefined],
+  ["10.0.0.1", undefined],
+  ["2001:db8::1", undefined],
+  ["nobody", undefined],
+  ["", undefined],
 ])("geo: %s is at %j", async (address, place) => {
   expect((await openGeo(join(folder, "places.mmdb")))(address)).toEqual(place);
 });

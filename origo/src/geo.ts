@@ -1,6 +1,6 @@
 /**
- * Geo: where on Earth an address roughly is, from a database in MMDB format on disk (GEO_DB; none comes with Origo). Nothing
- * leaves this process, and places are rounded to whole degrees (about 100 km) before anyone sees them.
+ * Geo: where on Earth an address roughly is, from a database in MMDB format on disk (GEO_DB; none comes with Origo).
+ * Nothing leaves this process, and places are rounded to whole degrees (about 100 km) before anyone sees them.
  */
 import { readFile } from "node:fs/promises";
 import { Reader, type CityResponse } from "mmdb-lib";
@@ -28,7 +28,8 @@ const EARTH_KM = 6371;
 /** Along the great circle (haversine). */
 export function distanceKm(a: Place, b: Place): number {
   const rad = Math.PI / 180;
-  const h = Math.sin(((b.lat - a.lat) * rad) / 2) ** 2
-    + Math.cos(a.lat * rad) * Math.cos(b.lat * rad) * Math.sin(((b.lon - a.lon) * rad) / 2) ** 2;
+  const h =
+    Math.sin(((b.lat - a.lat) * rad) / 2) ** 2 +
+    Math.cos(a.lat * rad) * Math.cos(b.lat * rad) * Math.sin(((b.lon - a.lon) * rad) / 2) ** 2;
   return 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(h)));
 }

@@ -16,24 +16,31 @@ beforeAll(async () => {
     for await (const piece of pieces) bytes += piece.length;
     return String(bytes);
   };
-  mount(app, [endpoint({ ...take, path: "/quick", handle }), endpoint({ ...take, path: "/slow", requestMsMax: 20_000, handle })], { admit: () => Promise.resolve("") });
+  mount(
+    app,
+    [endpoint({ ...take, path: "/quick", handle }), endpoint({ ...take, path: "/slow", requestMsMax: 20_000, handle })],
+    { admit: () => Promise.resolve("") },
+  );
   app.use(failure(() => undefined));
-  server = createServer({ requestTimeout: 0 }, app).prependListener("request", (incoming) => limitTime(incoming, MS_MAX)).listen(0, "127.0.0.1");
+  server = createServer({ requestTimeout: 0 }, app)
+    .prependListener("request", (incoming) => limitTime(incoming, MS_MAX))
+    .listen(0, "127.0.0.1");
   await once(server, "listening");
 });
 afterAll(() => server.close());
 
 /** Two bytes with a pause between them. */
-const send = (path: string, pauseMs: number): Promise<string> => new Promise((resolve, reject) => {
-  const { port } = server.address() as AddressInfo;
-  const upload = request({ host: "127.0.0.1", port, path, method: "POST", agent: false }, (response) => {
-    let text = "";
-    response.on("data", (data: Buffer) => (text += data.toString())).on("end", () => resolve(text));
+const send = (path: string, pauseMs: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { port } = server.address() as AddressInfo;
+    const upload = request({ host: "127.0.0.1", port, path, method: "POST", agent: false }, (response) => {
+      let text = "";
+      response.on("data", (data: Buffer) => (text += data.toString())).on("end", () => resolve(text));
+    });
+    upload.on("error", reject);
+    upload.write("a");
+    setTimeout(() => upload.end("b"), pauseMs);
   });
-  upload.on("error", reject);
-  upload.write("a");
-  setTimeout(() => upload.end("b"), pauseMs);
-});
 
 test("http: a request that is not all there in time ends with its connection; one whose endpoint gives it longer is answered", async () => {
   expect(await send("/quick", 0)).toBe("2");
@@ -43,7 +50,9 @@ test("http: a request that is not all there in time ends with its connection; on
 
 test("http: an answer that takes longer than the request may is given", async () => {
   const slow = express().get("/", (_request, response) => void setTimeout(() => response.send("late"), 3 * MS_MAX));
-  const other = createServer(slow).prependListener("request", (incoming) => limitTime(incoming, MS_MAX)).listen(0, "127.0.0.1");
+  const other = createServer(slow)
+    .prependListener("request", (incoming) => limitTime(incoming, MS_MAX))
+    .listen(0, "127.0.0.1");
   await once(other, "listening");
   expect(await (await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`)).text()).toBe("late");
   other.closeAllConnections();

@@ -1,11 +1,17 @@
 /**
- * HTTP: how an endpoint is described, and how descriptions become express routes. A description says who may call, what it
- * takes and what it answers; openapi.ts writes the same descriptions down. Bad input is answered with 4xx and
+ * HTTP: how an endpoint is described, and how descriptions become express routes. A description says who may call, what
+ * it takes and what it answers; openapi.ts writes the same descriptions down. Bad input is answered with 4xx and
  * {"error":{kind,message,field?,got?,limit?}}; what fails behind an endpoint with 503, so that the sender tries again.
  * Not here: what the endpoints do (routes-*.ts), who is signed in (access.ts).
  */
 import type { IncomingMessage } from "node:http";
-import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler, type Response } from "express";
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from "express";
 import { z } from "zod";
 import { faultOf, type ApiError } from "./schema";
 
@@ -56,18 +62,26 @@ interface Description<Q extends Shape | undefined, B extends Shape | undefined, 
   handle: (call: Call<Read<Q>, Read<B>>) => unknown;
 }
 
-export type Endpoint = Omit<Description<Shape | undefined, Shape | undefined, Shape | undefined>, "handle"> & { handle: (call: Call) => unknown };
+export type Endpoint = Omit<Description<Shape | undefined, Shape | undefined, Shape | undefined>, "handle"> & {
+  handle: (call: Call) => unknown;
+};
 
 /** Checks a description's types, then forgets them. */
-export function endpoint<Q extends Shape | undefined = undefined, B extends Shape | undefined = undefined, A extends Shape | undefined = undefined>(
-  description: Description<Q, B, A>,
-): Endpoint {
+export function endpoint<
+  Q extends Shape | undefined = undefined,
+  B extends Shape | undefined = undefined,
+  A extends Shape | undefined = undefined,
+>(description: Description<Q, B, A>): Endpoint {
   return description as unknown as Endpoint;
 }
 
 /** An answer other than success, thrown by whoever finds it. */
 export class Refusal extends Error {
-  constructor(readonly status: number, readonly error: ApiError, readonly headers: Record<string, string> = {}) {
+  constructor(
+    readonly status: number,
+    readonly error: ApiError,
+    readonly headers: Record<string, string> = {},
+  ) {
     super(error.message);
   }
 }
@@ -76,8 +90,14 @@ export const notFound = (message: string, field?: string): Refusal =>
   new Refusal(404, { kind: "notFound", message, ...(field === undefined ? {} : { field }) });
 
 /** A whole number in a query string. */
-export const whole = (min: number, max: number, preset: number) => z.string().regex(/^\d{1,9}$/, "must be a whole number").transform(Number)
-  .pipe(z.number().min(min).max(max)).optional().transform((value) => value ?? preset);
+export const whole = (min: number, max: number, preset: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.number().min(min).max(max))
+    .optional()
+    .transform((value) => value ?? preset);
 
 export interface Gate {
   /** The caller's name. Throws a Refusal for one who may not. */
@@ -86,7 +106,13 @@ export interface Gate {
 
 /** Adds the endpoints; any other method of their paths is 405. */
 export function mount(app: Express, endpoints: readonly Endpoint[], gate: Gate): void {
-  for (const path of new Set(endpoints.map((each) => each.path))) mountPath(app, path, endpoints.filter((each) => each.path === path), gate);
+  for (const path of new Set(endpoints.map((each) => each.path)))
+    mountPath(
+      app,
+      path,
+      endpoints.filter((each) => each.path === path),
+      gate,
+    );
 }
 
 function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], gate: Gate): void {
@@ -97,15 +123,20 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
   app.options(path, (_request, response) => {
     if (open.length > 0) {
       response.set({
-        "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": open.join(", "),
-        "Access-Control-Allow-Headers": "content-type, content-encoding", "Access-Control-Max-Age": "600",
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Methods": open.join(", "),
+        "Access-Control-Allow-Headers": "content-type, content-encoding",
+        "Access-Control-Max-Age": "600",
       });
     }
     response.set("Allow", allow).status(204).end();
   });
   app.all(path, (request, response) => {
     response.set("Allow", allow);
-    refuse(response, 405, { kind: "methodNotAllowed", message: `${request.method} is not allowed on ${path}; allowed: ${allow}` });
+    refuse(response, 405, {
+      kind: "methodNotAllowed",
+      message: `${request.method} is not allowed on ${path}; allowed: ${allow}`,
+    });
   });
 }
 
@@ -121,16 +152,26 @@ function layers(each: Endpoint, gate: Gate): RequestHandler[] {
   return [enter, ...parse, run(each)];
 }
 
-const run = ({ query, body, isPlain, answer, status, handle }: Endpoint): RequestHandler => async (request, response) => {
-  const given = await handle({
-    query: query && parsed(query, request.query), body: body && (isPlain?.(request.body) ? (request.body as unknown) : parsed(body, request.body)), params: request.params as Record<string, string>,
-    author: String(response.locals["author"]), request, response,
-  });
-  if (response.headersSent) return;
-  if (answer === undefined) response.status(status ?? 204).end();
-  else if (typeof answer !== "string") response.status(status ?? 200).json(given);
-  else if (given !== undefined) response.status(status ?? 200).type(answer).send(given);
-};
+const run =
+  ({ query, body, isPlain, answer, status, handle }: Endpoint): RequestHandler =>
+  async (request, response) => {
+    const given = await handle({
+      query: query && parsed(query, request.query),
+      body: body && (isPlain?.(request.body) ? (request.body as unknown) : parsed(body, request.body)),
+      params: request.params as Record<string, string>,
+      author: String(response.locals["author"]),
+      request,
+      response,
+    });
+    if (response.headersSent) return;
+    if (answer === undefined) response.status(status ?? 204).end();
+    else if (typeof answer !== "string") response.status(status ?? 200).json(given);
+    else if (given !== undefined)
+      response
+        .status(status ?? 200)
+        .type(answer)
+        .send(given);
+  };
 
 function parsed(shape: Shape, value: unknown): unknown {
   const result = shape.safeParse(value);
@@ -140,7 +181,10 @@ function parsed(shape: Shape, value: unknown): unknown {
 
 const limits = new WeakMap<IncomingMessage, NodeJS.Timeout>();
 
-/** The connection of a request that is not all there in time is ended. A later call counts anew; Node knows but one limit for all requests. */
+/**
+ * The connection of a request that is not all there in time is ended. A later call counts anew; Node knows but one
+ * limit for all requests.
+ */
 export function limitTime(request: IncomingMessage, msMax: number): void {
   clearTimeout(limits.get(request));
   const limit = setTimeout(() => request.complete || request.destroy(), msMax).unref();
@@ -152,8 +196,12 @@ const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; object-src
 
 export const securityHeaders: RequestHandler = (_request, response, next) => {
   response.set({
-    "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache",
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
   });
   next();
 };
@@ -169,8 +217,14 @@ export function refuse(response: Response, status: number, error: ApiError): voi
 }
 
 /** What express and its body parser throw carries a status; anything else is our store or our bug. */
-export const failure = (report: (error: Error) => void): ErrorRequestHandler =>
-  (error: Error & { status?: number; type?: string; length?: number; limit?: number; received?: number }, _request, response, next) => {
+export const failure =
+  (report: (error: Error) => void): ErrorRequestHandler =>
+  (
+    error: Error & { status?: number; type?: string; length?: number; limit?: number; received?: number },
+    _request,
+    response,
+    next,
+  ) => {
     if (response.headersSent) return next(error);
     if (error instanceof Refusal) return refuse(response.set(error.headers), error.status, error.error);
     if (error.type === "entity.too.large") {
@@ -178,8 +232,13 @@ export const failure = (report: (error: Error) => void): ErrorRequestHandler =>
       const message = `the body ${got === undefined ? "is" : `has ${got} bytes,`} over the limit of ${limit} bytes: send less at a time`;
       return refuse(response, 413, { kind: "bodyTooLarge", message, ...(got === undefined ? {} : { got }), limit });
     }
-    if (error.type === "entity.parse.failed") return refuse(response, 400, { kind: "badJson", message: `the body is not JSON: ${error.message}` });
-    if (error.status !== undefined && error.status < 500) return refuse(response, error.status, { kind: "badRequest", message: error.message });
+    if (error.type === "entity.parse.failed")
+      return refuse(response, 400, { kind: "badJson", message: `the body is not JSON: ${error.message}` });
+    if (error.status !== undefined && error.status < 500)
+      return refuse(response, error.status, { kind: "badRequest", message: error.message });
     report(error);
-    return refuse(response.set("Retry-After", "5"), 503, { kind: "unavailable", message: "Origo could not do this now; nothing was stored, try again" });
+    return refuse(response.set("Retry-After", "5"), 503, {
+      kind: "unavailable",
+      message: "Origo could not do this now; nothing was stored, try again",
+    });
   };

@@ -1,4 +1,7 @@
-/** What is left when the database is gone, or silent, or the disk is full: clear answers, reads as far as they can go, and nothing half-stored. */
+/**
+ * What is left when the database is gone, or silent, or the disk is full: clear answers, reads as far as they can go,
+ * and nothing half-stored.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,10 +27,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const start = (dataDir: string, databaseUrl?: string): Promise<Origo> => startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir, databaseUrl, dashboardDir: folder, login: "off" });
+const start = (dataDir: string, databaseUrl?: string): Promise<Origo> =>
+  startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir, databaseUrl, dashboardDir: folder, login: "off" });
 
 const post = (records: readonly unknown[]): Promise<Response> =>
-  fetch(`${origo.url}/v1/records`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records }) });
+  fetch(`${origo.url}/v1/records`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ records }),
+  });
 
 const statusOf = async (path: string): Promise<number> => {
   const response = await fetch(origo.url + path);
@@ -35,7 +43,8 @@ const statusOf = async (path: string): Promise<number> => {
   return response.status;
 };
 
-const stored = async (): Promise<number> => ((await (await fetch(`${origo.url}/v1/records?limit=500`)).json()) as RecordsResponse).records.length;
+const stored = async (): Promise<number> =>
+  ((await (await fetch(`${origo.url}/v1/records?limit=500`)).json()) as RecordsResponse).records.length;
 
 test("PostgreSQL stops: intake says 503 with Retry-After, clients still get proxies and configuration, and all goes on when it is back", async () => {
   const postgres = await startPostgres({ durable: true });
@@ -50,7 +59,8 @@ test("PostgreSQL stops: intake says 503 with Retry-After, clients still get prox
       expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
       expect(((await response.json()) as ErrorResponse).error.kind).toBe("unavailable");
     }
-    for (const path of ["/healthz", "/v1/proxies", "/v1/client-config", "/v1/fleet", "/v1/config", "/metrics"]) expect([path, await statusOf(path)]).toEqual([path, 200]);
+    for (const path of ["/healthz", "/v1/proxies", "/v1/client-config", "/v1/fleet", "/v1/config", "/metrics"])
+      expect([path, await statusOf(path)]).toEqual([path, 200]);
     for (const path of ["/readyz", "/v1/records"]) expect([path, await statusOf(path)]).toEqual([path, 503]);
     await postgres.resume();
     const again = await post([first, recordOf()]);
@@ -78,10 +88,12 @@ test("PostgreSQL vanishes without a word: intake says 503 in time, goes on over 
     const record = recordOf();
     const refused = await inTime(post([record]));
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
-    await inTime((async () => {
-      while ((await post([record])).status !== 202) await new Promise((resolve) => setTimeout(resolve, 100));
-      return true;
-    })());
+    await inTime(
+      (async () => {
+        while ((await post([record])).status !== 202) await new Promise((resolve) => setTimeout(resolve, 100));
+        return true;
+      })(),
+    );
     expect(await stored()).toBe(2);
     relay.silence("silent");
     expect(await inTime(statusOf("/v1/records"))).toBe(503);
@@ -105,7 +117,9 @@ async function smallDisk(mib: number): Promise<string | undefined> {
 test("the disk fills: intake says 503 with Retry-After, reads go on, and so does intake when there is room again", async () => {
   const disk = await smallDisk(64);
   if (disk === undefined) {
-    console.warn("NOT CHECKED: what happens on a full disk needs a small file system, and this machine lets nobody mount one");
+    console.warn(
+      "NOT CHECKED: what happens on a full disk needs a small file system, and this machine lets nobody mount one",
+    );
     origo = await start(folder);
     return;
   }
@@ -113,7 +127,11 @@ test("the disk fills: intake says 503 with Retry-After, reads go on, and so does
     origo = await start(disk);
     const { csrfToken } = (await (await fetch(`${origo.url}/v1/session`)).json()) as { csrfToken: string };
     const change = { baseVersion: 0, values: { "origo.diskReserveBytes": 16 * MIB }, reason: "a small disk" };
-    const put = await fetch(`${origo.url}/v1/config`, { method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify(change) });
+    const put = await fetch(`${origo.url}/v1/config`, {
+      method: "PUT",
+      headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+      body: JSON.stringify(change),
+    });
     expect(put.status).toBe(200);
     const first = recordOf();
     expect((await post([first])).status).toBe(202);

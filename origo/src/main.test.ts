@@ -25,7 +25,8 @@ afterEach(async () => {
 
 function run(environment: Record<string, string>): ChildProcess {
   const child = spawn(process.execPath, [join(__dirname, "../test/run-main.js")], {
-    env: { PATH: process.env["PATH"] ?? "", ...environment }, stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);
   return child;
@@ -36,7 +37,7 @@ afterAll(stopDatabases);
 async function ready(more: Record<string, string> = {}): Promise<{ child: ChildProcess; url: string }> {
   const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder, LOGIN: "off", ...more });
   if (child.stdout === null) throw new Error("no stdout");
-  const [line] = await once(createInterface(child.stdout), "line") as [string];
+  const [line] = (await once(createInterface(child.stdout), "line")) as [string];
   const message = JSON.parse(line) as { ready: boolean; url: string };
   expect(message).toEqual({ ready: true, url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string });
   return { child, url: message.url };
@@ -46,42 +47,54 @@ async function failed(environment: Record<string, string>): Promise<{ code: numb
   const child = run(environment);
   let text = "";
   child.stderr?.on("data", (data: Buffer) => (text += data.toString()));
-  const [code] = await once(child, "close") as [number];
+  const [code] = (await once(child, "close")) as [number];
   return { code, text };
 }
 
 describe("the Origo process", () => {
-  test.each(DATABASES)("over %s keeps every acknowledged record, and no half of another batch, when killed with SIGKILL in mid-intake", async (_name, make) => {
-    const place = await make();
-    const { child, url } = await ready(place.environment);
-    const acknowledged: string[] = [];
-    const send = async (): Promise<void> => {
-      for (;;) {
-        const records = [recordOf(), recordOf(), recordOf()];
-        const response = await fetch(`${url}/v1/records`, {
-          method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records }),
-        });
-        if (response.status !== 202) throw new Error(`got ${response.status}`);
-        acknowledged.push(...records.map((record) => record.id));
-        if (acknowledged.length > 150 && child.exitCode === null) child.kill("SIGKILL");
-      }
-    };
-    await Promise.allSettled([send(), send(), send()]);
-    if (child.signalCode === null) await once(child, "exit");
-    expect(child.signalCode).toBe("SIGKILL");
+  test.each(DATABASES)(
+    "over %s keeps every acknowledged record, and no half of another batch, when killed with SIGKILL in mid-intake",
+    async (_name, make) => {
+      const place = await make();
+      const { child, url } = await ready(place.environment);
+      const acknowledged: string[] = [];
+      const send = async (): Promise<void> => {
+        for (;;) {
+          const records = [recordOf(), recordOf(), recordOf()];
+          const response = await fetch(`${url}/v1/records`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ records }),
+          });
+          if (response.status !== 202) throw new Error(`got ${response.status}`);
+          acknowledged.push(...records.map((record) => record.id));
+          if (acknowledged.length > 150 && child.exitCode === null) child.kill("SIGKILL");
+        }
+      };
+      await Promise.allSettled([send(), send(), send()]);
+      if (child.signalCode === null) await once(child, "exit");
+      expect(child.signalCode).toBe("SIGKILL");
 
-    const again = await ready(place.environment);
-    const stored = await (await fetch(`${again.url}/v1/records?limit=500`)).json() as RecordsResponse;
-    const ids = new Set(stored.records.map((record) => record.id));
-    expect(acknowledged.length).toBeGreaterThan(150);
-    expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
-    expect(stored.records.length % 3).toBe(0);
-    expect(stored.records.every((record) => record.proxies.length === 2)).toBe(true);
-    await place.remove();
-  });
+      const again = await ready(place.environment);
+      const stored = (await (await fetch(`${again.url}/v1/records?limit=500`)).json()) as RecordsResponse;
+      const ids = new Set(stored.records.map((record) => record.id));
+      expect(acknowledged.length).toBeGreaterThan(150);
+      expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
+      expect(stored.records.length % 3).toBe(0);
+      expect(stored.records.every((record) => record.proxies.length === 2)).toBe(true);
+      await place.remove();
+    },
+  );
 
   test("takes variables that are empty as not set, as compose hands on those that nobody set", async () => {
-    const { url } = await ready({ DATABASE_URL: "", REDIS_URL: "", RETENTION_DAYS: "", GEO_DB: "", TRUSTED_HOPS: "", LOG_LEVEL: "" });
+    const { url } = await ready({
+      DATABASE_URL: "",
+      REDIS_URL: "",
+      RETENTION_DAYS: "",
+      GEO_DB: "",
+      TRUSTED_HOPS: "",
+      LOG_LEVEL: "",
+    });
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
@@ -95,10 +108,17 @@ describe("the Origo process", () => {
     ["no secret", { DATA_DIR: "x" }, "ORIGO_SECRET is missing"],
     ["an empty secret", { DATA_DIR: "x", ORIGO_SECRET: "" }, "ORIGO_SECRET must not be empty"],
     ["no folder", { ORIGO_SECRET: "secret" }, "DATA_DIR is missing"],
-    ["no login on a public address", { DATA_DIR: "x", ORIGO_SECRET: "secret", LOGIN: "off", HOST: "0.0.0.0" }, "LOGIN may be off only where HOST is a loopback"],
+    [
+      "no login on a public address",
+      { DATA_DIR: "x", ORIGO_SECRET: "secret", LOGIN: "off", HOST: "0.0.0.0" },
+      "LOGIN may be off only where HOST is a loopback",
+    ],
     ["a port out of range", { DATA_DIR: "x", ORIGO_SECRET: "secret", PORT: "65536" }, "PORT must be a port"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
-    expect(await failed(environment as Record<string, string>)).toEqual({ code: 2, text: expect.stringContaining(text) as string });
+    expect(await failed(environment as Record<string, string>)).toEqual({
+      code: 2,
+      text: expect.stringContaining(text) as string,
+    });
   });
 
   test("a folder that another Origo holds is an error that says so", async () => {

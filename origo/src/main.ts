@@ -1,6 +1,6 @@
 /**
- * Origo as a process: reads its environment (below), prints one JSON line when ready, logs JSON lines after it, closes on
- * SIGTERM or SIGINT.
+ * Origo as a process: reads its environment (below), prints one JSON line when ready, logs JSON lines after it, closes
+ * on SIGTERM or SIGINT.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -9,49 +9,103 @@ import { makeLog } from "./telemetry";
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
-const Environment = z.object({
-  PORT: z.string().default("0").refine((value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "must be a port, 0 to 65535").transform(Number),
-  HOST: z.string().min(1).default("127.0.0.1"),
-  ORIGO_SECRET: z.string({ required_error: "is missing: set it to the secret that the proxies are given" })
-    .min(1, "must not be empty").max(1024),
-  DATA_DIR: z.string({ required_error: "is missing: set it to the folder for origo.duckdb" }).min(1),
-  DATABASE_URL: z.string().min(1).optional(),
-  REDIS_URL: z.string().regex(/^rediss?:\/\//, "must begin with redis:// or rediss://").optional(),
-  RETENTION_DAYS: z.string().regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999").transform(Number).optional(),
-  LOGIN: z.enum(["required", "off"]).default("required"),
-  GEO_DB: z.string().min(1).optional(),
-  TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
-  LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
-}).refine(({ REDIS_URL, DATABASE_URL }) => REDIS_URL === undefined || DATABASE_URL !== undefined, {
-  path: ["REDIS_URL"], message: "is for several Origos over one database: set DATABASE_URL too",
-}).refine(({ LOGIN, HOST }) => LOGIN === "required" || LOOPBACK.test(HOST), {
-  path: ["LOGIN"], message: "may be off only where HOST is a loopback address: without login, everybody who reaches the port is an admin",
-});
+const Environment = z
+  .object({
+    PORT: z
+      .string()
+      .default("0")
+      .refine((value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "must be a port, 0 to 65535")
+      .transform(Number),
+    HOST: z.string().min(1).default("127.0.0.1"),
+    ORIGO_SECRET: z
+      .string({ required_error: "is missing: set it to the secret that the proxies are given" })
+      .min(1, "must not be empty")
+      .max(1024),
+    DATA_DIR: z.string({ required_error: "is missing: set it to the folder for origo.duckdb" }).min(1),
+    DATABASE_URL: z.string().min(1).optional(),
+    REDIS_URL: z
+      .string()
+      .regex(/^rediss?:\/\//, "must begin with redis:// or rediss://")
+      .optional(),
+    RETENTION_DAYS: z
+      .string()
+      .regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999")
+      .transform(Number)
+      .optional(),
+    LOGIN: z.enum(["required", "off"]).default("required"),
+    GEO_DB: z.string().min(1).optional(),
+    TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
+    LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
+  })
+  .refine(({ REDIS_URL, DATABASE_URL }) => REDIS_URL === undefined || DATABASE_URL !== undefined, {
+    path: ["REDIS_URL"],
+    message: "is for several Origos over one database: set DATABASE_URL too",
+  })
+  .refine(({ LOGIN, HOST }) => LOGIN === "required" || LOOPBACK.test(HOST), {
+    path: ["LOGIN"],
+    message:
+      "may be off only where HOST is a loopback address: without login, everybody who reaches the port is an admin",
+  });
 
 async function main(): Promise<void> {
   // Compose hands on what is not set as empty.
-  const set = Object.fromEntries(Object.entries(process.env).filter(([name, value]) => value !== "" || name === "ORIGO_SECRET"));
+  const set = Object.fromEntries(
+    Object.entries(process.env).filter(([name, value]) => value !== "" || name === "ORIGO_SECRET"),
+  );
   const environment = Environment.safeParse(set);
   if (!environment.success) {
     for (const issue of environment.error.issues) console.error(`origo: ${issue.path.join(".")} ${issue.message}`);
     process.exit(2);
   }
-  const { PORT: port, HOST: host, ORIGO_SECRET: secret, DATA_DIR: dataDir, LOGIN: login, GEO_DB: geoFile, TRUSTED_HOPS: trustedHops } = environment.data;
-  const { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, LOG_LEVEL: logLevel, RETENTION_DAYS: retentionDays } = environment.data;
+  const {
+    PORT: port,
+    HOST: host,
+    ORIGO_SECRET: secret,
+    DATA_DIR: dataDir,
+    LOGIN: login,
+    GEO_DB: geoFile,
+    TRUSTED_HOPS: trustedHops,
+  } = environment.data;
+  const {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    LOG_LEVEL: logLevel,
+    RETENTION_DAYS: retentionDays,
+  } = environment.data;
   const log = makeLog(logLevel);
   const origo = await startOrigo({
-    port, host, secret, dataDir, databaseUrl, redisUrl, retentionDays, login, geoFile, trustedHops, log, dashboardDir: join(__dirname, "dashboard"),
+    port,
+    host,
+    secret,
+    dataDir,
+    databaseUrl,
+    redisUrl,
+    retentionDays,
+    login,
+    geoFile,
+    trustedHops,
+    log,
+    dashboardDir: join(__dirname, "dashboard"),
   });
   const stop = (signal: NodeJS.Signals): void => {
     log.info({ event: "stopping", signal });
-    void origo.close().then(() => process.exit(0), (error: Error) => fail(error));
+    void origo.close().then(
+      () => process.exit(0),
+      (error: Error) => fail(error),
+    );
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   console.log(JSON.stringify({ ready: true, url: origo.url }));
   if (origo.setupPath !== undefined) {
     // Not a matter of LOG_LEVEL: without this link nobody can sign in.
-    console.log(JSON.stringify({ event: "setup", message: "there is no user yet: this link makes the first admin, once", url: origo.url.replace("//0.0.0.0", "//127.0.0.1") + origo.setupPath }));
+    console.log(
+      JSON.stringify({
+        event: "setup",
+        message: "there is no user yet: this link makes the first admin, once",
+        url: origo.url.replace("//0.0.0.0", "//127.0.0.1") + origo.setupPath,
+      }),
+    );
   }
   if (login === "off") log.warn({ event: "loginOff", message: "everybody who reaches this port is an admin" });
 }

@@ -6,5 +6,8 @@ export function networkOf(address: string): string {
   if (four !== undefined) return `${four}.0/24`;
   const [before = [], after = []] = address.split("::").map((part) => part.split(":").filter(Boolean));
   const zeros = Array<string>(Math.max(0, 8 - before.length - after.length)).fill("0");
-  return `${[...before, ...zeros, ...after].slice(0, 3).map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/48`;
+  return `${[...before, ...zeros, ...after]
+    .slice(0, 3)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/48`;
 }

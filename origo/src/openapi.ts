@@ -1,4 +1,7 @@
-/** OpenAPI 3.1 of the HTTP API, written from the endpoints' own descriptions: what is served and what is documented cannot differ. */
+/**
+ * OpenAPI 3.1 of the HTTP API, written from the endpoints' own descriptions: what is served and what is documented
+ * cannot differ.
+ */
 import { zodToJsonSchema } from "zod-to-json-schema";
 import type { z } from "zod";
 import type { Access, Endpoint } from "./http";
@@ -21,7 +24,12 @@ export function openApiOf(endpoints: readonly Endpoint[], version: string): Json
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Origo", version, description: "Registry, configuration, records and analysis of Tributary.", license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    info: {
+      title: "Origo",
+      version,
+      description: "Registry, configuration, records and analysis of Tributary.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
     paths,
     components: {
       schemas: { Error: schemaOf(ErrorResponse, "output") },
@@ -36,22 +44,37 @@ export function openApiOf(endpoints: readonly Endpoint[], version: string): Json
 function operationOf(each: Endpoint): Json {
   const { access, method, query, body, answer } = each;
   const status = String(each.status ?? (answer === undefined ? 204 : 200));
-  const content = typeof answer === "string" ? { [answer]: {} } : answer && { "application/json": { schema: schemaOf(answer, "output") } };
+  const content =
+    typeof answer === "string"
+      ? { [answer]: {} }
+      : answer && { "application/json": { schema: schemaOf(answer, "output") } };
   return {
     summary: each.summary,
     description: ACCESS[access],
-    ...(access === "viewer" || access === "admin" ? { security: [{ session: [], ...(access === "admin" && method !== "get" ? { csrf: [] } : {}) }] } : {}),
+    ...(access === "viewer" || access === "admin"
+      ? { security: [{ session: [], ...(access === "admin" && method !== "get" ? { csrf: [] } : {}) }] }
+      : {}),
     parameters: [...pathParameters(each.path), ...(query ? queryParameters(query) : [])],
-    ...(body ? { requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } } } : {}),
+    ...(body
+      ? { requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } } }
+      : {}),
     responses: {
       [status]: { description: "Success", ...(content ? { content } : {}) },
-      default: { description: "Refused or failed", content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } } },
+      default: {
+        description: "Refused or failed",
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
     },
   };
 }
 
 function pathParameters(path: string): Json[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
 }
 
 function queryParameters(query: z.ZodTypeAny): Json[] {

@@ -20,7 +20,15 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "origo-operations-"));
   const sink = new PassThrough();
   sink.on("data", (text: Buffer) => (logged += text.toString()));
-  origo = await startOrigo({ host: "127.0.0.1", port: 0, secret: "secret", dataDir: folder, dashboardDir: folder, login: "required", log: pino(sink) });
+  origo = await startOrigo({
+    host: "127.0.0.1",
+    port: 0,
+    secret: "secret",
+    dataDir: folder,
+    dashboardDir: folder,
+    login: "required",
+    log: pino(sink),
+  });
 });
 afterAll(async () => {
   await origo.close();
@@ -34,21 +42,37 @@ test("every path of the description is served, and every method it does not have
   expect(openapi).toBe("3.1.0");
   for (const [path, operations] of Object.entries(paths as Record<string, object>)) {
     const response = await fetch(origo.url + path.replace(/\{\w+\}/g, "x"), { method: "OPTIONS" });
-    const allowed = (response.headers.get("allow") ?? "").split(", ").filter((method) => method !== "HEAD" && method !== "OPTIONS").map((method) => method.toLowerCase());
+    const allowed = (response.headers.get("allow") ?? "")
+      .split(", ")
+      .filter((method) => method !== "HEAD" && method !== "OPTIONS")
+      .map((method) => method.toLowerCase());
     expect([path, allowed.sort()]).toEqual([path, Object.keys(operations).sort()]);
   }
 });
 
-test.each(["/healthz", "/readyz", "/v1/proxies", "/v1/client-config", "/v1/site-rules", "/v1/session", "/.well-known/tributary-keys.json", "/openapi.json"])(
-  "%s answers with the fields that its description requires, and no others", async (path) => {
-    const { schema } = (await json("/openapi.json")).paths[path].get.responses["200"].content["application/json"];
-    const answer = await json(path);
-    for (const field of schema.required ?? []) expect(answer).toHaveProperty(field);
-    if (schema.additionalProperties === false) expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(answer)));
-  });
+test.each([
+  "/healthz",
+  "/readyz",
+  "/v1/proxies",
+  "/v1/client-config",
+  "/v1/site-rules",
+  "/v1/session",
+  "/.well-known/tributary-keys.json",
+  "/openapi.json",
+])("%s answers with the fields that its description requires, and no others", async (path) => {
+  const { schema } = (await json("/openapi.json")).paths[path].get.responses["200"].content["application/json"];
+  const answer = await json(path);
+  for (const field of schema.required ?? []) expect(answer).toHaveProperty(field);
+  if (schema.additionalProperties === false)
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(answer)));
+});
 
 test("metrics count requests by route, intake, fleet and storage, and name no address", async () => {
-  await fetch(`${origo.url}/v1/records`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ records: [recordOf(), recordOf()] }) });
+  await fetch(`${origo.url}/v1/records`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ records: [recordOf(), recordOf()] }),
+  });
   await fetch(`${origo.url}/v1/records/some-id?secret=1`);
   const response = await fetch(`${origo.url}/metrics`);
   const text = await response.text();
@@ -65,7 +89,8 @@ test("settings: each has a key of its scope, a default within its range, and wor
   expect(new Set(SETTINGS.map(({ key }) => key)).size).toBe(SETTINGS.length);
   for (const { key, scope, help, type, min, max, options, default: preset } of SETTINGS) {
     expect([key, key.startsWith(`${scope}.`), help.length > 10]).toEqual([key, true, true]);
-    if (type === "integer") expect([key, Number.isInteger(preset) && Number(preset) >= min! && Number(preset) <= max!]).toEqual([key, true]);
+    if (type === "integer")
+      expect([key, Number.isInteger(preset) && Number(preset) >= min! && Number(preset) <= max!]).toEqual([key, true]);
     if (type === "choice") expect(options).toContain(preset);
   }
   expect(() => presetOf("client.nothing")).toThrow("client.nothing");
@@ -75,7 +100,11 @@ test("passwords: the same twice are kept as two, each matches its own alone, and
   const [first, second] = [await keep("correct horse"), await keep("correct horse")];
   expect(first).not.toBe(second);
   expect(first).not.toContain("correct");
-  expect([await matches("correct horse", first), await matches("correct horsE", first), await matches("correct horse", undefined)]).toEqual([true, false, false]);
+  expect([
+    await matches("correct horse", first),
+    await matches("correct horsE", first),
+    await matches("correct horse", undefined),
+  ]).toEqual([true, false, false]);
 });
 
 test("attempts: the limit holds within its window, and the table stays bounded", () => {
@@ -83,7 +112,12 @@ test("attempts: the limit holds within its window, and the table stays bounded",
   attempts.add("a", 0);
   expect(attempts.waitMs("a", 0)).toBe(0);
   attempts.add("a", 400);
-  expect([attempts.waitMs("a", 400), attempts.waitMs("a", 999), attempts.waitMs("a", 1000), attempts.waitMs("b", 400)]).toEqual([600, 1, 0, 0]);
+  expect([
+    attempts.waitMs("a", 400),
+    attempts.waitMs("a", 999),
+    attempts.waitMs("a", 1000),
+    attempts.waitMs("b", 400),
+  ]).toEqual([600, 1, 0, 0]);
   attempts.add("a", 1000);
   expect(attempts.waitMs("a", 1000)).toBe(0);
   attempts.add("a", 1001);

@@ -31,9 +31,15 @@ export interface ProxyLink {
 
 export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
   const io = new Server(http, {
-    serveClient: false, maxHttpBufferSize: MESSAGE_BYTES_MAX, pingInterval: 5000, pingTimeout: 5000, connectTimeout: 10_000,
+    serveClient: false,
+    maxHttpBufferSize: MESSAGE_BYTES_MAX,
+    pingInterval: 5000,
+    pingTimeout: 5000,
+    connectTimeout: 10_000,
   });
-  io.use((_socket, next) => next(refusal({ kind: "unknownNamespace", message: "proxies connect to the namespace /proxies" })));
+  io.use((_socket, next) =>
+    next(refusal({ kind: "unknownNamespace", message: "proxies connect to the namespace /proxies" })),
+  );
   const proxies = io.of("/proxies");
   proxies.use((socket, next) => next(admit(socket, options.secret)));
   proxies.on("connection", (socket) => serve(socket, options));
@@ -48,18 +54,27 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
 
 function controlFor(proxyId: string, { registry, configuration, tokens, nowMs }: ProxyLinkOptions): ProxyControl {
   return {
-    draining: registry.decisionOn(proxyId).state === "draining", version: configuration.version,
-    values: configuration.valuesOf("proxy"), keys: { [tokens.keyId]: tokens.publicKey }, nowMs: nowMs(),
+    draining: registry.decisionOn(proxyId).state === "draining",
+    version: configuration.version,
+    values: configuration.valuesOf("proxy"),
+    keys: { [tokens.keyId]: tokens.publicKey },
+    nowMs: nowMs(),
   };
 }
 
 function admit(socket: Socket, secret: string): Error | undefined {
   const got: unknown = (socket.handshake.auth as Record<string, unknown>)["secret"];
   if (typeof got !== "string" || got === "") {
-    return refusal({ kind: "secretMissing", message: "no secret was sent: start the proxy with the ORIGO_SECRET of this Origo" });
+    return refusal({
+      kind: "secretMissing",
+      message: "no secret was sent: start the proxy with the ORIGO_SECRET of this Origo",
+    });
   }
   if (!sameSecret(got, secret)) {
-    return refusal({ kind: "wrongSecret", message: "wrong secret: start the proxy with the ORIGO_SECRET of this Origo" });
+    return refusal({
+      kind: "wrongSecret",
+      message: "wrong secret: start the proxy with the ORIGO_SECRET of this Origo",
+    });
   }
   return undefined;
 }
@@ -79,13 +94,18 @@ function serve(socket: Socket, options: ProxyLinkOptions): void {
   const { registry, nowMs } = options;
   socket.on("hello", (message: unknown, ack: unknown) => {
     const hello = ProxyHello.safeParse(message);
-    const result: ProxyAck = hello.success ? registry.handleHello(socket.id, hello.data, nowMs()) : { error: faultOf(hello.error) };
+    const result: ProxyAck = hello.success
+      ? registry.handleHello(socket.id, hello.data, nowMs())
+      : { error: faultOf(hello.error) };
     answer(ack, result);
     if ("id" in result) socket.emit("control", controlFor(result.id, options));
   });
   socket.on("status", (message: unknown, ack: unknown) => {
     const status = ProxyStatus.safeParse(message);
-    answer(ack, status.success ? registry.handleStatus(socket.id, status.data, nowMs()) : { error: faultOf(status.error) });
+    answer(
+      ack,
+      status.success ? registry.handleStatus(socket.id, status.data, nowMs()) : { error: faultOf(status.error) },
+    );
   });
   socket.on("disconnect", () => registry.handleClosed(socket.id));
 }

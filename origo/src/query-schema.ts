@@ -1,7 +1,7 @@
 /**
  * What the dashboard asks of the stored downloads, and what it is answered: the fields there are, pages of downloads,
- * charts, and the difference between two groups. One zod schema each; imports nothing but zod, so that the page shares it.
- * Field names are checked against the list of fields by whoever answers, never put into SQL as they come.
+ * charts, and the difference between two groups. One zod schema each; imports nothing but zod, so that the page shares
+ * it. Field names are checked against the list of fields by whoever answers, never put into SQL as they come.
  */
 import { z } from "zod";
 
@@ -23,18 +23,21 @@ const scalar = z.union([z.string().max(QUERY_LIMITS.valueChars), z.number().fini
 const finite = z.number().finite();
 
 /**
- * One characteristic of a download. `unit` is null for text and pure numbers; `values` lists the values of an enumeration.
- * Besides those listed there is `arm:ID` wherever a field is named: the arm that a download drew of the experiment ID.
+ * One characteristic of a download. `unit` is null for text and pure numbers; `values` lists the values of an
+ * enumeration. Besides those listed there is `arm:ID` wherever a field is named: the arm that a download drew of the
+ * experiment ID.
  */
-export const Field = z.object({
-  name: fieldName,
-  label: z.string(),
-  type: z.enum(["number", "text", "time", "boolean"]),
-  unit: z.string().nullable(),
-  origin: z.enum(["basic", "derived"]),
-  help: z.string(),
-  values: z.array(z.string()).optional(),
-}).strict();
+export const Field = z
+  .object({
+    name: fieldName,
+    label: z.string(),
+    type: z.enum(["number", "text", "time", "boolean"]),
+    unit: z.string().nullable(),
+    origin: z.enum(["basic", "derived"]),
+    help: z.string(),
+    values: z.array(z.string()).optional(),
+  })
+  .strict();
 export type Field = z.infer<typeof Field>;
 
 /** Answer of GET /v1/fields. */
@@ -44,8 +47,16 @@ export type FieldsResponse = z.infer<typeof FieldsResponse>;
 /** `contains` is case-insensitive and plain text; `in` takes a list; `isNull` and `notNull` take no value. */
 export const Condition = z.discriminatedUnion("op", [
   z.object({ field: fieldName, op: z.enum(["=", "!=", "<", "<=", ">", ">="]), value: scalar }).strict(),
-  z.object({ field: fieldName, op: z.literal("contains"), value: z.string().min(1).max(QUERY_LIMITS.valueChars) }).strict(),
-  z.object({ field: fieldName, op: z.literal("in"), value: z.array(scalar).min(1).max(QUERY_LIMITS.valuesPerCondition) }).strict(),
+  z
+    .object({ field: fieldName, op: z.literal("contains"), value: z.string().min(1).max(QUERY_LIMITS.valueChars) })
+    .strict(),
+  z
+    .object({
+      field: fieldName,
+      op: z.literal("in"),
+      value: z.array(scalar).min(1).max(QUERY_LIMITS.valuesPerCondition),
+    })
+    .strict(),
   z.object({ field: fieldName, op: z.enum(["isNull", "notNull"]) }).strict(),
 ]);
 export type Condition = z.infer<typeof Condition>;
@@ -53,72 +64,147 @@ export type Condition = z.infer<typeof Condition>;
 const where = z.array(Condition).max(QUERY_LIMITS.conditions).default([]);
 const groupBy = (most: number) => z.array(fieldName).max(most).default([]);
 
-/** Body of POST /v1/query/downloads. Rows hold the cells of `columns`, in that order; `cursor` is the `next` of the page before. */
-export const DownloadsQuery = z.object({
-  where,
-  columns: z.array(fieldName).min(1).max(QUERY_LIMITS.columns),
-  sort: z.object({ field: fieldName, descending: z.boolean() }).strict().optional(),
-  limit: z.number().int().min(1).max(QUERY_LIMITS.rowsPerPage).default(100),
-  cursor: z.string().max(256).optional(),
-}).strict();
+/**
+ * Body of POST /v1/query/downloads. Rows hold the cells of `columns`, in that order; `cursor` is the `next` of the page
+ * before.
+ */
+export const DownloadsQuery = z
+  .object({
+    where,
+    columns: z.array(fieldName).min(1).max(QUERY_LIMITS.columns),
+    sort: z.object({ field: fieldName, descending: z.boolean() }).strict().optional(),
+    limit: z.number().int().min(1).max(QUERY_LIMITS.rowsPerPage).default(100),
+    cursor: z.string().max(256).optional(),
+  })
+  .strict();
 export type DownloadsQuery = z.input<typeof DownloadsQuery>;
 
 export const Cell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 export type Cell = z.infer<typeof Cell>;
 
-/** `ids[i]` is the download of `rows[i]`; `matching` counts all downloads that match, or is null where counting was not worth it. */
-export const DownloadsPage = z.object({
-  ids: z.array(z.string()),
-  rows: z.array(z.array(Cell)),
-  matching: z.number().int().nullable(),
-  next: z.string().nullable(),
-}).strict();
+/**
+ * `ids[i]` is the download of `rows[i]`; `matching` counts all downloads that match, or is null where counting was not
+ * worth it.
+ */
+export const DownloadsPage = z
+  .object({
+    ids: z.array(z.string()),
+    rows: z.array(z.array(Cell)),
+    matching: z.number().int().nullable(),
+    next: z.string().nullable(),
+  })
+  .strict();
 export type DownloadsPage = z.infer<typeof DownloadsPage>;
 
 /** Body of POST /v1/query/chart. */
 export const ChartQuery = z.discriminatedUnion("chart", [
   z.object({ chart: z.literal("box"), metric: fieldName, groupBy: groupBy(QUERY_LIMITS.groupFields), where }).strict(),
-  z.object({ chart: z.literal("histogram"), metric: fieldName, bins: z.number().int().min(1).max(QUERY_LIMITS.bins).default(40), groupBy: groupBy(1), where }).strict(),
+  z
+    .object({
+      chart: z.literal("histogram"),
+      metric: fieldName,
+      bins: z.number().int().min(1).max(QUERY_LIMITS.bins).default(40),
+      groupBy: groupBy(1),
+      where,
+    })
+    .strict(),
   z.object({ chart: z.literal("cdf"), metric: fieldName, groupBy: groupBy(1), where }).strict(),
-  z.object({ chart: z.literal("scatter"), x: fieldName, y: fieldName, points: z.number().int().min(1).max(QUERY_LIMITS.scatterPoints).default(2000), groupBy: groupBy(1), where }).strict(),
-  z.object({
-    chart: z.literal("time"), metric: fieldName, statistic: z.enum(["median", "mean", "count", "sum"]).default("median"),
-    bucketMs: z.number().int().min(1000), groupBy: groupBy(1), where,
-  }).strict(),
+  z
+    .object({
+      chart: z.literal("scatter"),
+      x: fieldName,
+      y: fieldName,
+      points: z.number().int().min(1).max(QUERY_LIMITS.scatterPoints).default(2000),
+      groupBy: groupBy(1),
+      where,
+    })
+    .strict(),
+  z
+    .object({
+      chart: z.literal("time"),
+      metric: fieldName,
+      statistic: z.enum(["median", "mean", "count", "sum"]).default("median"),
+      bucketMs: z.number().int().min(1000),
+      groupBy: groupBy(1),
+      where,
+    })
+    .strict(),
 ]);
 export type ChartQuery = z.input<typeof ChartQuery>;
 
 const group = z.array(Cell);
 
 /** Quartiles by linear interpolation; whiskers are the outermost values within 1.5 interquartile ranges of the box. */
-export const Box = z.object({
-  group, n: z.number().int(), q1: finite, median: finite, q3: finite, whiskerLow: finite, whiskerHigh: finite,
-  /** Values beyond the whiskers, at most 200, drawn at random when there are more. */
-  outliers: z.array(finite), outlierCount: z.number().int(),
-}).strict();
+export const Box = z
+  .object({
+    group,
+    n: z.number().int(),
+    q1: finite,
+    median: finite,
+    q3: finite,
+    whiskerLow: finite,
+    whiskerHigh: finite,
+    /** Values beyond the whiskers, at most 200, drawn at random when there are more. */
+    outliers: z.array(finite),
+    outlierCount: z.number().int(),
+  })
+  .strict();
 export type Box = z.infer<typeof Box>;
 
-/** Answer of POST /v1/query/chart. `n` counts the downloads behind each group; groups past the limit are left out and counted. */
+/**
+ * Answer of POST /v1/query/chart. `n` counts the downloads behind each group; groups past the limit are left out and
+ * counted.
+ */
 export const Chart = z.discriminatedUnion("chart", [
   z.object({ chart: z.literal("box"), boxes: z.array(Box), groupsLeftOut: z.number().int() }).strict(),
-  z.object({
-    chart: z.literal("histogram"), edges: z.array(finite), groupsLeftOut: z.number().int(),
-    series: z.array(z.object({ group, n: z.number().int(), counts: z.array(z.number().int()) }).strict()),
-  }).strict(),
-  z.object({
-    /** `values[i]` is the least value that `shares[i]` of the downloads do not exceed. */
-    chart: z.literal("cdf"), groupsLeftOut: z.number().int(),
-    series: z.array(z.object({ group, n: z.number().int(), values: z.array(finite), shares: z.array(finite) }).strict()),
-  }).strict(),
-  z.object({
-    chart: z.literal("scatter"), groupsLeftOut: z.number().int(),
-    series: z.array(z.object({ group, n: z.number().int(), x: z.array(finite), y: z.array(finite), ids: z.array(z.string()) }).strict()),
-  }).strict(),
-  z.object({
-    /** A point for each bucket that has downloads, with the time at which the bucket begins. */
-    chart: z.literal("time"), bucketMs: z.number().int(), groupsLeftOut: z.number().int(),
-    series: z.array(z.object({ group, n: z.number().int(), atMs: z.array(finite), values: z.array(finite), counts: z.array(z.number().int()) }).strict()),
-  }).strict(),
+  z
+    .object({
+      chart: z.literal("histogram"),
+      edges: z.array(finite),
+      groupsLeftOut: z.number().int(),
+      series: z.array(z.object({ group, n: z.number().int(), counts: z.array(z.number().int()) }).strict()),
+    })
+    .strict(),
+  z
+    .object({
+      /** `values[i]` is the least value that `shares[i]` of the downloads do not exceed. */
+      chart: z.literal("cdf"),
+      groupsLeftOut: z.number().int(),
+      series: z.array(
+        z.object({ group, n: z.number().int(), values: z.array(finite), shares: z.array(finite) }).strict(),
+      ),
+    })
+    .strict(),
+  z
+    .object({
+      chart: z.literal("scatter"),
+      groupsLeftOut: z.number().int(),
+      series: z.array(
+        z
+          .object({ group, n: z.number().int(), x: z.array(finite), y: z.array(finite), ids: z.array(z.string()) })
+          .strict(),
+      ),
+    })
+    .strict(),
+  z
+    .object({
+      /** A point for each bucket that has downloads, with the time at which the bucket begins. */
+      chart: z.literal("time"),
+      bucketMs: z.number().int(),
+      groupsLeftOut: z.number().int(),
+      series: z.array(
+        z
+          .object({
+            group,
+            n: z.number().int(),
+            atMs: z.array(finite),
+            values: z.array(finite),
+            counts: z.array(z.number().int()),
+          })
+          .strict(),
+      ),
+    })
+    .strict(),
 ]);
 export type Chart = z.infer<typeof Chart>;
 
@@ -127,30 +213,49 @@ export const DifferenceQuery = z.object({ metric: fieldName, field: fieldName, a
 export type DifferenceQuery = z.input<typeof DifferenceQuery>;
 
 /** `mean` and `median` are null where no download has the metric. */
-const Arm = z.object({ n: z.number().int(), clients: z.number().int(), mean: finite.nullable(), median: finite.nullable() }).strict();
+const Arm = z
+  .object({ n: z.number().int(), clients: z.number().int(), mean: finite.nullable(), median: finite.nullable() })
+  .strict();
 
 /**
- * Answer of POST /v1/query/difference: b - a of the means, with a 95 % interval by bootstrap over clients (a client's downloads
- * are not independent). `difference` and `ratio` are null where an arm has no download, `interval` with fewer than two clients in
- * an arm; `enough` says whether both arms have the clients for the interval to be trusted.
+ * Answer of POST /v1/query/difference: b - a of the means, with a 95 % interval by bootstrap over clients (a client's
+ * downloads are not independent). `difference` and `ratio` are null where an arm has no download, `interval` with fewer
+ * than two clients in an arm; `enough` says whether both arms have the clients for the interval to be trusted.
  */
-export const Difference = z.object({
-  a: Arm, b: Arm, difference: finite.nullable(), interval: z.tuple([finite, finite]).nullable(), ratio: finite.nullable(), enough: z.boolean(),
-}).strict();
+export const Difference = z
+  .object({
+    a: Arm,
+    b: Arm,
+    difference: finite.nullable(),
+    interval: z.tuple([finite, finite]).nullable(),
+    ratio: finite.nullable(),
+    enough: z.boolean(),
+  })
+  .strict();
 export type Difference = z.infer<typeof Difference>;
 
-/** One packet that a client received: ms since the request, index into `proxies` of the record, generation, what became of it. */
-export const TracePacket = z.tuple([finite.nonnegative(), z.number().int().nonnegative(), z.number().int().nonnegative(), z.enum(["innovative", "duplicate", "late", "rejected"])]);
+/**
+ * One packet that a client received: ms since the request, index into `proxies` of the record, generation, what became
+ * of it.
+ */
+export const TracePacket = z.tuple([
+  finite.nonnegative(),
+  z.number().int().nonnegative(),
+  z.number().int().nonnegative(),
+  z.enum(["innovative", "duplicate", "late", "rejected"]),
+]);
 /** One thing the client sent to a proxy: ms since the request, index of the proxy. */
 export const TraceFeedback = z.tuple([finite.nonnegative(), z.number().int().nonnegative()]);
 
 /** Body item of POST /v1/traces, and answer of GET /v1/records/ID/trace. */
-export const Trace = z.object({
-  id: z.string().uuid().toLowerCase(),
-  generationCount: z.number().int().nonnegative(),
-  packets: z.array(TracePacket).max(65_536),
-  feedback: z.array(TraceFeedback).max(65_536),
-}).strict();
+export const Trace = z
+  .object({
+    id: z.string().uuid().toLowerCase(),
+    generationCount: z.number().int().nonnegative(),
+    packets: z.array(TracePacket).max(65_536),
+    feedback: z.array(TraceFeedback).max(65_536),
+  })
+  .strict();
 export type Trace = z.infer<typeof Trace>;
 
 /** Body of POST /v1/traces. */

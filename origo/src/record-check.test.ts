@@ -1,4 +1,6 @@
-/** The quick look at records takes nothing that the schema would not take unchanged, and does take what clients send. */
+/**
+ * The quick look at records takes nothing that the schema would not take unchanged, and does take what clients send.
+ */
 import { isRecordsRequest } from "./record-check";
 import { RecordsRequest, SCHEMA_LIMITS } from "./schema";
 import { bareRecordOf, recordOf } from "../test/samples";
@@ -7,9 +9,42 @@ const plain = { ...recordOf(), comment: "plain" };
 
 /** Values that some field, somewhere, must refuse or change. */
 const STRANGE: readonly unknown[] = [
-  null, true, -1, 0, 0.5, 2 ** 53, 1e300, "", "x", "\0", "\ud800", "🎬", "x".repeat(9000), [], {}, [null], { start: 5, end: 4 }, { start: 1, end: 2 },
-  "0B8F5A0E-6A1E-4C4E-8B0F-0123456789AB", "http://h.example/?q", "http://h.example/#f", "http://u:p@h.example/", "http://u:p/", "http://h.example:99999/", "http://1.2.3.999/",
-  "http://H.EXAMPLE/", "http://", "ftp://h.example/", "http://h.example", "http://xn--/", "http://h.example/a b", "webrtc", "coded", "complete", "cli", "failed",
+  null,
+  true,
+  -1,
+  0,
+  0.5,
+  2 ** 53,
+  1e300,
+  "",
+  "x",
+  "\0",
+  "\ud800",
+  "🎬",
+  "x".repeat(9000),
+  [],
+  {},
+  [null],
+  { start: 5, end: 4 },
+  { start: 1, end: 2 },
+  "0B8F5A0E-6A1E-4C4E-8B0F-0123456789AB",
+  "http://h.example/?q",
+  "http://h.example/#f",
+  "http://u:p@h.example/",
+  "http://u:p/",
+  "http://h.example:99999/",
+  "http://1.2.3.999/",
+  "http://H.EXAMPLE/",
+  "http://",
+  "ftp://h.example/",
+  "http://h.example",
+  "http://xn--/",
+  "http://h.example/a b",
+  "webrtc",
+  "coded",
+  "complete",
+  "cli",
+  "failed",
 ];
 
 /** Copies of `value` with one thing in it changed, left out or added. */

@@ -1,7 +1,7 @@
 /**
- * A quick look at batches of records: true for what schema.ts would take as it is, in a twentieth of the time. False says nothing:
- * schema.ts decides then, and names the fault. The rules are those of RecordsRequest; record-check.test.ts holds the two against
- * each other.
+ * A quick look at batches of records: true for what schema.ts would take as it is, in a twentieth of the time. False
+ * says nothing: schema.ts decides then, and names the fault. The rules are those of RecordsRequest;
+ * record-check.test.ts holds the two against each other.
  */
 import { Mode, SCHEMA_LIMITS, TransportName } from "./schema";
 
@@ -20,13 +20,34 @@ const MODES = new Set<unknown>(Mode.options);
 const SOURCES = new Set<unknown>(["extension", "cli", "library"]);
 const OUTCOMES = new Set<unknown>(["complete", "failed", "aborted"]);
 
-const isNumber = (max: number): Check => (value) => typeof value === "number" && value >= 0 && value <= max;
-const isWhole = (min: number, max: number): Check => (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
-const isText = (min: number, max: number): Check => (value) => typeof value === "string" && value.length >= min && value.length <= max && PLAIN.test(value);
-const orNull = (check: Check): Check => (value) => value === null || check(value);
-const isListOf = (max: number, check: Check): Check => (value) => Array.isArray(value) && value.length <= max && value.every(check);
-const isIn = (values: ReadonlySet<unknown>): Check => (value) => values.has(value);
-const matches = (pattern: RegExp): Check => (value) => typeof value === "string" && pattern.test(value);
+const isNumber =
+  (max: number): Check =>
+  (value) =>
+    typeof value === "number" && value >= 0 && value <= max;
+const isWhole =
+  (min: number, max: number): Check =>
+  (value) =>
+    Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
+const isText =
+  (min: number, max: number): Check =>
+  (value) =>
+    typeof value === "string" && value.length >= min && value.length <= max && PLAIN.test(value);
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+const isListOf =
+  (max: number, check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.length <= max && value.every(check);
+const isIn =
+  (values: ReadonlySet<unknown>): Check =>
+  (value) =>
+    values.has(value);
+const matches =
+  (pattern: RegExp): Check =>
+  (value) =>
+    typeof value === "string" && pattern.test(value);
 
 /** An object with all of `required`, any of `optional`, and nothing else. */
 function isObject(required: Record<string, Check>, optional: Record<string, Check> = {}): Check {
@@ -48,7 +69,8 @@ const origins = new Set<string>();
 
 /** Hosts are few and judged by URL itself; a path cannot make an address invalid. */
 const isUrl: Check = (value) => {
-  const origin = typeof value === "string" && value.length <= SCHEMA_LIMITS.urlChars ? URL_PARTS.exec(value)?.[1] : undefined;
+  const origin =
+    typeof value === "string" && value.length <= SCHEMA_LIMITS.urlChars ? URL_PARTS.exec(value)?.[1] : undefined;
   if (origin === undefined) return false;
   if (origins.has(origin)) return true;
   if (!URL.canParse(origin)) return false;
@@ -63,10 +85,21 @@ const label = (charsMax: number): Check => isText(1, charsMax);
 const text = (charsMax: number): Check => isText(0, charsMax);
 const { nameChars, idChars, kindChars, messageChars, commentChars } = SCHEMA_LIMITS;
 
-const hasProxyShape = isObject({
-  id: label(idChars), bytes: count, packets: count, innovative: count, duplicate: count, late: count, rejected: count, lost: count, rttMs: orNull(finite),
-  state: isIn(new Set(["used", "failed"])),
-}, { name: label(nameChars), transport: isIn(TRANSPORTS), error: text(messageChars) });
+const hasProxyShape = isObject(
+  {
+    id: label(idChars),
+    bytes: count,
+    packets: count,
+    innovative: count,
+    duplicate: count,
+    late: count,
+    rejected: count,
+    lost: count,
+    rttMs: orNull(finite),
+    state: isIn(new Set(["used", "failed"])),
+  },
+  { name: label(nameChars), transport: isIn(TRANSPORTS), error: text(messageChars) },
+);
 
 const isProxy: Check = (value) => {
   if (!hasProxyShape(value)) return false;
@@ -75,22 +108,64 @@ const isProxy: Check = (value) => {
 };
 
 const hasRangeShape = isObject({ start: count, end: count });
-const isRange: Check = (value) => hasRangeShape(value) && (value as { start: number }).start <= (value as { end: number }).end;
+const isRange: Check = (value) =>
+  hasRangeShape(value) && (value as { start: number }).start <= (value as { end: number }).end;
 
-const isRecord = isObject({
-  id: matches(UUID), clientId: matches(UUID), startedAtMs: isNumber(EPOCH_MS_MAX), source: isIn(SOURCES), url: isUrl, mode: isIn(MODES),
-  connections: isWhole(0, SCHEMA_LIMITS.connections), status: isWhole(0, 599), netBytes: count, grossBytes: count, durationMs: finite, firstByteMs: finite,
-  serverFetchMs: finite, throughputBytesPerSec: finite, goodputBytesPerSec: finite, normalizedGoodput: finite, outcome: isIn(OUTCOMES),
-  fallback: orNull(isObject({ reason: text(messageChars), bytes: count })), sha256: orNull(matches(SHA256)), proxies: isListOf(SCHEMA_LIMITS.proxiesPerRecord, isProxy),
-}, {
-  clientVersion: label(64), agent: label(64), player: label(64), os: label(64), contentType: text(128), range: isRange, totalBytes: count, directBytes: count,
-  connectMs: finite, headMs: finite, firstPacketMs: finite, closeMs: finite, error: isObject({ kind: label(kindChars), message: text(messageChars) }),
-  generationSize: isWhole(1, 256), windowPackets: isWhole(1, 65_536), symbolBytes: isWhole(1, 65_536), feedbackEveryPackets: isWhole(1, 65_536), feedbackEveryMs: finite,
-  engine: label(64), generationCount: count, symbolCount: count, feedbackFrames: count, comment: text(commentChars), userComment: text(commentChars), configVersion: count,
-  experiments: isListOf(SCHEMA_LIMITS.experimentsPerRecord, isObject({ id: label(idChars), arm: label(nameChars) })),
-});
+const isRecord = isObject(
+  {
+    id: matches(UUID),
+    clientId: matches(UUID),
+    startedAtMs: isNumber(EPOCH_MS_MAX),
+    source: isIn(SOURCES),
+    url: isUrl,
+    mode: isIn(MODES),
+    connections: isWhole(0, SCHEMA_LIMITS.connections),
+    status: isWhole(0, 599),
+    netBytes: count,
+    grossBytes: count,
+    durationMs: finite,
+    firstByteMs: finite,
+    serverFetchMs: finite,
+    throughputBytesPerSec: finite,
+    goodputBytesPerSec: finite,
+    normalizedGoodput: finite,
+    outcome: isIn(OUTCOMES),
+    fallback: orNull(isObject({ reason: text(messageChars), bytes: count })),
+    sha256: orNull(matches(SHA256)),
+    proxies: isListOf(SCHEMA_LIMITS.proxiesPerRecord, isProxy),
+  },
+  {
+    clientVersion: label(64),
+    agent: label(64),
+    player: label(64),
+    os: label(64),
+    contentType: text(128),
+    range: isRange,
+    totalBytes: count,
+    directBytes: count,
+    connectMs: finite,
+    headMs: finite,
+    firstPacketMs: finite,
+    closeMs: finite,
+    error: isObject({ kind: label(kindChars), message: text(messageChars) }),
+    generationSize: isWhole(1, 256),
+    windowPackets: isWhole(1, 65_536),
+    symbolBytes: isWhole(1, 65_536),
+    feedbackEveryPackets: isWhole(1, 65_536),
+    feedbackEveryMs: finite,
+    engine: label(64),
+    generationCount: count,
+    symbolCount: count,
+    feedbackFrames: count,
+    comment: text(commentChars),
+    userComment: text(commentChars),
+    configVersion: count,
+    experiments: isListOf(SCHEMA_LIMITS.experimentsPerRecord, isObject({ id: label(idChars), arm: label(nameChars) })),
+  },
+);
 
 const hasRecords = isObject({ records: isListOf(SCHEMA_LIMITS.recordsPerRequest, isRecord) });
 
 /** Is it a body of POST /v1/records that needs no change? */
-export const isRecordsRequest: Check = (value) => hasRecords(value) && (value as { records: unknown[] }).records.length > 0;
+export const isRecordsRequest: Check = (value) =>
+  hasRecords(value) && (value as { records: unknown[] }).records.length > 0;

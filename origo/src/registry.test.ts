@@ -42,7 +42,12 @@ describe("registry", () => {
 
   test("what this process stood still is no silence of the proxies", () => {
     let stalledMs = 0;
-    const registry = new Registry({ heartbeatMs: () => 2000, beatsMissedMax: () => 2, proxiesMax: () => 9, stalledMs: () => stalledMs });
+    const registry = new Registry({
+      heartbeatMs: () => 2000,
+      beatsMissedMax: () => 2,
+      proxiesMax: () => 9,
+      stalledMs: () => stalledMs,
+    });
     stalledMs = 500;
     registry.handleHello("a", helloOf(), T0);
     stalledMs += 3000;
@@ -59,7 +64,12 @@ describe("registry", () => {
 
   test("a shorter heartbeat makes no proxy gone that reports by the old one, and is told to silent ones too", () => {
     const rules = { heartbeatMs: 2000 };
-    const registry = new Registry({ heartbeatMs: () => rules.heartbeatMs, beatsMissedMax: () => 2, proxiesMax: () => 1, stalledMs: () => 0 });
+    const registry = new Registry({
+      heartbeatMs: () => rules.heartbeatMs,
+      beatsMissedMax: () => 2,
+      proxiesMax: () => 1,
+      stalledMs: () => 0,
+    });
     registry.handleHello("a", helloOf(), T0);
     rules.heartbeatMs = 500;
     expect(registry.fleet(T0 + 3999)).toHaveLength(1);
@@ -117,7 +127,9 @@ describe("registry", () => {
     expect(registry.fleet(T0)).toHaveLength(1024);
     const refused = registry.handleHello("more", helloOf({ name: "one-more" }), T0);
     expect(refused).toMatchObject({ error: { kind: "tooManyProxies", got: 1024 + 1, limit: 1024 } });
-    expect(registry.handleHello("again", helloOf({ name: "proxy-0", url: "http://127.0.0.1:7611" }), T0)).toHaveProperty("id");
+    expect(
+      registry.handleHello("again", helloOf({ name: "proxy-0", url: "http://127.0.0.1:7611" }), T0),
+    ).toHaveProperty("id");
   });
 
   test("rates come from counter differences over the proxy's own clock, and are unknown across a restart", () => {

@@ -1,12 +1,20 @@
 /**
  * Registry: which proxies are live, here and at other Origos, what was decided about each, and a choice among them.
  * Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id.
- * A proxy is live until two heartbeats are missed (4 s after the last word from it, by default) or its connection closes.
- * Its id is a digest of name and instance, so it stays the same over reconnects and over restarts of Origo and of the proxy.
+ * A proxy is live until two heartbeats are missed (4 s after the last word from it, by default) or its connection
+ * closes. Its id is a digest of name and instance, so it stays the same over reconnects and over restarts of Origo and
+ * of the proxy.
  */
 import { createHash } from "node:crypto";
 import { inOrder, type SelectionInput } from "./selection";
-import { HEARTBEAT_MS, type ApiError, type FleetProxy, type ListedProxy, type ProxyHello, type ProxyStatus } from "./schema";
+import {
+  HEARTBEAT_MS,
+  type ApiError,
+  type FleetProxy,
+  type ListedProxy,
+  type ProxyHello,
+  type ProxyStatus,
+} from "./schema";
 
 export interface RegistryRules {
   heartbeatMs: () => number;
@@ -14,11 +22,18 @@ export interface RegistryRules {
   beatsMissedMax: () => number;
   /** Proxies known at once; a hello beyond it is refused. */
   proxiesMax: () => number;
-  /** How long this process has stood still, all in all: that is no silence of the proxies, whose words wait to be read. */
+  /**
+   * How long this process has stood still, all in all: that is no silence of the proxies, whose words wait to be read.
+   */
   stalledMs: () => number;
 }
 
-const RULES: RegistryRules = { heartbeatMs: () => HEARTBEAT_MS, beatsMissedMax: () => 2, proxiesMax: () => 1024, stalledMs: () => 0 };
+const RULES: RegistryRules = {
+  heartbeatMs: () => HEARTBEAT_MS,
+  beatsMissedMax: () => 2,
+  proxiesMax: () => 1024,
+  stalledMs: () => 0,
+};
 
 interface Entry {
   connectionId: string;
@@ -55,16 +70,35 @@ export class Registry {
     const known = this.entries.get(id);
     const limit = this.rules.proxiesMax();
     if (known === undefined && this.entries.size >= limit) {
-      return { error: { kind: "tooManyProxies", message: `this Origo holds ${limit} proxies and takes no more`, got: this.entries.size + 1, limit } };
+      return {
+        error: {
+          kind: "tooManyProxies",
+          message: `this Origo holds ${limit} proxies and takes no more`,
+          got: this.entries.size + 1,
+          limit,
+        },
+      };
     }
     this.handleClosed(connectionId);
     if (known !== undefined) this.byConnection.delete(known.connectionId);
     const { state, name } = this.decisionOn(id);
     const proxy: FleetProxy = {
-      ...hello, name: name ?? hello.name, id, connectedAtMs: nowMs, lastSeenMs: nowMs, status: null, sentBytesPerSec: null,
-      originBytesPerSec: null, state,
+      ...hello,
+      name: name ?? hello.name,
+      id,
+      connectedAtMs: nowMs,
+      lastSeenMs: nowMs,
+      status: null,
+      sentBytesPerSec: null,
+      originBytesPerSec: null,
+      state,
     };
-    this.entries.set(id, { connectionId, proxy, stalledMs: this.rules.stalledMs(), heartbeatMs: this.rules.heartbeatMs() });
+    this.entries.set(id, {
+      connectionId,
+      proxy,
+      stalledMs: this.rules.stalledMs(),
+      heartbeatMs: this.rules.heartbeatMs(),
+    });
     this.byConnection.set(connectionId, id);
     return { id };
   }
@@ -77,7 +111,8 @@ export class Registry {
   decide(id: string, decision: Decision): void {
     this.decisions.set(id, decision);
     const entry = this.entries.get(id);
-    if (entry !== undefined) entry.proxy = { ...entry.proxy, state: decision.state, name: decision.name ?? entry.proxy.name };
+    if (entry !== undefined)
+      entry.proxy = { ...entry.proxy, state: decision.state, name: decision.name ?? entry.proxy.name };
   }
 
   /** Over which the proxy can be told something; undefined when it has none. */
@@ -89,7 +124,9 @@ export class Registry {
   handleStatus(connectionId: string, status: ProxyStatus, nowMs: number): { id: string } | { error: ApiError } {
     const entry = this.entryOf(connectionId);
     if (entry === undefined) {
-      return { error: { kind: "helloMissing", message: "no proxy is registered on this connection: send hello first" } };
+      return {
+        error: { kind: "helloMissing", message: "no proxy is registered on this connection: send hello first" },
+      };
     }
     const { proxy } = entry;
     entry.stalledMs = this.rules.stalledMs();
@@ -123,8 +160,14 @@ export class Registry {
 
   /** Live proxies that are connected to this Origo. */
   own(nowMs: number): FleetProxy[] {
-    const [missedMax, heartbeatMs, stalledMs] = [this.rules.beatsMissedMax(), this.rules.heartbeatMs(), this.rules.stalledMs()];
-    const isLive = (entry: Entry): boolean => nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) < missedMax * Math.max(heartbeatMs, entry.heartbeatMs);
+    const [missedMax, heartbeatMs, stalledMs] = [
+      this.rules.beatsMissedMax(),
+      this.rules.heartbeatMs(),
+      this.rules.stalledMs(),
+    ];
+    const isLive = (entry: Entry): boolean =>
+      nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) <
+      missedMax * Math.max(heartbeatMs, entry.heartbeatMs);
     return [...this.entries.values()].filter(isLive).map(({ proxy }) => proxy);
   }
 
@@ -134,14 +177,24 @@ export class Registry {
   }
 
   /** `count` live proxies, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
-  pick(count: number, excludedIds: ReadonlySet<string>, rng: () => number, nowMs: number, selection = AT_RANDOM): ListedProxy[] {
+  pick(
+    count: number,
+    excludedIds: ReadonlySet<string>,
+    rng: () => number,
+    nowMs: number,
+    selection = AT_RANDOM,
+  ): ListedProxy[] {
     const pool = this.live(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
     return inOrder(pool, selection, rng).slice(0, count).map(listed);
   }
 
   /** Those of `ids` that clients may be told. */
   usable(ids: readonly string[], nowMs: number): string[] {
-    const known = new Set(this.live(nowMs).filter((proxy) => proxy.state === "live").map((proxy) => proxy.id));
+    const known = new Set(
+      this.live(nowMs)
+        .filter((proxy) => proxy.state === "live")
+        .map((proxy) => proxy.id),
+    );
     return ids.filter((id) => known.has(id));
   }
 
@@ -149,10 +202,12 @@ export class Registry {
     const own = this.own(nowMs);
     if (nowMs >= this.elsewhere.untilMs || this.elsewhere.proxies.length === 0) return own;
     const ids = new Set(own.map(({ id }) => id));
-    const others = this.elsewhere.proxies.filter(({ id }) => !ids.has(id)).map((proxy) => {
-      const decision = this.decisions.get(proxy.id);
-      return decision === undefined ? proxy : { ...proxy, state: decision.state, name: decision.name ?? proxy.name };
-    });
+    const others = this.elsewhere.proxies
+      .filter(({ id }) => !ids.has(id))
+      .map((proxy) => {
+        const decision = this.decisions.get(proxy.id);
+        return decision === undefined ? proxy : { ...proxy, state: decision.state, name: decision.name ?? proxy.name };
+      });
     return [...own, ...others];
   }
 
@@ -166,13 +221,25 @@ function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
   return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
 }
 
-/** 16 hex digits, the same for the same name and instance; for the same name and address where a proxy names no instance. */
+/**
+ * 16 hex digits, the same for the same name and instance; for the same name and address where a proxy names no
+ * instance.
+ */
 export function proxyIdOf({ name, url, instance }: Pick<ProxyHello, "name" | "url" | "instance">): string {
-  return createHash("sha256").update(JSON.stringify([name, instance ?? url])).digest("hex").slice(0, 16);
+  return createHash("sha256")
+    .update(JSON.stringify([name, instance ?? url]))
+    .digest("hex")
+    .slice(0, 16);
 }
 
-/** Bytes a second between two reports by the proxy's own clock; null without two reports or when a counter went back. */
-function rateBetween(before: ProxyStatus | null, after: ProxyStatus, counter: "sentBytes" | "originBytes"): number | null {
+/**
+ * Bytes a second between two reports by the proxy's own clock; null without two reports or when a counter went back.
+ */
+function rateBetween(
+  before: ProxyStatus | null,
+  after: ProxyStatus,
+  counter: "sentBytes" | "originBytes",
+): number | null {
   if (before === null) return null;
   const elapsedMs = after.uptimeMs - before.uptimeMs;
   const bytes = after[counter] - before[counter];

@@ -1,6 +1,18 @@
 /** Administration: signing in, users, saved views. What a session is: access.ts. */
 import { randomUUID } from "node:crypto";
-import { ADMIN_LIMITS, LoginRequest, NewUser, NewView, SessionResponse, SetupRequest, User, UserChange, UsersResponse, View, ViewsResponse } from "./admin-schema";
+import {
+  ADMIN_LIMITS,
+  LoginRequest,
+  NewUser,
+  NewView,
+  SessionResponse,
+  SetupRequest,
+  User,
+  UserChange,
+  UsersResponse,
+  View,
+  ViewsResponse,
+} from "./admin-schema";
 import type { Access } from "./access";
 import { endpoint, notFound, Refusal, type Endpoint } from "./http";
 import { keep } from "./password";
@@ -12,46 +24,88 @@ export interface AdminOptions {
   nowMs: () => number;
 }
 
-export const adminEndpoints = (options: AdminOptions): Endpoint[] => [...sessionEndpoints(options), ...userEndpoints(options), ...viewEndpoints(options)];
+export const adminEndpoints = (options: AdminOptions): Endpoint[] => [
+  ...sessionEndpoints(options),
+  ...userEndpoints(options),
+  ...viewEndpoints(options),
+];
 
 const sessionEndpoints = ({ access }: AdminOptions): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/session", access: "public", summary: "Who is signed in", answer: SessionResponse,
+    method: "get",
+    path: "/v1/session",
+    access: "public",
+    summary: "Who is signed in",
+    answer: SessionResponse,
     handle: ({ request, response }) => {
       response.set("Cache-Control", "no-store");
       return access.describe(request.headers);
     },
   }),
   endpoint({
-    method: "post", path: "/v1/session", access: "public", summary: "Sign in", body: LoginRequest, answer: SessionResponse,
+    method: "post",
+    path: "/v1/session",
+    access: "public",
+    summary: "Sign in",
+    body: LoginRequest,
+    answer: SessionResponse,
     handle: ({ request, response, body }) => access.logIn(request, response, body.name, body.password),
   }),
   endpoint({
-    method: "delete", path: "/v1/session", access: "public", summary: "Sign out", answer: SessionResponse,
+    method: "delete",
+    path: "/v1/session",
+    access: "public",
+    summary: "Sign out",
+    answer: SessionResponse,
     handle: ({ request, response }) => access.logOut(request, response),
   }),
   endpoint({
-    method: "post", path: "/v1/setup", access: "public", summary: "Make the first admin with the one-time link", body: SetupRequest, answer: SessionResponse,
+    method: "post",
+    path: "/v1/setup",
+    access: "public",
+    summary: "Make the first admin with the one-time link",
+    body: SetupRequest,
+    answer: SessionResponse,
     handle: ({ request, response, body }) => access.setUp(request, response, body),
   }),
 ];
 
 const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/users", access: "admin", summary: "Users", answer: UsersResponse,
+    method: "get",
+    path: "/v1/users",
+    access: "admin",
+    summary: "Users",
+    answer: UsersResponse,
     handle: async () => ({ users: await adminStore.users() }),
   }),
   endpoint({
-    method: "post", path: "/v1/users", access: "admin", summary: "Add a user", body: NewUser, answer: User, status: 201,
+    method: "post",
+    path: "/v1/users",
+    access: "admin",
+    summary: "Add a user",
+    body: NewUser,
+    answer: User,
+    status: 201,
     handle: async ({ body }) => {
       const createdAtMs = nowMs();
       const added = await adminStore.addUser({ ...body, password: await keep(body.password) }, createdAtMs);
-      if (!added) throw new Refusal(409, { kind: "nameTaken", field: "name", message: `name: there is a user ${body.name} already` });
+      if (!added)
+        throw new Refusal(409, {
+          kind: "nameTaken",
+          field: "name",
+          message: `name: there is a user ${body.name} already`,
+        });
       return { name: body.name, role: body.role, createdAtMs, lastLoginMs: null } satisfies User;
     },
   }),
   endpoint({
-    method: "patch", path: "/v1/users/:name", access: "admin", summary: "Change a user's password or role; signs the user out", body: UserChange, answer: UsersResponse,
+    method: "patch",
+    path: "/v1/users/:name",
+    access: "admin",
+    summary: "Change a user's password or role; signs the user out",
+    body: UserChange,
+    answer: UsersResponse,
     handle: async ({ params: { name = "" }, body }) => {
       const password = body.password === undefined ? undefined : await keep(body.password);
       if (!(await adminStore.changeUser(name, { password, role: body.role }))) throw await whyNot(adminStore, name);
@@ -60,7 +114,11 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     },
   }),
   endpoint({
-    method: "delete", path: "/v1/users/:name", access: "admin", summary: "Remove a user", answer: UsersResponse,
+    method: "delete",
+    path: "/v1/users/:name",
+    access: "admin",
+    summary: "Remove a user",
+    answer: UsersResponse,
     handle: async ({ params: { name = "" } }) => {
       if (!(await adminStore.deleteUser(name))) throw await whyNot(adminStore, name);
       await adminStore.endSessionsOf(name);
@@ -71,27 +129,48 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
 
 async function whyNot(store: AdminStore, name: string): Promise<Refusal> {
   const known = (await store.users()).some((user) => user.name === name);
-  return known ? new Refusal(409, { kind: "lastAdmin", message: `${name} is the last admin: make another one first` }) : notFound(`there is no user ${name}`);
+  return known
+    ? new Refusal(409, { kind: "lastAdmin", message: `${name} is the last admin: make another one first` })
+    : notFound(`there is no user ${name}`);
 }
 
 const viewEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/views", access: "viewer", summary: "Saved views", answer: ViewsResponse,
+    method: "get",
+    path: "/v1/views",
+    access: "viewer",
+    summary: "Saved views",
+    answer: ViewsResponse,
     handle: async () => ({ views: await adminStore.views() }),
   }),
   endpoint({
-    method: "post", path: "/v1/views", access: "admin", summary: "Save a view", body: NewView, answer: View, status: 201,
+    method: "post",
+    path: "/v1/views",
+    access: "admin",
+    summary: "Save a view",
+    body: NewView,
+    answer: View,
+    status: 201,
     handle: async ({ body, author }) => {
       const got = (await adminStore.views()).length + 1;
       const limit = ADMIN_LIMITS.views;
-      if (got > limit) throw new Refusal(409, { kind: "tooManyViews", message: `got ${got} views, the limit is ${limit}: delete some`, got, limit });
+      if (got > limit)
+        throw new Refusal(409, {
+          kind: "tooManyViews",
+          message: `got ${got} views, the limit is ${limit}: delete some`,
+          got,
+          limit,
+        });
       const view: View = { ...body, id: randomUUID(), author, createdAtMs: nowMs() };
       await adminStore.addDocument("views", view);
       return view;
     },
   }),
   endpoint({
-    method: "delete", path: "/v1/views/:id", access: "admin", summary: "Delete a saved view",
+    method: "delete",
+    path: "/v1/views/:id",
+    access: "admin",
+    summary: "Delete a saved view",
     handle: async ({ params: { id = "" } }) => {
       if (!(await adminStore.deleteView(id))) throw notFound(`there is no view ${id}`);
     },

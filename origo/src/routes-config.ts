@@ -1,6 +1,13 @@
 /** Configuration and experiments, for the dashboard; what of them concerns clients, for clients. */
 import {
-  ClientConfig, ConfigChange, ConfigHistory, ConfigResponse, Experiment, ExperimentChange, ExperimentsResponse, NewExperiment,
+  ClientConfig,
+  ConfigChange,
+  ConfigHistory,
+  ConfigResponse,
+  Experiment,
+  ExperimentChange,
+  ExperimentsResponse,
+  NewExperiment,
 } from "./admin-schema";
 import type { Configuration } from "./configuration";
 import { endpoint, type Endpoint } from "./http";
@@ -14,38 +21,74 @@ export interface ConfigOptions {
 
 export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/config", access: "viewer", summary: "Every setting with its value", answer: ConfigResponse,
+    method: "get",
+    path: "/v1/config",
+    access: "viewer",
+    summary: "Every setting with its value",
+    answer: ConfigResponse,
     handle: () => configuration.describe(),
   }),
   endpoint({
-    method: "put", path: "/v1/config", access: "admin", summary: "Make a new version of the configuration", body: ConfigChange, answer: ConfigResponse,
+    method: "put",
+    path: "/v1/config",
+    access: "admin",
+    summary: "Make a new version of the configuration",
+    body: ConfigChange,
+    answer: ConfigResponse,
     handle: ({ body, author }) => configuration.change(author, body),
   }),
   endpoint({
-    method: "get", path: "/v1/config/history", access: "viewer", summary: "Versions of the configuration, newest first", answer: ConfigHistory,
+    method: "get",
+    path: "/v1/config/history",
+    access: "viewer",
+    summary: "Versions of the configuration, newest first",
+    answer: ConfigHistory,
     handle: () => configuration.history(),
   }),
   endpoint({
-    method: "get", path: "/v1/client-config", access: "open", summary: "What a client goes by", answer: ClientConfig,
+    method: "get",
+    path: "/v1/client-config",
+    access: "open",
+    summary: "What a client goes by",
+    answer: ClientConfig,
     handle: ({ response }) => {
       response.set("Cache-Control", "no-store");
       return configuration.forClients();
     },
   }),
   endpoint({
-    method: "get", path: "/v1/site-rules", access: "open", summary: "What the extension takes for media beyond what it knows", answer: SiteRules,
+    method: "get",
+    path: "/v1/site-rules",
+    access: "open",
+    summary: "What the extension takes for media beyond what it knows",
+    answer: SiteRules,
     handle: () => readSiteRules(siteRulesFile),
   }),
   endpoint({
-    method: "get", path: "/v1/experiments", access: "viewer", summary: "Experiments, newest first", answer: ExperimentsResponse,
+    method: "get",
+    path: "/v1/experiments",
+    access: "viewer",
+    summary: "Experiments, newest first",
+    answer: ExperimentsResponse,
     handle: async () => ({ experiments: await configuration.experiments() }),
   }),
   endpoint({
-    method: "post", path: "/v1/experiments", access: "admin", summary: "Make a draft of an experiment", body: NewExperiment, answer: Experiment, status: 201,
+    method: "post",
+    path: "/v1/experiments",
+    access: "admin",
+    summary: "Make a draft of an experiment",
+    body: NewExperiment,
+    answer: Experiment,
+    status: 201,
     handle: ({ body, author }) => configuration.addExperiment(author, body),
   }),
   endpoint({
-    method: "patch", path: "/v1/experiments/:id", access: "admin", summary: "Start or stop an experiment", body: ExperimentChange, answer: Experiment,
+    method: "patch",
+    path: "/v1/experiments/:id",
+    access: "admin",
+    summary: "Start or stop an experiment",
+    body: ExperimentChange,
+    answer: Experiment,
     handle: ({ params: { id = "" }, body }) => configuration.moveExperiment(id, body.state),
   }),
 ];

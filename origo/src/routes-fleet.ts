@@ -1,4 +1,7 @@
-/** Fleet: which proxies there are, for clients and for the dashboard. Proxies themselves do not come in here: proxy-link.ts. */
+/**
+ * Fleet: which proxies there are, for clients and for the dashboard. Proxies themselves do not come in here:
+ * proxy-link.ts.
+ */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { FleetAction } from "./admin-schema";
@@ -29,23 +32,40 @@ export interface FleetOptions {
 const list = (query: string | undefined): string[] => (query ?? "").split(",").filter((item) => item !== "");
 const id = z.string().max(SCHEMA_LIMITS.idChars);
 
-const ListQuery = z.object({
-  count: whole(1, SCHEMA_LIMITS.proxiesPerList, SCHEMA_LIMITS.proxiesPerList),
-  exclude: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.excludedPerList)),
-  select: z.enum(SELECTIONS).optional(),
-  /** ID:MS,... as measured by the client, for `low-rtt`. */
-  rtt: z.string().optional().transform(list)
-    .pipe(z.array(z.string().regex(/^[^:]{1,64}:\d{1,6}(\.\d{1,6})?$/, "must be ID:MILLISECONDS")).max(SCHEMA_LIMITS.excludedPerList))
-    .transform((items) => new Map(items.map((item) => [item.slice(0, item.indexOf(":")), Number(item.slice(item.indexOf(":") + 1))]))),
-  /** Proxies that the client goes on with: the token is for them too. */
-  keep: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.proxiesPerList)),
-  /** Whom the token is for; a new anonymous one without it. */
-  client: z.string().uuid().toLowerCase().optional(),
-}).strict();
+const ListQuery = z
+  .object({
+    count: whole(1, SCHEMA_LIMITS.proxiesPerList, SCHEMA_LIMITS.proxiesPerList),
+    exclude: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.excludedPerList)),
+    select: z.enum(SELECTIONS).optional(),
+    /** ID:MS,... as measured by the client, for `low-rtt`. */
+    rtt: z
+      .string()
+      .optional()
+      .transform(list)
+      .pipe(
+        z
+          .array(z.string().regex(/^[^:]{1,64}:\d{1,6}(\.\d{1,6})?$/, "must be ID:MILLISECONDS"))
+          .max(SCHEMA_LIMITS.excludedPerList),
+      )
+      .transform(
+        (items) =>
+          new Map(items.map((item) => [item.slice(0, item.indexOf(":")), Number(item.slice(item.indexOf(":") + 1))])),
+      ),
+    /** Proxies that the client goes on with: the token is for them too. */
+    keep: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.proxiesPerList)),
+    /** Whom the token is for; a new anonymous one without it. */
+    client: z.string().uuid().toLowerCase().optional(),
+  })
+  .strict();
 
 export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/proxies", access: "open", summary: "Live proxies for a client, and a token that opens them", query: ListQuery, answer: ProxiesResponse,
+    method: "get",
+    path: "/v1/proxies",
+    access: "open",
+    summary: "Live proxies for a client, and a token that opens them",
+    query: ListQuery,
+    answer: ProxiesResponse,
     handle: ({ query, request, response }) => {
       const { registry, configuration, rng, nowMs } = options;
       response.set("Cache-Control", "no-store");
@@ -53,20 +73,38 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
       const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
       const selection = { select, place, nearKm: configuration.number("origo.nearKm"), rttMs: query.rtt };
       const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
-      const token = tokenFor(options, [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())], query.client);
-      return { proxies, token, ...(request.ip === undefined ? {} : { network: networkOf(request.ip) }) } satisfies ProxiesResponse;
+      const token = tokenFor(
+        options,
+        [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())],
+        query.client,
+      );
+      return {
+        proxies,
+        token,
+        ...(request.ip === undefined ? {} : { network: networkOf(request.ip) }),
+      } satisfies ProxiesResponse;
     },
   }),
   endpoint({
-    method: "get", path: "/v1/fleet", access: "viewer", summary: "Live proxies with what they report", answer: FleetResponse,
+    method: "get",
+    path: "/v1/fleet",
+    access: "viewer",
+    summary: "Live proxies with what they report",
+    answer: FleetResponse,
     handle: () => fleetOf(options),
   }),
   endpoint({
-    method: "post", path: "/v1/fleet/:id", access: "admin", summary: "Drain, disable, enable or rename a proxy; holds until decided otherwise", body: FleetAction, answer: FleetResponse,
+    method: "post",
+    path: "/v1/fleet/:id",
+    access: "admin",
+    summary: "Drain, disable, enable or rename a proxy; holds until decided otherwise",
+    body: FleetAction,
+    answer: FleetResponse,
     handle: async ({ params, body }) => {
       const { registry, adminStore, nowMs, onDecision } = options;
       const proxyId = params["id"] ?? "";
-      if (!registry.fleet(nowMs()).some((proxy) => proxy.id === proxyId)) throw notFound(`there is no live proxy ${proxyId}`);
+      if (!registry.fleet(nowMs()).some((proxy) => proxy.id === proxyId))
+        throw notFound(`there is no live proxy ${proxyId}`);
       const decision = decide(registry.decisionOn(proxyId), body);
       await adminStore.setProxyState(proxyId, decision.state, decision.name);
       registry.decide(proxyId, decision);
@@ -75,7 +113,11 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     },
   }),
   endpoint({
-    method: "get", path: "/.well-known/tributary-keys.json", access: "open", summary: "Public keys of the tokens (JWK Set)", answer: z.object({ keys: z.array(z.record(z.string(), z.string())) }),
+    method: "get",
+    path: "/.well-known/tributary-keys.json",
+    access: "open",
+    summary: "Public keys of the tokens (JWK Set)",
+    answer: z.object({ keys: z.array(z.record(z.string(), z.string())) }),
     handle: () => options.tokens.jwks(),
   }),
 ];
@@ -90,10 +132,19 @@ function decide(before: Decision, action: FleetAction): Decision {
   return { ...before, state: ({ drain: "draining", disable: "disabled", enable: "live" } as const)[action.action] };
 }
 
-function tokenFor({ configuration, tokens, nowMs }: FleetOptions, ids: readonly string[], client: string | undefined): string {
+function tokenFor(
+  { configuration, tokens, nowMs }: FleetOptions,
+  ids: readonly string[],
+  client: string | undefined,
+): string {
   const iat = Math.floor(nowMs() / 1000);
   return tokens.sign({
-    iss: "origo", sub: client ?? randomUUID(), aud: [...new Set(ids)], jti: randomUUID(),
-    bytes: configuration.number("origo.tokenBytes"), iat, exp: iat + 60 * configuration.number("origo.tokenMinutes"),
+    iss: "origo",
+    sub: client ?? randomUUID(),
+    aud: [...new Set(ids)],
+    jti: randomUUID(),
+    bytes: configuration.number("origo.tokenBytes"),
+    iat,
+    exp: iat + 60 * configuration.number("origo.tokenMinutes"),
   });
 }

@@ -1,6 +1,7 @@
 /**
- * Intake: what clients and proxies send in, as JSON, compressed by gzip where they like. Ids make a repeat harmless; nothing of a
- * refused batch is stored. When more waits than can be stored soon, or the disk is almost full, the answer is 503 with Retry-After.
+ * Intake: what clients and proxies send in, as JSON, compressed by gzip where they like. Ids make a repeat harmless;
+ * nothing of a refused batch is stored. When more waits than can be stored soon, or the disk is almost full, the answer
+ * is 503 with Retry-After.
  */
 import { endpoint, Refusal, type Endpoint } from "./http";
 import { TracesRequest } from "./query-schema";
@@ -20,8 +21,14 @@ export interface IntakeOptions {
 
 export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endpoint[] => [
   endpoint({
-    method: "post", path: "/v1/records", access: "open", summary: "Records of downloads", body: RecordsRequest, isPlain: isRecordsRequest,
-    answer: IntakeResponse, status: 202,
+    method: "post",
+    path: "/v1/records",
+    access: "open",
+    summary: "Records of downloads",
+    body: RecordsRequest,
+    isPlain: isRecordsRequest,
+    answer: IntakeResponse,
+    status: 202,
     handle: async ({ body }) => {
       const result = await store.addRecords(body.records, nowMs()).catch(busy);
       onIntake("record", result);
@@ -29,7 +36,13 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     },
   }),
   endpoint({
-    method: "post", path: "/v1/errors", access: "open", summary: "Reports of errors", body: ErrorsRequest, answer: IntakeResponse, status: 202,
+    method: "post",
+    path: "/v1/errors",
+    access: "open",
+    summary: "Reports of errors",
+    body: ErrorsRequest,
+    answer: IntakeResponse,
+    status: 202,
     handle: async ({ body }) => {
       const result = await store.addErrors(body.errors, nowMs()).catch(busy);
       onIntake("error", result);
@@ -37,8 +50,15 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     },
   }),
   endpoint({
-    method: "post", path: "/v1/traces", access: "open", summary: "Arrivals of the packets of downloads", body: TracesRequest, bodyBytesMax: TRACE_BYTES_MAX,
-    answer: IntakeResponse, status: 202, handle: ({ body }) => store.addTraces(body.traces, nowMs()).catch(busy),
+    method: "post",
+    path: "/v1/traces",
+    access: "open",
+    summary: "Arrivals of the packets of downloads",
+    body: TracesRequest,
+    bodyBytesMax: TRACE_BYTES_MAX,
+    answer: IntakeResponse,
+    status: 202,
+    handle: ({ body }) => store.addTraces(body.traces, nowMs()).catch(busy),
   }),
 ];
 
@@ -46,5 +66,9 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
 export function busy(error: Error): never {
   if (!(error instanceof IntakeFull || error instanceof DiskFull)) throw error;
   const [kind, seconds] = error instanceof DiskFull ? ["diskFull", "30"] : ["busy", "1"];
-  throw new Refusal(503, { kind, message: error.message, got: error.got, limit: error.limit }, { "Retry-After": seconds });
+  throw new Refusal(
+    503,
+    { kind, message: error.message, got: error.got, limit: error.limit },
+    { "Retry-After": seconds },
+  );
 }

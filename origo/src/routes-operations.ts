@@ -22,14 +22,22 @@ export const operationsEndpoints = ({ registry, store, telemetry, nowMs, closing
   };
   return [
     endpoint({
-      method: "get", path: "/healthz", access: "public", summary: "Whether this process serves", answer: Health,
+      method: "get",
+      path: "/healthz",
+      access: "public",
+      summary: "Whether this process serves",
+      answer: Health,
       handle: () => {
         checkOpen();
         return { status: "ok" as const, proxies: registry.fleet(nowMs()).length };
       },
     }),
     endpoint({
-      method: "get", path: "/readyz", access: "public", summary: "Whether this process should be given requests: it is open and its database answers", answer: Ready,
+      method: "get",
+      path: "/readyz",
+      access: "public",
+      summary: "Whether this process should be given requests: it is open and its database answers",
+      answer: Ready,
       handle: async () => {
         checkOpen();
         await store.check();
@@ -37,7 +45,11 @@ export const operationsEndpoints = ({ registry, store, telemetry, nowMs, closing
       },
     }),
     endpoint({
-      method: "get", path: "/metrics", access: "public", summary: "Metrics for Prometheus", answer: telemetry.contentType,
+      method: "get",
+      path: "/metrics",
+      access: "public",
+      summary: "Metrics for Prometheus",
+      answer: telemetry.contentType,
       handle: () => telemetry.text(),
     }),
   ];

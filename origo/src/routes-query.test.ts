@@ -23,8 +23,14 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
 
   const start = async (more: { nowMs?: () => number; retentionDays?: number } = {}): Promise<void> => {
     origo = await startOrigo({
-      host: "127.0.0.1", port: 0, secret: "secret", dataDir: place.environment.DATA_DIR, databaseUrl: place.environment.DATABASE_URL, dashboardDir: "/nonexistent",
-      login: "off", ...more,
+      host: "127.0.0.1",
+      port: 0,
+      secret: "secret",
+      dataDir: place.environment.DATA_DIR,
+      databaseUrl: place.environment.DATABASE_URL,
+      dashboardDir: "/nonexistent",
+      login: "off",
+      ...more,
     });
     const session = await fetch(`${origo.url}/v1/session`);
     token = ((await session.json()) as { csrfToken: string }).csrfToken;
@@ -40,11 +46,14 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
   });
 
   const get = (path: string): Promise<Response> => fetch(origo.url + path);
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> => fetch(origo.url + path, {
-    method: "POST", headers: { "content-type": "application/json", "x-csrf-token": token, cookie, ...headers },
-    body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
-  });
-  const stored = async (): Promise<DownloadRecord[]> => ((await (await get("/v1/records?limit=500")).json()) as RecordsResponse).records;
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(origo.url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-csrf-token": token, cookie, ...headers },
+      body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+    });
+  const stored = async (): Promise<DownloadRecord[]> =>
+    ((await (await get("/v1/records?limit=500")).json()) as RecordsResponse).records;
 
   test("takes what is compressed, and refuses what is too large, also once it is unpacked", async () => {
     const records = [recordOf(), recordOf()];
@@ -59,8 +68,17 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
 
   test("hostile text in every text field is stored and given back as it came", async () => {
     const record = recordOf({
-      clientVersion: HOSTILE.slice(0, 64), agent: HOSTILE.slice(0, 60), os: "'--", player: "';", experiments: [{ id: "'", arm: "';--" }], contentType: HOSTILE,
-      comment: HOSTILE, userComment: HOSTILE, error: { kind: "'", message: HOSTILE }, fallback: { reason: HOSTILE, bytes: 0 }, engine: "\"'`;",
+      clientVersion: HOSTILE.slice(0, 64),
+      agent: HOSTILE.slice(0, 60),
+      os: "'--",
+      player: "';",
+      experiments: [{ id: "'", arm: "';--" }],
+      contentType: HOSTILE,
+      comment: HOSTILE,
+      userComment: HOSTILE,
+      error: { kind: "'", message: HOSTILE },
+      fallback: { reason: HOSTILE, bytes: 0 },
+      engine: "\"'`;",
       proxies: recordOf().proxies.map((proxy) => ({ ...proxy, id: "'", name: "';--", error: HOSTILE })),
     });
     expect((await post("/v1/records", { records: [record] })).status).toBe(202);
@@ -73,7 +91,10 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
 
   test("half of a bad batch is not stored, and the field is named", async () => {
     const answer = await post("/v1/records", { records: [recordOf(), recordOf({ status: -1 })] });
-    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { kind: "badField", field: "records[1].status" } }]);
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { error: { kind: "badField", field: "records[1].status" } },
+    ]);
     expect((await post("/v1/records", { records: [{ ...recordOf(), future: 1 }] })).status).toBe(400);
     expect(await stored()).toEqual([]);
   });
@@ -84,15 +105,29 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     const { fields } = (await (await get("/v1/fields")).json()) as FieldsResponse;
     expect(fields).toHaveLength(71);
     expect(Object.keys(fields[0] ?? {})).not.toContain("sql");
-    const page = (await (await post("/v1/query/downloads", { columns: ["mode"], where: [{ field: "mode", op: "=", value: "coded" }] })).json()) as DownloadsPage;
+    const page = (await (
+      await post("/v1/query/downloads", { columns: ["mode"], where: [{ field: "mode", op: "=", value: "coded" }] })
+    ).json()) as DownloadsPage;
     expect(page).toEqual({ ids: [record.id], rows: [["coded"]], matching: 1, next: null });
-    expect(await (await post("/v1/query/chart", { chart: "box", metric: "durationMs", groupBy: ["mode"] })).json()).toMatchObject({ boxes: [{ group: ["coded"], n: 1 }, { group: ["direct"], n: 1 }] });
-    expect(await (await post("/v1/query/difference", { metric: "durationMs", field: "mode", a: "coded", b: "direct" })).json()).toMatchObject({ interval: null });
+    expect(
+      await (await post("/v1/query/chart", { chart: "box", metric: "durationMs", groupBy: ["mode"] })).json(),
+    ).toMatchObject({
+      boxes: [
+        { group: ["coded"], n: 1 },
+        { group: ["direct"], n: 1 },
+      ],
+    });
+    expect(
+      await (
+        await post("/v1/query/difference", { metric: "durationMs", field: "mode", a: "coded", b: "direct" })
+      ).json(),
+    ).toMatchObject({ interval: null });
     expect(await (await get(`/v1/records/${record.id}`)).json()).toEqual(record);
     expect((await get(`/v1/records/${recordOf().id}`)).status).toBe(404);
     expect((await get("/v1/records/nope")).status).toBe(400);
     for (const [path, body, field] of [
-      ["/v1/query/downloads", { columns: ["id;"] }, "columns[0]"], ["/v1/query/chart", { chart: "box", metric: "url" }, "metric"],
+      ["/v1/query/downloads", { columns: ["id;"] }, "columns[0]"],
+      ["/v1/query/chart", { chart: "box", metric: "url" }, "metric"],
       ["/v1/query/difference", { metric: "durationMs", field: "zz", a: 1, b: 2 }, "field"],
     ] as const) {
       const refused = await post(path, body);
@@ -101,7 +136,12 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
   });
 
   test("keeps traces for their downloads", async () => {
-    const trace: Trace = { id: recordOf().id, generationCount: 1, packets: [[0.5, 0, 0, "innovative"]], feedback: [[1, 0]] };
+    const trace: Trace = {
+      id: recordOf().id,
+      generationCount: 1,
+      packets: [[0.5, 0, 0, "innovative"]],
+      feedback: [[1, 0]],
+    };
     expect(await (await post("/v1/traces", { traces: [trace] })).json()).toEqual({ accepted: 1, duplicate: 0 });
     expect(await (await get(`/v1/records/${trace.id}/trace`)).json()).toEqual(trace);
     expect((await get(`/v1/records/${recordOf().id}/trace`)).status).toBe(404);
@@ -109,34 +149,56 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
   });
 
   test.each(["csv", "parquet"] as const)("what was exported as %s comes back in as it was", async (format) => {
-    const records = [recordOf({ comment: HOSTILE, userComment: "" }), bareRecordOf(), recordOf({ durationMs: 1000.1 + 0.2, netBytes: 2 ** 52 + 1 })];
+    const records = [
+      recordOf({ comment: HOSTILE, userComment: "" }),
+      bareRecordOf(),
+      recordOf({ durationMs: 1000.1 + 0.2, netBytes: 2 ** 52 + 1 }),
+    ];
     expect((await post("/v1/records", { records })).status).toBe(202);
     const answer = await get(`/v1/export?format=${format}`);
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="tributary-records.${format}"`);
     const file = new Uint8Array(await answer.arrayBuffer());
     const before = await stored();
-    expect(await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json()).toEqual({ accepted: 0, duplicate: 3 });
+    expect(
+      await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json(),
+    ).toEqual({ accepted: 0, duplicate: 3 });
     await origo.close();
     await place.remove();
     place = await make();
     await start();
-    expect(await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json()).toEqual({ accepted: 3, duplicate: 0 });
+    expect(
+      await (await post(`/v1/import?format=${format}`, file, { "content-type": "application/octet-stream" })).json(),
+    ).toEqual({ accepted: 3, duplicate: 0 });
     expect(await stored()).toEqual(before);
   });
 
   test("in CSV a text that a spreadsheet would take for a formula is none, and comes back in as it was", async () => {
-    const comments = ["=HYPERLINK(\"http://evil.example\")", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", "''@", "'plain", "1-1"];
+    const comments = [
+      '=HYPERLINK("http://evil.example")',
+      "+1",
+      "-1",
+      "@SUM(A1)",
+      "\t=1",
+      "'=1",
+      "''@",
+      "'plain",
+      "1-1",
+    ];
     const records = comments.map((userComment) => recordOf({ userComment }));
     expect((await post("/v1/records", { records })).status).toBe(202);
     const text = await (await get("/v1/export?format=csv")).text();
     expect(text).not.toMatch(/(^|,)"?[=+@\t]/m);
-    for (const written of [`,"'=HYPERLINK(""http://evil.example"")",`, ",'-1,", ",''=1,", ",'plain,"]) expect(text).toContain(written);
+    for (const written of [`,"'=HYPERLINK(""http://evil.example"")",`, ",'-1,", ",''=1,", ",'plain,"])
+      expect(text).toContain(written);
     const before = await stored();
     await origo.close();
     await place.remove();
     place = await make();
     await start();
-    expect(await (await post("/v1/import?format=csv", text, { "content-type": "text/csv" })).json()).toEqual({ accepted: comments.length, duplicate: 0 });
+    expect(await (await post("/v1/import?format=csv", text, { "content-type": "text/csv" })).json()).toEqual({
+      accepted: comments.length,
+      duplicate: 0,
+    });
     expect(await stored()).toEqual(before);
   });
 
@@ -146,9 +208,13 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     await origo.close();
     await start();
     expect(await readdir(place.environment.DATA_DIR)).not.toContain("scratch");
-    const upload = request(`${origo.url}/v1/import?format=csv`, { method: "POST", headers: { "content-type": "text/csv", "x-csrf-token": token, cookie } });
+    const upload = request(`${origo.url}/v1/import?format=csv`, {
+      method: "POST",
+      headers: { "content-type": "text/csv", "x-csrf-token": token, cookie },
+    });
     upload.write("a,b\r\n");
-    for (let tries = 0; tries < 250 && (await readdir(scratch).catch(() => [])).length === 0; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+    for (let tries = 0; tries < 250 && (await readdir(scratch).catch(() => [])).length === 0; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
     expect(await readdir(scratch)).toHaveLength(1);
     upload.end("1,2\r\n");
     const [response] = (await once(upload, "response")) as [IncomingMessage];
@@ -158,7 +224,9 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
 
   test("a file that is none, or has a row at fault, is refused whole", async () => {
     await post("/v1/records", { records: [recordOf(), recordOf()] });
-    const text = (await (await get("/v1/export?format=csv")).text()).replace("coded-mutp", "no-mode").replaceAll(/,[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12},/g, `,${recordOf().id},`);
+    const text = (await (await get("/v1/export?format=csv")).text())
+      .replace("coded-mutp", "no-mode")
+      .replaceAll(/,[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12},/g, `,${recordOf().id},`);
     const refused = await post("/v1/import?format=csv", text, { "content-type": "text/csv" });
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: { field: "row 1" } }]);
     expect((await post("/v1/import?format=parquet", "no parquet", { "content-type": "text/csv" })).status).toBe(400);

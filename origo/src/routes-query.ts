@@ -3,62 +3,117 @@ import { pipeline } from "node:stream/promises";
 import { z } from "zod";
 import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
 import {
-  Chart, ChartQuery, Difference, DifferenceQuery, DownloadsPage, DownloadsQuery, FieldsResponse, ImportResponse, Trace,
+  Chart,
+  ChartQuery,
+  Difference,
+  DifferenceQuery,
+  DownloadsPage,
+  DownloadsQuery,
+  FieldsResponse,
+  ImportResponse,
+  Trace,
 } from "./query-schema";
 import { busy } from "./routes-intake";
 import { DownloadRecord, ErrorsResponse, RecordsResponse, SCHEMA_LIMITS } from "./schema";
 import {
-  exportCsv, FIELDS, importFile, queryChart, queryDifference, queryDownloads, QueryFault, withParquet, type Page, type Store,
+  exportCsv,
+  FIELDS,
+  importFile,
+  queryChart,
+  queryDifference,
+  queryDownloads,
+  QueryFault,
+  withParquet,
+  type Page,
+  type Store,
 } from "./store/index";
 
-const PageQuery = z.object({
-  limit: whole(1, SCHEMA_LIMITS.recordsPerPage, SCHEMA_LIMITS.recordsPerPageDefault),
-  before: z.string().uuid().toLowerCase().optional(),
-}).strict();
+const PageQuery = z
+  .object({
+    limit: whole(1, SCHEMA_LIMITS.recordsPerPage, SCHEMA_LIMITS.recordsPerPageDefault),
+    before: z.string().uuid().toLowerCase().optional(),
+  })
+  .strict();
 
 const FileQuery = z.object({ format: z.enum(["csv", "parquet"]) }).strict();
 const TYPES = { csv: "text/csv; charset=utf-8", parquet: "application/vnd.apache.parquet" } as const;
 /** An upload has so long: all records may come over a thin line. */
 const IMPORT_MS_MAX = 3_600_000;
 
-export const queryEndpoints = ({ store }: { store: Store }): Endpoint[] => [...pages(store), ...questions(store), ...files(store)];
+export const queryEndpoints = ({ store }: { store: Store }): Endpoint[] => [
+  ...pages(store),
+  ...questions(store),
+  ...files(store),
+];
 
 const pages = (store: Store): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/records", access: "viewer", summary: "Records, newest first", query: PageQuery, answer: RecordsResponse,
+    method: "get",
+    path: "/v1/records",
+    access: "viewer",
+    summary: "Records, newest first",
+    query: PageQuery,
+    answer: RecordsResponse,
     handle: async ({ query }) => {
       const page = known(await store.records(query.limit, query.before), query.before);
       return { records: page.items, next: page.next } satisfies RecordsResponse;
     },
   }),
   endpoint({
-    method: "get", path: "/v1/errors", access: "viewer", summary: "Reports of errors, newest first", query: PageQuery, answer: ErrorsResponse,
+    method: "get",
+    path: "/v1/errors",
+    access: "viewer",
+    summary: "Reports of errors, newest first",
+    query: PageQuery,
+    answer: ErrorsResponse,
     handle: async ({ query }) => {
       const page = known(await store.errors(query.limit, query.before), query.before);
       return { errors: page.items, next: page.next } satisfies ErrorsResponse;
     },
   }),
   endpoint({
-    method: "get", path: "/v1/records/:id", access: "viewer", summary: "One record", answer: DownloadRecord,
+    method: "get",
+    path: "/v1/records/:id",
+    access: "viewer",
+    summary: "One record",
+    answer: DownloadRecord,
     handle: async ({ params }) => there(await store.record(idOf(params)), "record"),
   }),
   endpoint({
-    method: "get", path: "/v1/records/:id/trace", access: "viewer", summary: "When each packet of a download arrived, where it was kept", answer: Trace,
+    method: "get",
+    path: "/v1/records/:id/trace",
+    access: "viewer",
+    summary: "When each packet of a download arrived, where it was kept",
+    answer: Trace,
     handle: async ({ params }) => there(await store.trace(idOf(params)), "trace"),
   }),
 ];
 
 const questions = ({ database: { patient: database }, tuning }: Store): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/fields", access: "viewer", summary: "The characteristics of a download", answer: FieldsResponse,
+    method: "get",
+    path: "/v1/fields",
+    access: "viewer",
+    summary: "The characteristics of a download",
+    answer: FieldsResponse,
     handle: () => ({ fields: FIELDS.map(({ sql: _sql, ...field }) => field) }),
   }),
   endpoint({
-    method: "post", path: "/v1/query/downloads", access: "viewer", summary: "A page of downloads", body: DownloadsQuery, answer: DownloadsPage,
+    method: "post",
+    path: "/v1/query/downloads",
+    access: "viewer",
+    summary: "A page of downloads",
+    body: DownloadsQuery,
+    answer: DownloadsPage,
     handle: ({ body }) => queryDownloads(database, body).catch(refused),
   }),
   endpoint({
-    method: "post", path: "/v1/query/chart", access: "viewer", summary: "A chart over downloads", body: ChartQuery, answer: Chart,
+    method: "post",
+    path: "/v1/query/chart",
+    access: "viewer",
+    summary: "A chart over downloads",
+    body: ChartQuery,
+    answer: Chart,
     handle: async ({ body }) => {
       try {
         return await queryChart(database, body, tuning);
@@ -68,29 +123,52 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     },
   }),
   endpoint({
-    method: "post", path: "/v1/query/difference", access: "viewer", summary: "The difference between two groups of downloads", body: DifferenceQuery,
-    answer: Difference, handle: ({ body }) => queryDifference(database, body, tuning).catch(refused),
+    method: "post",
+    path: "/v1/query/difference",
+    access: "viewer",
+    summary: "The difference between two groups of downloads",
+    body: DifferenceQuery,
+    answer: Difference,
+    handle: ({ body }) => queryDifference(database, body, tuning).catch(refused),
   }),
 ];
 
 const files = (store: Store): Endpoint[] => [
   endpoint({
-    method: "get", path: "/v1/export", access: "viewer", summary: "All records as one file", query: FileQuery, answer: "application/octet-stream",
+    method: "get",
+    path: "/v1/export",
+    access: "viewer",
+    summary: "All records as one file",
+    query: FileQuery,
+    answer: "application/octet-stream",
     handle: async ({ query: { format }, response }) => {
-      response.set({ "Content-Type": TYPES[format], "Content-Disposition": `attachment; filename="tributary-records.${format}"` });
+      response.set({
+        "Content-Type": TYPES[format],
+        "Content-Disposition": `attachment; filename="tributary-records.${format}"`,
+      });
       if (format === "csv") await pipeline(exportCsv(store.database), response);
       else await withParquet(store, (file) => pipeline(file, response)).catch(busy);
     },
   }),
   endpoint({
-    method: "post", path: "/v1/import", access: "admin", summary: "The records of an exported file, those not yet stored", query: FileQuery, answer: ImportResponse,
-    requestMsMax: IMPORT_MS_MAX, handle: ({ query: { format }, request }) => importFile(store, format, request).catch(busy).catch(refused),
+    method: "post",
+    path: "/v1/import",
+    access: "admin",
+    summary: "The records of an exported file, those not yet stored",
+    query: FileQuery,
+    answer: ImportResponse,
+    requestMsMax: IMPORT_MS_MAX,
+    handle: ({ query: { format }, request }) => importFile(store, format, request).catch(busy).catch(refused),
   }),
 ];
 
 function known<T>(page: Page<T> | undefined, before: string | undefined): Page<T> {
   if (page !== undefined) return page;
-  throw new Refusal(404, { kind: "unknownId", field: "before", message: `before: nothing with the id ${before ?? ""} is stored` });
+  throw new Refusal(404, {
+    kind: "unknownId",
+    field: "before",
+    message: `before: nothing with the id ${before ?? ""} is stored`,
+  });
 }
 
 function there<T>(found: T | undefined, what: string): T {
@@ -105,6 +183,7 @@ function idOf(params: Record<string, string>): string {
 }
 
 function refused(error: unknown): never {
-  if (error instanceof QueryFault) throw new Refusal(400, { kind: "badField", field: error.field, message: error.message });
+  if (error instanceof QueryFault)
+    throw new Refusal(400, { kind: "badField", field: error.field, message: error.message });
   throw error;
 }

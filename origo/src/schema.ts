@@ -36,104 +36,136 @@ const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();
 const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
 /** NUL and lone surrogates, which no text needs and PostgreSQL cannot hold, become the replacement character. */
-const text = (charsMax: number) => z.string().max(charsMax).transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
+const text = (charsMax: number) =>
+  z
+    .string()
+    .max(charsMax)
+    .transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
 const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
 /** Any version; in lower case from here on, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
-const label = (charsMax: number) => z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
+const label = (charsMax: number) =>
+  z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
 
-/** Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is kept. */
+/**
+ * Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is
+ * kept.
+ */
 function urlFault(value: string): string | undefined {
   if (!URL.canParse(value)) return "must be an absolute URL";
   if (!isPlain(value)) return "must not hold NUL or half of a surrogate pair";
   const url = new URL(value);
-  if (url.protocol !== "http:" && url.protocol !== "https:") return `must be http or https, got ${url.protocol.slice(0, -1)}`;
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    return `must be http or https, got ${url.protocol.slice(0, -1)}`;
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (value.includes("?")) return "must not hold a query string: send the URL up to its '?'";
   if (value.includes("#")) return "must not hold a fragment: send the URL up to its '#'";
   return undefined;
 }
 
-const plainUrl = (charsMax: number) => z.string().max(charsMax).superRefine((value, context) => {
-  const fault = urlFault(value);
-  if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
-});
+const plainUrl = (charsMax: number) =>
+  z
+    .string()
+    .max(charsMax)
+    .superRefine((value, context) => {
+      const fault = urlFault(value);
+      if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: fault });
+    });
 
 export const Place = z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) }).strict();
 export type Place = z.infer<typeof Place>;
 
 /** Where a proxy takes WebTransport sessions, and the certificates it shows: SHA-256, the one shown first. */
-export const WebTransportAddress = z.object({
-  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars).refine((value) => value.startsWith("https:"), "must be https"),
-  certificateHashes: z.array(sha256).min(1).max(4),
-}).strict();
+export const WebTransportAddress = z
+  .object({
+    url: plainUrl(SCHEMA_LIMITS.proxyUrlChars).refine((value) => value.startsWith("https:"), "must be https"),
+    certificateHashes: z.array(sha256).min(1).max(4),
+  })
+  .strict();
 export type WebTransportAddress = z.infer<typeof WebTransportAddress>;
 
 /** Where a proxy takes plain UDP sessions. */
 export const UdpAddress = z.object({ host: label(255), port: count.min(1).max(65_535) }).strict();
 export type UdpAddress = z.infer<typeof UdpAddress>;
 
-/** What a proxy says of itself when it connects; WebRTC is there always, its address is in its answers. `rateBytesPerSec` 0 means unlimited. */
-export const ProxyHello = z.object({
-  name: label(SCHEMA_LIMITS.nameChars),
-  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
-  version: label(64),
-  engine: label(64),
-  udpPort: count.max(65_535),
-  webTransport: WebTransportAddress.optional(),
-  udp: UdpAddress.optional(),
-  rateBytesPerSec: finite,
-  startedAtMs: epochMs,
-  /** Tells it from others of its name, and stays the same when it starts anew, while its address may not. */
-  instance: label(SCHEMA_LIMITS.nameChars).optional(),
-  /** Degrees. */
-  place: Place.optional(),
-  /** Who runs it. */
-  operator: label(SCHEMA_LIMITS.nameChars).optional(),
-  /** Sessions at once. */
-  capacity: count.optional(),
-}).strict();
+/**
+ * What a proxy says of itself when it connects; WebRTC is there always, its address is in its answers.
+ * `rateBytesPerSec` 0 means unlimited.
+ */
+export const ProxyHello = z
+  .object({
+    name: label(SCHEMA_LIMITS.nameChars),
+    url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
+    version: label(64),
+    engine: label(64),
+    udpPort: count.max(65_535),
+    webTransport: WebTransportAddress.optional(),
+    udp: UdpAddress.optional(),
+    rateBytesPerSec: finite,
+    startedAtMs: epochMs,
+    /** Tells it from others of its name, and stays the same when it starts anew, while its address may not. */
+    instance: label(SCHEMA_LIMITS.nameChars).optional(),
+    /** Degrees. */
+    place: Place.optional(),
+    /** Who runs it. */
+    operator: label(SCHEMA_LIMITS.nameChars).optional(),
+    /** Sessions at once. */
+    capacity: count.optional(),
+  })
+  .strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
 
 /** A proxy's report, every `HEARTBEAT_MS`. All but sessions, activeRequests and cacheBytes count up from its start. */
-export const ProxyStatus = z.object({
-  sessions: count,
-  activeRequests: count,
-  sentBytes: count,
-  sentPackets: count,
-  originBytes: count,
-  cacheBytes: count,
-  cacheHits: count,
-  errors: count,
-  uptimeMs: finite,
-  /** The largest of: share of its rate sent, share of its sessions taken, share of the time its event loop was busy. */
-  load: finite.optional(),
-}).strict();
+export const ProxyStatus = z
+  .object({
+    sessions: count,
+    activeRequests: count,
+    sentBytes: count,
+    sentPackets: count,
+    originBytes: count,
+    cacheBytes: count,
+    cacheHits: count,
+    errors: count,
+    uptimeMs: finite,
+    /** The largest of: share of its rate sent, share of its sessions taken, share of the time its event loop was busy. */
+    load: finite.optional(),
+  })
+  .strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;
 
-/** Claims of the token in ProxiesResponse (JWT, RFC 7519, EdDSA): this client may use these proxies, up to so many bytes from each. */
-export const TokenClaims = z.object({
-  iss: z.literal("origo"),
-  sub: label(SCHEMA_LIMITS.idChars),
-  aud: z.array(label(SCHEMA_LIMITS.idChars)).max(2 * SCHEMA_LIMITS.proxiesPerList),
-  jti: label(SCHEMA_LIMITS.idChars),
-  bytes: count,
-  iat: count,
-  exp: count,
-}).strict();
+/**
+ * Claims of the token in ProxiesResponse (JWT, RFC 7519, EdDSA): this client may use these proxies, up to so many bytes
+ * from each.
+ */
+export const TokenClaims = z
+  .object({
+    iss: z.literal("origo"),
+    sub: label(SCHEMA_LIMITS.idChars),
+    aud: z.array(label(SCHEMA_LIMITS.idChars)).max(2 * SCHEMA_LIMITS.proxiesPerList),
+    jti: label(SCHEMA_LIMITS.idChars),
+    bytes: count,
+    iat: count,
+    exp: count,
+  })
+  .strict();
 export type TokenClaims = z.infer<typeof TokenClaims>;
 
-/** What Origo tells a proxy, after its hello and at each change: event "control". Values are settings of scope proxy that differ from the defaults. */
-export const ProxyControl = z.object({
-  draining: z.boolean(),
-  version: count,
-  values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
-  /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
-  keys: z.record(z.string(), z.string()),
-  /** Origo's clock, by which tokens expire. */
-  nowMs: epochMs,
-}).strict();
+/**
+ * What Origo tells a proxy, after its hello and at each change: event "control". Values are settings of scope proxy
+ * that differ from the defaults.
+ */
+export const ProxyControl = z
+  .object({
+    draining: z.boolean(),
+    version: count,
+    values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
+    /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
+    keys: z.record(z.string(), z.string()),
+    /** Origo's clock, by which tokens expire. */
+    nowMs: epochMs,
+  })
+  .strict();
 export type ProxyControl = z.infer<typeof ProxyControl>;
 
 /** Answer to "hello" and "status" over socket.io. */
@@ -147,32 +179,37 @@ export const Mode = z.enum(["direct", "parallel-http", "split-http", "uncoded-mu
 export type Mode = z.infer<typeof Mode>;
 
 /** One proxy's part in a download. Each packet is counted once: packets = innovative + duplicate + late + rejected. */
-export const RecordProxy = z.object({
-  id: label(SCHEMA_LIMITS.idChars),
-  name: label(SCHEMA_LIMITS.nameChars).optional(),
-  bytes: count,
-  packets: count,
-  innovative: count,
-  duplicate: count,
-  late: count,
-  rejected: count,
-  lost: count,
-  rttMs: finite.nullable(),
-  /** Absent when no session was there: HTTP alone, or none could be made. */
-  transport: TransportName.optional(),
-  state: z.enum(["used", "failed"]),
-  error: text(SCHEMA_LIMITS.messageChars).optional(),
-}).strict().superRefine((proxy, context) => {
-  const sum = proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected;
-  if (sum !== proxy.packets) {
-    const message = `must equal innovative + duplicate + late + rejected, got ${proxy.packets}, the sum is ${sum}`;
-    context.addIssue({ code: z.ZodIssueCode.custom, path: ["packets"], message });
-  }
-});
+export const RecordProxy = z
+  .object({
+    id: label(SCHEMA_LIMITS.idChars),
+    name: label(SCHEMA_LIMITS.nameChars).optional(),
+    bytes: count,
+    packets: count,
+    innovative: count,
+    duplicate: count,
+    late: count,
+    rejected: count,
+    lost: count,
+    rttMs: finite.nullable(),
+    /** Absent when no session was there: HTTP alone, or none could be made. */
+    transport: TransportName.optional(),
+    state: z.enum(["used", "failed"]),
+    error: text(SCHEMA_LIMITS.messageChars).optional(),
+  })
+  .strict()
+  .superRefine((proxy, context) => {
+    const sum = proxy.innovative + proxy.duplicate + proxy.late + proxy.rejected;
+    if (sum !== proxy.packets) {
+      const message = `must equal innovative + duplicate + late + rejected, got ${proxy.packets}, the sum is ${sum}`;
+      context.addIssue({ code: z.ZodIssueCode.custom, path: ["packets"], message });
+    }
+  });
 export type RecordProxy = z.infer<typeof RecordProxy>;
 
 /** Both ends inclusive, like HTTP. */
-const ByteRange = z.object({ start: count, end: count }).strict()
+const ByteRange = z
+  .object({ start: count, end: count })
+  .strict()
   .refine((range) => range.start <= range.end, { message: "start must not be after end", path: ["start"] });
 
 /** `id` is the experiment's, `arm` the name of the arm. */
@@ -180,81 +217,95 @@ export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(
 export type DrawnArm = z.infer<typeof DrawnArm>;
 
 /**
- * One download as its client saw it; every field is described with its unit in docs/records.md. The URL carries no query
- * string and no fragment; `status` is 0 when none was received. Throughput, goodput and their ratio are what the client shows
- * its user: Origo computes its own from bytes and time.
+ * One download as its client saw it; every field is described with its unit in docs/records.md. The URL carries no
+ * query string and no fragment; `status` is 0 when none was received. Throughput, goodput and their ratio are what the
+ * client shows its user: Origo computes its own from bytes and time.
  */
-export const DownloadRecord = z.object({
-  id: uuid,
-  clientId: uuid,
-  startedAtMs: epochMs,
-  source: z.enum(["extension", "cli", "library"]),
-  clientVersion: label(64).optional(),
-  /** Family and major version of the browser or runtime, e.g. "chrome/156"; never the whole User-Agent. */
-  agent: label(64).optional(),
-  player: label(64).optional(),
-  os: label(64).optional(),
-  url: plainUrl(SCHEMA_LIMITS.urlChars),
-  contentType: text(128).optional(),
-  range: ByteRange.optional(),
-  mode: Mode,
-  connections: count.max(SCHEMA_LIMITS.connections),
-  status: count.max(599),
-  totalBytes: count.optional(),
-  netBytes: count,
-  grossBytes: count,
-  directBytes: count.optional(),
-  durationMs: finite,
-  connectMs: finite.optional(),
-  headMs: finite.optional(),
-  firstByteMs: finite,
-  firstPacketMs: finite.optional(),
-  serverFetchMs: finite,
-  closeMs: finite.optional(),
-  throughputBytesPerSec: finite,
-  goodputBytesPerSec: finite,
-  normalizedGoodput: finite,
-  outcome: z.enum(["complete", "failed", "aborted"]),
-  error: z.object({ kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) }).strict().optional(),
-  fallback: z.object({ reason: text(SCHEMA_LIMITS.messageChars), bytes: count }).strict().nullable(),
-  sha256: sha256.nullable(),
-  generationSize: count.min(1).max(256).optional(),
-  windowPackets: count.min(1).max(65_536).optional(),
-  symbolBytes: count.min(1).max(65_536).optional(),
-  feedbackEveryPackets: count.min(1).max(65_536).optional(),
-  feedbackEveryMs: finite.optional(),
-  engine: label(64).optional(),
-  generationCount: count.optional(),
-  symbolCount: count.optional(),
-  feedbackFrames: count.optional(),
-  comment: text(SCHEMA_LIMITS.commentChars).optional(),
-  userComment: text(SCHEMA_LIMITS.commentChars).optional(),
-  /** Version of the configuration that the download went by. */
-  configVersion: count.optional(),
-  /** The arm that the download drew of each experiment then running. */
-  experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
-  proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
-}).strict();
+export const DownloadRecord = z
+  .object({
+    id: uuid,
+    clientId: uuid,
+    startedAtMs: epochMs,
+    source: z.enum(["extension", "cli", "library"]),
+    clientVersion: label(64).optional(),
+    /** Family and major version of the browser or runtime, e.g. "chrome/156"; never the whole User-Agent. */
+    agent: label(64).optional(),
+    player: label(64).optional(),
+    os: label(64).optional(),
+    url: plainUrl(SCHEMA_LIMITS.urlChars),
+    contentType: text(128).optional(),
+    range: ByteRange.optional(),
+    mode: Mode,
+    connections: count.max(SCHEMA_LIMITS.connections),
+    status: count.max(599),
+    totalBytes: count.optional(),
+    netBytes: count,
+    grossBytes: count,
+    directBytes: count.optional(),
+    durationMs: finite,
+    connectMs: finite.optional(),
+    headMs: finite.optional(),
+    firstByteMs: finite,
+    firstPacketMs: finite.optional(),
+    serverFetchMs: finite,
+    closeMs: finite.optional(),
+    throughputBytesPerSec: finite,
+    goodputBytesPerSec: finite,
+    normalizedGoodput: finite,
+    outcome: z.enum(["complete", "failed", "aborted"]),
+    error: z
+      .object({ kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) })
+      .strict()
+      .optional(),
+    fallback: z
+      .object({ reason: text(SCHEMA_LIMITS.messageChars), bytes: count })
+      .strict()
+      .nullable(),
+    sha256: sha256.nullable(),
+    generationSize: count.min(1).max(256).optional(),
+    windowPackets: count.min(1).max(65_536).optional(),
+    symbolBytes: count.min(1).max(65_536).optional(),
+    feedbackEveryPackets: count.min(1).max(65_536).optional(),
+    feedbackEveryMs: finite.optional(),
+    engine: label(64).optional(),
+    generationCount: count.optional(),
+    symbolCount: count.optional(),
+    feedbackFrames: count.optional(),
+    comment: text(SCHEMA_LIMITS.commentChars).optional(),
+    userComment: text(SCHEMA_LIMITS.commentChars).optional(),
+    /** Version of the configuration that the download went by. */
+    configVersion: count.optional(),
+    /** The arm that the download drew of each experiment then running. */
+    experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
+    proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
+  })
+  .strict();
 export type DownloadRecord = z.infer<typeof DownloadRecord>;
 
 /** Something that went wrong outside a download, or beside one. */
-export const ErrorReport = z.object({
-  id: uuid,
-  clientId: uuid.optional(),
-  atMs: epochMs,
-  source: z.enum(["extension", "cli", "library", "proxy"]),
-  kind: label(SCHEMA_LIMITS.kindChars),
-  message: text(SCHEMA_LIMITS.messageChars),
-  url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
-}).strict();
+export const ErrorReport = z
+  .object({
+    id: uuid,
+    clientId: uuid.optional(),
+    atMs: epochMs,
+    source: z.enum(["extension", "cli", "library", "proxy"]),
+    kind: label(SCHEMA_LIMITS.kindChars),
+    message: text(SCHEMA_LIMITS.messageChars),
+    url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
+  })
+  .strict();
 export type ErrorReport = z.infer<typeof ErrorReport>;
 
 /** Body of POST /v1/records. */
-export const RecordsRequest = z.object({ records: z.array(DownloadRecord).min(1).max(SCHEMA_LIMITS.recordsPerRequest) }).strict();
+export const RecordsRequest = z
+  .object({ records: z.array(DownloadRecord).min(1).max(SCHEMA_LIMITS.recordsPerRequest) })
+  .strict();
 export type RecordsRequest = z.infer<typeof RecordsRequest>;
 
 /** Body of POST /v1/errors. */
-export const ErrorsRequest = z.object({ errors: z.array(ErrorReport).min(1).max(SCHEMA_LIMITS.errorsPerRequest) }).strict();
+export const ErrorsRequest = z
+  .object({ errors: z.array(ErrorReport).min(1).max(SCHEMA_LIMITS.errorsPerRequest) })
+  .strict();
 export type ErrorsRequest = z.infer<typeof ErrorsRequest>;
 
 /** Answer of both POSTs (202): what was stored now, and what had been stored before. */
@@ -262,22 +313,29 @@ export const IntakeResponse = z.object({ accepted: count, duplicate: count }).st
 export type IntakeResponse = z.infer<typeof IntakeResponse>;
 
 /** A proxy as a client sees it. */
-export const ListedProxy = z.object({
-  id: label(SCHEMA_LIMITS.idChars),
-  name: label(SCHEMA_LIMITS.nameChars),
-  url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
-  webTransport: WebTransportAddress.optional(),
-  udp: UdpAddress.optional(),
-}).strict();
+export const ListedProxy = z
+  .object({
+    id: label(SCHEMA_LIMITS.idChars),
+    name: label(SCHEMA_LIMITS.nameChars),
+    url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
+    webTransport: WebTransportAddress.optional(),
+    udp: UdpAddress.optional(),
+  })
+  .strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;
 
 /**
- * Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. `network`: where the
- * client asks from, the first 24 bits of its address (IPv6: 48), by which it keeps apart what it remembers of one network and another.
+ * Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. `network`:
+ * where the client asks from, the first 24 bits of its address (IPv6: 48), by which it keeps apart what it remembers of
+ * one network and another.
  */
-export const ProxiesResponse = z.object({
-  proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList), token: z.string().optional(), network: label(64).optional(),
-}).strict();
+export const ProxiesResponse = z
+  .object({
+    proxies: z.array(ListedProxy).max(SCHEMA_LIMITS.proxiesPerList),
+    token: z.string().optional(),
+    network: label(64).optional(),
+  })
+  .strict();
 export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
 
 /**
@@ -301,37 +359,53 @@ export const FleetResponse = z.object({ nowMs: epochMs, proxies: z.array(FleetPr
 export type FleetResponse = z.infer<typeof FleetResponse>;
 
 /** Answer of GET /v1/records, newest first. `next` is the `before` of the next page, null on the last one. */
-export const RecordsResponse = z.object({
-  records: z.array(DownloadRecord).max(SCHEMA_LIMITS.recordsPerPage),
-  next: uuid.nullable(),
-}).strict();
+export const RecordsResponse = z
+  .object({ records: z.array(DownloadRecord).max(SCHEMA_LIMITS.recordsPerPage), next: uuid.nullable() })
+  .strict();
 export type RecordsResponse = z.infer<typeof RecordsResponse>;
 
 /** Answer of GET /v1/errors, newest first; pages like RecordsResponse. */
-export const ErrorsResponse = z.object({
-  errors: z.array(ErrorReport).max(SCHEMA_LIMITS.recordsPerPage),
-  next: uuid.nullable(),
-}).strict();
+export const ErrorsResponse = z
+  .object({ errors: z.array(ErrorReport).max(SCHEMA_LIMITS.recordsPerPage), next: uuid.nullable() })
+  .strict();
 export type ErrorsResponse = z.infer<typeof ErrorsResponse>;
 
-/** Answer of GET /v1/site-rules, open to any origin: addresses that are media (`carried`) or are not, for the extension. */
-export const SiteRules = z.object({
-  rules: z.array(z.object({
-    host: z.string().max(253).regex(/^(?:\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/, "must be a host, *. before a domain, or *"),
-    path: z.string().max(256).startsWith("/"),
-    carried: z.boolean(),
-  }).strict()).max(100),
-}).strict();
+/**
+ * Answer of GET /v1/site-rules, open to any origin: addresses that are media (`carried`) or are not, for the extension.
+ */
+export const SiteRules = z
+  .object({
+    rules: z
+      .array(
+        z
+          .object({
+            host: z
+              .string()
+              .max(253)
+              .regex(/^(?:\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/, "must be a host, *. before a domain, or *"),
+            path: z.string().max(256).startsWith("/"),
+            carried: z.boolean(),
+          })
+          .strict(),
+      )
+      .max(100),
+  })
+  .strict();
 export type SiteRules = z.infer<typeof SiteRules>;
 
-/** What is wrong with a request. `field` is the path to it, e.g. `records[0].url`; got and limit are numbers where there are any. */
-export const ApiError = z.object({
-  kind: z.string(),
-  message: z.string(),
-  field: z.string().optional(),
-  got: z.number().optional(),
-  limit: z.number().optional(),
-}).strict();
+/**
+ * What is wrong with a request. `field` is the path to it, e.g. `records[0].url`; got and limit are numbers where there
+ * are any.
+ */
+export const ApiError = z
+  .object({
+    kind: z.string(),
+    message: z.string(),
+    field: z.string().optional(),
+    got: z.number().optional(),
+    limit: z.number().optional(),
+  })
+  .strict();
 export type ApiError = z.infer<typeof ApiError>;
 
 /** Body of every answer that is not a success. */
@@ -343,8 +417,14 @@ export function faultOf(error: z.ZodError): ApiError {
   const issue = error.issues[0];
   if (issue === undefined) return { kind: "badField", message: "refused" };
   const path = issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0] ?? ""] : issue.path;
-  const field = path.map((part, index) => (typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`)).join("");
+  const field = path
+    .map((part, index) => (typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`))
+    .join("");
   const more = error.issues.length > 1 ? ` (and ${error.issues.length - 1} more)` : "";
   const message = issue.code === "unrecognized_keys" ? "unknown field" : issue.message;
-  return { kind: "badField", message: `${field === "" ? "body" : field}: ${message}${more}`, ...(field === "" ? {} : { field }) };
+  return {
+    kind: "badField",
+    message: `${field === "" ? "body" : field}: ${message}${more}`,
+    ...(field === "" ? {} : { field }),
+  };
 }

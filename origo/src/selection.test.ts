@@ -13,16 +13,30 @@ function rngOf(seed: number): () => number {
 }
 
 const proxy = (id: string, fields: Partial<FleetProxy> = {}): FleetProxy => ({
-  ...helloOf(), id, name: id, connectedAtMs: 0, lastSeenMs: 0, status: null, sentBytesPerSec: null, originBytesPerSec: null, state: "live", ...fields,
+  ...helloOf(),
+  id,
+  name: id,
+  connectedAtMs: 0,
+  lastSeenMs: 0,
+  status: null,
+  sentBytesPerSec: null,
+  originBytesPerSec: null,
+  state: "live",
+  ...fields,
 });
 const rng = rngOf(7);
 const order = (proxies: FleetProxy[], input: Partial<SelectionInput> & Pick<SelectionInput, "select">): string =>
-  inOrder(proxies, { nearKm: 3000, ...input }, rng).map(({ id }) => id).join("");
+  inOrder(proxies, { nearKm: 3000, ...input }, rng)
+    .map(({ id }) => id)
+    .join("");
 
 const BUDAPEST = { lat: 47, lon: 19 };
 const PLACED = [
-  proxy("t", { place: { lat: 35.7, lon: 139.7 } }), proxy("v", { place: { lat: 48.2, lon: 16.4 } }), proxy("u"),
-  proxy("l", { place: { lat: 51.5, lon: -0.1 } }), proxy("n", { place: { lat: 40.7, lon: -74 } }),
+  proxy("t", { place: { lat: 35.7, lon: 139.7 } }),
+  proxy("v", { place: { lat: 48.2, lon: 16.4 } }),
+  proxy("u"),
+  proxy("l", { place: { lat: 51.5, lon: -0.1 } }),
+  proxy("n", { place: { lat: 40.7, lon: -74 } }),
 ];
 
 test("distances are those of the great circle (Budapest to Vienna, New York; antipodes)", () => {
@@ -55,7 +69,18 @@ test("least loaded: by load, those that told none last", () => {
 });
 
 test("low RTT: by what the client measured, the unmeasured last", () => {
-  expect(order(["a", "b", "c"].map((id) => proxy(id)), { select: "low-rtt", rttMs: new Map([["c", 5], ["a", 80]]) })).toBe("cab");
+  expect(
+    order(
+      ["a", "b", "c"].map((id) => proxy(id)),
+      {
+        select: "low-rtt",
+        rttMs: new Map([
+          ["c", 5],
+          ["a", 80],
+        ]),
+      },
+    ),
+  ).toBe("cab");
 });
 
 test("operators: one of each before a second of any", () => {

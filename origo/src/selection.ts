@@ -1,6 +1,6 @@
 /**
- * Selection: which of the live proxies a client is told, in which order. Pure. Every way starts from a random order, so that
- * equals share the clients; `random` is the paper's (Braun, Médard and Ekler 2019).
+ * Selection: which of the live proxies a client is told, in which order. Pure. Every way starts from a random order, so
+ * that equals share the clients; `random` is the paper's (Braun, Médard and Ekler 2019).
  */
 import { distanceKm } from "./geo";
 import type { FleetProxy, Place } from "./schema";

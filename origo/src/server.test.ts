@@ -29,9 +29,16 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const start = (): Promise<Origo> => startOrigo({
-  host: "127.0.0.1", port: 0, secret: SECRET, dataDir: folder, dashboardDir: folder, login: "off", nowMs: () => Date.now() + skewMs,
-});
+const start = (): Promise<Origo> =>
+  startOrigo({
+    host: "127.0.0.1",
+    port: 0,
+    secret: SECRET,
+    dataDir: folder,
+    dashboardDir: folder,
+    login: "off",
+    nowMs: () => Date.now() + skewMs,
+  });
 
 function socketTo(namespace: string, auth: object): Promise<Socket> {
   const socket = io(origo.url + namespace, { auth, transports: ["websocket"], reconnection: false, forceNew: true });
@@ -44,14 +51,22 @@ function socketTo(namespace: string, auth: object): Promise<Socket> {
 
 async function proxy(number: number): Promise<{ socket: Socket; id: string }> {
   const socket = await socketTo("/proxies", { secret: SECRET });
-  const ack = await socket.emitWithAck("hello", helloOf({ name: `proxy-${number}`, url: `http://127.0.0.1:${7610 + number}` })) as { id: string };
+  const ack = (await socket.emitWithAck(
+    "hello",
+    helloOf({ name: `proxy-${number}`, url: `http://127.0.0.1:${7610 + number}` }),
+  )) as { id: string };
   return { socket, id: ack.id };
 }
 
 const get = (path: string, init?: RequestInit): Promise<Response> => fetch(origo.url + path, init);
 const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
-  get(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body) });
-const faultIn = async (response: Response): Promise<ErrorResponse["error"]> => ErrorResponse.parse(await response.json()).error;
+  get(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+const faultIn = async (response: Response): Promise<ErrorResponse["error"]> =>
+  ErrorResponse.parse(await response.json()).error;
 
 async function until(check: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
@@ -61,15 +76,21 @@ async function until(check: () => Promise<boolean>): Promise<void> {
   throw new Error("it did not come true within 2 s");
 }
 
-const listed = async (query: string): Promise<ProxiesResponse["proxies"]> => ProxiesResponse.parse(await (await get(`/v1/proxies${query}`)).json()).proxies;
+const listed = async (query: string): Promise<ProxiesResponse["proxies"]> =>
+  ProxiesResponse.parse(await (await get(`/v1/proxies${query}`)).json()).proxies;
 
 describe("the proxy link", () => {
   test("lists registered proxies at random, without the excluded, and drops one whose connection closes", async () => {
     const proxies = await Promise.all([1, 2, 3, 4].map(proxy));
     expect((await listed("?count=32")).map(({ id }) => id).sort()).toEqual(proxies.map(({ id }) => id).sort());
     expect(await listed("?count=2")).toHaveLength(2);
-    const excluded = proxies.slice(0, 3).map(({ id }) => id).join(",");
-    expect(await listed(`?count=4&exclude=${excluded}`)).toEqual([{ id: proxies[3]?.id, name: "proxy-4", url: "http://127.0.0.1:7614" }]);
+    const excluded = proxies
+      .slice(0, 3)
+      .map(({ id }) => id)
+      .join(",");
+    expect(await listed(`?count=4&exclude=${excluded}`)).toEqual([
+      { id: proxies[3]?.id, name: "proxy-4", url: "http://127.0.0.1:7614" },
+    ]);
     proxies[0]?.socket.disconnect();
     await until(async () => (await listed("")).length === 3);
   });
@@ -93,7 +114,9 @@ describe("the proxy link", () => {
     socket.emit("status", statusOf({ sentBytes: 0, uptimeMs: 2000 }));
     await socket.emitWithAck("status", statusOf({ sentBytes: 3_000_000, uptimeMs: 4000 }));
     const fleet = FleetResponse.parse(await (await get("/v1/fleet")).json());
-    expect(fleet.proxies).toMatchObject([{ id, name: "proxy-1", engine: "native/avx2", sentBytesPerSec: 1_500_000, status: { sentBytes: 3_000_000 } }]);
+    expect(fleet.proxies).toMatchObject([
+      { id, name: "proxy-1", engine: "native/avx2", sentBytesPerSec: 1_500_000, status: { sentBytes: 3_000_000 } },
+    ]);
   });
 
   test("a proxy that reconnects keeps its id, also over a restart of Origo", async () => {
@@ -111,26 +134,38 @@ describe("the proxy link", () => {
     ["a secret that is no string", "/proxies", { secret: { $ne: "" } }, "secretMissing"],
     ["the root namespace", "/", { secret: SECRET }, "unknownNamespace"],
   ])("%s is refused with a connect_error that says so", async (_name, namespace, auth, kind) => {
-    await expect(socketTo(namespace, auth)).rejects.toMatchObject({ data: { kind, message: expect.any(String) as string } });
+    await expect(socketTo(namespace, auth)).rejects.toMatchObject({
+      data: { kind, message: expect.any(String) as string },
+    });
   });
 
   test("secrets are compared whole", () => {
-    expect([sameSecret("a", "a"), sameSecret("a", "b"), sameSecret("a", "aa"), sameSecret("", "a")]).toEqual([true, false, false, false]);
+    expect([sameSecret("a", "a"), sameSecret("a", "b"), sameSecret("a", "aa"), sameSecret("", "a")]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
   });
 
   test("bad messages are answered with the field at fault, and harm nobody", async () => {
     const { socket } = await proxy(1);
     const bad: [string, unknown, string][] = [
-      ["hello", { ...helloOf(), name: "" }, "name"], ["hello", { ...helloOf(), shell: "sh" }, "shell"], ["status", { ...statusOf(), errors: -1 }, "errors"],
+      ["hello", { ...helloOf(), name: "" }, "name"],
+      ["hello", { ...helloOf(), shell: "sh" }, "shell"],
+      ["status", { ...statusOf(), errors: -1 }, "errors"],
     ];
-    for (const [event, message, field] of bad) expect(await socket.emitWithAck(event, message)).toMatchObject({ error: { kind: "badField", field } });
+    for (const [event, message, field] of bad)
+      expect(await socket.emitWithAck(event, message)).toMatchObject({ error: { kind: "badField", field } });
     for (const junk of [null, 7, "x", [], Buffer.from([1, 2])]) {
       expect(await socket.emitWithAck("hello", junk)).toMatchObject({ error: { kind: "badField" } });
     }
     socket.emit("hello", "no ack, no proxy");
     socket.emit("launch", {});
     const other = await socketTo("/proxies", { secret: SECRET });
-    expect(await other.emitWithAck("status", statusOf()) as ProxyAck).toMatchObject({ error: { kind: "helloMissing" } });
+    expect((await other.emitWithAck("status", statusOf())) as ProxyAck).toMatchObject({
+      error: { kind: "helloMissing" },
+    });
     expect((await get("/healthz")).status).toBe(200);
   });
 
@@ -152,14 +187,19 @@ describe("records and errors", () => {
     expect(await (await post("/v1/records", { records })).json()).toEqual({ accepted: 0, duplicate: 3 });
     const page = RecordsResponse.parse(await (await get("/v1/records?limit=2")).json());
     expect(page.records).toEqual([records[2], records[1]]);
-    expect(RecordsResponse.parse(await (await get(`/v1/records?limit=2&before=${page.next}`)).json())).toEqual({ records: [records[0]], next: null });
+    expect(RecordsResponse.parse(await (await get(`/v1/records?limit=2&before=${page.next}`)).json())).toEqual({
+      records: [records[0]],
+      next: null,
+    });
     const errors = [errorOf()];
     expect((await post("/v1/errors", { errors })).status).toBe(202);
     expect(await (await get("/v1/errors")).json()).toEqual({ errors, next: null });
   });
 
   test("one bad record of a batch refuses the batch, by field", async () => {
-    const response = await post("/v1/records", { records: [recordOf(), { ...recordOf(), url: "http://h.example/v?sig=1" }] });
+    const response = await post("/v1/records", {
+      records: [recordOf(), { ...recordOf(), url: "http://h.example/v?sig=1" }],
+    });
     expect(response.status).toBe(400);
     expect(await faultIn(response)).toMatchObject({ kind: "badField", field: "records[1].url" });
     expect(await (await get("/v1/records")).json()).toEqual({ records: [], next: null });
@@ -170,7 +210,11 @@ describe("records and errors", () => {
     expect((await post("/v1/records", padded(BODY_BYTES_MAX))).status).toBe(202);
     const refused = await post("/v1/records", padded(BODY_BYTES_MAX + 1));
     expect(refused.status).toBe(413);
-    expect(await faultIn(refused)).toMatchObject({ kind: "bodyTooLarge", got: BODY_BYTES_MAX + 1, limit: BODY_BYTES_MAX });
+    expect(await faultIn(refused)).toMatchObject({
+      kind: "bodyTooLarge",
+      got: BODY_BYTES_MAX + 1,
+      limit: BODY_BYTES_MAX,
+    });
   });
 
   test.each([
@@ -192,26 +236,44 @@ describe("records and errors", () => {
 
 describe("HTTP", () => {
   test.each([
-    ["/v1/proxies?count=0", 400, "count"], ["/v1/proxies?count=33", 400, "count"], ["/v1/proxies?count=2.5", 400, "count"],
-    ["/v1/proxies?count=1&count=2", 400, "count"], ["/v1/proxies?near=me", 400, "near"],
-    [`/v1/proxies?exclude=${"x".repeat(65)}`, 400, "exclude[0]"], [`/v1/proxies?exclude=${"x,".repeat(65)}`, 400, "exclude"],
-    ["/v1/records?limit=0", 400, "limit"], ["/v1/records?limit=501", 400, "limit"], ["/v1/records?before=yesterday", 400, "before"],
-    ["/v1/records?before=0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab", 404, "before"], ["/v1/errors?limit=x", 400, "limit"],
+    ["/v1/proxies?count=0", 400, "count"],
+    ["/v1/proxies?count=33", 400, "count"],
+    ["/v1/proxies?count=2.5", 400, "count"],
+    ["/v1/proxies?count=1&count=2", 400, "count"],
+    ["/v1/proxies?near=me", 400, "near"],
+    [`/v1/proxies?exclude=${"x".repeat(65)}`, 400, "exclude[0]"],
+    [`/v1/proxies?exclude=${"x,".repeat(65)}`, 400, "exclude"],
+    ["/v1/records?limit=0", 400, "limit"],
+    ["/v1/records?limit=501", 400, "limit"],
+    ["/v1/records?before=yesterday", 400, "before"],
+    ["/v1/records?before=0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab", 404, "before"],
+    ["/v1/errors?limit=x", 400, "limit"],
   ])("%s is refused by field", async (path, status, field) => {
     const response = await get(path);
     expect([response.status, (await faultIn(response)).field]).toEqual([status, field]);
   });
 
   test("limits hold their largest value", async () => {
-    for (const path of ["/v1/proxies?count=32", "/v1/proxies?count=1", "/v1/records?limit=500", "/v1/records?limit=1", `/v1/proxies?exclude=${"x".repeat(64)}`]) {
+    for (const path of [
+      "/v1/proxies?count=32",
+      "/v1/proxies?count=1",
+      "/v1/records?limit=500",
+      "/v1/records?limit=1",
+      `/v1/proxies?exclude=${"x".repeat(64)}`,
+    ]) {
       expect((await get(path)).status).toBe(200);
     }
   });
 
   test("an unknown path is 404, a known one with another method 405", async () => {
-    for (const path of ["/nothing", "/v1", "/v1/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%ff"]) expect((await get(path)).status).toBe(404);
+    for (const path of ["/nothing", "/v1", "/v1/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%ff"])
+      expect((await get(path)).status).toBe(404);
     const response = await get("/v1/fleet", { method: "DELETE" });
-    expect([response.status, response.headers.get("allow"), (await faultIn(response)).kind]).toEqual([405, "GET, HEAD, OPTIONS", "methodNotAllowed"]);
+    expect([response.status, response.headers.get("allow"), (await faultIn(response)).kind]).toEqual([
+      405,
+      "GET, HEAD, OPTIONS",
+      "methodNotAllowed",
+    ]);
   });
 
   test("clients on any origin may list proxies and post, and read nothing else", async () => {
@@ -219,10 +281,18 @@ describe("HTTP", () => {
     expect(acao(await get("/v1/proxies"))).toBe("*");
     expect(acao(await post("/v1/records", { records: [recordOf()] }))).toBe("*");
     expect(acao(await post("/v1/errors", { errors: [] }))).toBe("*");
-    for (const path of ["/", "/v1/records", "/v1/errors", "/v1/fleet", "/healthz"]) expect(acao(await get(path))).toBeNull();
-    const preflight = await get("/v1/records", { method: "OPTIONS", headers: { origin: "http://page.example", "access-control-request-method": "POST" } });
-    expect([preflight.status, acao(preflight), preflight.headers.get("access-control-allow-headers"), preflight.headers.get("access-control-allow-methods")])
-      .toEqual([204, "*", "content-type, content-encoding", "POST"]);
+    for (const path of ["/", "/v1/records", "/v1/errors", "/v1/fleet", "/healthz"])
+      expect(acao(await get(path))).toBeNull();
+    const preflight = await get("/v1/records", {
+      method: "OPTIONS",
+      headers: { origin: "http://page.example", "access-control-request-method": "POST" },
+    });
+    expect([
+      preflight.status,
+      acao(preflight),
+      preflight.headers.get("access-control-allow-headers"),
+      preflight.headers.get("access-control-allow-methods"),
+    ]).toEqual([204, "*", "content-type, content-encoding", "POST"]);
   });
 
   test("every answer carries the security headers", async () => {

@@ -1,6 +1,6 @@
 /**
- * Server: one running Origo: registry, stores, HTTP API, proxy link and dashboard link on one port. Reads no environment:
- * main.ts does.
+ * Server: one running Origo: registry, stores, HTTP API, proxy link and dashboard link on one port. Reads no
+ * environment: main.ts does.
  */
 import { randomBytes } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -40,7 +40,10 @@ export interface OrigoOptions {
   databaseUrl?: string | undefined;
   /** Redis, where several Origos over one PostgreSQL share their proxies. */
   redisUrl?: string | undefined;
-  /** Records, reports and traces are deleted so long after they came, unless the configuration says when; default: never. */
+  /**
+   * Records, reports and traces are deleted so long after they came, unless the configuration says when; default:
+   * never.
+   */
   retentionDays?: number | undefined;
   dashboardDir: string;
   /** `off` is for loopback only: everybody who reaches the port is an admin then. */
@@ -56,7 +59,9 @@ export interface OrigoOptions {
 
 export interface Origo {
   readonly url: string;
-  /** Path and fragment of the page that makes the first admin, once; undefined where there is one, or none is needed. */
+  /**
+   * Path and fragment of the page that makes the first admin, once; undefined where there is one, or none is needed.
+   */
   readonly setupPath: string | undefined;
   /** Stops taking requests, lets those under way finish (5 s at most), closes the store. Safe to call twice. */
   close(): Promise<void>;
@@ -90,7 +95,11 @@ async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Store
   const store = await Store.open(dataDir, databaseUrl);
   const { database } = store;
   const storageBytes = async (): Promise<number | undefined> => {
-    if (database.kind === "duckdb") return stat(join(dataDir, DUCKDB_FILE)).then(({ size }) => size, () => undefined);
+    if (database.kind === "duckdb")
+      return stat(join(dataDir, DUCKDB_FILE)).then(
+        ({ size }) => size,
+        () => undefined,
+      );
     const rows = await database.all("SELECT pg_database_size(current_database()) AS bytes").catch(() => []);
     return rows[0] && Number(rows[0]["bytes"]);
   };
@@ -99,13 +108,19 @@ async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Store
 
 type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf" | "log"> & { cluster: Cluster | undefined };
 
-async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, log, cluster }: Surroundings): Promise<Origo> {
+async function serve(
+  options: OrigoOptions,
+  stores: Stores,
+  { nowMs, placeOf, log, cluster }: Surroundings,
+): Promise<Origo> {
   const { store, adminStore } = stores;
   const configuration = new Configuration(adminStore, nowMs);
   const stalls = watchStalls(() => performance.now());
   const registry = new Registry({
-    heartbeatMs: () => configuration.number("proxy.heartbeatMs"), beatsMissedMax: () => configuration.number("origo.beatsMissedMax"),
-    proxiesMax: () => configuration.number("origo.proxiesMax"), stalledMs: () => stalls.stalledMs(),
+    heartbeatMs: () => configuration.number("proxy.heartbeatMs"),
+    beatsMissedMax: () => configuration.number("origo.beatsMissedMax"),
+    proxiesMax: () => configuration.number("origo.proxiesMax"),
+    stalledMs: () => stalls.stalledMs(),
   });
   const links: { proxies?: ProxyLink } = {};
   let [records, decisions] = [0, 0];
@@ -122,7 +137,8 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     }
   });
   const tune = (): void => {
-    for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[]) store.tuning[name] = configuration.number(`origo.${name}`);
+    for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[])
+      store.tuning[name] = configuration.number(`origo.${name}`);
   };
   configuration.on("change", tune);
   await refresh();
@@ -132,8 +148,21 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
   let closed: Promise<void> | undefined;
   const tellOthers = (): void => cluster?.tellChange();
   const app = makeApp({
-    registry, configuration, adminStore, store, tokens, access, telemetry, log, placeOf, nowMs, rng: () => randomBytes(4).readUInt32LE(),
-    dashboardDir: options.dashboardDir, siteRulesFile: join(options.dataDir, "site-rules.json"), trustedHops: options.trustedHops ?? 0, closing: () => closed !== undefined,
+    registry,
+    configuration,
+    adminStore,
+    store,
+    tokens,
+    access,
+    telemetry,
+    log,
+    placeOf,
+    nowMs,
+    rng: () => randomBytes(4).readUInt32LE(),
+    dashboardDir: options.dashboardDir,
+    siteRulesFile: join(options.dataDir, "site-rules.json"),
+    trustedHops: options.trustedHops ?? 0,
+    closing: () => closed !== undefined,
     onDecision: (id) => {
       decisions++;
       links.proxies?.handleDecision(id);
@@ -149,17 +178,30 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
   const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
   // In place of a limit of the server: an endpoint may have its own. Before socket.io, whose requests it is for too.
   http.prependListener("request", (request) => limitTime(request, REQUEST_MS_MAX));
-  const pages = attachDashboardLink(proxies.io, { access, registry, configuration, records: () => records + (cluster?.recordsElsewhere ?? 0), nowMs });
+  const pages = attachDashboardLink(proxies.io, {
+    access,
+    registry,
+    configuration,
+    records: () => records + (cluster?.recordsElsewhere ?? 0),
+    nowMs,
+  });
   links.proxies = proxies;
-  const refreshNow = (): Promise<void> => refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
-  const refreshLater = (): NodeJS.Timeout => setTimeout(() => void refreshNow().finally(() => closed ?? (refreshing = refreshLater())), configuration.number("origo.refreshMs"));
+  const refreshNow = (): Promise<void> =>
+    refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
+  const refreshLater = (): NodeJS.Timeout =>
+    setTimeout(
+      () => void refreshNow().finally(() => closed ?? (refreshing = refreshLater())),
+      configuration.number("origo.refreshMs"),
+    );
   let refreshing = refreshLater();
   configuration.on("change", tellOthers);
   await cluster?.join({ registry, records: () => records, nowMs }, () => void refreshNow());
   const deleteOld = async (): Promise<void> => {
     const days = configuration.number("origo.retentionDays") || options.retentionDays;
     if (days === undefined) return;
-    await store.deleteBefore(nowMs() - days * DAY_MS).catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
+    await store
+      .deleteBefore(nowMs() - days * DAY_MS)
+      .catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
   };
   await deleteOld();
   configuration.on("change", () => void deleteOld());
@@ -178,7 +220,11 @@ async function serve(options: OrigoOptions, stores: Stores, { nowMs, placeOf, lo
     await stores.close();
   };
   const setupToken = await access.makeSetupToken();
-  return { url: urlOf(http, options.host), setupPath: setupToken && `/#setup=${setupToken}`, close: () => (closed ??= close()) };
+  return {
+    url: urlOf(http, options.host),
+    setupPath: setupToken && `/#setup=${setupToken}`,
+    close: () => (closed ??= close()),
+  };
 }
 
 function urlOf(http: HttpServer, host: string): string {

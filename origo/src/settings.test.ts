@@ -1,4 +1,6 @@
-/** The settings: how many, that none has a default out of its own range, and that Origo's own reach what they are about. */
+/**
+ * The settings: how many, that none has a default out of its own range, and that Origo's own reach what they are about.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,12 +18,21 @@ test("there are over sixty, each with help, of one name each, and each takes its
     const fits = (value: unknown): boolean => "values" in checkValues({ [key]: value as number }, "values");
     expect([key, fits(preset)]).toEqual([key, true]);
     if (type !== "integer") continue;
-    expect([key, fits(min), fits(max), fits(min! - 1), fits(max! + 1), fits("1"), fits(min! + 0.5)]).toEqual([key, true, true, false, false, false, false]);
+    expect([key, fits(min), fits(max), fits(min! - 1), fits(max! + 1), fits("1"), fits(min! + 0.5)]).toEqual([
+      key,
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
   }
 });
 
 test("each of the store's sizes and times is a setting with the same default", () => {
-  for (const [name, value] of Object.entries(TUNING_DEFAULT)) expect(SETTINGS.find(({ key }) => key === `origo.${name}`)?.default).toBe(value);
+  for (const [name, value] of Object.entries(TUNING_DEFAULT))
+    expect(SETTINGS.find(({ key }) => key === `origo.${name}`)?.default).toBe(value);
 });
 
 describe("a running Origo", () => {
@@ -31,7 +42,14 @@ describe("a running Origo", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "origo-settings-"));
-    origo = await startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir: folder, dashboardDir: folder, login: "off" });
+    origo = await startOrigo({
+      host: "127.0.0.1",
+      port: 0,
+      secret: "s",
+      dataDir: folder,
+      dashboardDir: folder,
+      login: "off",
+    });
   });
   afterAll(async () => {
     await origo.close();
@@ -41,13 +59,19 @@ describe("a running Origo", () => {
   async function configure(values: Record<string, number>): Promise<void> {
     const { csrfToken } = (await (await fetch(`${origo.url}/v1/session`)).json()) as { csrfToken: string };
     const response = await fetch(`${origo.url}/v1/config`, {
-      method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify({ baseVersion: version++, values, reason: "test" }),
+      method: "PUT",
+      headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+      body: JSON.stringify({ baseVersion: version++, values, reason: "test" }),
     });
     expect(response.status).toBe(200);
   }
 
   const post = (path: string, body: unknown): Promise<Response> =>
-    fetch(origo.url + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    fetch(origo.url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
 
   test("takes no more records at once than it is told to keep waiting", async () => {
     await configure({ "origo.intakeWaitingMax": 1 });

@@ -17,10 +17,13 @@ const read = async (content: string): Promise<unknown> => {
 const rule = { host: "*.video.example", path: "/chunk/*", carried: true };
 
 describe("site rules: the operator's file", () => {
-  test("there need be none", async () => expect(await readSiteRules(path.join(folder, "missing.json"))).toEqual({ rules: [] }));
-  test("is given as it is", async () => expect(await read(JSON.stringify({ rules: [rule] }))).toEqual({ rules: [rule] }));
+  test("there need be none", async () =>
+    expect(await readSiteRules(path.join(folder, "missing.json"))).toEqual({ rules: [] }));
+  test("is given as it is", async () =>
+    expect(await read(JSON.stringify({ rules: [rule] }))).toEqual({ rules: [rule] }));
   test.each<[string, string]>([
-    ["no JSON", "{"], ["a rule without a path", JSON.stringify({ rules: [{ host: "*", carried: true }] })],
+    ["no JSON", "{"],
+    ["a rule without a path", JSON.stringify({ rules: [{ host: "*", carried: true }] })],
     ["a host that is an address", JSON.stringify({ rules: [{ ...rule, host: "https://video.example" }] })],
     ["a path that does not begin with a slash", JSON.stringify({ rules: [{ ...rule, path: "*.bin" }] })],
     ["101 rules", JSON.stringify({ rules: Array(101).fill(rule) })],

@@ -1,6 +1,6 @@
 /**
- * Telemetry: metrics for Prometheus and structured log lines. Neither holds an address, a query string, or a path's variable
- * part: requests are counted by their route.
+ * Telemetry: metrics for Prometheus and structured log lines. Neither holds an address, a query string, or a path's
+ * variable part: requests are counted by their route.
  */
 import pino, { type Logger } from "pino";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry as Metrics } from "prom-client";
@@ -25,24 +25,51 @@ export class Telemetry {
     const registers = [this.metrics];
     collectDefaultMetrics({ register: this.metrics });
     this.requests = new Histogram({
-      name: "origo_http_request_seconds", help: "Time to answer, by route", labelNames: ["route", "method", "status"], buckets: SECONDS, registers,
+      name: "origo_http_request_seconds",
+      help: "Time to answer, by route",
+      labelNames: ["route", "method", "status"],
+      buckets: SECONDS,
+      registers,
     });
-    this.intake = new Counter({ name: "origo_intake_total", help: "Records and error reports taken in", labelNames: ["kind", "result"], registers });
+    this.intake = new Counter({
+      name: "origo_intake_total",
+      help: "Records and error reports taken in",
+      labelNames: ["kind", "result"],
+      registers,
+    });
     new Gauge({
-      name: "origo_proxies", help: "Live proxies by state", labelNames: ["state"], registers,
+      name: "origo_proxies",
+      help: "Live proxies by state",
+      labelNames: ["state"],
+      registers,
       collect() {
         const proxies = fleet();
         for (const state of STATES) this.set({ state }, proxies.filter((proxy) => proxy.state === state).length);
       },
     });
-    new Gauge({ name: "origo_proxy_sessions", help: "Sessions of all live proxies", registers, collect() { this.set(sumOf(fleet(), (proxy) => proxy.status?.sessions)); } });
     new Gauge({
-      name: "origo_proxy_sent_bytes_per_second", help: "What all live proxies send", registers,
-      collect() { this.set(sumOf(fleet(), (proxy) => proxy.sentBytesPerSec)); },
+      name: "origo_proxy_sessions",
+      help: "Sessions of all live proxies",
+      registers,
+      collect() {
+        this.set(sumOf(fleet(), (proxy) => proxy.status?.sessions));
+      },
     });
     new Gauge({
-      name: "origo_storage_bytes", help: "Size of the database", registers,
-      async collect() { this.set((await storageBytes()) ?? NaN); },
+      name: "origo_proxy_sent_bytes_per_second",
+      help: "What all live proxies send",
+      registers,
+      collect() {
+        this.set(sumOf(fleet(), (proxy) => proxy.sentBytesPerSec));
+      },
+    });
+    new Gauge({
+      name: "origo_storage_bytes",
+      help: "Size of the database",
+      registers,
+      async collect() {
+        this.set((await storageBytes()) ?? NaN);
+      },
     });
   }
 
@@ -56,7 +83,10 @@ export class Telemetry {
     const startMs = performance.now();
     response.once("finish", () => {
       const route = String((request.route as { path?: unknown } | undefined)?.path ?? "other");
-      this.requests.observe({ route, method: request.method, status: String(response.statusCode) }, (performance.now() - startMs) / 1000);
+      this.requests.observe(
+        { route, method: request.method, status: String(response.statusCode) },
+        (performance.now() - startMs) / 1000,
+      );
     });
     next();
   };
@@ -78,5 +108,13 @@ export type Log = Logger;
 
 /** JSON lines on stdout, beside the ready line. */
 export function makeLog(level: string): Log {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } }, pino.destination({ dest: 1, sync: true }));
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pino.destination({ dest: 1, sync: true }),
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Tokens that open proxies to clients: JWT (RFC 7519) signed with Ed25519 (EdDSA, RFC 8037). Proxies are given the public key
- * over their link; others find it at /.well-known/tributary-keys.json (JWK Set, RFC 7517).
+ * Tokens that open proxies to clients: JWT (RFC 7519) signed with Ed25519 (EdDSA, RFC 8037). Proxies are given the
+ * public key over their link; others find it at /.well-known/tributary-keys.json (JWK Set, RFC 7517).
  */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import type { TokenClaims } from "./schema";

@@ -1,4 +1,7 @@
-/** The dashboard in a real Chromium, over a real Origo with two live proxies and downloads that the command line made through them. */
+/**
+ * The dashboard in a real Chromium, over a real Origo with two live proxies and downloads that the command line made
+ * through them.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
@@ -9,7 +12,18 @@ import type { Trace } from "@tributary/origo/query-schema";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { ElementHandle, Page } from "puppeteer-core";
 import { MAP, pxPerDegree } from "../dashboard/src/chart/places";
-import { download, fill, layoutFaults, openPage, press, sees, startGuardedOrigo, until, type GuardedOrigo, type Watched } from "./support";
+import {
+  download,
+  fill,
+  layoutFaults,
+  openPage,
+  press,
+  sees,
+  startGuardedOrigo,
+  until,
+  type GuardedOrigo,
+  type Watched,
+} from "./support";
 
 const BUNDLE_BYTES_MAX = 600_000;
 /** Of both proxies. */
@@ -25,16 +39,25 @@ let watched: Watched;
 let page: Page;
 let media: string;
 
-const go = async (hash: string): Promise<void> => void (await page.goto(`${fleet.origo.url}/${hash}`, { waitUntil: "domcontentloaded" }));
+const go = async (hash: string): Promise<void> =>
+  void (await page.goto(`${fleet.origo.url}/${hash}`, { waitUntil: "domcontentloaded" }));
 const link = (name: string, state: unknown): string => `#/${name}?${encodeURIComponent(JSON.stringify(state))}`;
-const textOf = (selector: string): Promise<string> => page.$eval(selector, (element) => (element as HTMLElement).innerText);
+const textOf = (selector: string): Promise<string> =>
+  page.$eval(selector, (element) => (element as HTMLElement).innerText);
 const read = async <T>(where: string): Promise<T> => (await (await fetch(`${fleet.origo.url}${where}`)).json()) as T;
-const records = async (): Promise<DownloadRecord[]> => (await read<{ records: DownloadRecord[] }>("/v1/records?limit=100")).records;
+const records = async (): Promise<DownloadRecord[]> =>
+  (await read<{ records: DownloadRecord[] }>("/v1/records?limit=100")).records;
 
 beforeAll(async () => {
-  [fleet, guarded, open] = await Promise.all([startFleet({ proxyCount: 2, ports: "any", proxyEnv: () => ({ PLACE: `${PLACE.lat},${PLACE.lon}` }) }), startGuardedOrigo(), openBrowser({ headless: true })]);
+  [fleet, guarded, open] = await Promise.all([
+    startFleet({ proxyCount: 2, ports: "any", proxyEnv: () => ({ PLACE: `${PLACE.lat},${PLACE.lon}` }) }),
+    startGuardedOrigo(),
+    openBrowser({ headless: true }),
+  ]);
   media = `${fleet.sample.url}/media/progressive.mp4`;
-  await Promise.all(MODES.map((mode) => download(fleet.origo.url, media, mode, "--range", "0-399999", "--comment", `<b>${mode}</b>`)));
+  await Promise.all(
+    MODES.map((mode) => download(fleet.origo.url, media, mode, "--range", "0-399999", "--comment", `<b>${mode}</b>`)),
+  );
   watched = await openPage(open.browser);
   page = watched.page;
 }, 120_000);
@@ -48,7 +71,9 @@ afterEach(() => expect(watched.faults()).toEqual([]));
 
 test("the whole bundle, all pages together, stays under 600 KB gzip", () => {
   const folder = path.join(repoRoot, "origo/dist/dashboard");
-  const bytes = readdirSync(folder).filter((file) => !file.endsWith(".map")).reduce((sum, file) => sum + gzipSync(readFileSync(path.join(folder, file)), { level: 9 }).length, 0);
+  const bytes = readdirSync(folder)
+    .filter((file) => !file.endsWith(".map"))
+    .reduce((sum, file) => sum + gzipSync(readFileSync(path.join(folder, file)), { level: 9 }).length, 0);
   console.log(`dashboard: ${bytes} bytes gzip in all`);
   expect(bytes).toBeLessThan(BUNDLE_BYTES_MAX);
 });
@@ -95,10 +120,16 @@ test("an admin adds a viewer, who sees no way to change things", async () => {
 test("who is removed while a page is open finds the form to sign in there", async () => {
   const { url } = guarded.service;
   await sees(page, "No experiment yet");
-  const session = await fetch(`${url}/v1/session`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name: "ada", password: "a long enough password" }) });
+  const session = await fetch(`${url}/v1/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ name: "ada", password: "a long enough password" }),
+  });
   const { csrfToken } = (await session.json()) as { csrfToken: string };
   const cookie = session.headers.get("set-cookie")?.split(";")[0] ?? "";
-  expect((await fetch(`${url}/v1/users/bob`, { method: "DELETE", headers: { cookie, "x-csrf-token": csrfToken } })).status).toBe(200);
+  expect(
+    (await fetch(`${url}/v1/users/bob`, { method: "DELETE", headers: { cookie, "x-csrf-token": csrfToken } })).status,
+  ).toBe(200);
   await sees(page, "Sign in to Origo");
 });
 
@@ -112,26 +143,47 @@ test("fleet: live proxies with their rates; draining one is told to Origo and sh
   await press(page, "button", "Drain");
   await sees(page, "draining");
   const { proxies } = await read<{ proxies: { name: string; state: string }[] }>("/v1/fleet");
-  expect(proxies.map(({ name, state }) => [name, state])).toEqual([["proxy-1", "live"], ["proxy-2", "draining"]]);
+  expect(proxies.map(({ name, state }) => [name, state])).toEqual([
+    ["proxy-1", "live"],
+    ["proxy-2", "draining"],
+  ]);
   await press(page, "button", "Actions for proxy-2");
   await press(page, "menuitem", "Enable");
   await press(page, "button", "Enable");
-  await until("proxy-2 is live again", async () => !(await page.evaluate(() => document.body.innerText.includes("draining"))));
+  await until(
+    "proxy-2 is live again",
+    async () => !(await page.evaluate(() => document.body.innerText.includes("draining"))),
+  );
 });
 
 test("fleet: the map tells of proxies as long as the pointer is on their dot, while new reports come", async () => {
   await go("#/fleet");
-  const map = await page.waitForSelector("[aria-label='Map of 2 proxies: proxy-1, proxy-2'] canvas") as ElementHandle<HTMLCanvasElement>;
+  const map = (await page.waitForSelector(
+    "[aria-label='Map of 2 proxies: proxy-1, proxy-2'] canvas",
+  )) as ElementHandle<HTMLCanvasElement>;
   await until("the page is live", () => page.$("[data-live=true]"));
-  const pixelsOf = (canvas: HTMLCanvasElement): Uint32Array => new Uint32Array(canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  const pixelsOf = (canvas: HTMLCanvasElement): Uint32Array =>
+    new Uint32Array(canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
   const bare = await map.evaluateHandle(pixelsOf);
-  const changed = async (): Promise<number> => page.evaluate((before, now) => now.filter((pixel, index) => pixel !== before[index]).length, bare, await map.evaluateHandle(pixelsOf));
+  const changed = async (): Promise<number> =>
+    page.evaluate(
+      (before, now) => now.filter((pixel, index) => pixel !== before[index]).length,
+      bare,
+      await map.evaluateHandle(pixelsOf),
+    );
   const { x, y, width, height } = (await map.boundingBox())!;
   const px = pxPerDegree(width, height);
-  await page.mouse.move(x + width / 2 + px.lon * (PLACE.lon - (MAP.west + MAP.east) / 2), y + height / 2 - px.lat * (PLACE.lat - (MAP.north + MAP.south) / 2));
+  await page.mouse.move(
+    x + width / 2 + px.lon * (PLACE.lon - (MAP.west + MAP.east) / 2),
+    y + height / 2 - px.lat * (PLACE.lat - (MAP.north + MAP.south) / 2),
+  );
   await until("both are told of", async () => (await changed()) > TOLD_PIXELS_MIN);
   const { nowMs } = await read<{ nowMs: number }>("/v1/fleet");
-  await until("reports of three seconds have come", async () => (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies.every(({ lastSeenMs }) => lastSeenMs > nowMs + 3000));
+  await until("reports of three seconds have come", async () =>
+    (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies.every(
+      ({ lastSeenMs }) => lastSeenMs > nowMs + 3000,
+    ),
+  );
   expect(await changed()).toBeGreaterThan(TOLD_PIXELS_MIN);
 });
 
@@ -198,8 +250,17 @@ async function saved(button: string, ending: string, role: "button" | "menuitem"
 test("analysis: every kind of chart is drawn with its n; PNG, SVG and CSV hold it", async () => {
   for (const chart of ["histogram", "cdf", "scatter", "time", "box"]) {
     await go(link("analysis", { chart, metric: "goodputBytesPerSec", groupBy: ["mode"], bucketMs: 60_000 }));
-    await until(`n of the ${chart}`, async () => (await page.$("[data-testid=chart-n]")) && (await textOf("[data-testid=chart-n]")) === "n = 4");
-    await until(`the ${chart} is drawn`, () => page.evaluate(() => [...document.querySelectorAll("canvas")].some((canvas) => new Set(canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data).size > 20)));
+    await until(
+      `n of the ${chart}`,
+      async () => (await page.$("[data-testid=chart-n]")) && (await textOf("[data-testid=chart-n]")) === "n = 4",
+    );
+    await until(`the ${chart} is drawn`, () =>
+      page.evaluate(() =>
+        [...document.querySelectorAll("canvas")].some(
+          (canvas) => new Set(canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data).size > 20,
+        ),
+      ),
+    );
   }
   expect(await layoutFaults(page)).toEqual([]);
   await press(page, "button", "Export");
@@ -207,8 +268,15 @@ test("analysis: every kind of chart is drawn with its n; PNG, SVG and CSV hold i
   await press(page, "button", "Export");
   expect(String(await saved("SVG image", ".svg", "menuitem"))).toMatch(/^<svg[^]*n=2/);
   await press(page, "button", "Export");
-  const csv = String(await saved("CSV figures", ".csv", "menuitem")).trim().split("\r\n");
-  expect(csv.map((line) => line.split(",").slice(0, 2))).toEqual([["group", "n"], ["coded", "1"], ["direct", "2"], ["parallel-http", "1"]]);
+  const csv = String(await saved("CSV figures", ".csv", "menuitem"))
+    .trim()
+    .split("\r\n");
+  expect(csv.map((line) => line.split(",").slice(0, 2))).toEqual([
+    ["group", "n"],
+    ["coded", "1"],
+    ["direct", "2"],
+    ["parallel-http", "1"],
+  ]);
 });
 
 test("analysis: the difference between two groups counts downloads and clients, and warns when clients are few", async () => {
@@ -230,7 +298,8 @@ test("configuration: a change with its reason is a new version and reaches live 
   await until("version 1", async () => (await textOf("[data-testid=config-version]")) === "version 1");
   await sees(page, "see proxies sooner");
   await until("reports come every second", async () => {
-    const seenAt = async (): Promise<number> => (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies[0]?.lastSeenMs ?? 0;
+    const seenAt = async (): Promise<number> =>
+      (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies[0]?.lastSeenMs ?? 0;
     const first = await seenAt();
     const second = await until("the next report", async () => ((await seenAt()) > first ? seenAt() : false));
     return second - first < 1600;
@@ -247,8 +316,16 @@ test("configuration: a value out of range cannot be saved", async () => {
 test("one traced download: each packet of its record is in the trace, by proxy and by what it was good for, and all are drawn", async () => {
   const { version, values } = await read<{ version: number; values: Record<string, unknown> }>("/v1/config");
   const { csrfToken } = await read<{ csrfToken: string }>("/v1/session");
-  const change = { baseVersion: version, values: { ...values, "client.tracePerMille": 1000 }, reason: "trace every download" };
-  const answer = await fetch(`${fleet.origo.url}/v1/config`, { method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken }, body: JSON.stringify(change) });
+  const change = {
+    baseVersion: version,
+    values: { ...values, "client.tracePerMille": 1000 },
+    reason: "trace every download",
+  };
+  const answer = await fetch(`${fleet.origo.url}/v1/config`, {
+    method: "PUT",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify(change),
+  });
   expect(answer.status).toBe(200);
   await download(fleet.origo.url, media, "coded", "--range", "0-399999", "--comment", "traced");
   const record = await until("the record", async () => (await records()).find(({ comment }) => comment === "traced"));
@@ -258,18 +335,34 @@ test("one traced download: each packet of its record is in the trace, by proxy a
     return response.ok && ((await response.json()) as Trace);
   });
   for (const [index, proxy] of record.proxies.entries()) {
-    const counted = (fate: string): number => trace.packets.filter(([, from, , as]) => from === index && as === fate).length;
+    const counted = (fate: string): number =>
+      trace.packets.filter(([, from, , as]) => from === index && as === fate).length;
     const { innovative, duplicate, late, rejected } = proxy;
-    expect({ innovative, duplicate, late, rejected }).toEqual({ innovative: counted("innovative"), duplicate: counted("duplicate"), late: counted("late"), rejected: counted("rejected") });
+    expect({ innovative, duplicate, late, rejected }).toEqual({
+      innovative: counted("innovative"),
+      duplicate: counted("duplicate"),
+      late: counted("late"),
+      rejected: counted("rejected"),
+    });
   }
   expect(trace.generationCount).toBe(record.generationCount);
   expect(trace.packets.filter(([, , , as]) => as === "innovative")).toHaveLength(record.symbolCount ?? NaN);
   // None where all came in the first burst, with the answer to a session's opening.
   expect(trace.feedback).toHaveLength(record.feedbackFrames ?? NaN);
-  expect(Math.max(...trace.packets.map(([ms]) => ms))).toBeLessThanOrEqual(record.durationMs + (record.closeMs ?? 0) + 100);
-  expect(record).toMatchObject({ clientVersion: expect.any(String), agent: expect.stringMatching(/^node\//), os: "linux", engine: expect.any(String), connectMs: expect.any(Number) });
+  expect(Math.max(...trace.packets.map(([ms]) => ms))).toBeLessThanOrEqual(
+    record.durationMs + (record.closeMs ?? 0) + 100,
+  );
+  expect(record).toMatchObject({
+    clientVersion: expect.any(String),
+    agent: expect.stringMatching(/^node\//),
+    os: "linux",
+    engine: expect.any(String),
+    connectMs: expect.any(Number),
+  });
   await go(`#/downloads/${record.id}`);
-  await page.waitForSelector(`[aria-label="Arrival of ${trace.packets.length} packets from ${record.proxies.length} proxies over time"] canvas`);
+  await page.waitForSelector(
+    `[aria-label="Arrival of ${trace.packets.length} packets from ${record.proxies.length} proxies over time"] canvas`,
+  );
   await page.waitForSelector(`[aria-label="When each of ${trace.generationCount} generations was filled"] canvas`);
   expect(await layoutFaults(page)).toEqual([]);
 });
@@ -290,12 +383,25 @@ test("experiments: made and started in the page, its arms are in the records and
   expect(drawn).toHaveLength(2);
   expect(["control", "treatment"]).toEqual(expect.arrayContaining(drawn.map(({ arm }) => arm)));
   await press(page, "link", "Analyse by arm");
-  await until("n by arm", async () => (await page.$("[data-testid=chart-n]")) && (await textOf("[data-testid=chart-n]")) === "n = 2");
+  await until(
+    "n by arm",
+    async () => (await page.$("[data-testid=chart-n]")) && (await textOf("[data-testid=chart-n]")) === "n = 2",
+  );
 });
 
 test("errors: a report is shown as text", async () => {
-  const report = { id: "5c9f1f0e-7d6a-4a57-9a5e-2f0d8b0f5a11", atMs: Date.now(), source: "proxy", kind: "egressRefused", message: "<img src=x onerror=alert(1)>" };
-  await fetch(`${fleet.origo.url}/v1/errors`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ errors: [report] }) });
+  const report = {
+    id: "5c9f1f0e-7d6a-4a57-9a5e-2f0d8b0f5a11",
+    atMs: Date.now(),
+    source: "proxy",
+    kind: "egressRefused",
+    message: "<img src=x onerror=alert(1)>",
+  };
+  await fetch(`${fleet.origo.url}/v1/errors`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ errors: [report] }),
+  });
   await go("#/errors");
   await sees(page, "<img src=x onerror=alert(1)>");
   expect(await layoutFaults(page)).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * What the dashboard's browser tests share: an Origo process that asks for login, downloads made by the command line, and a page
- * that is watched: nothing it does may break its policy, throw, or fail axe's rules.
+ * What the dashboard's browser tests share: an Origo process that asks for login, downloads made by the command line,
+ * and a page that is watched: nothing it does may break its policy, throw, or fail axe's rules.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -15,7 +15,11 @@ const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** What `read` gives as soon as it is something; throws, naming `what`, when it is nothing for too long. */
-export async function until<T>(what: string, read: () => Promise<T | undefined | null | false>, msMax = 30_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  read: () => Promise<T | undefined | null | false>,
+  msMax = 30_000,
+): Promise<T> {
   for (const deadlineMs = Date.now() + msMax; ; await sleep(100)) {
     const value = await read();
     if (value) return value;
@@ -35,8 +39,16 @@ export async function startGuardedOrigo(): Promise<GuardedOrigo> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-login-"));
   const logFile = path.join(folder, "origo.log");
   const env = { HOST: "127.0.0.1", PORT: "0", ORIGO_SECRET: "secret of a test", DATA_DIR: folder, LOGIN: "required" };
-  const service = await startService({ name: "origo", script: path.join(repoRoot, "origo/dist/main.js"), env, logFile });
-  const setupUrl = await until("the link for the first admin", async () => /http[^"]*#setup=[^"]+/.exec(await readFile(logFile, "utf8"))?.[0]);
+  const service = await startService({
+    name: "origo",
+    script: path.join(repoRoot, "origo/dist/main.js"),
+    env,
+    logFile,
+  });
+  const setupUrl = await until(
+    "the link for the first admin",
+    async () => /http[^"]*#setup=[^"]+/.exec(await readFile(logFile, "utf8"))?.[0],
+  );
   const stop = async (): Promise<void> => {
     await service.stop();
     await rm(folder, { recursive: true, force: true });
@@ -46,9 +58,24 @@ export async function startGuardedOrigo(): Promise<GuardedOrigo> {
 
 /** One download by the command line, its bytes thrown away. */
 export function download(origoUrl: string, url: string, mode: string, ...words: string[]): Promise<void> {
-  const command = [path.join(repoRoot, "client/dist/cli.js"), "get", url, "--origo", origoUrl, "--mode", mode, "--connections", "2", "--output", "/dev/null", ...words];
+  const command = [
+    path.join(repoRoot, "client/dist/cli.js"),
+    "get",
+    url,
+    "--origo",
+    origoUrl,
+    "--mode",
+    mode,
+    "--connections",
+    "2",
+    "--output",
+    "/dev/null",
+    ...words,
+  ];
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, command, { timeout: 60_000 }, (error, _stdout, stderr) => (error ? reject(new Error(`${error.message}\n${stderr}`)) : resolve()));
+    execFile(process.execPath, command, { timeout: 60_000 }, (error, _stdout, stderr) =>
+      error ? reject(new Error(`${error.message}\n${stderr}`)) : resolve(),
+    );
   });
 }
 
@@ -58,13 +85,18 @@ export interface Watched {
   faults: () => string[];
 }
 
-/** Signing in with a wrong password is a 401, a download without a trace a 404: the browser itself notes both in the console. */
+/**
+ * Signing in with a wrong password is a 401, a download without a trace a 404: the browser itself notes both in the
+ * console.
+ */
 const EXPECTED = /status of 40[14]/;
 
 export async function openPage(browser: Browser): Promise<Watched> {
   const page = await browser.newPage();
   const seen: string[] = [];
-  page.on("console", (message) => { if (message.type() === "error" && !EXPECTED.test(message.text())) seen.push(message.text()); });
+  page.on("console", (message) => {
+    if (message.type() === "error" && !EXPECTED.test(message.text())) seen.push(message.text());
+  });
   page.on("pageerror", (error) => seen.push(String(error)));
   await page.setViewport({ width: 1280, height: 860 });
   return { page, faults: () => seen.splice(0) };
@@ -72,11 +104,17 @@ export async function openPage(browser: Browser): Promise<Watched> {
 
 /** Waits until `text` is on the page. */
 export async function sees(page: Page, text: string): Promise<void> {
-  await until(`the page shows "${text}"`, () => page.evaluate((wanted) => document.body.innerText.includes(wanted), text));
+  await until(`the page shows "${text}"`, () =>
+    page.evaluate((wanted) => document.body.innerText.includes(wanted), text),
+  );
 }
 
 /** Clicks what has this role and name. */
-export async function press(page: Page, role: "button" | "link" | "menuitem" | "option" | "radio", name: string): Promise<void> {
+export async function press(
+  page: Page,
+  role: "button" | "link" | "menuitem" | "option" | "radio",
+  name: string,
+): Promise<void> {
   await page.locator(`::-p-aria([role="${role}"][name="${name}"])`).click();
 }
 
@@ -102,10 +140,21 @@ export async function layoutFaults(page: Page): Promise<string[]> {
     for (const width of [1280, 390]) {
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
       await page.setViewport({ width, height: 860 });
-      if ((await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")) as number > 0) faults.push(`${scheme} ${width}: wider than the screen`);
+      if (((await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")) as number) > 0)
+        faults.push(`${scheme} ${width}: wider than the screen`);
       await page.evaluate(AXE);
-      const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as { violations: AxeViolation[] };
-      faults.push(...violations.map(({ id, nodes }) => `${scheme} ${width}: ${id}: ${nodes.slice(0, 3).map((node) => node.html).join(" ")}`));
+      const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as {
+        violations: AxeViolation[];
+      };
+      faults.push(
+        ...violations.map(
+          ({ id, nodes }) =>
+            `${scheme} ${width}: ${id}: ${nodes
+              .slice(0, 3)
+              .map((node) => node.html)
+              .join(" ")}`,
+        ),
+      );
     }
   }
   await page.setViewport({ width: 1280, height: 860 });

@@ -24,7 +24,8 @@ export async function stopDatabases(): Promise<void> {
 async function newDatabase(databaseUrl?: string): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), "origo-store-"));
   return {
-    open: () => Store.open(folder, databaseUrl), environment: { DATA_DIR: folder, ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }) },
+    open: () => Store.open(folder, databaseUrl),
+    environment: { DATA_DIR: folder, ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }) },
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }

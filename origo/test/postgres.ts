@@ -14,9 +14,16 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-/** What is committed survives `halt` only with `durable`. Throws what infra/postgres.mjs says when there is no PostgreSQL to start. */
+/**
+ * What is committed survives `halt` only with `durable`. Throws what infra/postgres.mjs says when there is no
+ * PostgreSQL to start.
+ */
 export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
-  const child = spawn(process.execPath, [join(__dirname, "../../infra/postgres.mjs"), ...(durable ? ["--durable"] : [])], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(
+    process.execPath,
+    [join(__dirname, "../../infra/postgres.mjs"), ...(durable ? ["--durable"] : [])],
+    { stdio: ["pipe", "pipe", "pipe"] },
+  );
   const lines = createInterface(child.stdout);
   const url = new URL(await urlOf(child, lines));
   const order = async (word: string): Promise<void> => {

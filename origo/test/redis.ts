@@ -13,9 +13,15 @@ export interface TestRedis {
 /** On any free port, if none is given. Throws a sentence when there is no redis-server to start. */
 export async function startRedis(port?: number): Promise<TestRedis> {
   port ??= await freePort();
-  const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", tmpdir()], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(
+    "redis-server",
+    ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", tmpdir()],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   const missing = new Promise<never>((_resolve, reject) => {
-    child.once("error", () => reject(new Error("Redis is needed and was not found: install it (on Debian: sudo apt-get install redis-server)")));
+    child.once("error", () =>
+      reject(new Error("Redis is needed and was not found: install it (on Debian: sudo apt-get install redis-server)")),
+    );
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   const ready = (async () => {

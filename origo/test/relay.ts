@@ -1,4 +1,7 @@
-/** A TCP relay in front of a server on loopback, which can fall silent as a firewall does: nothing goes on, and nothing is closed. */
+/**
+ * A TCP relay in front of a server on loopback, which can fall silent as a firewall does: nothing goes on, and nothing
+ * is closed.
+ */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
@@ -15,7 +18,10 @@ export async function startRelay(toPort: number): Promise<TestRelay> {
   let passNew = true;
   const relay = createServer((near) => {
     const far = connect(toPort, "127.0.0.1");
-    for (const [socket, other] of [[near, far], [far, near]] as const) {
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(socket);
       socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
       if (passNew) socket.pipe(other);

@@ -4,7 +4,11 @@ const path = require("node:path");
 const { transformSync } = require("@swc/core");
 
 require.extensions[".ts"] = (module, filename) => {
-  const options = { filename, jsc: { parser: { syntax: "typescript" }, target: "es2022" }, module: { type: "commonjs" } };
+  const options = {
+    filename,
+    jsc: { parser: { syntax: "typescript" }, target: "es2022" },
+    module: { type: "commonjs" },
+  };
   module._compile(transformSync(readFileSync(filename, "utf8"), options).code, filename);
 };
 require(path.join(__dirname, "../src/main.ts"));

@@ -66,7 +66,11 @@ describe("assembly: bytes in order", () => {
 
   test("nothing of a generation is handed on before its digest is right", () => {
     const digest = Uint8Array.of(1);
-    const { addAll, take, taken } = make({ head: { status: 200, totalBytes: BYTES, headers: {} }, digests: [digest, digest], hash: () => digest });
+    const { addAll, take, taken } = make({
+      head: { status: 200, totalBytes: BYTES, headers: {} },
+      digests: [digest, digest],
+      hash: () => digest,
+    });
     addAll(0, 0, SYMBOLS - 1);
     expect(take()).toBeUndefined();
     addAll(0, SYMBOLS - 1, SYMBOLS);

@@ -1,6 +1,7 @@
 /**
- * The chunk as it fills: generations from their first packet to their bytes in order. Knows no clock or frame order, and
- * of a proxy only its number. A generation's memory is taken with its first packet and given back once its bytes are known.
+ * The chunk as it fills: generations from their first packet to their bytes in order. Knows no clock or frame order,
+ * and of a proxy only its number. A generation's memory is taken with its first packet and given back once its bytes
+ * are known.
  */
 import type { Codec, Decoder } from "./codec";
 import { generationBytes, symbolsIn, type Geometry } from "./geometry";
@@ -9,8 +10,8 @@ import type { Coding, FeedbackFrame, MutpMode } from "./types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
 /**
- * So many bytes of a generation are handed on before the rest of it is there, and the chunk's first ones at once: players take
- * the pace of a link by them, some from the first byte that they see.
+ * So many bytes of a generation are handed on before the rest of it is there, and the chunk's first ones at once:
+ * players take the pace of a link by them, some from the first byte that they see.
  */
 const READABLE_BYTES_MIN = 32 * 1024;
 
@@ -119,7 +120,10 @@ export class Assembly {
     const generation = this.generationOf(generationIndex);
     if (!generation.add(proxyIndex, coding, payload)) return false;
     const symbol = coding.kind === "systematic" ? coding.symbolIndex : 0;
-    this.highest = Math.max(this.highest, this.mode === "uncoded-mutp" ? generationIndex * this.geometry.generationSize + symbol : generationIndex);
+    this.highest = Math.max(
+      this.highest,
+      this.mode === "uncoded-mutp" ? generationIndex * this.geometry.generationSize + symbol : generationIndex,
+    );
     this.note(generationIndex, generation);
     return true;
   }
@@ -149,10 +153,14 @@ export class Assembly {
     return this.disputed.size > 0 && this.disputed.has(index);
   }
 
-  /** Degrees of freedom that generation `index` needs from this proxy, had it to give them alone where it is disputed. */
+  /**
+   * Degrees of freedom that generation `index` needs from this proxy, had it to give them alone where it is disputed.
+   */
   missingFrom(proxyIndex: number, index: number): number {
     const generation = this.generations.get(index);
-    return generation?.disputed ? symbolsIn(this.geometry, index) - generation.rankFor(proxyIndex) : this.missing(index);
+    return generation?.disputed
+      ? symbolsIn(this.geometry, index) - generation.rankFor(proxyIndex)
+      : this.missing(index);
   }
 
   /** The next bytes in order: what is left of a complete generation, or symbols of one that can be read already. */
@@ -226,7 +234,8 @@ export class Assembly {
       symbolCount,
       symbolBytes,
       byteCount: generationBytes(geometry, index),
-      makeSolver: () => (uncoded ? new UncodedSolver(symbolCount, symbolBytes) : new CodedSolver(codec, symbolCount, symbolBytes)),
+      makeSolver: () =>
+        uncoded ? new UncodedSolver(symbolCount, symbolBytes) : new CodedSolver(codec, symbolCount, symbolBytes),
       isTrue: trusted && ((bytes) => sameBytes(trusted.hash(bytes), trusted.digests[index]!)),
     });
     this.generations.set(index, made);

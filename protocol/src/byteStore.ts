@@ -24,7 +24,8 @@ export class ByteStore {
   }
 
   insert(start: number, bytes: Uint8Array): void {
-    for (const gap of this.gaps(start, start + bytes.length)) this.keep(gap, bytes.subarray(gap.start - start, gap.end - start));
+    for (const gap of this.gaps(start, start + bytes.length))
+      this.keep(gap, bytes.subarray(gap.start - start, gap.end - start));
     while (this.kept[0]?.start === this.prefix) {
       const { end, parts } = this.kept.shift()!;
       this.prefix = end;

@@ -126,13 +126,14 @@ export class CodecError extends Error {
 const PLACES = 0x5bd1e995;
 
 /**
- * A sparse coefficient vector for `Encoder.encodeVector` and `Decoder.addVector`: `symbolCount` (1..256) bytes, each one what
- * `seed` (u32) stands for with probability `density`, in steps of 1/256, and else 0; one at least is not. The same at both ends.
- * Encoding costs its entries only; the fewer there are, the more often vectors are dependent on others.
- * Throws `density` outside (0, 1].
+ * A sparse coefficient vector for `Encoder.encodeVector` and `Decoder.addVector`: `symbolCount` (1..256) bytes, each
+ * one what `seed` (u32) stands for with probability `density`, in steps of 1/256, and else 0; one at least is not. The
+ * same at both ends. Encoding costs its entries only; the fewer there are, the more often vectors are dependent on
+ * others. Throws `density` outside (0, 1].
  */
 export function sparseCoefficients(codec: Codec, seed: number, symbolCount: number, density: number): Uint8Array {
-  if (!(density > 0 && density <= 1)) throw new CodecError("density", density, 1, `density: got ${density}, limit above 0 and at most 1`);
+  if (!(density > 0 && density <= 1))
+    throw new CodecError("density", density, 1, `density: got ${density}, limit above 0 and at most 1`);
   const vector = codec.coefficients(seed, symbolCount);
   const draw = codec.coefficients((seed ^ PLACES) >>> 0, symbolCount);
   const kept = Math.max(1, Math.round(256 * density));

@@ -11,7 +11,11 @@ const wasm = loadWasmCodec();
 const SYMBOL_BYTES = 100;
 const GENERATION_SIZE = 40;
 const body = Uint8Array.from({ length: 5 * GENERATION_SIZE * SYMBOL_BYTES }, (_, i) => (i * 31) >> 3);
-const source = { totalBytes: body.length, availableBytes: body.length, view: (start: number, end: number) => body.subarray(start, end) };
+const source = {
+  totalBytes: body.length,
+  availableBytes: body.length,
+  view: (start: number, end: number) => body.subarray(start, end),
+};
 
 /** A sender whose codec notes the number of seeds of each call, and whose share is empty: all it sends is coded. */
 function senderOf(mode: MutpMode) {
@@ -21,7 +25,8 @@ function senderOf(mode: MutpMode) {
     createEncoder: (symbolCount, symbolBytes) => {
       const encoder = wasm.createEncoder(symbolCount, symbolBytes);
       return {
-        symbolCount, symbolBytes,
+        symbolCount,
+        symbolBytes,
         setSymbols: (firstIndex, bytes) => encoder.setSymbols(firstIndex, bytes),
         encodeVector: (coefficients, out) => encoder.encodeVector(coefficients, out),
         free: () => encoder.free(),
@@ -33,7 +38,13 @@ function senderOf(mode: MutpMode) {
     },
   };
   const request: RequestFrame = {
-    type: "request", requestId: 1, mode, symbolBytes: SYMBOL_BYTES, generationSize: GENERATION_SIZE, windowPackets: 4096, url: "http://o/",
+    type: "request",
+    requestId: 1,
+    mode,
+    symbolBytes: SYMBOL_BYTES,
+    generationSize: GENERATION_SIZE,
+    windowPackets: 4096,
+    url: "http://o/",
     ...(mode === "coded" ? { share: { start: 0, end: 0, firstGeneration: 5 } } : {}),
   };
   const sender = new Sender({ request, codec, rng: xorshift128(1), nowMs: 0 });
@@ -65,10 +76,18 @@ test("coded symbols: a generation's packets are made in full batches and what is
 
 test("coded symbols: no more than a grant allows, of the last packet too", () => {
   const { batches, data, grant } = senderOf("coded");
-  grant(1, 0, [5, 5, 5, 5, 6].map((count, generationIndex) => ({ generationIndex, count })));
+  grant(
+    1,
+    0,
+    [5, 5, 5, 5, 6].map((count, generationIndex) => ({ generationIndex, count })),
+  );
   expect(data(1000)).toHaveLength(5 * 5 + 1);
   expect(batches).toEqual([5, 5, 5, 5, 6]);
-  grant(2, 26, [{ generationIndex: 2, count: 3 }, { generationIndex: 1, count: 1 }, { generationIndex: 2, count: 20 }]);
+  grant(2, 26, [
+    { generationIndex: 2, count: 3 },
+    { generationIndex: 1, count: 1 },
+    { generationIndex: 2, count: 20 },
+  ]);
   expect(data(1000)).toHaveLength(24);
   expect(batches.slice(5)).toEqual([3, 1, 16, 4]);
 });
@@ -77,7 +96,10 @@ test("coded symbols: a new grant for the same generation uses up what is made, o
   const { batches, data, grant } = senderOf("coded");
   grant(1, 0, [{ generationIndex: 0, count: GENERATION_SIZE }]);
   data(2);
-  grant(2, 2, [{ generationIndex: 0, count: 14 }, { generationIndex: 3, count: 40 }]);
+  grant(2, 2, [
+    { generationIndex: 0, count: 14 },
+    { generationIndex: 3, count: 40 },
+  ]);
   data(15);
   expect(batches).toEqual([16, 16]);
   grant(3, 17, [{ generationIndex: 4, count: 2 }]);
@@ -88,7 +110,11 @@ test("coded symbols: a new grant for the same generation uses up what is made, o
 
 test("coded symbols: each packet has a seed and bytes of its own, those of its generation", () => {
   const { data, grant } = senderOf("coded");
-  grant(1, 0, [0, 1, 2, 3, 4].map((generationIndex) => ({ generationIndex, count: GENERATION_SIZE })));
+  grant(
+    1,
+    0,
+    [0, 1, 2, 3, 4].map((generationIndex) => ({ generationIndex, count: GENERATION_SIZE })),
+  );
   const frames = data(5 * GENERATION_SIZE);
   expect(new Set(frames.map(seedOf)).size).toBe(5 * GENERATION_SIZE);
   for (const frame of frames) {

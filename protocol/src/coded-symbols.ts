@@ -1,7 +1,7 @@
 /**
  * CodedSymbols: a sender's coded symbols, made several of one generation at a time, as that is how an encoder is fast
- * (docs/adr/0007-coding-in-batches.md). What a changed plan makes useless is dropped: at most one batch. Decides neither
- * what to send nor when.
+ * (docs/adr/0007-coding-in-batches.md). What a changed plan makes useless is dropped: at most one batch. Decides
+ * neither what to send nor when.
  */
 import type { Codec, Encoder } from "./codec";
 import { generationBytes, generationStart, symbolsIn, type Geometry } from "./geometry";

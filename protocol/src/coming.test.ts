@@ -38,5 +38,13 @@ test("coming: is nothing once cleared, and where more has come than was ordered"
 });
 
 test("coming: may be more than ever before", () => {
-  expect(timesOf(comingOf(Array.from({ length: 5000 }, () => 7), 1000), 7)).toHaveLength(4000);
+  expect(
+    timesOf(
+      comingOf(
+        Array.from({ length: 5000 }, () => 7),
+        1000,
+      ),
+      7,
+    ),
+  ).toHaveLength(4000);
 });

@@ -1,6 +1,6 @@
 /**
- * What is on its way from one proxy and when it will come, looked at one generation at a time. The planner looks at all of
- * it every few ms: times lie in one array that is used again, and nothing is made for a packet. Pure.
+ * What is on its way from one proxy and when it will come, looked at one generation at a time. The planner looks at all
+ * of it every few ms: times lie in one array that is used again, and nothing is made for a packet. Pure.
  */
 export class Coming {
   private order: readonly number[] = [];

@@ -1,7 +1,8 @@
 import { Fragmenter, Reassembler } from "./fragments";
 import { LIMITS } from "./limits";
 
-const message = (bytes: number): Uint8Array => Uint8Array.from({ length: bytes }, (_, index) => (index * 7 + (index >> 8)) & 0x7f);
+const message = (bytes: number): Uint8Array =>
+  Uint8Array.from({ length: bytes }, (_, index) => (index * 7 + (index >> 8)) & 0x7f);
 
 describe("fragments", () => {
   test("a message that fits is sent as it is, one byte more in two pieces", () => {
@@ -10,14 +11,20 @@ describe("fragments", () => {
     expect(fragmenter.split(message(1201), 1200).map(({ length }) => length)).toEqual([1200, 11]);
   });
 
-  test.each([1201, 5000, LIMITS.messageBytesMax])("a message of %i bytes arrives whole, its pieces in any order and repeated", (bytes) => {
-    const pieces = new Fragmenter().split(message(bytes), 1160);
-    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(1160);
-    const reassembler = new Reassembler();
-    const heard = [...pieces].reverse().flatMap((piece, index) => (index === 0 ? [piece, piece] : [piece])).map((piece) => reassembler.accept(piece));
-    expect(heard.at(-1)).toEqual(message(bytes));
-    expect(heard.slice(0, -1).every((each) => each === undefined)).toBe(true);
-  });
+  test.each([1201, 5000, LIMITS.messageBytesMax])(
+    "a message of %i bytes arrives whole, its pieces in any order and repeated",
+    (bytes) => {
+      const pieces = new Fragmenter().split(message(bytes), 1160);
+      expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(1160);
+      const reassembler = new Reassembler();
+      const heard = [...pieces]
+        .reverse()
+        .flatMap((piece, index) => (index === 0 ? [piece, piece] : [piece]))
+        .map((piece) => reassembler.accept(piece));
+      expect(heard.at(-1)).toEqual(message(bytes));
+      expect(heard.slice(0, -1).every((each) => each === undefined)).toBe(true);
+    },
+  );
 
   test("pieces of two messages do not mix; a lost piece loses its message alone", () => {
     const fragmenter = new Fragmenter();
@@ -29,12 +36,19 @@ describe("fragments", () => {
 
   test("garbage is dropped: no header, an index beyond the count, a count that changes, more bytes than a message may have", () => {
     const reassembler = new Reassembler();
-    for (const bytes of [[0xf0], [0xf0, 0, 1, 0, 2], [0xf0, 0, 1, 2, 2, 9], [0xf0, 0, 1, 0, 1, 9], [0xf0, 0, 1, 0, 33, 9]]) {
+    for (const bytes of [
+      [0xf0],
+      [0xf0, 0, 1, 0, 2],
+      [0xf0, 0, 1, 2, 2, 9],
+      [0xf0, 0, 1, 0, 1, 9],
+      [0xf0, 0, 1, 0, 33, 9],
+    ]) {
       expect(reassembler.accept(Uint8Array.from(bytes))).toBeUndefined();
     }
     expect(reassembler.accept(Uint8Array.from([0xf0, 0, 2, 0, 3, 9]))).toBeUndefined();
     expect(reassembler.accept(Uint8Array.from([0xf0, 0, 2, 1, 2, 9]))).toBeUndefined();
-    const large = (index: number): Uint8Array => Uint8Array.from([0xf0, 0, 3, index, 2, ...message(LIMITS.messageBytesMax / 2 + 1)]);
+    const large = (index: number): Uint8Array =>
+      Uint8Array.from([0xf0, 0, 3, index, 2, ...message(LIMITS.messageBytesMax / 2 + 1)]);
     expect([reassembler.accept(large(0)), reassembler.accept(large(1))]).toEqual([undefined, undefined]);
   });
 

@@ -1,6 +1,7 @@
 /**
- * Messages longer than a datagram, in pieces (docs/transport.md §6): for transports that carry datagrams only, and where
- * the other end's fragments might be too large for the path. A lost piece loses the message, which the protocol survives. Pure.
+ * Messages longer than a datagram, in pieces (docs/transport.md §6): for transports that carry datagrams only, and
+ * where the other end's fragments might be too large for the path. A lost piece loses the message, which the protocol
+ * survives. Pure.
  */
 import { LIMITS } from "./limits";
 

@@ -16,24 +16,82 @@ const request: RequestFrame = {
 };
 const payload = Uint8Array.from({ length: 64 }, (_, i) => i);
 const data = { type: "data", requestId: 1, sequence: 9, generationIndex: 3, payload } as const;
-const feedback = { type: "feedback", requestId: 5, feedbackSequence: 6, epoch: 0, nextSequence: 12, receivedPackets: 11, base: 4 } as const;
+const feedback = {
+  type: "feedback",
+  requestId: 5,
+  feedbackSequence: 6,
+  epoch: 0,
+  nextSequence: 12,
+  receivedPackets: 11,
+  base: 4,
+} as const;
 
 const frames: [string, Frame][] = [
   ["request with a range", request],
   ["request with a token", { ...request, token: "a.b.c" }],
-  ["request without a range", { type: "request", requestId: 1, mode: "uncoded-mutp", symbolBytes: 64, generationSize: 1, windowPackets: 1, url: "http://a/" }],
+  [
+    "request without a range",
+    {
+      type: "request",
+      requestId: 1,
+      mode: "uncoded-mutp",
+      symbolBytes: 64,
+      generationSize: 1,
+      windowPackets: 1,
+      url: "http://a/",
+    },
+  ],
   ["pending", { type: "pending", requestId: 0xffffffff }],
-  ["plan", { type: "plan", requestId: 2, head: { status: 206, totalBytes: 100, headers: { etag: '"x"', "content-type": "video/mp4" }, serverFetchMs: 12 } }],
-  ["reject with numbers", { type: "reject", requestId: 2, rejection: { kind: "chunkTooLarge", message: "too large", got: 5e9, limit: 1 } }],
+  [
+    "plan",
+    {
+      type: "plan",
+      requestId: 2,
+      head: { status: 206, totalBytes: 100, headers: { etag: '"x"', "content-type": "video/mp4" }, serverFetchMs: 12 },
+    },
+  ],
+  [
+    "reject with numbers",
+    { type: "reject", requestId: 2, rejection: { kind: "chunkTooLarge", message: "too large", got: 5e9, limit: 1 } },
+  ],
   ["reject without numbers", { type: "reject", requestId: 2, rejection: { kind: "egressRefused", message: "" } }],
   ["end", { type: "end", requestId: 2, sentPackets: 77 }],
   ["systematic data", { ...data, coding: { kind: "systematic", symbolIndex: 23, grant: 7 } }],
   ["seeded data", { ...data, coding: { kind: "seed", seed: 0xdeadbeef, grant: 200 } }],
   ["vector data", { ...data, coding: { kind: "vector", coefficients: Uint8Array.of(1, 2, 3) } }],
-  ["symbol feedback", { ...feedback, final: false, reason: "none", received: { kind: "symbols", count: 9, bitmap: Uint8Array.of(255, 1) } }],
-  ["DoF feedback", { ...feedback, final: true, reason: "complete", received: { kind: "degreesOfFreedom", counts: Uint8Array.of(24, 3) } }],
+  [
+    "symbol feedback",
+    {
+      ...feedback,
+      final: false,
+      reason: "none",
+      received: { kind: "symbols", count: 9, bitmap: Uint8Array.of(255, 1) },
+    },
+  ],
+  [
+    "DoF feedback",
+    {
+      ...feedback,
+      final: true,
+      reason: "complete",
+      received: { kind: "degreesOfFreedom", counts: Uint8Array.of(24, 3) },
+    },
+  ],
   ["request in mode coded", { ...request, mode: "coded", share: { start: 16383, end: 32767, firstGeneration: 7 } }],
-  ["grant", { type: "grant", requestId: 5, grantSequence: 9, fromSequence: 256, base: 3, runs: [{ generationIndex: 3, count: 255 }, { generationIndex: 4, count: 1 }] }],
+  [
+    "grant",
+    {
+      type: "grant",
+      requestId: 5,
+      grantSequence: 9,
+      fromSequence: 256,
+      base: 3,
+      runs: [
+        { generationIndex: 3, count: 255 },
+        { generationIndex: 4, count: 1 },
+      ],
+    },
+  ],
   ["empty grant", { type: "grant", requestId: 5, grantSequence: 1, fromSequence: 0, base: 0, runs: [] }],
   ["ping", { type: "ping", token: 1 }],
   ["pong", { type: "pong", token: 2 }],
@@ -49,10 +107,13 @@ test.each(frames)("frames: a truncated %s is an error, at every length", (_name,
   for (let length = 0; length < shortest; length++) expect(parseFrame(bytes.slice(0, length)).type).toBe("parseError");
 });
 
-test.each(frames.filter(([, frame]) => frame.type !== "data"))("frames: a %s with a byte too many is an error", (_name, frame) => {
-  const bytes = encodeFrame(frame);
-  expect(parseFrame(Uint8Array.from([...bytes, 0])).type).toBe("parseError");
-});
+test.each(frames.filter(([, frame]) => frame.type !== "data"))(
+  "frames: a %s with a byte too many is an error",
+  (_name, frame) => {
+    const bytes = encodeFrame(frame);
+    expect(parseFrame(Uint8Array.from([...bytes, 0])).type).toBe("parseError");
+  },
+);
 
 test("frames: the request id of each frame can be read without parsing", () => {
   for (const [, frame] of frames) {
@@ -91,7 +152,11 @@ test.each(edges)("frames: a request with %s", (_name, change, allowed) => {
 test("frames: another protocol version is refused by name", () => {
   const bytes = encodeFrame(request);
   bytes[1] = 2;
-  expect(parseFrame(bytes)).toMatchObject({ type: "parseError", requestId: 7, rejection: { kind: "versionUnsupported", got: 2, limit: 1 } });
+  expect(parseFrame(bytes)).toMatchObject({
+    type: "parseError",
+    requestId: 7,
+    rejection: { kind: "versionUnsupported", got: 2, limit: 1 },
+  });
 });
 
 test("frames: a data frame over one SCTP chunk is refused, the longest within it is not", () => {
@@ -99,7 +164,11 @@ test("frames: a data frame over one SCTP chunk is refused, the longest within it
   const longest = encodeFrame({ ...data, coding, payload: new Uint8Array(LIMITS.symbolBytesMax) });
   expect(longest.length).toBe(LIMITS.dataFrameBytesMax);
   expect(parseFrame(longest).type).toBe("data");
-  const over = encodeFrame({ ...data, coding: { kind: "vector", coefficients: new Uint8Array(5) }, payload: new Uint8Array(LIMITS.symbolBytesMax) });
+  const over = encodeFrame({
+    ...data,
+    coding: { kind: "vector", coefficients: new Uint8Array(5) },
+    payload: new Uint8Array(LIMITS.symbolBytesMax),
+  });
   expect(parseFrame(over).type).toBe("parseError");
 });
 
@@ -114,7 +183,10 @@ test("frames: a data frame is written to the memory that is given for it", () =>
 test("frames: a reject's message is cut at its limit, on a character's edge", () => {
   const message = "é".repeat(LIMITS.rejectMessageBytesMax);
   const parsed = parseFrame(encodeFrame({ type: "reject", requestId: 1, rejection: { kind: "k", message } }));
-  expect(parsed).toMatchObject({ type: "reject", rejection: { message: "é".repeat(LIMITS.rejectMessageBytesMax / 2) } });
+  expect(parsed).toMatchObject({
+    type: "reject",
+    rejection: { message: "é".repeat(LIMITS.rejectMessageBytesMax / 2) },
+  });
 });
 
 test("frames: 200,000 mutated frames and random bytes never throw (seed 1)", () => {

@@ -4,7 +4,19 @@
  */
 import { LIMITS, PROTOCOL_VERSION } from "./limits";
 import { rejection } from "./geometry";
-import type { ByteRange, Coding, DataFrame, FeedbackFrame, FinalReason, Frame, GrantFrame, ParseError, Rejection, RequestFrame, Run } from "./types";
+import type {
+  ByteRange,
+  Coding,
+  DataFrame,
+  FeedbackFrame,
+  FinalReason,
+  Frame,
+  GrantFrame,
+  ParseError,
+  Rejection,
+  RequestFrame,
+  Run,
+} from "./types";
 
 export const FRAME_TYPE = {
   request: 0x01,
@@ -115,7 +127,8 @@ class Reader {
 export function requestIdOf(bytes: Uint8Array): number | undefined {
   const type = bytes[0];
   const at = type === FRAME_TYPE.request ? 2 : 1;
-  if (type === undefined || type === FRAME_TYPE.ping || type === FRAME_TYPE.pong || bytes.length < at + 4) return undefined;
+  if (type === undefined || type === FRAME_TYPE.ping || type === FRAME_TYPE.pong || bytes.length < at + 4)
+    return undefined;
   return new DataView(bytes.buffer, bytes.byteOffset + at, 4).getUint32(0);
 }
 
@@ -188,9 +201,12 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
     range = { start: reader.u48(), end: reader.u48() };
     if (range.end < range.start) refuse("rangeInverted", "The range ends before it starts", range.end, range.start);
   }
-  const share = flags & FLAG_SHARE ? { start: reader.u16(), end: reader.u16(), firstGeneration: reader.u16() } : undefined;
-  if (share && share.end < share.start) refuse("shareInverted", "The share ends before it starts", share.end, share.start);
-  if (share === undefined && mode === "coded") refuse("shareMissing", "Mode coded needs a share: flags", flags, FLAG_SHARE);
+  const share =
+    flags & FLAG_SHARE ? { start: reader.u16(), end: reader.u16(), firstGeneration: reader.u16() } : undefined;
+  if (share && share.end < share.start)
+    refuse("shareInverted", "The share ends before it starts", share.end, share.start);
+  if (share === undefined && mode === "coded")
+    refuse("shareMissing", "Mode coded needs a share: flags", flags, FLAG_SHARE);
   const token = flags & FLAG_TOKEN ? reader.text(reader.u16(), LIMITS.tokenBytesMax, "token") : undefined;
   const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
   reader.end();
@@ -269,7 +285,18 @@ function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
       : { kind: "symbols", count, bitmap: reader.take(Math.ceil(count / 8)) };
   reader.end();
   const final = (flags & FLAG_FINAL) !== 0;
-  return { type: "feedback", requestId, feedbackSequence, epoch, final, reason, nextSequence, receivedPackets, base, received };
+  return {
+    type: "feedback",
+    requestId,
+    feedbackSequence,
+    epoch,
+    final,
+    reason,
+    nextSequence,
+    receivedPackets,
+    base,
+    received,
+  };
 }
 
 // ---- writing -------------------------------------------------------------------------------------
@@ -277,7 +304,10 @@ function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
 class Writer {
   private position = 0;
 
-  constructor(byteCount: number, readonly bytes: Uint8Array = new Uint8Array(byteCount)) {}
+  constructor(
+    byteCount: number,
+    readonly bytes: Uint8Array = new Uint8Array(byteCount),
+  ) {}
   u8(value: number): this {
     this.bytes[this.position++] = value;
     return this;
@@ -289,7 +319,8 @@ class Writer {
     return this.u16(value >>> 16).u16(value);
   }
   u48(value: number): this {
-    if (value > U48_MAX) throw new RangeError(`A position in a resource travels in 48 bits: got ${value}, limit ${U48_MAX}.`);
+    if (value > U48_MAX)
+      throw new RangeError(`A position in a resource travels in 48 bits: got ${value}, limit ${U48_MAX}.`);
     return this.u16(Math.floor(value / 2 ** 32)).u32(value % 2 ** 32);
   }
   f64(value: number): this {
@@ -312,7 +343,9 @@ export function encodeFrame(frame: Frame): Uint8Array {
     case "pending":
       return new Writer(5).u8(FRAME_TYPE.pending).u32(frame.requestId).bytes;
     case "plan": {
-      const entries = Object.entries(frame.head.headers).map(([name, value]) => [utf8.encode(name), utf8.encode(value)] as const);
+      const entries = Object.entries(frame.head.headers).map(
+        ([name, value]) => [utf8.encode(name), utf8.encode(value)] as const,
+      );
       const size = entries.reduce((sum, [name, value]) => sum + 3 + name.length + value.length, 16);
       const writer = new Writer(size).u8(FRAME_TYPE.plan).u32(frame.requestId).u16(frame.head.status);
       writer.u32(frame.head.totalBytes).u32(Math.round(frame.head.serverFetchMs)).u8(entries.length);
@@ -338,7 +371,9 @@ export function encodeFrame(frame: Frame): Uint8Array {
 function encodeRequest(frame: RequestFrame): Uint8Array {
   const url = utf8.encode(frame.url);
   const token = frame.token === undefined ? undefined : utf8.encode(frame.token);
-  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + (token ? 2 + token.length : 0) + url.length);
+  const writer = new Writer(
+    16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + (token ? 2 + token.length : 0) + url.length,
+  );
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
   writer.u8((frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0));
@@ -371,7 +406,11 @@ export function encodeData(frame: DataFrame, memoryFor?: (byteCount: number) => 
   const byteCount = dataHeaderBytes(coding.kind, count) + payload.length;
   const writer = new Writer(byteCount, memoryFor?.(byteCount));
   const type =
-    coding.kind === "systematic" ? FRAME_TYPE.dataSystematic : coding.kind === "seed" ? FRAME_TYPE.dataSeed : FRAME_TYPE.dataVector;
+    coding.kind === "systematic"
+      ? FRAME_TYPE.dataSystematic
+      : coding.kind === "seed"
+        ? FRAME_TYPE.dataSeed
+        : FRAME_TYPE.dataVector;
   writer.u8(type).u32(frame.requestId).u32(frame.sequence).u16(frame.generationIndex);
   if (coding.kind === "systematic") writer.u8(coding.symbolIndex).u8(coding.grant);
   else if (coding.kind === "seed") writer.u32(coding.seed).u8(coding.grant);
@@ -390,7 +429,11 @@ function encodeFeedback(frame: FeedbackFrame): Uint8Array {
   const { received } = frame;
   const degrees = received.kind === "degreesOfFreedom";
   const body = degrees ? received.counts : received.bitmap;
-  const writer = new Writer(29 + body.length).u8(FRAME_TYPE.feedback).u32(frame.requestId).u32(frame.feedbackSequence).u32(frame.epoch);
+  const writer = new Writer(29 + body.length)
+    .u8(FRAME_TYPE.feedback)
+    .u32(frame.requestId)
+    .u32(frame.feedbackSequence)
+    .u32(frame.epoch);
   writer.u8((frame.final ? FLAG_FINAL : 0) | (degrees ? FLAG_DEGREES : 0)).u8(REASONS.indexOf(frame.reason));
   writer.u32(frame.nextSequence).u32(frame.receivedPackets).u32(frame.base);
   return writer.u16(degrees ? received.counts.length : received.count).put(body).bytes;

@@ -3,16 +3,20 @@ import { geometryOf, type Geometry } from "./geometry";
 import { firstPackets, GrantedSchedule, sharesOf, symbolsOf } from "./grants";
 import { LIMITS } from "./limits";
 
-const geometry = (symbols: number, generationSize: number) => geometryOf(symbols * 100, 100, generationSize) as Geometry;
+const geometry = (symbols: number, generationSize: number) =>
+  geometryOf(symbols * 100, 100, generationSize) as Geometry;
 const equalShare = (index: number, count: number) => sharesOf(Array<number>(count).fill(1))[index]!;
 const countOf = (order: readonly number[], index: number) => order.filter((other) => other === index).length;
 
-test.each([1, 2, 3, 5, 6, 7, 16])("grants: the shares of %i proxies have each symbol of a generation once, whatever its size", (count) => {
-  for (let symbols = 1; symbols <= 128; symbols++) {
-    const all = Array.from({ length: count }, (_, index) => [...symbolsOf(equalShare(index, count), symbols)]).flat();
-    expect(all.sort((a, b) => a - b)).toEqual(Array.from({ length: symbols }, (_, symbol) => symbol));
-  }
-});
+test.each([1, 2, 3, 5, 6, 7, 16])(
+  "grants: the shares of %i proxies have each symbol of a generation once, whatever its size",
+  (count) => {
+    for (let symbols = 1; symbols <= 128; symbols++) {
+      const all = Array.from({ length: count }, (_, index) => [...symbolsOf(equalShare(index, count), symbols)]).flat();
+      expect(all.sort((a, b) => a - b)).toEqual(Array.from({ length: symbols }, (_, symbol) => symbol));
+    }
+  },
+);
 
 test("grants: of a generation that is half there every proxy has about half of its symbols", () => {
   for (let index = 0; index < 6; index++) {
@@ -38,7 +42,10 @@ test("grants: a share that begins later leaves out what is before, and no share 
 test("grants: a proxy sends its symbols as they are, lowest first, and then codes; earlier generations are coded", () => {
   const share = { ...equalShare(0, 2), firstGeneration: 1 };
   const schedule = new GrantedSchedule(geometry(16, 8), share, 100);
-  const runs = [{ generationIndex: 0, count: 1 }, { generationIndex: 1, count: 5 }];
+  const runs = [
+    { generationIndex: 0, count: 1 },
+    { generationIndex: 1, count: 5 },
+  ];
   schedule.grant({ type: "grant", requestId: 1, grantSequence: 1, fromSequence: 0, base: 0, runs });
   const sent = Array.from({ length: 6 }, () => [schedule.next(1600), schedule.symbolIndex]);
   const own = [...symbolsOf(share, 8)].map((symbol) => [1, symbol]);
@@ -55,11 +62,21 @@ test("grants: what is granted first comes next, whatever was sent meanwhile, and
   };
   const take = (count: number) => Array.from({ length: count }, () => schedule.next(6400));
   expect(take(5)).toEqual([0, 0, 0, 0, 0]);
-  grant(1, 2, [[2, 1], [0, 4], [3, 1]]);
+  grant(1, 2, [
+    [2, 1],
+    [0, 4],
+    [3, 1],
+  ]);
   expect(take(4)).toEqual([2, 0, 3, undefined]);
-  grant(2, 6, [[4, 1], [5, 1]]);
+  grant(2, 6, [
+    [4, 1],
+    [5, 1],
+  ]);
   expect(take(1)).toEqual([undefined]);
-  grant(3, 6, [[4, 1], [5, 2]]);
+  grant(3, 6, [
+    [4, 1],
+    [5, 2],
+  ]);
   expect(take(2)).toEqual([4, undefined]);
 });
 
@@ -83,7 +100,14 @@ test("grants: none that begins beyond what is sent changes anything, and 1,000 o
   expect(kept()).toBe(64 + LIMITS.windowPacketsMax);
   expect([schedule.next(6400), schedule.next(6400)]).toEqual([1, 1]);
   const grant = (grantSequence: number, fromSequence: number) =>
-    schedule.grant({ type: "grant", requestId: 1, grantSequence, fromSequence, base: 0, runs: [{ generationIndex: 2, count: 3 }] });
+    schedule.grant({
+      type: "grant",
+      requestId: 1,
+      grantSequence,
+      fromSequence,
+      base: 0,
+      runs: [{ generationIndex: 2, count: 3 }],
+    });
   grant(1001, 3);
   expect(schedule.following(2, 10)).toBe(0);
   grant(1001, 2);

@@ -29,7 +29,8 @@ export function firstPackets(geometry: Geometry, share: Share, limit: number): n
     add(index, end - start + (index === 0 && generationCount > 1 ? 1 : 0));
   }
   const closing = generationCount > 0 ? Math.max(1, Math.ceil(CLOSING * Math.sqrt(order.length))) : 0;
-  for (let at = 0; at < closing; at++) add(generationCount - 1 - (at % Math.min(CLOSING_GENERATIONS, generationCount)), 1);
+  for (let at = 0; at < closing; at++)
+    add(generationCount - 1 - (at % Math.min(CLOSING_GENERATIONS, generationCount)), 1);
   return order;
 }
 
@@ -121,14 +122,15 @@ export class GrantedSchedule implements Schedule {
   private ownSymbol(index: number): number | undefined {
     if (index < this.share.firstGeneration) return undefined;
     const symbolCount = symbolsIn(this.geometry, index);
-    if (this.symbols.count !== symbolCount) this.symbols = { count: symbolCount, own: symbolsOf(this.share, symbolCount) };
+    if (this.symbols.count !== symbolCount)
+      this.symbols = { count: symbolCount, own: symbolsOf(this.share, symbolCount) };
     return this.symbols.own[this.symbolsSent[index]!];
   }
 
   /**
-   * Replaces what is not sent yet. What is sent of it already is left out, wherever in the order it was sent: what is granted
-   * first comes next. An old grant, or one that begins beyond what is sent, changes nothing: so no more is kept than one grant
-   * tells, nor more than the chunk and a window could need.
+   * Replaces what is not sent yet. What is sent of it already is left out, wherever in the order it was sent: what is
+   * granted first comes next. An old grant, or one that begins beyond what is sent, changes nothing: so no more is kept
+   * than one grant tells, nor more than the chunk and a window could need.
    */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
     const { order } = this;
@@ -138,7 +140,10 @@ export class GrantedSchedule implements Schedule {
     const sentOf = new Map<number, number>();
     for (const index of order.slice(fromSequence)) sentOf.set(index, 1 + (sentOf.get(index) ?? 0));
     const most = this.sent + this.geometry.symbolCount + LIMITS.windowPacketsMax;
-    const end = Math.min(runs.reduce((sum, { count }) => sum + count, fromSequence), most);
+    const end = Math.min(
+      runs.reduce((sum, { count }) => sum + count, fromSequence),
+      most,
+    );
     for (const { generationIndex, count } of runs) {
       if (generationIndex >= this.geometry.generationCount) continue;
       const sent = sentOf.get(generationIndex) ?? 0;

@@ -1,17 +1,47 @@
 /** MUTP and Coded MUTP as pure state machines: no clock, socket, random source or codec of its own. */
-export { CodecError, sparseCoefficients, type Codec, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "./codec";
+export {
+  CodecError,
+  sparseCoefficients,
+  type Codec,
+  type Decoder,
+  type Encoder,
+  type Recoder,
+  type RepairDecoder,
+  type RepairEncoder,
+} from "./codec";
 export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./frames";
 export { Fragmenter, Reassembler } from "./fragments";
 export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export type { KnownPath } from "./known";
 export { Pacer } from "./pacer";
-export { farewell, Receiver, type PacketFate, type ProxyStats, type ReceiverEvent, type ReceiverOptions, type ReceiverStats } from "./receiver";
+export {
+  farewell,
+  Receiver,
+  type PacketFate,
+  type ProxyStats,
+  type ReceiverEvent,
+  type ReceiverOptions,
+  type ReceiverStats,
+} from "./receiver";
 export { xorshift128 } from "./rng";
-export { SplitHttp, CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX, type AnswerHead, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./splitHttp";
+export {
+  SplitHttp,
+  CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX,
+  type AnswerHead,
+  type SplitHttpCommand,
+  type SplitHttpEvent,
+  type SplitHttpOptions,
+} from "./splitHttp";
 export { Sender, type SenderOutcome } from "./sender";
 export {
-  encodeUdpPacket, parseUdpPacket, UDP_COOKIE_BYTES, UDP_DATAGRAM_BYTES_MAX, UDP_NONCE_BYTES, UDP_TOKEN_BYTES, type UdpPacket,
+  encodeUdpPacket,
+  parseUdpPacket,
+  UDP_COOKIE_BYTES,
+  UDP_DATAGRAM_BYTES_MAX,
+  UDP_NONCE_BYTES,
+  UDP_TOKEN_BYTES,
+  type UdpPacket,
 } from "./udp";
 export type { Trusted } from "./verification";
 export type {

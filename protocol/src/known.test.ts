@@ -3,7 +3,8 @@ import { beginningsOf, type KnownPath } from "./known";
 
 const REQUEST = { windowPackets: 256, generationSize: 128 };
 const path = (bytesPerSec: number, rttMs = 50): KnownPath => ({ bytesPerSec, rttMs, loss: 0 });
-const parts = (known: (KnownPath | undefined)[]) => beginningsOf(known, REQUEST, 1116).map(({ share }) => (share.end - share.start) / 65535);
+const parts = (known: (KnownPath | undefined)[]) =>
+  beginningsOf(known, REQUEST, 1116).map(({ share }) => (share.end - share.start) / 65535);
 
 test("known: without memory shares are equal and windows as asked", () => {
   const beginnings = beginningsOf([undefined, undefined, undefined], REQUEST, 1116);
@@ -31,12 +32,15 @@ test("known: a proxy that was very slow still gets enough of a share to show wha
 });
 
 test("known: the first share covers the way of a fast link, and no more than a request may ask for", () => {
-  const windows = [path(896_000), path(50_000_000, 10), path(50_000_000, 1000)].map((one) => beginningsOf([one], REQUEST, 1116)[0]!.windowPackets);
+  const windows = [path(896_000), path(50_000_000, 10), path(50_000_000, 1000)].map(
+    (one) => beginningsOf([one], REQUEST, 1116)[0]!.windowPackets,
+  );
   expect(windows).toEqual([256, 2375, 4096]);
 });
 
 test("known: a far proxy begins with the generation that nearer ones will have come to", () => {
-  const first = (known: (KnownPath | undefined)[]) => beginningsOf(known, REQUEST, 1000).map(({ share }) => share.firstGeneration);
+  const first = (known: (KnownPath | undefined)[]) =>
+    beginningsOf(known, REQUEST, 1000).map(({ share }) => share.firstGeneration);
   expect(first([path(2_560_000, 20), path(1_280_000, 120)])).toEqual([0, 2]);
   expect(first([path(2_560_000, 50), path(1_280_000, 52), undefined])).toEqual([0, 0, 0]);
 });

@@ -16,14 +16,16 @@ export const LIMITS = {
   /** What a data frame may fill: less than QUIC carries on any path that it works on, 1,161. */
   dataFrameBytesMax: 1156,
   /**
-   * What a data channel carries in one packet of 1,200 bytes, IPv4's header among them: 28 are IP's and UDP's, up to 37 DTLS's, 12
-   * SCTP's and 16 its chunk's; a multiple of 4, as SCTP pads to it.
+   * What a data channel carries in one packet of 1,200 bytes, IPv4's header among them: 28 are IP's and UDP's, up to 37
+   * DTLS's, 12 SCTP's and 16 its chunk's; a multiple of 4, as SCTP pads to it.
    */
   channelMessageBytesMax: 1104,
   symbolBytesMin: 64,
   /** dataFrameBytesMax less the longest header of a seeded symbol. */
   symbolBytesMax: 1140,
-  /** channelMessageBytesMax less the longest header of a seeded symbol; 17 x 64. The paper's (section III-A) is 1,100. */
+  /**
+   * channelMessageBytesMax less the longest header of a seeded symbol; 17 x 64. The paper's (section III-A) is 1,100.
+   */
   symbolBytesDefault: 1088,
   generationSizeMax: 128,
   generationSizeDefault: 24,

@@ -3,7 +3,12 @@ import { Path } from "./path";
 import type { DataFrame } from "./types";
 
 const frame = (sequence: number, grant = 0): DataFrame => ({
-  type: "data", requestId: 1, sequence, generationIndex: 0, coding: { kind: "systematic", symbolIndex: 0, grant }, payload: new Uint8Array(0),
+  type: "data",
+  requestId: 1,
+  sequence,
+  generationIndex: 0,
+  coding: { kind: "systematic", symbolIndex: 0, grant },
+  payload: new Uint8Array(0),
 });
 
 /** `count` packets, one each `gapMs`, the first at `fromMs`. */
@@ -19,7 +24,8 @@ const fresh = () => {
 
 test("path: the rate is what arrives, and a lost packet does not lower it", () => {
   const path = fresh();
-  for (let sequence = 0; sequence < 200; sequence++) if (sequence % 10) path.handleData(frame(sequence), true, 51.25 + 1.25 * sequence);
+  for (let sequence = 0; sequence < 200; sequence++)
+    if (sequence % 10) path.handleData(frame(sequence), true, 51.25 + 1.25 * sequence);
   expect(path.perMs(0, 300)).toBeCloseTo(0.8, 2);
   path.settleGaps(400);
   expect(path.lost / (path.lost + path.received)).toBeCloseTo(0.1, 1);
@@ -223,14 +229,18 @@ test("path: as long as each round trip brings far more packets than the one befo
   for (const [round, packets] of [10, 20, 40, 44, 44].entries()) {
     for (let part = 0; part < 10; part++) {
       const nowMs = 60 + round * 100 + part * 10;
-      for (const upTo = sequence + packets / 10; sequence < upTo; sequence++) path.handleData(frame(sequence), true, nowMs);
+      for (const upTo = sequence + packets / 10; sequence < upTo; sequence++)
+        path.handleData(frame(sequence), true, nowMs);
       opening = path.openingPackets(nowMs);
     }
     expect(opening).toBe([20, 40, 80, 0, 0][round]);
   }
 });
 
-/** Each grant is of 10 packets, leaves when the last one's have come, and finds the proxy without work, as the round trip is `rttMs`. */
+/**
+ * Each grant is of 10 packets, leaves when the last one's have come, and finds the proxy without work, as the round
+ * trip is `rttMs`.
+ */
 function starve(path: Path, grants: number, fromMs: number, rttMs: number): number {
   let nowMs = fromMs;
   for (let i = 0; i < grants; i++) {
@@ -271,7 +281,8 @@ test("path: round trips no longer than grants reach, or of grants that the proxy
     for (let packet = 0; packet < 10; packet++) busy.orderMore(0);
     busy.nextGrant(true, nowMs + 1);
     nowMs += 130;
-    for (let packet = 0; packet < 10; packet++) busy.handleData(frame(busy.next, packet < 9 ? grant : grant + 1), true, nowMs + packet);
+    for (let packet = 0; packet < 10; packet++)
+      busy.handleData(frame(busy.next, packet < 9 ? grant : grant + 1), true, nowMs + packet);
   }
   busy.handleLess();
   expect(busy.leastRttMs).toBe(30);

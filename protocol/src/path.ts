@@ -7,8 +7,8 @@ import type { KnownPath } from "./known";
 import type { DataFrame } from "./types";
 
 /**
- * Rates are measured over this many samples of arrival or, where that is longer, so many round trips: over less than the
- * time that a grant takes to be felt, grants and rates would swing each other up. Samples are this far apart.
+ * Rates are measured over this many samples of arrival or, where that is longer, so many round trips: over less than
+ * the time that a grant takes to be felt, grants and rates would swing each other up. Samples are this far apart.
  */
 const RATE_SAMPLES = 32;
 const RATE_ROUNDS = 3;
@@ -18,11 +18,16 @@ const RATE_SAMPLES_MIN = 3;
 /** A proxy of which fewer packets have come, and for a shorter time, is left alone: its rate is a guess. */
 const YOUNG_PACKETS = 8;
 const YOUNG_MS = 10;
-/** The rate has changed when one of so many latest stretches is so many deviations off; a hiccup of this length is none. */
+/**
+ * The rate has changed when one of so many latest stretches is so many deviations off; a hiccup of this length is none.
+ */
 const CHANGE_SAMPLES = 16;
 const CHANGE_SIGMAS = 4;
 const HICCUP_MS = 5;
-/** In slow start a sender brings up to twice as many packets in each round trip as in the one before; from here on it is held to. */
+/**
+ * In slow start a sender brings up to twice as many packets in each round trip as in the one before; from here on it is
+ * held to.
+ */
 const OPENING_GROWTH = 1.75;
 /** A grant takes effect this much later than the round trip says. */
 export const SLACK_MS = 3;
@@ -38,12 +43,18 @@ const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
 /** The rate falls with the silence itself: after this long it is no excuse. */
 const QUIET_MS_MAX = 500;
-/** A late packet was held up by a pause where so many later the proxy is not much further behind: by that time over the lateness. */
+/**
+ * A late packet was held up by a pause where so many later the proxy is not much further behind: by that time over the
+ * lateness.
+ */
 const PAUSE_SEEN_PACKETS = 3;
 const PAUSE_BEHIND = 1.5;
 /** A rate below this part of the one before the pause was taken for a fall. */
 const PAUSE_FALL = 0.5;
-/** A pause is expected again for about so many packets; longer ones count as this, or a proxy could have itself waited for. */
+/**
+ * A pause is expected again for about so many packets; longer ones count as this, or a proxy could have itself waited
+ * for.
+ */
 const PAUSE_PACKETS = 256;
 const PAUSE_MS_MAX = 100;
 /** The time between two askings of a quiet proxy doubles so often. */
@@ -56,8 +67,9 @@ const USEFUL_SHARE_MIN = 0.25;
 /** A loss that is remembered counts as much as this many packets. */
 const LOSS_PACKETS_KNOWN = 16;
 /**
- * An echo is the low byte of a grant's sequence: so many values may be out unechoed. A grant beyond them repeats the last
- * one's low byte, so that no echo, an old one or the 0 of a proxy without a grant, is ever taken for a newer grant's.
+ * An echo is the low byte of a grant's sequence: so many values may be out unechoed. A grant beyond them repeats the
+ * last one's low byte, so that no echo, an old one or the 0 of a proxy without a grant, is ever taken for a newer
+ * grant's.
  */
 const GRANTS_OUT = 128;
 const GRANT_BYTES = 256;
@@ -116,7 +128,10 @@ export class Path {
   /** When it was asked first; undefined as long as it was not. */
   private begunMs: number | undefined;
   private leastSeenMs = Infinity;
-  /** While round trips are longer than grants reach ahead: the first and the last whose grant found it without work, and the least of those. */
+  /**
+   * While round trips are longer than grants reach ahead: the first and the last whose grant found it without work, and
+   * the least of those.
+   */
   private longer: { sinceMs: number; untilMs: number; leastMs: number } | undefined;
   /** As last measured; before, as remembered, or 0. */
   private perMsMeasured = 0;
@@ -134,10 +149,13 @@ export class Path {
    */
   private readonly echoes: { grantSentMs: number; sequence: number }[] = [];
   /**
-   * When each grant was sent that is newer than any echoed, and how long the order was; by the low byte of its sequence.
-   * The time is not known where several have that byte.
+   * When each grant was sent that is newer than any echoed, and how long the order was; by the low byte of its
+   * sequence. The time is not known where several have that byte.
    */
-  private readonly grants = new Map<number, { grantSequence: number; sentMs: number | undefined; end: number; full: boolean }>();
+  private readonly grants = new Map<
+    number,
+    { grantSequence: number; sentMs: number | undefined; end: number; full: boolean }
+  >();
   /** From this sequence on the proxy had nothing to do, by the newest grant that it is known to have. */
   private idleFrom: number;
   /** How long the order was in that grant: the proxy had nothing to do when a later one brought a packet beyond. */
@@ -146,8 +164,8 @@ export class Path {
   private reorderMs = 1;
   private grantSequence = 0;
   /**
-   * The longest pause lately after which packets came on as before: of a busy processor, the proxy's or this one's, or of the
-   * way, as over radio. Neither rate nor proxy has changed then.
+   * The longest pause lately after which packets came on as before: of a busy processor, the proxy's or this one's, or
+   * of the way, as over radio. Neither rate nor proxy has changed then.
    */
   pauseMs = 0;
   /** The rate before the last arrival, and a packet that came late by it. */
@@ -155,7 +173,12 @@ export class Path {
   private late: { sequence: number; dueMs: number; lateMs: number; perMs: number } | undefined;
 
   /** `begin`: the order that it is to begin with, asked for at `askedMs` if it was asked already. */
-  constructor(begin: number[], nowMs: number, askedMs?: number, private readonly remembered?: Remembered) {
+  constructor(
+    begin: number[],
+    nowMs: number,
+    askedMs?: number,
+    private readonly remembered?: Remembered,
+  ) {
     this.order = begin.slice();
     this.begins = [begin];
     this.idleFrom = this.quota = begin.length;
@@ -196,7 +219,20 @@ export class Path {
     this.grantedBy.length = 0;
     for (const list of [this.gaps, this.grants]) list.clear();
     for (const list of [this.arrivals, this.marks, this.echoes]) list.length = 0;
-    Object.assign(this, { next: 0, gone: false, heard: false, grantSequence: 0, echoed: 0, echoedAt: -1, idleFrom: 0, quota: 0, grantedEnd: Infinity, longer: undefined, late: undefined, lastArrivalMs: nowMs });
+    Object.assign(this, {
+      next: 0,
+      gone: false,
+      heard: false,
+      grantSequence: 0,
+      echoed: 0,
+      echoedAt: -1,
+      idleFrom: 0,
+      quota: 0,
+      grantedEnd: Infinity,
+      longer: undefined,
+      late: undefined,
+      lastArrivalMs: nowMs,
+    });
   }
 
   handleRoundTrip(rttMs: number): void {
@@ -205,8 +241,8 @@ export class Path {
   }
 
   /**
-   * Less comes than before, from all proxies together. Where grants find this one without work, as they take longer than they
-   * reach ahead, the way has become longer: its least round trip is that of now.
+   * Less comes than before, from all proxies together. Where grants find this one without work, as they take longer
+   * than they reach ahead, the way has become longer: its least round trip is that of now.
    */
   handleLess(): void {
     const { longer } = this;
@@ -277,9 +313,9 @@ export class Path {
   }
 
   /**
-   * A packet came that another was ordered instead of. Where the proxy did not know of that yet, it will send the other as
-   * soon as it does, and one less of what came: §8.4. Before a link that has fallen all waits that the proxy sent before the
-   * grant that ordered the other reached it.
+   * A packet came that another was ordered instead of. Where the proxy did not know of that yet, it will send the other
+   * as soon as it does, and one less of what came: §8.4. Before a link that has fallen all waits that the proxy sent
+   * before the grant that ordered the other reached it.
    */
   private displace(sequence: number, generationIndex: number, nowMs: number): void {
     const { order, soonestMs, grantedBy } = this;
@@ -289,7 +325,11 @@ export class Path {
       const end = same < 0 ? order.length - 1 : same;
       for (const list of [order, soonestMs, grantedBy]) moveUp(list, sequence, end);
       const sentMs = this.grants.get(grantSequence % GRANT_BYTES)?.sentMs;
-      if (end > sequence && sentMs !== undefined) soonestMs[sequence + 1] = Math.max(soonestMs[sequence + 1]!, nowMs + this.fallen * (sentMs - this.echoedSentMs));
+      if (end > sequence && sentMs !== undefined)
+        soonestMs[sequence + 1] = Math.max(
+          soonestMs[sequence + 1]!,
+          nowMs + this.fallen * (sentMs - this.echoedSentMs),
+        );
     }
     order[sequence] = generationIndex;
   }
@@ -304,7 +344,8 @@ export class Path {
     }
     const dueMs = Math.max(this.lastArrivalMs + 1 / perMs, this.soonestMs[sequence] ?? 0);
     const lateMs = nowMs - dueMs;
-    if (perMs > 0 && sequence === this.next && lateMs > Math.max(HICCUP_MS, this.late?.lateMs ?? 0)) this.late = { sequence, dueMs, lateMs, perMs };
+    if (perMs > 0 && sequence === this.next && lateMs > Math.max(HICCUP_MS, this.late?.lateMs ?? 0))
+      this.late = { sequence, dueMs, lateMs, perMs };
   }
 
   /** What was taken for a fall meanwhile was none. */
@@ -320,7 +361,10 @@ export class Path {
     if (!useful) this.useless++;
   }
 
-  /** The share of its packets that are of use where something is missing, above 0: nearly 1 unless the proxy is malicious. */
+  /**
+   * The share of its packets that are of use where something is missing, above 0: nearly 1 unless the proxy is
+   * malicious.
+   */
   get usefulShare(): number {
     return 1 - this.useless / (this.judged + USEFUL_PACKETS_SUPPOSED);
   }
@@ -340,8 +384,9 @@ export class Path {
   }
 
   /**
-   * Packets that may be under way because the sender's window is still opening: twice those of the last round trip, as long as
-   * that brought far more than the one before. 0: it is not. To be asked with each plan, which marks the moment.
+   * Packets that may be under way because the sender's window is still opening: twice those of the last round trip, as
+   * long as that brought far more than the one before. 0: it is not. To be asked with each plan, which marks the
+   * moment.
    */
   openingPackets(nowMs: number): number {
     const { marks, leastRttMs } = this;
@@ -369,7 +414,11 @@ export class Path {
   /** Undefined as long as neither rate nor round trip was measured. */
   toRemember(packetBytes: number): KnownPath | undefined {
     if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
-    return { rttMs: this.leastSeenMs, bytesPerSec: this.perMsMeasured * this.usefulShare * packetBytes * 1000, loss: this.lost / (this.lost + this.received) };
+    return {
+      rttMs: this.leastSeenMs,
+      bytesPerSec: this.perMsMeasured * this.usefulShare * packetBytes * 1000,
+      loss: this.lost / (this.lost + this.received),
+    };
   }
 
   /** Packets are due and none has come for too long. */
@@ -410,7 +459,10 @@ export class Path {
     return Math.max(this.next, last.sequence + 1 + Math.ceil(this.sendPerMs(perMs) * (atMs - last.grantSentMs)));
   }
 
-  /** How many times slower packets come than they were sent, where a queue fills before this link alone; 0 where none does. */
+  /**
+   * How many times slower packets come than they were sent, where a queue fills before this link alone; 0 where none
+   * does.
+   */
   private get fallen(): number {
     const times = this.sendPerMs(this.perMsMeasured) / this.perMsMeasured;
     return times > FALLEN_TIMES && this.rttMs - this.leastRttMs > 2 * this.sharedMs ? times : 0;
@@ -428,7 +480,12 @@ export class Path {
     this.quota = Math.max(this.quota, this.order.length);
     const repeats = this.grants.size === GRANTS_OUT;
     this.grantSequence += repeats ? GRANT_BYTES : 1;
-    this.grants.set(this.grantSequence % GRANT_BYTES, { grantSequence: this.grantSequence, sentMs: repeats ? undefined : nowMs, end: this.order.length, full });
+    this.grants.set(this.grantSequence % GRANT_BYTES, {
+      grantSequence: this.grantSequence,
+      sentMs: repeats ? undefined : nowMs,
+      end: this.order.length,
+      full,
+    });
     return this.grantSequence;
   }
 
@@ -454,8 +511,8 @@ export class Path {
   }
 
   /**
-   * The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer; a proxy sends at
-   * another rate as soon as more comes, but on as before when less does, until it notices.
+   * The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer; a proxy
+   * sends at another rate as soon as more comes, but on as before when less does, until it notices.
    */
   private measure(nowMs: number): number {
     const { arrivals } = this;
@@ -477,8 +534,8 @@ export class Path {
   }
 
   /**
-   * The first packet that knows of a grant tells how long grants take now, queues included. One sent before it knows of no
-   * newer grant: what it echoes is an older one of the same low byte, or the 0 of a proxy that had none.
+   * The first packet that knows of a grant tells how long grants take now, queues included. One sent before it knows of
+   * no newer grant: what it echoes is an older one of the same low byte, or the 0 of a proxy that had none.
    */
   private noteEcho(grant: number, sequence: number, nowMs: number): void {
     const known = sequence > this.echoedAt ? this.grants.get(grant) : undefined;
@@ -498,11 +555,19 @@ export class Path {
     const rttMs = nowMs - known.sentMs;
     this.handleRoundTrip(rttMs);
     if (rttMs <= this.leastSeenMs + SLACK_MS + AHEAD_MS) this.longer = undefined;
-    else if (idle) this.longer = { sinceMs: this.longer?.sinceMs ?? nowMs, untilMs: nowMs, leastMs: Math.min(this.longer?.leastMs ?? Infinity, rttMs) };
+    else if (idle)
+      this.longer = {
+        sinceMs: this.longer?.sinceMs ?? nowMs,
+        untilMs: nowMs,
+        leastMs: Math.min(this.longer?.leastMs ?? Infinity, rttMs),
+      };
   }
 }
 
-/** What is from `from` to before `end` comes one place later. Engines do it an item at a time in `copyWithin`, and far slower. */
+/**
+ * What is from `from` to before `end` comes one place later. Engines do it an item at a time in `copyWithin`, and far
+ * slower.
+ */
 function moveUp(list: number[], from: number, end: number): void {
   for (let at = Math.min(end, list.length - 1); at > from; at--) list[at] = list[at - 1]!;
 }

@@ -10,7 +10,15 @@ function newPlanner(): Planner {
   const geometry = geometryOf(260_000, 551, 128) as Geometry;
   const known = [undefined, undefined];
   const assembly = new Assembly(geometry, "coded", loadCodec());
-  return new Planner(geometry, assembly, beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567), known, [0, 0], 567, 0);
+  return new Planner(
+    geometry,
+    assembly,
+    beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567),
+    known,
+    [0, 0],
+    567,
+    0,
+  );
 }
 
 test("planner: a proxy that is heard but brings nothing is granted little more, however long nobody makes progress", () => {
@@ -19,7 +27,12 @@ test("planner: a proxy that is heard but brings nothing is granted little more, 
   let [granted, sequence] = [0, 0];
   for (let nowMs = 25; nowMs < 20_000; nowMs += 5) {
     const coding = { kind: "seed", seed: 1, grant: 0 } as const;
-    planner.handleData(1, { type: "data", requestId: 1, sequence: sequence++, generationIndex: 0, coding, payload: new Uint8Array(0) }, true, nowMs);
+    planner.handleData(
+      1,
+      { type: "data", requestId: 1, sequence: sequence++, generationIndex: 0, coding, payload: new Uint8Array(0) },
+      true,
+      nowMs,
+    );
     planner.replan(nowMs);
     granted = planner.grantFor(0, nowMs).runs.reduce((sum, { count }) => sum + count, 0);
   }
@@ -27,7 +40,11 @@ test("planner: a proxy that is heard but brings nothing is granted little more, 
   expect(granted).toBeLessThan(1500);
 });
 
-test.each([[4, 5], [40, 8], [120, 10]])("planner: of a shortest round trip of %d ms follow grants every %d ms", (rttMs, everyMs) => {
+test.each([
+  [4, 5],
+  [40, 8],
+  [120, 10],
+])("planner: of a shortest round trip of %d ms follow grants every %d ms", (rttMs, everyMs) => {
   const planner = newPlanner();
   for (const index of [0, 1]) {
     planner.handleRoundTrip(index, rttMs * (1 + index));

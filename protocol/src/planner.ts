@@ -15,7 +15,10 @@ import type { DataFrame, Run, Share } from "./types";
 
 /** A proxy may always have this many packets on their way. */
 const OUTSTANDING_MIN = 8;
-/** What is on its way is left to come unless another could bring it by so much sooner, or by as long as the proxy was seen to pause. */
+/**
+ * What is on its way is left to come unless another could bring it by so much sooner, or by as long as the proxy was
+ * seen to pause.
+ */
 const PATIENCE_MS = 5;
 /** Redundancy in standard deviations of what may get lost: while another round is possible, and when it is not. */
 const SIGMAS = 1;
@@ -73,7 +76,15 @@ export class Planner {
     nowMs: number,
   ) {
     this.progressMs = nowMs;
-    this.paths = beginnings.map(({ share, windowPackets }, index) => new Path(firstPackets(geometry, share, windowPackets), nowMs, askedMs[index], rememberedOf(known[index], packetBytes)));
+    this.paths = beginnings.map(
+      ({ share, windowPackets }, index) =>
+        new Path(
+          firstPackets(geometry, share, windowPackets),
+          nowMs,
+          askedMs[index],
+          rememberedOf(known[index], packetBytes),
+        ),
+    );
     this.comings = this.paths.map(() => new Coming());
   }
 
@@ -128,7 +139,10 @@ export class Planner {
     const able = this.paths.filter((path) => !path.gone && path.heard);
     if (this.flow.hasFallen(nowMs)) for (const path of able) path.handleLess();
     const roundMs = Math.min(...able.map((path) => path.leastRttMs));
-    this.grantEveryMs = Math.max(TIMING.grantEveryMsMin, Math.min(roundMs / TIMING.grantsPerRoundTrip, TIMING.grantEveryMsMax));
+    this.grantEveryMs = Math.max(
+      TIMING.grantEveryMsMin,
+      Math.min(roundMs / TIMING.grantsPerRoundTrip, TIMING.grantEveryMsMax),
+    );
     for (const path of able) path.settleGaps(nowMs);
     this.noteOvertaken(able);
     const losses = this.losses();
@@ -141,29 +155,46 @@ export class Planner {
   }
 
   /** What the proxy is to send from its next packet on. */
-  grantFor(proxyIndex: number, nowMs: number): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
+  grantFor(
+    proxyIndex: number,
+    nowMs: number,
+  ): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
     const path = this.paths[proxyIndex]!;
     const runs = runsOf(path.order, path.next, LIMITS.grantRunsMax);
-    return { grantSequence: path.nextGrant(path.order.length >= path.limit, nowMs), fromSequence: path.next, base: this.assembly.base, runs };
+    return {
+      grantSequence: path.nextGrant(path.order.length >= path.limit, nowMs),
+      fromSequence: path.next,
+      base: this.assembly.base,
+      runs,
+    };
   }
 
-  /** The chance that a packet of a path brings nothing. Loss is what was seen there, leaning on what was seen on all. */
+  /**
+   * The chance that a packet of a path brings nothing. Loss is what was seen there, leaning on what was seen on all.
+   */
   private losses(): (path: Path) => number {
     const lost = this.paths.reduce((sum, path) => sum + path.lost, 0);
     const received = this.paths.reduce((sum, path) => sum + path.received, 0);
     const shared = lost / (lost + received + LOSS_PACKETS_SHARED);
     this.doubt = 1 + this.geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
-    return (path) => 1 - path.usefulShare * (1 - (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED));
+    return (path) =>
+      1 -
+      path.usefulShare *
+        (1 - (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED));
   }
 
   private noteOvertaken(able: readonly Path[]): void {
     this.overtaken.clear();
     for (const { gaps, order } of able) {
-      for (const sequence of gaps.keys()) this.overtaken.set(order[sequence]!, 1 + (this.overtaken.get(order[sequence]!) ?? 0));
+      for (const sequence of gaps.keys())
+        this.overtaken.set(order[sequence]!, 1 + (this.overtaken.get(order[sequence]!) ?? 0));
     }
   }
 
-  /** Collects what is on its way from there and can no longer be changed; what can is taken back. Of a quiet or useless one nothing is expected. */
+  /**
+   * Collects what is on its way from there and can no longer be changed; what can is taken back. Of a quiet or useless
+   * one nothing is expected.
+   */
   private sourceOf(path: Path, loss: number, sharedMs: number, nowMs: number): Source {
     const { order } = path;
     const rttMs = path.delayMs;
@@ -174,7 +205,17 @@ export class Planner {
       path.limit = 0;
       if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
       coming.clear();
-      return { path, quiet: true, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs, atMs: nowMs + rttMs, coming };
+      return {
+        path,
+        quiet: true,
+        loss,
+        unseen: unseenOf(path),
+        gapMs,
+        rttMs,
+        soonestMs: nowMs + rttMs,
+        atMs: nowMs + rttMs,
+        coming,
+      };
     }
     const young = path.isYoung(nowMs);
     if (!young && !path.isAsked) order.length = Math.min(order.length, path.sentBy(perMs, nowMs + SLACK_MS));
@@ -185,10 +226,22 @@ export class Planner {
       coming.setTime(sequence, atMs - Math.max(PATIENCE_MS, path.pauseMs) - sharedMs);
     }
     path.limit = young ? 0 : path.next + reachOf(path, perMs, nowMs);
-    return { path, quiet: false, loss, unseen: unseenOf(path), gapMs, rttMs, soonestMs: nowMs + rttMs + SLACK_MS, atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS), coming };
+    return {
+      path,
+      quiet: false,
+      loss,
+      unseen: unseenOf(path),
+      gapMs,
+      rttMs,
+      soonestMs: nowMs + rttMs + SLACK_MS,
+      atMs: Math.max(atMs + gapMs, nowMs + rttMs + SLACK_MS),
+      coming,
+    };
   }
 
-  /** Proxies that have not answered yet and will, by what is known of them: they bring what they were asked for first. */
+  /**
+   * Proxies that have not answered yet and will, by what is known of them: they bring what they were asked for first.
+   */
   private expected(live: readonly Source[], losses: (path: Path) => number, nowMs: number): Source[] {
     const meanMs = live.reduce((sum, { gapMs }) => sum + gapMs, 0) / live.length;
     return this.paths.flatMap((path, index) => {
@@ -198,9 +251,20 @@ export class Planner {
       const gapMs = perMs > 0 ? 1 / perMs : meanMs;
       const coming = this.comings[index]!;
       coming.begin(path.order, 0);
-      for (let sequence = 0; sequence < path.order.length; sequence++) coming.setTime(sequence, firstMs + sequence * gapMs - PATIENCE_MS);
+      for (let sequence = 0; sequence < path.order.length; sequence++)
+        coming.setTime(sequence, firstMs + sequence * gapMs - PATIENCE_MS);
       path.limit = 0;
-      return { path, quiet: false, loss: losses(path), unseen: unseenOf(path), gapMs, rttMs: path.rttMs, soonestMs: Infinity, atMs: Infinity, coming };
+      return {
+        path,
+        quiet: false,
+        loss: losses(path),
+        unseen: unseenOf(path),
+        gapMs,
+        rttMs: path.rttMs,
+        soonestMs: Infinity,
+        atMs: Infinity,
+        coming,
+      };
     });
   }
 
@@ -250,7 +314,12 @@ export class Planner {
   }
 
   /** Orders packets of a generation until its need is met; false when no proxy may be given more. */
-  private fill(index: number, need: number, sources: readonly Source[], { nowMs, lastCallMs }: { nowMs: number; lastCallMs: number }): boolean {
+  private fill(
+    index: number,
+    need: number,
+    sources: readonly Source[],
+    { nowMs, lastCallMs }: { nowMs: number; lastCallMs: number },
+  ): boolean {
     let overtaken = this.overtaken.get(index) ?? 0;
     let variance = 0;
     let sigmas = SIGMAS;
@@ -289,8 +358,9 @@ function rememberedOf(known: KnownPath | undefined, packetBytes: number): Rememb
 }
 
 /**
- * How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been seen, and
- * one that congestion control still holds down says little. While packets pause no grant grows: it has to reach beyond the pause.
+ * How many packets beyond the last one received a proxy may be granted: a rate is believed for as long as it has been
+ * seen, and one that congestion control still holds down says little. While packets pause no grant grows: it has to
+ * reach beyond the pause.
  */
 function reachOf(path: Path, perMs: number, nowMs: number): number {
   const aheadMs = Math.min(AHEAD_MS + path.pauseMs, path.seenMs(nowMs));
@@ -305,8 +375,9 @@ function soonestComing(sources: readonly Source[]): Source | undefined {
 }
 
 /**
- * The proxy from which a packet more would come first, as long as any may be given more. One that may not, yet, counts all the
- * same: it will be given it later, so that a far proxy is not asked for what a near one will have brought by then.
+ * The proxy from which a packet more would come first, as long as any may be given more. One that may not, yet, counts
+ * all the same: it will be given it later, so that a far proxy is not asked for what a near one will have brought by
+ * then.
  */
 function soonestNew(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;

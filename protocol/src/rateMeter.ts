@@ -1,6 +1,6 @@
 /**
- * RateMeter: at what rate bytes come, from the last stretch of arrivals. Silence counts once it is longer than bytes that
- * come in lumps explain. Pure.
+ * RateMeter: at what rate bytes come, from the last stretch of arrivals. Silence counts once it is longer than bytes
+ * that come in lumps explain. Pure.
  */
 const WINDOW_MS_MIN = 60;
 /** Bytes that wait behind a lost packet come a round trip late, at once. */
@@ -21,9 +21,14 @@ export class RateMeter {
   note(total: number, nowMs: number, rttMs: number): void {
     const { samples } = this;
     samples.push({ atMs: nowMs, total });
-    while (samples.length > SAMPLES_MIN && nowMs - samples[1]!.atMs >= Math.max(WINDOW_MS_MIN, WINDOW_ROUND_TRIPS * rttMs)) samples.shift();
+    while (
+      samples.length > SAMPLES_MIN &&
+      nowMs - samples[1]!.atMs >= Math.max(WINDOW_MS_MIN, WINDOW_ROUND_TRIPS * rttMs)
+    )
+      samples.shift();
     const first = samples[0]!;
-    if (total - first.total >= KNOWN_BYTES_MIN || nowMs - first.atMs >= WINDOW_MS_MIN) this.rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
+    if (total - first.total >= KNOWN_BYTES_MIN || nowMs - first.atMs >= WINDOW_MS_MIN)
+      this.rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
   }
 
   /** Nothing was asked for: the time until the next bytes says nothing. */

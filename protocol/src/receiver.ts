@@ -11,7 +11,16 @@ import { Planner } from "./planner";
 import { geometryOf, isRejection, type Geometry } from "./geometry";
 import { beginningsOf, type Beginning, type KnownPath } from "./known";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "./limits";
-import type { ByteRange, DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, ResponseHead } from "./types";
+import type {
+  ByteRange,
+  DataFrame,
+  FinalReason,
+  Frame,
+  MutpMode,
+  Rejection,
+  RequestFrame,
+  ResponseHead,
+} from "./types";
 import type { Trusted } from "./verification";
 
 export type ReceiverEvent =
@@ -43,7 +52,9 @@ export interface ProxyStats {
 /** What a data frame was good for. */
 export type PacketFate = "innovative" | "duplicate" | "late" | "rejected";
 
-/** Told of each data frame as it is counted, with the time that it came; generation 0 for one that could not be read. */
+/**
+ * Told of each data frame as it is counted, with the time that it came; generation 0 for one that could not be read.
+ */
 export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
 
 export interface ReceiverStats {
@@ -76,7 +87,9 @@ export interface ReceiverOptions {
   feedbackEveryPackets?: number;
   /** ... or this long after the first progress not yet reported to it (T). */
   feedbackEveryMs?: number;
-  /** Does whoever runs the receiver make a new session to a proxy that fell silent? Then silence alone fails no request. */
+  /**
+   * Does whoever runs the receiver make a new session to a proxy that fell silent? Then silence alone fails no request.
+   */
   renewsSessions?: boolean;
   /** Mode `coded`: what is known of each proxy. */
   known?: readonly (KnownPath | undefined)[];
@@ -148,7 +161,8 @@ export class Receiver {
       requestId: options.requestId,
       mode: options.mode,
       symbolBytes: options.symbolBytes ?? LIMITS.symbolBytesDefault,
-      generationSize: options.generationSize ?? (coded ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault),
+      generationSize:
+        options.generationSize ?? (coded ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault),
       windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
       url: options.url,
       ...(options.range ? { range: options.range } : {}),
@@ -157,7 +171,9 @@ export class Receiver {
     this.packetBytes = this.request.symbolBytes + dataHeaderBytes("seed", 0);
     this.known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
     this.beginnings = beginningsOf(this.known, this.request, this.packetBytes);
-    const checked = parseFrame(encodeFrame(coded ? { ...this.request, share: this.beginnings[0]!.share } : this.request));
+    const checked = parseFrame(
+      encodeFrame(coded ? { ...this.request, share: this.beginnings[0]!.share } : this.request),
+    );
     if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
     this.codec = options.codec;
     this.startMs = options.nowMs;
@@ -191,7 +207,10 @@ export class Receiver {
     return encodeFrame(this.requestTo(proxyIndex, nowMs));
   }
 
-  /** Whoever answered the request that went before the session (`firstRequest`) is gone: the session that comes up knows nothing of it. */
+  /**
+   * Whoever answered the request that went before the session (`firstRequest`) is gone: the session that comes up knows
+   * nothing of it.
+   */
   handleFirstGone(proxyIndex: number, nowMs: number): void {
     const proxy = this.proxies[proxyIndex];
     if (!proxy || this.closed || proxy.asked || !proxy.askedFirst || proxy.stats.state === "failed") return;
@@ -207,8 +226,7 @@ export class Receiver {
     if (proxy.lost) {
       startAgain(proxy);
       this.planner?.handleBack(proxyIndex, nowMs);
-    }
-    else if (proxy.asked || proxy.stats.state === "failed") return;
+    } else if (proxy.asked || proxy.stats.state === "failed") return;
     proxy.asked = true;
     proxy.requestDueMs = nowMs;
     proxy.lastHeardMs = nowMs;
@@ -351,7 +369,8 @@ export class Receiver {
   private hastenRequests(rttMs: number, nowMs: number): void {
     const dueMs = nowMs + TIMING.requestHastenMs + rttMs / 4;
     for (const proxy of this.proxies) {
-      if (proxy.asked && !proxy.planned && proxy.requestTries <= 2 && proxy.stats.rttMs === null) proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
+      if (proxy.asked && !proxy.planned && proxy.requestTries <= 2 && proxy.stats.rttMs === null)
+        proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
     }
   }
 
@@ -375,7 +394,12 @@ export class Receiver {
     const { range, symbolBytes, generationSize, mode } = this.request;
     if (head.status === 206 && range && head.totalBytes > range.end - range.start + 1) {
       const limit = range.end - range.start + 1;
-      return { kind: "rangeExceeded", message: `The answer is longer than the range: got ${head.totalBytes}, limit ${limit}.`, got: head.totalBytes, limit };
+      return {
+        kind: "rangeExceeded",
+        message: `The answer is longer than the range: got ${head.totalBytes}, limit ${limit}.`,
+        got: head.totalBytes,
+        limit,
+      };
     }
     const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
     if (isRejection(geometry)) return geometry;
@@ -383,8 +407,18 @@ export class Receiver {
     this.geometry = geometry;
     this.assembly = new Assembly(geometry, mode, this.codec, this.trusted);
     if (mode === "coded") {
-      const askedMs = this.proxies.map(({ requestTries, requestSentMs }) => (requestTries > 0 ? requestSentMs : undefined));
-      this.planner = new Planner(geometry, this.assembly, this.beginnings, this.known, askedMs, this.packetBytes, nowMs);
+      const askedMs = this.proxies.map(({ requestTries, requestSentMs }) =>
+        requestTries > 0 ? requestSentMs : undefined,
+      );
+      this.planner = new Planner(
+        geometry,
+        this.assembly,
+        this.beginnings,
+        this.known,
+        askedMs,
+        this.packetBytes,
+        nowMs,
+      );
       this.proxies.forEach((proxy, index) => {
         if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });
@@ -489,7 +523,12 @@ export class Receiver {
   }
 
   private failWithoutProxies(rejection: Rejection, nowMs: number): void {
-    if (this.closed || this.assembly?.isComplete || this.proxies.some(({ stats, away }) => away || stats.state !== "failed")) return;
+    if (
+      this.closed ||
+      this.assembly?.isComplete ||
+      this.proxies.some(({ stats, away }) => away || stats.state !== "failed")
+    )
+      return;
     this.events.push({ kind: "failed", rejection });
     this.close("aborted", nowMs);
   }
@@ -515,7 +554,11 @@ export class Receiver {
 
   /** All proxies are granted anew together: what one gets, another does not. */
   private replanWhenDue(planner: Planner, nowMs: number): void {
-    if (nowMs === this.plannedMs || !this.proxies.some((proxy) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs)) return;
+    if (
+      nowMs === this.plannedMs ||
+      !this.proxies.some((proxy) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs)
+    )
+      return;
     this.plannedMs = nowMs;
     planner.replan(nowMs);
     for (const proxy of this.proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
@@ -529,7 +572,11 @@ export class Receiver {
     if (nowMs < proxy.feedbackDueMs) return undefined;
     this.feedbackFrames++;
     proxy.feedbackDueMs = nowMs + this.everyMs;
-    return { type: "grant", requestId: this.request.requestId, ...planner.grantFor(this.proxies.indexOf(proxy), nowMs) };
+    return {
+      type: "grant",
+      requestId: this.request.requestId,
+      ...planner.grantFor(this.proxies.indexOf(proxy), nowMs),
+    };
   }
 
   private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
@@ -579,19 +626,41 @@ export class Receiver {
 
 /** Tells a proxy that a request of which it is not told otherwise is over. */
 export function farewell(requestId: number): Uint8Array {
-  return encodeFrame({ type: "feedback", requestId, feedbackSequence: 0, epoch: 0, final: true, reason: "aborted", nextSequence: 0, receivedPackets: 0, ...NOTHING });
+  return encodeFrame({
+    type: "feedback",
+    requestId,
+    feedbackSequence: 0,
+    epoch: 0,
+    final: true,
+    reason: "aborted",
+    nextSequence: 0,
+    receivedPackets: 0,
+    ...NOTHING,
+  });
 }
 
 function checkDigests({ head, digests }: Trusted, { symbolBytes, generationSize }: RequestFrame): void {
   const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
   if (isRejection(geometry)) throw new RangeError(geometry.message);
   if (geometry.generationCount === digests.length) return;
-  throw new RangeError(`There must be a digest for each generation: got ${digests.length}, limit ${geometry.generationCount}.`);
+  throw new RangeError(
+    `There must be a digest for each generation: got ${digests.length}, limit ${geometry.generationCount}.`,
+  );
 }
 
 function newProxy(): Proxy {
   return {
-    stats: { bytes: 0, packets: 0, innovative: 0, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "waiting" },
+    stats: {
+      bytes: 0,
+      packets: 0,
+      innovative: 0,
+      duplicate: 0,
+      late: 0,
+      rejected: 0,
+      lost: 0,
+      rttMs: null,
+      state: "waiting",
+    },
     asked: false,
     askedFirst: false,
     planned: false,
@@ -617,7 +686,9 @@ function isServing({ asked, stats }: Proxy): boolean {
   return asked && stats.state !== "failed";
 }
 
-/** It fell silent before it had answered, so that it may have nothing to be heard by: the request may have been lost. */
+/**
+ * It fell silent before it had answered, so that it may have nothing to be heard by: the request may have been lost.
+ */
 function isAskedOn({ silent, planned }: Proxy): boolean {
   return silent && !planned;
 }
@@ -638,7 +709,8 @@ function finalOf(reason: FinalReason, nowMs: number): NonNullable<Proxy["final"]
 /** Two proxies must tell of the same resource: protocol.md §5.2. */
 function differenceOf(ours: Trusted["head"], theirs: ResponseHead): Rejection | undefined {
   if (ours.status !== theirs.status) return mismatch("status", String(theirs.status), String(ours.status));
-  if (ours.totalBytes !== theirs.totalBytes) return mismatch("length", String(theirs.totalBytes), String(ours.totalBytes));
+  if (ours.totalBytes !== theirs.totalBytes)
+    return mismatch("length", String(theirs.totalBytes), String(ours.totalBytes));
   for (const name of ["etag", "last-modified", "content-range"]) {
     const [a, b] = [ours.headers[name], theirs.headers[name]];
     if (a !== undefined && b !== undefined && a !== b) return mismatch(name, b, a);
@@ -647,5 +719,8 @@ function differenceOf(ours: Trusted["head"], theirs: ResponseHead): Rejection | 
 }
 
 function mismatch(what: string, got: string, expected: string): Rejection {
-  return { kind: "planMismatch", message: `The proxy's plan differs in its ${what}: got ${got}, expected ${expected}.` };
+  return {
+    kind: "planMismatch",
+    message: `The proxy's plan differs in its ${what}: got ${got}, expected ${expected}.`,
+  };
 }

@@ -3,7 +3,8 @@ import { geometryOf, type Geometry } from "./geometry";
 import { RandomSchedule, RarestGenerationSchedule } from "./schedule";
 import { xorshift128 } from "./rng";
 
-const geometry = (symbols: number, generationSize: number) => geometryOf(symbols * 100, 100, generationSize) as Geometry;
+const geometry = (symbols: number, generationSize: number) =>
+  geometryOf(symbols * 100, 100, generationSize) as Geometry;
 const bits = (...indexes: number[]) => {
   const bitmap = new Uint8Array(8);
   for (const index of indexes) bitmap[index >> 3]! |= 1 << (index & 7);
@@ -50,7 +51,8 @@ test("uncoded: a lost symbol becomes sendable again, a received one does not", (
 
 test("uncoded: the draw is uniform (chi-squared over the first of 10 symbols, 9 degrees of freedom, 0.1 %)", () => {
   const counts = new Array<number>(10).fill(0);
-  for (let seed = 0; seed < 5000; seed++) counts[new RandomSchedule(geometry(10, 4), 10, xorshift128(seed)).next(1000)!]!++;
+  for (let seed = 0; seed < 5000; seed++)
+    counts[new RandomSchedule(geometry(10, 4), 10, xorshift128(seed)).next(1000)!]!++;
   const chi2 = counts.reduce((sum, count) => sum + (count - 500) ** 2 / 500, 0);
   expect(chi2).toBeLessThan(27.9);
 });

@@ -12,7 +12,9 @@ import type { FeedbackFrame, Rng } from "./types";
 export interface Schedule {
   /** The next item to send, now in transit; undefined when nothing is sendable. */
   next(availableBytes: number): number | undefined;
-  /** How many packets of `item` are to come right after the one just given, as far as that is decided; at most `limit`. */
+  /**
+   * How many packets of `item` are to come right after the one just given, as far as that is decided; at most `limit`.
+   */
   following(item: number, limit: number): number;
   /** The client's cumulative report; a stale one changes nothing. */
   acknowledge(received: FeedbackFrame["received"], base: number): void;

@@ -10,7 +10,16 @@ import { geometryOf, isRejection, type Geometry } from "./geometry";
 import { PLAN_REPEAT_PACKETS, TIMING } from "./limits";
 import { GrantedSchedule } from "./grants";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
-import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, ResponseHead, Rng } from "./types";
+import type {
+  ChunkSource,
+  FeedbackFrame,
+  Frame,
+  GrantFrame,
+  Rejection,
+  RequestFrame,
+  ResponseHead,
+  Rng,
+} from "./types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 
@@ -51,7 +60,13 @@ export class Sender {
   private result: SenderOutcome | undefined;
 
   /** Data frames are written to what `memoryFor` gives; by default each has memory of its own. */
-  constructor(options: { request: RequestFrame; codec: Codec; rng: Rng; nowMs: number; memoryFor?: (byteCount: number) => Uint8Array }) {
+  constructor(options: {
+    request: RequestFrame;
+    codec: Codec;
+    rng: Rng;
+    nowMs: number;
+    memoryFor?: (byteCount: number) => Uint8Array;
+  }) {
     this.request = options.request;
     this.requestId = options.request.requestId;
     this.codec = options.codec;
@@ -270,13 +285,19 @@ export class Sender {
     }
     const generationIndex = Math.floor(symbol / geometry.generationSize);
     const coding = { kind: "systematic", symbolIndex: symbol % geometry.generationSize, grant } as const;
-    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload }, this.memoryFor);
+    return encodeData(
+      { type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload },
+      this.memoryFor,
+    );
   }
 
   private codedData(sequence: number, generationIndex: number, grant: number): Uint8Array {
     const { coded, schedule } = this.body!;
     const { seed, payload } = coded.next(generationIndex, (limit) => schedule.following(generationIndex, limit));
     const coding = { kind: "seed", seed, grant } as const;
-    return encodeData({ type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload }, this.memoryFor);
+    return encodeData(
+      { type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload },
+      this.memoryFor,
+    );
   }
 }

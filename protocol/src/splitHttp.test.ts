@@ -41,7 +41,12 @@ class World {
   private readonly pieces: Uint8Array[] = [];
   private readonly heads = new Map<number, AnswerHead>();
 
-  constructor(readonly body: Uint8Array, readonly moods: Mood[], options: Partial<SplitHttpOptions> = {}, readonly knowsRanges = true) {
+  constructor(
+    readonly body: Uint8Array,
+    readonly moods: Mood[],
+    options: Partial<SplitHttpOptions> = {},
+    readonly knowsRanges = true,
+  ) {
     this.received = moods.map(() => 0);
     this.split = new SplitHttp({ proxyCount: moods.length, nowMs: 0, ...options });
   }
@@ -82,20 +87,32 @@ class World {
     const { answerMs = 10, etag, total = this.body.length, shifts } = this.moods[proxy]!;
     const open = { proxy, sent: 0, readyMs: this.nowMs + answerMs, begun: false };
     const validator = etag === undefined ? {} : { etag };
-    if (!range || !this.knowsRanges) this.open.set(askId, { ...open, body: this.body, head: { status: 200, bytes: this.body.length, ...validator } });
-    else if (range.start >= total) this.open.set(askId, { ...open, body: new Uint8Array(0), head: { status: 416, bytes: 0 } });
+    if (!range || !this.knowsRanges)
+      this.open.set(askId, { ...open, body: this.body, head: { status: 200, bytes: this.body.length, ...validator } });
+    else if (range.start >= total)
+      this.open.set(askId, { ...open, body: new Uint8Array(0), head: { status: 416, bytes: 0 } });
     else {
       const start = range.start + (shifts ? 1 : 0);
       const end = Math.min(range.end, total - 1);
       const body = this.body.subarray(start, end + 1);
-      this.open.set(askId, { ...open, body, head: { status: 206, bytes: end - start + 1, contentRange: { start, end, total }, ...validator } });
+      this.open.set(askId, {
+        ...open,
+        body,
+        head: { status: 206, bytes: end - start + 1, contentRange: { start, end, total }, ...validator },
+      });
     }
     this.openMax = Math.max(this.openMax, [...this.open.values()].filter((one) => one.proxy === proxy).length);
   }
 
   /** A proxy's answers share its rate. */
   private send(proxy: number): void {
-    const { bytesPerMs = 1000, refuses, breaksAfter = Infinity, endsAfter = Infinity, silentFromMs = Infinity } = this.moods[proxy]!;
+    const {
+      bytesPerMs = 1000,
+      refuses,
+      breaksAfter = Infinity,
+      endsAfter = Infinity,
+      silentFromMs = Infinity,
+    } = this.moods[proxy]!;
     if (this.nowMs >= silentFromMs) return;
     const own = [...this.open].filter(([, one]) => one.proxy === proxy && this.nowMs >= one.readyMs);
     for (const [askId, one] of own) {
@@ -149,12 +166,15 @@ function expectWhole(world: World, expected: Uint8Array = world.body): void {
 }
 
 describe("split-http", () => {
-  test.each([1, 100, 8192, 8193, 300_000, 1_000_000])("SplitHttp: %i bytes from four proxies arrive once and in order", (count) => {
-    const world = new World(BODY.subarray(0, count), [{}, {}, {}, {}]).run();
-    expectWhole(world);
-    expect(world.head).toMatchObject({ whole: { start: 0, end: count - 1 }, head: { status: 206 } });
-    expect(world.openMax).toBeLessThanOrEqual(SPLIT_CONNECTIONS_MAX);
-  });
+  test.each([1, 100, 8192, 8193, 300_000, 1_000_000])(
+    "SplitHttp: %i bytes from four proxies arrive once and in order",
+    (count) => {
+      const world = new World(BODY.subarray(0, count), [{}, {}, {}, {}]).run();
+      expectWhole(world);
+      expect(world.head).toMatchObject({ whole: { start: 0, end: count - 1 }, head: { status: 206 } });
+      expect(world.openMax).toBeLessThanOrEqual(SPLIT_CONNECTIONS_MAX);
+    },
+  );
 
   test("SplitHttp: proxies share by their rates, and nothing is received in vain on steady links", () => {
     const world = new World(BODY, [{ bytesPerMs: 3000 }, { bytesPerMs: 1000 }]).run();
@@ -203,7 +223,9 @@ describe("split-http", () => {
   ])("SplitHttp: a proxy with %s is dropped", (_, mood) => {
     const world = new World(BODY, [{ etag: '"one"' }, { answerMs: 15, ...mood }, { etag: '"one"' }]).run();
     expectWhole(world);
-    expect(world.failed.map(({ proxyIndex, rejection }) => [proxyIndex, rejection.kind])).toEqual([[1, "planMismatch"]]);
+    expect(world.failed.map(({ proxyIndex, rejection }) => [proxyIndex, rejection.kind])).toEqual([
+      [1, "planMismatch"],
+    ]);
     expect(world.received[1]).toBe(0);
   });
 
@@ -277,25 +299,38 @@ describe("split-http", () => {
     expect(world.end).toBeUndefined();
   });
 
-  test.each(Array.from({ length: 100 }, (_, i) => i + 1))("SplitHttp: with one sound proxy among broken ones every byte arrives (seed %i)", (seed) => {
-    const rng = xorshift128(seed);
-    const below = (limit: number): number => rng() % limit;
-    const moods = Array.from({ length: 1 + below(5) }, (): Mood => {
-      const links = { bytesPerMs: 20 + below(2000), answerMs: 1 + below(80) };
-      const faults: Mood[] = [{}, { refuses: true }, { breaksAfter: below(30_000) }, { endsAfter: below(30_000) }, { silentFromMs: below(300) }, { shifts: true }];
-      return { ...links, ...faults[below(faults.length)]! };
-    });
-    moods.push({ bytesPerMs: 500, answerMs: 10 });
-    const start = below(1000);
-    const range = below(2) ? { range: { start, end: start + below(150_000) } } : {};
-    const world = new World(BODY.subarray(0, 1 + below(200_000)), moods, range, below(4) > 0);
-    world.run();
-    const isFirstWrong = world.failed.some(({ rejection }) => rejection.kind === "planMismatch") && world.end?.kind === "failed";
-    if (isFirstWrong || start >= world.body.length) return;
-    expect(world.end).toEqual({ kind: "complete" });
-    const expected = world.head!.whole ? world.body.subarray(world.head!.whole.start, world.head!.whole.end + 1) : world.body;
-    expect(Buffer.compare(world.delivered, expected)).toBe(0);
-  });
+  test.each(Array.from({ length: 100 }, (_, i) => i + 1))(
+    "SplitHttp: with one sound proxy among broken ones every byte arrives (seed %i)",
+    (seed) => {
+      const rng = xorshift128(seed);
+      const below = (limit: number): number => rng() % limit;
+      const moods = Array.from({ length: 1 + below(5) }, (): Mood => {
+        const links = { bytesPerMs: 20 + below(2000), answerMs: 1 + below(80) };
+        const faults: Mood[] = [
+          {},
+          { refuses: true },
+          { breaksAfter: below(30_000) },
+          { endsAfter: below(30_000) },
+          { silentFromMs: below(300) },
+          { shifts: true },
+        ];
+        return { ...links, ...faults[below(faults.length)]! };
+      });
+      moods.push({ bytesPerMs: 500, answerMs: 10 });
+      const start = below(1000);
+      const range = below(2) ? { range: { start, end: start + below(150_000) } } : {};
+      const world = new World(BODY.subarray(0, 1 + below(200_000)), moods, range, below(4) > 0);
+      world.run();
+      const isFirstWrong =
+        world.failed.some(({ rejection }) => rejection.kind === "planMismatch") && world.end?.kind === "failed";
+      if (isFirstWrong || start >= world.body.length) return;
+      expect(world.end).toEqual({ kind: "complete" });
+      const expected = world.head!.whole
+        ? world.body.subarray(world.head!.whole.start, world.head!.whole.end + 1)
+        : world.body;
+      expect(Buffer.compare(world.delivered, expected)).toBe(0);
+    },
+  );
 });
 
 test("ByteStore: bytes in any order, more than once, are handed on in order and once (seed 3)", () => {

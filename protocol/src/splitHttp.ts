@@ -1,10 +1,10 @@
 /**
- * SplitHttp: mode `split-http`, one body by byte ranges over persistent HTTP from several proxies: which range to ask of
- * which proxy and when, what is in vain, and what can be handed on. Pieces follow the measured rates and shrink towards
- * the end; the next one is asked for a round trip before a proxy would have nothing to send; who is idle at the end takes
- * over the end of the piece that would be the last, or asks again for one that is silent: the first answer wins.
- * Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout, pollEvent. HTTP
- * itself is the caller's. The same code runs in the client and in the simulator.
+ * SplitHttp: mode `split-http`, one body by byte ranges over persistent HTTP from several proxies: which range to ask
+ * of which proxy and when, what is in vain, and what can be handed on. Pieces follow the measured rates and shrink
+ * towards the end; the next one is asked for a round trip before a proxy would have nothing to send; who is idle at the
+ * end takes over the end of the piece that would be the last, or asks again for one that is silent: the first answer
+ * wins. Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout,
+ * pollEvent. HTTP itself is the caller's. The same code runs in the client and in the simulator.
  */
 import { ByteStore, type Stretch } from "./byteStore";
 import { TIMING } from "./limits";
@@ -36,8 +36,7 @@ export interface AnswerHead {
 
 /** `range` undefined: all of the resource. Both ends inclusive, as HTTP has it. */
 export type SplitHttpCommand =
-  | { kind: "ask"; askId: number; proxyIndex: number; range: ByteRange | undefined }
-  | { kind: "cancel"; askId: number };
+  { kind: "ask"; askId: number; proxyIndex: number; range: ByteRange | undefined } | { kind: "cancel"; askId: number };
 
 export type SplitHttpEvent =
   /** Before any bytes. `whole`: what the pieces make up; without it the answer to `askId` is the answer, as it is. */
@@ -113,7 +112,10 @@ interface ProxyView {
 interface Look {
   /** Bytes that it was asked for and that are still wanted of it. */
   owed: number[];
-  /** Of these, what it has yet to send; and that with what may be on its way. `owed` is more while bytes wait behind a lost packet. */
+  /**
+   * Of these, what it has yet to send; and that with what may be on its way. `owed` is more while bytes wait behind a
+   * lost packet.
+   */
   backlog: number[];
   debt: number[];
   /** Answers under way, and those that still will be a round trip from now. */
@@ -160,7 +162,19 @@ export class SplitHttp {
     this.alignBytes = alignBytes;
     this.aheadBytesMax = aheadBytesMax;
     this.plannedMs = nowMs;
-    const view = (): ProxyView => ({ failed: false, failures: 0, bytes: 0, answerMs: Infinity, heardMs: nowMs, quiet: false, meter: new RateMeter(), unsent: 0, unsentMs: nowMs, lanes: 1, peak: 0 });
+    const view = (): ProxyView => ({
+      failed: false,
+      failures: 0,
+      bytes: 0,
+      answerMs: Infinity,
+      heardMs: nowMs,
+      quiet: false,
+      meter: new RateMeter(),
+      unsent: 0,
+      unsentMs: nowMs,
+      lanes: 1,
+      peak: 0,
+    });
     this.proxies = Array.from({ length: proxyCount }, view);
     this.open(nowMs);
   }
@@ -224,11 +238,13 @@ export class SplitHttp {
     if (!ask) return;
     if (this.phase === "single") {
       const { bytes = null } = this.head ?? {};
-      if (bytes !== null && ask.position !== bytes) return this.handleFailure(askId, bodyShort(ask.position, bytes), nowMs);
+      if (bytes !== null && ask.position !== bytes)
+        return this.handleFailure(askId, bodyShort(ask.position, bytes), nowMs);
       this.asks.delete(askId);
       return this.finish({ kind: "complete" });
     }
-    if (ask.position < ask.end) this.handleFailure(askId, bodyShort(ask.position - ask.start, ask.end - ask.start), nowMs);
+    if (ask.position < ask.end)
+      this.handleFailure(askId, bodyShort(ask.position - ask.start, ask.end - ask.start), nowMs);
   }
 
   /** No answer, a broken one, or one that is the proxy's own and not the origin's. */
@@ -320,7 +336,10 @@ export class SplitHttp {
   private checkSingle(ask: Ask, head: AnswerHead, nowMs: number): void {
     if (!this.head) return this.settleSingle(ask.id, head);
     const bytes = head.bytes === null ? null : this.start + head.bytes;
-    const fault = head.status !== this.head.status ? differs("status", head.status, this.head.status) : differenceOf(this.head, { ...head, bytes });
+    const fault =
+      head.status !== this.head.status
+        ? differs("status", head.status, this.head.status)
+        : differenceOf(this.head, { ...head, bytes });
     if (fault) this.reject(ask, fault, nowMs);
     else if (this.head.bytes !== bytes) this.reject(ask, differs("length", bytes, this.head.bytes), nowMs);
   }
@@ -376,7 +395,18 @@ export class SplitHttp {
       view.unsentMs = nowMs + (view.answerMs < Infinity ? view.answerMs : 0);
     }
     if (end < Infinity) view.unsent += end - start;
-    this.asks.set(id, { id, proxy, start, end, wantedEnd: end, position: start, repeatedEnd: start, askedMs: nowMs, heardMs: nowMs, answered: false });
+    this.asks.set(id, {
+      id,
+      proxy,
+      start,
+      end,
+      wantedEnd: end,
+      position: start,
+      repeatedEnd: start,
+      askedMs: nowMs,
+      heardMs: nowMs,
+      answered: false,
+    });
     const range = this.phase === "single" ? this.singleRange : { start, end: end - 1 };
     this.commands.push({ kind: "ask", askId: id, proxyIndex: proxy, range });
   }
@@ -400,7 +430,8 @@ export class SplitHttp {
   /** What of it is missing, and not being asked for. */
   private uncovered({ start, end }: Stretch): Stretch[] {
     let left = this.store.gaps(start, end);
-    for (const ask of this.asks.values()) left = left.flatMap((gap) => without(gap, { start: ask.position, end: ask.wantedEnd }));
+    for (const ask of this.asks.values())
+      left = left.flatMap((gap) => without(gap, { start: ask.position, end: ask.wantedEnd }));
     return left;
   }
 
@@ -440,8 +471,13 @@ export class SplitHttp {
     if (view.failed || view.quiet || lanes >= CONNECTIONS_MAX) return false;
     const aheadMs = this.answerMs(proxy) + TICK_MS;
     const isEnough = look.debt[proxy]! / look.rates[proxy]! > aheadMs;
-    if (lanes > 0 && (!view.meter.isKnown || (isEnough && (view.lanes === 1 || look.busy[proxy]! >= view.lanes)))) return false;
-    if (!this.hasMore()) return (look.backlog[proxy]! < look.rates[proxy]! && this.askAgain(proxy, look, nowMs)) || (!isEnough && this.takeOver(proxy, look, nowMs));
+    if (lanes > 0 && (!view.meter.isKnown || (isEnough && (view.lanes === 1 || look.busy[proxy]! >= view.lanes))))
+      return false;
+    if (!this.hasMore())
+      return (
+        (look.backlog[proxy]! < look.rates[proxy]! && this.askAgain(proxy, look, nowMs)) ||
+        (!isEnough && this.takeOver(proxy, look, nowMs))
+      );
     const least = Math.max(PIECE_BYTES_MIN, (look.rates[proxy]! * aheadMs) / (lanes === 0 ? 1 : LANES));
     const size = this.pieceBytes(proxy, look, least);
     const next = size > 0 ? this.nextStretch(size) : undefined;
@@ -462,7 +498,10 @@ export class SplitHttp {
 
   /** There are bytes that may be asked for now. */
   private hasMore(): boolean {
-    const limit = Math.min(this.store.prefix + this.aheadBytesMax, this.phase === "opening" ? this.openedEnd : Infinity);
+    const limit = Math.min(
+      this.store.prefix + this.aheadBytesMax,
+      this.phase === "opening" ? this.openedEnd : Infinity,
+    );
     return (this.unasked[0]?.start ?? Infinity) < limit;
   }
 
@@ -479,10 +518,14 @@ export class SplitHttp {
 
   /** End game: what an answer that fell silent still owes is asked for again; the first answer wins. */
   private askAgain(proxy: number, { backlog, rates }: Look, nowMs: number): boolean {
-    const silent = [...this.asks.values()].filter((ask) => ask.proxy !== proxy && this.isSilent(ask, nowMs) && this.repeatable(ask).length > 0);
+    const silent = [...this.asks.values()].filter(
+      (ask) => ask.proxy !== proxy && this.isSilent(ask, nowMs) && this.repeatable(ask).length > 0,
+    );
     const ask = silent.sort((a, b) => a.heardMs - b.heardMs)[0];
     if (!ask) return false;
-    const idle = this.proxies.filter(({ failed, quiet }, index) => !failed && !quiet && backlog[index]! < rates[index]!).length;
+    const idle = this.proxies.filter(
+      ({ failed, quiet }, index) => !failed && !quiet && backlog[index]! < rates[index]!,
+    ).length;
     const owed = silent.reduce((sum, one) => sum + this.wantedOf(one), 0);
     const [gap] = this.repeatable(ask);
     const size = this.aligned(Math.max(PIECE_BYTES_MIN, owed / idle, rates[proxy]! * TICK_MS));
@@ -506,7 +549,11 @@ export class SplitHttp {
     const underway = isQuiet ? 0 : theirs * this.answerMs(other);
     const fair = isQuiet ? this.wantedOf(ask) : (lastMs - readyMs) / (1 / rate + 1 / theirs);
     const bytes = Math.min(fair, this.wantedOf(ask), owed[other]! - underway);
-    if (bytes < Math.min(STEAL_BYTES_MIN, this.wantedOf(ask)) || lastMs - (readyMs + bytes / rate) < Math.max(STEAL_GAIN_MS, this.answerMs(proxy) / 5)) return false;
+    if (
+      bytes < Math.min(STEAL_BYTES_MIN, this.wantedOf(ask)) ||
+      lastMs - (readyMs + bytes / rate) < Math.max(STEAL_GAIN_MS, this.answerMs(proxy) / 5)
+    )
+      return false;
     const end = ask.wantedEnd;
     const cut = Math.max(ask.position, ask.start + this.aligned(end - bytes - ask.start));
     if (cut >= end) return false;
@@ -532,7 +579,8 @@ export class SplitHttp {
       const wanted = this.wantedOf(ask);
       owed[ask.proxy]! += wanted;
       lanes[ask.proxy]!++;
-      if ((wanted * this.proxies[ask.proxy]!.lanes) / rates[ask.proxy]! > this.answerMs(ask.proxy) + TICK_MS) busy[ask.proxy]!++;
+      if ((wanted * this.proxies[ask.proxy]!.lanes) / rates[ask.proxy]! > this.answerMs(ask.proxy) + TICK_MS)
+        busy[ask.proxy]!++;
     }
     const backlog = this.proxies.map((view, proxy) => {
       view.unsent = Math.max(0, view.unsent - Math.max(0, nowMs - view.unsentMs) * rates[proxy]!);
@@ -540,7 +588,9 @@ export class SplitHttp {
       view.unsent = Math.max(view.unsent, owed[proxy]! - HELD_ROUND_TRIPS * rates[proxy]! * this.answerMs(proxy));
       return Math.min(owed[proxy]!, view.unsent);
     });
-    const debt = owed.map((bytes, proxy) => (this.proxies[proxy]!.quiet ? bytes : Math.min(bytes, backlog[proxy]! + rates[proxy]! * this.answerMs(proxy))));
+    const debt = owed.map((bytes, proxy) =>
+      this.proxies[proxy]!.quiet ? bytes : Math.min(bytes, backlog[proxy]! + rates[proxy]! * this.answerMs(proxy)),
+    );
     return { owed, debt, lanes, busy, rates, backlog };
   }
 
@@ -560,7 +610,7 @@ export class SplitHttp {
 
   private isSilent(ask: Ask, nowMs: number): boolean {
     const answerMs = this.answerMs(ask.proxy);
-    return nowMs - ask.heardMs > (answerMs * (ask.answered ? SILENT_ANSWERS : 1 + SILENT_ANSWERS)) + TICK_MS;
+    return nowMs - ask.heardMs > answerMs * (ask.answered ? SILENT_ANSWERS : 1 + SILENT_ANSWERS) + TICK_MS;
   }
 
   private noteQuiet(proxy: number, nowMs: number): void {
@@ -571,10 +621,14 @@ export class SplitHttp {
 
   /** Bytes a ms of each proxy; before anything came the mean of the others; next to nothing from quiet ones. */
   private rates(nowMs: number): number[] {
-    const measured = this.proxies.map(({ meter }, proxy) => (meter.isKnown ? meter.bytesPerMs(nowMs, this.answerMs(proxy)) : 0));
+    const measured = this.proxies.map(({ meter }, proxy) =>
+      meter.isKnown ? meter.bytesPerMs(nowMs, this.answerMs(proxy)) : 0,
+    );
     const known = measured.filter((rate) => rate > 0);
     const mean = known.length > 0 ? sumOf(known) / known.length : 1000;
-    return measured.map((rate, proxy) => (this.proxies[proxy]!.failed || this.proxies[proxy]!.quiet ? 1e-3 : rate || mean));
+    return measured.map((rate, proxy) =>
+      this.proxies[proxy]!.failed || this.proxies[proxy]!.quiet ? 1e-3 : rate || mean,
+    );
   }
 
   /** The opening asks for several pieces at once: what one at a time must come near to. */
@@ -597,7 +651,10 @@ function sumOf(values: readonly number[]): number {
 
 function without(gap: Stretch, covered: Stretch): Stretch[] {
   if (covered.start >= gap.end || covered.end <= gap.start) return [gap];
-  const rest = [{ start: gap.start, end: covered.start }, { start: covered.end, end: gap.end }];
+  const rest = [
+    { start: gap.start, end: covered.start },
+    { start: covered.end, end: gap.end },
+  ];
   return rest.filter(({ start, end }) => end > start);
 }
 
@@ -612,13 +669,22 @@ function differenceOf(ours: AnswerHead, theirs: AnswerHead): Rejection | undefin
   return undefined;
 }
 
-function rangeFault(start: number, end: number, told: { start: number; end: number }, bytes: number | null): Rejection | undefined {
-  if (told.start !== start || told.end + 1 !== end) return differs("range", `${told.start}-${told.end}`, `${start}-${end - 1}`);
+function rangeFault(
+  start: number,
+  end: number,
+  told: { start: number; end: number },
+  bytes: number | null,
+): Rejection | undefined {
+  if (told.start !== start || told.end + 1 !== end)
+    return differs("range", `${told.start}-${told.end}`, `${start}-${end - 1}`);
   return bytes === null || bytes === end - start ? undefined : differs("length", bytes, end - start);
 }
 
 function differs(what: string, got: unknown, expected: unknown): Rejection {
-  return { kind: "planMismatch", message: `The answer's ${what} differs from what it must be: got ${String(got)}, expected ${String(expected)}.` };
+  return {
+    kind: "planMismatch",
+    message: `The answer's ${what} differs from what it must be: got ${String(got)}, expected ${String(expected)}.`,
+  };
 }
 
 function bodyShort(got: number, limit: number): Rejection {

@@ -56,12 +56,25 @@ function run({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }:
   const senders: (Sender | undefined)[] = links.map(() => undefined);
   const pacers = links.map((link) => new Pacer(link.bytesPerSec, 4_000, 0));
   const wire: { atMs: number; deliver(nowMs: number): void }[] = [];
-  const receiver = new Receiver({ requestId: 1, url: "http://o/seg", mode, proxyCount: links.length, codec, nowMs: 0, ...options });
+  const receiver = new Receiver({
+    requestId: 1,
+    url: "http://o/seg",
+    mode,
+    proxyCount: links.length,
+    codec,
+    nowMs: 0,
+    ...options,
+  });
   const events: ReceiverEvent[] = [];
   const received: number[][] = [];
   let decidedMs: number | undefined;
 
-  const carry = (link: Link, message: Uint8Array, nowMs: number, deliver: (bytes: Uint8Array, atMs: number) => void) => {
+  const carry = (
+    link: Link,
+    message: Uint8Array,
+    nowMs: number,
+    deliver: (bytes: Uint8Array, atMs: number) => void,
+  ) => {
     if (chance(link.loss)) return;
     for (let copies = chance(link.repeat) ? 2 : 1; copies > 0; copies--) {
       const atMs = nowMs + link.delayMs + (link.jitterMs ? (rng() % 1000) * (link.jitterMs / 1000) : 0);
@@ -75,12 +88,17 @@ function run({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }:
     if (frame.type === "request" && !senders[index]) {
       senders[index] = new Sender({ request: frame, codec, rng: xorshift128(seed * 31 + index), nowMs });
       const head = { status: 200, totalBytes: bytes, headers: { etag: '"1"' }, serverFetchMs: 3, ...link.head };
-      senders[index].handlePlan(head, growing(original, link, () => now));
+      senders[index].handlePlan(
+        head,
+        growing(original, link, () => now),
+      );
     } else if (frame.type !== "parseError") {
       const sender = senders[index];
       if (sender && !sender.finished) sender.handleFrame(frame, nowMs);
       else if (frame.type === "feedback" && frame.final) {
-        carry(link, encodeFrame({ type: "end", requestId: 1, sentPackets: 0 }), nowMs, (m, at) => receiver.handleFrame(index, m, at));
+        carry(link, encodeFrame({ type: "end", requestId: 1, sentPackets: 0 }), nowMs, (m, at) =>
+          receiver.handleFrame(index, m, at),
+        );
       }
     }
   };
@@ -101,7 +119,8 @@ function run({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }:
     senders.forEach((sender, index) => {
       const link = links[index]!;
       if (!sender || now >= (link.diesAtMs ?? Infinity)) return;
-      if (link.originFailsAt !== undefined && now > 100) sender.handleFailure({ kind: "originShort", message: "short" });
+      if (link.originFailsAt !== undefined && now > 100)
+        sender.handleFailure({ kind: "originShort", message: "short" });
       if ((sender.pollTimeout() ?? Infinity) <= now) sender.handleTimeout(now);
       while (pacers[index]!.canSend(1157, now)) {
         const message = sender.pollTransmit(now);
@@ -116,7 +135,9 @@ function run({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }:
       if (event.kind === "bytes") received.push([...event.bytes]);
       if (event.kind === "complete" || event.kind === "failed") decidedMs = now;
     }
-    const over = senders.every((sender, index) => !sender || sender.finished || now >= (links[index]!.diesAtMs ?? Infinity));
+    const over = senders.every(
+      (sender, index) => !sender || sender.finished || now >= (links[index]!.diesAtMs ?? Infinity),
+    );
     if (receiver.finished && over && wire.length === 0) break;
   }
   for (const { packets, innovative, duplicate, late, rejected } of receiver.stats().proxies) {
@@ -153,11 +174,14 @@ describe.each(modes)("transfer: %s", (mode) => {
     expect(outcome.receiver.pollTimeout()).toBeUndefined();
   };
 
-  test.each([0, 1, 63, 1099, 1100, 1101, 26_400, 26_401, 300_000])("%i bytes arrive whole from four proxies (seed 1)", (bytes) => {
-    const outcome = run({ mode, bytes, links: even(4), seed: 1 });
-    whole(outcome);
-    expect(outcome.senders.map((sender) => sender!.outcome)).toEqual(Array(4).fill("complete"));
-  });
+  test.each([0, 1, 63, 1099, 1100, 1101, 26_400, 26_401, 300_000])(
+    "%i bytes arrive whole from four proxies (seed 1)",
+    (bytes) => {
+      const outcome = run({ mode, bytes, links: even(4), seed: 1 });
+      whole(outcome);
+      expect(outcome.senders.map((sender) => sender!.outcome)).toEqual(Array(4).fill("complete"));
+    },
+  );
 
   test.each([2, 3, 4])("loss 10 %, jitter, repeats and reordering cost time, not bytes (seed %i)", (seed) => {
     whole(run({ mode, bytes: 300_000, links: even(3, { loss: 0.1, jitterMs: 30, repeat: 0.05 }), seed }));
@@ -197,7 +221,10 @@ describe.each(modes)("transfer: %s", (mode) => {
     links[2]!.delayMs = 40;
     const outcome = run({ mode, bytes: 200_000, links, seed: 9 });
     whole(outcome);
-    expect(outcome.receiver.stats().proxies[2]).toMatchObject({ state: "failed", error: expect.stringContaining("planMismatch") });
+    expect(outcome.receiver.stats().proxies[2]).toMatchObject({
+      state: "failed",
+      error: expect.stringContaining("planMismatch"),
+    });
     expect(outcome.senders[2]!.outcome).toBe("aborted");
   });
 
@@ -230,12 +257,24 @@ describe.each(modes)("transfer: %s", (mode) => {
 
   test("a client that vanishes is forgotten after its silence limit (seed 14)", () => {
     const sender = new Sender({
-      request: { type: "request", requestId: 1, mode, symbolBytes: 100, generationSize: 4, windowPackets: 8, url: "http://o/", share: { start: 0, end: 65535, firstGeneration: 0 } },
+      request: {
+        type: "request",
+        requestId: 1,
+        mode,
+        symbolBytes: 100,
+        generationSize: 4,
+        windowPackets: 8,
+        url: "http://o/",
+        share: { start: 0, end: 65535, firstGeneration: 0 },
+      },
       codec,
       rng: xorshift128(14),
       nowMs: 0,
     });
-    sender.handlePlan({ status: 200, totalBytes: 5_000, headers: {}, serverFetchMs: 0 }, growing(new Uint8Array(5_000), even(1)[0]!, () => 0));
+    sender.handlePlan(
+      { status: 200, totalBytes: 5_000, headers: {}, serverFetchMs: 0 },
+      growing(new Uint8Array(5_000), even(1)[0]!, () => 0),
+    );
     let sent = 0;
     for (let now = 0; !sender.finished; now = sender.pollTimeout()!) {
       sender.handleTimeout(now);
@@ -262,7 +301,10 @@ test("transfer: with four sources, coding needs fewer packets than drawing at ra
   expect(packets("coded")).toBeLessThan(0.75 * packets("coded-mutp"));
 });
 
-test.each([[0, 30, 1.03, 0.99], [0.02, 31, 1.15, 0.95]])(
+test.each([
+  [0, 30, 1.03, 0.99],
+  [0.02, 31, 1.15, 0.95],
+])(
   "transfer: coded, over four unequal links with loss %d, takes little more than the links need and receives little twice (seed %i)",
   (loss, seed, timeFactor, normalized) => {
     const links = even(4, { loss });

@@ -97,9 +97,7 @@ export interface FeedbackFrame {
   receivedPackets: number;
   /** Symbols (uncoded) or generations (coded) below `base` are complete. */
   base: number;
-  received:
-    | { kind: "symbols"; count: number; bitmap: Uint8Array }
-    | { kind: "degreesOfFreedom"; counts: Uint8Array };
+  received: { kind: "symbols"; count: number; bitmap: Uint8Array } | { kind: "degreesOfFreedom"; counts: Uint8Array };
 }
 
 /** Mode `coded`: what a proxy sends as its packets from `fromSequence` on; after the last run it stops. */

@@ -3,8 +3,12 @@ import { encodeUdpPacket, parseUdpPacket, UDP_COOKIE_BYTES, UDP_HELLO_BYTES, typ
 const eight = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]);
 const cookie = new Uint8Array(UDP_COOKIE_BYTES).fill(9);
 const PACKETS: UdpPacket[] = [
-  { type: "hello", nonce: eight }, { type: "cookie", nonce: eight, cookie }, { type: "open", nonce: eight, cookie },
-  { type: "opened", nonce: eight, token: eight }, { type: "refused", nonce: eight }, { type: "message", token: eight, datagram: cookie },
+  { type: "hello", nonce: eight },
+  { type: "cookie", nonce: eight, cookie },
+  { type: "open", nonce: eight, cookie },
+  { type: "opened", nonce: eight, token: eight },
+  { type: "refused", nonce: eight },
+  { type: "message", token: eight, datagram: cookie },
   { type: "close", token: eight },
 ];
 
@@ -19,7 +23,9 @@ describe("udp packets", () => {
   });
 
   test("no answer to a stranger is longer than what he sent", () => {
-    const answers = PACKETS.filter(({ type }) => ["cookie", "opened", "refused"].includes(type)).map((packet) => encodeUdpPacket(packet).length);
+    const answers = PACKETS.filter(({ type }) => ["cookie", "opened", "refused"].includes(type)).map(
+      (packet) => encodeUdpPacket(packet).length,
+    );
     expect(Math.max(...answers)).toBeLessThanOrEqual(UDP_HELLO_BYTES / 40);
   });
 
@@ -27,6 +33,7 @@ describe("udp packets", () => {
     const hello = encodeUdpPacket({ type: "hello", nonce: eight });
     hello[1] = 2;
     expect(parseUdpPacket(hello)).toBeUndefined();
-    for (const bytes of [[], [0x10, 1, 2], [0xe7, ...eight]]) expect(parseUdpPacket(Uint8Array.from(bytes))).toBeUndefined();
+    for (const bytes of [[], [0x10, 1, 2], [0xe7, ...eight]])
+      expect(parseUdpPacket(Uint8Array.from(bytes))).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Packets of the plain UDP transport (docs/transport.md §5): a handshake that answers a stranger with less than it sent and
- * keeps nothing of him, then messages under a token that only the owner of the address was told. Pure.
+ * Packets of the plain UDP transport (docs/transport.md §5): a handshake that answers a stranger with less than it sent
+ * and keeps nothing of him, then messages under a token that only the owner of the address was told. Pure.
  */
 
 export const UDP_VERSION = 1;
@@ -21,11 +21,21 @@ export type UdpPacket =
   | { type: "message"; token: Uint8Array; datagram: Uint8Array }
   | { type: "close"; token: Uint8Array };
 
-const CODE = { hello: 0xe0, cookie: 0xe1, open: 0xe2, opened: 0xe3, refused: 0xe4, message: 0xe5, close: 0xe6 } as const;
+const CODE = {
+  hello: 0xe0,
+  cookie: 0xe1,
+  open: 0xe2,
+  opened: 0xe3,
+  refused: 0xe4,
+  message: 0xe5,
+  close: 0xe6,
+} as const;
 
 export function encodeUdpPacket(packet: UdpPacket): Uint8Array {
   const parts = partsOf(packet);
-  const bytes = new Uint8Array(packet.type === "hello" ? UDP_HELLO_BYTES : 1 + parts.reduce((sum, part) => sum + part.length, 0));
+  const bytes = new Uint8Array(
+    packet.type === "hello" ? UDP_HELLO_BYTES : 1 + parts.reduce((sum, part) => sum + part.length, 0),
+  );
   bytes[0] = CODE[packet.type];
   let at = 1;
   for (const part of parts) {

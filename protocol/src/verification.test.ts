@@ -21,7 +21,10 @@ function generation(): OpenGeneration {
       get rank() {
         return decoder.rank;
       },
-      add: (coding, payload) => (coding.kind === "seed" ? decoder.addSeeded(coding.seed, payload) : coding.kind === "systematic" && decoder.addSystematic(coding.symbolIndex, payload)),
+      add: (coding, payload) =>
+        coding.kind === "seed"
+          ? decoder.addSeeded(coding.seed, payload)
+          : coding.kind === "systematic" && decoder.addSystematic(coding.symbolIndex, payload),
       has: (index) => decoder.isDecoded(index),
       read(firstIndex, count) {
         const symbols = new Uint8Array(count * SYMBOL_BYTES);
@@ -31,7 +34,14 @@ function generation(): OpenGeneration {
       free: () => decoder.free(),
     };
   };
-  return new OpenGeneration({ codec, symbolCount: SYMBOLS, symbolBytes: SYMBOL_BYTES, byteCount: truth.length, makeSolver, isTrue: (bytes) => sameBytes(bytes, truth) });
+  return new OpenGeneration({
+    codec,
+    symbolCount: SYMBOLS,
+    symbolBytes: SYMBOL_BYTES,
+    byteCount: truth.length,
+    makeSolver,
+    isTrue: (bytes) => sameBytes(bytes, truth),
+  });
 }
 
 const encoder = codec.createEncoder(SYMBOLS, SYMBOL_BYTES);
@@ -104,13 +114,33 @@ const generationBytes = 8 * SYMBOL_BYTES;
 const digests = Array.from({ length: 6 }, (_, i) => original.slice(i * generationBytes, (i + 1) * generationBytes));
 const head = { status: 200, totalBytes: original.length, headers: { etag: '"1"' }, serverFetchMs: 0 };
 const trusted: Trusted = { head, digests, hash };
-const source = { totalBytes: original.length, availableBytes: original.length, view: (start: number, end: number) => original.subarray(start, end) };
+const source = {
+  totalBytes: original.length,
+  availableBytes: original.length,
+  view: (start: number, end: number) => original.subarray(start, end),
+};
 
 const receiverOf = (mode: MutpMode, proxyCount: number, given: Partial<Trusted> = {}) =>
-  new Receiver({ requestId: 1, url: "http://o/", mode, proxyCount, codec, nowMs: 0, symbolBytes: SYMBOL_BYTES, generationSize: 8, windowPackets: 16, trusted: { ...trusted, ...given } });
+  new Receiver({
+    requestId: 1,
+    url: "http://o/",
+    mode,
+    proxyCount,
+    codec,
+    nowMs: 0,
+    symbolBytes: SYMBOL_BYTES,
+    generationSize: 8,
+    windowPackets: 16,
+    trusted: { ...trusted, ...given },
+  });
 
 /** Runs until the end, a millisecond each way; `twist` makes of each proxy's frames what it likes. */
-function exchange(receiver: Receiver, proxyCount: number, twist: (proxyIndex: number, frame: Frame) => Frame, untilMs = 20_000) {
+function exchange(
+  receiver: Receiver,
+  proxyCount: number,
+  twist: (proxyIndex: number, frame: Frame) => Frame,
+  untilMs = 20_000,
+) {
   const senders: (Sender | undefined)[] = Array.from({ length: proxyCount });
   const received: number[] = [];
   const ends: string[] = [];
@@ -120,7 +150,12 @@ function exchange(receiver: Receiver, proxyCount: number, twist: (proxyIndex: nu
     for (let out = receiver.pollTransmit(now); out; out = receiver.pollTransmit(now)) {
       const frame = parseFrame(out.bytes) as Frame;
       if (frame.type === "request" && !senders[out.proxyIndex]) {
-        senders[out.proxyIndex] = new Sender({ request: frame, codec, rng: xorshift128(out.proxyIndex + 1), nowMs: now });
+        senders[out.proxyIndex] = new Sender({
+          request: frame,
+          codec,
+          rng: xorshift128(out.proxyIndex + 1),
+          nowMs: now,
+        });
         senders[out.proxyIndex]!.handlePlan(head, source);
       } else senders[out.proxyIndex]?.handleFrame(frame, now);
     }
@@ -139,15 +174,19 @@ function exchange(receiver: Receiver, proxyCount: number, twist: (proxyIndex: nu
   return { received: Uint8Array.from(received), ends, proxies: receiver.stats().proxies };
 }
 
-const lie = (frame: Frame): Frame => (frame.type === "data" ? { ...frame, payload: frame.payload.map((byte) => byte ^ 0x55) } : frame);
+const lie = (frame: Frame): Frame =>
+  frame.type === "data" ? { ...frame, payload: frame.payload.map((byte) => byte ^ 0x55) } : frame;
 
 describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: %s", (mode) => {
   test("three of four proxies send false packets: they are excluded, the bytes are right", () => {
-    const { received, ends, proxies } = exchange(receiverOf(mode, 4), 4, (index, frame) => (index < 3 ? lie(frame) : frame));
+    const { received, ends, proxies } = exchange(receiverOf(mode, 4), 4, (index, frame) =>
+      index < 3 ? lie(frame) : frame,
+    );
     expect(received).toEqual(original);
     expect(ends).toEqual(["complete"]);
     expect(proxies.map(({ error }) => error?.startsWith("digestMismatch") ?? false)).toEqual([true, true, true, false]);
-    for (const { packets, innovative, duplicate, late, rejected } of proxies) expect(packets).toBe(innovative + duplicate + late + rejected);
+    for (const { packets, innovative, duplicate, late, rejected } of proxies)
+      expect(packets).toBe(innovative + duplicate + late + rejected);
   });
 
   test("when every proxy lies nothing is handed on, and the request fails", () => {
@@ -157,7 +196,9 @@ describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: 
   });
 
   test("a false plan that comes first is its proxy's failure, not the others'", () => {
-    const { received, proxies } = exchange(receiverOf(mode, 2), 2, (index, frame) => (index === 0 && frame.type === "plan" ? { ...frame, head: { ...frame.head, totalBytes: 77 } } : frame));
+    const { received, proxies } = exchange(receiverOf(mode, 2), 2, (index, frame) =>
+      index === 0 && frame.type === "plan" ? { ...frame, head: { ...frame.head, totalBytes: 77 } } : frame,
+    );
     expect(received).toEqual(original);
     expect(proxies.map(({ error }) => error?.split(":")[0])).toEqual(["planMismatch", undefined]);
   });
@@ -169,7 +210,15 @@ test("verification: there must be as many digests as generations", () => {
 });
 
 test("sender: a new epoch takes back what was acknowledged, an old one says nothing", () => {
-  const request = { type: "request", requestId: 1, mode: "coded-mutp", symbolBytes: SYMBOL_BYTES, generationSize: 8, windowPackets: 8, url: "http://o/" } as const;
+  const request = {
+    type: "request",
+    requestId: 1,
+    mode: "coded-mutp",
+    symbolBytes: SYMBOL_BYTES,
+    generationSize: 8,
+    windowPackets: 8,
+    url: "http://o/",
+  } as const;
   const sender = new Sender({ request, codec, rng: xorshift128(1), nowMs: 0 });
   sender.handlePlan(head, source);
   const sent = (): number[] => {
@@ -181,7 +230,15 @@ test("sender: a new epoch takes back what was acknowledged, an old one says noth
     return indexes;
   };
   const report = (epoch: number, feedbackSequence: number, base: number, degrees: number): FeedbackFrame => ({
-    type: "feedback", requestId: 1, epoch, feedbackSequence, final: false, reason: "none", nextSequence: 0, receivedPackets: 0, base,
+    type: "feedback",
+    requestId: 1,
+    epoch,
+    feedbackSequence,
+    final: false,
+    reason: "none",
+    nextSequence: 0,
+    receivedPackets: 0,
+    base,
     received: { kind: "degreesOfFreedom", counts: Uint8Array.of(degrees) },
   });
   expect(sent()).toEqual(Array(8).fill(0));
@@ -216,7 +273,14 @@ describe("receiver, mode coded", () => {
     receiver.handleFrame(0, encodeFrame({ type: "plan", requestId: 1, head }), 10);
     return receiver;
   };
-  const data = (sequence: number): DataFrame => ({ type: "data", requestId: 1, sequence, generationIndex: 0, coding: { kind: "seed", seed: sequence, grant: 0 }, payload: new Uint8Array(SYMBOL_BYTES) });
+  const data = (sequence: number): DataFrame => ({
+    type: "data",
+    requestId: 1,
+    sequence,
+    generationIndex: 0,
+    coding: { kind: "seed", seed: sequence, grant: 0 },
+    payload: new Uint8Array(SYMBOL_BYTES),
+  });
 
   test("a sequence that was granted is taken, one beyond it is rejected", () => {
     const receiver = started();
@@ -233,7 +297,8 @@ describe("receiver, mode coded", () => {
       receiver.handleTimeout(now);
       for (let out = receiver.pollTransmit(now); out; out = receiver.pollTransmit(now)) {
         const frame = parseFrame(out.bytes);
-        if (frame.type === "grant") granted = Math.max(granted, frame.fromSequence + frame.runs.reduce((sum, { count }) => sum + count, 0));
+        if (frame.type === "grant")
+          granted = Math.max(granted, frame.fromSequence + frame.runs.reduce((sum, { count }) => sum + count, 0));
       }
     }
     expect(granted).toBeGreaterThan(16 + 8);

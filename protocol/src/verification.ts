@@ -1,8 +1,9 @@
 /**
- * Verification: one generation from its first packet to bytes that have the digest they must have, and who lied where they
- * have not. While nothing is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation
- * is disputed: each proxy's packets are solved alone, and the first whose bytes are true decides; every packet that was
- * kept is then held against those bytes. Knows no clock and no other generation. Rules: docs/protocol.md §9.
+ * Verification: one generation from its first packet to bytes that have the digest they must have, and who lied where
+ * they have not. While nothing is wrong, all proxies' packets are solved together. Once the bytes turn out false, the
+ * generation is disputed: each proxy's packets are solved alone, and the first whose bytes are true decides; every
+ * packet that was kept is then held against those bytes. Knows no clock and no other generation. Rules:
+ * docs/protocol.md §9.
  */
 import type { Codec } from "./codec";
 import type { Coding, ResponseHead } from "./types";
@@ -77,8 +78,8 @@ export class OpenGeneration {
   }
 
   /**
-   * Symbols from the first one on that can be handed on although others are missing, each once: `leastCount` of them, or
-   * undefined. None where a digest must be right first.
+   * Symbols from the first one on that can be handed on although others are missing, each once: `leastCount` of them,
+   * or undefined. None where a digest must be right first.
    */
   takeReadable(leastCount: number): Uint8Array | undefined {
     if (!this.together || this.options.isTrue) return undefined;
@@ -102,7 +103,9 @@ export class OpenGeneration {
     return true;
   }
 
-  /** Forgets what this proxy sent, and gives the others' packets another chance together. Returns the packets dropped. */
+  /**
+   * Forgets what this proxy sent, and gives the others' packets another chance together. Returns the packets dropped.
+   */
   exclude(proxyIndex: number): number {
     const kept = this.packets.filter((packet) => packet.proxyIndex !== proxyIndex);
     const dropped = this.packets.length - kept.length;
@@ -137,7 +140,8 @@ export class OpenGeneration {
     this.freeSolvers();
     for (const { proxyIndex, coding, payload } of this.packets) {
       const solver = this.aloneOf(proxyIndex);
-      if (!this.bytes && solver.add(coding, payload) && solver.rank === this.options.symbolCount) this.solved(solver, proxyIndex);
+      if (!this.bytes && solver.add(coding, payload) && solver.rank === this.options.symbolCount)
+        this.solved(solver, proxyIndex);
     }
   }
 
@@ -152,7 +156,8 @@ export class OpenGeneration {
     encoder.setSymbols(0, padded);
     const expected = new Uint8Array(symbolBytes);
     for (const { proxyIndex, coding, payload } of this.packets) {
-      if (coding.kind === "systematic") expected.set(padded.subarray(coding.symbolIndex * symbolBytes, (coding.symbolIndex + 1) * symbolBytes));
+      if (coding.kind === "systematic")
+        expected.set(padded.subarray(coding.symbolIndex * symbolBytes, (coding.symbolIndex + 1) * symbolBytes));
       else if (coding.kind === "seed") encoder.encodeSeeds(Uint32Array.of(coding.seed), expected);
       else encoder.encodeVector(coding.coefficients, expected);
       if (!sameBytes(expected, payload)) this.liars.add(proxyIndex);

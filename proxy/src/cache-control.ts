@@ -1,4 +1,7 @@
-/** How long a shared cache may keep a response, after RFC 9111, shortened: nothing is revalidated, so nothing is kept for long. */
+/**
+ * How long a shared cache may keep a response, after RFC 9111, shortened: nothing is revalidated, so nothing is kept
+ * for long.
+ */
 const KEEP_MS_MAX = 60_000;
 const FORBIDDING = ["no-store", "private", "no-cache"];
 

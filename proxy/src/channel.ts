@@ -1,6 +1,6 @@
 /**
- * What a session knows of its transport, and a transport of its session: one interface for WebRTC (rtc.ts), WebTransport
- * (webtransport.ts) and plain UDP (udp.ts).
+ * What a session knows of its transport, and a transport of its session: one interface for WebRTC (rtc.ts),
+ * WebTransport (webtransport.ts) and plain UDP (udp.ts).
  */
 
 import type { ChannelHandlers as NativeHandlers, TransportChannel } from "@tributary/native-transport";
@@ -13,8 +13,8 @@ export interface Channel {
   /** Copies the message. False when it was not taken; it is then lost, which the protocol survives. */
   send(bytes: Uint8Array): boolean;
   /**
-   * Bytes that may be sent now without more than a short queue. Not above 0: wait for `handleWritable`. Below 0: that much is
-   * queued beyond.
+   * Bytes that may be sent now without more than a short queue. Not above 0: wait for `handleWritable`. Below 0: that
+   * much is queued beyond.
    */
   readonly room: number;
   /** What the transport knows of delivery, where it does. */

@@ -26,7 +26,10 @@ class FakeFetch {
   cancelled = false;
   private pieces: (Uint8Array | Error | null)[] = [];
   private wake = (): void => undefined;
-  constructor(private readonly resolve: (response: OriginResponse) => void, readonly reject: (error: Error) => void) {}
+  constructor(
+    private readonly resolve: (response: OriginResponse) => void,
+    readonly reject: (error: Error) => void,
+  ) {}
 
   head(totalBytes: number | undefined, headers: Record<string, string> = {}, status = 200): Promise<void> {
     const cancel = () => (this.cancelled = true);
@@ -85,7 +88,12 @@ function setup(options: { cacheBytes?: number; pinnedBytesMax?: number } = {}) {
 }
 
 /** A chunk fetched to its end and left again. */
-async function fetched(at: ReturnType<typeof setup>, url: string, text: string, headers: Record<string, string> = {}): Promise<void> {
+async function fetched(
+  at: ReturnType<typeof setup>,
+  url: string,
+  text: string,
+  headers: Record<string, string> = {},
+): Promise<void> {
   const { lease } = at.open(url);
   const fetch = at.origin.fetches.at(-1)!;
   await fetch.head(text.length, headers);
@@ -131,16 +139,24 @@ test("chunks: a range is another chunk than the whole while that is not kept, a 
 });
 
 test.each([
-  ["from the start", { start: 0, end: 1 }, "ab", "bytes 0-1/6"], ["in the middle", { start: 2, end: 3 }, "cd", "bytes 2-3/6"],
-  ["to the end", { start: 4 }, "ef", "bytes 4-5/6"], ["beyond the end", { start: 4, end: 99 }, "ef", "bytes 4-5/6"],
-  ["the last two", { suffixBytes: 2 }, "ef", "bytes 4-5/6"], ["the last hundred", { suffixBytes: 100 }, "abcdef", "bytes 0-5/6"],
+  ["from the start", { start: 0, end: 1 }, "ab", "bytes 0-1/6"],
+  ["in the middle", { start: 2, end: 3 }, "cd", "bytes 2-3/6"],
+  ["to the end", { start: 4 }, "ef", "bytes 4-5/6"],
+  ["beyond the end", { start: 4, end: 99 }, "ef", "bytes 4-5/6"],
+  ["the last two", { suffixBytes: 2 }, "ef", "bytes 4-5/6"],
+  ["the last hundred", { suffixBytes: 100 }, "abcdef", "bytes 0-5/6"],
 ])("chunks: a range of what is kept whole is read from it: %s", async (_name, range, text, contentRange) => {
   const at = setup();
   await fetched(at, URL_A, "abcdef", { etag: '"e"' });
   const { reader, lease } = at.open(URL_A, range);
   await settled();
   expect(reader.text).toBe(text);
-  expect(reader.head).toEqual({ status: 206, totalBytes: text.length, headers: { etag: '"e"', "content-range": contentRange }, serverFetchMs: 0 });
+  expect(reader.head).toEqual({
+    status: 206,
+    totalBytes: text.length,
+    headers: { etag: '"e"', "content-range": contentRange },
+    serverFetchMs: 0,
+  });
   expect(reader.growths).toBe(1);
   expect(() => reader.source!.view(0, text.length + 1)).toThrow(RangeError);
   lease.close();
@@ -194,10 +210,13 @@ test("chunks: who leaves before the head ends the fetch too", async () => {
 });
 
 test.each([
-  [{}, 59_999, 1], [{}, 60_000, 2],
-  [{ "cache-control": "max-age=10" }, 9_999, 1], [{ "cache-control": "max-age=10" }, 10_000, 2],
+  [{}, 59_999, 1],
+  [{}, 60_000, 2],
+  [{ "cache-control": "max-age=10" }, 9_999, 1],
+  [{ "cache-control": "max-age=10" }, 10_000, 2],
   [{ "cache-control": "max-age=3600" }, 60_000, 2],
-  [{ "cache-control": "no-store" }, 0, 2], [{ "cache-control": "private, max-age=9" }, 0, 2],
+  [{ "cache-control": "no-store" }, 0, 2],
+  [{ "cache-control": "private, max-age=9" }, 0, 2],
 ])("chunks: with %j, asked again after %i ms, the origin is asked %i times", async (headers, ms, times) => {
   const at = setup();
   await fetched(at, URL_A, "abc", headers as Record<string, string>);
@@ -301,9 +320,10 @@ test("chunks: an unshareable body goes to the one reader that can stream it, the
   const streamed: string[] = [];
   store.open(URL_A, undefined, {
     ...new Reader(),
-    onUnshareable: (head, response) => void (async (): Promise<void> => {
-      for await (const piece of response.body) streamed.push(`${head.status} ${String(piece)}`);
-    })(),
+    onUnshareable: (head, response) =>
+      void (async (): Promise<void> => {
+        for await (const piece of response.body) streamed.push(`${head.status} ${String(piece)}`);
+      })(),
   });
   await origin.fetches[0]!.head(undefined);
   expect(reader.failure).toMatchObject({ kind: "lengthUnknown" });
@@ -330,12 +350,24 @@ test("chunks: a refused URL throws and leaves nothing", () => {
 });
 
 test.each([
-  [200, {}, 60_000], [206, {}, 60_000], [404, {}, 0], [302, {}, 0],
-  [200, { "cache-control": "public, MAX-AGE=5" }, 5000], [200, { "cache-control": 'max-age="7"' }, 7000],
-  [200, { "cache-control": "max-age=5, s-maxage=9" }, 9000], [200, { "cache-control": "max-age=5", age: "3" }, 2000],
-  [200, { "cache-control": "max-age=5", age: "9" }, 0], [200, { "cache-control": "max-age=x" }, 0],
-  [200, { "cache-control": "no-cache" }, 0], [200, { vary: "*" }, 0], [200, { vary: "accept-encoding" }, 60_000],
-  [200, { expires: "0" }, 0], [200, { expires: "Thu, 01 Jan 1970 00:00:00 GMT" }, 0],
-] as [number, Record<string, string>, number][])("cache-control: status %i with %j is kept for %i ms", (status, headers, ms) => {
-  expect(keepMsOf(status, headers)).toBe(ms);
-});
+  [200, {}, 60_000],
+  [206, {}, 60_000],
+  [404, {}, 0],
+  [302, {}, 0],
+  [200, { "cache-control": "public, MAX-AGE=5" }, 5000],
+  [200, { "cache-control": 'max-age="7"' }, 7000],
+  [200, { "cache-control": "max-age=5, s-maxage=9" }, 9000],
+  [200, { "cache-control": "max-age=5", age: "3" }, 2000],
+  [200, { "cache-control": "max-age=5", age: "9" }, 0],
+  [200, { "cache-control": "max-age=x" }, 0],
+  [200, { "cache-control": "no-cache" }, 0],
+  [200, { vary: "*" }, 0],
+  [200, { vary: "accept-encoding" }, 60_000],
+  [200, { expires: "0" }, 0],
+  [200, { expires: "Thu, 01 Jan 1970 00:00:00 GMT" }, 0],
+] as [number, Record<string, string>, number][])(
+  "cache-control: status %i with %j is kept for %i ms",
+  (status, headers, ms) => {
+    expect(keepMsOf(status, headers)).toBe(ms);
+  },
+);

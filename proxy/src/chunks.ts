@@ -1,9 +1,9 @@
 /**
  * Chunks: shared fetches and their cache. All who ask for the same URL and range read one buffer while it fills; what
- * the origin allows to keep stays for a short while, least recently used out first, and ranges of what is kept whole are
- * read from it (RFC 9110 section 14). Memory is bounded: `cacheBytes` for what is kept, `pinnedBytesMax` for what is
- * being read. A fetch ends when its last reader leaves.
- * Not here: what may be fetched (egress/), how bytes go out (session.ts, delivery.ts).
+ * the origin allows to keep stays for a short while, least recently used out first, and ranges of what is kept whole
+ * are read from it (RFC 9110 section 14). Memory is bounded: `cacheBytes` for what is kept, `pinnedBytesMax` for what
+ * is being read. A fetch ends when its last reader leaves. Not here: what may be fetched (egress/), how bytes go out
+ * (session.ts, delivery.ts).
  */
 import { LIMITS, type ChunkSource, type Rejection, type ResponseHead } from "@tributary/protocol";
 import { keepMsOf } from "./cache-control";
@@ -49,7 +49,13 @@ export interface ChunkStoreOptions {
 
 /** Of the origin's headers, what a client is told. */
 const HEADER_NAMES = [
-  "content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control", "access-control-allow-origin",
+  "content-type",
+  "content-range",
+  "etag",
+  "last-modified",
+  "accept-ranges",
+  "cache-control",
+  "access-control-allow-origin",
   "access-control-expose-headers",
 ];
 const PINNED_BYTES_MAX = 256 * 1024 * 1024;
@@ -241,7 +247,12 @@ export class ChunkStore {
   }
 
   /** To the first reader that can stream it, whose lease now ends it; the others would need the body from its start. */
-  private handOver(chunk: Chunk, head: Omit<ResponseHead, "totalBytes">, response: OriginResponse, reason: Rejection): void {
+  private handOver(
+    chunk: Chunk,
+    head: Omit<ResponseHead, "totalBytes">,
+    response: OriginResponse,
+    reason: Rejection,
+  ): void {
     const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
     this.fail(chunk, reason, taker);
     if (!taker) return response.cancel();
@@ -280,14 +291,19 @@ class GrowingBody implements ChunkSource {
 class BodyPart implements ChunkSource {
   readonly availableBytes: number;
 
-  constructor(private readonly body: GrowingBody, readonly start: number, readonly totalBytes: number) {
+  constructor(
+    private readonly body: GrowingBody,
+    readonly start: number,
+    readonly totalBytes: number,
+  ) {
     this.availableBytes = totalBytes;
   }
   get bodyBytes(): number {
     return this.body.totalBytes;
   }
   view(start: number, end: number): Uint8Array {
-    if (start < 0 || end > this.totalBytes || start > end) throw new RangeError(`view: got ${start}..${end}, available ${this.totalBytes}`);
+    if (start < 0 || end > this.totalBytes || start > end)
+      throw new RangeError(`view: got ${start}..${end}, available ${this.totalBytes}`);
     return this.body.view(this.start + start, this.start + end);
   }
 }
@@ -308,7 +324,15 @@ function partialHead(head: ResponseHead, { start, totalBytes, bodyBytes }: BodyP
 const keyOf = (href: string, range: RangeRequest | undefined): string => `${range ? rangeHeader(range) : ""} ${href}`;
 
 function newChunk(key: string): Chunk {
-  return { key, readers: new Set(), cancel: new AbortController(), head: undefined, body: undefined, keepMs: 0, expiresMs: undefined };
+  return {
+    key,
+    readers: new Set(),
+    cancel: new AbortController(),
+    head: undefined,
+    body: undefined,
+    keepMs: 0,
+    expiresMs: undefined,
+  };
 }
 
 function headOf({ status, headers, serverFetchMs }: OriginResponse): Omit<ResponseHead, "totalBytes"> {
@@ -318,13 +342,16 @@ function headOf({ status, headers, serverFetchMs }: OriginResponse): Omit<Respon
     if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) told[name] = value;
   }
   const { location } = headers;
-  if (location !== undefined) told["location"] = Buffer.byteLength(location) <= LIMITS.headerValueBytesMax ? location : `${new URL(location).origin}/`;
+  if (location !== undefined)
+    told["location"] =
+      Buffer.byteLength(location) <= LIMITS.headerValueBytesMax ? location : `${new URL(location).origin}/`;
   return { status, headers: told, serverFetchMs };
 }
 
 function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefined {
   const limit = LIMITS.chunkBytesMax;
-  if (totalBytes === undefined) return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
+  if (totalBytes === undefined)
+    return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
   if (totalBytes <= limit) return undefined;
   const message = `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`;
   return { kind: "chunkTooLarge", message, got: totalBytes, limit };

@@ -8,23 +8,66 @@ const faultsOf = (env: Record<string, string>) => {
 test("config: the defaults listen on loopback, allow nothing and limit no rate", () => {
   const parsed = parseConfig({ PATH: "/bin", ALLOW_HOSTS: "" });
   expect(parsed).toMatchObject({
-    config: { HOST: "127.0.0.1", PORT: 0, UDP_PORT: 0, WEBTRANSPORT_PORT: 0, ALLOW_HOSTS: [], ALLOW_PRIVATE_HOSTS: [], RATE_BYTES_PER_SEC: 0, CACHE_BYTES: 268_435_456 },
+    config: {
+      HOST: "127.0.0.1",
+      PORT: 0,
+      UDP_PORT: 0,
+      WEBTRANSPORT_PORT: 0,
+      ALLOW_HOSTS: [],
+      ALLOW_PRIVATE_HOSTS: [],
+      RATE_BYTES_PER_SEC: 0,
+      CACHE_BYTES: 268_435_456,
+    },
   });
 });
 
 test("config: every variable is read", () => {
   const parsed = parseConfig({
-    HOST: "localhost", PORT: "7050", UDP_PORT: "7051", PROXY_NAME: "p", ORIGO_URL: "http://o:1/", ORIGO_SECRET: "s", PUBLIC_URL: "https://p.example/",
-    PUBLIC_ADDRESS: "1.1.1.1", PUBLIC_UDP_PORT: "1", PUBLIC_WEBTRANSPORT_PORT: "2", WEBTRANSPORT_PORT: "off", UDP_PLAIN_PORT: "7052", PROBE_PUBLISHED: "host.docker.internal:7611-7642", ALLOW_HOSTS: "*, a.example:81",
-    ALLOW_PRIVATE_HOSTS: "127.0.0.1:7680", RATE_BYTES_PER_SEC: "896000", CACHE_BYTES: "0", MAX_SESSIONS: "3",
-    PLACE: "47.5,-19.05", OPERATOR: "us", REQUIRE_TOKEN: "1",
+    HOST: "localhost",
+    PORT: "7050",
+    UDP_PORT: "7051",
+    PROXY_NAME: "p",
+    ORIGO_URL: "http://o:1/",
+    ORIGO_SECRET: "s",
+    PUBLIC_URL: "https://p.example/",
+    PUBLIC_ADDRESS: "1.1.1.1",
+    PUBLIC_UDP_PORT: "1",
+    PUBLIC_WEBTRANSPORT_PORT: "2",
+    WEBTRANSPORT_PORT: "off",
+    UDP_PLAIN_PORT: "7052",
+    PROBE_PUBLISHED: "host.docker.internal:7611-7642",
+    ALLOW_HOSTS: "*, a.example:81",
+    ALLOW_PRIVATE_HOSTS: "127.0.0.1:7680",
+    RATE_BYTES_PER_SEC: "896000",
+    CACHE_BYTES: "0",
+    MAX_SESSIONS: "3",
+    PLACE: "47.5,-19.05",
+    OPERATOR: "us",
+    REQUIRE_TOKEN: "1",
   });
   expect(parsed).toEqual({
     config: {
-      HOST: "127.0.0.1", PORT: 7050, UDP_PORT: 7051, PROXY_NAME: "p", ORIGO_URL: "http://o:1", ORIGO_SECRET: "s", PUBLIC_URL: "https://p.example",
-      PUBLIC_ADDRESS: "1.1.1.1", PUBLIC_UDP_PORT: 1, PUBLIC_WEBTRANSPORT_PORT: 2, WEBTRANSPORT_PORT: "off", UDP_PLAIN_PORT: 7052, PROBE_PUBLISHED: { host: "host.docker.internal", first: 7611, last: 7642 },
-      ALLOW_HOSTS: [{ host: "*" }, { host: "a.example", port: 81 }], ALLOW_PRIVATE_HOSTS: [{ host: "127.0.0.1", port: 7680 }],
-      RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 0, MAX_SESSIONS: 3, PLACE: { lat: 47.5, lon: -19.05 }, OPERATOR: "us", REQUIRE_TOKEN: true,
+      HOST: "127.0.0.1",
+      PORT: 7050,
+      UDP_PORT: 7051,
+      PROXY_NAME: "p",
+      ORIGO_URL: "http://o:1",
+      ORIGO_SECRET: "s",
+      PUBLIC_URL: "https://p.example",
+      PUBLIC_ADDRESS: "1.1.1.1",
+      PUBLIC_UDP_PORT: 1,
+      PUBLIC_WEBTRANSPORT_PORT: 2,
+      WEBTRANSPORT_PORT: "off",
+      UDP_PLAIN_PORT: 7052,
+      PROBE_PUBLISHED: { host: "host.docker.internal", first: 7611, last: 7642 },
+      ALLOW_HOSTS: [{ host: "*" }, { host: "a.example", port: 81 }],
+      ALLOW_PRIVATE_HOSTS: [{ host: "127.0.0.1", port: 7680 }],
+      RATE_BYTES_PER_SEC: 896_000,
+      CACHE_BYTES: 0,
+      MAX_SESSIONS: 3,
+      PLACE: { lat: 47.5, lon: -19.05 },
+      OPERATOR: "us",
+      REQUIRE_TOKEN: true,
     },
   });
 });

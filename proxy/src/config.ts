@@ -1,4 +1,6 @@
-/** The environment of a proxy, parsed once by one schema. Every error names the variable, the value and what is allowed. */
+/**
+ * The environment of a proxy, parsed once by one schema. Every error names the variable, the value and what is allowed.
+ */
 import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { z } from "zod";
@@ -14,7 +16,11 @@ const PORTS_PROBED_MAX = 1024;
 
 const integer = (max: number) => {
   const allowed = `must be a whole number from 0 to ${max}`;
-  return z.string().regex(/^\d{1,15}$/, allowed).transform(Number).refine((value) => value <= max, allowed);
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, allowed)
+    .transform(Number)
+    .refine((value) => value <= max, allowed);
 };
 
 const publicPort = integer(65_535).refine((value) => value > 0, "must be a whole number from 1 to 65535");
@@ -27,18 +33,28 @@ const httpUrl = z.string().transform((value, context) => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "" && url.hash === "";
   if (plain) return value.replace(/\/+$/, "");
-  context.addIssue({ code: z.ZodIssueCode.custom, message: "must be an http or https URL without user name, query and fragment" });
+  context.addIssue({
+    code: z.ZodIssueCode.custom,
+    message: "must be an http or https URL without user name, query and fragment",
+  });
   return z.NEVER;
 });
 
 const hostRules = (anyAllowed: boolean) =>
   z.string().transform((value, context) => {
     const rules: HostRule[] = [];
-    for (const item of value.split(",").map((part) => part.trim()).filter((part) => part !== "")) {
+    for (const item of value
+      .split(",")
+      .map((part) => part.trim())
+      .filter((part) => part !== "")) {
       const rule = parseHostRule(item);
       const allowed = `a comma-separated list of HOST or HOST:PORT${anyAllowed ? ", or *" : ""}`;
       if (rule && (anyAllowed || rule.host !== "*")) rules.push(rule);
-      else context.addIssue({ code: z.ZodIssueCode.custom, message: `must be ${allowed}; ${JSON.stringify(item)} is not` });
+      else
+        context.addIssue({
+          code: z.ZodIssueCode.custom,
+          message: `must be ${allowed}; ${JSON.stringify(item)} is not`,
+        });
     }
     return rules;
   });
@@ -46,47 +62,66 @@ const hostRules = (anyAllowed: boolean) =>
 const published = z.string().transform((value, context): PublishedRange => {
   const match = /^([^:\s]+):(\d{1,5})(?:-(\d{1,5}))?$/.exec(value);
   const [first, last] = [Number(match?.[2]), Number(match?.[3] ?? match?.[2])];
-  if (match && first >= 1 && last <= 65_535 && first <= last && last - first < PORTS_PROBED_MAX) return { host: match[1]!, first, last };
-  context.addIssue({ code: z.ZodIssueCode.custom, message: `must be HOST:FIRST-LAST, at most ${PORTS_PROBED_MAX} ports from 1 to 65535` });
+  if (match && first >= 1 && last <= 65_535 && first <= last && last - first < PORTS_PROBED_MAX)
+    return { host: match[1]!, first, last };
+  context.addIssue({
+    code: z.ZodIssueCode.custom,
+    message: `must be HOST:FIRST-LAST, at most ${PORTS_PROBED_MAX} ports from 1 to 65535`,
+  });
   return z.NEVER;
 });
 
 /** "LAT,LON" in degrees. */
 const place = z.string().transform((value, context) => {
   const [lat, lon, ...more] = value.split(",").map(Number);
-  if (lat !== undefined && lon !== undefined && more.length === 0 && Math.abs(lat) <= 90 && Math.abs(lon) <= 180) return { lat, lon };
+  if (lat !== undefined && lon !== undefined && more.length === 0 && Math.abs(lat) <= 90 && Math.abs(lon) <= 180)
+    return { lat, lon };
   context.addIssue({ code: z.ZodIssueCode.custom, message: "must be LAT,LON in degrees, as in 47.5,19.05" });
   return z.NEVER;
 });
 
-const Environment = z.object({
-  HOST: z.string().transform((value) => (value === "localhost" ? "127.0.0.1" : value)).pipe(address).default("127.0.0.1"),
-  PORT: integer(65_535).default("0"),
-  UDP_PORT: integer(65_535).default("0"),
-  /** 0 = any, `off` = none. */
-  WEBTRANSPORT_PORT: z.string().regex(/^(off|\d{1,5})$/, "must be a port from 0 to 65535, or off").transform((value) => (value === "off" ? value : Number(value)))
-    .refine((value) => value === "off" || value <= 65_535, "must be a port from 0 to 65535, or off").default("0"),
-  /** Plain UDP is for Node programs on links of one's own, and off unless it has a port. */
-  UDP_PLAIN_PORT: integer(65_535).optional(),
-  PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
-  ORIGO_URL: httpUrl.optional(),
-  ORIGO_SECRET: z.string().min(1).optional(),
-  PUBLIC_URL: httpUrl.optional(),
-  PUBLIC_ADDRESS: address.optional(),
-  PUBLIC_UDP_PORT: publicPort.optional(),
-  PUBLIC_WEBTRANSPORT_PORT: publicPort.optional(),
-  PROBE_PUBLISHED: published.optional(),
-  ALLOW_HOSTS: hostRules(true).default(""),
-  ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),
-  RATE_BYTES_PER_SEC: integer(Number.MAX_SAFE_INTEGER).default("0"),
-  CACHE_BYTES: integer(Number.MAX_SAFE_INTEGER).default(String(256 * 1024 * 1024)),
-  MAX_SESSIONS: integer(100_000).default("256"),
-  PLACE: place.optional(),
-  OPERATOR: text(64).optional(),
-  REQUIRE_TOKEN: z.enum(["0", "1"], { message: "must be 0 or 1" }).default("0").transform((value) => value === "1"),
-}).refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
-  path: ["ORIGO_SECRET"], message: "must be set when ORIGO_URL is: the secret of that Origo",
-});
+const Environment = z
+  .object({
+    HOST: z
+      .string()
+      .transform((value) => (value === "localhost" ? "127.0.0.1" : value))
+      .pipe(address)
+      .default("127.0.0.1"),
+    PORT: integer(65_535).default("0"),
+    UDP_PORT: integer(65_535).default("0"),
+    /** 0 = any, `off` = none. */
+    WEBTRANSPORT_PORT: z
+      .string()
+      .regex(/^(off|\d{1,5})$/, "must be a port from 0 to 65535, or off")
+      .transform((value) => (value === "off" ? value : Number(value)))
+      .refine((value) => value === "off" || value <= 65_535, "must be a port from 0 to 65535, or off")
+      .default("0"),
+    /** Plain UDP is for Node programs on links of one's own, and off unless it has a port. */
+    UDP_PLAIN_PORT: integer(65_535).optional(),
+    PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
+    ORIGO_URL: httpUrl.optional(),
+    ORIGO_SECRET: z.string().min(1).optional(),
+    PUBLIC_URL: httpUrl.optional(),
+    PUBLIC_ADDRESS: address.optional(),
+    PUBLIC_UDP_PORT: publicPort.optional(),
+    PUBLIC_WEBTRANSPORT_PORT: publicPort.optional(),
+    PROBE_PUBLISHED: published.optional(),
+    ALLOW_HOSTS: hostRules(true).default(""),
+    ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),
+    RATE_BYTES_PER_SEC: integer(Number.MAX_SAFE_INTEGER).default("0"),
+    CACHE_BYTES: integer(Number.MAX_SAFE_INTEGER).default(String(256 * 1024 * 1024)),
+    MAX_SESSIONS: integer(100_000).default("256"),
+    PLACE: place.optional(),
+    OPERATOR: text(64).optional(),
+    REQUIRE_TOKEN: z
+      .enum(["0", "1"], { message: "must be 0 or 1" })
+      .default("0")
+      .transform((value) => value === "1"),
+  })
+  .refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
+    path: ["ORIGO_SECRET"],
+    message: "must be set when ORIGO_URL is: the secret of that Origo",
+  });
 
 export type ProxyConfig = z.infer<typeof Environment>;
 

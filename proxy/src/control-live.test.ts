@@ -12,7 +12,10 @@ import { createInterface } from "node:readline";
 jest.setTimeout(60_000);
 
 const BODY = Buffer.alloc(600_000, 7);
-const origin = http.createServer((_request, response) => void response.writeHead(200, { "content-length": BODY.length, "cache-control": "no-store" }).end(BODY));
+const origin = http.createServer(
+  (_request, response) =>
+    void response.writeHead(200, { "content-length": BODY.length, "cache-control": "no-store" }).end(BODY),
+);
 const children: ChildProcess[] = [];
 let folder: string;
 let originUrl: string;
@@ -28,7 +31,13 @@ beforeAll(async () => {
   originUrl = `http://${originHost}/video`;
   origoUrl = await run("../../origo/dist/main.js", { ORIGO_SECRET: "s", DATA_DIR: folder, LOGIN: "off" });
   proxyUrl = await run("../dist/main.js", {
-    ORIGO_URL: origoUrl, ORIGO_SECRET: "s", ALLOW_PRIVATE_HOSTS: originHost, PROXY_NAME: "live", PLACE: "47.5,19.05", OPERATOR: "us", WEBTRANSPORT_PORT: "off",
+    ORIGO_URL: origoUrl,
+    ORIGO_SECRET: "s",
+    ALLOW_PRIVATE_HOSTS: originHost,
+    PROXY_NAME: "live",
+    PLACE: "47.5,19.05",
+    OPERATOR: "us",
+    WEBTRANSPORT_PORT: "off",
   });
   csrfToken = (await call("GET", "/v1/session")).csrfToken;
   await until(async () => (await fleet()) !== undefined);
@@ -43,15 +52,20 @@ afterAll(async () => {
 
 /** Starts a process and gives the URL of its ready line. */
 async function run(script: string, env: Record<string, string>): Promise<string> {
-  const child = spawn(process.execPath, [path.resolve(__dirname, script)], { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, [path.resolve(__dirname, script)], {
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   children.push(child);
-  const [line] = await once(createInterface(child.stdout!), "line") as [string];
+  const [line] = (await once(createInterface(child.stdout!), "line")) as [string];
   return (JSON.parse(line) as { url: string }).url;
 }
 
 async function call(method: string, resource: string, body?: unknown): Promise<any> {
   const response = await fetch(origoUrl + resource, {
-    method, headers: { "content-type": "application/json", "x-csrf-token": csrfToken ?? "" }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    method,
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken ?? "" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   if (!response.ok) throw new Error(`${method} ${resource}: ${response.status} ${await response.text()}`);
   return response.json();
@@ -62,9 +76,14 @@ const configure = async (values: object): Promise<void> => {
   const { version } = await call("GET", "/v1/config");
   await call("PUT", "/v1/config", { baseVersion: version, values, reason: "test" });
 };
-const health = async (): Promise<string> => ((await (await fetch(`${proxyUrl}/healthz`)).json()) as { status: string }).status;
+const health = async (): Promise<string> =>
+  ((await (await fetch(`${proxyUrl}/healthz`)).json()) as { status: string }).status;
 const offer = async (): Promise<string> => {
-  const response = await fetch(`${proxyUrl}/v1/sessions`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ sdp: "v=0" }) });
+  const response = await fetch(`${proxyUrl}/v1/sessions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ sdp: "v=0" }),
+  });
   return ((await response.json()) as { error: { kind: string } }).error.kind;
 };
 
@@ -78,14 +97,21 @@ async function until(check: () => Promise<boolean>): Promise<void> {
 
 async function downloadMs(): Promise<number> {
   const startMs = performance.now();
-  const bytes = (await (await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}`)).arrayBuffer()).byteLength;
+  const bytes = (await (await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}`)).arrayBuffer())
+    .byteLength;
   expect(bytes).toBe(BODY.length);
   return performance.now() - startMs;
 }
 
 test("a proxy tells its place, operator, capacity and load", async () => {
   await until(async () => (await fleet()).status?.load !== undefined);
-  expect(await fleet()).toMatchObject({ place: { lat: 47.5, lon: 19.05 }, operator: "us", capacity: 256, state: "live", name: "live" });
+  expect(await fleet()).toMatchObject({
+    place: { lat: 47.5, lon: 19.05 },
+    operator: "us",
+    capacity: 256,
+    state: "live",
+    name: "live",
+  });
 });
 
 test("a rate set in Origo holds for what the running proxy sends, until it is taken back", async () => {
@@ -133,20 +159,45 @@ test("a proxy that asks for tokens serves who shows one of its Origo, and nobody
 test("over data channels too: a client of the library downloads with the token it was given, without a word of it from the caller", async () => {
   await configure({ "proxy.requireToken": true });
   await until(async () => (await offer()) === "tokenMissing");
-  const cli = spawn(process.execPath, [path.resolve(__dirname, "../../client/dist/cli.js"), "get", originUrl, "--origo", origoUrl, "--mode", "coded", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
+  const cli = spawn(
+    process.execPath,
+    [
+      path.resolve(__dirname, "../../client/dist/cli.js"),
+      "get",
+      originUrl,
+      "--origo",
+      origoUrl,
+      "--mode",
+      "coded",
+      "--json",
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
   children.push(cli);
   let out = "";
   cli.stdout.on("data", (text: Buffer) => (out += text.toString()));
   await once(cli, "close");
-  expect(JSON.parse(out)).toMatchObject({ outcome: "complete", fallback: null, netBytes: BODY.length, configVersion: expect.any(Number) });
+  expect(JSON.parse(out)).toMatchObject({
+    outcome: "complete",
+    fallback: null,
+    netBytes: BODY.length,
+    configVersion: expect.any(Number),
+  });
 });
 
 test("an experiment's arms appear in the records of downloads that left them the choice, and in no others", async () => {
-  const arms = [{ name: "split", weight: 1, values: { "client.mode": "split-http" } }, { name: "parallel", weight: 1, values: { "client.mode": "parallel-http" } }];
+  const arms = [
+    { name: "split", weight: 1, values: { "client.mode": "split-http" } },
+    { name: "parallel", weight: 1, values: { "client.mode": "parallel-http" } },
+  ];
   const { id } = await call("POST", "/v1/experiments", { name: "modes", question: "which is faster?", arms });
   await call("PATCH", `/v1/experiments/${id}`, { state: "running" });
   const download = async (...words: string[]): Promise<any> => {
-    const cli = spawn(process.execPath, [path.resolve(__dirname, "../../client/dist/cli.js"), "get", originUrl, "--origo", origoUrl, "--json", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+    const cli = spawn(
+      process.execPath,
+      [path.resolve(__dirname, "../../client/dist/cli.js"), "get", originUrl, "--origo", origoUrl, "--json", ...words],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
     children.push(cli);
     let out = "";
     cli.stdout.on("data", (text: Buffer) => (out += text.toString()));

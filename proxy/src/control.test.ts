@@ -8,9 +8,17 @@ test("control: without values a proxy goes by what it was started with", () => {
 });
 
 test.each([
-  ["rateBytesPerSec", 500_000, 500_000], ["rateBytesPerSec", 900_000, 896_000], ["rateBytesPerSec", 0, 896_000], ["cacheBytes", 999, 999],
-  ["cacheBytes", 1001, 1000], ["cacheBytes", 0, 0], ["sessionsMax", 9, 9], ["sessionsMax", 11, 10], ["httpConnectionsMax", 5000, 1024],
-  ["cacheKeepMs", 0, 0], ["sessionsMax", "many", 10],
+  ["rateBytesPerSec", 500_000, 500_000],
+  ["rateBytesPerSec", 900_000, 896_000],
+  ["rateBytesPerSec", 0, 896_000],
+  ["cacheBytes", 999, 999],
+  ["cacheBytes", 1001, 1000],
+  ["cacheBytes", 0, 0],
+  ["sessionsMax", 9, 9],
+  ["sessionsMax", 11, 10],
+  ["httpConnectionsMax", 5000, 1024],
+  ["cacheKeepMs", 0, 0],
+  ["sessionsMax", "many", 10],
 ] as const)("control: %s %j from Origo becomes %i", (name, value, expected) => {
   expect(narrowed(OWN, { [`proxy.${name}`]: value })[name]).toBe(expected);
 });

@@ -1,6 +1,6 @@
 /**
- * Control: what Origo may change about a running proxy, beside what the proxy was started with. The smaller limit of the two
- * holds: Origo can narrow a proxy, never widen it. Pure; proxy.ts applies the result.
+ * Control: what Origo may change about a running proxy, beside what the proxy was started with. The smaller limit of
+ * the two holds: Origo can narrow a proxy, never widen it. Pure; proxy.ts applies the result.
  */
 import { HEARTBEAT_MS, type ProxyControl } from "@tributary/origo/schema";
 import type { ProxyConfig } from "./config";
@@ -24,11 +24,22 @@ export interface Limits {
 }
 
 /** What a proxy goes by without Origo. */
-export function limitsOf(config: Pick<ProxyConfig, "RATE_BYTES_PER_SEC" | "CACHE_BYTES" | "MAX_SESSIONS" | "REQUIRE_TOKEN">): Limits {
+export function limitsOf(
+  config: Pick<ProxyConfig, "RATE_BYTES_PER_SEC" | "CACHE_BYTES" | "MAX_SESSIONS" | "REQUIRE_TOKEN">,
+): Limits {
   return {
-    rateBytesPerSec: config.RATE_BYTES_PER_SEC, cacheBytes: config.CACHE_BYTES, pinnedBytes: 256 * 1024 * 1024, cacheKeepMs: 60_000,
-    sessionsMax: config.MAX_SESSIONS, sessionIdleMs: 60_000, httpConnectionsMax: 1024, heartbeatMs: HEARTBEAT_MS,
-    originHeadMs: EGRESS_TIMES.headMs, originStallMs: EGRESS_TIMES.stallMs, originTotalMs: EGRESS_TIMES.totalMs, requireToken: config.REQUIRE_TOKEN,
+    rateBytesPerSec: config.RATE_BYTES_PER_SEC,
+    cacheBytes: config.CACHE_BYTES,
+    pinnedBytes: 256 * 1024 * 1024,
+    cacheKeepMs: 60_000,
+    sessionsMax: config.MAX_SESSIONS,
+    sessionIdleMs: 60_000,
+    httpConnectionsMax: 1024,
+    heartbeatMs: HEARTBEAT_MS,
+    originHeadMs: EGRESS_TIMES.headMs,
+    originStallMs: EGRESS_TIMES.stallMs,
+    originTotalMs: EGRESS_TIMES.totalMs,
+    requireToken: config.REQUIRE_TOKEN,
   };
 }
 

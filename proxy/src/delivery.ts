@@ -101,7 +101,10 @@ export class Delivery implements Feeder {
     if (source.totalBytes === 0) this.finish();
   }
 
-  private writeHead({ status, headers, serverFetchMs }: Omit<ResponseHead, "totalBytes">, totalBytes: number | undefined): void {
+  private writeHead(
+    { status, headers, serverFetchMs }: Omit<ResponseHead, "totalBytes">,
+    totalBytes: number | undefined,
+  ): void {
     const { response } = this.options;
     response.status(status);
     for (const name of PASSED_ON) if (headers[name] !== undefined) response.setHeader(name, headers[name]);

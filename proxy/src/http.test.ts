@@ -16,9 +16,16 @@ const origin = http.createServer((request, response) => {
   fetches.push(request.url!);
   response.on("close", () => void (response.writableFinished || closedEarly++));
   const range = /bytes=(\d+)-(\d+)/.exec(request.headers.range ?? "");
-  const common = { "content-type": "video/mp4", etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT", "access-control-allow-origin": "http://page.test", "set-cookie": "a=b" };
+  const common = {
+    "content-type": "video/mp4",
+    etag: '"e"',
+    "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
+    "access-control-allow-origin": "http://page.test",
+    "set-cookie": "a=b",
+  };
   if (request.url === "/404") response.writeHead(404, { "content-length": 4 }).end("gone");
-  else if (request.url === "/short") response.writeHead(200, { "content-length": 1000 }).write("abc", () => response.destroy());
+  else if (request.url === "/short")
+    response.writeHead(200, { "content-length": 1000 }).write("abc", () => response.destroy());
   else if (request.url === "/chunked") response.writeHead(200, common).write(RESOURCE, () => response.end("end"));
   else if (request.url === "/endless") {
     const timer = setInterval(() => response.write(Buffer.alloc(10_000)), 2);
@@ -28,17 +35,25 @@ const origin = http.createServer((request, response) => {
     setTimeout(() => response.end(Buffer.alloc(1000)), 300);
   } else if (range) {
     const [start, end] = [Number(range[1]), Math.min(Number(range[2]), RESOURCE.length - 1)];
-    response.writeHead(206, { ...common, "content-length": end - start + 1, "content-range": `bytes ${start}-${end}/${RESOURCE.length}` });
+    response.writeHead(206, {
+      ...common,
+      "content-length": end - start + 1,
+      "content-range": `bytes ${start}-${end}/${RESOURCE.length}`,
+    });
     response.end(RESOURCE.subarray(start, end + 1));
   } else response.writeHead(200, { ...common, "content-length": RESOURCE.length }).end(RESOURCE);
 });
 
 /** Answers /STATUS with a body of two bytes, and /STATUS-unknown without telling its length. */
 const oddOrigin = net.createServer((socket) => {
-  socket.on("error", () => undefined).once("data", (request) => {
-    const [path, status] = /\/(\d+)\S*/.exec(String(request))!;
-    socket.end(`HTTP/1.1 ${status} Odd\r\n${path.endsWith("unknown") ? "" : "Content-Length: 2\r\n"}Connection: close\r\n\r\nok`);
-  });
+  socket
+    .on("error", () => undefined)
+    .once("data", (request) => {
+      const [path, status] = /\/(\d+)\S*/.exec(String(request))!;
+      socket.end(
+        `HTTP/1.1 ${status} Odd\r\n${path.endsWith("unknown") ? "" : "Content-Length: 2\r\n"}Connection: close\r\n\r\nok`,
+      );
+    });
 });
 
 let originUrl: string;
@@ -53,7 +68,9 @@ const logged: string[] = [];
 const log: Log = (event, fields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
 
 const listening = (server: net.Server) =>
-  new Promise<string>((resolve) => server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)));
+  new Promise<string>((resolve) =>
+    server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)),
+  );
 
 beforeAll(async () => {
   originUrl = await listening(origin);
@@ -67,7 +84,8 @@ beforeAll(async () => {
     shaper: new Shaper(0),
     log,
     admit: () => undefined,
-    openSession: async (offer) => (offer === "good" ? { sessionId: "1", sdp: "answer" } : { kind: "badOffer", message: "bad" }),
+    openSession: async (offer) =>
+      offer === "good" ? { sessionId: "1", sdp: "answer" } : { kind: "badOffer", message: "bad" },
     onDelivery: (change, failure) => {
       deliveries += change;
       if (failure) failures.push(failure);
@@ -111,8 +129,13 @@ test("http: a whole resource with the origin's headers, and nothing else of them
   expect(response.status).toBe(200);
   expect(await isWhole(response)).toBe(true);
   expect(Object.fromEntries(response.headers)).toMatchObject({
-    "content-type": "video/mp4", "content-length": "300000", etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
-    "access-control-allow-origin": "*", "x-origin-access-control-allow-origin": "http://page.test", "timing-allow-origin": "*",
+    "content-type": "video/mp4",
+    "content-length": "300000",
+    etag: '"e"',
+    "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
+    "access-control-allow-origin": "*",
+    "x-origin-access-control-allow-origin": "http://page.test",
+    "timing-allow-origin": "*",
     "access-control-expose-headers": expect.stringContaining("X-Origin-Access-Control-Allow-Origin"),
   });
   expect(response.headers.get("set-cookie")).toBeNull();
@@ -129,7 +152,11 @@ test("http: the second time it comes from memory, and says so", async () => {
 
 test("http: a range is passed on and answered with 206", async () => {
   const response = await through(`${originUrl}/video`, { range: "bytes=100-199" });
-  expect([response.status, response.headers.get("content-range"), response.headers.get("content-length")]).toEqual([206, "bytes 100-199/300000", "100"]);
+  expect([response.status, response.headers.get("content-range"), response.headers.get("content-length")]).toEqual([
+    206,
+    "bytes 100-199/300000",
+    "100",
+  ]);
   expect(Buffer.from(await response.arrayBuffer())).toEqual(RESOURCE.subarray(100, 200));
 });
 
@@ -144,9 +171,12 @@ test("http: the origin's 404 is passed on with its body", async () => {
   expect([response.status, await response.text()]).toEqual([404, "gone"]);
 });
 
-test.each(["099", "099-unknown", "600", "999-unknown"])("http: an origin's status that is none (%s) is its failure, not the proxy's", async (path) => {
-  expect(await errorOf(await through(`${oddUrl}/${path}`))).toEqual([502, "originFailed"]);
-});
+test.each(["099", "099-unknown", "600", "999-unknown"])(
+  "http: an origin's status that is none (%s) is its failure, not the proxy's",
+  async (path) => {
+    expect(await errorOf(await through(`${oddUrl}/${path}`))).toEqual([502, "originFailed"]);
+  },
+);
 
 test("http: the bounds of an origin's status are passed on (200, 599)", async () => {
   for (const code of [200, 599]) {
@@ -200,7 +230,10 @@ test("http: no url, two urls, two ranges, a bad method, a bad path", async () =>
   expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=http://a&url=http://b`))).toEqual([400, "badUrl"]);
   expect(await errorOf(await through(`${originUrl}/video`, { range: "bytes=0-1,5-6" }))).toEqual([400, "badRange"]);
   expect(await errorOf(await fetch(`${proxyUrl}/v1/nothing`))).toEqual([404, "notFound"]);
-  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=${originUrl}`, { method: "POST" }))).toEqual([404, "notFound"]);
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=${originUrl}`, { method: "POST" }))).toEqual([
+    404,
+    "notFound",
+  ]);
   expect((await fetch(`${proxyUrl}/v1/fetch?url=${originUrl}`, { method: "HEAD" })).status).toBe(405);
   expect(fetches).toEqual([]);
 });
@@ -217,7 +250,12 @@ test("http: preflights are answered for any path", async () => {
 });
 
 test("http: health tells name, engine and sessions, and 503 while draining or starting", async () => {
-  expect(await (await fetch(`${proxyUrl}/healthz`)).json()).toEqual({ status: "ok", name: "p", engine: "e", sessions: 0 });
+  expect(await (await fetch(`${proxyUrl}/healthz`)).json()).toEqual({
+    status: "ok",
+    name: "p",
+    engine: "e",
+    sessions: 0,
+  });
   for (status of ["draining", "starting"] as const) {
     expect((await fetch(`${proxyUrl}/healthz`)).status).toBe(503);
     expect(await errorOf(await through(`${originUrl}/video`))).toEqual([503, status]);
@@ -226,7 +264,11 @@ test("http: health tells name, engine and sessions, and 503 while draining or st
 });
 
 const post = (body: unknown, type = "application/json") =>
-  fetch(`${proxyUrl}/v1/sessions`, { method: "POST", headers: { "content-type": type }, body: typeof body === "string" ? body : JSON.stringify(body) });
+  fetch(`${proxyUrl}/v1/sessions`, {
+    method: "POST",
+    headers: { "content-type": type },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
 
 test("http: a session is made of a good offer; all else is refused by kind", async () => {
   const made = await post({ sdp: "good" });

@@ -28,11 +28,21 @@ export interface HttpOptions {
 }
 
 const OFFER_BYTES_MAX = 32 * 1024;
-const SessionRequest = z.object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() }).strict();
+const SessionRequest = z
+  .object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() })
+  .strict();
 
 const EXPOSED = [
-  "Content-Type", "Content-Length", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "Server-Timing",
-  "X-Origin-Access-Control-Allow-Origin", "X-Origin-Access-Control-Expose-Headers", "X-Origin-Location",
+  "Content-Type",
+  "Content-Length",
+  "Content-Range",
+  "ETag",
+  "Last-Modified",
+  "Accept-Ranges",
+  "Server-Timing",
+  "X-Origin-Access-Control-Allow-Origin",
+  "X-Origin-Access-Control-Expose-Headers",
+  "X-Origin-Location",
 ].join(", ");
 
 /** What an origin sends is data here: opened as a page, it runs nothing under the proxy's name. */
@@ -40,8 +50,24 @@ const SANDBOX = "sandbox; default-src 'none'";
 
 /** Rejections that are not the origin's fault (502). */
 const STATUS_OF: Record<string, number> = {
-  badUrl: 400, urlTooLong: 400, badRange: 400, badRequest: 400, badOffer: 400, egressRefused: 403, tokenMissing: 401, tokenRefused: 401, tokenExpired: 401, budgetSpent: 429, notFound: 404, methodNotAllowed: 405,
-  requestTooLarge: 413, draining: 503, starting: 503, proxyBusy: 503, tooManySessions: 503, internalError: 500,
+  badUrl: 400,
+  urlTooLong: 400,
+  badRange: 400,
+  badRequest: 400,
+  badOffer: 400,
+  egressRefused: 403,
+  tokenMissing: 401,
+  tokenRefused: 401,
+  tokenExpired: 401,
+  budgetSpent: 429,
+  notFound: 404,
+  methodNotAllowed: 405,
+  requestTooLarge: 413,
+  draining: 503,
+  starting: 503,
+  proxyBusy: 503,
+  tooManySessions: 503,
+  internalError: 500,
 };
 
 export function makeApp(options: HttpOptions): Express {
@@ -50,11 +76,18 @@ export function makeApp(options: HttpOptions): Express {
   app.disable("etag");
   app.set("query parser", "simple");
   app.use((_request, response, next) => {
-    response.set({ "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
+    response.set({
+      "Access-Control-Allow-Origin": "*",
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+    });
     next();
   });
   app.options("/{*path}", (_request, response) => {
-    response.set({ "Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "Content-Type, Range" });
+    response.set({
+      "Access-Control-Allow-Methods": "GET, POST",
+      "Access-Control-Allow-Headers": "Content-Type, Range",
+    });
     response.set("Access-Control-Max-Age", "86400").status(204).end();
   });
   app.head("/{*path}", (_request, response) => refuse(response, { kind: "methodNotAllowed", message: "Use GET." }));
@@ -66,15 +99,26 @@ export function makeApp(options: HttpOptions): Express {
     response.type("text/plain").send(options.nonce);
   });
   app.get("/v1/fetch", (request, response) => fetchThrough(options, request.query, request.headers.range, response));
-  app.post("/v1/sessions", express.json({ limit: OFFER_BYTES_MAX + LIMITS.tokenBytesMax + 1024 }), async (request, response) => {
-    await openSession(options, request.body, response);
-  });
-  app.use((request, response) => refuse(response, { kind: "notFound", message: `There is no ${request.method} ${request.path} here.` }));
+  app.post(
+    "/v1/sessions",
+    express.json({ limit: OFFER_BYTES_MAX + LIMITS.tokenBytesMax + 1024 }),
+    async (request, response) => {
+      await openSession(options, request.body, response);
+    },
+  );
+  app.use((request, response) =>
+    refuse(response, { kind: "notFound", message: `There is no ${request.method} ${request.path} here.` }),
+  );
   app.use(failed(options.log));
   return app;
 }
 
-function fetchThrough(options: HttpOptions, { url, token }: Record<string, unknown>, rangeText: string | undefined, response: Response): void {
+function fetchThrough(
+  options: HttpOptions,
+  { url, token }: Record<string, unknown>,
+  rangeText: string | undefined,
+  response: Response,
+): void {
   const { status } = options.health();
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
   if (typeof url !== "string" || url === "") {
@@ -83,18 +127,36 @@ function fetchThrough(options: HttpOptions, { url, token }: Record<string, unkno
   let range: RangeRequest | undefined;
   if (rangeText !== undefined) {
     range = parseRangeHeader(rangeText);
-    if (!range) return refuse(response, { kind: "badRange", message: "The Range header must hold one byte range: bytes=FIRST-LAST." });
+    if (!range)
+      return refuse(response, {
+        kind: "badRange",
+        message: "The Range header must hold one byte range: bytes=FIRST-LAST.",
+      });
   }
   const allowance = options.admit(typeof token === "string" ? token : undefined);
   if (allowance && "kind" in allowance) return refuse(response, allowance);
-  response.set({ "Access-Control-Expose-Headers": EXPOSED, "Timing-Allow-Origin": "*", "Content-Security-Policy": SANDBOX });
+  response.set({
+    "Access-Control-Expose-Headers": EXPOSED,
+    "Timing-Allow-Origin": "*",
+    "Content-Security-Policy": SANDBOX,
+  });
   options.onDelivery(1);
   const onEnded = (failure: Rejection | undefined): void => {
     if (failure) options.log(failure.kind, { host: hostForLog(url) });
     options.onDelivery(-1, failure);
   };
   const { chunks, shaper, log } = options;
-  new Delivery({ response, url, range, chunks, shaper, log, allowance, onEnded, refuse: (rejection) => refuse(response, rejection) });
+  new Delivery({
+    response,
+    url,
+    range,
+    chunks,
+    shaper,
+    log,
+    allowance,
+    onEnded,
+    refuse: (rejection) => refuse(response, rejection),
+  });
 }
 
 async function openSession(options: HttpOptions, body: unknown, response: Response): Promise<void> {
@@ -119,11 +181,21 @@ function refuse(response: Response, rejection: Rejection): void {
 
 /** What express itself finds wrong with a request, and what nobody expected. */
 function failed(log: Log): ErrorRequestHandler {
-  return (error: { status?: number; type?: string; message?: string; limit?: number; length?: number }, _request, response, _next) => {
+  return (
+    error: { status?: number; type?: string; message?: string; limit?: number; length?: number },
+    _request,
+    response,
+    _next,
+  ) => {
     if (response.headersSent) return void response.destroy();
     if (error.type === "entity.too.large") {
       const [got, limit] = [error.length ?? 0, error.limit ?? 0];
-      return refuse(response, { kind: "requestTooLarge", message: `The body is too large: got ${got}, limit ${limit}.`, got, limit });
+      return refuse(response, {
+        kind: "requestTooLarge",
+        message: `The body is too large: got ${got}, limit ${limit}.`,
+        got,
+        limit,
+      });
     }
     if (error.status !== undefined && error.status >= 400 && error.status < 500) {
       return refuse(response, { kind: "badRequest", message: "The request could not be read." });

@@ -6,7 +6,8 @@ export type LogFields = Record<string, string | number | boolean | null | undefi
 export type Log = (event: string, fields?: LogFields) => void;
 
 export function jsonLog(name: string, write: (line: string) => void): Log {
-  return (event, fields = {}) => write(`${JSON.stringify({ at: new Date().toISOString(), proxy: name, event, ...fields })}\n`);
+  return (event, fields = {}) =>
+    write(`${JSON.stringify({ at: new Date().toISOString(), proxy: name, event, ...fields })}\n`);
 }
 
 /** The host and port of a URL: all of it that may be logged. */

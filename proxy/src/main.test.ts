@@ -17,7 +17,10 @@ jest.setTimeout(40_000);
 
 const origin = http.createServer((request, response) => {
   if (request.url === "/404") response.writeHead(404, { "content-length": 4 }).end("gone");
-  else if (request.url === "/short") response.writeHead(200, { "content-length": 500_000 }).write(RESOURCE.subarray(0, 100_000), () => response.destroy());
+  else if (request.url === "/short")
+    response
+      .writeHead(200, { "content-length": 500_000 })
+      .write(RESOURCE.subarray(0, 100_000), () => response.destroy());
   else if (request.url === "/slow") {
     response.writeHead(200, { "content-length": 200_000 }).write(RESOURCE.subarray(0, 100_000));
     setTimeout(() => response.end(RESOURCE.subarray(100_000, 200_000)), 3000);
@@ -49,7 +52,10 @@ interface Run {
 }
 
 function run(script: string, args: string[], env: Record<string, string> = {}): Run {
-  const child = spawn(process.execPath, [script, ...args], { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   children.push(child);
   const started: Run = { child, out: "", err: "", ended: new Promise((resolve) => child.once("close", resolve)) };
   child.stdout!.on("data", (text) => (started.out += text));
@@ -63,7 +69,11 @@ async function startProxy(env: Record<string, string> = {}) {
     if (started.child.exitCode !== null) throw new Error(`the proxy ended: ${started.err}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  return { ...started, ready: JSON.parse(started.out) as { ready: true; name: string; url: string; udpPort: number }, run: started };
+  return {
+    ...started,
+    ready: JSON.parse(started.out) as { ready: true; name: string; url: string; udpPort: number },
+    run: started,
+  };
 }
 
 async function get(proxyUrl: string, resource: string, mode = "coded-mutp"): Promise<PeerResult> {
@@ -98,7 +108,10 @@ test("proxy: 404, an empty body, a short one and a refused host reach the client
   const { ready, run: proxy } = await startProxy();
   expect(await get(ready.url, "/404")).toMatchObject({ status: 404, bytes: 4, sha256: digest(Buffer.from("gone")) });
   expect(await get(ready.url, "/empty")).toMatchObject({ status: 200, bytes: 0 });
-  expect(await get(ready.url, "/short")).toMatchObject({ status: 200, failure: { kind: "shortBody", got: 100_000, limit: 500_000 } });
+  expect(await get(ready.url, "/short")).toMatchObject({
+    status: 200,
+    failure: { kind: "shortBody", got: 100_000, limit: 500_000 },
+  });
   const other = run(PEER, [ready.url, "http://10.0.0.1/a?token=1", "coded-mutp"]);
   await other.ended;
   expect(JSON.parse(other.out)).toMatchObject({ failure: { kind: "egressRefused" } });
@@ -116,17 +129,36 @@ test("proxy: keeps to its rate over WebRTC (1 MB at 2 MB/s take 0.4 to 1.5 s)", 
 
 test("proxy: garbage as an offer is 400 and leaves the proxy well", async () => {
   const { ready } = await startProxy();
-  for (const sdp of ["garbage", "v=0\r\n", `v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=ice-ufrag:abcd\r\na=ice-pwd:${"a".repeat(24)}\r\n`, "\0".repeat(1000)]) {
-    const response = await fetch(`${ready.url}/v1/sessions`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ sdp }) });
-    expect([response.status, ((await response.json()) as { error: { kind: string } }).error.kind]).toEqual([400, "badOffer"]);
+  for (const sdp of [
+    "garbage",
+    "v=0\r\n",
+    `v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=ice-ufrag:abcd\r\na=ice-pwd:${"a".repeat(24)}\r\n`,
+    "\0".repeat(1000),
+  ]) {
+    const response = await fetch(`${ready.url}/v1/sessions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ sdp }),
+    });
+    expect([response.status, ((await response.json()) as { error: { kind: string } }).error.kind]).toEqual([
+      400,
+      "badOffer",
+    ]);
   }
   expect(await get(ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });
 });
 
 test("proxy: with MAX_SESSIONS 0, a session is refused with the limit", async () => {
   const { ready } = await startProxy({ MAX_SESSIONS: "0" });
-  const response = await fetch(`${ready.url}/v1/sessions`, { method: "POST", headers: { "content-type": "application/json" }, body: '{"sdp":"x"}' });
-  expect([response.status, await response.json()]).toEqual([503, { error: expect.objectContaining({ kind: "tooManySessions", got: 1, limit: 0 }) }]);
+  const response = await fetch(`${ready.url}/v1/sessions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"sdp":"x"}',
+  });
+  expect([response.status, await response.json()]).toEqual([
+    503,
+    { error: expect.objectContaining({ kind: "tooManySessions", got: 1, limit: 0 }) },
+  ]);
 });
 
 test("proxy: on SIGTERM it finishes what runs, takes nothing new and exits 0", async () => {
@@ -181,7 +213,11 @@ test("proxy: serves while Origo is away, and says so once", async () => {
 test("proxy: finds its published ports among others, TCP and UDP apart, and serves through them", async () => {
   const [tcpPort, udpPort] = [await freePort(), await freePort()];
   const range = await publish(tcpPort, udpPort);
-  const { ready } = await startProxy({ PORT: String(tcpPort), UDP_PORT: String(udpPort), PROBE_PUBLISHED: `127.0.0.1:${range.first}-${range.last}` });
+  const { ready } = await startProxy({
+    PORT: String(tcpPort),
+    UDP_PORT: String(udpPort),
+    PROBE_PUBLISHED: `127.0.0.1:${range.first}-${range.last}`,
+  });
   expect(ready.url).toBe(`http://127.0.0.1:${range.first + 1}`);
   const result = await get(ready.url, "/video");
   expect(result.sha256).toBe(digest(RESOURCE));
@@ -201,7 +237,11 @@ async function freePort(): Promise<number> {
 async function publish(tcpPort: number, udpPort: number): Promise<PublishedRange & { close(): Promise<void> }> {
   const tcp = net.createServer((client) => {
     const inner = net.connect(tcpPort, "127.0.0.1");
-    for (const [from, to] of [[client, inner], [inner, client]] as const) from.pipe(to).on("error", () => from.destroy());
+    for (const [from, to] of [
+      [client, inner],
+      [inner, client],
+    ] as const)
+      from.pipe(to).on("error", () => from.destroy());
     client.on("error", () => inner.destroy());
   });
   const outer = dgram.createSocket("udp4");
@@ -215,5 +255,10 @@ async function publish(tcpPort: number, udpPort: number): Promise<PublishedRange
   const first = (await freePort()) - 1;
   await new Promise<void>((resolve) => tcp.listen(first + 1, "127.0.0.1", resolve));
   await new Promise<void>((resolve, reject) => outer.once("error", reject).bind(first + 2, "127.0.0.1", resolve));
-  return { host: "127.0.0.1", first, last: first + 3, close: async () => void (tcp.close(), outer.close(), inner.close()) };
+  return {
+    host: "127.0.0.1",
+    first,
+    last: first + 3,
+    close: async () => void (tcp.close(), outer.close(), inner.close()),
+  };
 }

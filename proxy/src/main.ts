@@ -14,7 +14,11 @@ async function main(): Promise<void> {
   }
   const { config } = parsed;
   const log = jsonLog(config.PROXY_NAME, (line) => process.stderr.write(line));
-  const proxy = new Proxy(config, loadCodec((reason) => log("codecFallback", { reason })), log);
+  const proxy = new Proxy(
+    config,
+    loadCodec((reason) => log("codecFallback", { reason })),
+    log,
+  );
   stopOnSignals(proxy, log);
   try {
     await proxy.start();
@@ -23,7 +27,9 @@ async function main(): Promise<void> {
     process.exit(1);
   }
   const { url, udpPort, webTransportAddress: webTransport, udpAddress: udp } = proxy;
-  process.stdout.write(`${JSON.stringify({ ready: true, name: config.PROXY_NAME, url, udpPort, webTransport, udp })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ ready: true, name: config.PROXY_NAME, url, udpPort, webTransport, udp })}\n`,
+  );
 }
 
 /** The first signal drains, a second one does not wait. WebRTC threads are left to process.exit. */

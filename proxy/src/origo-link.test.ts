@@ -8,8 +8,26 @@ import type { FleetResponse, ProxiesResponse } from "@tributary/origo/schema";
 import { OrigoLink } from "./origo-link";
 
 const ORIGO = path.resolve(__dirname, "../../origo/dist/main.js");
-const HELLO = { name: "p", url: "http://127.0.0.1:1", version: "0.1.0", engine: "e", udpPort: 1, rateBytesPerSec: 0, startedAtMs: 1 };
-const STATUS = { sessions: 1, activeRequests: 0, sentBytes: 2, sentPackets: 3, originBytes: 4, cacheBytes: 5, cacheHits: 6, errors: 7, uptimeMs: 8.5 };
+const HELLO = {
+  name: "p",
+  url: "http://127.0.0.1:1",
+  version: "0.1.0",
+  engine: "e",
+  udpPort: 1,
+  rateBytesPerSec: 0,
+  startedAtMs: 1,
+};
+const STATUS = {
+  sessions: 1,
+  activeRequests: 0,
+  sentBytes: 2,
+  sentPackets: 3,
+  originBytes: 4,
+  cacheBytes: 5,
+  cacheHits: 6,
+  errors: 7,
+  uptimeMs: 8.5,
+};
 
 const dataDir = mkdtempSync(path.join(tmpdir(), "tributary-link-"));
 let origo: ChildProcess | undefined;
@@ -25,7 +43,10 @@ afterEach(() => {
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 async function startOrigo(port = "0"): Promise<string> {
-  const child = spawn(process.execPath, [ORIGO], { env: { PATH: process.env["PATH"], PORT: port, ORIGO_SECRET: "secret", DATA_DIR: dataDir, LOGIN: "off" }, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [ORIGO], {
+    env: { PATH: process.env["PATH"], PORT: port, ORIGO_SECRET: "secret", DATA_DIR: dataDir, LOGIN: "off" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   origo = child;
   const line = await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once("line", resolve));
   return (JSON.parse(line) as { url: string }).url;
@@ -33,7 +54,13 @@ async function startOrigo(port = "0"): Promise<string> {
 
 function connect(origoUrl: string, secret = "secret"): string[] {
   const logged: string[] = [];
-  link = new OrigoLink({ origoUrl, secret, hello: () => HELLO, status: () => STATUS, log: (event) => logged.push(event) });
+  link = new OrigoLink({
+    origoUrl,
+    secret,
+    hello: () => HELLO,
+    status: () => STATUS,
+    log: (event) => logged.push(event),
+  });
   return logged;
 }
 
@@ -56,7 +83,10 @@ test("origo link: registers, reports, and is back within two heartbeats after Or
   const url = await startOrigo();
   const logged = connect(url);
   expect(await until(listed(url), 10_000)).toEqual([expect.objectContaining({ name: "p", url: "http://127.0.0.1:1" })]);
-  const status = await until(async () => ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies[0]?.status ?? undefined, 10_000);
+  const status = await until(
+    async () => ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies[0]?.status ?? undefined,
+    10_000,
+  );
   expect(status).toEqual(STATUS);
   const gone = new Promise((resolve) => origo!.once("exit", resolve));
   origo!.kill("SIGKILL");

@@ -34,7 +34,11 @@ export class OrigoLink {
 
   constructor(private readonly options: OrigoLinkOptions) {
     this.socket = io(`${options.origoUrl}/proxies`, {
-      auth: { secret: options.secret }, transports: ["websocket"], reconnection: false, forceNew: true, timeout: 5000,
+      auth: { secret: options.secret },
+      transports: ["websocket"],
+      reconnection: false,
+      forceNew: true,
+      timeout: 5000,
     });
     this.socket.on("connect", () => this.register());
     this.socket.on("control", (message: unknown) => this.handleControl(message));

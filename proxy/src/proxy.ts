@@ -53,7 +53,9 @@ export class Proxy {
   private deliveries = 0;
   private limits: Limits;
   private readonly tokens = new TokenGate({
-    required: () => this.limits.requireToken, nowMs: () => this.origosClock(), log: (event, fields) => this.log(event, fields),
+    required: () => this.limits.requireToken,
+    nowMs: () => this.origosClock(),
+    log: (event, fields) => this.log(event, fields),
   });
   private lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
   private closing = false;
@@ -65,13 +67,22 @@ export class Proxy {
   webTransportAddress: ProxyHello["webTransport"];
   udpAddress: ProxyHello["udp"];
 
-  constructor(private readonly config: ProxyConfig, private readonly codec: Codec, private readonly log: Log) {
+  constructor(
+    private readonly config: ProxyConfig,
+    private readonly codec: Codec,
+    private readonly log: Log,
+  ) {
     this.egress = new Egress({ policy: policyOf(config) });
     this.chunks = new ChunkStore({ egress: this.egress, log, cacheBytes: config.CACHE_BYTES });
     this.limits = limitsOf(config);
     this.shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
-      health: () => ({ status: this.status, name: config.PROXY_NAME, engine: codec.engine, sessions: this.sessions.size }),
+      health: () => ({
+        status: this.status,
+        name: config.PROXY_NAME,
+        engine: codec.engine,
+        sessions: this.sessions.size,
+      }),
       nonce: this.nonce,
       chunks: this.chunks,
       shaper: this.shaper,
@@ -91,7 +102,10 @@ export class Proxy {
     const { port } = this.http.address() as AddressInfo;
     this.udpPort = await pickUdpPort(config.UDP_PORT, config.HOST);
     const native = this.findNative();
-    const webTransportPort = native && config.WEBTRANSPORT_PORT !== "off" ? await pickUdpPort(Number(config.WEBTRANSPORT_PORT), config.HOST) : undefined;
+    const webTransportPort =
+      native && config.WEBTRANSPORT_PORT !== "off"
+        ? await pickUdpPort(Number(config.WEBTRANSPORT_PORT), config.HOST)
+        : undefined;
     const udpPorts = [this.udpPort, ...(webTransportPort === undefined ? [] : [webTransportPort])];
     const found = config.PROBE_PUBLISHED
       ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.nonce, host: config.HOST, udpPorts })
@@ -101,12 +115,14 @@ export class Proxy {
     this.startRtc(native, found);
     const publicPort = config.PUBLIC_WEBTRANSPORT_PORT ?? found?.udpPorts[1];
     if (native && webTransportPort !== undefined) {
-      if (found && publicPort === undefined) this.log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
+      if (found && publicPort === undefined)
+        this.log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
       else this.startWebTransport(native, webTransportPort, host, publicPort);
     }
     if (config.UDP_PLAIN_PORT !== undefined) await this.startUdp(config.UDP_PLAIN_PORT, host);
     this.status = "ok";
-    if (config.ORIGO_URL !== undefined) this.link = this.register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
+    if (config.ORIGO_URL !== undefined)
+      this.link = this.register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
   }
 
   private startRtc(native: NativeTransport | undefined, found: PublishedPorts | undefined): void {
@@ -127,7 +143,11 @@ export class Proxy {
   private startWebTransport(native: NativeTransport, port: number, host: string, publicPort: number | undefined): void {
     const { config } = this;
     const edge = new WebTransportEdge(native, {
-      host: config.HOST, port, name: host, sessionsMax: config.MAX_SESSIONS, onSession: this.onSession,
+      host: config.HOST,
+      port,
+      name: host,
+      sessionsMax: config.MAX_SESSIONS,
+      onSession: this.onSession,
       onRotated: () => {
         this.webTransportAddress = edge.address(`${urlHost(host)}:${publicPort ?? edge.port}`);
         this.link?.renew();
@@ -138,7 +158,12 @@ export class Proxy {
   }
 
   private async startUdp(port: number, host: string): Promise<void> {
-    this.udp = await UdpEdge.listen({ host: this.config.HOST, port, sessionsMax: this.config.MAX_SESSIONS, onSession: this.onSession });
+    this.udp = await UdpEdge.listen({
+      host: this.config.HOST,
+      port,
+      sessionsMax: this.config.MAX_SESSIONS,
+      onSession: this.onSession,
+    });
     this.udpAddress = { host, port: this.udp.port };
   }
 
@@ -151,7 +176,8 @@ export class Proxy {
     this.udp?.drain();
     for (const session of this.sessions.values()) session.drain();
     const endMs = performance.now() + drainMs;
-    while (this.activeRequests() > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    while (this.activeRequests() > 0 && performance.now() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     for (const session of [...this.sessions.values()]) session.close("the proxy stops");
     this.rtc?.close();
     this.webTransport?.close();
@@ -182,10 +208,19 @@ export class Proxy {
   private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
     const limit = this.limits.sessionsMax;
     const got = this.rtc!.connectionCount + (this.webTransport?.sessionCount ?? 0) + (this.udp?.sessionCount ?? 0) + 1;
-    if (got > limit) return { kind: "tooManySessions", message: `This proxy has no free session: got ${got}, limit ${limit}.`, got, limit };
+    if (got > limit)
+      return {
+        kind: "tooManySessions",
+        message: `This proxy has no free session: got ${got}, limit ${limit}.`,
+        got,
+        limit,
+      };
     const sessionId = randomUUID();
     try {
-      return { sessionId, sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel)) };
+      return {
+        sessionId,
+        sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel)),
+      };
     } catch (error) {
       if (!(error instanceof OfferError)) throw error;
       return { kind: "badOffer", message: error.message };
@@ -204,7 +239,16 @@ export class Proxy {
     const { codec, chunks, shaper, counters, log } = this;
     const rng = xorshift128(randomBytes(4).readUInt32LE());
     const session = new Session({
-      id, channel, codec, rng, chunks, shaper, counters, log, onClosed: () => this.sessions.delete(id), idleMs: this.limits.sessionIdleMs,
+      id,
+      channel,
+      codec,
+      rng,
+      chunks,
+      shaper,
+      counters,
+      log,
+      onClosed: () => this.sessions.delete(id),
+      idleMs: this.limits.sessionIdleMs,
       admit: (token) => this.tokens.admit(token),
     });
     if (this.status === "draining") session.drain();
@@ -218,15 +262,30 @@ export class Proxy {
     // Inside a container neither changes when it starts anew; the port that the host gives it does.
     const instance = `${hostname().slice(0, HOSTNAME_CHARS)}:${(this.http.address() as AddressInfo).port}`;
     const hello = (): ProxyHello => ({
-      name: config.PROXY_NAME, instance, url: this.url, version: PROXY_VERSION, engine: codec.engine, udpPort,
+      name: config.PROXY_NAME,
+      instance,
+      url: this.url,
+      version: PROXY_VERSION,
+      engine: codec.engine,
+      udpPort,
       ...(this.webTransportAddress ? { webTransport: this.webTransportAddress } : {}),
       ...(this.udpAddress ? { udp: this.udpAddress } : {}),
-      rateBytesPerSec: config.RATE_BYTES_PER_SEC, startedAtMs: this.startedAtMs, capacity: config.MAX_SESSIONS,
+      rateBytesPerSec: config.RATE_BYTES_PER_SEC,
+      startedAtMs: this.startedAtMs,
+      capacity: config.MAX_SESSIONS,
       ...(config.PLACE ? { place: config.PLACE } : {}),
       ...(config.OPERATOR ? { operator: config.OPERATOR } : {}),
     });
     const onControl = (control: ProxyControl): void => this.handleControl(control);
-    return new OrigoLink({ origoUrl, secret: config.ORIGO_SECRET!, hello, status: () => this.report(), onControl, log, onRegistered: (id) => this.tokens.setId(id) });
+    return new OrigoLink({
+      origoUrl,
+      secret: config.ORIGO_SECRET!,
+      hello,
+      status: () => this.report(),
+      onControl,
+      log,
+      onRegistered: (id) => this.tokens.setId(id),
+    });
   }
 
   /** Origo's wishes, as far as they narrow what this proxy was started with. */
@@ -237,7 +296,11 @@ export class Proxy {
     this.limits = narrowed(limitsOf(this.config), values);
     this.shaper.setRate(this.limits.rateBytesPerSec);
     this.chunks.setLimits(this.limits);
-    this.egress.setTimes({ headMs: this.limits.originHeadMs, stallMs: this.limits.originStallMs, totalMs: this.limits.originTotalMs });
+    this.egress.setTimes({
+      headMs: this.limits.originHeadMs,
+      stallMs: this.limits.originStallMs,
+      totalMs: this.limits.originTotalMs,
+    });
     this.http.maxConnections = this.limits.httpConnectionsMax;
     this.link?.setHeartbeat(this.limits.heartbeatMs);
     this.status = draining ? "draining" : "ok";
@@ -254,7 +317,11 @@ export class Proxy {
     const { rateBytesPerSec, sessionsMax } = this.limits;
     const rate = ((sentBytes - before.sentBytes) * 1000) / Math.max(1, atMs - before.atMs);
     const busy = performance.eventLoopUtilization(this.lastReport.eventLoop, before.eventLoop).utilization;
-    return Math.max(busy, rateBytesPerSec > 0 ? rate / rateBytesPerSec : 0, sessionsMax > 0 ? this.sessions.size / sessionsMax : 1);
+    return Math.max(
+      busy,
+      rateBytesPerSec > 0 ? rate / rateBytesPerSec : 0,
+      sessionsMax > 0 ? this.sessions.size / sessionsMax : 1,
+    );
   }
 
   private report() {
@@ -275,7 +342,9 @@ export class Proxy {
 }
 
 function policyOf(config: ProxyConfig): EgressPolicy {
-  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []).map(({ address }) => address);
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .map(({ address }) => address);
   if (config.PUBLIC_ADDRESS !== undefined) addresses.push(config.PUBLIC_ADDRESS);
   const ownAddresses = new Set(addresses.map((address) => canonicalAddress(address) ?? address));
   return { allow: config.ALLOW_HOSTS, allowPrivate: config.ALLOW_PRIVATE_HOSTS, ownAddresses };

@@ -11,7 +11,9 @@ afterEach(() => {
 /** A TCP port that answers every request with `text`: any free one, or the first free one from `from` on. */
 async function answering(text: string, from = 0): Promise<number> {
   const server = http.createServer((_request, response) => response.end(text));
-  const listening = new Promise<boolean>((resolve) => server.once("error", () => resolve(false)).listen(from, "127.0.0.1", () => resolve(true)));
+  const listening = new Promise<boolean>((resolve) =>
+    server.once("error", () => resolve(false)).listen(from, "127.0.0.1", () => resolve(true)),
+  );
   if (!(await listening)) return await answering(text, from + 1);
   open.push({ close: () => (server.closeAllConnections(), server.close()) });
   return (server.address() as AddressInfo).port;
@@ -31,7 +33,11 @@ const find = (host: string, first: number, last: number, nonce: string, udpPort:
 test("published: a neighbour's nonce is not taken for our own, and the UDP port is free again afterwards", async () => {
   const other = await answering("other");
   const mine = await answering("mine", other + 1);
-  expect(await find("127.0.0.1", other, mine, "mine", mine)).toEqual({ address: "127.0.0.1", tcpPort: mine, udpPorts: [mine] });
+  expect(await find("127.0.0.1", other, mine, "mine", mine)).toEqual({
+    address: "127.0.0.1",
+    tcpPort: mine,
+    udpPorts: [mine],
+  });
   const again = dgram.createSocket("udp4");
   open.push(again);
   await new Promise<void>((resolve, reject) => again.once("error", reject).bind(mine, "127.0.0.1", resolve));
@@ -40,10 +46,16 @@ test("published: a neighbour's nonce is not taken for our own, and the UDP port 
 test("published: tells which kind of port was not found, or that the name is unknown", async () => {
   const udpPort = await freeUdpPort();
   const other = await answering("other");
-  await expect(find("127.0.0.1", other, other, "mine", udpPort)).rejects.toThrow(`no TCP port of 127.0.0.1:${other}-${other} leads back to this proxy`);
+  await expect(find("127.0.0.1", other, other, "mine", udpPort)).rejects.toThrow(
+    `no TCP port of 127.0.0.1:${other}-${other} leads back to this proxy`,
+  );
   const mine = await answering("mine");
-  await expect(find("127.0.0.1", mine, mine, "mine", udpPort)).rejects.toThrow(`no UDP port of 127.0.0.1:${mine}-${mine}`);
-  await expect(find("nowhere.invalid", 1, 1, "mine", udpPort)).rejects.toThrow("the name nowhere.invalid does not resolve");
+  await expect(find("127.0.0.1", mine, mine, "mine", udpPort)).rejects.toThrow(
+    `no UDP port of 127.0.0.1:${mine}-${mine}`,
+  );
+  await expect(find("nowhere.invalid", 1, 1, "mine", udpPort)).rejects.toThrow(
+    "the name nowhere.invalid does not resolve",
+  );
 });
 
 test("published: a UDP port that is taken is an error at once", async () => {

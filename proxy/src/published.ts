@@ -42,7 +42,9 @@ export async function findPublished(options: ProbeOptions): Promise<PublishedPor
     address ??= await resolveHost(range.host);
     if (address !== undefined) {
       const at = address;
-      const probes = options.udpPorts.map(async (port, index) => udpPorts[index] ?? (await findUdp(at, port, options, waitMs)));
+      const probes = options.udpPorts.map(
+        async (port, index) => udpPorts[index] ?? (await findUdp(at, port, options, waitMs)),
+      );
       [tcpPort, udpPorts] = await Promise.all([tcpPort ?? findTcp(at, options, waitMs), Promise.all(probes)]);
       const [first, ...others] = udpPorts;
       if (tcpPort !== undefined && first !== undefined) return { address, tcpPort, udpPorts: [first, ...others] };
@@ -52,7 +54,11 @@ export async function findPublished(options: ProbeOptions): Promise<PublishedPor
   throw new Error(notFound(range, address, tcpPort));
 }
 
-function notFound({ host, first, last }: PublishedRange, address: string | undefined, tcpPort: number | undefined): string {
+function notFound(
+  { host, first, last }: PublishedRange,
+  address: string | undefined,
+  tcpPort: number | undefined,
+): string {
   if (address === undefined) return `PROBE_PUBLISHED: the name ${host} does not resolve`;
   const kind = tcpPort === undefined ? "TCP" : "UDP";
   const advice = "Is the range published, and may this container reach the host's ports?";
@@ -61,18 +67,26 @@ function notFound({ host, first, last }: PublishedRange, address: string | undef
 
 async function resolveHost(host: string): Promise<string | undefined> {
   if (isIP(host) !== 0) return host;
-  return await lookup(host, { family: 4 }).then(({ address }) => address, () => undefined);
+  return await lookup(host, { family: 4 }).then(
+    ({ address }) => address,
+    () => undefined,
+  );
 }
 
 async function findTcp(address: string, { range, nonce }: ProbeOptions, waitMs: number): Promise<number | undefined> {
-  const found = await Promise.all(portsOf(range).map(async (port) => ((await isMine(address, port, nonce, waitMs)) ? port : undefined)));
+  const found = await Promise.all(
+    portsOf(range).map(async (port) => ((await isMine(address, port, nonce, waitMs)) ? port : undefined)),
+  );
   return found.find((port) => port !== undefined);
 }
 
 async function isMine(address: string, port: number, nonce: string, waitMs: number): Promise<boolean> {
   try {
     const host = isIP(address) === 6 ? `[${address}]` : address;
-    const response = await fetch(`http://${host}:${port}/v1/whoami`, { signal: AbortSignal.timeout(waitMs), redirect: "error" });
+    const response = await fetch(`http://${host}:${port}/v1/whoami`, {
+      signal: AbortSignal.timeout(waitMs),
+      redirect: "error",
+    });
     if (response.status === 200) return (await response.text()) === nonce;
     await response.body?.cancel();
   } catch {
@@ -82,7 +96,12 @@ async function isMine(address: string, port: number, nonce: string, waitMs: numb
 }
 
 /** Each datagram carries a nonce and the port it was sent to: the first that arrives names the published port. */
-async function findUdp(address: string, udpPort: number, { range, host }: ProbeOptions, waitMs: number): Promise<number | undefined> {
+async function findUdp(
+  address: string,
+  udpPort: number,
+  { range, host }: ProbeOptions,
+  waitMs: number,
+): Promise<number | undefined> {
   const nonce = randomBytes(NONCE_BYTES);
   const receiver = await boundSocket(host, udpPort);
   const sender = dgram.createSocket(isIP(address) === 6 ? "udp6" : "udp4");

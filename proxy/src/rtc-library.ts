@@ -5,11 +5,15 @@ import type { Channel, ChannelHandlers, OpenSession } from "./channel";
 import { OfferError, type Rtc, type RtcOptions } from "./rtc";
 import { tameOffer, withCandidate } from "./sdp";
 
-/** As the library counts: it takes off the headers of IPv6, UDP, DTLS and SCTP, 108 bytes; what is left is a message and its chunk's header. */
+/**
+ * As the library counts: it takes off the headers of IPv6, UDP, DTLS and SCTP, 108 bytes; what is left is a message and
+ * its chunk's header.
+ */
 const MTU_BYTES = LIMITS.channelMessageBytesMax + 16 + 108;
 /**
  * Bounds what is in flight, and with it what is sent in vain after the client has enough; at 50 ms round trip it is
- * still worth 2.6 MB/s per proxy. It holds only with a message limit as small (the library takes the larger of the two).
+ * still worth 2.6 MB/s per proxy. It holds only with a message limit as small (the library takes the larger of the
+ * two).
  */
 const SEND_BUFFER_BYTES = 128 * 1024;
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
@@ -21,14 +25,17 @@ const OPEN_MS_MAX = 15_000;
 let librarySet = false;
 
 /**
- * Settings of the library as a whole: they count only before its first connection. Its lesser messages quote what clients
- * sent, addresses included, which must not be logged.
+ * Settings of the library as a whole: they count only before its first connection. Its lesser messages quote what
+ * clients sent, addresses included, which must not be logged.
  */
 function setLibrary(onWarning: (message: string) => void): void {
   if (librarySet) return;
   librarySet = true;
   setSctpSettings({
-    sendBufferSize: SEND_BUFFER_BYTES, recvBufferSize: RECEIVE_BUFFER_BYTES, initialCongestionWindow: 10, delayedSackTime: 20,
+    sendBufferSize: SEND_BUFFER_BYTES,
+    recvBufferSize: RECEIVE_BUFFER_BYTES,
+    initialCongestionWindow: 10,
+    delayedSackTime: 20,
   });
   initLogger("Fatal", (_level, message) => onWarning(message));
 }
@@ -39,7 +46,10 @@ export class LibraryRtc implements Rtc {
   private readonly connections = new Set<PeerConnection>();
 
   /** Throws when the UDP port is taken. Holds it until `close`. */
-  constructor(private readonly options: RtcOptions, onWarning: (message: string) => void) {
+  constructor(
+    private readonly options: RtcOptions,
+    onWarning: (message: string) => void,
+  ) {
     setLibrary(onWarning);
     this.bindAddress = options.host === "::" ? undefined : options.host;
     this.listener = new IceUdpMuxListener(options.udpPort, this.bindAddress);
@@ -129,7 +139,8 @@ function channelOf(connection: PeerConnection, dataChannel: DataChannel, close: 
   const fragmenter = new Fragmenter();
   return {
     transport: "webrtc",
-    send: (bytes) => fragmenter.split(bytes, LIMITS.channelMessageBytesMax).every((piece) => trySend(dataChannel, piece)),
+    send: (bytes) =>
+      fragmenter.split(bytes, LIMITS.channelMessageBytesMax).every((piece) => trySend(dataChannel, piece)),
     get room() {
       return dataChannel.isOpen() ? QUEUE_BYTES_MAX - dataChannel.bufferedAmount() : 0;
     },
@@ -149,7 +160,10 @@ function serve(dataChannel: DataChannel, session: ChannelHandlers, leave: (reaso
   dataChannel.onClosed(() => leave("channel closed"));
 }
 
-/** The library throws when the channel is not open, as when the other end has just gone; thrown into one of its own callbacks, that would end the process. */
+/**
+ * The library throws when the channel is not open, as when the other end has just gone; thrown into one of its own
+ * callbacks, that would end the process.
+ */
 function trySend(dataChannel: DataChannel, message: Uint8Array): boolean {
   try {
     return dataChannel.sendMessageBinary(message);

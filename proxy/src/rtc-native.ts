@@ -10,7 +10,10 @@ export class NativeRtc implements Rtc {
   private readonly server: RtcServer;
 
   /** Throws when the UDP port is taken. */
-  constructor(native: NativeTransport, private readonly options: RtcOptions) {
+  constructor(
+    native: NativeTransport,
+    private readonly options: RtcOptions,
+  ) {
     this.server = native.listenRtc(options.host, options.udpPort);
   }
 
@@ -20,10 +23,14 @@ export class NativeRtc implements Rtc {
 
   async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
     const read = readOffer(offer);
-    if (!read) throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
+    if (!read)
+      throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
     const { ufrag, password } = drawRtcName();
     const fingerprint = this.server.accept({
-      fingerprint: read.fingerprint, ufrag, password, onSession: (channel) => nativeHandlers(onSession(nativeChannel("webrtc", channel))),
+      fingerprint: read.fingerprint,
+      ufrag,
+      password,
+      onSession: (channel) => nativeHandlers(onSession(nativeChannel("webrtc", channel))),
     });
     return answerSdp({ id, mid: read.mid, ufrag, password, fingerprint, candidates: this.candidates() });
   }
@@ -34,7 +41,10 @@ export class NativeRtc implements Rtc {
 
   private candidates(): { address: string; port: number }[] {
     const { host, udpPort, publicAddress, publicUdpPort } = this.options;
-    const own = (host === "0.0.0.0" || host === "::" ? ownAddresses(host) : [host]).map((address) => ({ address, port: udpPort }));
+    const own = (host === "0.0.0.0" || host === "::" ? ownAddresses(host) : [host]).map((address) => ({
+      address,
+      port: udpPort,
+    }));
     if (publicAddress === undefined) return own;
     const told = { address: publicAddress, port: publicUdpPort ?? udpPort };
     return [...own.filter(({ address, port }) => address !== told.address || port !== told.port), told];

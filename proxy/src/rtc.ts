@@ -1,7 +1,7 @@
 /**
- * WebRTC edge: sessions of clients that come with an offer, all on one UDP port. The client makes the data channel; the proxy
- * answers once, with all its candidates. The native part serves them (rtc-native.ts), or a library where there is none
- * (rtc-library.ts). Knows no frames: that is session.ts.
+ * WebRTC edge: sessions of clients that come with an offer, all on one UDP port. The client makes the data channel; the
+ * proxy answers once, with all its candidates. The native part serves them (rtc-native.ts), or a library where there is
+ * none (rtc-library.ts). Knows no frames: that is session.ts.
  */
 import dgram from "node:dgram";
 import { isIP } from "node:net";
@@ -24,8 +24,8 @@ export interface Rtc {
   /** Those that are being made, too. */
   readonly connectionCount: number;
   /**
-   * Answers `offer`; rejects with an `OfferError`. `onSession` is called when the client's channel opens. Of a connection that
-   * is over, or that nothing came of, nothing is left.
+   * Answers `offer`; rejects with an `OfferError`. `onSession` is called when the client's channel opens. Of a
+   * connection that is over, or that nothing came of, nothing is left.
    */
   accept(id: string, offer: string, onSession: OpenSession): Promise<string>;
   close(): void;
@@ -35,7 +35,11 @@ export interface Rtc {
 export class OfferError extends Error {}
 
 /** Throws when the UDP port is taken. */
-export function startRtc(options: RtcOptions, native: NativeTransport | undefined, onWarning: (message: string) => void): Rtc {
+export function startRtc(
+  options: RtcOptions,
+  native: NativeTransport | undefined,
+  onWarning: (message: string) => void,
+): Rtc {
   return native ? new NativeRtc(native, options) : new LibraryRtc(options, onWarning);
 }
 

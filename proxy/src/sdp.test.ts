@@ -11,23 +11,42 @@ test("sdp: an offer keeps its candidates with UDP addresses, 16 at most, and los
     "a=candidate:4 1 udp 2113937151 fd00::1 50000 typ host",
     "a=mid:0",
   );
-  expect(tameOffer(offer)).toBe(lines(
-    "v=0", "a=candidate:2 1 UDP 2113937151 10.0.0.1 50000 typ host", "a=candidate:4 1 udp 2113937151 fd00::1 50000 typ host", "a=mid:0",
-  ));
-  const many = lines(...Array.from({ length: 17 }, (_, index) => `a=candidate:${index} 1 udp 1 10.0.0.${index} 5 typ host`));
+  expect(tameOffer(offer)).toBe(
+    lines(
+      "v=0",
+      "a=candidate:2 1 UDP 2113937151 10.0.0.1 50000 typ host",
+      "a=candidate:4 1 udp 2113937151 fd00::1 50000 typ host",
+      "a=mid:0",
+    ),
+  );
+  const many = lines(
+    ...Array.from({ length: 17 }, (_, index) => `a=candidate:${index} 1 udp 1 10.0.0.${index} 5 typ host`),
+  );
   expect(tameOffer(many).split("\r\n").filter(Boolean)).toHaveLength(16);
 });
 
 test("sdp: the public candidate stands before the end of candidates, once", () => {
   const answer = lines("v=0", "a=candidate:1 1 UDP 2114977791 172.17.0.2 7610 typ host", "a=end-of-candidates");
   const extended = withCandidate(answer, "198.51.100.7", 7611);
-  expect(extended.split("\r\n").slice(2)).toEqual(["a=candidate:99 1 UDP 1694498815 198.51.100.7 7611 typ host", "a=end-of-candidates", ""]);
+  expect(extended.split("\r\n").slice(2)).toEqual([
+    "a=candidate:99 1 UDP 1694498815 198.51.100.7 7611 typ host",
+    "a=end-of-candidates",
+    "",
+  ]);
   expect(withCandidate(extended, "198.51.100.7", 7611)).toBe(extended);
   expect(withCandidate(lines("v=0"), "::1", 1)).toMatch(/^v=0\r\na=candidate:99 1 UDP \d+ ::1 1 typ host\r\n$/);
 });
 
 const HASH = Array.from({ length: 32 }, (_, index) => index.toString(16).padStart(2, "0")).join(":");
-const offerOf = (...more: string[]) => lines("v=0", "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "a=mid:0", `a=fingerprint:sha-256 ${HASH.toUpperCase()}`, "a=setup:actpass", ...more);
+const offerOf = (...more: string[]) =>
+  lines(
+    "v=0",
+    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel",
+    "a=mid:0",
+    `a=fingerprint:sha-256 ${HASH.toUpperCase()}`,
+    "a=setup:actpass",
+    ...more,
+  );
 
 test("sdp: an offer is read as far as an answer needs it", () => {
   expect(readOffer(offerOf())).toEqual({ mid: "0", fingerprint: Buffer.from(HASH.replaceAll(":", ""), "hex") });
@@ -49,10 +68,30 @@ test.each([
 });
 
 test("sdp: an answer is that of an end that is connected to, with the best candidate first", () => {
-  const candidates = [{ address: "192.0.2.1", port: 7610 }, { address: "2001:db8::1", port: 7611 }];
-  const answer = answerSdp({ id: "0193a3b2-c6f7-4b62-9f6b-0a1b2c3d4e5f", mid: "data", ufrag: "u", password: "p", fingerprint: Buffer.from(HASH.replaceAll(":", ""), "hex"), candidates });
-  expect(answer.split("\r\n")).toEqual(expect.arrayContaining([
-    "a=ice-lite", "a=mid:data", "a=group:BUNDLE data", "a=setup:passive", `a=fingerprint:sha-256 ${HASH.toUpperCase()}`, "a=sctp-port:5000", "a=max-message-size:16384",
-    "a=candidate:1 1 UDP 2130706431 192.0.2.1 7610 typ host", "a=candidate:2 1 UDP 2130706175 2001:db8::1 7611 typ host", "a=end-of-candidates",
-  ]));
+  const candidates = [
+    { address: "192.0.2.1", port: 7610 },
+    { address: "2001:db8::1", port: 7611 },
+  ];
+  const answer = answerSdp({
+    id: "0193a3b2-c6f7-4b62-9f6b-0a1b2c3d4e5f",
+    mid: "data",
+    ufrag: "u",
+    password: "p",
+    fingerprint: Buffer.from(HASH.replaceAll(":", ""), "hex"),
+    candidates,
+  });
+  expect(answer.split("\r\n")).toEqual(
+    expect.arrayContaining([
+      "a=ice-lite",
+      "a=mid:data",
+      "a=group:BUNDLE data",
+      "a=setup:passive",
+      `a=fingerprint:sha-256 ${HASH.toUpperCase()}`,
+      "a=sctp-port:5000",
+      "a=max-message-size:16384",
+      "a=candidate:1 1 UDP 2130706431 192.0.2.1 7610 typ host",
+      "a=candidate:2 1 UDP 2130706175 2001:db8::1 7611 typ host",
+      "a=end-of-candidates",
+    ]),
+  );
 });

@@ -9,8 +9,8 @@ const HOST_PREFERENCE = 126;
 const LAST_PREFERENCE = 100;
 
 /**
- * The offer without candidates that would cost the proxy a name lookup (mDNS names say nothing to it anyway), and with a
- * bounded number of the others: each one is an address that the proxy will send connectivity checks to.
+ * The offer without candidates that would cost the proxy a name lookup (mDNS names say nothing to it anyway), and with
+ * a bounded number of the others: each one is an address that the proxy will send connectivity checks to.
  */
 export function tameOffer(sdp: string): string {
   let kept = 0;
@@ -49,7 +49,8 @@ export function readOffer(sdp: string): Offer | undefined {
   const fingerprint = readFingerprint(value("fingerprint") ?? "");
   const mid = value("mid");
   const connects = ["actpass", "active"].includes(value("setup") ?? "");
-  if (sections.length !== 1 || !/^m=application \d+ UDP\/DTLS\/SCTP webrtc-datachannel\s*$/.test(sections[0]!)) return undefined;
+  if (sections.length !== 1 || !/^m=application \d+ UDP\/DTLS\/SCTP webrtc-datachannel\s*$/.test(sections[0]!))
+    return undefined;
   if (!connects || !fingerprint || mid === undefined || !/^[\w-]{1,32}$/.test(mid)) return undefined;
   return { fingerprint, mid };
 }
@@ -65,16 +66,33 @@ export function answerSdp({ id, mid, ufrag, password, fingerprint, candidates }:
   const session = BigInt(`0x${id.replaceAll("-", "").slice(0, 15)}`);
   const priority = (index: number): number => HOST_PREFERENCE * 2 ** 24 + (65_535 - index) * 2 ** 8 + 255;
   return [
-    "v=0", `o=- ${session} 1 IN IP4 127.0.0.1`, "s=-", "t=0 0", `a=group:BUNDLE ${mid}`, "a=ice-lite",
-    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", `a=mid:${mid}`,
-    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, fingerprintLine(fingerprint), "a=setup:passive",
-    "a=sctp-port:5000", `a=max-message-size:${LIMITS.messageBytesMax}`,
-    ...candidates.map(({ address, port }, index) => `a=candidate:${index + 1} 1 UDP ${priority(index)} ${address} ${port} typ host`),
-    "a=end-of-candidates", "",
+    "v=0",
+    `o=- ${session} 1 IN IP4 127.0.0.1`,
+    "s=-",
+    "t=0 0",
+    `a=group:BUNDLE ${mid}`,
+    "a=ice-lite",
+    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel",
+    "c=IN IP4 0.0.0.0",
+    `a=mid:${mid}`,
+    `a=ice-ufrag:${ufrag}`,
+    `a=ice-pwd:${password}`,
+    fingerprintLine(fingerprint),
+    "a=setup:passive",
+    "a=sctp-port:5000",
+    `a=max-message-size:${LIMITS.messageBytesMax}`,
+    ...candidates.map(
+      ({ address, port }, index) => `a=candidate:${index + 1} 1 UDP ${priority(index)} ${address} ${port} typ host`,
+    ),
+    "a=end-of-candidates",
+    "",
   ].join("\r\n");
 }
 
 function mapLines(sdp: string, map: (line: string) => string[]): string {
   const lines = sdp.split(/\r?\n/).filter((line) => line !== "");
-  return lines.flatMap(map).map((line) => `${line}\r\n`).join("");
+  return lines
+    .flatMap(map)
+    .map((line) => `${line}\r\n`)
+    .join("");
 }

@@ -1,6 +1,15 @@
 /** A session with the real sender, receiver and codec; only the network and the origin are the test's. */
 import { createHash } from "node:crypto";
-import { encodeFrame, LIMITS, parseFrame, Receiver, xorshift128, type Frame, type MutpMode, type ReceiverEvent } from "@tributary/protocol";
+import {
+  encodeFrame,
+  LIMITS,
+  parseFrame,
+  Receiver,
+  xorshift128,
+  type Frame,
+  type MutpMode,
+  type ReceiverEvent,
+} from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { ChunkListener, Lease } from "./chunks";
 import { newCounters } from "./counters";
@@ -24,7 +33,11 @@ class FakeChunks {
     return { close: () => void (entry.closed = true) };
   };
   answer(index: number, body: Uint8Array): { grow(bytes: number): void } {
-    const source = { totalBytes: body.length, availableBytes: 0, view: (start: number, end: number) => body.subarray(start, end) };
+    const source = {
+      totalBytes: body.length,
+      availableBytes: 0,
+      view: (start: number, end: number) => body.subarray(start, end),
+    };
     const { listener } = this.opened[index]!;
     listener.onHead({ status: 200, totalBytes: body.length, headers: { etag: '"1"' }, serverFetchMs: 1 }, source);
     return {
@@ -74,8 +87,15 @@ function setup(options: { idleMs?: number; bytesPerSec?: number } = {}) {
   const logged: string[] = [];
   const ends: string[] = [];
   const session = new Session({
-    id: "s", channel, codec, chunks, counters, rng: xorshift128(1), shaper: new Shaper(options.bytesPerSec ?? 0),
-    log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`), onClosed: () => ends.push("closed"),
+    id: "s",
+    channel,
+    codec,
+    chunks,
+    counters,
+    rng: xorshift128(1),
+    shaper: new Shaper(options.bytesPerSec ?? 0),
+    log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`),
+    onClosed: () => ends.push("closed"),
     ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
   });
   open.push(session);
@@ -88,7 +108,15 @@ afterEach(() => {
 });
 
 function request(requestId: number, url = "http://o.test/a?secret=1"): Uint8Array {
-  return encodeFrame({ type: "request", requestId, mode: "coded-mutp", symbolBytes: 1100, generationSize: 24, windowPackets: 240, url });
+  return encodeFrame({
+    type: "request",
+    requestId,
+    mode: "coded-mutp",
+    symbolBytes: 1100,
+    generationSize: 24,
+    windowPackets: 240,
+    url,
+  });
 }
 
 /** Runs a receiver against the session until it is done; returns the bytes and events. */
@@ -103,10 +131,11 @@ async function download(at: ReturnType<typeof setup>, mode: MutpMode, requestId:
     setImmediate(() => receiver.handleFrame(0, bytes, performance.now()));
   };
   receiver.handleProxyReady(0, performance.now());
-  for (let started = false; !receiver.finished; ) {
+  for (let started = false; !receiver.finished;) {
     const nowMs = performance.now();
     if ((receiver.pollTimeout() ?? Infinity) <= nowMs) receiver.handleTimeout(nowMs);
-    for (let next = receiver.pollTransmit(nowMs); next; next = receiver.pollTransmit(nowMs)) at.session.handleMessage(next.bytes);
+    for (let next = receiver.pollTransmit(nowMs); next; next = receiver.pollTransmit(nowMs))
+      at.session.handleMessage(next.bytes);
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
       events.push(event.kind);
       if (event.kind === "bytes") received.push(Buffer.from(event.bytes));
@@ -128,11 +157,20 @@ function body(bytes: number): Uint8Array {
 const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 test.each<[MutpMode, number]>([
-  ["coded-mutp", 1_000_000], ["uncoded-mutp", 1_000_000], ["coded-mutp", 1], ["uncoded-mutp", 1], ["coded-mutp", 0], ["uncoded-mutp", 0],
+  ["coded-mutp", 1_000_000],
+  ["uncoded-mutp", 1_000_000],
+  ["coded-mutp", 1],
+  ["uncoded-mutp", 1],
+  ["coded-mutp", 0],
+  ["uncoded-mutp", 0],
 ])("session: %s brings %i bytes while the chunk is still arriving, then forgets all", async (mode, bytes) => {
   const at = setup();
   const original = body(bytes);
-  const { bytes: received, events, stats } = await download(at, mode, 7, () => {
+  const {
+    bytes: received,
+    events,
+    stats,
+  } = await download(at, mode, 7, () => {
     const { grow } = at.chunks.answer(0, original);
     let steps = 11;
     const timer = setInterval(() => {
@@ -199,7 +237,13 @@ test("session: 16 requests at once are taken, the 17th is rejected with the limi
   const at = setup();
   for (let id = 1; id <= 17; id++) at.session.handleMessage(request(id));
   expect(at.session.activeRequests).toBe(16);
-  expect(at.channel.frames("reject")).toEqual([{ type: "reject", requestId: 17, rejection: expect.objectContaining({ kind: "tooManyRequests", got: 17, limit: 16 }) }]);
+  expect(at.channel.frames("reject")).toEqual([
+    {
+      type: "reject",
+      requestId: 17,
+      rejection: expect.objectContaining({ kind: "tooManyRequests", got: 17, limit: 16 }),
+    },
+  ]);
   expect(at.chunks.opened).toHaveLength(16);
 });
 
@@ -207,7 +251,18 @@ test("session: a repeated request opens nothing new, neither while it runs nor a
   const at = setup();
   at.session.handleMessage(request(1));
   at.session.handleMessage(request(1));
-  const final = { type: "feedback", requestId: 1, feedbackSequence: 0, epoch: 0, final: true, reason: "aborted", nextSequence: 0, receivedPackets: 0, base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
+  const final = {
+    type: "feedback",
+    requestId: 1,
+    feedbackSequence: 0,
+    epoch: 0,
+    final: true,
+    reason: "aborted",
+    nextSequence: 0,
+    receivedPackets: 0,
+    base: 0,
+    received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) },
+  } as const;
   at.session.handleMessage(encodeFrame(final));
   await pause(10);
   expect(at.session.activeRequests).toBe(0);
@@ -219,7 +274,19 @@ test("session: a repeated request opens nothing new, neither while it runs nor a
 
 test("session: final feedback for an unknown request is answered with END, other feedback is not", () => {
   const at = setup();
-  const feedback = (final: boolean) => encodeFrame({ type: "feedback", requestId: 9, feedbackSequence: 0, epoch: 0, final, reason: "none", nextSequence: 0, receivedPackets: 0, base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } });
+  const feedback = (final: boolean) =>
+    encodeFrame({
+      type: "feedback",
+      requestId: 9,
+      feedbackSequence: 0,
+      epoch: 0,
+      final,
+      reason: "none",
+      nextSequence: 0,
+      receivedPackets: 0,
+      base: 0,
+      received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) },
+    });
   at.session.handleMessage(feedback(false));
   expect(at.channel.sent).toHaveLength(0);
   at.session.handleMessage(feedback(true));
@@ -250,7 +317,13 @@ test("session: limits in a request's header are told with the value got", () => 
   const bytes = request(5);
   new DataView(bytes.buffer).setUint16(7, 5000);
   at.session.handleMessage(bytes);
-  expect(at.channel.frames("reject")).toEqual([{ type: "reject", requestId: 5, rejection: expect.objectContaining({ kind: "symbolBytesTooLarge", got: 5000, limit: 1140 }) }]);
+  expect(at.channel.frames("reject")).toEqual([
+    {
+      type: "reject",
+      requestId: 5,
+      rejection: expect.objectContaining({ kind: "symbolBytesTooLarge", got: 5000, limit: 1140 }),
+    },
+  ]);
   expect(at.session.activeRequests).toBe(0);
 });
 
@@ -310,5 +383,7 @@ test("session: draining finishes what runs and rejects what is new", async () =>
     at.chunks.answer(0, original).grow(50_000);
   });
   expect(digest(received)).toBe(digest(original));
-  expect(at.channel.frames("reject")).toEqual([{ type: "reject", requestId: 2, rejection: expect.objectContaining({ kind: "draining" }) }]);
+  expect(at.channel.frames("reject")).toEqual([
+    { type: "reject", requestId: 2, rejection: expect.objectContaining({ kind: "draining" }) },
+  ]);
 });

@@ -29,7 +29,9 @@ export interface SessionOptions {
   admit?: (token: string | undefined) => Allowance | Rejection | undefined;
 }
 
-/** Short answers go out of turn, up to this much beyond a full queue; a client that asks more without reading gets none. */
+/**
+ * Short answers go out of turn, up to this much beyond a full queue; a client that asks more without reading gets none.
+ */
 const ANSWER_OVERDRAFT_BYTES = 1024 * 1024;
 /** Looked at again after this, should the channel's own report get lost. */
 const BLOCKED_MS = 50;
@@ -135,7 +137,8 @@ export class Session implements Feeder, ChannelHandlers {
     const entry = "requestId" in frame ? this.active.get(frame.requestId) : undefined;
     if (frame.type === "ping") this.answer({ type: "pong", token: frame.token });
     else if (frame.type === "pong") return;
-    else if (frame.type !== "request" && frame.type !== "feedback" && frame.type !== "grant") this.options.counters.rejectedFrames++;
+    else if (frame.type !== "request" && frame.type !== "feedback" && frame.type !== "grant")
+      this.options.counters.rejectedFrames++;
     else if (entry) {
       entry.sender.handleFrame(frame, nowMs);
       this.settle(entry);
@@ -147,7 +150,8 @@ export class Session implements Feeder, ChannelHandlers {
   private handleRequest(request: RequestFrame, nowMs: number): void {
     const { requestId } = request;
     if (this.ended.has(requestId)) return this.answerEnd(requestId);
-    if (this.draining) return this.reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
+    if (this.draining)
+      return this.reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
     const limit = LIMITS.requestsPerSessionMax;
     if (this.active.size >= limit) {
       const message = `Too many requests at once in this session: got ${this.active.size + 1}, limit ${limit}.`;
@@ -156,7 +160,11 @@ export class Session implements Feeder, ChannelHandlers {
     const allowance = this.options.admit?.(request.token);
     if (allowance && "kind" in allowance) return this.reject(requestId, allowance);
     const { codec, rng } = this.options;
-    const entry: Active = { sender: new Sender({ request, codec, rng, nowMs, memoryFor }), lease: undefined, allowance };
+    const entry: Active = {
+      sender: new Sender({ request, codec, rng, nowMs, memoryFor }),
+      lease: undefined,
+      allowance,
+    };
     this.active.set(requestId, entry);
     this.turns.push(entry);
     this.fetchChunk(entry, request);
@@ -185,7 +193,10 @@ export class Session implements Feeder, ChannelHandlers {
     }
   }
 
-  /** There may be more to send; while the channel is still full, `handleWritable` or the look after BLOCKED_MS comes first. */
+  /**
+   * There may be more to send; while the channel is still full, `handleWritable` or the look after BLOCKED_MS comes
+   * first.
+   */
   private wake(): void {
     if (this.blocked && this.options.channel.room <= 0) return;
     this.options.shaper.wake(this);

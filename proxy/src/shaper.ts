@@ -20,7 +20,10 @@ const BURST_BYTES_MIN = 16 * 1024;
 /** A timer can be this late without costing rate. */
 const BURST_MS = 10;
 const BATCH_MS = 4;
-/** Sleeps no shorter than this: each waking costs more than it takes to make the packets of a millisecond. Less than the burst. */
+/**
+ * Sleeps no shorter than this: each waking costs more than it takes to make the packets of a millisecond. Less than the
+ * burst.
+ */
 const SLEEP_MS_MIN = 4;
 
 export class Shaper {
@@ -33,7 +36,10 @@ export class Shaper {
   private timer: NodeJS.Timeout | undefined;
 
   /** `bytesPerSec` 0 = unlimited. */
-  constructor(bytesPerSec: number, private readonly nowMs: () => number = () => performance.now()) {
+  constructor(
+    bytesPerSec: number,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {
     this.pacer = pacerOf(bytesPerSec, nowMs());
     this.turnBytes = turnBytesOf(bytesPerSec);
   }
@@ -94,10 +100,13 @@ export class Shaper {
   }
 
   private sleep(ms: number): void {
-    this.timer = setTimeout(() => {
-      this.timer = undefined;
-      this.run();
-    }, Math.max(SLEEP_MS_MIN, Math.ceil(ms)));
+    this.timer = setTimeout(
+      () => {
+        this.timer = undefined;
+        this.run();
+      },
+      Math.max(SLEEP_MS_MIN, Math.ceil(ms)),
+    );
   }
 }
 

@@ -4,7 +4,15 @@ import { TokenGate } from "./token";
 const NOW_MS = 1_790_000_000_000;
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const PEM = publicKey.export({ type: "spki", format: "pem" }).toString();
-const CLAIMS = { iss: "origo", sub: "client", aud: ["p1", "p2"], jti: "1", bytes: 1000, iat: NOW_MS / 1000, exp: NOW_MS / 1000 + 600 };
+const CLAIMS = {
+  iss: "origo",
+  sub: "client",
+  aud: ["p1", "p2"],
+  jti: "1",
+  bytes: 1000,
+  iat: NOW_MS / 1000,
+  exp: NOW_MS / 1000 + 600,
+};
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 function tokenOf(claims: object = {}, header: object = {}, key: KeyObject = privateKey): string {
@@ -15,7 +23,11 @@ function tokenOf(claims: object = {}, header: object = {}, key: KeyObject = priv
 function gateOf(required = true) {
   const clock = { ms: NOW_MS };
   const logged: string[] = [];
-  const gate = new TokenGate({ required: () => required, nowMs: () => clock.ms, log: (event, fields) => void logged.push(`${event} ${fields?.["key"]}`) });
+  const gate = new TokenGate({
+    required: () => required,
+    nowMs: () => clock.ms,
+    log: (event, fields) => void logged.push(`${event} ${fields?.["key"]}`),
+  });
   gate.setKeys({ k: PEM });
   gate.setId("p1");
   return { gate, clock, logged };
@@ -28,12 +40,19 @@ test("token: where none is asked for, anything goes", () => {
 
 test.each([
   ["none", undefined, "tokenMissing"],
-  ["junk", "junk", "tokenRefused"], ["empty parts", "..", "tokenRefused"], ["a fourth part", `${tokenOf()}.x`, "tokenRefused"],
+  ["junk", "junk", "tokenRefused"],
+  ["empty parts", "..", "tokenRefused"],
+  ["a fourth part", `${tokenOf()}.x`, "tokenRefused"],
   ["another key's signature", tokenOf({}, {}, generateKeyPairSync("ed25519").privateKey), "tokenRefused"],
   ["an unknown key", tokenOf({}, { kid: "other" }), "tokenRefused"],
   ["no signature and alg none", `${part({ alg: "none", kid: "k" })}.${part(CLAIMS)}.`, "tokenRefused"],
-  ["claims changed after signing", tokenOf().replace(/\.[^.]+\./, `.${part({ ...CLAIMS, bytes: 1e9 })}.`), "tokenRefused"],
-  ["another issuer", tokenOf({ iss: "other" }), "tokenRefused"], ["other proxies", tokenOf({ aud: ["p2"] }), "tokenRefused"],
+  [
+    "claims changed after signing",
+    tokenOf().replace(/\.[^.]+\./, `.${part({ ...CLAIMS, bytes: 1e9 })}.`),
+    "tokenRefused",
+  ],
+  ["another issuer", tokenOf({ iss: "other" }), "tokenRefused"],
+  ["other proxies", tokenOf({ aud: ["p2"] }), "tokenRefused"],
   ["an expired one", tokenOf({ exp: NOW_MS / 1000 - 31 }), "tokenExpired"],
 ])("token: %s is refused", (_name, token, kind) => {
   expect(gateOf().gate.admit(token)).toMatchObject({ kind });
@@ -64,7 +83,8 @@ test("token: its bytes cannot be had anew by another spelling of its signature",
   const [, last] = /(.)$/.exec(token)!;
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const sameBits = token.slice(0, -1) + alphabet[alphabet.indexOf(last!) + 1];
-  for (const other of [`${token}=`, `${token}==`, `${token} `, `${token}\n`, `${token}!`, sameBits]) expect(gate.admit(other)).toMatchObject({ kind: "tokenRefused" });
+  for (const other of [`${token}=`, `${token}==`, `${token} `, `${token}\n`, `${token}!`, sameBits])
+    expect(gate.admit(other)).toMatchObject({ kind: "tokenRefused" });
   expect(gate.admit(token)).toMatchObject({ kind: "budgetSpent" });
 });
 

@@ -1,6 +1,7 @@
 /**
- * Tokens: what a client shows to be served, where that is asked for. Signed by Origo (JWT, EdDSA; RFC 7519, 8037), for some
- * proxies, for a while, for so many bytes. Only Origo's Ed25519 keys count, whatever a token's header says of algorithms.
+ * Tokens: what a client shows to be served, where that is asked for. Signed by Origo (JWT, EdDSA; RFC 7519, 8037), for
+ * some proxies, for a while, for so many bytes. Only Origo's Ed25519 keys count, whatever a token's header says of
+ * algorithms.
  */
 import { createPublicKey, verify, type KeyObject } from "node:crypto";
 import { TokenClaims } from "@tributary/origo/schema";
@@ -53,20 +54,29 @@ export class TokenGate {
   /** What the token allows; undefined where none is asked for. */
   admit(token: string | undefined): Allowance | Rejection | undefined {
     if (!this.options.required()) return undefined;
-    if (token === undefined) return refused("tokenMissing", "This proxy serves only clients that show a token of its Origo.");
+    if (token === undefined)
+      return refused("tokenMissing", "This proxy serves only clients that show a token of its Origo.");
     const entry = this.known.get(token) ?? this.learn(token);
     if ("kind" in entry) return entry;
     const { claims, allowance } = entry;
     const lateSec = this.options.nowMs() / 1000 - claims.exp;
-    if (lateSec > SKEW_SEC) return refused("tokenExpired", "The token has expired: ask Origo for the list of proxies again.");
+    if (lateSec > SKEW_SEC)
+      return refused("tokenExpired", "The token has expired: ask Origo for the list of proxies again.");
     if (allowance.leftBytes > 0) return allowance;
-    return { ...refused("budgetSpent", `The token's ${claims.bytes} bytes are spent at this proxy: ask Origo for the list again.`), limit: claims.bytes };
+    return {
+      ...refused(
+        "budgetSpent",
+        `The token's ${claims.bytes} bytes are spent at this proxy: ask Origo for the list again.`,
+      ),
+      limit: claims.bytes,
+    };
   }
 
   private learn(token: string): { allowance: Allowance; claims: TokenClaims } | Rejection {
     const claims = this.read(token);
     if (claims === undefined) return refused("tokenRefused", "The token is not one that this proxy's Origo signed.");
-    if (this.proxyId === undefined || !claims.aud.includes(this.proxyId)) return refused("tokenRefused", "The token is for other proxies.");
+    if (this.proxyId === undefined || !claims.aud.includes(this.proxyId))
+      return refused("tokenRefused", "The token is for other proxies.");
     const entry = { claims, allowance: { leftBytes: claims.bytes } };
     this.known.set(token, entry);
     if (this.known.size > TOKENS_MAX) this.known.delete(this.known.keys().next().value!);
@@ -79,7 +89,8 @@ export class TokenGate {
     if (key === undefined || more.length > 0) return undefined;
     const signed = Buffer.from(signature, "base64url");
     // Another spelling of the same signature would be another token, with all of its bytes left.
-    if (signed.toString("base64url") !== signature || !verify(null, Buffer.from(`${header}.${payload}`), key, signed)) return undefined;
+    if (signed.toString("base64url") !== signature || !verify(null, Buffer.from(`${header}.${payload}`), key, signed))
+      return undefined;
     return TokenClaims.safeParse(decoded(payload)).data;
   }
 }

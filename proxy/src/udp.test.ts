@@ -14,7 +14,10 @@ async function setup(sessionsMax = 4) {
   let nowMs = 0;
   const sessions: string[] = [];
   const edge = await UdpEdge.listen({
-    host: "127.0.0.1", port: 0, sessionsMax, nowMs: () => nowMs,
+    host: "127.0.0.1",
+    port: 0,
+    sessionsMax,
+    nowMs: () => nowMs,
     onSession: () => {
       const id = `s${sessions.length}`;
       sessions.push(`${id} opened`);
@@ -39,7 +42,8 @@ async function stranger(edge: UdpEdge) {
   const ask = async (packet: UdpPacket): Promise<UdpPacket | undefined> => {
     const before = answers.length;
     socket.send(encodeUdpPacket(packet), edge.port, "127.0.0.1");
-    for (let tries = 0; tries < 100 && answers.length === before; tries++) await new Promise((resolve) => setTimeout(resolve, 2));
+    for (let tries = 0; tries < 100 && answers.length === before; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 2));
     return answers[before];
   };
   return { ask };

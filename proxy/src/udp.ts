@@ -1,13 +1,20 @@
 /**
- * Plain UDP edge, for Node programs on links of one's own: no encryption and no congestion control but the client's grants
- * and the proxy's shaper. A stranger gets a cookie and leaves no trace; only who sends it back from the same address gets a
- * session, under a token that only he was told (docs/transport.md §5). Off unless UDP_PLAIN_PORT is set.
+ * Plain UDP edge, for Node programs on links of one's own: no encryption and no congestion control but the client's
+ * grants and the proxy's shaper. A stranger gets a cookie and leaves no trace; only who sends it back from the same
+ * address gets a session, under a token that only he was told (docs/transport.md §5). Off unless UDP_PLAIN_PORT is set.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import dgram from "node:dgram";
 import { isIP } from "node:net";
 import {
-  encodeUdpPacket, Fragmenter, parseUdpPacket, Reassembler, UDP_COOKIE_BYTES, UDP_DATAGRAM_BYTES_MAX, UDP_TOKEN_BYTES, type UdpPacket,
+  encodeUdpPacket,
+  Fragmenter,
+  parseUdpPacket,
+  Reassembler,
+  UDP_COOKIE_BYTES,
+  UDP_DATAGRAM_BYTES_MAX,
+  UDP_TOKEN_BYTES,
+  type UdpPacket,
 } from "@tributary/protocol";
 import type { Channel, ChannelHandlers, OpenSession } from "./channel";
 
@@ -44,7 +51,10 @@ export class UdpEdge {
   private readonly byOpening = new Map<string, Client>();
   private draining = false;
 
-  private constructor(private readonly socket: dgram.Socket, private readonly options: UdpEdgeOptions) {
+  private constructor(
+    private readonly socket: dgram.Socket,
+    private readonly options: UdpEdgeOptions,
+  ) {
     socket.on("message", (bytes, from) => this.handlePacket(bytes, from));
     socket.on("error", () => undefined);
   }
@@ -53,7 +63,11 @@ export class UdpEdge {
   static listen(options: UdpEdgeOptions): Promise<UdpEdge> {
     return new Promise((resolve, reject) => {
       const type = isIP(options.host) === 6 ? "udp6" : "udp4";
-      const socket = dgram.createSocket({ type, recvBufferSize: SOCKET_BUFFER_BYTES, sendBufferSize: SOCKET_BUFFER_BYTES });
+      const socket = dgram.createSocket({
+        type,
+        recvBufferSize: SOCKET_BUFFER_BYTES,
+        sendBufferSize: SOCKET_BUFFER_BYTES,
+      });
       socket.once("error", reject);
       socket.bind(options.port, options.host, () => {
         socket.off("error", reject);
@@ -80,7 +94,11 @@ export class UdpEdge {
 
   private handlePacket(bytes: Buffer, from: dgram.RemoteInfo): void {
     const packet = parseUdpPacket(bytes);
-    if (packet?.type === "hello") this.send(encodeUdpPacket({ type: "cookie", nonce: packet.nonce, cookie: this.cookieOf(from, packet.nonce, 0) }), from);
+    if (packet?.type === "hello")
+      this.send(
+        encodeUdpPacket({ type: "cookie", nonce: packet.nonce, cookie: this.cookieOf(from, packet.nonce, 0) }),
+        from,
+      );
     else if (packet?.type === "open") this.handleOpen(packet.nonce, packet.cookie, from);
     else if (packet?.type === "message" || packet?.type === "close") this.handleFromClient(packet, from);
   }
@@ -125,7 +143,8 @@ export class UdpEdge {
     return {
       transport: "udp",
       send: (bytes) => {
-        for (const datagram of fragmenter.split(bytes, UDP_DATAGRAM_BYTES_MAX)) this.send(encodeUdpPacket({ type: "message", token, datagram }), client);
+        for (const datagram of fragmenter.split(bytes, UDP_DATAGRAM_BYTES_MAX))
+          this.send(encodeUdpPacket({ type: "message", token, datagram }), client);
         return true;
       },
       get room() {
@@ -133,7 +152,8 @@ export class UdpEdge {
       },
       signals: () => undefined,
       close: () => {
-        for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++) this.send(encodeUdpPacket({ type: "close", token }), client);
+        for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++)
+          this.send(encodeUdpPacket({ type: "close", token }), client);
         this.forget(client);
       },
     };
@@ -146,7 +166,11 @@ export class UdpEdge {
 
   private cookieOf({ address, port }: dgram.RemoteInfo, nonce: Uint8Array, periodsAgo: number): Buffer {
     const period = Math.floor((this.options.nowMs ?? Date.now)() / COOKIE_MS) - periodsAgo;
-    return createHmac("sha256", this.secret).update(`${address} ${port} ${period} `).update(nonce).digest().subarray(0, UDP_COOKIE_BYTES);
+    return createHmac("sha256", this.secret)
+      .update(`${address} ${port} ${period} `)
+      .update(nonce)
+      .digest()
+      .subarray(0, UDP_COOKIE_BYTES);
   }
 
   private send(packet: Uint8Array, { address, port }: { address: string; port: number }): void {

@@ -1,6 +1,7 @@
 /**
- * WebTransport edge: sessions over HTTP/3 datagrams on a UDP port of its own, from the native part (@tributary/native-transport).
- * Makes and rotates the certificates that clients accept by their hashes. Knows no frames: that is session.ts.
+ * WebTransport edge: sessions over HTTP/3 datagrams on a UDP port of its own, from the native part
+ * (@tributary/native-transport). Makes and rotates the certificates that clients accept by their hashes. Knows no
+ * frames: that is session.ts.
  */
 import type { NativeTransport, WebTransportServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";

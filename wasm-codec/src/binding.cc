@@ -139,15 +139,13 @@ int32_t encoderEncodeVector(const Encoder* encoder, const uint8_t* coefficients,
 
 EXPORT(collectorAddSystematic)
 int32_t collectorAddSystematic(Collector* collector, uint32_t index, const uint8_t* payload) {
-  return resultOfAdding([=](bool& innovative) {
-    return collector->addSystematic(index, payloadOf(*collector, payload), innovative);
-  });
+  return resultOfAdding(
+      [=](bool& innovative) { return collector->addSystematic(index, payloadOf(*collector, payload), innovative); });
 }
 EXPORT(collectorAddSeeded)
 int32_t collectorAddSeeded(Collector* collector, uint32_t seed, const uint8_t* payload) {
-  return resultOfAdding([=](bool& innovative) {
-    return collector->addSeeded(seed, payloadOf(*collector, payload), innovative);
-  });
+  return resultOfAdding(
+      [=](bool& innovative) { return collector->addSeeded(seed, payloadOf(*collector, payload), innovative); });
 }
 EXPORT(collectorAddVector)
 int32_t collectorAddVector(Collector* collector, const uint8_t* coefficients, const uint8_t* payload) {
@@ -202,15 +200,13 @@ EXPORT(repairDecoderMissingCount) uint32_t repairDecoderMissingCount(const Repai
 }
 EXPORT(repairDecoderAddSource)
 int32_t repairDecoderAddSource(RepairDecoder* decoder, uint32_t index, const uint8_t* payload) {
-  return resultOfAdding([=](bool& innovative) {
-    return decoder->addSource(index, payloadOf(*decoder, payload), innovative);
-  });
+  return resultOfAdding(
+      [=](bool& innovative) { return decoder->addSource(index, payloadOf(*decoder, payload), innovative); });
 }
 EXPORT(repairDecoderAddSeeded)
 int32_t repairDecoderAddSeeded(RepairDecoder* decoder, uint32_t seed, const uint8_t* payload) {
-  return resultOfAdding([=](bool& innovative) {
-    return decoder->addSeeded(seed, payloadOf(*decoder, payload), innovative);
-  });
+  return resultOfAdding(
+      [=](bool& innovative) { return decoder->addSeeded(seed, payloadOf(*decoder, payload), innovative); });
 }
 EXPORT(repairDecoderIsDecoded) int32_t repairDecoderIsDecoded(const RepairDecoder* decoder, uint32_t index) {
   return isDecoded(*decoder, index);

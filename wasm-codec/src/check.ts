@@ -16,7 +16,9 @@ export function range(what: string, got: number, least: number, most: number): v
 
 /** By its tag and not by its constructor, which another realm has its own of. */
 function isTyped(value: unknown, tag: "Uint8Array" | "Uint32Array"): boolean {
-  return ArrayBuffer.isView(value) && (value as unknown as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === tag;
+  return (
+    ArrayBuffer.isView(value) && (value as unknown as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === tag
+  );
 }
 
 /** `value` if it is bytes, and of them as many as `length` says. */

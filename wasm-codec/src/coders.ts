@@ -3,7 +3,14 @@
  * of whole symbols. Checked here is what has to be known before copying: types, lengths, and the range of what takes
  * several calls, which is done as a whole or not at all. The core checks the rest.
  */
-import { CodecError, type Decoder, type Encoder, type Recoder, type RepairDecoder, type RepairEncoder } from "@tributary/protocol";
+import {
+  CodecError,
+  type Decoder,
+  type Encoder,
+  type Recoder,
+  type RepairDecoder,
+  type RepairEncoder,
+} from "@tributary/protocol";
 import { bytesArgument, range, seedsArgument, u32, U32_MAX } from "./check";
 import { Handle, STAGE_BYTES, type ModuleMemory } from "./memory";
 
@@ -131,7 +138,9 @@ abstract class Collector extends Coder {
   addSystematic(index: number, payload: Uint8Array): boolean {
     const { memory } = this;
     const coder = this.handle.get();
-    return memory.checked(memory.module.collectorAddSystematic(coder, u32("index", index), this.payloadIn(payload))) === 1;
+    return (
+      memory.checked(memory.module.collectorAddSystematic(coder, u32("index", index), this.payloadIn(payload))) === 1
+    );
   }
 
   addSeeded(seed: number, payload: Uint8Array): boolean {
@@ -143,7 +152,10 @@ abstract class Collector extends Coder {
   addVector(coefficients: Uint8Array, payload: Uint8Array): boolean {
     const { memory } = this;
     const coder = this.handle.get();
-    return memory.checked(memory.module.collectorAddVector(coder, this.vectorIn(coefficients), this.payloadIn(payload))) === 1;
+    return (
+      memory.checked(memory.module.collectorAddVector(coder, this.vectorIn(coefficients), this.payloadIn(payload))) ===
+      1
+    );
   }
 }
 
@@ -196,7 +208,9 @@ export class WasmDecoder extends Collector implements Decoder {
   read(firstIndex: number, count: number, out: Uint8Array): void {
     const { memory, rank } = this;
     const decoder = this.handle.get();
-    readSymbols(memory, this, { firstIndex, count, out, heldCount: rank }, (first, part) => memory.module.decoderRead(decoder, first, part, memory.stage));
+    readSymbols(memory, this, { firstIndex, count, out, heldCount: rank }, (first, part) =>
+      memory.module.decoderRead(decoder, first, part, memory.stage),
+    );
   }
 }
 
@@ -232,13 +246,17 @@ export class WasmRepairDecoder extends Coder implements RepairDecoder {
   addSource(index: number, payload: Uint8Array): boolean {
     const { memory } = this;
     const decoder = this.handle.get();
-    return memory.checked(memory.module.repairDecoderAddSource(decoder, u32("index", index), this.payloadIn(payload))) === 1;
+    return (
+      memory.checked(memory.module.repairDecoderAddSource(decoder, u32("index", index), this.payloadIn(payload))) === 1
+    );
   }
 
   addSeeded(seed: number, payload: Uint8Array): boolean {
     const { memory } = this;
     const decoder = this.handle.get();
-    return memory.checked(memory.module.repairDecoderAddSeeded(decoder, u32("seed", seed), this.payloadIn(payload))) === 1;
+    return (
+      memory.checked(memory.module.repairDecoderAddSeeded(decoder, u32("seed", seed), this.payloadIn(payload))) === 1
+    );
   }
 
   isDecoded(index: number): boolean {
@@ -250,6 +268,8 @@ export class WasmRepairDecoder extends Coder implements RepairDecoder {
     const { memory } = this;
     const decoder = this.handle.get();
     const heldCount = this.symbolCount - this.missingCount;
-    readSymbols(memory, this, { firstIndex, count, out, heldCount }, (first, part) => memory.module.repairDecoderRead(decoder, first, part, memory.stage));
+    readSymbols(memory, this, { firstIndex, count, out, heldCount }, (first, part) =>
+      memory.module.repairDecoderRead(decoder, first, part, memory.stage),
+    );
   }
 }

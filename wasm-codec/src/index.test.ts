@@ -1,4 +1,7 @@
-/** What is particular to the WebAssembly codec: its files, its growing memory, its handles. The code itself: native-codec's conformance suite. */
+/**
+ * What is particular to the WebAssembly codec: its files, its growing memory, its handles. The code itself:
+ * native-codec's conformance suite.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -60,7 +63,11 @@ test("wasm codec: blocks are aligned and apart, and freed in any order they are 
   const poolBytes = 1 << 20;
   expect(module.reserve(poolBytes)).toBe(1);
   const before = module.memory.buffer;
-  const blocks = Array.from({ length: 300 }, (_, index) => ({ address: module.allocate(1 + index * 7), byteCount: 1 + index * 7, key: (index * 2654435761) >>> 0 }));
+  const blocks = Array.from({ length: 300 }, (_, index) => ({
+    address: module.allocate(1 + index * 7),
+    byteCount: 1 + index * 7,
+    key: (index * 2654435761) >>> 0,
+  }));
   const memory = new Uint8Array(before);
   blocks.forEach(({ address, byteCount }, index) => memory.fill(index, address, address + byteCount));
   blocks.forEach(({ address, byteCount }, index) => {
@@ -101,7 +108,10 @@ test("wasm codec: chooses relaxed SIMD where it validates, then SIMD128, then th
 
 test("wasm codec: the memory does not grow while what is alive fits into the pool", () => {
   const bytes = readFileSync(wasmModulePath("codec.wasm"));
-  const memory = new ModuleMemory(new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule, 8 << 20);
+  const memory = new ModuleMemory(
+    new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule,
+    8 << 20,
+  );
   const before = memory.module.memory.buffer;
   for (let round = 0; round < 3; round++) {
     const decoders = Array.from({ length: 100 }, () => new WasmDecoder(memory, 24, 1100));
@@ -120,7 +130,9 @@ test("wasm codec: bytes that are no module are refused", () => {
 describe("handle", () => {
   const memory = (): ModuleMemory => {
     const bytes = readFileSync(wasmModulePath("codec.wasm"));
-    return new ModuleMemory(new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule);
+    return new ModuleMemory(
+      new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule,
+    );
   };
 
   test("destroys its object once, and says so when it is used again", () => {

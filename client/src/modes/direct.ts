@@ -30,12 +30,18 @@ export async function fetchRest(run: Run): Promise<ModeResult> {
   if (!head) return direct(run);
   const offset = sink.deliveredBytes;
   if (head.totalBytes === offset) return { kind: "complete" };
-  if (head.status !== 200 && head.status !== 206) return readOrigin(run, run.request.range, (now) => restOfError(head, now, offset));
-  const base = head.status === 206 ? (parseContentRange(head.headers["content-range"])?.start ?? run.request.range?.start ?? 0) : 0;
+  if (head.status !== 200 && head.status !== 206)
+    return readOrigin(run, run.request.range, (now) => restOfError(head, now, offset));
+  const base =
+    head.status === 206
+      ? (parseContentRange(head.headers["content-range"])?.start ?? run.request.range?.start ?? 0)
+      : 0;
   const start = base + offset;
   const end = head.totalBytes === null ? run.request.range?.end : base + head.totalBytes - 1;
   const range = end === undefined ? { start } : { start, end };
-  return readOrigin(run, start === 0 && head.status === 200 ? undefined : range, (now) => restOf(head, now, offset, base));
+  return readOrigin(run, start === 0 && head.status === 200 ? undefined : range, (now) =>
+    restOf(head, now, offset, base),
+  );
 }
 
 function restOf(head: DownloadHead, now: DownloadHead, offset: number, base: number): Part | Rejection {
@@ -51,7 +57,10 @@ function restOf(head: DownloadHead, now: DownloadHead, offset: number, base: num
   const start = parseContentRange(now.headers["content-range"])?.start;
   if (now.status === 206 && start === base + offset) return { skip: 0, take: take ?? now.totalBytes };
   const got = now.status === 206 ? `a range from ${start}` : `status ${now.status}`;
-  return { kind: "originRefused", message: `The origin does not give the rest: asked for bytes from ${base + offset}, got ${got}.` };
+  return {
+    kind: "originRefused",
+    message: `The origin does not give the rest: asked for bytes from ${base + offset}, got ${got}.`,
+  };
 }
 
 function restOfError(head: DownloadHead, now: DownloadHead, offset: number): Part | Rejection {

@@ -41,11 +41,16 @@ export function resourceBytes(head: DownloadHead): number | null {
 export function differenceOf(ours: DownloadHead, theirs: DownloadHead): string | undefined {
   if (ours.status !== theirs.status) return differs("status", theirs.status, ours.status);
   const lengths = [ours.totalBytes, theirs.totalBytes];
-  if (lengths[0] !== null && lengths[1] !== null && lengths[0] !== lengths[1]) return differs("length", lengths[1], lengths[0]);
+  if (lengths[0] !== null && lengths[1] !== null && lengths[0] !== lengths[1])
+    return differs("length", lengths[1], lengths[0]);
   return validatorDifference(ours, theirs, ["etag", "last-modified", "content-range"]);
 }
 
-export function validatorDifference(ours: DownloadHead, theirs: DownloadHead, names: readonly string[]): string | undefined {
+export function validatorDifference(
+  ours: DownloadHead,
+  theirs: DownloadHead,
+  names: readonly string[],
+): string | undefined {
   for (const name of names) {
     const [a, b] = [ours.headers[name], theirs.headers[name]];
     if (a !== undefined && b !== undefined && a !== b) return differs(name, b, a);
@@ -62,7 +67,12 @@ export function wholeHead(first: DownloadHead, whole: ByteRange, status: 200 | 2
   const { "content-range": told, ...headers } = first.headers;
   const total = parseContentRange(told)?.total;
   const totalBytes = whole.end - whole.start + 1;
-  if (status === 206) return { status, totalBytes, headers: { ...headers, "content-range": `bytes ${whole.start}-${whole.end}/${total ?? "*"}` } };
+  if (status === 206)
+    return {
+      status,
+      totalBytes,
+      headers: { ...headers, "content-range": `bytes ${whole.start}-${whole.end}/${total ?? "*"}` },
+    };
   return { status, totalBytes, headers };
 }
 

@@ -1,7 +1,7 @@
 /**
- * Modes `uncoded-mutp`, `coded-mutp` and `coded`: chunks over the sessions, decoded by the engine. A request longer than one
- * chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up in time the mode
- * fails with `noTransport`, before it has delivered anything.
+ * Modes `uncoded-mutp`, `coded-mutp` and `coded`: chunks over the sessions, decoded by the engine. A request longer
+ * than one chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up
+ * in time the mode fails with `noTransport`, before it has delivered anything.
  */
 import type { ByteRange, KnownPath, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import type { DownloadHead, ProxyInfo } from "../api";
@@ -81,7 +81,8 @@ class Transfer {
     const chunk = this.start(range);
     this.takeTurn(chunk);
     const result = await chunk.result;
-    const length = result.kind === "failed" && result.rejection.kind === "chunkTooLarge" ? result.rejection.got : undefined;
+    const length =
+      result.kind === "failed" && result.rejection.kind === "chunkTooLarge" ? result.rejection.got : undefined;
     if (length === undefined || range || this.download.head) return result;
     return this.runCut({ start: 0, end: length - 1 }, 200);
   }
@@ -99,7 +100,10 @@ class Transfer {
     if (!this.stopped) this.watch.progress();
   }
 
-  /** The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told: with 200 all that the origin has, whatever a proxy said. */
+  /**
+   * The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told: with 200 all that the origin
+   * has, whatever a proxy said.
+   */
   private async runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
     const { cutBytes } = this.download.settings;
     const inFlight: Chunk[] = [];
@@ -107,7 +111,11 @@ class Transfer {
     let end = whole.end;
     let first: DownloadHead | undefined;
     while (!this.stopped && (next <= end || inFlight.length > 0)) {
-      while (next <= end && inFlight.length < (first ? this.download.settings.cutsInFlight : 1) && !this.download.sink.isFull) {
+      while (
+        next <= end &&
+        inFlight.length < (first ? this.download.settings.cutsInFlight : 1) &&
+        !this.download.sink.isFull
+      ) {
         const last = Math.min(next + cutBytes - 1, end);
         inFlight.push(this.start({ start: next, end: last }));
         next = last + 1;
@@ -155,7 +163,13 @@ class Transfer {
   }
 
   private start(range: ByteRange | undefined): Chunk {
-    const chunk: Chunk = { range, queue: [], isTurn: false, head: undefined, result: Promise.resolve({ kind: "aborted" }) };
+    const chunk: Chunk = {
+      range,
+      queue: [],
+      isTurn: false,
+      head: undefined,
+      result: Promise.resolve({ kind: "aborted" }),
+    };
     chunk.result = this.fetchChunk(chunk);
     return chunk;
   }
@@ -186,7 +200,11 @@ class Transfer {
   /** Starts the request in the engine and brings the sessions up for it. */
   private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
     const { engine, sessions, memory } = this.services;
-    const { request, token, settings: { sessionMs, chunkBytesMax } } = this.download;
+    const {
+      request,
+      token,
+      settings: { sessionMs, chunkBytesMax },
+    } = this.download;
     this.sessionTimer ??= setTimeout(() => this.giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
     const users = this.proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.download.elapsedMs();
@@ -197,7 +215,13 @@ class Transfer {
     const requestId: number = engine.start(
       users.map(({ key }) => key),
       {
-        known, chunkBytesMax, traced: this.download.traced, url: request.url, mode: request.mode as MutpMode, ...(chunk.range ? { range: chunk.range } : {}), ...(token === undefined ? {} : { token }),
+        known,
+        chunkBytesMax,
+        traced: this.download.traced,
+        url: request.url,
+        mode: request.mode as MutpMode,
+        ...(chunk.range ? { range: chunk.range } : {}),
+        ...(token === undefined ? {} : { token }),
         ...request.tuning,
       },
       {
@@ -212,7 +236,13 @@ class Transfer {
         onFailed: onEnd,
         onTrace: (trace) => (traced = trace),
         onClosed: () => {
-          if (traced) this.download.addTrace(chunk.range?.start ?? 0, startedMs, traced, this.download.tally.generationsOf(requestId));
+          if (traced)
+            this.download.addTrace(
+              chunk.range?.start ?? 0,
+              startedMs,
+              traced,
+              this.download.tally.generationsOf(requestId),
+            );
           this.stops.delete(stop);
           for (const release of releases) release();
           onClosed();
@@ -234,10 +264,14 @@ class Transfer {
   }
 
   /**
-   * Opens the session for a chunk, and again when it is lost, over whatever transport then gets through: the engine keeps what
-   * it has and asks for the rest. Returns what ends it.
+   * Opens the session for a chunk, and again when it is lost, over whatever transport then gets through: the engine
+   * keeps what it has and asks for the rest. Returns what ends it.
    */
-  private bringUp(session: Session, index: number, engine: { ready(): void; lost(reason: string, away: boolean): void }): () => void {
+  private bringUp(
+    session: Session,
+    index: number,
+    engine: { ready(): void; lost(reason: string, away: boolean): void },
+  ): () => void {
     let [isOver, opensLeft] = [false, REOPENS_MAX + 1];
     const lost = (reason: string): void => {
       const isAgain = !isOver && !this.stopped && opensLeft > 0;
@@ -300,7 +334,8 @@ class Transfer {
     stats.proxies.forEach(({ state, error, path, innovative }, index) => {
       const proxy = this.proxies[index]!;
       if (path) services.memory.note(proxy.id, path, run.platform.now());
-      if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.silent.delete(index)) services.onProxyBack(proxy);
+      if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.silent.delete(index))
+        services.onProxyBack(proxy);
       if (state !== "failed") told.delete(index);
       else if (!told.has(index)) {
         told.add(index);
@@ -319,8 +354,8 @@ class Transfer {
   }
 
   /**
-   * Of one that went silent the session is closed, so that this download and the next one make a new one. While it is not open
-   * another download was first to do so, and the new one is on its way.
+   * Of one that went silent the session is closed, so that this download and the next one make a new one. While it is
+   * not open another download was first to do so, and the new one is on its way.
    */
   private cutOff(index: number, reason: string): void {
     this.silent.add(index);
@@ -334,7 +369,10 @@ function cutFault(first: DownloadHead, head: DownloadHead, range: ByteRange): Re
   const told = parseContentRange(head.headers["content-range"]);
   if (head.status !== 206 || told?.start !== range.start) {
     const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
-    return { kind: "rangeRefused", message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.` };
+    return {
+      kind: "rangeRefused",
+      message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.`,
+    };
   }
   const changed = validatorDifference(first, head, ["etag", "last-modified"]);
   const total = parseContentRange(first.headers["content-range"])?.total;

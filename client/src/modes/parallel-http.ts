@@ -10,7 +10,11 @@ import { StallWatch } from "../stall";
 import { differenceOf, linkedAbort } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
-export async function parallelHttp(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+export async function parallelHttp(
+  run: Run,
+  proxies: readonly ProxyInfo[],
+  onProxyFailed: ProxyFailure,
+): Promise<ModeResult> {
   const { controller, unlink } = linkedAbort(run.signal);
   let stalled: Rejection | undefined;
   const watch = new StallWatch(run.settings.firstByteMs, run.settings.stallMs, (ms) => {
@@ -40,7 +44,13 @@ export async function parallelHttp(run: Run, proxies: readonly ProxyInfo[], onPr
 }
 
 /** One answer from its head to its end. Throws when it is of no use, or no longer. */
-async function runLane(run: Run, proxy: ProxyInfo, index: number, signal: AbortSignal, watch: StallWatch): Promise<void> {
+async function runLane(
+  run: Run,
+  proxy: ProxyInfo,
+  index: number,
+  signal: AbortSignal,
+  watch: StallWatch,
+): Promise<void> {
   const { sink, tally } = run;
   const { response, head, serverFetchMs } = await fetchThrough(run, proxy, run.request.range, signal);
   const difference = run.head ? differenceOf(run.head, head) : undefined;

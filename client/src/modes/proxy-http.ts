@@ -1,4 +1,7 @@
-/** One request through a proxy over HTTP (`GET /v1/fetch`), and what of its answer is the origin's. Decides nothing else. */
+/**
+ * One request through a proxy over HTTP (`GET /v1/fetch`), and what of its answer is the origin's. Decides nothing
+ * else.
+ */
 import type { ByteRange, Rejection } from "@tributary/protocol";
 import type { DownloadHead, ProxyInfo } from "../api";
 import { DownloadError } from "../errors";
@@ -23,14 +26,17 @@ const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "l
 const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
 
 /** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
-export async function fetchThrough(run: Run, proxy: ProxyInfo, range: ByteRange | undefined, signal: AbortSignal): Promise<ProxiedAnswer> {
+export async function fetchThrough(
+  run: Run,
+  proxy: ProxyInfo,
+  range: ByteRange | undefined,
+  signal: AbortSignal,
+): Promise<ProxiedAnswer> {
   const token = run.token === undefined ? "" : `&token=${run.token}`;
-  const response = await run.platform.fetch(`${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}${token}`, {
-    headers: headersFor(range),
-    credentials: "omit",
-    cache: "no-store",
-    signal,
-  });
+  const response = await run.platform.fetch(
+    `${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}${token}`,
+    { headers: headersFor(range), credentials: "omit", cache: "no-store", signal },
+  );
   const serverFetchMs = originTime(response.headers.get("server-timing"));
   if (serverFetchMs === undefined) throw await ownAnswer(response);
   const { headers, ...rest } = headOf(response);
@@ -39,8 +45,12 @@ export async function fetchThrough(run: Run, proxy: ProxyInfo, range: ByteRange 
 
 /** The headers that are the origin's; what the proxy says for itself stays out. */
 function originHeaders(headers: Record<string, string>): Record<string, string> {
-  const kept = Object.fromEntries(PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
-  const renamed = RENAMED.flatMap((name) => (headers[`x-origin-${name}`] === undefined ? [] : [[name, headers[`x-origin-${name}`]]]));
+  const kept = Object.fromEntries(
+    PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+  );
+  const renamed = RENAMED.flatMap((name) =>
+    headers[`x-origin-${name}`] === undefined ? [] : [[name, headers[`x-origin-${name}`]]],
+  );
   return { ...kept, ...(Object.fromEntries(renamed) as Record<string, string>) };
 }
 
@@ -50,7 +60,9 @@ function originTime(value: string | null): number | undefined {
   return match ? Number(match[1]) : undefined;
 }
 
-/** Why the answer is not the origin's: the proxy's error, or what stands between here and the proxy has answered for it. */
+/**
+ * Why the answer is not the origin's: the proxy's error, or what stands between here and the proxy has answered for it.
+ */
 async function ownAnswer(response: Response): Promise<DownloadError> {
   const text = response.status < 400 ? "" : await beginningOf(response);
   await response.body?.cancel();
@@ -58,7 +70,10 @@ async function ownAnswer(response: Response): Promise<DownloadError> {
     const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown } };
     return new DownloadError(String(error.kind), String(error.message));
   } catch {
-    return new DownloadError("proxyFailed", `The proxy answered ${response.status}, and that is not the origin's answer.`);
+    return new DownloadError(
+      "proxyFailed",
+      `The proxy answered ${response.status}, and that is not the origin's answer.`,
+    );
   }
 }
 

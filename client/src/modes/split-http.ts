@@ -2,7 +2,14 @@
  * Mode `split-http`: byte ranges over persistent HTTP from all proxies at once. What to ask of whom is decided by the
  * protocol's SplitHttp; here are its requests, its clock, the reader that may be slow, and the abort.
  */
-import { SplitHttp, type AnswerHead, type ByteRange, type Rejection, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
+import {
+  SplitHttp,
+  type AnswerHead,
+  type ByteRange,
+  type Rejection,
+  type SplitHttpCommand,
+  type SplitHttpEvent,
+} from "@tributary/protocol";
 import type { DownloadHead, ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
@@ -10,7 +17,11 @@ import { StallWatch } from "../stall";
 import { linkedAbort, parseContentRange, wholeHead } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
-export async function splitHttp(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+export async function splitHttp(
+  run: Run,
+  proxies: readonly ProxyInfo[],
+  onProxyFailed: ProxyFailure,
+): Promise<ModeResult> {
   const transfer = new SplitTransfer(run, proxies, onProxyFailed);
   return transfer.execute();
 }
@@ -39,10 +50,18 @@ class SplitTransfer {
     private readonly onProxyFailed: ProxyFailure,
   ) {
     const { firstByteMs, stallMs, chunkBytesMax } = download.settings;
-    this.split = new SplitHttp({ proxyCount: proxies.length, range: download.request.range, nowMs: this.nowMs(), aheadBytesMax: chunkBytesMax });
+    this.split = new SplitHttp({
+      proxyCount: proxies.length,
+      range: download.request.range,
+      nowMs: this.nowMs(),
+      aheadBytesMax: chunkBytesMax,
+    });
     this.abort = linkedAbort(download.signal);
     this.watch = new StallWatch(firstByteMs, stallMs, (ms) => {
-      this.end({ kind: "failed", rejection: { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` } });
+      this.end({
+        kind: "failed",
+        rejection: { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` },
+      });
     });
   }
 
@@ -74,15 +93,19 @@ class SplitTransfer {
   /** Does what is wanted now, and comes back when it is time. */
   private pump(): void {
     for (let event = this.split.pollEvent(); event && !this.result; event = this.split.pollEvent()) this.take(event);
-    for (let command = this.split.pollCommand(); command && !this.result; command = this.split.pollCommand()) this.do(command);
+    for (let command = this.split.pollCommand(); command && !this.result; command = this.split.pollCommand())
+      this.do(command);
     if (this.download.sink.isFull) void this.awaitReader();
     clearTimeout(this.timer);
     const atMs = this.split.pollTimeout();
     if (this.result || atMs === undefined) return;
-    this.timer = setTimeout(() => {
-      this.split.handleTimeout(this.nowMs());
-      this.pump();
-    }, Math.max(1, atMs - this.nowMs()));
+    this.timer = setTimeout(
+      () => {
+        this.split.handleTimeout(this.nowMs());
+        this.pump();
+      },
+      Math.max(1, atMs - this.nowMs()),
+    );
   }
 
   private take(event: SplitHttpEvent): void {
@@ -142,9 +165,19 @@ class SplitTransfer {
   }
 
   /** One answer from its head to its end. */
-  private async read(askId: number, proxyIndex: number, range: ByteRange | undefined, signal: AbortSignal): Promise<void> {
+  private async read(
+    askId: number,
+    proxyIndex: number,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
-      const { response, head, serverFetchMs } = await fetchThrough(this.download, this.proxies[proxyIndex]!, range, signal);
+      const { response, head, serverFetchMs } = await fetchThrough(
+        this.download,
+        this.proxies[proxyIndex]!,
+        range,
+        signal,
+      );
       Object.assign(this.answers.get(askId)!, { head, serverFetchMs });
       this.progress();
       this.split.handleHead(askId, answerHeadOf(head), this.nowMs());

@@ -1,11 +1,18 @@
 /**
- * Plain UDP in Node, for links of one's own: taken only when asked for by name. No encryption, no congestion control; the
- * handshake shows the proxy that this address is ours (docs/transport.md §5).
+ * Plain UDP in Node, for links of one's own: taken only when asked for by name. No encryption, no congestion control;
+ * the handshake shows the proxy that this address is ours (docs/transport.md §5).
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { isIP } from "node:net";
-import { encodeUdpPacket, Fragmenter, parseUdpPacket, Reassembler, UDP_DATAGRAM_BYTES_MAX, UDP_NONCE_BYTES } from "@tributary/protocol";
+import {
+  encodeUdpPacket,
+  Fragmenter,
+  parseUdpPacket,
+  Reassembler,
+  UDP_DATAGRAM_BYTES_MAX,
+  UDP_NONCE_BYTES,
+} from "@tributary/protocol";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 
 /** A lost HELLO or OPEN is repeated. */
@@ -39,7 +46,11 @@ class Opening {
     const { host, port } = options.proxy.udp!;
     const type = isIP(host) === 6 ? "udp6" : "udp4";
     this.packet = encodeUdpPacket({ type: "hello", nonce: this.nonce });
-    this.socket = dgram.createSocket({ type, recvBufferSize: SOCKET_BUFFER_BYTES, sendBufferSize: SOCKET_BUFFER_BYTES });
+    this.socket = dgram.createSocket({
+      type,
+      recvBufferSize: SOCKET_BUFFER_BYTES,
+      sendBufferSize: SOCKET_BUFFER_BYTES,
+    });
     this.socket.on("error", (error) => this.fail(error));
     this.socket.on("message", (bytes) => this.handlePacket(bytes));
     this.repeat = setInterval(() => this.sendAgain(), REPEAT_MS);
@@ -78,10 +89,7 @@ class Opening {
     this.token = token;
     clearInterval(this.repeat);
     this.options.signal.removeEventListener("abort", this.onAbort);
-    this.resolve({
-      send: (bytes) => this.send(token, bytes),
-      close: () => this.close(token),
-    });
+    this.resolve({ send: (bytes) => this.send(token, bytes), close: () => this.close(token) });
   }
 
   private send(token: Uint8Array, bytes: Uint8Array): boolean {
@@ -97,7 +105,8 @@ class Opening {
     this.isEnded = true;
     let left = CLOSE_REPEATS;
     const packet = encodeUdpPacket({ type: "close", token });
-    for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++) this.socket.send(packet, () => --left === 0 && this.socket.close());
+    for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++)
+      this.socket.send(packet, () => --left === 0 && this.socket.close());
   }
 
   private fail(error: Error): void {

@@ -39,7 +39,11 @@ async function open(options: DataChannelOptions): Promise<Channel> {
   return { send: (message) => trySend(channel, message), close };
 }
 
-async function negotiate(peer: RTCPeerConnection, channel: RTCDataChannel, { exchange, signal }: DataChannelOptions): Promise<void> {
+async function negotiate(
+  peer: RTCPeerConnection,
+  channel: RTCDataChannel,
+  { exchange, signal }: DataChannelOptions,
+): Promise<void> {
   const opened = new Promise<void>((resolve, reject) => {
     channel.onopen = () => resolve();
     channel.onclose = () => reject(new Error("the data channel was closed before it was open"));

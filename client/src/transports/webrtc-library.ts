@@ -1,4 +1,7 @@
-/** WebRTC in Node where the native part is missing: node-datachannel. A process that used it ends by `process.exit()`: see node.ts. */
+/**
+ * WebRTC in Node where the native part is missing: node-datachannel. A process that used it ends by `process.exit()`:
+ * see node.ts.
+ */
 import { PeerConnection, type DataChannel } from "node-datachannel";
 import type { Channel } from "../platform";
 import { webRtcOver, type DataChannelOptions } from "./webrtc";
@@ -33,9 +36,11 @@ function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Pr
     const offer = once(() => {
       const sdp = peer.localDescription()?.sdp;
       if (state !== "opening" || !sdp) return;
-      exchange(sdp).then((answer) => {
-        if (state === "opening") peer.setRemoteDescription(answer, "answer");
-      }).catch(fail);
+      exchange(sdp)
+        .then((answer) => {
+          if (state === "opening") peer.setRemoteDescription(answer, "answer");
+        })
+        .catch(fail);
     });
     const timer = setTimeout(offer, GATHERING_MS_MAX);
 
@@ -54,10 +59,7 @@ function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Pr
       if (state !== "opening") return;
       state = "open";
       signal.removeEventListener("abort", onAbort);
-      resolve({
-        send: (message) => trySend(channel, message),
-        close: () => state === "open" && end(),
-      });
+      resolve({ send: (message) => trySend(channel, message), close: () => state === "open" && end() });
     });
   });
 }

@@ -1,6 +1,14 @@
 /** WebRTC in Node, where its native part is built (@tributary/native-transport). */
 import { isIP } from "node:net";
-import { fingerprintLine, loadNativeTransport, readFingerprint, sdpValue, type RtcCaller, type RtcName, type RtcProxy } from "@tributary/native-transport";
+import {
+  fingerprintLine,
+  loadNativeTransport,
+  readFingerprint,
+  sdpValue,
+  type RtcCaller,
+  type RtcName,
+  type RtcProxy,
+} from "@tributary/native-transport";
 import { LIMITS } from "@tributary/protocol";
 import type { Transport } from "../platform";
 
@@ -14,22 +22,34 @@ export const nodeWebRtc: Transport = {
   open: async ({ exchange, signal, onMessage, onClosed }) => {
     caller ??= loadNativeTransport().native!.rtcCaller();
     const channel = await caller.connect({
-      exchange: async (own) => readAnswer(await exchange(offerSdp(own))), signal, onMessage, onClosed, onWritable: () => undefined,
+      exchange: async (own) => readAnswer(await exchange(offerSdp(own))),
+      signal,
+      onMessage,
+      onClosed,
+      onWritable: () => undefined,
     });
-    return {
-      send: (bytes) => channel.send(bytes),
-      close: () => channel.close("closed"),
-    };
+    return { send: (bytes) => channel.send(bytes), close: () => channel.close("closed") };
   },
 };
 
 /** Of an end that connects, and whose addresses the proxy learns by that (RFC 8839, RFC 8841, RFC 8842). */
 export function offerSdp({ ufrag, password, fingerprint }: RtcName & { fingerprint: Uint8Array }): string {
   return [
-    "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0",
-    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", "a=mid:0",
-    `a=ice-ufrag:${ufrag}`, `a=ice-pwd:${password}`, fingerprintLine(fingerprint), "a=setup:active",
-    "a=sctp-port:5000", `a=max-message-size:${LIMITS.messageBytesMax}`, "",
+    "v=0",
+    "o=- 1 1 IN IP4 127.0.0.1",
+    "s=-",
+    "t=0 0",
+    "a=group:BUNDLE 0",
+    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel",
+    "c=IN IP4 0.0.0.0",
+    "a=mid:0",
+    `a=ice-ufrag:${ufrag}`,
+    `a=ice-pwd:${password}`,
+    fingerprintLine(fingerprint),
+    "a=setup:active",
+    "a=sctp-port:5000",
+    `a=max-message-size:${LIMITS.messageBytesMax}`,
+    "",
   ].join("\r\n");
 }
 
@@ -42,8 +62,13 @@ export function readAnswer(sdp: string): RtcProxy {
   };
   const fingerprint = readFingerprint(value("fingerprint"));
   if (!fingerprint) throw new Error("the proxy's answer has a fingerprint that is none of SHA-256");
-  const candidates = Array.from(sdp.matchAll(/^a=candidate:\S+ 1 udp \d+ (\S+) (\d{1,5}) typ /gim), ([, address, port]) => ({ address: address!, port: Number(port) }));
-  const usable = candidates.filter(({ address, port }) => isIP(address) !== 0 && port > 0 && port < 65_536).slice(0, CANDIDATES_MAX);
+  const candidates = Array.from(
+    sdp.matchAll(/^a=candidate:\S+ 1 udp \d+ (\S+) (\d{1,5}) typ /gim),
+    ([, address, port]) => ({ address: address!, port: Number(port) }),
+  );
+  const usable = candidates
+    .filter(({ address, port }) => isIP(address) !== 0 && port > 0 && port < 65_536)
+    .slice(0, CANDIDATES_MAX);
   if (usable.length === 0) throw new Error("the proxy's answer has no address");
   return { fingerprint, ufrag: value("ice-ufrag"), password: value("ice-pwd"), candidates: usable };
 }

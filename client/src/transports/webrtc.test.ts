@@ -9,7 +9,9 @@ async function setup() {
     given = options;
     return Promise.resolve({ send: (bytes) => sent!.push(bytes.slice()) > 0, close: () => undefined });
   });
-  const channel = await transport.open({ onMessage: (bytes: Uint8Array) => got!.push(bytes.slice()) } as unknown as ChannelOptions);
+  const channel = await transport.open({
+    onMessage: (bytes: Uint8Array) => got!.push(bytes.slice()),
+  } as unknown as ChannelOptions);
   return { channel, sent: sent!, got: got!, arrive: (packet: Uint8Array) => given!.onMessage(packet) };
 }
 

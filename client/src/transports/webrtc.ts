@@ -1,4 +1,7 @@
-/** A channel over WebRTC, the same for browser and Node: one data channel, messages of one packet each, longer ones in pieces. */
+/**
+ * A channel over WebRTC, the same for browser and Node: one data channel, messages of one packet each, longer ones in
+ * pieces.
+ */
 import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 
@@ -11,10 +14,15 @@ export function webRtcOver(open: OpenDataChannel): Transport {
   return { name: "webrtc", reaches: () => true, open: (options) => openChannel(open, options) };
 }
 
-async function openChannel(open: OpenDataChannel, { exchange, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
+async function openChannel(
+  open: OpenDataChannel,
+  { exchange, signal, onMessage, onClosed }: ChannelOptions,
+): Promise<Channel> {
   const [fragmenter, reassembler] = [new Fragmenter(), new Reassembler()];
   const channel = await open({
-    exchange, signal, onClosed,
+    exchange,
+    signal,
+    onClosed,
     onMessage: (packet) => {
       const message = reassembler.accept(packet);
       if (message) onMessage(message);

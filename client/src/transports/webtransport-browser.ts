@@ -1,4 +1,7 @@
-/** WebTransport in a browser's worker: HTTP/3 datagrams; the proxy's certificate is known by its hash, from Origo's list. */
+/**
+ * WebTransport in a browser's worker: HTTP/3 datagrams; the proxy's certificate is known by its hash, from Origo's
+ * list.
+ */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { collectWhileBusy } from "../collect-browser";
 import { messageOf } from "../errors";
@@ -28,12 +31,18 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
     state = "ended";
     if (wasOpen) onClosed(reason);
   };
-  session.closed.then(({ reason }) => lost(reason || "the session was closed"), (error: unknown) => lost(messageOf(error)));
+  session.closed.then(
+    ({ reason }) => lost(reason || "the session was closed"),
+    (error: unknown) => lost(messageOf(error)),
+  );
   try {
     await orAborted(session.ready, signal);
   } catch (error) {
     // Not cut short: Chromium makes the next handshakes wait, for minutes, for each that was.
-    session.ready.then(() => session.close(), () => undefined);
+    session.ready.then(
+      () => session.close(),
+      () => undefined,
+    );
     throw error;
   }
   // Where a browser keeps nothing that was set before it was open.
@@ -50,7 +59,11 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   };
 }
 
-async function readAll(session: WebTransport, onMessage: (bytes: Uint8Array) => void, isOpen: () => boolean): Promise<void> {
+async function readAll(
+  session: WebTransport,
+  onMessage: (bytes: Uint8Array) => void,
+  isOpen: () => boolean,
+): Promise<void> {
   const reader = (session.datagrams.readable as ReadableStream<Uint8Array>).getReader();
   const reassembler = new Reassembler();
   try {
@@ -65,7 +78,9 @@ async function readAll(session: WebTransport, onMessage: (bytes: Uint8Array) => 
 }
 
 function senderOf(session: WebTransport): (bytes: Uint8Array) => boolean {
-  const { datagrams } = session as { datagrams: WebTransportDatagramDuplexStream & { createWritable?: () => WritableStream<Uint8Array> } };
+  const { datagrams } = session as {
+    datagrams: WebTransportDatagramDuplexStream & { createWritable?: () => WritableStream<Uint8Array> };
+  };
   const writer = (datagrams.createWritable ? datagrams.createWritable() : datagrams.writable).getWriter();
   const fragmenter = new Fragmenter();
   return (bytes) => {
@@ -85,5 +100,7 @@ function orAborted<T>(made: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from({ length: hex.length / 2 }, (_, index) => Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16));
+  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
+    Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16),
+  );
 }

@@ -18,10 +18,14 @@ export const nodeWebTransport: Transport = {
   reaches: ({ webTransport }) => webTransport !== undefined && clientHere() !== undefined,
   open: async ({ proxy, first, signal, onMessage, onClosed }) => {
     const { url, certificateHashes } = proxy.webTransport!;
-    const channel = await clientHere()!.connect({ url: withFirst(url, first), certificateHashes, signal, onMessage, onClosed, onWritable: () => undefined });
-    return {
-      send: (bytes) => channel.send(bytes),
-      close: () => channel.close("closed"),
-    };
+    const channel = await clientHere()!.connect({
+      url: withFirst(url, first),
+      certificateHashes,
+      signal,
+      onMessage,
+      onClosed,
+      onWritable: () => undefined,
+    });
+    return { send: (bytes) => channel.send(bytes), close: () => channel.close("closed") };
   },
 };

@@ -7,7 +7,9 @@ function admit(pageOrigin: string, tabOrigin: string, stored: Record<string, unk
     asked.push(...origins);
     return Promise.resolve(/^https?:\/\/(?:video|player)\.example\/\*$/.test(origins[0] ?? ""));
   };
-  Object.assign(globalThis, { chrome: { permissions: { contains }, storage: { local: { get: () => Promise.resolve(stored) } } } });
+  Object.assign(globalThis, {
+    chrome: { permissions: { contains }, storage: { local: { get: () => Promise.resolve(stored) } } },
+  });
   return mayHavePort(pageOrigin, tabOrigin);
 }
 
@@ -21,7 +23,9 @@ test.each<[string, string, Record<string, unknown>, boolean]>([
   ["https://video.example", "https://video.example", { enabled: false }, false],
   ["null", "https://video.example", {}, false],
   ["chrome-extension://abc", "chrome-extension://abc", {}, false],
-])("a page of %s in a tab of %s, with %j stored: %s", async (page, tab, stored, may) => expect(await admit(page, tab, stored)).toBe(may));
+])("a page of %s in a tab of %s, with %j stored: %s", async (page, tab, stored, may) =>
+  expect(await admit(page, tab, stored)).toBe(may),
+);
 
 test("a page's own scheme and host are asked for, on any port", async () => {
   asked.length = 0;

@@ -1,6 +1,6 @@
 /**
- * Admission: which pages get a port. Any page of any site can have our frame in it, so that it is there says nothing: the page must
- * be one that the viewer lets the extension read, in a tab of a site that is on.
+ * Admission: which pages get a port. Any page of any site can have our frame in it, so that it is there says nothing:
+ * the page must be one that the viewer lets the extension read, in a tab of a site that is on.
  */
 import { isOnAt, siteOf } from "../shared/sites";
 

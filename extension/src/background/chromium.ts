@@ -9,16 +9,34 @@ import "./core";
 
 /** The part of the service worker's global scope that is used here; the DOM library types another one. */
 interface Scope {
-  clients: { matchAll(options: { includeUncontrolled: boolean }): Promise<{ url: string; postMessage(message: unknown, transfer: Transferable[]): void }[]> };
-  addEventListener(type: "message", listener: (event: MessageEvent & { waitUntil(work: Promise<unknown>): void }) => void): void;
+  clients: {
+    matchAll(options: {
+      includeUncontrolled: boolean;
+    }): Promise<{ url: string; postMessage(message: unknown, transfer: Transferable[]): void }[]>;
+  };
+  addEventListener(
+    type: "message",
+    listener: (event: MessageEvent & { waitUntil(work: Promise<unknown>): void }) => void,
+  ): void;
 }
 const scope = self as unknown as Scope;
 
 scope.addEventListener("message", (event) => {
   const sender = event.source as { url?: string } | null;
-  const { type, pageOrigin, tabOrigin } = (event.data ?? {}) as { type?: unknown; pageOrigin?: unknown; tabOrigin?: unknown };
+  const { type, pageOrigin, tabOrigin } = (event.data ?? {}) as {
+    type?: unknown;
+    pageOrigin?: unknown;
+    tabOrigin?: unknown;
+  };
   const [port] = event.ports;
-  if (sender?.url !== chrome.runtime.getURL(FRAME_PATH) || type !== "port" || typeof pageOrigin !== "string" || typeof tabOrigin !== "string" || port === undefined) return;
+  if (
+    sender?.url !== chrome.runtime.getURL(FRAME_PATH) ||
+    type !== "port" ||
+    typeof pageOrigin !== "string" ||
+    typeof tabOrigin !== "string" ||
+    port === undefined
+  )
+    return;
   event.waitUntil(mayHavePort(pageOrigin, tabOrigin).then((may) => (may ? passPort(pageOrigin, port) : port.close())));
 });
 
@@ -29,7 +47,8 @@ const ensureTransport = single(async (): Promise<void> => {
   await chrome.offscreen.createDocument({
     url: TRANSPORT_PATH,
     reasons: [chrome.offscreen.Reason.WEB_RTC, chrome.offscreen.Reason.WORKERS],
-    justification: "Downloads video segments from several proxies over WebRTC data channels and decodes them in a worker.",
+    justification:
+      "Downloads video segments from several proxies over WebRTC data channels and decodes them in a worker.",
   });
 });
 

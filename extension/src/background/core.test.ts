@@ -9,13 +9,15 @@ const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve,
 beforeAll(async () => {
   const deaf = { addListener: () => undefined };
   const local = {
-    get: (keys: string | string[]) => Promise.resolve(Object.fromEntries([keys].flat().flatMap((key) => (key in stored ? [[key, stored[key]]] : [])))),
+    get: (keys: string | string[]) =>
+      Promise.resolve(Object.fromEntries([keys].flat().flatMap((key) => (key in stored ? [[key, stored[key]]] : [])))),
     set: (items: object) => Promise.resolve(void Object.assign(stored, items)),
   };
   const chrome = {
     runtime: {
       onMessage: { addListener: (listener: Listener) => listeners.message.push(listener) },
-      onInstalled: deaf, onStartup: deaf,
+      onInstalled: deaf,
+      onStartup: deaf,
       getURL: (path: string) => `chrome-extension://own/${path}`,
       getManifest: () => ({ content_scripts: [] }),
       sendMessage: (message: { to: string }) => Promise.resolve(void sent.push(message)),
@@ -41,7 +43,8 @@ test("core: two that ask at once for the first id get the same", async () => {
 
 test("core: an id that is gone from storage is told to the transport anew; one that is made is not", async () => {
   const { clientId } = await ask();
-  const change = (newValue?: unknown): void => listeners.changed.forEach((hear) => hear({ clientId: { newValue } }, "local"));
+  const change = (newValue?: unknown): void =>
+    listeners.changed.forEach((hear) => hear({ clientId: { newValue } }, "local"));
   sent.length = 0;
   change(clientId);
   await settle();

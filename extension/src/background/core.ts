@@ -9,7 +9,9 @@ import type { Badge, SettingsAnswer, ToBackground, ToTransportContext } from "..
 import { single } from "../shared/single";
 
 async function loadDefaults(): Promise<Settings> {
-  const packaged: unknown = await fetch(chrome.runtime.getURL("defaults.json")).then((response) => response.json()).catch(() => null);
+  const packaged: unknown = await fetch(chrome.runtime.getURL("defaults.json"))
+    .then((response) => response.json())
+    .catch(() => null);
   return parseSettings(packaged, BUILT_IN);
 }
 
@@ -46,11 +48,16 @@ chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (a
   return true;
 });
 
-/** Any page with our content script may ask for it: it is a script of ours in the asking frame, with the page's own rights. */
+/**
+ * Any page with our content script may ask for it: it is a script of ours in the asking frame, with the page's own
+ * rights.
+ */
 async function bringScript(file: string | undefined, { tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
   if (file === undefined || tab?.id === undefined || frameId === undefined) return;
   const target = { tabId: tab.id, frameIds: [frameId] };
-  await chrome.scripting.executeScript({ target, files: [file], world: "MAIN", injectImmediately: true }).catch(() => undefined);
+  await chrome.scripting
+    .executeScript({ target, files: [file], world: "MAIN", injectImmediately: true })
+    .catch(() => undefined);
 }
 
 /** A content script's messages carry the address of the page that it is in. */
@@ -64,7 +71,11 @@ chrome.storage.onChanged.addListener((changes, area) => {
 });
 
 async function tellSettings(): Promise<void> {
-  const message: ToTransportContext = { to: "transport", type: "settings", ...(await answerFor(chrome.extension.inIncognitoContext)) };
+  const message: ToTransportContext = {
+    to: "transport",
+    type: "settings",
+    ...(await answerFor(chrome.extension.inIncognitoContext)),
+  };
   await chrome.runtime.sendMessage(message).catch(() => undefined);
   await drawBadge({ proxies: 0, trouble: false });
 }
@@ -75,7 +86,10 @@ async function drawBadge({ proxies, trouble }: Badge, tabId?: number): Promise<v
   const text = !enabled ? "off" : trouble ? "!" : proxies > 0 ? String(proxies) : "";
   const where = tabId === undefined ? {} : { tabId };
   await chrome.action.setBadgeText({ text, ...where });
-  await chrome.action.setBadgeBackgroundColor({ color: !enabled ? "#6b7280" : trouble ? "#b45309" : "#0f766e", ...where });
+  await chrome.action.setBadgeBackgroundColor({
+    color: !enabled ? "#6b7280" : trouble ? "#b45309" : "#0f766e",
+    ...where,
+  });
 }
 
 chrome.runtime.onInstalled.addListener(({ reason }) => {
@@ -86,7 +100,10 @@ chrome.runtime.onStartup.addListener(() => void drawBadge({ proxies: 0, trouble:
 
 /** The first run's page; not in a package that comes with its settings. */
 async function welcome(): Promise<void> {
-  const isPrepared = await fetch(chrome.runtime.getURL("defaults.json")).then((response) => response.ok, () => false);
+  const isPrepared = await fetch(chrome.runtime.getURL("defaults.json")).then(
+    (response) => response.ok,
+    () => false,
+  );
   if (!isPrepared) await chrome.tabs.create({ url: chrome.runtime.getURL("welcome.html") });
 }
 

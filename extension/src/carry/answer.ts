@@ -1,19 +1,30 @@
 /**
- * Answer: what the page's `fetch` gives for a request that the transport carries: a Response that looks like the browser's
- * own and whose body grows as bytes come.
+ * Answer: what the page's `fetch` gives for a request that the transport carries: a Response that looks like the
+ * browser's own and whose body grows as bytes come.
  */
 import type { Carrier, ExchangeHead, ExchangeRequest } from "../shared/carry";
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 
 /** `exchange` and `natives` as in shared/carry.ts. */
-export function respond(request: Request, wanted: ExchangeRequest, link: Link, natives: Natives, exchange: Carrier["exchange"]): Promise<Response> {
+export function respond(
+  request: Request,
+  wanted: ExchangeRequest,
+  link: Link,
+  natives: Natives,
+  exchange: Carrier["exchange"],
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     let answer: Answer | null = null;
     const carried = exchange(wanted, {
       native: () => resolve(fetchDirect(request, link, natives)),
       head: (head) => {
-        answer = new Answer(head, natives, () => carried.credit(), () => end(() => carried.abort()));
+        answer = new Answer(
+          head,
+          natives,
+          () => carried.credit(),
+          () => end(() => carried.abort()),
+        );
         resolve(answer.response);
       },
       bytes: (bytes) => answer?.push(bytes),

@@ -1,9 +1,25 @@
 import type { ExchangeHead } from "../shared/carry";
-import { CHECKED_FIRST, CHECKED_ONE_IN, Checks, LARGE_BYTES, SAMPLE_BYTES, SAMPLE_FRAGMENT, type Check } from "./checks";
+import {
+  CHECKED_FIRST,
+  CHECKED_ONE_IN,
+  Checks,
+  LARGE_BYTES,
+  SAMPLE_BYTES,
+  SAMPLE_FRAGMENT,
+  type Check,
+} from "./checks";
 
 const TOTAL = LARGE_BYTES + SAMPLE_BYTES;
 const FILE = Uint8Array.from({ length: 2 * TOTAL }, (_, index) => index % 251);
-const HEAD: ExchangeHead = { status: 200, statusText: "OK", headers: [["etag", '"v1"']], responseType: "cors", url: "https://o.test/a.m4s", redirected: false, totalBytes: TOTAL };
+const HEAD: ExchangeHead = {
+  status: 200,
+  statusText: "OK",
+  headers: [["etag", '"v1"']],
+  responseType: "cors",
+  url: "https://o.test/a.m4s",
+  redirected: false,
+  totalBytes: TOTAL,
+};
 
 interface Own {
   status?: number;
@@ -12,7 +28,12 @@ interface Own {
   fails?: boolean;
 }
 
-function make({ status = 206, headers = { etag: '"v1"' }, bytes = (start, end) => FILE.slice(start, end), fails = false }: Own = {}) {
+function make({
+  status = 206,
+  headers = { etag: '"v1"' },
+  bytes = (start, end) => FILE.slice(start, end),
+  fails = false,
+}: Own = {}) {
   const [ranges, urls]: [string[], string[]] = [[], []];
   const nativeFetch = (async (url: string, init: RequestInit) => {
     urls.push(url);
@@ -22,11 +43,18 @@ function make({ status = 206, headers = { etag: '"v1"' }, bytes = (start, end) =
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(range) ?? [];
     return new Response(bytes(Number(start), Number(end) + 1), { status, headers });
   }) as typeof fetch;
-  return { ranges, urls, checks: new Checks({ fetch: nativeFetch, setTimeout, clearTimeout, AbortController } as never, () => 0.5) };
+  return {
+    ranges,
+    urls,
+    checks: new Checks({ fetch: nativeFetch, setTimeout, clearTimeout, AbortController } as never, () => 0.5),
+  };
 }
 
-const ask = (checks: Checks, head: Partial<ExchangeHead> = {}, range: { start: number; end: number } | null = null): Check | undefined =>
-  checks.begin({ url: HEAD.url, range }, { ...HEAD, ...head });
+const ask = (
+  checks: Checks,
+  head: Partial<ExchangeHead> = {},
+  range: { start: number; end: number } | null = null,
+): Check | undefined => checks.begin({ url: HEAD.url, range }, { ...HEAD, ...head });
 
 /** Hands `body` on in pieces that cut the sample, and waits for what comes of it. */
 async function pass(check: Check, body: Uint8Array = FILE.subarray(0, TOTAL)): Promise<boolean | undefined> {
@@ -54,7 +82,9 @@ describe("checks: which chunks are checked", () => {
   });
 
   test.each<[string, Partial<ExchangeHead>]>([
-    ["an empty one", { totalBytes: 0 }], ["one of unknown length", { totalBytes: null }], ["no media", { status: 404 }],
+    ["an empty one", { totalBytes: 0 }],
+    ["one of unknown length", { totalBytes: null }],
+    ["no media", { status: 404 }],
   ])("%s is not", (_name, head) => {
     const { checks } = make();
     expect(ask(checks, head)).toBeUndefined();
@@ -64,7 +94,8 @@ describe("checks: which chunks are checked", () => {
   test("small ones after the first are not, and are not counted", async () => {
     const { checks } = make();
     await passFirst(checks);
-    for (let index = 0; index < 2 * CHECKED_ONE_IN; index++) expect(ask(checks, { totalBytes: LARGE_BYTES - 1 })).toBeUndefined();
+    for (let index = 0; index < 2 * CHECKED_ONE_IN; index++)
+      expect(ask(checks, { totalBytes: LARGE_BYTES - 1 })).toBeUndefined();
   });
 
   test("in the place of one that is given up the next is", async () => {
@@ -114,10 +145,14 @@ describe("checks: what they say", () => {
     expect([await verdict, checks.verdict(HEAD.url)]).toEqual([true, true]);
   });
 
-  test("nothing of a host that none has come from", () => expect(make().checks.verdict("https://other.test/a.m4s")).toBe(false));
+  test("nothing of a host that none has come from", () =>
+    expect(make().checks.verdict("https://other.test/a.m4s")).toBe(false));
 
   test.each<[string, Own]>([
-    ["the site does not answer", { fails: true }], ["it sends the whole file", { status: 200 }], ["it has another version by now", { headers: { etag: '"v2"' } }],
-    ["its part begins elsewhere", { headers: { "content-range": "bytes 7-262/65792" } }], ["it sends less", { bytes: () => new Uint8Array(10) }],
+    ["the site does not answer", { fails: true }],
+    ["it sends the whole file", { status: 200 }],
+    ["it has another version by now", { headers: { etag: '"v2"' } }],
+    ["its part begins elsewhere", { headers: { "content-range": "bytes 7-262/65792" } }],
+    ["it sends less", { bytes: () => new Uint8Array(10) }],
   ])("nothing where %s", async (_name, own) => expect(await pass(ask(make(own).checks)!, changed())).toBe(false));
 });

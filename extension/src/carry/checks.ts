@@ -1,17 +1,18 @@
 /**
- * Checks: of some chunks that came through proxies a stretch of bytes is asked for directly, at a place chosen by chance, and
- * compared: of the first four of each host in a page, and of one large one in sixteen after them. What ends while checks of its
- * host run waits for them; all of it is an error where bytes differ. A proxy that sends other bytes than the site's spoils whole
- * generations or its share of their symbols, so a few thousand bytes tell; one that changes a byte here and there is not
- * found. Where nothing can be told (no answer in time, no range, another version by now) nothing is said.
+ * Checks: of some chunks that came through proxies a stretch of bytes is asked for directly, at a place chosen by
+ * chance, and compared: of the first four of each host in a page, and of one large one in sixteen after them. What ends
+ * while checks of its host run waits for them; all of it is an error where bytes differ. A proxy that sends other bytes
+ * than the site's spoils whole generations or its share of their symbols, so a few thousand bytes tell; one that
+ * changes a byte here and there is not found. Where nothing can be told (no answer in time, no range, another version
+ * by now) nothing is said.
  */
 import type { ExchangeHead, ExchangeRequest } from "../shared/carry";
 import type { Natives } from "../page/natives";
 import { isPartOf } from "./representation";
 
 /**
- * Seven symbols at a stretch: without losses most of a generation goes as it is, and its symbols are dealt out to the proxies
- * so evenly (protocol.md §8.3) that one of each of a few is among them. A smaller chunk is compared whole.
+ * Seven symbols at a stretch: without losses most of a generation goes as it is, and its symbols are dealt out to the
+ * proxies so evenly (protocol.md §8.3) that one of each of a few is among them. A smaller chunk is compared whole.
  */
 export const SAMPLE_BYTES = 8 * 1024;
 /** Several, for of many proxies one may have none in a sample. */
@@ -21,8 +22,9 @@ export const CHECKED_ONE_IN = 16;
 export const LARGE_BYTES = 128 * 1024;
 const ANSWER_MS_MAX = 2000;
 /**
- * After the address of a sample, which goes nowhere with it: the page's Resource Timing has an entry for each, and a player that
- * looks for its segment's own by name (dash.js) would take the sample's few milliseconds for the segment's rate.
+ * After the address of a sample, which goes nowhere with it: the page's Resource Timing has an entry for each, and a
+ * player that looks for its segment's own by name (dash.js) would take the sample's few milliseconds for the segment's
+ * rate.
  */
 export const SAMPLE_FRAGMENT = "#sample";
 
@@ -77,7 +79,9 @@ export class Checks {
     const { isWrong, pending } = this.#hostOf(url);
     if (isWrong || pending.size === 0) return isWrong;
     let timer: number | undefined;
-    const late = new Promise<false>((resolve) => (timer = this.natives.setTimeout(() => resolve(false), ANSWER_MS_MAX)));
+    const late = new Promise<false>(
+      (resolve) => (timer = this.natives.setTimeout(() => resolve(false), ANSWER_MS_MAX)),
+    );
     const all = Promise.all([...pending].map(({ differs }) => differs)).then((each) => each.includes(true));
     return Promise.race([all, late]).finally(() => this.natives.clearTimeout(timer));
   }
@@ -88,7 +92,11 @@ export class Checks {
     const timer = this.natives.setTimeout(() => controller.abort(), ANSWER_MS_MAX);
     try {
       const headers = { Range: `bytes=${start}-${start + length - 1}` };
-      const response = await this.natives.fetch(url + SAMPLE_FRAGMENT, { headers, cache: "no-store", signal: controller.signal });
+      const response = await this.natives.fetch(url + SAMPLE_FRAGMENT, {
+        headers,
+        cache: "no-store",
+        signal: controller.signal,
+      });
       if (isPartOf(response, head, start)) return new Uint8Array(await response.arrayBuffer());
       controller.abort();
     } catch {

@@ -6,7 +6,17 @@ import { Exchange, GRACE_MS } from "./exchange";
 
 const MEDIA = "https://media.example/a.mp4";
 const PATIENCE_MS = 4000;
-const HEAD: ToPage = { type: "head", id: 1, status: 200, statusText: "OK", headers: [["etag", '"v1"']], responseType: "cors", url: "https://o.test/seg.m4s", redirected: false, totalBytes: 1000 };
+const HEAD: ToPage = {
+  type: "head",
+  id: 1,
+  status: 200,
+  statusText: "OK",
+  headers: [["etag", '"v1"']],
+  responseType: "cors",
+  url: "https://o.test/seg.m4s",
+  redirected: false,
+  totalBytes: 1000,
+};
 const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
 
 interface Native {
@@ -15,9 +25,23 @@ interface Native {
   bytes?: Uint8Array<ArrayBuffer>;
 }
 
-function make(native: Native | Error = {}, range: ByteRange | null = null, verdict: boolean | Promise<boolean> = false) {
+function make(
+  native: Native | Error = {},
+  range: ByteRange | null = null,
+  verdict: boolean | Promise<boolean> = false,
+) {
   let listener: LinkListener | undefined;
-  const seen = { events: [] as string[], bytes: [] as number[], credit: 0, aborts: 0, direct: 0, wrong: [] as string[], noted: [] as number[][], ended: [] as boolean[], ranges: [] as (string | null)[] };
+  const seen = {
+    events: [] as string[],
+    bytes: [] as number[],
+    credit: 0,
+    aborts: 0,
+    direct: 0,
+    wrong: [] as string[],
+    noted: [] as number[][],
+    ended: [] as boolean[],
+    ranges: [] as (string | null)[],
+  };
   const clock = { nowMs: 0 };
   const link = {
     env: { nowMs: () => clock.nowMs },
@@ -41,12 +65,32 @@ function make(native: Native | Error = {}, range: ByteRange | null = null, verdi
     end: () => seen.events.push("end"),
     error: () => seen.events.push("error"),
   };
-  const check = { note: (at: number, { length }: Uint8Array) => seen.noted.push([at, length]), end: (isWhole: boolean) => seen.ended.push(isWhole) } as unknown as Check;
-  const page = { fetch: nativeFetch, checks: { begin: () => check, verdict: () => verdict }, patienceMs: () => PATIENCE_MS, player: () => undefined };
+  const check = {
+    note: (at: number, { length }: Uint8Array) => seen.noted.push([at, length]),
+    end: (isWhole: boolean) => seen.ended.push(isWhole),
+  } as unknown as Check;
+  const page = {
+    fetch: nativeFetch,
+    checks: { begin: () => check, verdict: () => verdict },
+    patienceMs: () => PATIENCE_MS,
+    player: () => undefined,
+  };
   const exchange = new Exchange(link, page, { url: MEDIA, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
-  const data = (start: number, end: number): ToPage => ({ type: "data", id: 1, buffer: WHOLE.slice(start, end).buffer });
-  return { exchange, seen, clock, receive, data, lose: () => listener?.lost(), tick: () => listener?.tick(clock.nowMs) };
+  const data = (start: number, end: number): ToPage => ({
+    type: "data",
+    id: 1,
+    buffer: WHOLE.slice(start, end).buffer,
+  });
+  return {
+    exchange,
+    seen,
+    clock,
+    receive,
+    data,
+    lose: () => listener?.lost(),
+    tick: () => listener?.tick(clock.nowMs),
+  };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
@@ -101,11 +145,14 @@ describe("exchange: finished natively", () => {
     ["the transport fails", ({ receive }) => receive({ type: "failed", id: 1 })],
     ["the transport is lost", ({ lose }) => lose()],
     ["the body ends early", ({ receive }) => receive({ type: "end", id: 1 })],
-    ["the body stalls", ({ exchange, clock, tick }) => {
-      exchange.credit();
-      clock.nowMs = PATIENCE_MS + GRACE_MS + 1;
-      tick();
-    }],
+    [
+      "the body stalls",
+      ({ exchange, clock, tick }) => {
+        exchange.credit();
+        clock.nowMs = PATIENCE_MS + GRACE_MS + 1;
+        tick();
+      },
+    ],
   ];
 
   test.each(failures)("from the delivered offset when %s", async (_name, fail) => {
@@ -113,7 +160,12 @@ describe("exchange: finished natively", () => {
     made.receive(HEAD, made.data(0, 400));
     fail(made);
     await settle();
-    expect([made.seen.events, made.seen.bytes, made.seen.ranges, made.seen.direct]).toEqual([["head", "end"], [...WHOLE], ["bytes=400-"], 600]);
+    expect([made.seen.events, made.seen.bytes, made.seen.ranges, made.seen.direct]).toEqual([
+      ["head", "end"],
+      [...WHOLE],
+      ["bytes=400-"],
+      600,
+    ]);
   });
 
   test("within the range that was asked for", async () => {
@@ -124,8 +176,14 @@ describe("exchange: finished natively", () => {
   });
 
   test("where the part is named as asked", async () => {
-    const { seen, receive, data } = make({ headers: { "content-range": "bytes 5400-5999/9000" } }, { start: 5000, end: 5999 });
-    receive({ ...HEAD, status: 206, headers: [["content-range", "bytes 5000-5999/9000"]] }, data(0, 400), { type: "failed", id: 1 });
+    const { seen, receive, data } = make(
+      { headers: { "content-range": "bytes 5400-5999/9000" } },
+      { start: 5000, end: 5999 },
+    );
+    receive({ ...HEAD, status: 206, headers: [["content-range", "bytes 5000-5999/9000"]] }, data(0, 400), {
+      type: "failed",
+      id: 1,
+    });
     await settle();
     expect(seen.events).toEqual(["head", "end"]);
   });
@@ -162,15 +220,25 @@ describe("exchange: finished natively", () => {
 });
 
 describe("exchange: bytes that are checked", () => {
-  const whole = ({ receive, data }: ReturnType<typeof make>): void => receive(HEAD, data(0, 400), data(400, 1000), { type: "end", id: 1 });
+  const whole = ({ receive, data }: ReturnType<typeof make>): void =>
+    receive(HEAD, data(0, 400), data(400, 1000), { type: "end", id: 1 });
 
   test("are noted as they pass, and the check hears that all have", () => {
     const made = make();
     whole(made);
-    expect([made.seen.noted, made.seen.ended[0]]).toEqual([[[0, 400], [400, 600]], true]);
+    expect([made.seen.noted, made.seen.ended[0]]).toEqual([
+      [
+        [0, 400],
+        [400, 600],
+      ],
+      true,
+    ]);
   });
 
-  test.each([[false, "end", []], [true, "error", [MEDIA]]] as const)("while a check runs the end waits for it; wrong: %s", async (isWrong, event, told) => {
+  test.each([
+    [false, "end", []],
+    [true, "error", [MEDIA]],
+  ] as const)("while a check runs the end waits for it; wrong: %s", async (isWrong, event, told) => {
     const made = make({}, null, Promise.resolve(isWrong));
     whole(made);
     expect(made.seen.events).toEqual(["head"]);

@@ -50,11 +50,14 @@ export class Exchange implements Carried {
     this.#lastProgressMs = link.env.nowMs();
     this.#patienceMs = page.patienceMs();
     const player = page.player();
-    this.#call = link.call({ ...request, patienceMs: this.#patienceMs, ...(player === undefined ? {} : { player }) }, {
-      message: (message) => this.#handle(message),
-      lost: () => this.#failOver(),
-      tick: (nowMs) => this.#handleTick(nowMs),
-    });
+    this.#call = link.call(
+      { ...request, patienceMs: this.#patienceMs, ...(player === undefined ? {} : { player }) },
+      {
+        message: (message) => this.#handle(message),
+        lost: () => this.#failOver(),
+        tick: (nowMs) => this.#handleTick(nowMs),
+      },
+    );
   }
 
   /** The caller has taken everything that was delivered so far. */

@@ -1,6 +1,6 @@
 /**
- * Carrying script (MAIN world): brought into a page by the background when the page first needs it, beside the port: what a
- * page without video does without.
+ * Carrying script (MAIN world): brought into a page by the background when the page first needs it, beside the port:
+ * what a page without video does without.
  */
 import type { Carrier, MakeCarrier } from "../shared/carry";
 import { PLAYERS, type Player } from "../shared/messages";
@@ -22,7 +22,9 @@ const make: MakeCarrier = (link, natives) => {
 };
 
 function player(): Player | undefined {
-  return (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[]).filter((name) => name in window).map((name) => PLAYERS[name])[0];
+  return (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[])
+    .filter((name) => name in window)
+    .map((name) => PLAYERS[name])[0];
 }
 
 document.dispatchEvent(new CustomEvent(CARRY_READY_EVENT, { detail: make }));

@@ -1,7 +1,11 @@
 import { PATIENCE_MS_MAX, PATIENCE_MS_MIN, patienceMs, type BufferedVideo } from "./patience";
 
 const video = (currentTime: number, ranges: [number, number][], more: Partial<BufferedVideo> = {}): BufferedVideo => {
-  const buffered = { length: ranges.length, start: (at: number) => ranges[at]![0], end: (at: number) => ranges[at]![1] };
+  const buffered = {
+    length: ranges.length,
+    start: (at: number) => ranges[at]![0],
+    end: (at: number) => ranges[at]![1],
+  };
   return { buffered, currentTime, ended: false, playbackRate: 1, ...more };
 };
 
@@ -10,7 +14,16 @@ describe("patience: half of what is in store", () => {
     ["10 s ahead", [video(5, [[0, 15]])], 5000],
     ["10 s ahead at twice the speed", [video(5, [[0, 19]], { playbackRate: 2 })], 3500],
     ["nothing yet", [video(0, [])], PATIENCE_MS_MIN],
-    ["a gap at the playhead", [video(5, [[0, 4], [6, 60]])], PATIENCE_MS_MIN],
+    [
+      "a gap at the playhead",
+      [
+        video(5, [
+          [0, 4],
+          [6, 60],
+        ]),
+      ],
+      PATIENCE_MS_MIN,
+    ],
     ["a minute", [video(0, [[0, 60]])], PATIENCE_MS_MAX],
     ["the least of two", [video(0, [[0, 60]]), video(0, [[0, 8]])], 4000],
     ["one at its end does not count", [video(24, [[0, 24]], { ended: true })], PATIENCE_MS_MAX],

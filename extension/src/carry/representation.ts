@@ -1,6 +1,6 @@
 /**
- * Representation: whether two answers are of one version of a file (RFC 9110 §8.8), and what part of it to ask for. Headers that
- * the page may not see say nothing. Pure.
+ * Representation: whether two answers are of one version of a file (RFC 9110 §8.8), and what part of it to ask for.
+ * Headers that the page may not see say nothing. Pure.
  */
 import type { ExchangeHead } from "../shared/carry";
 import type { ByteRange } from "../shared/messages";
@@ -13,13 +13,22 @@ export function restOf(asked: ByteRange | null, head: ExchangeHead, offset: numb
   return head.status === 200 ? `bytes=${offset}-` : undefined;
 }
 
-/** How many bytes of `response` were delivered already, or undefined when it is not the rest of `head`'s representation. */
-export function bytesToSkip(response: Response, head: ExchangeHead, offset: number, asked: ByteRange | null): number | undefined {
+/**
+ * How many bytes of `response` were delivered already, or undefined when it is not the rest of `head`'s representation.
+ */
+export function bytesToSkip(
+  response: Response,
+  head: ExchangeHead,
+  offset: number,
+  asked: ByteRange | null,
+): number | undefined {
   if (!hasSameValidators(response.headers, head.headers)) return undefined;
   const length = Number(response.headers.get("content-length") ?? NaN);
   if (response.status === 206) {
     const isRest = head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes - offset;
-    return isRest && isSamePart(response.headers.get("content-range"), head, (asked?.start ?? 0) + offset) ? 0 : undefined;
+    return isRest && isSamePart(response.headers.get("content-range"), head, (asked?.start ?? 0) + offset)
+      ? 0
+      : undefined;
   }
   if (response.status !== 200 || (head.status === 206 && asked !== null)) return undefined;
   return head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes ? offset : undefined;
@@ -27,7 +36,11 @@ export function bytesToSkip(response: Response, head: ExchangeHead, offset: numb
 
 /** Whether `response` is a part of `head`'s representation that begins at `start` of the file. */
 export function isPartOf(response: Response, head: ExchangeHead, start: number): boolean {
-  return response.status === 206 && hasSameValidators(response.headers, head.headers) && isSamePart(response.headers.get("content-range"), head, start);
+  return (
+    response.status === 206 &&
+    hasSameValidators(response.headers, head.headers) &&
+    isSamePart(response.headers.get("content-range"), head, start)
+  );
 }
 
 /** Whether a Content-Range, where the page may see it, begins at `start` and is of a file as long as before. */
@@ -35,7 +48,8 @@ function isSamePart(contentRange: string | null, head: ExchangeHead, start: numb
   const now = CONTENT_RANGE.exec(contentRange ?? "");
   if (now === null) return true;
   const before = CONTENT_RANGE.exec(head.headers.find(([name]) => name === "content-range")?.[1] ?? "");
-  const totalBefore = before?.[2] ?? (head.status === 200 && head.totalBytes !== null ? String(head.totalBytes) : now[2]);
+  const totalBefore =
+    before?.[2] ?? (head.status === 200 && head.totalBytes !== null ? String(head.totalBytes) : now[2]);
   return Number(now[1]) === start && now[2] === totalBefore;
 }
 

@@ -40,7 +40,9 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     if (area === "local") void heedStored();
   });
 
-  /** Tells the page the rules, and whether the viewer has it on, and on for the site of this tab, where that is news. */
+  /**
+   * Tells the page the rules, and whether the viewer has it on, and on for the site of this tab, where that is news.
+   */
   async function heedStored(): Promise<void> {
     const stored = await chrome.storage.local.get(["siteRules", "experimental", "enabled", "offSites"]);
     const rules = { given: stored.siteRules ?? [], experimental: stored.experimental === true } as RuleSet;
@@ -58,7 +60,10 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   }
 }
 
-/** The frame in an element that shows nothing of it to the page: in Firefox its address would tell this browser from all others. */
+/**
+ * The frame in an element that shows nothing of it to the page: in Firefox its address would tell this browser from all
+ * others.
+ */
 function placeFrame(): HTMLElement {
   const placed = document.createElement("div");
   const inside = document.createElement("iframe");
@@ -76,7 +81,10 @@ function isThere(): boolean {
 
 const brought = new Set<BroughtScript>();
 
-/** Once: it stays in the document, and any script of the page can call for it. Where no background was there, the next call tries again. */
+/**
+ * Once: it stays in the document, and any script of the page can call for it. Where no background was there, the next
+ * call tries again.
+ */
 function bring(script: BroughtScript): void {
   if (brought.has(script)) return;
   brought.add(script);

@@ -1,6 +1,6 @@
 /**
- * Options: everything that can be set, the sites that the viewer allowed, and what a record holds. Texts from outside are
- * set as text nodes.
+ * Options: everything that can be set, the sites that the viewer allowed, and what a record holds. Texts from outside
+ * are set as text nodes.
  */
 import { SettingsView, element } from "../shared/controls";
 import { localize, say } from "../shared/say";

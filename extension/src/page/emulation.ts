@@ -139,7 +139,8 @@ export class Emulation {
       if (!isCurrent()) return;
       this.#handleHead(headOf(response));
       const reader = response.body?.getReader();
-      for (let piece = await reader?.read(); isCurrent() && piece?.value !== undefined; piece = await reader?.read()) this.#handleBytes(piece.value);
+      for (let piece = await reader?.read(); isCurrent() && piece?.value !== undefined; piece = await reader?.read())
+        this.#handleBytes(piece.value);
       if (!isCurrent()) return;
       this.#link.noteDirect(this.#body.bytes);
       this.#handleEnd();
@@ -258,9 +259,20 @@ function headOf(response: Response): ExchangeHead {
   const { status, statusText, type, url, redirected } = response;
   const length = Number(response.headers.get("content-length") ?? NaN);
   const isEncoded = response.headers.has("content-encoding");
-  return { status, statusText, headers: [...response.headers], responseType: type, url, redirected, totalBytes: Number.isNaN(length) || isEncoded ? null : length };
+  return {
+    status,
+    statusText,
+    headers: [...response.headers],
+    responseType: type,
+    url,
+    redirected,
+    totalBytes: Number.isNaN(length) || isEncoded ? null : length,
+  };
 }
 
 function invalidState(what: string, why: string): DOMException {
-  return new DOMException(`Failed to execute '${what}' on 'XMLHttpRequest': The object's state must ${why}`, "InvalidStateError");
+  return new DOMException(
+    `Failed to execute '${what}' on 'XMLHttpRequest': The object's state must ${why}`,
+    "InvalidStateError",
+  );
 }

@@ -7,8 +7,8 @@ import type { Carrier } from "../shared/carry";
 import type { ToPage, ToTransport } from "../shared/messages";
 
 /**
- * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a `<video>` or a manifest
- * that came before has started it already. A port that comes later serves the requests after it.
+ * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a `<video>` or a
+ * manifest that came before has started it already. A port that comes later serves the requests after it.
  */
 export const PORT_READY_MS = 1500;
 const TICK_MS = 500;
@@ -173,7 +173,8 @@ export class Link {
     if (message.type === "pong") return;
     const listener = this.#calls.get(message.id);
     if (listener === undefined) return;
-    if (message.type === "native" || message.type === "end" || message.type === "failed") this.#calls.delete(message.id);
+    if (message.type === "native" || message.type === "end" || message.type === "failed")
+      this.#calls.delete(message.id);
     listener.message(message);
   }
 

@@ -22,5 +22,7 @@ export function wrapFunction<F extends (...args: any[]) => any>(
   original: F,
   call: (target: F, receiver: unknown, args: unknown[]) => unknown,
 ): F {
-  return new Proxy(original, { apply: (target, receiver, args: unknown[]) => call(target, receiver, args) as ReturnType<F> });
+  return new Proxy(original, {
+    apply: (target, receiver, args: unknown[]) => call(target, receiver, args) as ReturnType<F>,
+  });
 }

@@ -1,6 +1,6 @@
 /**
- * Plain: a `<video>` of the document that begins to load a progressive MP4 has the plain-video script brought in, which takes
- * it over. Until then, and without it, the browser loads the file as ever.
+ * Plain: a `<video>` of the document that begins to load a progressive MP4 has the plain-video script brought in, which
+ * takes it over. Until then, and without it, the browser loads the file as ever.
  */
 import { PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
 import type { PlainTaker } from "../shared/plain";
@@ -20,12 +20,21 @@ export function watchPlainVideos(link: Link): void {
     waiting.clear();
   });
 
-  document.addEventListener("loadstart", ({ target }) => {
-    if (link.isNative || !(target instanceof HTMLVideoElement) || !FILE.test(mediaUrl(target.currentSrc)?.pathname ?? "")) return;
-    // With `none` nothing of it is loaded before it plays.
-    if (target.preload !== "none") link.warm();
-    if (take !== undefined) return take(target, link, natives);
-    waiting.add(target);
-    document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
-  }, true);
+  document.addEventListener(
+    "loadstart",
+    ({ target }) => {
+      if (
+        link.isNative ||
+        !(target instanceof HTMLVideoElement) ||
+        !FILE.test(mediaUrl(target.currentSrc)?.pathname ?? "")
+      )
+        return;
+      // With `none` nothing of it is loaded before it plays.
+      if (target.preload !== "none") link.warm();
+      if (take !== undefined) return take(target, link, natives);
+      waiting.add(target);
+      document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
+    },
+    true,
+  );
 }

@@ -41,7 +41,8 @@ export function patchXhr(link: Link): void {
       if (before !== null) states.delete(xhr);
     }
     states.set(xhr, { opened: openedBy(args), emulation: null });
-    if (stateBefore !== undefined && stateBefore !== XMLHttpRequest.OPENED) xhr.dispatchEvent(new Event("readystatechange"));
+    if (stateBefore !== undefined && stateBefore !== XMLHttpRequest.OPENED)
+      xhr.dispatchEvent(new Event("readystatechange"));
     if (isManifestUrl(String(args[1]), document.baseURI)) link.warm();
   });
 
@@ -75,9 +76,15 @@ export function patchXhr(link: Link): void {
 
   patchMethod(prototype, "getResponseHeader", (target, xhr, args) => {
     const emulation = emulationOf(xhr);
-    return emulation === null || args.length === 0 ? Reflect.apply(target, xhr, args) : emulation.header(String(args[0]));
+    return emulation === null || args.length === 0
+      ? Reflect.apply(target, xhr, args)
+      : emulation.header(String(args[0]));
   });
-  patchMethod(prototype, "getAllResponseHeaders", (target, xhr, args) => emulationOf(xhr)?.allHeaders() ?? Reflect.apply(target, xhr, args));
+  patchMethod(
+    prototype,
+    "getAllResponseHeaders",
+    (target, xhr, args) => emulationOf(xhr)?.allHeaders() ?? Reflect.apply(target, xhr, args),
+  );
 
   patchGetters(prototype, emulationOf);
   patchSetters(prototype, emulationOf);
@@ -123,12 +130,17 @@ function patchSetters(prototype: Xhr, emulationOf: (xhr: unknown) => Emulation |
 
 function openedBy(args: unknown[]): Opened {
   const [method, url, isAsync, user, password] = args;
-  const isPlain = String(method).toUpperCase() === "GET" && (args.length < 3 || Boolean(isAsync)) && (user ?? null) === null && (password ?? null) === null;
+  const isPlain =
+    String(method).toUpperCase() === "GET" &&
+    (args.length < 3 || Boolean(isAsync)) &&
+    (user ?? null) === null &&
+    (password ?? null) === null;
   return { url: isPlain ? mediaUrl(String(url), document.baseURI) : null, headers: [], overridesMime: false };
 }
 
 function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): ExchangeRequest | null {
-  if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || !CARRIED_TYPES.has(xhr.responseType)) return null;
+  if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || !CARRIED_TYPES.has(xhr.responseType))
+    return null;
   if (opened.overridesMime && xhr.responseType !== "arraybuffer") return null;
   const names = opened.headers.map(([name]) => name.toLowerCase());
   const carried = carriedHeaders(opened.headers);
@@ -138,11 +150,16 @@ function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): ExchangeReques
   return { url: url.href, range: carried.range };
 }
 
-type MethodName = "open" | "send" | "abort" | "setRequestHeader" | "overrideMimeType" | "getResponseHeader" | "getAllResponseHeaders";
+type MethodName =
+  "open" | "send" | "abort" | "setRequestHeader" | "overrideMimeType" | "getResponseHeader" | "getAllResponseHeaders";
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type AnyFunction = (...args: any[]) => any;
 
-function patchMethod(prototype: Xhr, name: MethodName, call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown): void {
+function patchMethod(
+  prototype: Xhr,
+  name: MethodName,
+  call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown,
+): void {
   const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
   if (descriptor === undefined) return;
   const value = wrapFunction(descriptor.value as AnyFunction, (target, xhr, args) => call(target, xhr as Xhr, args));
@@ -157,7 +174,10 @@ interface AccessorPatch {
 function patchAccessor(prototype: Xhr, name: string, patch: AccessorPatch): void {
   const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
   if (descriptor === undefined) return;
-  const wrap = (original: AnyFunction | undefined, hook: ((native: () => unknown, xhr: Xhr) => unknown) | undefined): AnyFunction | undefined =>
+  const wrap = (
+    original: AnyFunction | undefined,
+    hook: ((native: () => unknown, xhr: Xhr) => unknown) | undefined,
+  ): AnyFunction | undefined =>
     original === undefined || hook === undefined
       ? original
       : wrapFunction(original, (target, xhr, args) => hook(() => Reflect.apply(target, xhr, args), xhr as Xhr));

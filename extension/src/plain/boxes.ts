@@ -11,7 +11,10 @@ export interface BoxHeader {
   bytes: number;
 }
 
-/** Of the box at the start of `bytes`; undefined when too little of it is there. Throws RangeError when it can't be a box. */
+/**
+ * Of the box at the start of `bytes`; undefined when too little of it is there. Throws RangeError when it can't be a
+ * box.
+ */
 export function headerOf(bytes: Uint8Array<ArrayBuffer>): BoxHeader | undefined {
   if (bytes.length < 16) return undefined;
   const header = readHeader(bytes);
@@ -23,13 +26,15 @@ function readHeader(bytes: Uint8Array<ArrayBuffer>): BoxHeader {
   const data = view(bytes);
   const short = data.getUint32(0);
   const type = String.fromCharCode(...bytes.subarray(4, 8));
-  return short === 1 ? { type, headerBytes: 16, bytes: Number(data.getBigUint64(8)) } : { type, headerBytes: 8, bytes: short === 0 ? Infinity : short };
+  return short === 1
+    ? { type, headerBytes: 16, bytes: Number(data.getBigUint64(8)) }
+    : { type, headerBytes: 8, bytes: short === 0 ? Infinity : short };
 }
 
 /** The boxes in `bytes`, one after another. Throws RangeError when one is cut short. */
 export function unpack(bytes: Uint8Array<ArrayBuffer>): Box[] {
   const boxes: Box[] = [];
-  for (let at = 0; at + 8 <= bytes.length; ) {
+  for (let at = 0; at + 8 <= bytes.length;) {
     const { type, headerBytes, bytes: told } = readHeader(bytes.subarray(at));
     const size = told === Infinity ? bytes.length - at : told;
     if (size < headerBytes || at + size > bytes.length) throw new RangeError("a box is cut short");
@@ -52,7 +57,11 @@ export function box(type: string, ...parts: readonly Uint8Array<ArrayBuffer>[]):
 }
 
 /** A box with version and flags, in one number. */
-export function full(type: string, versionAndFlags: number, ...parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+export function full(
+  type: string,
+  versionAndFlags: number,
+  ...parts: readonly Uint8Array<ArrayBuffer>[]
+): Uint8Array<ArrayBuffer> {
   return box(type, u32(versionAndFlags), ...parts);
 }
 

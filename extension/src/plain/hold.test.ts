@@ -53,9 +53,13 @@ const A = "https://media.example/a.mp4";
 const B = "https://media.example/b.mp4";
 const OURS = /^blob:/;
 const timers: (() => void)[] = [];
-const natives = { setTimeout: (callback: () => void) => timers.push(callback), clearTimeout: () => undefined } as unknown as Natives;
+const natives = {
+  setTimeout: (callback: () => void) => timers.push(callback),
+  clearTimeout: () => undefined,
+} as unknown as Natives;
 /** Nothing comes over it. */
-const linkOf = (isNative: boolean): Link => ({ isNative, ready: () => new Promise(() => undefined) }) as unknown as Link;
+const linkOf = (isNative: boolean): Link =>
+  ({ isNative, ready: () => new Promise(() => undefined) }) as unknown as Link;
 let script: PlainTaker;
 
 beforeAll(async () => {
@@ -65,7 +69,10 @@ beforeAll(async () => {
   class FakeSource extends EventTarget {
     readyState = "closed";
   }
-  Object.assign(URL, { createObjectURL: () => `blob:https://page.example/${++made}`, revokeObjectURL: () => undefined });
+  Object.assign(URL, {
+    createObjectURL: () => `blob:https://page.example/${++made}`,
+    revokeObjectURL: () => undefined,
+  });
   Object.assign(globalThis, { window: globalThis, document, HTMLMediaElement: FakeVideo, MediaSource: FakeSource });
   await import("./index");
 });

@@ -1,7 +1,8 @@
 /**
- * Hold: a `<video>` put on a MediaSource in place of its file, in the same state, and its file given back. While it is held the
- * page reads its own address from `src` and `currentSrc`, a `play` under way outlives the change, and its `load` finds its file as the
- * page left it. One that already plays by a call of the page's, before this script was there, is left alone.
+ * Hold: a `<video>` put on a MediaSource in place of its file, in the same state, and its file given back. While it is
+ * held the page reads its own address from `src` and `currentSrc`, a `play` under way outlives the change, and its
+ * `load` finds its file as the page left it. One that already plays by a call of the page's, before this script was
+ * there, is left alone.
  */
 import type { Link } from "../page/link";
 import { wrapFunction, type Natives } from "../page/natives";
@@ -20,7 +21,10 @@ export interface HeldVideo {
   natives: Natives;
   /** Its data comes. */
   settle(): void;
-  /** Gives the file back to the browser, at the same place and in the same state, unless the page has taken the video off `source`. */
+  /**
+   * Gives the file back to the browser, at the same place and in the same state, unless the page has taken the video
+   * off `source`.
+   */
   restore(): void;
   /** Whether the video still is on `source`. */
   isHeld(): boolean;
@@ -46,15 +50,29 @@ const states = new WeakMap<HTMLMediaElement, State>();
 /** The file that each address of ours stands for. */
 const urls = new Map<string, string>();
 
-/** Undefined for a video that is not to be held. `isEarly`: no `play` of it came before `dressVideos`, so that none can be lost. */
+/**
+ * Undefined for a video that is not to be held. `isEarly`: no `play` of it came before `dressVideos`, so that none can
+ * be lost.
+ */
 export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEarly: boolean): HeldVideo | undefined {
   const url = String(native.currentSrc.get?.call(video) ?? "");
   const copied = urls.get(url);
   if (copied !== undefined && states.get(video)?.address !== url) reload(video, () => setSource(video, copied));
   const isPlayedByPage = !isEarly && !video.paused && !video.autoplay;
-  if (!WHOLE_FILE.test(url) || states.get(video)?.url === url || isPlayedByPage || video.crossOrigin === "use-credentials") return undefined;
+  if (
+    !WHOLE_FILE.test(url) ||
+    states.get(video)?.url === url ||
+    isPlayedByPage ||
+    video.crossOrigin === "use-credentials"
+  )
+    return undefined;
   const source = new MediaSource();
-  const state: State = { url, address: URL.createObjectURL(source), hadAttribute: video.hasAttribute("src"), isOver: false };
+  const state: State = {
+    url,
+    address: URL.createObjectURL(source),
+    hadAttribute: video.hasAttribute("src"),
+    isOver: false,
+  };
   states.set(video, state);
   urls.set(state.address, url);
   const isHeld = (): boolean => isOn(video, state);
@@ -68,7 +86,10 @@ export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEa
     settle();
     URL.revokeObjectURL(state.address);
   };
-  /** Before there is data, as where the page's policy forbids such addresses (CSP `media-src`): the page hears of nothing. */
+  /**
+   * Before there is data, as where the page's policy forbids such addresses (CSP `media-src`): the page hears of
+   * nothing.
+   */
   const fail = (event: Event): void => {
     if (!isHeld()) return;
     event.stopImmediatePropagation();

@@ -1,4 +1,6 @@
-/** Plain-video script (MAIN world): brought into a page by the background when its first plain `<video>` begins to load. */
+/**
+ * Plain-video script (MAIN world): brought into a page by the background when its first plain `<video>` begins to load.
+ */
 import { PLAIN_READY_EVENT } from "../shared/names";
 import type { PlainTaker } from "../shared/plain";
 import { dressVideos, hold } from "./hold";

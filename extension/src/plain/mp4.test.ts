@@ -16,7 +16,10 @@ describe("mp4: the index of the sample's progressive file", () => {
     const { mime, durationSec, tracks } = movie();
     expect(mime).toMatch(/^video\/mp4; codecs="avc1\.[0-9a-f]{6},mp4a\.40\.2"$/);
     expect(durationSec).toBeCloseTo(24, 0);
-    expect(tracks.map(({ isVideo, samples }) => [isVideo, samples.count])).toEqual([[true, 576], [false, 1126]]);
+    expect(tracks.map(({ isVideo, samples }) => [isVideo, samples.count])).toEqual([
+      [true, 576],
+      [false, 1126],
+    ]);
   });
 
   test("its pieces begin at sync samples, take every sample once, and lie one behind the other", () => {
@@ -51,7 +54,12 @@ describe("mp4: the index of the sample's progressive file", () => {
         for (let sample = from; sample < until; sample++) {
           const known = track.samples.at(sample);
           expect(run.getUint32(16 + 16 * (sample - from))).toBe(known.bytes);
-          expect(Buffer.compare(bytes.subarray(position, position + known.bytes), file.subarray(known.position, known.position + known.bytes))).toBe(0);
+          expect(
+            Buffer.compare(
+              bytes.subarray(position, position + known.bytes),
+              file.subarray(known.position, known.position + known.bytes),
+            ),
+          ).toBe(0);
           position += known.bytes;
         }
       });
@@ -60,14 +68,17 @@ describe("mp4: the index of the sample's progressive file", () => {
 });
 
 describe("mp4: what is left to the browser", () => {
-  const changed = (type: string, change: (at: number, data: DataView<ArrayBuffer>) => void): Uint8Array<ArrayBuffer> => {
+  const changed = (
+    type: string,
+    change: (at: number, data: DataView<ArrayBuffer>) => void,
+  ): Uint8Array<ArrayBuffer> => {
     const copy = index.slice();
     change(Buffer.from(copy).indexOf(type, 0, "latin1"), view(copy));
     return copy;
   };
 
   test.each<[string, Uint8Array<ArrayBuffer>]>([
-    ["a fragmented file", box("moov", ...unpack(index)[0] ? [index.slice(8), box("mvex")] : [])],
+    ["a fragmented file", box("moov", ...(unpack(index)[0] ? [index.slice(8), box("mvex")] : []))],
     ["an unknown codec", changed("avc1", (at, data) => data.setUint32(at, 0x656e6376))],
     ["an edit list with two edits", changed("elst", (at, data) => data.setUint32(at + 8, 2))],
     ["a start that is delayed", changed("elst", (at, data) => data.setInt32(at + 16, -1))],

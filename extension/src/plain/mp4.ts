@@ -1,8 +1,8 @@
 /**
  * Mp4: a progressive MP4's index, and from it what Media Source Extensions take: an initialization segment and, for any
  * span of samples, a fragment around the file's own bytes (ISO/IEC 14496-12 §8; codec strings by RFC 6381). Pure.
- * Not here: fragmented files, encryption, several tracks of a kind, edit lists other than a shift: `parseMovie` says which
- * it met, and the file is played directly.
+ * Not here: fragmented files, encryption, several tracks of a kind, edit lists other than a shift: `parseMovie` says
+ * which it met, and the file is played directly.
  */
 import { Tables } from "./tables";
 import { box, fourcc, full, unpack, u32, u64, view, type Box } from "./boxes";
@@ -27,14 +27,19 @@ export interface Movie {
 /** Why a file is left to the browser. */
 export class Unsupported extends Error {}
 
-/** Of the bytes of a whole `moov` box, header included. Throws Unsupported, and RangeError on a box that is cut short. */
+/**
+ * Of the bytes of a whole `moov` box, header included. Throws Unsupported, and RangeError on a box that is cut short.
+ */
 export function parseMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
   const [moov] = unpack(bytes);
   if (moov?.type !== "moov") throw new Unsupported("no moov box");
   const inside = unpack(moov.body);
   if (inside.some(({ type }) => type === "mvex")) throw new Unsupported("fragmented");
   const header = view(only(inside, "mvhd").body);
-  const [timescale, duration] = header.getUint8(0) === 1 ? [header.getUint32(20), Number(header.getBigUint64(24))] : [header.getUint32(12), header.getUint32(16)];
+  const [timescale, duration] =
+    header.getUint8(0) === 1
+      ? [header.getUint32(20), Number(header.getBigUint64(24))]
+      : [header.getUint32(12), header.getUint32(16)];
   const parsed = inside.filter(({ type }) => type === "trak").flatMap((trak) => parseTrack(trak) ?? []);
   const tracks = parsed.map(({ track }) => track);
   const videoCount = tracks.filter(({ isVideo }) => isVideo).length;
@@ -46,7 +51,12 @@ export function parseMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
     tracks,
     init: join([
       box("ftyp", fourcc("iso5"), u32(0), fourcc("iso5"), fourcc("iso6")),
-      box("moov", box("mvhd", only(inside, "mvhd").body), ...parsed.map(({ init }) => init), box("mvex", ...tracks.map(({ id }) => trex(id)))),
+      box(
+        "moov",
+        box("mvhd", only(inside, "mvhd").body),
+        ...parsed.map(({ init }) => init),
+        box("mvex", ...tracks.map(({ id }) => trex(id))),
+      ),
     ]),
   };
 }
@@ -67,9 +77,24 @@ function parseTrack(trak: Box): { track: Track; init: Uint8Array<ArrayBuffer> } 
   if (timescale === 0 || samples.count === 0) throw new Unsupported("an empty track");
   const description = only(stbl, "stsd").body;
   const kept = minf.filter(({ type }) => type !== "stbl").map(({ type, body }) => box(type, body));
-  const empty = box("stbl", box("stsd", description), full("stts", 0, u32(0)), full("stsc", 0, u32(0)), full("stsz", 0, u32(0), u32(0)), full("stco", 0, u32(0)));
-  const init = box("trak", box("tkhd", only(inTrak, "tkhd").body),
-    box("mdia", box("mdhd", only(mdia, "mdhd").body), box("hdlr", only(mdia, "hdlr").body), box("minf", ...kept, empty)));
+  const empty = box(
+    "stbl",
+    box("stsd", description),
+    full("stts", 0, u32(0)),
+    full("stsc", 0, u32(0)),
+    full("stsz", 0, u32(0), u32(0)),
+    full("stco", 0, u32(0)),
+  );
+  const init = box(
+    "trak",
+    box("tkhd", only(inTrak, "tkhd").body),
+    box(
+      "mdia",
+      box("mdhd", only(mdia, "mdhd").body),
+      box("hdlr", only(mdia, "hdlr").body),
+      box("minf", ...kept, empty),
+    ),
+  );
   return { track: { id, isVideo, timescale, codec: codecOf(description), samples }, init };
 }
 
@@ -82,7 +107,8 @@ function shiftOf(trak: readonly Box[]): number {
   if (data.getUint32(4) !== 1) throw new Unsupported("an edit list with several edits");
   const isLong = data.getUint8(0) === 1;
   const mediaTime = isLong ? Number(data.getBigInt64(16)) : data.getInt32(12);
-  if (mediaTime < 0 || data.getInt32(isLong ? 24 : 16) !== 0x10000) throw new Unsupported("an edit that delays or changes the rate");
+  if (mediaTime < 0 || data.getInt32(isLong ? 24 : 16) !== 0x10000)
+    throw new Unsupported("an edit that delays or changes the rate");
   return mediaTime;
 }
 
@@ -91,7 +117,8 @@ function codecOf(description: Uint8Array<ArrayBuffer>): string {
   if (view(description).getUint32(4) !== 1) throw new Unsupported("several sample descriptions");
   const [entry] = unpack(description.subarray(8));
   if (entry === undefined) throw new Unsupported("no sample description");
-  const inside = (fixedBytes: number, type: string): Uint8Array<ArrayBuffer> => only(unpack(entry.body.subarray(fixedBytes)), type).body;
+  const inside = (fixedBytes: number, type: string): Uint8Array<ArrayBuffer> =>
+    only(unpack(entry.body.subarray(fixedBytes)), type).body;
   switch (entry.type) {
     case "avc1":
     case "avc3":
@@ -155,7 +182,12 @@ const SYNC_FLAGS = 0x02000000;
 const OTHER_FLAGS = 0x01010000;
 
 /** A fragment of `spans`, with bytes taken from `media`, which begins at `mediaOffset` of the file. */
-export function fragment(sequence: number, spans: readonly Span[], media: Uint8Array<ArrayBuffer>, mediaOffset: number): Uint8Array<ArrayBuffer> {
+export function fragment(
+  sequence: number,
+  spans: readonly Span[],
+  media: Uint8Array<ArrayBuffer>,
+  mediaOffset: number,
+): Uint8Array<ArrayBuffer> {
   const present = spans.filter(({ from, until }) => until > from);
   const build = (dataAt: number): Uint8Array<ArrayBuffer> => {
     let at = dataAt;
@@ -180,18 +212,29 @@ function traf({ track, from, until }: Span, dataAt: number): Uint8Array<ArrayBuf
   const entries: Uint8Array<ArrayBuffer>[] = [];
   for (let index = from; index < until; index++) {
     const sample = track.samples.at(index);
-    entries.push(u32(sample.duration), u32(sample.bytes), u32(sample.isSync ? SYNC_FLAGS : OTHER_FLAGS), u32(track.isVideo ? sample.offsetTime : 0));
+    entries.push(
+      u32(sample.duration),
+      u32(sample.bytes),
+      u32(sample.isSync ? SYNC_FLAGS : OTHER_FLAGS),
+      u32(track.isVideo ? sample.offsetTime : 0),
+    );
   }
   const first = track.samples.at(from);
   const startTime = first.decodeTime + (track.isVideo ? 0 : first.offsetTime);
-  return box("traf",
+  return box(
+    "traf",
     full("tfhd", 0x020000, u32(track.id)),
     full("tfdt", 0x01000000, u64(startTime)),
-    full("trun", 0x01000f01, u32(until - from), u32(dataAt), ...entries));
+    full("trun", 0x01000f01, u32(until - from), u32(dataAt), ...entries),
+  );
 }
 
 /** The spans' bytes, neighbours in the file in one piece. */
-function dataOf({ track, from, until }: Span, media: Uint8Array<ArrayBuffer>, mediaOffset: number): Uint8Array<ArrayBuffer>[] {
+function dataOf(
+  { track, from, until }: Span,
+  media: Uint8Array<ArrayBuffer>,
+  mediaOffset: number,
+): Uint8Array<ArrayBuffer>[] {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let [start, end] = [0, 0];
   for (let index = from; index < until; index++) {
@@ -226,7 +269,10 @@ function join(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer
   return joined;
 }
 
-/** Which samples a player is given together: from a sync sample of the video on for at least a second, and the sound of that time. */
+/**
+ * Which samples a player is given together: from a sync sample of the video on for at least a second, and the sound of
+ * that time.
+ */
 export interface Piece {
   /** When its first picture is shown. */
   startSec: number;
@@ -248,7 +294,7 @@ export function piecesOf({ tracks }: Movie): Piece[] {
   if (video === undefined) return [];
   const pieces: Piece[] = [];
   let audioFrom = audio?.samples.firstShown ?? 0;
-  for (let from = 0; from < video.samples.count; ) {
+  for (let from = 0; from < video.samples.count;) {
     const until = nextCut(video, from);
     const endSec = until < video.samples.count ? video.samples.at(until).decodeTime / video.timescale : Infinity;
     const spans: Span[] = [{ track: video, from, until }];

@@ -31,7 +31,14 @@ test("player: appends the file piece by piece until the page takes the video awa
   Object.assign(globalThis, { MediaSource: { isTypeSupported: () => true } });
   const buffer = new FakeBuffer();
   const source = { readyState: "open", duration: 0, addSourceBuffer: () => buffer };
-  const video = Object.assign(new EventTarget(), { currentTime: 0, playbackRate: 1, paused: false, autoplay: true, preload: "auto", buffered: { length: 0 } });
+  const video = Object.assign(new EventTarget(), {
+    currentTime: 0,
+    playbackRate: 1,
+    paused: false,
+    autoplay: true,
+    preload: "auto",
+    buffered: { length: 0 },
+  });
   const natives = {
     fetch: async (_url: string, { headers }: { headers: { Range: string } }) => {
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range) ?? [];
@@ -41,7 +48,10 @@ test("player: appends the file piece by piece until the page takes the video awa
   const seen = { settled: 0 };
   const restored = new Promise<void>((resolve) => {
     const held = {
-      video, url: "https://media.example/a.mp4", source, natives,
+      video,
+      url: "https://media.example/a.mp4",
+      source,
+      natives,
       link: { ready: () => Promise.resolve(null), noteDirect: () => undefined },
       settle: () => seen.settled++,
       restore: resolve,
@@ -51,5 +61,8 @@ test("player: appends the file piece by piece until the page takes the video awa
   });
   await restored;
   expect([buffer.appended, seen.settled, source.duration]).toEqual([5, 1, expect.closeTo(24, 0)]);
-  expect([...buffer.listeners].map(([type, left]) => [type, left.size]).sort()).toEqual([["error", 0], ["updateend", 0]]);
+  expect([...buffer.listeners].map(([type, left]) => [type, left.size]).sort()).toEqual([
+    ["error", 0],
+    ["updateend", 0],
+  ]);
 });

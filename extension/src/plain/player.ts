@@ -1,7 +1,8 @@
 /**
- * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. It does what the browser
- * does with such a file: index first, then from the playhead on as far ahead as it takes, anew after each seek. Whatever
- * it can't do it leaves to the browser: `restore` gives the file back; where the page has taken the video elsewhere it lets go of the source.
+ * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. It does what the
+ * browser does with such a file: index first, then from the playhead on as far ahead as it takes, anew after each seek.
+ * Whatever it can't do it leaves to the browser: `restore` gives the file back; where the page has taken the video
+ * elsewhere it lets go of the source.
  */
 import type { HeldVideo } from "./hold";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
@@ -14,7 +15,10 @@ const BEHIND_SEC = 30;
 const GAP_SEC = 0.2;
 
 export function playHeld(held: HeldVideo): void {
-  void new PlainVideo(held).run().catch(() => undefined).then(() => held.restore());
+  void new PlainVideo(held)
+    .run()
+    .catch(() => undefined)
+    .then(() => held.restore());
 }
 
 class PlainVideo {
@@ -35,7 +39,10 @@ class PlainVideo {
 
   async run(): Promise<void> {
     const { video, source } = this.#held;
-    const opened = source.readyState === "open" ? undefined : new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
+    const opened =
+      source.readyState === "open"
+        ? undefined
+        : new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
     this.#movie = parseMovie(await this.#source.index());
     this.#pieces = piecesOf(this.#movie);
     if (!MediaSource.isTypeSupported(this.#movie.mime)) throw new Unsupported(this.#movie.mime);
@@ -81,7 +88,8 @@ class PlainVideo {
     try {
       const bytes = await this.#reading.bytes;
       if (this.#sought) return null;
-      if (bytes.length !== end - start + 1) throw new Unsupported(`${bytes.length} bytes instead of ${end - start + 1}`);
+      if (bytes.length !== end - start + 1)
+        throw new Unsupported(`${bytes.length} bytes instead of ${end - start + 1}`);
       return bytes;
     } catch (error) {
       if (this.#sought || !this.#held.isHeld()) return null;
@@ -104,7 +112,8 @@ class PlainVideo {
     const time = video.currentTime;
     let index = this.#pieceAt(time);
     for (let at = 0; at < video.buffered.length; at++) {
-      if (video.buffered.start(at) <= time + GAP_SEC && time < video.buffered.end(at)) index = this.#pieceAt(video.buffered.end(at) + GAP_SEC);
+      if (video.buffered.start(at) <= time + GAP_SEC && time < video.buffered.end(at))
+        index = this.#pieceAt(video.buffered.end(at) + GAP_SEC);
     }
     if (index === this.#next && this.#reading !== null) return;
     this.#next = index;
@@ -114,7 +123,10 @@ class PlainVideo {
   }
 
   #pieceAt(time: number): number {
-    return Math.max(0, this.#pieces.findLastIndex(({ startSec }) => startSec <= time));
+    return Math.max(
+      0,
+      this.#pieces.findLastIndex(({ startSec }) => startSec <= time),
+    );
   }
 
   #finish(): void {
@@ -137,7 +149,8 @@ class PlainVideo {
   /** What lies far behind the playhead. */
   async #forget(): Promise<void> {
     const { video } = this.#held;
-    if (video.buffered.length > 0 && video.buffered.start(0) < video.currentTime - 2 * BEHIND_SEC) await this.#remove(0, video.currentTime - BEHIND_SEC);
+    if (video.buffered.length > 0 && video.buffered.start(0) < video.currentTime - 2 * BEHIND_SEC)
+      await this.#remove(0, video.currentTime - BEHIND_SEC);
   }
 
   async #remove(from: number, to: number): Promise<void> {
@@ -151,10 +164,14 @@ class PlainVideo {
     return new Promise((resolve, reject) => {
       const fail = (): void => reject(new Error("the browser does not take the data"));
       buffer.addEventListener("error", fail, { once: true });
-      buffer.addEventListener("updateend", () => {
-        buffer.removeEventListener("error", fail);
-        resolve();
-      }, { once: true });
+      buffer.addEventListener(
+        "updateend",
+        () => {
+          buffer.removeEventListener("error", fail);
+          resolve();
+        },
+        { once: true },
+      );
     });
   }
 }

@@ -4,10 +4,21 @@ import type { Natives } from "../page/natives";
 import { Unsupported } from "./mp4";
 import { Source, type Reading } from "./source";
 
-const HEAD = { status: 206, statusText: "Partial Content", headers: [] as [string, string][], responseType: "cors", url: "https://o.test/a.mp4", redirected: false, totalBytes: null } as const;
+const HEAD = {
+  status: 206,
+  statusText: "Partial Content",
+  headers: [] as [string, string][],
+  responseType: "cors",
+  url: "https://o.test/a.mp4",
+  redirected: false,
+  totalBytes: null,
+} as const;
 
 /** A reading of `range` that `pieces` are the answer to. */
-async function read(range: { start: number; end: number }, pieces: number[][]): Promise<{ bytes: Reading["bytes"]; seen: { credits: number; aborts: number } }> {
+async function read(
+  range: { start: number; end: number },
+  pieces: number[][],
+): Promise<{ bytes: Reading["bytes"]; seen: { credits: number; aborts: number } }> {
   const seen = { credits: 0, aborts: 0 };
   let events: ExchangeEvents | undefined;
   const exchange = (_request: unknown, given: ExchangeEvents): ReturnType<Carrier["exchange"]> => {
@@ -30,9 +41,15 @@ test("source: pieces are one array, also where the file ends before the range", 
 });
 
 test("source: as many bytes as were asked for are taken, and not one more", async () => {
-  const full = await read({ start: 5, end: 8 }, [[1, 2], [3, 4]]);
+  const full = await read({ start: 5, end: 8 }, [
+    [1, 2],
+    [3, 4],
+  ]);
   expect([...(await full.bytes)]).toEqual([1, 2, 3, 4]);
-  const more = await read({ start: 5, end: 8 }, [[1, 2], [3, 4, 5]]);
+  const more = await read({ start: 5, end: 8 }, [
+    [1, 2],
+    [3, 4, 5],
+  ]);
   await expect(more.bytes).rejects.toBeInstanceOf(Unsupported);
   expect(more.seen.aborts).toBe(1);
 });

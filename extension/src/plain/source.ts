@@ -1,6 +1,6 @@
 /**
- * Source: byte ranges of one file, through the transport or, where that fails, by the page's own fetch; and its index box,
- * wherever in the file it lies. All answers must be of one representation (RFC 9110 §8.8), or the source fails.
+ * Source: byte ranges of one file, through the transport or, where that fails, by the page's own fetch; and its index
+ * box, wherever in the file it lies. All answers must be of one representation (RFC 9110 §8.8), or the source fails.
  */
 import type { Carrier } from "../shared/carry";
 import type { ByteRange } from "../shared/messages";
@@ -46,21 +46,25 @@ export class Source {
     return new Promise((resolve, reject) => {
       const whole = new Uint8Array(range.end - range.start + 1);
       let got = 0;
-      const exchange = carrier.exchange({ url: this.url, range }, {
-        native: () => resolve(undefined),
-        head: (head) => {
-          const fault = this.#faultOf(head.status, new Headers(head.headers), range);
-          if (fault !== undefined) refuse(fault);
+      const exchange = carrier.exchange(
+        { url: this.url, range },
+        {
+          native: () => resolve(undefined),
+          head: (head) => {
+            const fault = this.#faultOf(head.status, new Headers(head.headers), range);
+            if (fault !== undefined) refuse(fault);
+          },
+          bytes: (bytes) => {
+            if (got + bytes.length > whole.length)
+              return refuse(`more than the ${whole.length} bytes that were asked for`);
+            whole.set(bytes, got);
+            got += bytes.length;
+            exchange.credit();
+          },
+          end: () => resolve(whole.subarray(0, got)),
+          error: () => reject(new Error("the rest could not be had")),
         },
-        bytes: (bytes) => {
-          if (got + bytes.length > whole.length) return refuse(`more than the ${whole.length} bytes that were asked for`);
-          whole.set(bytes, got);
-          got += bytes.length;
-          exchange.credit();
-        },
-        end: () => resolve(whole.subarray(0, got)),
-        error: () => reject(new Error("the rest could not be had")),
-      });
+      );
       const refuse = (fault: string): void => {
         exchange.abort();
         reject(new Unsupported(fault));
@@ -81,21 +85,25 @@ export class Source {
     return bytes;
   }
 
-  /** Why an answer is not `range` of the file that the first answer was of. Headers that the page may not see say nothing. */
+  /**
+   * Why an answer is not `range` of the file that the first answer was of. Headers that the page may not see say
+   * nothing.
+   */
   #faultOf(status: number, headers: Headers, range: ByteRange): string | undefined {
     if (status !== 206) return `status ${status} for a range`;
     const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
     if (start !== undefined && Number(start) !== range.start) return `a range from ${start} instead of ${range.start}`;
     const validators = `${headers.get("etag")} ${headers.get("last-modified")}`;
     const totalBytes = total === undefined ? undefined : Number(total);
-    if (validators !== (this.#validators ??= validators) || totalBytes !== (this.#totalBytes ??= totalBytes)) return "the file has changed";
+    if (validators !== (this.#validators ??= validators) || totalBytes !== (this.#totalBytes ??= totalBytes))
+      return "the file has changed";
     return undefined;
   }
 
   /** The bytes of the `moov` box. */
   async index(): Promise<Uint8Array<ArrayBuffer>> {
     let at = 0;
-    for (let boxCount = 0; boxCount < BOXES_MAX; ) {
+    for (let boxCount = 0; boxCount < BOXES_MAX;) {
       const bytes = await this.#readSome(at);
       let inside = 0;
       for (let header = headerOf(bytes); header !== undefined; header = headerOf(bytes.subarray(inside))) {

@@ -25,7 +25,10 @@ export class Tables {
   readonly #positions: Float64Array;
   readonly #syncs: Uint8Array;
 
-  /** `shift`: what the edit list takes off every presentation time. Throws RangeError where the tables contradict each other. */
+  /**
+   * `shift`: what the edit list takes off every presentation time. Throws RangeError where the tables contradict each
+   * other.
+   */
   constructor(stbl: readonly Box[], shift: number) {
     const find = (type: string): DataView<ArrayBuffer> | undefined => {
       const found = stbl.find((box) => box.type === type);
@@ -35,9 +38,11 @@ export class Tables {
     this.count = this.#sizes.length;
     this.#durations = Uint32Array.from(expand(find("stts"), this.count));
     this.#times = new Float64Array(this.count + 1);
-    for (let index = 0; index < this.count; index++) this.#times[index + 1] = (this.#times[index] ?? 0) + (this.#durations[index] ?? 0);
+    for (let index = 0; index < this.count; index++)
+      this.#times[index + 1] = (this.#times[index] ?? 0) + (this.#durations[index] ?? 0);
     const composition = find("ctts");
-    this.#offsets = composition === undefined ? new Int32Array(this.count) : Int32Array.from(expand(composition, this.count));
+    this.#offsets =
+      composition === undefined ? new Int32Array(this.count) : Int32Array.from(expand(composition, this.count));
     for (let index = 0; index < this.count; index++) this.#offsets[index] = (this.#offsets[index] ?? 0) - shift;
     this.#positions = readPositions(find("stco"), find("co64"), find("stsc"), this.#sizes);
     this.#syncs = readSyncs(find("stss"), this.count);
@@ -99,7 +104,12 @@ function expand(table: DataView | undefined, count: number): Float64Array {
   return values;
 }
 
-function readPositions(stco: DataView | undefined, co64: DataView | undefined, stsc: DataView | undefined, sizes: Uint32Array): Float64Array {
+function readPositions(
+  stco: DataView | undefined,
+  co64: DataView | undefined,
+  stsc: DataView | undefined,
+  sizes: Uint32Array,
+): Float64Array {
   const chunks = stco ?? co64;
   if (chunks === undefined || stsc === undefined) throw new RangeError("no chunks");
   const chunkCount = chunks.getUint32(4);

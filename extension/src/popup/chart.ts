@@ -1,4 +1,7 @@
-/** Chart: each proxy's rate over the last half minute, stacked, as SVG paths. Pure but for drawing into the element handed in. */
+/**
+ * Chart: each proxy's rate over the last half minute, stacked, as SVG paths. Pure but for drawing into the element
+ * handed in.
+ */
 import type { Stream } from "./rates";
 
 const READINGS_MAX = 60;
@@ -14,7 +17,9 @@ export class History {
     if (this.#readings.length > READINGS_MAX) this.#readings.shift();
   }
 
-  /** One closed path a proxy, the first at the bottom; empty while nothing has moved. Newest reading at the right edge. */
+  /**
+   * One closed path a proxy, the first at the bottom; empty while nothing has moved. Newest reading at the right edge.
+   */
   paths(ids: readonly string[]): string[] {
     const totals = this.#readings.map((reading) => ids.reduce((sum, id) => sum + (reading.get(id) ?? 0), 0));
     const highest = Math.max(...totals, 0);

@@ -39,7 +39,12 @@ function show(): void {
 
 function showFigures(): void {
   const { settings } = view;
-  element("status").textContent = statusSentence(say, settings, figures, streams.filter((stream) => stream.bytesPerSec > 0).length);
+  element("status").textContent = statusSentence(
+    say,
+    settings,
+    figures,
+    streams.filter((stream) => stream.bytesPerSec > 0).length,
+  );
   const trouble = troubleSentence(say, settings, figures?.trouble ?? null);
   element("trouble").hidden = trouble === null;
   if (element("trouble").textContent !== (trouble ?? "")) element("trouble").textContent = trouble ?? "";
@@ -72,7 +77,11 @@ function makeRow(): HTMLLIElement {
     made.append(...children);
     return made;
   };
-  row.append(part("span", "dot"), part("span", "name", part("span", "label"), part("small", "state")), part("span", "figure"));
+  row.append(
+    part("span", "dot"),
+    part("span", "name", part("span", "label"), part("small", "state")),
+    part("span", "figure"),
+  );
   row.append(part("div", "more", part("span", "counts"), part("span", "rtt")));
   return row;
 }
@@ -86,9 +95,17 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
   row.className = `stream ${isGood ? "good" : stream.state === "closed" || stream.state === "failed" ? "bad" : ""}`;
   set(".label", stream.name || stream.id);
   set(".state", stateWord(say, stream.state));
-  set(".figure", stream.bytesPerSec > 0 ? `${rateText(stream.bytesPerSec)} · ${percentText(stream.share)}` : percentText(stream.share));
+  set(
+    ".figure",
+    stream.bytesPerSec > 0
+      ? `${rateText(stream.bytesPerSec)} · ${percentText(stream.share)}`
+      : percentText(stream.share),
+  );
   row.style.setProperty("--stream", COLOURS[index % COLOURS.length] ?? "");
-  const useful = stream.packets > 0 ? `, ${say("packetsNew", String(Math.round((100 * stream.innovative) / stream.packets)), stream.packets.toLocaleString())}` : "";
+  const useful =
+    stream.packets > 0
+      ? `, ${say("packetsNew", String(Math.round((100 * stream.innovative) / stream.packets)), stream.packets.toLocaleString())}`
+      : "";
   set(".counts", `${bytesText(stream.bytes)}${useful}`);
   set(".rtt", stream.rttMs === null ? "" : `${Math.round(stream.rttMs)} ms`);
 }
@@ -103,7 +120,10 @@ async function listen(): Promise<void> {
 function hear(tabId: number | undefined): void {
   if (heard.has(tabId)) return;
   heard.add(tabId);
-  const connection = tabId === undefined ? chrome.runtime.connect({ name: LIVE_CONNECTION }) : chrome.tabs.connect(tabId, { name: LIVE_CONNECTION });
+  const connection =
+    tabId === undefined
+      ? chrome.runtime.connect({ name: LIVE_CONNECTION })
+      : chrome.tabs.connect(tabId, { name: LIVE_CONNECTION });
   connection.onMessage.addListener((reading: LiveFigures) => {
     figures = merge.add(reading);
     ({ streams, bytesPerSec } = rates.add(figures));

@@ -12,7 +12,8 @@ export class Merge {
     this.#latest.set(reading.transportId, reading);
     for (const [id, { atMs }] of this.#latest) if (reading.atMs - atMs > SILENT_MS) this.#latest.delete(id);
     const all = [...this.#latest.values()];
-    const sum = (key: "downloads" | "active" | "deliveredBytes" | "fallbacks" | "directBytes"): number => all.reduce((total, figures) => total + figures[key], 0);
+    const sum = (key: "downloads" | "active" | "deliveredBytes" | "fallbacks" | "directBytes"): number =>
+      all.reduce((total, figures) => total + figures[key], 0);
     const troubles = all.flatMap(({ trouble }) => trouble ?? []).sort((a, b) => b.atMs - a.atMs);
     return {
       ...reading,

@@ -9,14 +9,39 @@ import { bytesText, rateText, statusSentence, troubleSentence } from "../shared/
 
 type Messages = Record<string, { message: string }>;
 const folder = path.join(__dirname, "../../static");
-const messages = (language: string): Messages => JSON.parse(readFileSync(path.join(folder, "_locales", language, "messages.json"), "utf8")) as Messages;
+const messages = (language: string): Messages =>
+  JSON.parse(readFileSync(path.join(folder, "_locales", language, "messages.json"), "utf8")) as Messages;
 const english = messages("en");
 const say = (key: string, ...substitutions: string[]): string =>
-  (english[key]?.message ?? `no text ${key}`).replace(/\$(\d)/g, (_, index: string) => substitutions[Number(index) - 1] ?? "");
+  (english[key]?.message ?? `no text ${key}`).replace(
+    /\$(\d)/g,
+    (_, index: string) => substitutions[Number(index) - 1] ?? "",
+  );
 
 function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {}): LiveFigures {
-  const proxies = bytes.map((count, index) => ({ id: `p${index}`, name: `p${index}`, state: "open", bytes: count, packets: 0, innovative: 0, duplicate: 0, rttMs: null }));
-  return { transportId: "t", atMs, mode: "coded-mutp", proxies, downloads: 0, active: 0, deliveredBytes: 0, fallbacks: 0, directBytes: 0, trouble: null, ...more };
+  const proxies = bytes.map((count, index) => ({
+    id: `p${index}`,
+    name: `p${index}`,
+    state: "open",
+    bytes: count,
+    packets: 0,
+    innovative: 0,
+    duplicate: 0,
+    rttMs: null,
+  }));
+  return {
+    transportId: "t",
+    atMs,
+    mode: "coded-mutp",
+    proxies,
+    downloads: 0,
+    active: 0,
+    deliveredBytes: 0,
+    fallbacks: 0,
+    directBytes: 0,
+    trouble: null,
+    ...more,
+  };
 }
 
 describe("popup: rates of cumulative figures", () => {
@@ -29,7 +54,10 @@ describe("popup: rates of cumulative figures", () => {
     const rates = new Rates();
     rates.add(figures(0, [1000, 0]));
     const { streams, bytesPerSec } = rates.add(figures(500, [1500, 1500]));
-    expect(streams.map(({ bytesPerSec: rate, share }) => [rate, share])).toEqual([[1000, 0.25], [3000, 0.75]]);
+    expect(streams.map(({ bytesPerSec: rate, share }) => [rate, share])).toEqual([
+      [1000, 0.25],
+      [3000, 0.75],
+    ]);
     expect(bytesPerSec).toBe(4000);
   });
 
@@ -50,21 +78,43 @@ describe("popup: rates of cumulative figures", () => {
 describe("popup: what came in vain", () => {
   const proxy = figures(0, [1000]).proxies[0]!;
   test.each([
-    ["packets that brought nothing new", [{ ...proxy, packets: 90, innovative: 80 }, { ...proxy, packets: 10, innovative: 10 }], 0, 0.1],
-    ["without packets, bytes not handed on", [proxy, proxy], 1500, 0.25], ["nothing of nothing", [], 0, 0],
+    [
+      "packets that brought nothing new",
+      [
+        { ...proxy, packets: 90, innovative: 80 },
+        { ...proxy, packets: 10, innovative: 10 },
+      ],
+      0,
+      0.1,
+    ],
+    ["without packets, bytes not handed on", [proxy, proxy], 1500, 0.25],
+    ["nothing of nothing", [], 0, 0],
   ])("%s", (_name, proxies, delivered, part) => expect(inVain(proxies, delivered)).toBeCloseTo(part));
 });
 
 describe("popup: words", () => {
-  test.each([[0, "0 B"], [999, "999 B"], [1000, "1.00 kB"], [48_300_000, "48.3 MB"], [812_000, "812 kB"], [3.2e12, "3.20 TB"]])("%d bytes", (bytes, text) => {
+  test.each([
+    [0, "0 B"],
+    [999, "999 B"],
+    [1000, "1.00 kB"],
+    [48_300_000, "48.3 MB"],
+    [812_000, "812 kB"],
+    [3.2e12, "3.20 TB"],
+  ])("%d bytes", (bytes, text) => {
     expect(bytesText(bytes)).toBe(text);
   });
 
   test("a rate", () => expect(rateText(896_000)).toBe("896 kB/s"));
 
   test("a dead Origo is named", () => {
-    const trouble = { kind: "noProxies", detail: "Origo at http://127.0.0.1:7600 cannot be reached: Failed to fetch", atMs: 0 };
-    expect(troubleSentence(say, BUILT_IN, trouble)).toBe("No proxies: no answer from Origo (http://127.0.0.1:7600). Video plays directly.");
+    const trouble = {
+      kind: "noProxies",
+      detail: "Origo at http://127.0.0.1:7600 cannot be reached: Failed to fetch",
+      atMs: 0,
+    };
+    expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
+      "No proxies: no answer from Origo (http://127.0.0.1:7600). Video plays directly.",
+    );
     expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
     expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
   });
@@ -110,13 +160,21 @@ describe("popup: chart", () => {
 
 describe("texts", () => {
   test("each language has the same texts with the same substitutions", () => {
-    const holes = (texts: Messages): [string, string[]][] => Object.entries(texts).map(([key, { message }]): [string, string[]] => [key, (message.match(/\$\d/g) ?? []).sort()]).sort();
-    for (const language of readdirSync(path.join(folder, "_locales"))) expect(holes(messages(language))).toEqual(holes(english));
+    const holes = (texts: Messages): [string, string[]][] =>
+      Object.entries(texts)
+        .map(([key, { message }]): [string, string[]] => [key, (message.match(/\$\d/g) ?? []).sort()])
+        .sort();
+    for (const language of readdirSync(path.join(folder, "_locales")))
+      expect(holes(messages(language))).toEqual(holes(english));
   });
 
   test("each text that a page names is there", () => {
-    const pages = readdirSync(folder).filter((name) => name.endsWith(".html")).map((name) => readFileSync(path.join(folder, name), "utf8"));
-    const named = pages.flatMap((page) => [...page.matchAll(/data-say(?:-label|-title)?="([^"]+)"/g)].map(([, key]) => key ?? ""));
+    const pages = readdirSync(folder)
+      .filter((name) => name.endsWith(".html"))
+      .map((name) => readFileSync(path.join(folder, name), "utf8"));
+    const named = pages.flatMap((page) =>
+      [...page.matchAll(/data-say(?:-label|-title)?="([^"]+)"/g)].map(([, key]) => key ?? ""),
+    );
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter((key) => english[key] === undefined)).toEqual([]);
   });

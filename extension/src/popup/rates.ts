@@ -21,10 +21,13 @@ export class Rates {
     const last = this.#readings.at(-1);
     if (last !== undefined && totalOf(figures) < totalOf(last)) this.#readings = [];
     this.#readings.push(figures);
-    while (this.#readings.length > 2 && figures.atMs - (this.#readings[1]?.atMs ?? 0) >= SPAN_MS) this.#readings.shift();
+    while (this.#readings.length > 2 && figures.atMs - (this.#readings[1]?.atMs ?? 0) >= SPAN_MS)
+      this.#readings.shift();
     const first = this.#readings[0] ?? figures;
     const seconds = Math.max(1, figures.atMs - first.atMs) / 1000;
-    const gained = figures.proxies.map((proxy) => proxy.bytes - (first.proxies.find(({ id }) => id === proxy.id)?.bytes ?? 0));
+    const gained = figures.proxies.map(
+      (proxy) => proxy.bytes - (first.proxies.find(({ id }) => id === proxy.id)?.bytes ?? 0),
+    );
     const gainedSum = gained.reduce((sum, bytes) => sum + bytes, 0);
     const allSum = totalOf(figures);
     const streams = figures.proxies.map((proxy, index): Stream => {
@@ -37,8 +40,8 @@ export class Rates {
 }
 
 /**
- * Part of what proxies brought that was of no use, 0..1: of packets those that brought nothing new, so that what is on its way to the
- * page does not count; where there are no packets (HTTP), bytes that were not handed on.
+ * Part of what proxies brought that was of no use, 0..1: of packets those that brought nothing new, so that what is on
+ * its way to the page does not count; where there are no packets (HTTP), bytes that were not handed on.
  */
 export function inVain(proxies: readonly LiveProxy[], deliveredBytes: number): number {
   const sum = (of: (proxy: LiveProxy) => number): number => proxies.reduce((total, proxy) => total + of(proxy), 0);

@@ -25,9 +25,13 @@ export class SiteSwitch {
 
   async start(): Promise<void> {
     const told = new URLSearchParams(location.search).get("tab");
-    [this.#tab] = told === null ? await chrome.tabs.query({ active: true, currentWindow: true }) : [await chrome.tabs.get(Number(told))];
+    [this.#tab] =
+      told === null
+        ? await chrome.tabs.query({ active: true, currentWindow: true })
+        : [await chrome.tabs.get(Number(told))];
     this.#site = siteOf(this.#tab?.url);
-    if (this.#site !== undefined && !readsEverySite) this.#isAllowed = await chrome.permissions.contains({ origins: [patternOf(this.#site)] });
+    if (this.#site !== undefined && !readsEverySite)
+      this.#isAllowed = await chrome.permissions.contains({ origins: [patternOf(this.#site)] });
     this.show();
   }
 

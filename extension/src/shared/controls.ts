@@ -1,4 +1,7 @@
-/** Controls: what the popup and the options page share: the settings as they are, saving a change, mode and number of proxies. */
+/**
+ * Controls: what the popup and the options page share: the settings as they are, saving a change, mode and number of
+ * proxies.
+ */
 import { MODE_KEYS } from "./words";
 import type { SettingsAnswer, ToBackground } from "./runtime";
 import { say } from "./say";
@@ -29,7 +32,10 @@ export class SettingsView {
     this.#connections.addEventListener("input", () => this.save({ connections: this.#connections.valueAsNumber }));
     chrome.storage.onChanged.addListener((changes, area) => {
       if (area !== "local") return;
-      this.settings = parseSettings(Object.fromEntries(Object.entries(changes).map(([key, { newValue }]) => [key, newValue])), this.settings);
+      this.settings = parseSettings(
+        Object.fromEntries(Object.entries(changes).map(([key, { newValue }]) => [key, newValue])),
+        this.settings,
+      );
       this.#show();
     });
     this.#show();

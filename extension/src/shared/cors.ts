@@ -5,9 +5,24 @@
  */
 
 /** Response headers that any page may read (Fetch standard, CORS-safelisted response-header names). */
-const SAFELISTED = new Set(["cache-control", "content-language", "content-length", "content-type", "expires", "last-modified", "pragma"]);
+const SAFELISTED = new Set([
+  "cache-control",
+  "content-language",
+  "content-length",
+  "content-type",
+  "expires",
+  "last-modified",
+  "pragma",
+]);
 /** Headers that no page may read, and those that speak of the hop to the proxy and not of the origin's answer. */
-const HIDDEN = new Set(["set-cookie", "set-cookie2", "content-encoding", "transfer-encoding", "connection", "location"]);
+const HIDDEN = new Set([
+  "set-cookie",
+  "set-cookie2",
+  "content-encoding",
+  "transfer-encoding",
+  "connection",
+  "location",
+]);
 
 export type Exposure = { type: "basic" | "cors"; headers: [string, string][] };
 
@@ -15,18 +30,30 @@ export type Exposure = { type: "basic" | "cors"; headers: [string, string][] };
  * What a page at `pageOrigin` may see of an answer from `url` with `headers` (lower-case names).
  * `undefined`: it may not read the answer at all, and the browser has to say so itself.
  */
-export function exposeTo(pageOrigin: string, url: URL, headers: Readonly<Record<string, string>>): Exposure | undefined {
-  const all = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), value]).filter(([name]) => !HIDDEN.has(name));
+export function exposeTo(
+  pageOrigin: string,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+): Exposure | undefined {
+  const all = Object.entries(headers)
+    .map(([name, value]): [string, string] => [name.toLowerCase(), value])
+    .filter(([name]) => !HIDDEN.has(name));
   if (url.origin === pageOrigin) return { type: "basic", headers: all };
   const allowed = headers["access-control-allow-origin"]?.trim();
   if (allowed !== "*" && (allowed !== pageOrigin || pageOrigin === "null")) return undefined;
-  const exposed = new Set((headers["access-control-expose-headers"] ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const exposed = new Set(
+    (headers["access-control-expose-headers"] ?? "").split(",").map((name) => name.trim().toLowerCase()),
+  );
   const everything = exposed.has("*");
   return { type: "cors", headers: all.filter(([name]) => everything || SAFELISTED.has(name) || exposed.has(name)) };
 }
 
 const PASSED_STATUSES: Readonly<Record<number, string>> = {
-  200: "OK", 206: "Partial Content", 404: "Not Found", 410: "Gone", 416: "Range Not Satisfiable",
+  200: "OK",
+  206: "Partial Content",
+  404: "Not Found",
+  410: "Gone",
+  416: "Range Not Satisfiable",
 };
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Given rules: what an Origo's operator says of addresses that the built-in table does not know. They can name media and
- * exempt it; they can make no manifest, key, text or page go through proxies, and hold only on sites that the viewer turned
- * on, for there alone is the page script. Patterns have `*` only and are matched in linear time. Pure.
+ * Given rules: what an Origo's operator says of addresses that the built-in table does not know. They can name media
+ * and exempt it; they can make no manifest, key, text or page go through proxies, and hold only on sites that the
+ * viewer turned on, for there alone is the page script. Patterns have `*` only and are matched in linear time. Pure.
  */
 export interface GivenRule {
   /** A host, `*.` before a domain for its subdomains, or `*`. */
@@ -24,7 +24,8 @@ export function parseGivenRules(value: unknown): GivenRule[] {
 
 function parseRule(value: unknown): GivenRule | undefined {
   const { host, path, carried } = (value ?? {}) as Record<string, unknown>;
-  if (typeof host !== "string" || host.length > 253 || !HOST.test(host) || typeof carried !== "boolean") return undefined;
+  if (typeof host !== "string" || host.length > 253 || !HOST.test(host) || typeof carried !== "boolean")
+    return undefined;
   if (typeof path !== "string" || !path.startsWith("/") || path.length > PATH_CHARS_MAX) return undefined;
   return { host, path, carried };
 }

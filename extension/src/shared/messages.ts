@@ -16,7 +16,10 @@ export type Player = (typeof PLAYERS)[keyof typeof PLAYERS];
 
 /** From the page. `id` is chosen by the page, unique on its port. */
 export type ToTransport =
-  /** `patienceMs`: silent for so long, the page will ask for itself. `player`: what the page says that it plays with, for the record. */
+  /**
+   * `patienceMs`: silent for so long, the page will ask for itself. `player`: what the page says that it plays with,
+   * for the record.
+   */
   | { type: "get"; id: number; url: string; range: ByteRange | null; patienceMs: number; player?: Player }
   /** The page has taken `bytes` more of the body: so many more may be sent. */
   | { type: "credit"; id: number; bytes: number }
@@ -29,7 +32,10 @@ export type ToTransport =
   /** What came of `url` through proxies were not the site's own bytes, says the page. */
   | { type: "wrong"; url: string };
 
-/** To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. Why is the popup's to tell: it names proxies and Origo. */
+/**
+ * To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. Why is the popup's to
+ * tell: it names proxies and Origo.
+ */
 export type ToPage =
   | { type: "hello" }
   | { type: "native"; id: number }
@@ -83,7 +89,13 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   }
 }
 
-function parseGet(id: unknown, url: unknown, range: unknown, patienceMs: unknown, name: unknown): ToTransport | InvalidMessage {
+function parseGet(
+  id: unknown,
+  url: unknown,
+  range: unknown,
+  patienceMs: unknown,
+  name: unknown,
+): ToTransport | InvalidMessage {
   if (!isCount(id)) return invalid("id");
   if (typeof url !== "string") return invalid("url");
   if (!isCount(patienceMs)) return invalid("patienceMs");

@@ -1,4 +1,7 @@
-/** Plain: what the page script and the plain-video script, which is brought into a page only when a video needs it, have in common. Types only. */
+/**
+ * Plain: what the page script and the plain-video script, which is brought into a page only when a video needs it, have
+ * in common. Types only.
+ */
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 

@@ -2,13 +2,28 @@ import { carriedAddress, carriedHeaders, isManifestUrl, mediaUrl, parseRange, us
 
 describe("rules: which addresses are media", () => {
   test.each([
-    "http://a.example/seg-1.m4s", "https://a.example/v/init.MP4?token=1", "https://a.example/x.ts#t=1", "http://a.example:8080/a.cmfv",
+    "http://a.example/seg-1.m4s",
+    "https://a.example/v/init.MP4?token=1",
+    "https://a.example/x.ts#t=1",
+    "http://a.example:8080/a.cmfv",
   ])("%s is media", (url) => expect(mediaUrl(url)?.href).toBeDefined());
 
   test.each([
-    "https://a.example/master.m3u8", "https://a.example/x.mpd", "https://a.example/key.key", "https://a.example/sub.vtt", "https://a.example/mp4",
-    "https://a.example/x.mp4/list", "https://a.example/?file=x.mp4", "blob:https://a.example/x.mp4", "data:video/mp4,x.mp4", "file:///x.mp4",
-    "ftp://a.example/x.mp4", "https://user:secret@a.example/x.mp4", "nonsense", "x.mp4", `https://a.example/${"a".repeat(8200)}.mp4`,
+    "https://a.example/master.m3u8",
+    "https://a.example/x.mpd",
+    "https://a.example/key.key",
+    "https://a.example/sub.vtt",
+    "https://a.example/mp4",
+    "https://a.example/x.mp4/list",
+    "https://a.example/?file=x.mp4",
+    "blob:https://a.example/x.mp4",
+    "data:video/mp4,x.mp4",
+    "file:///x.mp4",
+    "ftp://a.example/x.mp4",
+    "https://user:secret@a.example/x.mp4",
+    "nonsense",
+    "x.mp4",
+    `https://a.example/${"a".repeat(8200)}.mp4`,
   ])("%s is not", (url) => expect(mediaUrl(url)).toBeNull());
 
   test("a relative address is taken against the page's", () => {
@@ -23,13 +38,25 @@ describe("rules: which addresses are media", () => {
 
 describe("rules: which headers can be carried", () => {
   test.each([
-    ["bytes=0-0", { start: 0, end: 0 }], ["bytes=10-20", { start: 10, end: 20 }], [" bytes=1-2 ", { start: 1, end: 2 }],
-    ["bytes=5-", undefined], ["bytes=-5", undefined], ["bytes=20-10", undefined], ["bytes=0-1,4-5", undefined], ["items=0-1", undefined],
-    ["bytes=0x1-2", undefined], ["bytes=1-9999999999999999", undefined],
+    ["bytes=0-0", { start: 0, end: 0 }],
+    ["bytes=10-20", { start: 10, end: 20 }],
+    [" bytes=1-2 ", { start: 1, end: 2 }],
+    ["bytes=5-", undefined],
+    ["bytes=-5", undefined],
+    ["bytes=20-10", undefined],
+    ["bytes=0-1,4-5", undefined],
+    ["items=0-1", undefined],
+    ["bytes=0x1-2", undefined],
+    ["bytes=1-9999999999999999", undefined],
   ])("range %s", (header, expected) => expect(parseRange(header)).toEqual(expected));
 
   test("Range and Accept pass, anything else stays native", () => {
-    expect(carriedHeaders([["Range", "bytes=1-2"], ["ACCEPT", "*/*"]])).toEqual({ range: { start: 1, end: 2 } });
+    expect(
+      carriedHeaders([
+        ["Range", "bytes=1-2"],
+        ["ACCEPT", "*/*"],
+      ]),
+    ).toEqual({ range: { start: 1, end: 2 } });
     expect(carriedHeaders([])).toEqual({ range: null });
     expect(carriedHeaders([["Authorization", "x"]])).toBeUndefined();
     expect(carriedHeaders([["Range", "bytes=1-"]])).toBeUndefined();
@@ -58,7 +85,11 @@ describe("rules: experiments", () => {
     const isCarried = (url: string): boolean => mediaUrl(url) !== null;
     expect(isCarried(video)).toBe(false);
     useRules({ given: [], experimental: true });
-    expect([video, "https://rr1---sn.googlevideo.com/initplayback?x=1", "https://googlevideo.example/videoplayback?x=1"].map(isCarried)).toEqual([true, false, false]);
+    expect(
+      [video, "https://rr1---sn.googlevideo.com/initplayback?x=1", "https://googlevideo.example/videoplayback?x=1"].map(
+        isCarried,
+      ),
+    ).toEqual([true, false, false]);
   });
 
   test("Origo's rules may exempt it and not turn it on", () => {
@@ -70,7 +101,9 @@ describe("rules: experiments", () => {
   });
 
   test("proxies are asked without what numbers the request, everything else as it is written", () => {
-    expect(carriedAddress(new URL(video))).toBe("https://rr1---sn.googlevideo.com/videoplayback?expire=1&sig=a%2Fb&range=0-99");
+    expect(carriedAddress(new URL(video))).toBe(
+      "https://rr1---sn.googlevideo.com/videoplayback?expire=1&sig=a%2Fb&range=0-99",
+    );
     expect(carriedAddress(new URL("https://a.example/x.m4s?rn=1"))).toBe("https://a.example/x.m4s?rn=1");
   });
 });

@@ -1,16 +1,21 @@
 /**
  * Rules: which requests of a page are media chunks that the proxies may carry.
- * One table for the page script and for the transport, which checks again, and after it what Origo's operator gave. Knows no browser.
- * Not here: the CORS decision (cors.ts), and anything about the answer.
+ * One table for the page script and for the transport, which checks again, and after it what Origo's operator gave.
+ * Knows no browser. Not here: the CORS decision (cors.ts), and anything about the answer.
  */
 import { givenAnswer, type GivenRule } from "./given-rules";
 import type { ByteRange } from "./messages";
 
 /**
- * Host (null: any), path, whether the proxies may carry it or it stays direct, and the query's parameters that tell of the asking
- * and not of the bytes. `experimental`: carried only where the viewer has turned experiments on.
+ * Host (null: any), path, whether the proxies may carry it or it stays direct, and the query's parameters that tell of
+ * the asking and not of the bytes. `experimental`: carried only where the viewer has turned experiments on.
  */
-type SiteRule = readonly [host: RegExp | null, path: RegExp, isCarried: boolean | "experimental", noise?: readonly string[]];
+type SiteRule = readonly [
+  host: RegExp | null,
+  path: RegExp,
+  isCarried: boolean | "experimental",
+  noise?: readonly string[],
+];
 
 /** What holds beside the table: Origo's rules, and the viewer's word on experiments. */
 export interface RuleSet {
@@ -19,12 +24,12 @@ export interface RuleSet {
 }
 
 /**
- * The first rule that fits counts; what none fits stays direct, as do manifests, keys and subtitles. A chunk's key is its
- * address without the fragment and the noise, and its range.
+ * The first rule that fits counts; what none fits stays direct, as do manifests, keys and subtitles. A chunk's key is
+ * its address without the fragment and the noise, and its range.
  */
 const SITE_RULES: readonly SiteRule[] = [
-  // YouTube: media are POST streams bound by a signature to the viewer's address, which proxies would be refused. Where a player
-  // still asks by GET, an experiment may try; `rn` and `rbuf` number the request and tell the player's buffer.
+  // YouTube: media are POST streams bound by a signature to the viewer's address, which proxies would be refused. Where
+  // a player still asks by GET, an experiment may try; `rn` and `rbuf` number the request and tell the player's buffer.
   [/\.googlevideo\.com$/, /^\/videoplayback$/, "experimental", ["rn", "rbuf"]],
   [/\.googlevideo\.com$/, /^/, false],
   // PeerTube: videos for signed-in viewers, whose addresses can carry a token; then those for everybody.
@@ -58,7 +63,10 @@ export function mediaUrl(url: string, base?: string): URL | null {
 export function carriedAddress(url: URL): string {
   const noise = ruleFor(url)?.[3];
   if (noise === undefined) return url.href;
-  const kept = url.search.slice(1).split("&").filter((part) => !noise.includes(part.split("=")[0] ?? ""));
+  const kept = url.search
+    .slice(1)
+    .split("&")
+    .filter((part) => !noise.includes(part.split("=")[0] ?? ""));
   return `${url.origin}${url.pathname}?${kept.join("&")}`;
 }
 
@@ -81,7 +89,9 @@ function parseHttpUrl(url: string, base?: string): URL | null {
     return null;
   }
   const isHttp = parsed.protocol === "https:" || parsed.protocol === "http:";
-  return isHttp && parsed.username === "" && parsed.password === "" && parsed.href.length <= URL_LENGTH_MAX ? parsed : null;
+  return isHttp && parsed.username === "" && parsed.password === "" && parsed.href.length <= URL_LENGTH_MAX
+    ? parsed
+    : null;
 }
 
 /**
@@ -95,7 +105,9 @@ export function parseRange(header: string): ByteRange | undefined {
   return range.end >= range.start ? range : undefined;
 }
 
-/** What the request headers allow: `range` null when there is none, or `undefined` when the request must stay native. */
+/**
+ * What the request headers allow: `range` null when there is none, or `undefined` when the request must stay native.
+ */
 export function carriedHeaders(headers: Iterable<readonly [string, string]>): { range: ByteRange | null } | undefined {
   let range: ByteRange | null = null;
   for (const [name, value] of headers) {

@@ -1,19 +1,27 @@
 /**
  * Runtime: messages between the extension's own contexts (background, transport, popup). These are trusted senders:
- * chrome.runtime delivers them from this extension only, and the listeners check that no tab's content script sent them.
+ * chrome.runtime delivers them from this extension only, and the listeners check that no tab's content script sent
+ * them.
  */
 import type { GivenRule } from "./given-rules";
 import type { BROUGHT_SCRIPTS } from "./names";
 import type { Settings } from "./settings";
 
-/** The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. `rules`: what Origo gave, kept for the pages. */
+/**
+ * The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. `rules`: what
+ * Origo gave, kept for the pages.
+ */
 export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
   | { to: "background"; type: "rules"; rules: GivenRule[] }
-  | { to: "background"; type: "settings" } | { to: "background"; type: "badge"; badge: Badge };
+  | { to: "background"; type: "settings" }
+  | { to: "background"; type: "badge"; badge: Badge };
 export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
 export type ToTransportContext = { to: "transport"; type: "settings" } & SettingsAnswer;
-/** `clientId`: of this installation, for its records; another once the viewer has reset everything. `isPrivate`: for a private window, of which no record is sent, whatever the settings. */
+/**
+ * `clientId`: of this installation, for its records; another once the viewer has reset everything. `isPrivate`: for a
+ * private window, of which no record is sent, whatever the settings.
+ */
 export type SettingsAnswer = { settings: Settings; clientId: string; isPrivate: boolean };
 
 /** `proxies`: how many proxies carry bytes now (0 when nothing plays); `trouble`: videos play directly although on. */

@@ -8,7 +8,10 @@ export const say: Say = (key, ...substitutions) => chrome.i18n.getMessage(key, s
 
 export function localize(): void {
   document.documentElement.lang = chrome.i18n.getUILanguage();
-  for (const element of document.querySelectorAll<HTMLElement>("[data-say]")) element.textContent = say(element.dataset.say ?? "");
-  for (const element of document.querySelectorAll<HTMLElement>("[data-say-label]")) element.setAttribute("aria-label", say(element.dataset.sayLabel ?? ""));
-  for (const element of document.querySelectorAll<HTMLElement>("[data-say-title]")) element.title = say(element.dataset.sayTitle ?? "");
+  for (const element of document.querySelectorAll<HTMLElement>("[data-say]"))
+    element.textContent = say(element.dataset.say ?? "");
+  for (const element of document.querySelectorAll<HTMLElement>("[data-say-label]"))
+    element.setAttribute("aria-label", say(element.dataset.sayLabel ?? ""));
+  for (const element of document.querySelectorAll<HTMLElement>("[data-say-title]"))
+    element.title = say(element.dataset.sayTitle ?? "");
 }

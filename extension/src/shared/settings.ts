@@ -62,11 +62,15 @@ export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT
 }
 
 function parseConnections(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= CONNECTIONS_MAX ? value : undefined;
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= CONNECTIONS_MAX
+    ? value
+    : undefined;
 }
 
 function parseSites(value: unknown): string[] | undefined {
-  return Array.isArray(value) && value.length <= OFF_SITES_MAX && value.every((site) => typeof site === "string") ? (value as string[]) : undefined;
+  return Array.isArray(value) && value.length <= OFF_SITES_MAX && value.every((site) => typeof site === "string")
+    ? (value as string[])
+    : undefined;
 }
 
 /** One to eight addresses, none twice; `undefined` when any of them is none. */
@@ -77,7 +81,10 @@ export function parseOrigoUrls(value: unknown): string[] | undefined {
   return urls.length >= 1 && urls.length <= ORIGOS_MAX && !parsed.includes(undefined) ? urls : undefined;
 }
 
-/** An http(s) URL without credentials, query or fragment; slashes at its end are cut. `undefined` when it is anything else. */
+/**
+ * An http(s) URL without credentials, query or fragment; slashes at its end are cut. `undefined` when it is anything
+ * else.
+ */
 function parseOrigoUrl(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > 2048) return undefined;
   let url: URL;

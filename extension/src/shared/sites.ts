@@ -1,6 +1,6 @@
 /**
- * Sites: which site a page belongs to, and whether the extension may work there. A store's package has no site until the
- * viewer turns one on; the demo's declares its content scripts for every site. Pure.
+ * Sites: which site a page belongs to, and whether the extension may work there. A store's package has no site until
+ * the viewer turns one on; the demo's declares its content scripts for every site. Pure.
  */
 
 /** Host of an http(s) page, without its port; undefined for any other page. */
@@ -10,7 +10,10 @@ export function siteOf(url: string | undefined): string | undefined {
   return protocol === "http:" || protocol === "https:" ? hostname : undefined;
 }
 
-/** Whether the viewer has the extension on, and on for the site of a tab, by what storage holds. `tabUrl`: of the tab's own page, or its origin. */
+/**
+ * Whether the viewer has the extension on, and on for the site of a tab, by what storage holds. `tabUrl`: of the tab's
+ * own page, or its origin.
+ */
 export function isOnAt(tabUrl: string, { enabled, offSites }: Readonly<Record<string, unknown>>): boolean {
   return enabled !== false && !(Array.isArray(offSites) && offSites.includes(siteOf(tabUrl)));
 }

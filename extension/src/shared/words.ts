@@ -7,8 +7,12 @@ import type { Mode, Settings } from "./settings";
 
 /** Keys of a mode's short name; its meaning has the same key with `Meaning` at its end. */
 export const MODE_KEYS: Readonly<Record<Mode, string>> = {
-  direct: "modeDirect", "parallel-http": "modeParallelHttp", "split-http": "modeSplitHttp", "uncoded-mutp": "modeUncodedMutp",
-  "coded-mutp": "modeCodedMutp", coded: "modeCoded",
+  direct: "modeDirect",
+  "parallel-http": "modeParallelHttp",
+  "split-http": "modeSplitHttp",
+  "uncoded-mutp": "modeUncodedMutp",
+  "coded-mutp": "modeCodedMutp",
+  coded: "modeCoded",
 };
 
 /** The line under the name. `flowing`: proxies from which bytes came in the last seconds. */
@@ -30,17 +34,29 @@ export function troubleSentence(say: Say, settings: Settings, trouble: Trouble |
 
 function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): string {
   const cause = detail.replace(/\.$/, "");
-  if (kind === "noProxies") return detail.includes("cannot be reached") ? say("causeOrigo", settings.origoUrls.join(", ")) : say("causeNoProxies", cause);
+  if (kind === "noProxies")
+    return detail.includes("cannot be reached")
+      ? say("causeOrigo", settings.origoUrls.join(", "))
+      : say("causeNoProxies", cause);
   return say(CAUSE_KEYS[kind] ?? "causeOther", cause);
 }
 
 const CAUSE_KEYS: Readonly<Record<string, string>> = {
-  egressRefused: "causeEgress", cors: "causeCors", status: "causeStatus", busy: "causeBusy", resting: "causeResting",
+  egressRefused: "causeEgress",
+  cors: "causeCors",
+  status: "causeStatus",
+  busy: "causeBusy",
+  resting: "causeResting",
   wrong: "causeWrong",
 };
 
 const STATE_KEYS: Readonly<Record<string, string>> = {
-  idle: "stateIdle", connecting: "stateConnecting", open: "stateOpen", closed: "stateClosed", http: "stateHttp", failed: "stateFailed",
+  idle: "stateIdle",
+  connecting: "stateConnecting",
+  open: "stateOpen",
+  closed: "stateClosed",
+  http: "stateHttp",
+  failed: "stateFailed",
 };
 
 export function stateWord(say: Say, state: string): string {

@@ -1,4 +1,13 @@
-import { Detours, FAILURES_MAX, FAILURE_APART_MS, REST_MS, SMALL_BYTES, SMALL_IN_A_ROW, SMALL_MS, WRONG_MS } from "./detours";
+import {
+  Detours,
+  FAILURES_MAX,
+  FAILURE_APART_MS,
+  REST_MS,
+  SMALL_BYTES,
+  SMALL_IN_A_ROW,
+  SMALL_MS,
+  WRONG_MS,
+} from "./detours";
 
 const PAGE = "https://page.example";
 const OTHER_PAGE = "https://other.example";
@@ -14,7 +23,10 @@ describe("detours: a site that fails again and again rests from the proxies", ()
       detours.noteFailure("a.example", PAGE, nowMs);
     }
     expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS - 1)).toBe(true);
-    expect([detours.isDirect("b.example", PAGE, nowMs), detours.isDirect("a.example", OTHER_PAGE, nowMs)]).toEqual([false, false]);
+    expect([detours.isDirect("b.example", PAGE, nowMs), detours.isDirect("a.example", OTHER_PAGE, nowMs)]).toEqual([
+      false,
+      false,
+    ]);
     expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS)).toBe(false);
   });
 
@@ -69,7 +81,10 @@ describe("detours: chunks that are too small to gain", () => {
   test("go direct after several in a row, for a while; others of the host do not, nor any for pages of another origin", () => {
     expect(noted(small.slice(1)).isSmall(part(99), PAGE, 0)).toBe(false);
     const detours = noted(small);
-    expect([detours.isSmall(part(99), PAGE, SMALL_MS - 1), detours.isSmall(part(99), PAGE, SMALL_MS)]).toEqual([true, false]);
+    expect([detours.isSmall(part(99), PAGE, SMALL_MS - 1), detours.isSmall(part(99), PAGE, SMALL_MS)]).toEqual([
+      true,
+      false,
+    ]);
     expect(detours.isSmall(new URL("https://a.example/live/segment-99.m4s"), PAGE, 0)).toBe(false);
     expect(detours.isSmall(part(99), OTHER_PAGE, 0)).toBe(false);
   });

@@ -1,8 +1,8 @@
 /**
- * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while because they
- * failed there again and again, are refused there, or brought wrong bytes; and which chunks are too small to gain by them. What pages of one origin
- * brought about holds for them alone: no page can slow another's host down, or learn what others have asked for. Pure: time
- * arrives as `nowMs`.
+ * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while
+ * because they failed there again and again, are refused there, or brought wrong bytes; and which chunks are too small
+ * to gain by them. What pages of one origin brought about holds for them alone: no page can slow another's host down,
+ * or learn what others have asked for. Pure: time arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
 
@@ -13,11 +13,13 @@ export const REST_MS = 30_000;
 /** For so long where the site itself answers proxies otherwise than the viewer, which is seldom over soon. */
 export const REFUSED_MS = 600_000;
 const HOSTS_MAX = 256;
-/** So long a host goes direct for the pages that got wrong bytes of it. Which proxy sent them, coded packets don't tell. */
+/**
+ * So long a host goes direct for the pages that got wrong bytes of it. Which proxy sent them, coded packets don't tell.
+ */
 export const WRONG_MS = 600_000;
 /**
- * Even a fresh connection brings so much in its first flight (RFC 6928: 10 segments of 1,460 bytes), which no way over proxies
- * can better. After so many chunks of a kind in a row that are no larger, the next go direct for so long.
+ * Even a fresh connection brings so much in its first flight (RFC 6928: 10 segments of 1,460 bytes), which no way over
+ * proxies can better. After so many chunks of a kind in a row that are no larger, the next go direct for so long.
  */
 export const SMALL_BYTES = 14_600;
 export const SMALL_IN_A_ROW = 6;
@@ -80,7 +82,10 @@ export class Detours {
     keepLatest(this.#hosts, key, known, HOSTS_MAX);
   }
 
-  /** A page of `pageOrigin` says that what came of `host` through proxies were other bytes. False when that is known already. */
+  /**
+   * A page of `pageOrigin` says that what came of `host` through proxies were other bytes. False when that is known
+   * already.
+   */
   noteWrong(host: string, pageOrigin: string, nowMs: number): boolean {
     const key = keyOf(pageOrigin, host);
     if ((this.#wrong.get(key) ?? 0) > nowMs) return false;
@@ -93,7 +98,12 @@ export class Detours {
   noteSize(url: URL, pageOrigin: string, bytes: number, nowMs: number): void {
     const kind = keyOf(pageOrigin, kindOfChunk(url));
     const smallCount = bytes > SMALL_BYTES ? 0 : (this.#sizes.get(kind)?.smallCount ?? 0) + 1;
-    keepLatest(this.#sizes, kind, { smallCount, directUntilMs: smallCount >= SMALL_IN_A_ROW ? nowMs + SMALL_MS : 0 }, KINDS_MAX);
+    keepLatest(
+      this.#sizes,
+      kind,
+      { smallCount, directUntilMs: smallCount >= SMALL_IN_A_ROW ? nowMs + SMALL_MS : 0 },
+      KINDS_MAX,
+    );
   }
 
   isSmall(url: URL, pageOrigin: string, nowMs: number): boolean {

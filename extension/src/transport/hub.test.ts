@@ -11,7 +11,11 @@ beforeAll(async () => {
   const createBrowserClient = ({ clientId }: { clientId: string }): object => {
     const client = { clientId, isClosed: false };
     made.push(client);
-    return { live: { proxies: [] }, prepare: () => Promise.resolve(), close: () => Promise.resolve(void (client.isClosed = true)) };
+    return {
+      live: { proxies: [] },
+      prepare: () => Promise.resolve(),
+      close: () => Promise.resolve(void (client.isClosed = true)),
+    };
   };
   jest.doMock("@tributary/client/browser", () => ({ createBrowserClient }));
   const runtime = {
@@ -25,7 +29,12 @@ beforeAll(async () => {
 });
 
 async function openPage(): Promise<void> {
-  const port = { postMessage: () => undefined, addEventListener: () => undefined, close: () => undefined, onmessage: null };
+  const port = {
+    postMessage: () => undefined,
+    addEventListener: () => undefined,
+    close: () => undefined,
+    onmessage: null,
+  };
   admitPort(port as unknown as MessagePort, "https://page.example");
   await settle();
 }
@@ -36,5 +45,8 @@ test("hub: after a reset the transport that runs goes on under the new id; the s
   expect(made).toEqual([{ clientId: "first", isClosed: false }]);
   tell({ to: "transport", type: "settings", ...first, clientId: "second" }, {});
   await openPage();
-  expect(made).toEqual([{ clientId: "first", isClosed: true }, { clientId: "second", isClosed: false }]);
+  expect(made).toEqual([
+    { clientId: "first", isClosed: true },
+    { clientId: "second", isClosed: false },
+  ]);
 });

@@ -5,7 +5,14 @@
 import { createBrowserClient, type ProxyClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
-import { isCarrying, type LiveFigures, type LiveProxy, type SettingsAnswer, type ToBackground, type ToTransportContext } from "../shared/runtime";
+import {
+  isCarrying,
+  type LiveFigures,
+  type LiveProxy,
+  type SettingsAnswer,
+  type ToBackground,
+  type ToTransportContext,
+} from "../shared/runtime";
 import { parseGivenRules, type GivenRule } from "../shared/given-rules";
 import { useRules } from "../shared/rules";
 import { BUILT_IN, type Settings } from "../shared/settings";
@@ -41,7 +48,8 @@ const host: SessionHost = {
   carrier: () => ({ get: carry }),
   detours,
   activeCount,
-  reportWrong: (url) => client?.reportError("wrongBytes", "a sample of what the proxies brought differs from the site's own bytes", url),
+  reportWrong: (url) =>
+    client?.reportError("wrongBytes", "a sample of what the proxies brought differs from the site's own bytes", url),
   changed: showActivity,
   warm: async () => {
     if (isOverSessions()) await (client ??= makeClient()).warm(settings.connections);
@@ -60,7 +68,11 @@ function carry(url: string, options: CarriedOptions): CarriedDownload {
 }
 
 function isOrigoSilent(error: unknown): boolean {
-  return error instanceof Error && (error as { kind?: unknown }).kind === "noProxies" && /cannot be reached/.test(error.message);
+  return (
+    error instanceof Error &&
+    (error as { kind?: unknown }).kind === "noProxies" &&
+    /cannot be reached/.test(error.message)
+  );
 }
 
 /** The chunk at hand goes direct; the next one asks another Origo. */
@@ -79,7 +91,9 @@ function renewClient(): void {
 async function refreshRules(): Promise<void> {
   if (performance.now() < rulesUntilMs) return;
   rulesUntilMs = performance.now() + RULES_MS;
-  const answer = await fetch(`${origoUrl()}/v1/site-rules`, { credentials: "omit", cache: "no-store" }).catch(() => null);
+  const answer = await fetch(`${origoUrl()}/v1/site-rules`, { credentials: "omit", cache: "no-store" }).catch(
+    () => null,
+  );
   if (answer?.ok !== true) return;
   const rules = parseGivenRules(await answer.json().catch(() => null));
   givenRules = rules;
@@ -158,8 +172,12 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 function adopt({ settings: next, clientId: nextId }: SettingsAnswer): void {
   const isOtherId = nextId !== clientId && !isPrivate;
   const isOtherClient =
-    isOtherId || String(next.origoUrls) !== String(settings.origoUrls) || next.sendRecords !== settings.sendRecords || next.transport !== settings.transport;
-  const isOnlyComment = !isOtherId && JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
+    isOtherId ||
+    String(next.origoUrls) !== String(settings.origoUrls) ||
+    next.sendRecords !== settings.sendRecords ||
+    next.transport !== settings.transport;
+  const isOnlyComment =
+    !isOtherId && JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
   [settings, clientId] = [next, nextId];
   if (isOnlyComment) return;
   detours.reset();
@@ -178,7 +196,16 @@ chrome.runtime.onConnect.addListener((connection) => {
 });
 
 function proxiesShown(): LiveProxy[] {
-  return (client?.live.proxies ?? []).map(({ id, name, state, bytes, packets, innovative, duplicate, rttMs }) => ({ id, name, state, bytes, packets, innovative, duplicate, rttMs }));
+  return (client?.live.proxies ?? []).map(({ id, name, state, bytes, packets, innovative, duplicate, rttMs }) => ({
+    id,
+    name,
+    state,
+    bytes,
+    packets,
+    innovative,
+    duplicate,
+    rttMs,
+  }));
 }
 
 function figures(): LiveFigures {

@@ -2,7 +2,15 @@ import type { ToPage } from "../shared/messages";
 import { CREDIT_BYTES } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours, FAILURE_APART_MS, REFUSED_MS } from "./detours";
-import { ASKS_PER_SEC_MAX, EXCHANGES_PER_PORT_MAX, INVALID_MESSAGES_MAX, PortSession, type CarriedDownload, type Carrier, type SessionPort } from "./session";
+import {
+  ASKS_PER_SEC_MAX,
+  EXCHANGES_PER_PORT_MAX,
+  INVALID_MESSAGES_MAX,
+  PortSession,
+  type CarriedDownload,
+  type Carrier,
+  type SessionPort,
+} from "./session";
 
 const PAGE = "https://page.example";
 const OPEN = { "content-type": "video/mp4", "access-control-allow-origin": "*" };
@@ -33,19 +41,25 @@ interface Given {
   bodyError?: Error;
 }
 
-function download({ status = 200, headers = OPEN, bytes = 10, headError, bodyError }: Given, aborted: unknown[]): CarriedDownload {
+function download(
+  { status = 200, headers = OPEN, bytes = 10, headError, bodyError }: Given,
+  aborted: unknown[],
+): CarriedDownload {
   const head = headError ? Promise.reject(headError) : Promise.resolve({ status, headers, totalBytes: bytes });
   head.catch(() => undefined);
   let left = bytes;
-  const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const piece = Math.min(left, 100_000);
-      left -= piece;
-      if (piece > 0) controller.enqueue(new Uint8Array(piece));
-      else if (bodyError) controller.error(bodyError);
-      else controller.close();
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const piece = Math.min(left, 100_000);
+        left -= piece;
+        if (piece > 0) controller.enqueue(new Uint8Array(piece));
+        else if (bodyError) controller.error(bodyError);
+        else controller.close();
+      },
     },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
   return { head, body, abort: (reason) => aborted.push(reason) };
 }
 
@@ -81,18 +95,43 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
-const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({ type: "get", id, url, range, patienceMs: 4000 });
+const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({
+  type: "get",
+  id,
+  url,
+  range,
+  patienceMs: 4000,
+});
 
 describe("session: a request that may be carried", () => {
   test("is answered with head, data in pieces of at most 64 KiB, and end", async () => {
     const { port, asked } = make({ bytes: 150_000 });
     port.send(get(7, "https://media.example/a.mp4?x", { start: 5, end: 150_004 }));
     await settle();
-    expect(asked[0]).toEqual({ url: "https://media.example/a.mp4?x", options: { mode: "coded", connections: 4, range: { start: 5, end: 150_004 }, allowFallback: "proxies", patienceMs: 4000 } });
+    expect(asked[0]).toEqual({
+      url: "https://media.example/a.mp4?x",
+      options: {
+        mode: "coded",
+        connections: 4,
+        range: { start: 5, end: 150_004 },
+        allowFallback: "proxies",
+        patienceMs: 4000,
+      },
+    });
     expect(port.heard[0]).toEqual({ type: "hello" });
     expect(port.heard[1]).toEqual({
-      type: "head", id: 7, status: 200, statusText: "OK", responseType: "cors", totalBytes: 150_000, headers: [["content-type", "video/mp4"], ["content-length", "150000"]],
-      url: "https://media.example/a.mp4?x", redirected: false,
+      type: "head",
+      id: 7,
+      status: 200,
+      statusText: "OK",
+      responseType: "cors",
+      totalBytes: 150_000,
+      headers: [
+        ["content-type", "video/mp4"],
+        ["content-length", "150000"],
+      ],
+      url: "https://media.example/a.mp4?x",
+      redirected: false,
     });
     const sizes = port.heard.flatMap((message) => (message.type === "data" ? [message.buffer.byteLength] : []));
     expect([Math.max(...sizes), sizes.reduce((sum, size) => sum + size, 0)]).toEqual([65_536, 150_000]);
@@ -114,7 +153,8 @@ describe("session: a request that may be carried", () => {
 
   test("stops at the page's credit and goes on with more", async () => {
     const { port } = make({ bytes: CREDIT_BYTES + 500_000 });
-    const sent = (): number => port.heard.reduce((sum, message) => sum + (message.type === "data" ? message.buffer.byteLength : 0), 0);
+    const sent = (): number =>
+      port.heard.reduce((sum, message) => sum + (message.type === "data" ? message.buffer.byteLength : 0), 0);
     port.send(get());
     await settle();
     expect(sent()).toBeGreaterThanOrEqual(CREDIT_BYTES);
@@ -139,14 +179,22 @@ describe("session: a request that may be carried", () => {
     const dead = make({ headError: new Error("no proxy") });
     dead.port.send(get());
     await settle();
-    expect([broken.port.types(), broken.port.heard.at(-1), dead.port.heard.slice(1)]).toEqual([["head", "data", "failed"], { type: "failed", id: 1 }, [{ type: "native", id: 1 }]]);
+    expect([broken.port.types(), broken.port.heard.at(-1), dead.port.heard.slice(1)]).toEqual([
+      ["head", "data", "failed"],
+      { type: "failed", id: 1 },
+      [{ type: "native", id: 1 }],
+    ]);
     expect([broken.detours.fallbacks, dead.detours.fallbacks]).toEqual([1, 1]);
   });
 });
 
 describe("session: a request that may not", () => {
   test.each([
-    ["file:///etc/passwd.mp4"], ["chrome-extension://x/y.mp4"], ["https://media.example/a.json"], ["https://u:p@media.example/a.mp4"], ["nonsense"],
+    ["file:///etc/passwd.mp4"],
+    ["chrome-extension://x/y.mp4"],
+    ["https://media.example/a.json"],
+    ["https://u:p@media.example/a.mp4"],
+    ["nonsense"],
   ])("%s is sent back and nothing is asked for", async (url) => {
     const { port, asked } = make();
     port.send(get(1, url));
@@ -154,15 +202,16 @@ describe("session: a request that may not", () => {
     expect([port.types(), asked.length]).toEqual([["native"], 0]);
   });
 
-  test.each([[{}], [{ "access-control-allow-origin": "https://other.example" }], [{ "access-control-allow-origin": "null" }]])(
-    "an answer with %j is not shown to another origin",
-    async (headers) => {
-      const { port, aborted } = make({ headers });
-      port.send(get());
-      await settle();
-      expect([port.types(), aborted.length]).toEqual([["native"], 1]);
-    },
-  );
+  test.each([
+    [{}],
+    [{ "access-control-allow-origin": "https://other.example" }],
+    [{ "access-control-allow-origin": "null" }],
+  ])("an answer with %j is not shown to another origin", async (headers) => {
+    const { port, aborted } = make({ headers });
+    port.send(get());
+    await settle();
+    expect([port.types(), aborted.length]).toEqual([["native"], 1]);
+  });
 
   test("an answer of the page's own origin that was redirected to one that does not share is not shown", async () => {
     const { port } = make({ headers: { location: "https://other.example/a.mp4" } });
@@ -175,19 +224,28 @@ describe("session: a request that may not", () => {
     const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4" } });
     port.send(get());
     await settle();
-    expect(port.heard[1]).toMatchObject({ type: "head", responseType: "cors", url: "https://cdn.example/b.mp4", redirected: true });
+    expect(port.heard[1]).toMatchObject({
+      type: "head",
+      responseType: "cors",
+      url: "https://cdn.example/b.mp4",
+      redirected: true,
+    });
   });
 
   test.each<[string, Given]>([
-    ["an error", { status: 404, headers: {} }], ["a page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
-  ])("%s of the page's own origin is what a stranger gets: the page asks for itself; of another it is handed over", async (_name, given) => {
-    const own = make(given);
-    own.port.send(get(1, `${PAGE}/a.mp4`));
-    const other = make({ ...given, headers: { ...OPEN, ...given.headers } });
-    other.port.send(get());
-    await settle();
-    expect([own.port.types(), other.port.types().at(0)]).toEqual([["native"], "head"]);
-  });
+    ["an error", { status: 404, headers: {} }],
+    ["a page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
+  ])(
+    "%s of the page's own origin is what a stranger gets: the page asks for itself; of another it is handed over",
+    async (_name, given) => {
+      const own = make(given);
+      own.port.send(get(1, `${PAGE}/a.mp4`));
+      const other = make({ ...given, headers: { ...OPEN, ...given.headers } });
+      other.port.send(get());
+      await settle();
+      expect([own.port.types(), other.port.types().at(0)]).toEqual([["native"], "head"]);
+    },
+  );
 
   test("an answer of the page's own origin that is neither is handed over", async () => {
     const { port } = make({ headers: { "content-type": "video/mp4" } });
@@ -214,12 +272,16 @@ describe("session: a request that may not", () => {
     const { port, asked } = make({ bytes: 2 * CREDIT_BYTES });
     for (let id = 0; id <= EXCHANGES_PER_PORT_MAX; id++) port.send(get(id));
     await settle();
-    expect([asked.length, port.types().filter((type) => type === "native").length]).toEqual([EXCHANGES_PER_PORT_MAX, 1]);
+    expect([asked.length, port.types().filter((type) => type === "native").length]).toEqual([
+      EXCHANGES_PER_PORT_MAX,
+      1,
+    ]);
   });
 
   test(`${INVALID_MESSAGES_MAX - 1} messages that make no sense are dropped, with one more the port is closed`, () => {
     const { port, session, closed } = make();
-    for (let count = 1; count < INVALID_MESSAGES_MAX; count++) port.send({ type: "settings", origoUrl: "https://evil.example" });
+    for (let count = 1; count < INVALID_MESSAGES_MAX; count++)
+      port.send({ type: "settings", origoUrl: "https://evil.example" });
     expect(port.closed).toBe(false);
     port.send(null);
     expect([port.closed, port.onmessage, closed]).toEqual([true, null, [session]]);
@@ -228,7 +290,10 @@ describe("session: a request that may not", () => {
 
 describe("session: a host that refuses proxies", () => {
   /** Asks once more, a moment later; true where that went as far as the proxies. */
-  async function isAsked({ port, asked, clock }: ReturnType<typeof make>, laterMs = FAILURE_APART_MS): Promise<boolean> {
+  async function isAsked(
+    { port, asked, clock }: ReturnType<typeof make>,
+    laterMs = FAILURE_APART_MS,
+  ): Promise<boolean> {
     const before = asked.length;
     clock.nowMs += laterMs;
     port.send(get(before + 1000));
@@ -236,7 +301,10 @@ describe("session: a host that refuses proxies", () => {
     return asked.length > before;
   }
 
-  test.each<[string, Given]>([["by its status", { status: 403 }], ["by its CORS headers", { headers: {} }]])("%s goes direct after three in a row, for ten minutes", async (_name, given) => {
+  test.each<[string, Given]>([
+    ["by its status", { status: 403 }],
+    ["by its CORS headers", { headers: {} }],
+  ])("%s goes direct after three in a row, for ten minutes", async (_name, given) => {
     const page = make(given);
     const asked: boolean[] = [];
     for (let count = 0; count < 4; count++) asked.push(await isAsked(page));
@@ -260,7 +328,8 @@ describe("session: a page that floods its port", () => {
   test(`is carried ${ASKS_PER_SEC_MAX} times a second, whatever it gives up again; what is more is sent back`, async () => {
     const { port, asked, clock } = make();
     const flood = (): void => {
-      for (let id = 0; id <= ASKS_PER_SEC_MAX; id++) [get(id), { type: "abort", id }].forEach((message) => port.send(message));
+      for (let id = 0; id <= ASKS_PER_SEC_MAX; id++)
+        [get(id), { type: "abort", id }].forEach((message) => port.send(message));
     };
     flood();
     await settle();
@@ -295,7 +364,8 @@ describe("session: a page that floods its port", () => {
 
   test(`has wrong bytes of ${ASKS_PER_SEC_MAX} hosts told a second at most`, () => {
     const { port, reported } = make();
-    for (let count = 0; count <= ASKS_PER_SEC_MAX; count++) port.send({ type: "wrong", url: `https://${count}.example/a.mp4` });
+    for (let count = 0; count <= ASKS_PER_SEC_MAX; count++)
+      port.send({ type: "wrong", url: `https://${count}.example/a.mp4` });
     expect(reported.length).toBe(ASKS_PER_SEC_MAX);
   });
 });

@@ -1,11 +1,18 @@
 /**
  * Session: one page's port at the transport. Every message on it is taken as hostile: it is parsed, the URL is put
- * under the same rule as in the page, the number of exchanges and what is asked in a second are limited, and an answer is handed over only if the
- * page's origin may read it. Whatever does not pass is answered `native`: the page then asks for itself.
- * The proxies' client, the settings and the clock are handed in.
+ * under the same rule as in the page, the number of exchanges and what is asked in a second are limited, and an answer
+ * is handed over only if the page's origin may read it. Whatever does not pass is answered `native`: the page then asks
+ * for itself. The proxies' client, the settings and the clock are handed in.
  */
 import { exposeTo, passedStatusText } from "../shared/cors";
-import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type ByteRange, type ToPage, type ToTransport } from "../shared/messages";
+import {
+  CREDIT_BYTES,
+  PIECE_BYTES_MAX,
+  parseToTransport,
+  type ByteRange,
+  type ToPage,
+  type ToTransport,
+} from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import { REFUSED_MS, type Detours } from "./detours";
@@ -13,8 +20,8 @@ import { REFUSED_MS, type Detours } from "./detours";
 export const EXCHANGES_PER_PORT_MAX = 16;
 const EXCHANGES_MAX = 64;
 /**
- * What makes work beyond the port (get, warm, wrong) a page may send so often within a second: a player that fills its buffer
- * over a fast line asks for some dozens of chunks. Beyond it a get is sent back, the others are dropped.
+ * What makes work beyond the port (get, warm, wrong) a page may send so often within a second: a player that fills its
+ * buffer over a fast line asks for some dozens of chunks. Beyond it a get is sent back, the others are dropped.
  */
 export const ASKS_PER_SEC_MAX = 100;
 /** A port that has sent so many messages that do not parse is closed. */
@@ -139,13 +146,22 @@ export class PortSession {
     if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
       return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
     }
-    if (this.#host.detours.isSmall(target, this.#pageOrigin, this.#host.nowMs())) return this.#goNative(id, "small", "too small to gain");
-    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs())) return this.#post({ type: "native", id });
+    if (this.#host.detours.isSmall(target, this.#pageOrigin, this.#host.nowMs()))
+      return this.#goNative(id, "small", "too small to gain");
+    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs()))
+      return this.#post({ type: "native", id });
     let download: CarriedDownload;
     try {
-      download = this.#host.carrier().get(carriedAddress(target), {
-        mode, connections, ...(range === null ? {} : { range }), ...(player === undefined ? {} : { player }), allowFallback: "proxies", patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
-      });
+      download = this.#host
+        .carrier()
+        .get(carriedAddress(target), {
+          mode,
+          connections,
+          ...(range === null ? {} : { range }),
+          ...(player === undefined ? {} : { player }),
+          allowFallback: "proxies",
+          patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
+        });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
@@ -171,7 +187,12 @@ export class PortSession {
   /** The page's own word, so it holds for pages of its origin only. */
   #noteWrong(url: string): void {
     const target = mediaUrl(url);
-    if (target === null || !this.#mayAsk() || !this.#host.detours.noteWrong(target.host, this.#pageOrigin, this.#host.nowMs())) return;
+    if (
+      target === null ||
+      !this.#mayAsk() ||
+      !this.#host.detours.noteWrong(target.host, this.#pageOrigin, this.#host.nowMs())
+    )
+      return;
     this.#host.reportWrong(target.href);
   }
 
@@ -202,32 +223,56 @@ export class PortSession {
   }
 
   /**
-   * Why this answer to `target`, from `answered`, must not or should not be handed to the page; null when it may. At its own origin the
-   * page has cookies and may have a service worker: an error or a page may be what a stranger gets.
+   * Why this answer to `target`, from `answered`, must not or should not be handed to the page; null when it may. At
+   * its own origin the page has cookies and may have a service worker: an error or a page may be what a stranger gets.
    */
-  #problemWith({ status, headers }: { status: number; headers: Record<string, string> }, target: URL, answered: URL): { kind: string; detail: string } | null {
+  #problemWith(
+    { status, headers }: { status: number; headers: Record<string, string> },
+    target: URL,
+    answered: URL,
+  ): { kind: string; detail: string } | null {
     const { host } = answered;
     const isOwn = target.origin === this.#pageOrigin;
-    if (passedStatusText(status) === undefined || (isOwn && status >= 400)) return { kind: "status", detail: `${host} answered ${status} through the proxies` };
-    if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? "")) return { kind: "status", detail: `${target.host} sent them to another page` };
-    if (exposeTo(this.#pageOrigin, answered, headers) === undefined) return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
+    if (passedStatusText(status) === undefined || (isOwn && status >= 400))
+      return { kind: "status", detail: `${host} answered ${status} through the proxies` };
+    if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? ""))
+      return { kind: "status", detail: `${target.host} sent them to another page` };
+    if (exposeTo(this.#pageOrigin, answered, headers) === undefined)
+      return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
     return null;
   }
 
-  #postHead(id: number, head: { status: number; headers: Record<string, string>; totalBytes: number | null }, answered: URL, redirected: boolean): void {
-    const withLength = head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
+  #postHead(
+    id: number,
+    head: { status: number; headers: Record<string, string>; totalBytes: number | null },
+    answered: URL,
+    redirected: boolean,
+  ): void {
+    const withLength =
+      head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
     const exposure = exposeTo(this.#pageOrigin, answered, withLength);
     if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
     const { status, totalBytes } = head;
     const statusText = passedStatusText(status) ?? "";
     const { headers, type: responseType } = exposure;
-    this.#post({ type: "head", id, status, statusText, headers, responseType, url: answered.href, redirected, totalBytes });
+    this.#post({
+      type: "head",
+      id,
+      status,
+      statusText,
+      headers,
+      responseType,
+      url: answered.href,
+      redirected,
+      totalBytes,
+    });
   }
 
   /** In pieces of at most 64 KiB, as far as the page's credit goes; then waits for more of it. */
   async #sendBytes(id: number, exchange: Exchange, bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      while (exchange.creditBytes <= 0 && !exchange.over) await new Promise<void>((resolve) => (exchange.wake = resolve));
+    for (let at = 0; at < bytes.length;) {
+      while (exchange.creditBytes <= 0 && !exchange.over)
+        await new Promise<void>((resolve) => (exchange.wake = resolve));
       if (exchange.over) return;
       const piece = bytes.subarray(at, at + PIECE_BYTES_MAX);
       const isWhole = piece.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;

@@ -1,7 +1,7 @@
 /**
- * The native contenders of `npm run bench -- codec`: the C++ core on each engine, ISA-L, scalar tables, memcpy and a roofline.
- * Not a benchmark by itself: it measures one case for one slice of time each time it is asked, so that the driver can
- * interleave contenders. Requests on stdin, one answer a line on stdout:
+ * The native contenders of `npm run bench -- codec`: the C++ core on each engine, ISA-L, scalar tables, memcpy and a
+ * roofline. Not a benchmark by itself: it measures one case for one slice of time each time it is asked, so that the
+ * driver can interleave contenders. Requests on stdin, one answer a line on stdout:
  *
  *     engines                                                  -> engines gfni512 avx2 ...
  *     measure CONTENDER PATH OP SYMBOLS BYTES OUTPUTS MILLISECONDS -> seconds S | absent WHY
@@ -56,7 +56,9 @@ constexpr size_t kInFlightBytes = 4u << 20;
 constexpr size_t kMatrices = 16;
 
 void check(const tributary::Status& status) {
-  if (!status.ok()) throw std::runtime_error(std::string(status.what) + ": got " + std::to_string(status.got) + ", limit " + std::to_string(status.limit));
+  if (!status.ok())
+    throw std::runtime_error(std::string(status.what) + ": got " + std::to_string(status.got) + ", limit " +
+                             std::to_string(status.limit));
 }
 
 void require(bool holds, const char* what) {
@@ -95,7 +97,8 @@ std::vector<unsigned char*> rowsOf(Buffer& buffer, size_t count, size_t bytes) {
   return rows;
 }
 
-/** Rows laid out as the core lays out its own (codec.h), so that a rival that takes pointers gains as much; or back to back. */
+/** Rows laid out as the core lays out its own (codec.h), so that a rival that takes pointers gains as much; or back to
+ * back. */
 class SourceRows {
  public:
   SourceRows(const Buffer& bytes, size_t rowCount, size_t rowBytes, bool packed = false) {
@@ -122,13 +125,15 @@ class SourceRows {
 /** One coefficient vector a seed, one after another. */
 Buffer coefficientRows(uint32_t firstSeed, size_t rowCount, size_t symbolCount) {
   Buffer rows(rowCount * symbolCount);
-  for (size_t i = 0; i < rowCount; i++) tributary::coefficientsOf(firstSeed + static_cast<uint32_t>(i), {rows.data() + i * symbolCount, symbolCount});
+  for (size_t i = 0; i < rowCount; i++)
+    tributary::coefficientsOf(firstSeed + static_cast<uint32_t>(i), {rows.data() + i * symbolCount, symbolCount});
   return rows;
 }
 
 /** A generation, the encoder that holds it, and coded symbols of the seeds 1, 2, 3, ... that have full rank. */
 struct Coded {
-  Coded(const tributary::Engine& engine, const Case& c) : source(randomBytes(size_t{c.symbolCount} * c.symbolBytes, c.symbolCount)) {
+  Coded(const tributary::Engine& engine, const Case& c)
+      : source(randomBytes(size_t{c.symbolCount} * c.symbolBytes, c.symbolCount)) {
     check(encoder.initialize(engine, c.symbolCount, c.symbolBytes));
     check(encoder.setSymbols(0, source));
     seeds.resize(c.symbolCount + 4);
@@ -137,7 +142,9 @@ struct Coded {
     check(encoder.encodeSeeds(seeds, payloads));
   }
 
-  std::span<const uint8_t> payload(size_t index) const { return {payloads.data() + index * encoder.symbolBytes(), encoder.symbolBytes()}; }
+  std::span<const uint8_t> payload(size_t index) const {
+    return {payloads.data() + index * encoder.symbolBytes(), encoder.symbolBytes()};
+  }
 
   Buffer source;
   tributary::Encoder encoder;
@@ -220,15 +227,18 @@ Measurement recodeOurs(const Case& c) {
   auto recoder = std::make_shared<tributary::Recoder>();
   check(recoder->initialize(engine, c.symbolCount, c.symbolBytes));
   bool innovative = false;
-  for (size_t i = 0; recoder->rank() < c.symbolCount; i++) check(recoder->addSeeded(coded.seeds[i], coded.payload(i), innovative));
+  for (size_t i = 0; recoder->rank() < c.symbolCount; i++)
+    check(recoder->addSeeded(coded.seeds[i], coded.payload(i), innovative));
   auto vector = std::make_shared<Buffer>(c.symbolCount);
   auto out = std::make_shared<Buffer>(c.symbolBytes);
-  return repeated([recoder, vector, out, seed = uint32_t{0}]() mutable { check(recoder->recode(++seed, *vector, *out)); });
+  return repeated(
+      [recoder, vector, out, seed = uint32_t{0}]() mutable { check(recoder->recode(++seed, *vector, *out)); });
 }
 
 /** A block of which some symbols are missing, evenly spread, and coded symbols over all of it to repair that. */
 struct Block {
-  Block(const tributary::Engine& engine, const Case& c) : shape(c), source(randomBytes(size_t{c.symbolCount} * c.symbolBytes, 1)) {
+  Block(const tributary::Engine& engine, const Case& c)
+      : shape(c), source(randomBytes(size_t{c.symbolCount} * c.symbolBytes, 1)) {
     tributary::RepairEncoder encoder;
     check(encoder.initialize(engine, c.symbolCount, c.symbolBytes));
     check(encoder.setSymbols(0, source));
@@ -248,7 +258,8 @@ struct Block {
     check(decoder.initialize(engine, shape.symbolCount, shape.symbolBytes));
     bool innovative = false;
     for (uint32_t i = 0; i < shape.symbolCount; i++) {
-      if (!isMissing(i)) check(decoder.addSource(i, {source.data() + size_t{i} * shape.symbolBytes, shape.symbolBytes}, innovative));
+      if (!isMissing(i))
+        check(decoder.addSource(i, {source.data() + size_t{i} * shape.symbolBytes, shape.symbolBytes}, innovative));
     }
     return addCoded(decoder, 0, 1);
   }
@@ -257,7 +268,8 @@ struct Block {
   size_t addCoded(tributary::RepairDecoder& decoder, size_t next, uint32_t missingCount) const {
     bool innovative = false;
     for (; decoder.missingCount() > missingCount; next++) {
-      check(decoder.addSeeded(seeds[next], {payloads.data() + next * shape.symbolBytes, shape.symbolBytes}, innovative));
+      check(
+          decoder.addSeeded(seeds[next], {payloads.data() + next * shape.symbolBytes, shape.symbolBytes}, innovative));
     }
     return next;
   }
@@ -268,7 +280,8 @@ struct Block {
   Buffer payloads;
 };
 
-/** `repair`: from the last innovative symbol to all bytes of the block in the caller's buffer; `repair-arrival`: before. */
+/** `repair`: from the last innovative symbol to all bytes of the block in the caller's buffer; `repair-arrival`:
+ * before. */
 Measurement repairOurs(const Case& c) {
   const tributary::Engine& engine = engineNamed(c.path);
   auto block = std::make_shared<Block>(engine, c);
@@ -309,7 +322,8 @@ Measurement encodeIsaL(const Case& c, const IsaL& isal) {
   };
   auto s = std::make_shared<State>();
   const Buffer source = randomBytes(size_t{c.symbolCount} * c.symbolBytes, c.symbolCount);
-  for (size_t i = generationCount(c); i > 0; i--) s->sources.push_back(std::make_unique<SourceRows>(source, c.symbolCount, c.symbolBytes, c.op == "encode-packed"));
+  for (size_t i = generationCount(c); i > 0; i--)
+    s->sources.push_back(std::make_unique<SourceRows>(source, c.symbolCount, c.symbolBytes, c.op == "encode-packed"));
   s->matrices = coefficientRows(1, kMatrices * c.outputCount, c.symbolCount);
   s->tables.resize(size_t{32} * c.symbolCount * c.outputCount);
   s->out.resize(size_t{c.outputCount} * c.symbolBytes);
@@ -317,8 +331,8 @@ Measurement encodeIsaL(const Case& c, const IsaL& isal) {
   const auto encode = [s, isal, c](size_t turn) {
     unsigned char* matrix = s->matrices.data() + (turn % kMatrices) * c.outputCount * c.symbolCount;
     isal.initTables(static_cast<int>(c.symbolCount), static_cast<int>(c.outputCount), matrix, s->tables.data());
-    isal.encodeData(static_cast<int>(c.symbolBytes), static_cast<int>(c.symbolCount), static_cast<int>(c.outputCount), s->tables.data(),
-                    s->sources[turn % s->sources.size()]->pointers(), s->outRows.data());
+    isal.encodeData(static_cast<int>(c.symbolBytes), static_cast<int>(c.symbolCount), static_cast<int>(c.outputCount),
+                    s->tables.data(), s->sources[turn % s->sources.size()]->pointers(), s->outRows.data());
   };
   encode(0);
   Coded coded(engineNamed("scalar"), c);
@@ -330,7 +344,8 @@ Measurement encodeIsaL(const Case& c, const IsaL& isal) {
 /** Invert the received coefficients, then multiply the received payloads by the inverse. */
 Measurement decodeIsaL(const Case& c, const IsaL& isal) {
   struct State {
-    explicit State(const Case& c) : coded(engineNamed("scalar"), c), received(coded.payloads, c.symbolCount, c.symbolBytes) {}
+    explicit State(const Case& c)
+        : coded(engineNamed("scalar"), c), received(coded.payloads, c.symbolCount, c.symbolBytes) {}
     Coded coded;
     SourceRows received;
     Buffer matrix, scratch, inverse, tables, out;
@@ -347,7 +362,8 @@ Measurement decodeIsaL(const Case& c, const IsaL& isal) {
     s->scratch = s->matrix;  // inversion destroys its argument
     require(isal.invert(s->scratch.data(), s->inverse.data(), static_cast<int>(g)) == 0, "singular matrix");
     isal.initTables(static_cast<int>(g), static_cast<int>(g), s->inverse.data(), s->tables.data());
-    isal.encodeData(static_cast<int>(c.symbolBytes), static_cast<int>(g), static_cast<int>(g), s->tables.data(), s->received.pointers(), s->outRows.data());
+    isal.encodeData(static_cast<int>(c.symbolBytes), static_cast<int>(g), static_cast<int>(g), s->tables.data(),
+                    s->received.pointers(), s->outRows.data());
   };
   decode();
   require(s->out == s->coded.source, "ISA-L's decoded bytes are wrong");

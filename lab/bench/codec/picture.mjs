@@ -14,7 +14,11 @@ const KINDS = [
 
 function kindOf({ rival, runtime }) {
   if (rival) return "rivals, native";
-  return { native: "ours, native", "chromium-wasm": "ours, WebAssembly in Chromium", "node-wasm": "ours, WebAssembly in Node" }[runtime];
+  return {
+    native: "ours, native",
+    "chromium-wasm": "ours, WebAssembly in Chromium",
+    "node-wasm": "ours, WebAssembly in Node",
+  }[runtime];
 }
 
 const RIVAL_NAMES = { "isa-l": "ISA-L", tables: "log/exp tables" };
@@ -25,16 +29,43 @@ function nameOf(row) {
   if (!row.rival) return `${RUNTIME_NAMES[row.runtime]}${row.engine}`;
   const name = RIVAL_NAMES[row.rival] ?? row.rival;
   if (row.rival !== "isa-l") return name;
-  return row.engine === "best" ? `${name} ${row.request === "encode-packed" ? "(packed)" : "(its choice)"}` : `${name} ${row.engine}`;
+  return row.engine === "best"
+    ? `${name} ${row.request === "encode-packed" ? "(packed)" : "(its choice)"}`
+    : `${name} ${row.engine}`;
 }
 
 /** Series of the lines: the same five everywhere. */
 const SERIES = [
-  { name: "ours, fastest native engine", colour: "#1f4e9c", dash: [1, 0], of: (row, best) => !row.rival && row.runtime === "native" && row.engine === best },
-  { name: "ours, native AVX2", colour: "#6f9bdc", dash: [1, 0], of: (row) => !row.rival && row.runtime === "native" && row.engine === "avx2" },
-  { name: "ours, Chromium relaxed SIMD", colour: "#1d7a6f", dash: [1, 0], of: (row) => row.runtime === "chromium-wasm" && row.engine === "relaxed-simd" },
-  { name: "ours, Chromium plain SIMD", colour: "#6cc3b5", dash: [1, 0], of: (row) => row.runtime === "chromium-wasm" && row.engine === "simd128" },
-  { name: "ISA-L, its choice of path", colour: "#d9822b", dash: [5, 3], of: (row) => row.rival === "isa-l" && row.engine === "best" },
+  {
+    name: "ours, fastest native engine",
+    colour: "#1f4e9c",
+    dash: [1, 0],
+    of: (row, best) => !row.rival && row.runtime === "native" && row.engine === best,
+  },
+  {
+    name: "ours, native AVX2",
+    colour: "#6f9bdc",
+    dash: [1, 0],
+    of: (row) => !row.rival && row.runtime === "native" && row.engine === "avx2",
+  },
+  {
+    name: "ours, Chromium relaxed SIMD",
+    colour: "#1d7a6f",
+    dash: [1, 0],
+    of: (row) => row.runtime === "chromium-wasm" && row.engine === "relaxed-simd",
+  },
+  {
+    name: "ours, Chromium plain SIMD",
+    colour: "#6cc3b5",
+    dash: [1, 0],
+    of: (row) => row.runtime === "chromium-wasm" && row.engine === "simd128",
+  },
+  {
+    name: "ISA-L, its choice of path",
+    colour: "#d9822b",
+    dash: [5, 3],
+    of: (row) => row.rival === "isa-l" && row.engine === "best",
+  },
   { name: "rlnc crate", colour: "#b3372f", dash: [5, 3], of: (row) => row.rival === "rlnc" },
 ];
 
@@ -43,17 +74,59 @@ function linePanel(rows, op, axis) {
   const fixed = axis === "g" ? (row) => row.symbolBytes === 1400 : (row) => row.g === 24;
   const values = rows
     .filter((row) => row.group.startsWith("grid ") && row.op === op && fixed(row))
-    .flatMap((row) => SERIES.filter(({ of }) => of(row, best)).map(({ name }) => ({ x: row[axis], rate: row.outputBytesPerSec / 1e6, series: name })));
+    .flatMap((row) =>
+      SERIES.filter(({ of }) => of(row, best)).map(({ name }) => ({
+        x: row[axis],
+        rate: row.outputBytesPerSec / 1e6,
+        series: name,
+      })),
+    );
   const [title, x] = axis === "g" ? ["symbols of 1,400 B", "generation size g"] : ["g = 24", "symbol size, B"];
-  const ticks = [...new Set(values.map((value) => value.x))].sort((a, b) => a - b).filter((tick) => tick !== 1024 && tick !== 1100);
+  const ticks = [...new Set(values.map((value) => value.x))]
+    .sort((a, b) => a - b)
+    .filter((tick) => tick !== 1024 && tick !== 1100);
   return {
-    title: `${op === "encode" ? "Encode" : "Decode"}, ${title}`, width: 318, height: 210, data: { values },
+    title: `${op === "encode" ? "Encode" : "Decode"}, ${title}`,
+    width: 318,
+    height: 210,
+    data: { values },
     mark: { type: "line", point: { size: 32 }, strokeWidth: 2.2 },
     encoding: {
-      x: { field: "x", type: "quantitative", scale: { type: "log", base: 2, nice: false }, axis: { title: x, values: ticks, format: ",d", grid: false, labelFlush: false } },
-      y: { field: "rate", type: "quantitative", scale: { type: "log", domain: [20, 20000], clamp: true }, axis: { title: "MB/s of output (log scale)", values: [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000], format: ",d" } },
-      color: { field: "series", type: "nominal", scale: { domain: SERIES.map(({ name }) => name), range: SERIES.map(({ colour }) => colour) }, legend: { title: null, orient: "bottom", columns: 3, labelLimit: 0, symbolType: "stroke", symbolStrokeWidth: 3 } },
-      strokeDash: { field: "series", type: "nominal", scale: { domain: SERIES.map(({ name }) => name), range: SERIES.map(({ dash }) => dash) }, legend: null },
+      x: {
+        field: "x",
+        type: "quantitative",
+        scale: { type: "log", base: 2, nice: false },
+        axis: { title: x, values: ticks, format: ",d", grid: false, labelFlush: false },
+      },
+      y: {
+        field: "rate",
+        type: "quantitative",
+        scale: { type: "log", domain: [20, 20000], clamp: true },
+        axis: {
+          title: "MB/s of output (log scale)",
+          values: [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000],
+          format: ",d",
+        },
+      },
+      color: {
+        field: "series",
+        type: "nominal",
+        scale: { domain: SERIES.map(({ name }) => name), range: SERIES.map(({ colour }) => colour) },
+        legend: {
+          title: null,
+          orient: "bottom",
+          columns: 3,
+          labelLimit: 0,
+          symbolType: "stroke",
+          symbolStrokeWidth: 3,
+        },
+      },
+      strokeDash: {
+        field: "series",
+        type: "nominal",
+        scale: { domain: SERIES.map(({ name }) => name), range: SERIES.map(({ dash }) => dash) },
+        legend: null,
+      },
     },
   };
 }
@@ -62,26 +135,58 @@ function linePanel(rows, op, axis) {
 function fastestOfEach(rows) {
   const byName = new Map();
   for (const row of rows) {
-    const bar = { name: nameOf(row), kind: kindOf(row), rate: row.outputBytesPerSec / 1e6, outputs: row.outputs, op: row.op };
+    const bar = {
+      name: nameOf(row),
+      kind: kindOf(row),
+      rate: row.outputBytesPerSec / 1e6,
+      outputs: row.outputs,
+      op: row.op,
+    };
     if (!(byName.get(bar.name)?.rate >= bar.rate)) byName.set(bar.name, bar);
   }
-  return [...byName.values()].sort((a, b) => b.rate - a.rate).map((bar) => ({
-    ...bar, label: `${Math.round(bar.rate).toLocaleString("en")}${bar.op === "encode" ? `  (${plural(bar.outputs, "output")})` : ""}`,
-  }));
+  return [...byName.values()]
+    .sort((a, b) => b.rate - a.rate)
+    .map((bar) => ({
+      ...bar,
+      label: `${Math.round(bar.rate).toLocaleString("en")}${bar.op === "encode" ? `  (${plural(bar.outputs, "output")})` : ""}`,
+    }));
 }
 
 function barPanel(rows, op) {
   const shown = rows.filter((row) => row.group === `${op} 24 x 1,400` && !["memcpy", "roofline"].includes(row.rival));
   const values = fastestOfEach(shown);
   const longest = Math.max(1, ...values.map(({ rate }) => rate));
-  const y = { field: "name", type: "nominal", sort: values.map(({ name }) => name), axis: { title: null, labelLimit: 0, domain: false, ticks: false, labelPadding: 6 } };
-  const x = { field: "rate", type: "quantitative", scale: { domain: [0, longest * (op === "encode" ? 1.5 : 1.2)], nice: false }, axis: { title: "MB/s of output", format: ",d", tickCount: 5 } };
+  const y = {
+    field: "name",
+    type: "nominal",
+    sort: values.map(({ name }) => name),
+    axis: { title: null, labelLimit: 0, domain: false, ticks: false, labelPadding: 6 },
+  };
+  const x = {
+    field: "rate",
+    type: "quantitative",
+    scale: { domain: [0, longest * (op === "encode" ? 1.5 : 1.2)], nice: false },
+    axis: { title: "MB/s of output", format: ",d", tickCount: 5 },
+  };
   return {
-    title: `${op === "encode" ? "Encode" : "Decode"} 24 x 1,400 B, by engine and rival`, width: 245, height: { step: 17 }, view: { stroke: null }, data: { values },
+    title: `${op === "encode" ? "Encode" : "Decode"} 24 x 1,400 B, by engine and rival`,
+    width: 245,
+    height: { step: 17 },
+    view: { stroke: null },
+    data: { values },
     layer: [
       {
         mark: { type: "bar", height: 12 },
-        encoding: { y, x, color: { field: "kind", type: "nominal", scale: { domain: KINDS.map(({ kind }) => kind), range: KINDS.map(({ colour }) => colour) }, legend: { title: null, orient: "bottom", columns: 2, labelLimit: 0, symbolType: "square" } } },
+        encoding: {
+          y,
+          x,
+          color: {
+            field: "kind",
+            type: "nominal",
+            scale: { domain: KINDS.map(({ kind }) => kind), range: KINDS.map(({ colour }) => colour) },
+            legend: { title: null, orient: "bottom", columns: 2, labelLimit: 0, symbolType: "square" },
+          },
+        },
       },
       { mark: { type: "text", align: "left", dx: 4, fontSize: 10 }, encoding: { y, x, text: { field: "label" } } },
     ],
@@ -91,13 +196,17 @@ function barPanel(rows, op) {
 function specificationOf({ rows, machine, date }) {
   const lines = (op) => ({ hconcat: [linePanel(rows, op, "g"), linePanel(rows, op, "symbolBytes")], spacing: 34 });
   return {
-    title: titleOf("Tributary's codec beside what else there is", `One thread, tables and coefficients made inside the timed region. ${machine.processor}, ${date}.`),
+    title: titleOf(
+      "Tributary's codec beside what else there is",
+      `One thread, tables and coefficients made inside the timed region. ${machine.processor}, ${date}.`,
+    ),
     resolve: { scale: { color: "independent", strokeDash: "independent" } },
     vconcat: [
       { vconcat: [lines("encode"), lines("decode")], spacing: 26, align: "none" },
       { hconcat: ["encode", "decode"].map((op) => barPanel(rows, op)), spacing: 24, align: "none" },
     ],
-    spacing: 36, align: "none",
+    spacing: 36,
+    align: "none",
   };
 }
 

@@ -17,7 +17,8 @@ const CHUNK_BYTES = 8 * 1024 * 1024;
 const { codec } = loadNativeCodec();
 const body = Uint8Array.from({ length: CHUNK_BYTES }, (_, i) => (i * 31) >> 3);
 
-const threadSeconds = (thread) => Number(readFileSync(`/proc/self/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e9;
+const threadSeconds = (thread) =>
+  Number(readFileSync(`/proc/self/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e9;
 const loopSeconds = () => threadSeconds(process.pid);
 const allSeconds = () => readdirSync("/proc/self/task").reduce((sum, thread) => sum + threadSeconds(thread), 0);
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
@@ -31,7 +32,9 @@ async function report(name, work) {
     loop.push(((loopSeconds() - loopBefore) / count) * 1e6);
     all.push(((allSeconds() - allBefore) / count) * 1e6);
   }
-  console.log(`${name.padEnd(52)} ${median(loop).toFixed(2)} us on the event loop, ${median(all).toFixed(2)} us in all`);
+  console.log(
+    `${name.padEnd(52)} ${median(loop).toFixed(2)} us on the event loop, ${median(all).toFixed(2)} us in all`,
+  );
 }
 
 function encodeHere(encoder, count) {
@@ -49,7 +52,10 @@ function encodeOnPool(pool, encoder, inFlight) {
   return async () => {
     let left = SYMBOLS / BATCH;
     const lane = async () => {
-      const [seeds, out] = [Uint32Array.from({ length: BATCH }, (_, i) => i), new Uint8Array(new SharedArrayBuffer(BATCH * SYMBOL_BYTES))];
+      const [seeds, out] = [
+        Uint32Array.from({ length: BATCH }, (_, i) => i),
+        new Uint8Array(new SharedArrayBuffer(BATCH * SYMBOL_BYTES)),
+      ];
       while (left-- > 0) await pool.encode({ encoder, seeds, out });
     };
     await Promise.all(Array.from({ length: inFlight }, lane));
@@ -59,10 +65,20 @@ function encodeOnPool(pool, encoder, inFlight) {
 
 /** A whole chunk, of which this proxy's share is one in `proxies`. */
 function send(proxies) {
-  const source = { totalBytes: body.length, availableBytes: body.length, view: (start, end) => body.subarray(start, end) };
+  const source = {
+    totalBytes: body.length,
+    availableBytes: body.length,
+    view: (start, end) => body.subarray(start, end),
+  };
   const request = {
-    type: "request", requestId: 1, mode: "coded", symbolBytes: SYMBOL_BYTES, generationSize: SYMBOL_COUNT, windowPackets: 4096,
-    share: { start: 0, end: Math.floor(65535 / proxies) }, url: "http://origin.test/",
+    type: "request",
+    requestId: 1,
+    mode: "coded",
+    symbolBytes: SYMBOL_BYTES,
+    generationSize: SYMBOL_COUNT,
+    windowPackets: 4096,
+    share: { start: 0, end: Math.floor(65535 / proxies) },
+    url: "http://origin.test/",
   };
   return () => {
     let sent = 0;
@@ -82,6 +98,7 @@ const pool = createCoderPool(codec);
 console.log(`${codec.engine}, generations of ${SYMBOL_COUNT} x ${SYMBOL_BYTES}, for each packet:`);
 await report("one symbol a call", encodeHere(encoder, 1));
 await report(`${BATCH} symbols a call`, encodeHere(encoder, BATCH));
-for (const inFlight of [1, 8]) await report(`${BATCH} symbols a batch on the pool, ${inFlight} in flight`, encodeOnPool(pool, encoder, inFlight));
+for (const inFlight of [1, 8])
+  await report(`${BATCH} symbols a batch on the pool, ${inFlight} in flight`, encodeOnPool(pool, encoder, inFlight));
 for (const proxies of [1, 4, 6]) await report(`Sender, one of ${proxies} proxies`, send(proxies));
 await pool.close();

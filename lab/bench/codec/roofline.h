@@ -1,8 +1,9 @@
 /**
- * What the vector unit could do at best, to weigh the engines by: multiply-adds of bytes by `vgf2p8affineqb` and ternary XOR on
- * 512-bit registers, or, on a processor without GFNI, by nibble tables, two `vpshufb` and two XORs on 256-bit ones. From
- * registers alone (the bound of a batch, whose sources are loaded once for many outputs) and with a load from the L1 cache
- * for each, which tables also need split into nibbles (the bound of one output). Nothing useful is computed.
+ * What the vector unit could do at best, to weigh the engines by: multiply-adds of bytes by `vgf2p8affineqb` and
+ * ternary XOR on 512-bit registers, or, on a processor without GFNI, by nibble tables, two `vpshufb` and two XORs on
+ * 256-bit ones. From registers alone (the bound of a batch, whose sources are loaded once for many outputs) and with a
+ * load from the L1 cache for each, which tables also need split into nibbles (the bound of one output). Nothing useful
+ * is computed.
  */
 #ifndef TRIBUTARY_LAB_BENCH_ROOFLINE_H_
 #define TRIBUTARY_LAB_BENCH_ROOFLINE_H_
@@ -29,7 +30,8 @@ template <bool kLoads>
 TRIBUTARY_BENCH_GFNI512 void multiplyAddByMatrices(const uint8_t* source, size_t multiplyAdds) {
   constexpr size_t kChains = 12;
   constexpr size_t kChainBytes = 64;
-  constexpr size_t kStepBytes = 2 * kChains * kChainBytes;  // a pair of products is merged by one ternary XOR, as the engine does it
+  constexpr size_t kStepBytes =
+      2 * kChains * kChainBytes;  // a pair of products is merged by one ternary XOR, as the engine does it
   static_assert(kRooflineBytes % kStepBytes == 0);
   __m512i sums[kChains];
 #pragma GCC unroll 12
@@ -89,7 +91,8 @@ TRIBUTARY_BENCH_AVX2 void multiplyAddByTables(const uint8_t* source, size_t mult
 }
 #endif
 
-/** Of this processor's fastest engine, with a load for each multiply-add or from registers; nullptr where there is none. */
+/** Of this processor's fastest engine, with a load for each multiply-add or from registers; nullptr where there is
+ * none. */
 inline Roofline* findRoofline(bool loads) {
 #ifdef TRIBUTARY_BENCH_HAS_ROOFLINE
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("gfni")) {

@@ -1,7 +1,7 @@
 /**
  * Gets the contenders of `npm run bench -- codec` ready, everything under lab/build/bench: the native program from the
- * core's own sources and flags, ISA-L from Debian 13, the Rust crates, the bundle that Chromium runs. What cannot be had on
- * this machine is named with the reason; the bench then reports it absent. Nothing is installed.
+ * core's own sources and flags, ISA-L from Debian 13, the Rust crates, the bundle that Chromium runs. What cannot be
+ * had on this machine is named with the reason; the bench then reports it absent. Nothing is installed.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -23,7 +23,9 @@ export async function prepareContenders(print) {
   const step = async (name, work) => {
     const startedMs = Date.now();
     const tool = await work().catch((error) => ({ absent: `${name}: ${error.message.trim().split("\n").at(-1)}` }));
-    print(`bench: ${name.padEnd(15)} ${tool.absent ? `ABSENT: ${tool.absent}` : tool.note} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+    print(
+      `bench: ${name.padEnd(15)} ${tool.absent ? `ABSENT: ${tool.absent}` : tool.note} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
+    );
     return tool;
   };
   return {
@@ -53,8 +55,12 @@ async function fetchIsaL() {
   const done = path.join(folder, "complete");
   if (!existsSync(done)) {
     rmSync(folder, { recursive: true, force: true });
-    for (const part of ["state/lists/partial", "cache/archives/partial", "root"]) mkdirSync(path.join(folder, part), { recursive: true });
-    writeFileSync(path.join(folder, "sources.list"), `deb [signed-by=${KEYRING}] ${await debianMirror()} ${ISAL_SUITE} main\n`);
+    for (const part of ["state/lists/partial", "cache/archives/partial", "root"])
+      mkdirSync(path.join(folder, part), { recursive: true });
+    writeFileSync(
+      path.join(folder, "sources.list"),
+      `deb [signed-by=${KEYRING}] ${await debianMirror()} ${ISAL_SUITE} main\n`,
+    );
     writeFileSync(path.join(folder, "status"), "");
     await downloadWithApt(folder, "libisal2");
     const archive = readdirSync(folder).find((name) => name.endsWith(".deb"));
@@ -64,14 +70,20 @@ async function fetchIsaL() {
   }
   const libraries = readdirSync(path.join(folder, "root/usr/lib"), { recursive: true }).map(String);
   const library = libraries.find((name) => /libisal\.so\.2\.\d/.test(name));
-  return { file: path.join(folder, "root/usr/lib", library), note: `${readFileSync(done, "utf8")}, Debian ${ISAL_SUITE}` };
+  return {
+    file: path.join(folder, "root/usr/lib", library),
+    note: `${readFileSync(done, "utf8")}, Debian ${ISAL_SUITE}`,
+  };
 }
 
 /** The archive that this machine's apt uses for its own release. */
 async function debianMirror() {
   const codename = /^VERSION_CODENAME=(.*)$/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1];
   const targets = await run("apt-get", ["indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)"]);
-  const line = targets.split("\n").map((text) => text.split(" ")).find((part) => part[1] === codename && part[2] === "main");
+  const line = targets
+    .split("\n")
+    .map((text) => text.split(" "))
+    .find((part) => part[1] === codename && part[2] === "main");
   if (!line) throw new Error("apt names no archive of this Debian release: run `apt-get update` first");
   return line[0];
 }
@@ -79,10 +91,16 @@ async function debianMirror() {
 /** With apt's own checks: the index is signed, the package has the index's digest. No privileges are needed. */
 async function downloadWithApt(folder, packageName) {
   const settings = {
-    "Dir::Etc::SourceList": path.join(folder, "sources.list"), "Dir::Etc::SourceParts": "/dev/null", "Dir::State": path.join(folder, "state"),
-    "Dir::State::status": path.join(folder, "status"), "Dir::Cache": path.join(folder, "cache"), "APT::Sandbox::User": "root",
-    "APT::Get::AllowUnauthenticated": "false", "Acquire::AllowInsecureRepositories": "false",
-    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false", "Acquire::Languages": "none",
+    "Dir::Etc::SourceList": path.join(folder, "sources.list"),
+    "Dir::Etc::SourceParts": "/dev/null",
+    "Dir::State": path.join(folder, "state"),
+    "Dir::State::status": path.join(folder, "status"),
+    "Dir::Cache": path.join(folder, "cache"),
+    "APT::Sandbox::User": "root",
+    "APT::Get::AllowUnauthenticated": "false",
+    "Acquire::AllowInsecureRepositories": "false",
+    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
+    "Acquire::Languages": "none",
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
   await run("apt-get", [...options, "update"]);
@@ -97,21 +115,33 @@ async function buildRust() {
   const lock = readFileSync(path.join(here, "rivals-rust/Cargo.lock"), "utf8");
   const versionOf = (name) => new RegExp(`name = "${name}"\nversion = "(.*)"`).exec(lock)?.[1];
   const crates = ["rlnc", "reed-solomon-simd", "raptorq"].map((name) => `${name} ${versionOf(name)}`);
-  return { file: path.join(target, "release/tributary-bench-rivals"), note: `${crates.join(", ")}; cargo ${version}, target-cpu=native` };
+  return {
+    file: path.join(target, "release/tributary-bench-rivals"),
+    note: `${crates.join(", ")}; cargo ${version}, target-cpu=native`,
+  };
 }
 
 /** The same compiled code that Node runs, as one file for a Worker. */
 async function bundleWorker() {
   const output = path.join(cache, "bundle");
   const compiler = webpack({
-    mode: "production", target: "webworker", devtool: false, entry: path.join(root, "lab/dist/bench/codec/browser-worker.js"),
-    output: { path: output, filename: "worker.js" }, resolve: { symlinks: true },
+    mode: "production",
+    target: "webworker",
+    devtool: false,
+    entry: path.join(root, "lab/dist/bench/codec/browser-worker.js"),
+    output: { path: output, filename: "worker.js" },
+    resolve: { symlinks: true },
   });
-  const stats = await new Promise((resolve, reject) => compiler.run((error, result) => (error ? reject(error) : resolve(result))));
+  const stats = await new Promise((resolve, reject) =>
+    compiler.run((error, result) => (error ? reject(error) : resolve(result))),
+  );
   await new Promise((resolve) => compiler.close(resolve));
   if (stats.hasErrors()) throw new Error(stats.toString({ all: false, errors: true }));
   const file = path.join(output, "worker.js");
-  return { file, note: `bundled, sha256 ${createHash("sha256").update(readFileSync(file)).digest("hex").slice(0, 12)}` };
+  return {
+    file,
+    note: `bundled, sha256 ${createHash("sha256").update(readFileSync(file)).digest("hex").slice(0, 12)}`,
+  };
 }
 
 /** Resolves to what the command printed; rejects with its last words. */
@@ -122,6 +152,8 @@ function run(command, args, options = {}) {
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (errors += chunk));
     child.once("error", (error) => reject(new Error(`no ${command} here (${error.code})`)));
-    child.once("close", (code) => (code === 0 ? resolve(output) : reject(new Error(errors || `${command} exited with ${code}`))));
+    child.once("close", (code) =>
+      code === 0 ? resolve(output) : reject(new Error(errors || `${command} exited with ${code}`)),
+    );
   });
 }

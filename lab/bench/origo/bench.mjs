@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- origo`: Origo over 1.3 million generated records (generate.sql.mjs), as a process of its own, asked over HTTP on
- * loopback, on DuckDB and on PostgreSQL; then intake at 5,000 records a second. Before that, what a thousand proxies cost (fleet.mjs).
+ * `npm run bench -- origo`: Origo over 1.3 million generated records (generate.sql.mjs), as a process of its own, asked
+ * over HTTP on loopback, on DuckDB and on PostgreSQL; then intake at 5,000 records a second. Before that, what a
+ * thousand proxies cost (fleet.mjs).
  *
  *     npm run bench -- origo [--quick] [--json FILE] [--docs] [--only duckdb|postgres]
  *
@@ -8,8 +9,9 @@
  *     --json FILE  what was measured
  *     --docs       writes the section `Origo` of docs/measurements.md
  *
- * Each question carries a filter that was not asked before. Times are from the request to the last byte of the answer, so they hold
- * HTTP and JSON too. The same SQL is run straight in DuckDB, over a copy of the file, in turns with the question.
+ * Each question carries a filter that was not asked before. Times are from the request to the last byte of the answer,
+ * so they hold HTTP and JSON too. The same SQL is run straight in DuckDB, over a copy of the file, in turns with the
+ * question.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -38,50 +40,127 @@ const PAINTS = 9;
 /** It is reported, without limits: fewer rounds do. */
 const POSTGRES_ROUNDS = 5;
 
-const quantile = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(share * values.length))];
+const quantile = (values, share) =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(share * values.length))];
 const median = (values) => quantile(values, 0.5);
 
 let asked = 0;
 /** A filter that leaves about this share, a little different each time. */
 function fresh(share = 1) {
   asked++;
-  return { field: "startedAtMs", op: ">=", value: Math.round(FIRST_MS + (1 - share) * (LAST_MS - FIRST_MS) + asked * 977) };
+  return {
+    field: "startedAtMs",
+    op: ">=",
+    value: Math.round(FIRST_MS + (1 - share) * (LAST_MS - FIRST_MS) + asked * 977),
+  };
 }
 
 const COLUMNS = [
-  "startedAtMs", "mode", "connections", "netBytes", "grossBytes", "firstPacketMs", "serverFetchMs", "durationMs", "throughputBytesPerSec", "goodputBytesPerSec",
-  "userComment", "outcome", "proxiesUsed", "host",
+  "startedAtMs",
+  "mode",
+  "connections",
+  "netBytes",
+  "grossBytes",
+  "firstPacketMs",
+  "serverFetchMs",
+  "durationMs",
+  "throughputBytesPerSec",
+  "goodputBytesPerSec",
+  "userComment",
+  "outcome",
+  "proxiesUsed",
+  "host",
 ];
 const GOODPUT = { chart: "box", metric: "goodputBytesPerSec", groupBy: ["mode", "connections"] };
 const chart = (name, limit, make) => ({ name, limit, kind: "chart", make });
 
 const QUESTIONS = [
-  { name: "downloads, newest first, all", limit: LIMITS.first, kind: "downloads", make: () => ({ columns: COLUMNS, where: [fresh()] }) },
   {
-    name: "downloads of one mode, sorted by goodput", limit: LIMITS.first, kind: "downloads",
-    make: () => ({ columns: COLUMNS, where: [fresh(), { field: "mode", op: "=", value: "coded" }], sort: { field: "goodputBytesPerSec", descending: true } }),
+    name: "downloads, newest first, all",
+    limit: LIMITS.first,
+    kind: "downloads",
+    make: () => ({ columns: COLUMNS, where: [fresh()] }),
+  },
+  {
+    name: "downloads of one mode, sorted by goodput",
+    limit: LIMITS.first,
+    kind: "downloads",
+    make: () => ({
+      columns: COLUMNS,
+      where: [fresh(), { field: "mode", op: "=", value: "coded" }],
+      sort: { field: "goodputBytesPerSec", descending: true },
+    }),
   },
   chart("boxplot of goodput by mode and connections, all", LIMITS.box, () => ({ ...GOODPUT, where: [fresh()] })),
-  chart("boxplot of normalized goodput by mode and size class, all", LIMITS.box, () => ({ chart: "box", metric: "normalizedGoodput", groupBy: ["mode", "sizeClass"], where: [fresh()] })),
-  chart("boxplot of goodput by mode and connections, the complete ones of half", LIMITS.group, () => ({ ...GOODPUT, where: [fresh(0.5), { field: "outcome", op: "=", value: "complete" }] })),
-  chart("boxplot of duration by arm, one host", LIMITS.group, () => ({ chart: "box", metric: "durationMs", groupBy: ["arm:e1"], where: [fresh(), { field: "host", op: "=", value: "media7.example" }] })),
-  chart("histogram of duration by mode, half", LIMITS.group, () => ({ chart: "histogram", metric: "durationMs", groupBy: ["mode"], where: [fresh(0.5)] })),
-  chart("CDF of goodput by mode, half", LIMITS.group, () => ({ chart: "cdf", metric: "goodputBytesPerSec", groupBy: ["mode"], where: [fresh(0.5)] })),
-  chart("scatter of net bytes and duration by mode, half", LIMITS.group, () => ({ chart: "scatter", x: "netBytes", y: "durationMs", groupBy: ["mode"], where: [fresh(0.5)] })),
-  chart("median goodput a day by mode, half", LIMITS.group, () => ({ chart: "time", metric: "goodputBytesPerSec", bucketMs: 86_400_000, groupBy: ["mode"], where: [fresh(0.5)] })),
+  chart("boxplot of normalized goodput by mode and size class, all", LIMITS.box, () => ({
+    chart: "box",
+    metric: "normalizedGoodput",
+    groupBy: ["mode", "sizeClass"],
+    where: [fresh()],
+  })),
+  chart("boxplot of goodput by mode and connections, the complete ones of half", LIMITS.group, () => ({
+    ...GOODPUT,
+    where: [fresh(0.5), { field: "outcome", op: "=", value: "complete" }],
+  })),
+  chart("boxplot of duration by arm, one host", LIMITS.group, () => ({
+    chart: "box",
+    metric: "durationMs",
+    groupBy: ["arm:e1"],
+    where: [fresh(), { field: "host", op: "=", value: "media7.example" }],
+  })),
+  chart("histogram of duration by mode, half", LIMITS.group, () => ({
+    chart: "histogram",
+    metric: "durationMs",
+    groupBy: ["mode"],
+    where: [fresh(0.5)],
+  })),
+  chart("CDF of goodput by mode, half", LIMITS.group, () => ({
+    chart: "cdf",
+    metric: "goodputBytesPerSec",
+    groupBy: ["mode"],
+    where: [fresh(0.5)],
+  })),
+  chart("scatter of net bytes and duration by mode, half", LIMITS.group, () => ({
+    chart: "scatter",
+    x: "netBytes",
+    y: "durationMs",
+    groupBy: ["mode"],
+    where: [fresh(0.5)],
+  })),
+  chart("median goodput a day by mode, half", LIMITS.group, () => ({
+    chart: "time",
+    metric: "goodputBytesPerSec",
+    bucketMs: 86_400_000,
+    groupBy: ["mode"],
+    where: [fresh(0.5)],
+  })),
   {
-    name: "difference of goodput between two modes, half", limit: LIMITS.group, kind: "difference",
+    name: "difference of goodput between two modes, half",
+    limit: LIMITS.group,
+    kind: "difference",
     make: () => ({ metric: "goodputBytesPerSec", field: "mode", a: "uncoded-mutp", b: "coded", where: [fresh(0.5)] }),
   },
 ];
 
 async function startOrigo(environment) {
   const child = spawn(process.execPath, [path.join(root, "origo/dist/main.js")], {
-    env: { ...process.env, PORT: "0", HOST: "127.0.0.1", ORIGO_SECRET: "bench", LOGIN: "off", LOG_LEVEL: "error", ...environment }, stdio: ["ignore", "pipe", "inherit"],
+    env: {
+      ...process.env,
+      PORT: "0",
+      HOST: "127.0.0.1",
+      ORIGO_SECRET: "bench",
+      LOGIN: "off",
+      LOG_LEVEL: "error",
+      ...environment,
+    },
+    stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "exit");
   const lines = createInterface(child.stdout);
-  const [line] = await Promise.race([once(lines, "line"), ended.then(() => Promise.reject(new Error("Origo did not start")))]);
+  const [line] = await Promise.race([
+    once(lines, "line"),
+    ended.then(() => Promise.reject(new Error("Origo did not start"))),
+  ]);
   const stop = async () => {
     child.kill("SIGTERM");
     await ended;
@@ -92,17 +171,28 @@ async function startOrigo(environment) {
 }
 
 async function ask(url, kind, body) {
-  const response = await fetch(`${url}/v1/query/${kind}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  const response = await fetch(`${url}/v1/query/${kind}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(`${kind} answered ${response.status}: ${text}`);
   return text;
 }
 
-/** Answers a question with Origo's own code and gives back the time that its statements took, one beside the other as Origo runs them. */
+/**
+ * Answers a question with Origo's own code and gives back the time that its statements took, one beside the other as
+ * Origo runs them.
+ */
 async function straightMs(database, kind, body) {
   const schema = origoModule("query-schema.js");
   const { queryChart, queryDifference, queryDownloads } = origoModule("store/index.js");
-  const [query, Shape] = { downloads: [queryDownloads, schema.DownloadsQuery], chart: [queryChart, schema.ChartQuery], difference: [queryDifference, schema.DifferenceQuery] }[kind];
+  const [query, Shape] = {
+    downloads: [queryDownloads, schema.DownloadsQuery],
+    chart: [queryChart, schema.ChartQuery],
+    difference: [queryDifference, schema.DifferenceQuery],
+  }[kind];
   let [spentMs, running, sinceMs] = [0, 0, 0];
   const all = async (sql, values) => {
     if (running++ === 0) sinceMs = performance.now();
@@ -128,9 +218,18 @@ async function measureQuestions(url, straight, rounds, print) {
       times.push(performance.now() - startMs);
       if (straight) alone.push(await straightMs(straight, kind, make()));
     }
-    const row = { name, limitMs: limit, ms: median(times), leastMs: Math.min(...times), worstMs: Math.max(...times), ...(straight ? { straightMs: median(alone), ratio: median(times) / median(alone) } : {}) };
+    const row = {
+      name,
+      limitMs: limit,
+      ms: median(times),
+      leastMs: Math.min(...times),
+      worstMs: Math.max(...times),
+      ...(straight ? { straightMs: median(alone), ratio: median(times) / median(alone) } : {}),
+    };
     rows.push(row);
-    print(`${row.ms.toFixed(0).padStart(6)} ms (limit ${limit}, least ${row.leastMs.toFixed(0)})${straight ? `, ${row.ratio.toFixed(2)}x of the SQL alone` : ""}  ${name}`);
+    print(
+      `${row.ms.toFixed(0).padStart(6)} ms (limit ${limit}, least ${row.leastMs.toFixed(0)})${straight ? `, ${row.ratio.toFixed(2)}x of the SQL alone` : ""}  ${name}`,
+    );
   }
   return rows;
 }
@@ -142,22 +241,23 @@ async function measureIntake(url, seconds) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
   const latencies = [];
   let [acknowledged, refused] = [0, 0];
-  const send = (dueMs) => new Promise((resolve, reject) => {
-    const body = `{"records":[${Array.from({ length: BATCH }, () => before + randomUUID() + after).join(",")}]}`;
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-    const request = http.request(`${url}/v1/records`, { method: "POST", agent, headers }, (response) => {
-      const parts = [];
-      response.on("data", (part) => parts.push(part));
-      response.on("end", () => {
-        latencies.push(performance.now() - dueMs);
-        if (response.statusCode === 202) acknowledged += JSON.parse(Buffer.concat(parts).toString()).accepted;
-        else refused += BATCH;
-        resolve();
+  const send = (dueMs) =>
+    new Promise((resolve, reject) => {
+      const body = `{"records":[${Array.from({ length: BATCH }, () => before + randomUUID() + after).join(",")}]}`;
+      const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+      const request = http.request(`${url}/v1/records`, { method: "POST", agent, headers }, (response) => {
+        const parts = [];
+        response.on("data", (part) => parts.push(part));
+        response.on("end", () => {
+          latencies.push(performance.now() - dueMs);
+          if (response.statusCode === 202) acknowledged += JSON.parse(Buffer.concat(parts).toString()).accepted;
+          else refused += BATCH;
+          resolve();
+        });
       });
+      request.on("error", reject);
+      request.end(body);
     });
-    request.on("error", reject);
-    request.end(body);
-  });
   const batches = Math.round((RATE * seconds) / BATCH);
   const startMs = performance.now();
   const sent = [];
@@ -170,22 +270,36 @@ async function measureIntake(url, seconds) {
   await Promise.all(sent);
   const tookMs = performance.now() - startMs;
   agent.destroy();
-  return { records: batches * BATCH, acknowledged, refused, perSec: (acknowledged * 1000) / tookMs, p50: median(latencies), p99: quantile(latencies, 0.99), worst: Math.max(...latencies) };
+  return {
+    records: batches * BATCH,
+    acknowledged,
+    refused,
+    perSec: (acknowledged * 1000) / tookMs,
+    p50: median(latencies),
+    p99: quantile(latencies, 0.99),
+    worst: Math.max(...latencies),
+  };
 }
 
 const countOf = async (url) => JSON.parse(await ask(url, "downloads", { columns: ["id"], limit: 1 })).matching;
 
 async function measure(origo, straight, { rounds, seconds }, print) {
   const paint = await measurePaint(origo.url);
-  print(`first paint of the downloads page: ${paint.ms.toFixed(0)} ms (limit ${LIMITS.paint}, worst of ${paint.rounds} ${paint.worstMs.toFixed(0)})`);
+  print(
+    `first paint of the downloads page: ${paint.ms.toFixed(0)} ms (limit ${LIMITS.paint}, worst of ${paint.rounds} ${paint.worstMs.toFixed(0)})`,
+  );
   const questions = await measureQuestions(origo.url, straight, rounds, print);
   const afterQuestions = origo.memoryMb();
   const had = await countOf(origo.url);
   const intake = await measureIntake(origo.url, seconds);
   intake.lost = had + intake.acknowledged - (await countOf(origo.url));
   const memoryMb = { questions: afterQuestions, all: origo.memoryMb() };
-  print(`intake: ${intake.perSec.toFixed(0)} records/s, p50 ${intake.p50.toFixed(0)} ms, p99 ${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}), refused ${intake.refused}, lost ${intake.lost}`);
-  print(`memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake (limit ${LIMITS.memory})`);
+  print(
+    `intake: ${intake.perSec.toFixed(0)} records/s, p50 ${intake.p50.toFixed(0)} ms, p99 ${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}), refused ${intake.refused}, lost ${intake.lost}`,
+  );
+  print(
+    `memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake (limit ${LIMITS.memory})`,
+  );
   return { paint, questions, intake, memoryMb };
 }
 
@@ -198,7 +312,9 @@ async function generate(folder, count, withCsv, print) {
   await store.database.run("CHECKPOINT");
   if (withCsv) await pipeline(exportCsv(store.database), createWriteStream(path.join(folder, "records.csv")));
   await store.close();
-  print(`${count.toLocaleString("en")} records, ${(statSync(path.join(folder, "origo.duckdb")).size / 1e6).toFixed(0)} MB in DuckDB`);
+  print(
+    `${count.toLocaleString("en")} records, ${(statSync(path.join(folder, "origo.duckdb")).size / 1e6).toFixed(0)} MB in DuckDB`,
+  );
 }
 
 async function onDuckDb(folder, pace, print) {
@@ -221,9 +337,15 @@ async function onPostgres(folder, { rounds, seconds }, print) {
   const postgres = await startPostgres({ durable: true });
   try {
     await (await origoModule("store/index.js").Store.open(folder, postgres.url)).close();
-    const names = origoModule("store/fields.js").COLUMNS.map(({ column }) => column).join(", ");
+    const names = origoModule("store/fields.js")
+      .COLUMNS.map(({ column }) => column)
+      .join(", ");
     const copy = `\\copy downloads (${names}) FROM '${path.join(folder, "records.csv")}' WITH (FORMAT csv, HEADER true)`;
-    const { status, stderr } = spawnSync(path.join(postgresFolder(), "psql"), [postgres.url, "-q", "-v", "ON_ERROR_STOP=1", "-c", copy, "-c", "VACUUM ANALYZE downloads"], { encoding: "utf8" });
+    const { status, stderr } = spawnSync(
+      path.join(postgresFolder(), "psql"),
+      [postgres.url, "-q", "-v", "ON_ERROR_STOP=1", "-c", copy, "-c", "VACUUM ANALYZE downloads"],
+      { encoding: "utf8" },
+    );
     if (status !== 0) throw new Error(`psql failed: ${stderr}`);
     const origo = await startOrigo({ DATA_DIR: folder, DATABASE_URL: postgres.url });
     try {
@@ -239,7 +361,10 @@ async function onPostgres(folder, { rounds, seconds }, print) {
 const verdict = (value, limit) => (value <= limit ? "met" : "NOT MET");
 
 function partOf(name, { paint, questions, intake, memoryMb }, seconds) {
-  const lines = questions.map((row) => `| ${row.name} | ${row.ms.toFixed(0)} | ${row.leastMs.toFixed(0)} | ${row.limitMs} | ${verdict(row.ms, row.limitMs)} | ${row.ratio?.toFixed(2) ?? ""} |`);
+  const lines = questions.map(
+    (row) =>
+      `| ${row.name} | ${row.ms.toFixed(0)} | ${row.leastMs.toFixed(0)} | ${row.limitMs} | ${verdict(row.ms, row.limitMs)} | ${row.ratio?.toFixed(2) ?? ""} |`,
+  );
   return `### ${name}
 
 | question | median, ms | least | limit | | over the SQL alone |
@@ -250,7 +375,15 @@ Memory of the process: at most ${memoryMb.questions.toFixed(0)} MB in questions,
 }
 
 function sectionOf(run) {
-  const parts = [run.duckdb && partOf("DuckDB", run.duckdb, run.seconds), run.postgres && partOf(`PostgreSQL (reported, ${Math.min(run.rounds, POSTGRES_ROUNDS)} of a kind; the limits are set for DuckDB)`, run.postgres, run.seconds)];
+  const parts = [
+    run.duckdb && partOf("DuckDB", run.duckdb, run.seconds),
+    run.postgres &&
+      partOf(
+        `PostgreSQL (reported, ${Math.min(run.rounds, POSTGRES_ROUNDS)} of a kind; the limits are set for DuckDB)`,
+        run.postgres,
+        run.seconds,
+      ),
+  ];
   return `## Origo
 
 Made by \`npm run bench -- origo${run.quick ? " --quick" : ""} --docs\` on ${run.date}: ${run.records.toLocaleString("en")} generated records (lab/bench/origo/generate.sql.mjs), ${run.processor}, ${run.cores} cores shared by Origo, its database and what asks, node ${process.versions.node}, load average ${run.load} before. Each question carries a filter not asked before; ${run.rounds} of a kind, HTTP and JSON included. The last column is the median over that of the same SQL run straight in DuckDB, on a copy of the file, in turns.
@@ -273,7 +406,8 @@ async function measurePaint(url) {
       const page = await context.newPage();
       await page.goto(`${url}/#/downloads`, { waitUntil: "load" });
       await page.waitForFunction("performance.getEntriesByName('first-contentful-paint').length > 0");
-      if (round > 0) times.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"));
+      if (round > 0)
+        times.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"));
       await context.close();
     }
     return { ms: median(times), worstMs: Math.max(...times), rounds: PAINTS };
@@ -282,13 +416,22 @@ async function measurePaint(url) {
   }
 }
 
-/** Resolves to the exit status: 0 measured (a limit not met is a result), 2 bad option. Throws when it could not measure. */
+/**
+ * Resolves to the exit status: 0 measured (a limit not met is a result), 2 bad option. Throws when it could not
+ * measure.
+ */
 export async function runOrigoBench(args) {
-  const options = { quick: { type: "boolean", default: false }, json: { type: "string" }, docs: { type: "boolean", default: false }, only: { type: "string" } };
+  const options = {
+    quick: { type: "boolean", default: false },
+    json: { type: "string" },
+    docs: { type: "boolean", default: false },
+    only: { type: "string" },
+  };
   let values;
   try {
     ({ values } = parseArgs({ args, options }));
-    if (![undefined, "duckdb", "postgres"].includes(values.only)) throw new Error(`--only must be duckdb or postgres, got ${values.only}`);
+    if (![undefined, "duckdb", "postgres"].includes(values.only))
+      throw new Error(`--only must be duckdb or postgres, got ${values.only}`);
   } catch (error) {
     console.error(error.message);
     return 2;
@@ -301,14 +444,24 @@ export async function runOrigoBench(args) {
 export async function measureAll(values, print = console.log) {
   const [records, rounds, seconds] = values.quick ? [130_000, 5, 10] : [1_300_000, 15, 60];
   const run = {
-    date: new Date().toISOString().slice(0, 10), quick: values.quick, records, rounds, seconds, processor: os.cpus()[0]?.model, cores: os.cpus().length, load: os.loadavg()[0].toFixed(1),
+    date: new Date().toISOString().slice(0, 10),
+    quick: values.quick,
+    records,
+    rounds,
+    seconds,
+    processor: os.cpus()[0]?.model,
+    cores: os.cpus().length,
+    load: os.loadavg()[0].toFixed(1),
   };
   const folder = mkdtempSync(path.join(os.tmpdir(), "origo-bench-"));
   try {
     run.fleet = await measureFleet({ proxies: 1000, heartbeatMs: 5000, seconds: values.quick ? 10 : 30 });
     print(fleetSentence(run.fleet));
     await generate(folder, records, values.only !== "duckdb", print);
-    for (const [name, part] of [["duckdb", onDuckDb], ["postgres", onPostgres]]) {
+    for (const [name, part] of [
+      ["duckdb", onDuckDb],
+      ["postgres", onPostgres],
+    ]) {
       if (values.only !== undefined && values.only !== name) continue;
       print(name);
       run[name] = await part(folder, { rounds, seconds }, print);
@@ -316,7 +469,11 @@ export async function measureAll(values, print = console.log) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  if (values.json) writeFileSync(path.resolve(process.env.INIT_CWD ?? process.cwd(), values.json), `${JSON.stringify(run, null, 1)}\n`);
+  if (values.json)
+    writeFileSync(
+      path.resolve(process.env.INIT_CWD ?? process.cwd(), values.json),
+      `${JSON.stringify(run, null, 1)}\n`,
+    );
   if (values.docs) labModule("document.js").writeSection("origo", "`npm run bench -- origo --docs`", sectionOf(run));
   return 0;
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- origo --fleet [--proxies N] [--heartbeat-ms MS] [--seconds S]`: what a fleet costs Origo. A real Origo process,
- * N proxies that are only their links (real socket.io connections, hello and heartbeats), and the processor time that the
- * Origo process took meanwhile, from /proc. Linux only.
+ * `npm run bench -- origo --fleet [--proxies N] [--heartbeat-ms MS] [--seconds S]`: what a fleet costs Origo. A real
+ * Origo process, N proxies that are only their links (real socket.io connections, hello and heartbeats), and the
+ * processor time that the Origo process took meanwhile, from /proc. Linux only.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,8 @@ async function processorSeconds(pid) {
 
 async function startOrigo(dataDir) {
   const child = spawn(process.execPath, [path.join(root, "origo/dist/main.js")], {
-    env: { PATH: process.env.PATH, ORIGO_SECRET: SECRET, DATA_DIR: dataDir, LOGIN: "off" }, stdio: ["ignore", "pipe", "inherit"],
+    env: { PATH: process.env.PATH, ORIGO_SECRET: SECRET, DATA_DIR: dataDir, LOGIN: "off" },
+    stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = await once(createInterface(child.stdout), "line");
   return { child, url: JSON.parse(line).url };
@@ -40,7 +41,8 @@ async function startOrigo(dataDir) {
 async function setHeartbeat(url, heartbeatMs) {
   const { csrfToken } = await (await fetch(`${url}/v1/session`)).json();
   const response = await fetch(`${url}/v1/config`, {
-    method: "PUT", headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    method: "PUT",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
     body: JSON.stringify({ baseVersion: 0, values: { "proxy.heartbeatMs": heartbeatMs }, reason: "bench" }),
   });
   if (!response.ok) throw new Error(`Origo refused the configuration: ${await response.text()}`);
@@ -52,18 +54,38 @@ async function startProxy(url, index, heartbeatMs) {
   await new Promise((resolve, reject) => socket.once("connect", resolve).once("connect_error", reject));
   const startedMs = Date.now();
   const hello = {
-    name: `proxy-${index}`, url: `http://10.${index >> 8}.${index & 255}.1:7611`, version: "0.1.0", engine: "native/avx2", udpPort: 7611,
-    rateBytesPerSec: 896000, startedAtMs: startedMs, capacity: 256, operator: `operator-${index % 20}`, place: { lat: (index % 170) - 85, lon: (index % 350) - 175 },
+    name: `proxy-${index}`,
+    url: `http://10.${index >> 8}.${index & 255}.1:7611`,
+    version: "0.1.0",
+    engine: "native/avx2",
+    udpPort: 7611,
+    rateBytesPerSec: 896000,
+    startedAtMs: startedMs,
+    capacity: 256,
+    operator: `operator-${index % 20}`,
+    place: { lat: (index % 170) - 85, lon: (index % 350) - 175 },
   };
   const answer = await socket.emitWithAck("hello", hello);
   if (answer.error) throw new Error(answer.error.message);
   let beats = 0;
   const beat = () => {
     beats++;
-    socket.emit("status", {
-      sessions: beats % 9, activeRequests: beats % 5, sentBytes: beats * 1e6, sentPackets: beats * 900, originBytes: beats * 3e5, cacheBytes: 1e8,
-      cacheHits: beats, errors: 0, uptimeMs: Date.now() - startedMs, load: (index % 10) / 10,
-    }, () => undefined);
+    socket.emit(
+      "status",
+      {
+        sessions: beats % 9,
+        activeRequests: beats % 5,
+        sentBytes: beats * 1e6,
+        sentPackets: beats * 900,
+        originBytes: beats * 3e5,
+        cacheBytes: 1e8,
+        cacheHits: beats,
+        errors: 0,
+        uptimeMs: Date.now() - startedMs,
+        load: (index % 10) / 10,
+      },
+      () => undefined,
+    );
   };
   const first = setTimeout(() => {
     beat();
@@ -85,7 +107,9 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
   try {
     await setHeartbeat(url, heartbeatMs);
     for (let from = 0; from < proxies; from += CONNECT_BATCH) {
-      const batch = Array.from({ length: Math.min(CONNECT_BATCH, proxies - from) }, (_, index) => startProxy(url, from + index, heartbeatMs));
+      const batch = Array.from({ length: Math.min(CONNECT_BATCH, proxies - from) }, (_, index) =>
+        startProxy(url, from + index, heartbeatMs),
+      );
       stops.push(...(await Promise.all(batch)));
     }
     await pause(heartbeatMs);
@@ -101,7 +125,14 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
       listMs.push(performance.now() - askedMs);
     }
     listMs.sort((a, b) => a - b);
-    return { proxies, heartbeatMs, seconds, live, core, listMs: { p50: listMs[LISTS >> 1], p99: listMs[Math.floor(LISTS * 0.99)] } };
+    return {
+      proxies,
+      heartbeatMs,
+      seconds,
+      live,
+      core,
+      listMs: { p50: listMs[LISTS >> 1], p99: listMs[Math.floor(LISTS * 0.99)] },
+    };
   } finally {
     for (const stop of stops) stop();
     child.kill("SIGTERM");
@@ -111,16 +142,30 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
 }
 
 export function fleetSentence({ proxies, heartbeatMs, seconds, live, core, listMs }) {
-  return `${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: Origo took ${(core * 100).toFixed(1)} % of a core. ` +
-    `GET /v1/proxies?count=4 beside it, one at a time: median ${listMs.p50.toFixed(2)} ms, p99 ${listMs.p99.toFixed(2)} ms.`;
+  return (
+    `${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: Origo took ${(core * 100).toFixed(1)} % of a core. ` +
+    `GET /v1/proxies?count=4 beside it, one at a time: median ${listMs.p50.toFixed(2)} ms, p99 ${listMs.p99.toFixed(2)} ms.`
+  );
 }
 
 export async function runFleetBench(args) {
   const { values } = parseArgs({
-    args, options: { fleet: { type: "boolean" }, proxies: { type: "string", default: "1000" }, "heartbeat-ms": { type: "string", default: "5000" }, seconds: { type: "string", default: "30" } },
+    args,
+    options: {
+      fleet: { type: "boolean" },
+      proxies: { type: "string", default: "1000" },
+      "heartbeat-ms": { type: "string", default: "5000" },
+      seconds: { type: "string", default: "30" },
+    },
   });
-  const fleet = await measureFleet({ proxies: Number(values.proxies), heartbeatMs: Number(values["heartbeat-ms"]), seconds: Number(values.seconds) });
-  console.log(`${os.cpus()[0]?.model ?? "unknown processor"}, ${os.cpus().length} cores, node ${process.versions.node}`);
+  const fleet = await measureFleet({
+    proxies: Number(values.proxies),
+    heartbeatMs: Number(values["heartbeat-ms"]),
+    seconds: Number(values.seconds),
+  });
+  console.log(
+    `${os.cpus()[0]?.model ?? "unknown processor"}, ${os.cpus().length} cores, node ${process.versions.node}`,
+  );
   console.log(fleetSentence(fleet));
   return fleet.live === fleet.proxies ? 0 : 1;
 }

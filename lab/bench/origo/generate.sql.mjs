@@ -1,7 +1,7 @@
 /**
- * Realistic records, made by DuckDB itself: 5,000 clients of very different diligence, six modes, N of 1, 2, 4 and 6 (the paper's),
- * chunks mostly of 1 to 2 MB (its Fig 10), lines and proxies of different rates, a few failures and fallbacks, ten months.
- * Nothing here measures Tributary: the numbers only have the shape that questions meet.
+ * Realistic records, made by DuckDB itself: 5,000 clients of very different diligence, six modes, N of 1, 2, 4 and 6
+ * (the paper's), chunks mostly of 1 to 2 MB (its Fig 10), lines and proxies of different rates, a few failures and
+ * fallbacks, ten months. Nothing here measures Tributary: the numbers only have the shape that questions meet.
  */
 export const FIRST_MS = 1_770_000_000_000;
 const SPAN_MS = 300 * 86_400_000;

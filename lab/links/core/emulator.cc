@@ -53,8 +53,10 @@ void Emulator::advance(Nanoseconds now) {
     std::pop_heap(events_.begin(), events_.end());
     Event event = std::move(events_.back());
     events_.pop_back();
-    if (event.arrival) arrive(event.pipe, std::move(event.packet), event.at);
-    else finishTransmission(event.pipe, event.at);
+    if (event.arrival)
+      arrive(event.pipe, std::move(event.packet), event.at);
+    else
+      finishTransmission(event.pipe, event.at);
   }
 }
 
@@ -69,7 +71,8 @@ void Emulator::admit(size_t pipe, Bytes packet, Nanoseconds now) {
     if (!settings.icmp || !header || !header->dontFragment) return;
     const auto source = hostByAddress_.find(header->source);
     if (source == hostByAddress_.end()) return;
-    admit(source->second * kDirections + kDown, fragmentationNeeded(packet, *header, routerAddress_, settings.mtu), now);
+    admit(source->second * kDirections + kDown, fragmentationNeeded(packet, *header, routerAddress_, settings.mtu),
+          now);
     return;
   }
   const Nanoseconds before = target.finishAt();

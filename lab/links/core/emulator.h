@@ -1,6 +1,7 @@
 // Emulator: hosts around a core, each with three pipes, and the order in which packets pass them.
 //   up        host to core        down      core to host
-//   backbone  host to another server, past both access links; its packets have the header of an interface with offloads,
+//   backbone  host to another server, past both access links; its packets have the header of an interface with
+//   offloads,
 //             so that one is up to 64 KB of a TCP stream and no MTU is looked at
 // Pure, like Pipe: packets in by `receive`, time by `advance`, packets out through the function given at construction.
 #pragma once
@@ -33,7 +34,8 @@ struct Sample {
 
 class Emulator {
  public:
-  /** `dueAt` is the time at which the packet should reach `host`, by `down` or `backbone`: at most the `now` of the call that delivers it. */
+  /** `dueAt` is the time at which the packet should reach `host`, by `down` or `backbone`: at most the `now` of the
+   * call that delivers it. */
   using Deliver = std::function<void(size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt)>;
 
   Emulator(uint64_t seed, uint32_t routerAddress, Deliver deliver);
@@ -51,14 +53,16 @@ class Emulator {
 
   /** Appends a sample to the history of every pipe that has a rate; the oldest half goes when it is full. */
   void sample(Nanoseconds now);
-  const std::vector<Sample>& samples(size_t host, Direction direction) const { return samples_[host * kDirections + direction]; }
+  const std::vector<Sample>& samples(size_t host, Direction direction) const {
+    return samples_[host * kDirections + direction];
+  }
 
  private:
   struct Event {
     Nanoseconds at;
-    uint64_t order;       // equal times: first come, first served
-    size_t pipe;          // host * kDirections + direction
-    bool arrival;         // packet reaches the pipe's far end; otherwise the pipe's transmission ends
+    uint64_t order;  // equal times: first come, first served
+    size_t pipe;     // host * kDirections + direction
+    bool arrival;    // packet reaches the pipe's far end; otherwise the pipe's transmission ends
     Bytes packet;
     bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
   };

@@ -1,5 +1,6 @@
-// links-core enter: joins the namespaces of a running links-core and runs a command there, with this process's own standard
-// streams and open descriptors. Signals are passed on; the command dies with this process; this process ends as it does.
+// links-core enter: joins the namespaces of a running links-core and runs a command there, with this process's own
+// standard streams and open descriptors. Signals are passed on; the command dies with this process; this process ends
+// as it does.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -45,7 +46,8 @@ void joinNamespaces(const std::string& pid, const std::string& networkFd) {
   const int pids = openNamespace(folder + "ns/pid"), mounts = openNamespace(folder + "ns/mnt");
   std::error_code noFolder;
   const auto here = std::filesystem::current_path(noFolder);
-  if (!sameAsOwn(user, "/proc/self/ns/user") && setns(user, CLONE_NEWUSER) < 0) failWithErrno("cannot join the user namespace");
+  if (!sameAsOwn(user, "/proc/self/ns/user") && setns(user, CLONE_NEWUSER) < 0)
+    failWithErrno("cannot join the user namespace");
   if (setns(network, CLONE_NEWNET) < 0) failWithErrno("cannot join the network namespace");
   if (setns(pids, CLONE_NEWPID) < 0) failWithErrno("cannot join the PID namespace");
   if (setns(mounts, CLONE_NEWNS) < 0) failWithErrno("cannot join the mount namespace");
@@ -83,7 +85,8 @@ int enter(std::span<char*> arguments) {
   for (const int signal : kSignals) sigaction(signal, &action, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   int status = 0;
-  while (waitpid(commandPid, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(commandPid, &status, 0) < 0 && errno == EINTR) {
+  }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   prctl(PR_SET_DUMPABLE, 0);
   signal(WTERMSIG(status), SIG_DFL);

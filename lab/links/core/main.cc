@@ -9,20 +9,34 @@ namespace links {
 
 void applySetting(PipeSettings& settings, const std::string& key, double value) {
   const auto nanoseconds = static_cast<Nanoseconds>(value);
-  if (key == "rateBytesPerSec") settings.rateBytesPerSec = value;
-  else if (key == "queueBytes") settings.queueBytes = static_cast<int64_t>(value);
-  else if (key == "delay") settings.delay = nanoseconds;
-  else if (key == "jitter") settings.jitter = nanoseconds;
-  else if (key == "distribution") settings.distribution = value == 0 ? Distribution::uniform : Distribution::normal;
-  else if (key == "reorder") settings.reorder = value != 0;
-  else if (key == "lossGood") settings.lossGood = value;
-  else if (key == "lossBad") settings.lossBad = value;
-  else if (key == "enterBad") settings.enterBad = value;
-  else if (key == "leaveBad") settings.leaveBad = value;
-  else if (key == "cut") settings.cut = value != 0;
-  else if (key == "mtu") settings.mtu = static_cast<uint32_t>(value);
-  else if (key == "icmp") settings.icmp = value != 0;
-  else throw Failure("a pipe has no setting \"" + key + "\"");
+  if (key == "rateBytesPerSec")
+    settings.rateBytesPerSec = value;
+  else if (key == "queueBytes")
+    settings.queueBytes = static_cast<int64_t>(value);
+  else if (key == "delay")
+    settings.delay = nanoseconds;
+  else if (key == "jitter")
+    settings.jitter = nanoseconds;
+  else if (key == "distribution")
+    settings.distribution = value == 0 ? Distribution::uniform : Distribution::normal;
+  else if (key == "reorder")
+    settings.reorder = value != 0;
+  else if (key == "lossGood")
+    settings.lossGood = value;
+  else if (key == "lossBad")
+    settings.lossBad = value;
+  else if (key == "enterBad")
+    settings.enterBad = value;
+  else if (key == "leaveBad")
+    settings.leaveBad = value;
+  else if (key == "cut")
+    settings.cut = value != 0;
+  else if (key == "mtu")
+    settings.mtu = static_cast<uint32_t>(value);
+  else if (key == "icmp")
+    settings.icmp = value != 0;
+  else
+    throw Failure("a pipe has no setting \"" + key + "\"");
 }
 
 std::string quoted(const std::string& text) {

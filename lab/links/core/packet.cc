@@ -9,7 +9,9 @@ constexpr size_t kIpv4HeaderBytes = 20;
 constexpr size_t kIcmpHeaderBytes = 8;
 constexpr uint8_t kProtocolIcmp = 1;
 
-uint32_t load32(const uint8_t* at) { return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3]; }
+uint32_t load32(const uint8_t* at) {
+  return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
+}
 
 void store16(uint8_t* at, uint32_t value) {
   at[0] = static_cast<uint8_t>(value >> 8);

@@ -18,7 +18,8 @@ struct Ipv4Header {
   bool dontFragment;
 };
 
-/** What the kernel puts before a packet of an interface with offloads (`virtio_net_hdr`): what is still to be done to it. */
+/** What the kernel puts before a packet of an interface with offloads (`virtio_net_hdr`): what is still to be done to
+ * it. */
 constexpr size_t kOffloadHeaderBytes = 10;
 
 /** Nothing when the packet is not IPv4 or is shorter than its header says. */

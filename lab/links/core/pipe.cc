@@ -23,7 +23,8 @@ double Random::normal() {
 
 void Pipe::configure(const PipeSettings& settings, Nanoseconds now) {
   if (finishAt_ != kNever && settings_.rateBytesPerSec > 0) {
-    bytesLeft_ = std::max(0.0, bytesLeft_ - static_cast<double>(now - transmissionAt_) * 1e-9 * settings_.rateBytesPerSec);
+    bytesLeft_ =
+        std::max(0.0, bytesLeft_ - static_cast<double>(now - transmissionAt_) * 1e-9 * settings_.rateBytesPerSec);
   }
   settings_ = settings;
   if (settings_.cut) {
@@ -87,7 +88,8 @@ std::optional<Pipe::Departure> Pipe::finish() {
 }
 
 bool Pipe::lost() {
-  if (settings_.enterBad > 0 || bad_) bad_ = bad_ ? random_.uniform() >= settings_.leaveBad : random_.uniform() < settings_.enterBad;
+  if (settings_.enterBad > 0 || bad_)
+    bad_ = bad_ ? random_.uniform() >= settings_.leaveBad : random_.uniform() < settings_.enterBad;
   const double loss = bad_ ? settings_.lossBad : settings_.lossGood;
   return loss > 0 && random_.uniform() < loss;
 }
@@ -95,7 +97,8 @@ bool Pipe::lost() {
 Nanoseconds Pipe::delayOfPacket() {
   if (settings_.jitter == 0) return settings_.delay;
   const double draw = settings_.distribution == Distribution::normal ? random_.normal() : 2 * random_.uniform() - 1;
-  return std::max<Nanoseconds>(0, settings_.delay + static_cast<Nanoseconds>(draw * static_cast<double>(settings_.jitter)));
+  return std::max<Nanoseconds>(
+      0, settings_.delay + static_cast<Nanoseconds>(draw * static_cast<double>(settings_.jitter)));
 }
 
 int64_t Pipe::takeQueueBytesPeak() { return std::exchange(queueBytesPeak_, queueBytes_); }

@@ -1,6 +1,6 @@
-// Pipe: one direction of a link. Its order is a router's: drop-tail queue, transmission at the rate, loss, delay with jitter.
-// Pure: time arrives as nanoseconds, randomness from a seed; the emulator asks `finishAt` and calls back at that time.
-// A lost packet has used the link's capacity, as on a real medium. Rates count whole IP packets.
+// Pipe: one direction of a link. Its order is a router's: drop-tail queue, transmission at the rate, loss, delay with
+// jitter. Pure: time arrives as nanoseconds, randomness from a seed; the emulator asks `finishAt` and calls back at
+// that time. A lost packet has used the link's capacity, as on a real medium. Rates count whole IP packets.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -31,12 +31,12 @@ class Random {
 enum class Distribution { uniform, normal };
 
 struct PipeSettings {
-  double rateBytesPerSec = 0;   // 0 = not limited: no queue either
-  int64_t queueBytes = 0;       // packets waiting and the one in transmission
+  double rateBytesPerSec = 0;  // 0 = not limited: no queue either
+  int64_t queueBytes = 0;      // packets waiting and the one in transmission
   Nanoseconds delay = 0;
-  Nanoseconds jitter = 0;       // half the width of the uniform distribution, or the normal one's standard deviation
+  Nanoseconds jitter = 0;  // half the width of the uniform distribution, or the normal one's standard deviation
   Distribution distribution = Distribution::uniform;
-  bool reorder = false;         // false: jitter never lets a packet overtake another
+  bool reorder = false;  // false: jitter never lets a packet overtake another
   // Gilbert-Elliott: one step a packet. Plain random loss is lossGood with enterBad 0.
   double lossGood = 0;
   double lossBad = 1;
@@ -44,7 +44,7 @@ struct PipeSettings {
   double leaveBad = 1;
   bool cut = false;
   uint32_t mtu = 1500;
-  bool icmp = true;             // answer too large a packet that must not be fragmented with its MTU
+  bool icmp = true;  // answer too large a packet that must not be fragmented with its MTU
 };
 
 struct PipeStats {
@@ -66,7 +66,8 @@ class Pipe {
   /** A new rate holds for the rest of the packet in transmission; a cut discards the queue. */
   void configure(const PipeSettings& settings, Nanoseconds now);
 
-  /** Takes a packet into the queue, or drops it and counts why. Not for packets over the MTU: the emulator answers those. */
+  /** Takes a packet into the queue, or drops it and counts why. Not for packets over the MTU: the emulator answers
+   * those. */
   void admit(Bytes packet, Nanoseconds now);
 
   /** When the packet in transmission has left; kNever when none is. */
@@ -93,7 +94,7 @@ class Pipe {
   std::deque<Bytes> queue_;
   int64_t queueBytes_ = 0;
   int64_t queueBytesPeak_ = 0;
-  double bytesLeft_ = 0;            // of the packet in transmission, at transmissionAt_
+  double bytesLeft_ = 0;  // of the packet in transmission, at transmissionAt_
   Nanoseconds transmissionAt_ = 0;
   Nanoseconds finishAt_ = kNever;
   Nanoseconds lastDeliverAt_ = 0;

@@ -1,9 +1,9 @@
 // links-core probe: programs that measure a path from its ends, without asking the emulator.
 //
 //   udp-receive PORT QUIET_MS                        counts until a last packet or QUIET_MS of silence after the first
-//   udp-send ADDRESS PORT COUNT IP_BYTES PER_SEC     numbered, stamped packets; PER_SEC 0: as fast as the socket takes them
-//   tcp-receive PORT                                 one connection, to its end
-//   tcp-send ADDRESS PORT SECONDS [CONGESTION]       fills one connection for that long
+//   udp-send ADDRESS PORT COUNT IP_BYTES PER_SEC     numbered, stamped packets; PER_SEC 0: as fast as the socket takes
+//   them tcp-receive PORT                                 one connection, to its end tcp-send ADDRESS PORT SECONDS
+//   [CONGESTION]       fills one connection for that long
 //
 // Receivers print {"ready":true} when they listen; all print one line of JSON at the end. Delays are from the sender's
 // send call to the receiver's kernel, so a receiver that is slow to run does not count as delay. The UDP probes take
@@ -146,9 +146,11 @@ void printArrivals(Arrivals arrivals) {
     quantiles << "\"p" << percent << "\":" << (count ? delays[index] : 0) << ",";
   }
   const uint64_t runs = lossRuns(std::move(arrivals.sequences));
-  std::printf("{\"packets\":%zu,\"ipBytes\":%lu,\"seconds\":%.6f,\"overtaken\":%lu,\"lossRuns\":%lu,\"delayMs\":{%s\"mean\":%.6f,\"sd\":%.6f}}\n", count,
-              arrivals.ipBytes, static_cast<double>(arrivals.lastAt - arrivals.firstAt) * 1e-9, overtaken, runs, quantiles.str().c_str(), mean,
-              count ? std::sqrt(squares / static_cast<double>(count)) : 0);
+  std::printf(
+      "{\"packets\":%zu,\"ipBytes\":%lu,\"seconds\":%.6f,\"overtaken\":%lu,\"lossRuns\":%lu,\"delayMs\":{%s\"mean\":%."
+      "6f,\"sd\":%.6f}}\n",
+      count, arrivals.ipBytes, static_cast<double>(arrivals.lastAt - arrivals.firstAt) * 1e-9, overtaken, runs,
+      quantiles.str().c_str(), mean, count ? std::sqrt(squares / static_cast<double>(count)) : 0);
 }
 
 int udpReceive(std::span<char*> words) {
@@ -160,7 +162,8 @@ int udpReceive(std::span<char*> words) {
   sayReady();
   Arrivals arrivals;
   pollfd wait{fd, POLLIN, 0};
-  while (poll(&wait, 1, arrivals.sequences.empty() ? -1 : quietMs) > 0 && receiveOne(fd, arrivals)) {}
+  while (poll(&wait, 1, arrivals.sequences.empty() ? -1 : quietMs) > 0 && receiveOne(fd, arrivals)) {
+  }
   printArrivals(std::move(arrivals));
   return 0;
 }
@@ -181,7 +184,8 @@ int udpSend(std::span<char*> words) {
   };
   const Nanoseconds startedAt = clockNow();
   for (uint64_t sequence = 0; sequence < count; sequence++) {
-    const Nanoseconds at = perSec > 0 ? startedAt + static_cast<Nanoseconds>(static_cast<double>(sequence) / perSec * 1e9) : 0;
+    const Nanoseconds at =
+        perSec > 0 ? startedAt + static_cast<Nanoseconds>(static_cast<double>(sequence) / perSec * 1e9) : 0;
     if (at > clockNow()) sleepUntil(at);
     sendOne(sequence);
   }
@@ -217,7 +221,9 @@ int tcpReceive(std::span<char*> words) {
 int tcpSend(std::span<char*> words) {
   const sockaddr_in address = addressOf(words[0], words[1]);
   const int fd = openSocket(SOCK_STREAM, address, false);
-  if (words.size() > 3 && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, words[3], static_cast<socklen_t>(std::strlen(words[3]))) < 0) failWithErrno(std::string("cannot use congestion control ") + words[3]);
+  if (words.size() > 3 &&
+      setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, words[3], static_cast<socklen_t>(std::strlen(words[3]))) < 0)
+    failWithErrno(std::string("cannot use congestion control ") + words[3]);
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) failWithErrno("cannot connect");
   static uint8_t data[1 << 17];
   const Nanoseconds endsAt = clockNow() + static_cast<Nanoseconds>(std::stod(words[2]) * 1e9);
@@ -235,7 +241,8 @@ int tcpSend(std::span<char*> words) {
   tcp_info info{};
   size = sizeof info;
   getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
-  std::printf("{\"bytes\":%lu,\"congestion\":\"%s\",\"mss\":%u,\"retransmits\":%u,\"rttMs\":%.3f}\n", bytes, congestion, info.tcpi_snd_mss, info.tcpi_total_retrans, info.tcpi_rtt * 1e-3);
+  std::printf("{\"bytes\":%lu,\"congestion\":\"%s\",\"mss\":%u,\"retransmits\":%u,\"rttMs\":%.3f}\n", bytes, congestion,
+              info.tcpi_snd_mss, info.tcpi_total_retrans, info.tcpi_rtt * 1e-3);
   return 0;
 }
 
@@ -248,7 +255,9 @@ int probe(std::span<char*> arguments) {
   if (kind == "udp-send" && words.size() == 5) return udpSend(words);
   if (kind == "tcp-receive" && words.size() == 1) return tcpReceive(words);
   if (kind == "tcp-send" && (words.size() == 3 || words.size() == 4)) return tcpSend(words);
-  throw Failure("usage: links-core probe udp-receive PORT QUIET_MS | udp-send ADDRESS PORT COUNT IP_BYTES PER_SEC | tcp-receive PORT | tcp-send ADDRESS PORT SECONDS [CONGESTION]");
+  throw Failure(
+      "usage: links-core probe udp-receive PORT QUIET_MS | udp-send ADDRESS PORT COUNT IP_BYTES PER_SEC | tcp-receive "
+      "PORT | tcp-send ADDRESS PORT SECONDS [CONGESTION]");
 }
 
 }  // namespace links

@@ -42,12 +42,16 @@ struct World {
     Bytes packet;
   };
   std::vector<Delivery> deliveries;
-  Emulator emulator{1, kRouter, [this](size_t host, Direction, const Bytes& packet, Nanoseconds at) { deliveries.push_back({host, packet.size(), at, packet}); }};
+  Emulator emulator{1, kRouter, [this](size_t host, Direction, const Bytes& packet, Nanoseconds at) {
+                      deliveries.push_back({host, packet.size(), at, packet});
+                    }};
   size_t client = emulator.addHost("client", kClient);
   size_t origin = emulator.addHost("origin", kOrigin);
   size_t proxy = emulator.addHost("proxy1", kProxy);
 
-  void set(size_t host, Direction direction, const PipeSettings& settings, Nanoseconds now = 0) { emulator.configure(host, direction, settings, now); }
+  void set(size_t host, Direction direction, const PipeSettings& settings, Nanoseconds now = 0) {
+    emulator.configure(host, direction, settings, now);
+  }
   void send(size_t bytes, Nanoseconds now) { emulator.receive(proxy, kUp, packetTo(kProxy, kClient, bytes), now); }
   const PipeStats& stats(size_t host, Direction direction) { return emulator.hosts()[host].pipes[direction]->stats(); }
 };
@@ -57,10 +61,12 @@ void testRateAndQueue() {
   world.set(world.proxy, kUp, {.rateBytesPerSec = 1'000'000, .queueBytes = 100'000, .delay = 25 * kMs});
   for (int i = 0; i < 150; i++) world.send(1000, 0);
   world.emulator.advance(kSecond);
-  check(world.deliveries.size() == 100, "queue: 100,000 bytes hold exactly 100 packets of 1,000, and the 101st is dropped");
+  check(world.deliveries.size() == 100,
+        "queue: 100,000 bytes hold exactly 100 packets of 1,000, and the 101st is dropped");
   check(world.stats(world.proxy, kUp).dropQueue == 50, "queue: each dropped packet is counted");
   check(world.deliveries.front().at == 26 * kMs, "rate: 1,000 bytes at 1 MB/s and 25 ms delay arrive after 26 ms");
-  check(world.deliveries.back().at == 125 * kMs, "rate: the last of a full 100 ms queue arrives after 100 ms and the delay");
+  check(world.deliveries.back().at == 125 * kMs,
+        "rate: the last of a full 100 ms queue arrives after 100 ms and the delay");
 }
 
 void testRateChange() {
@@ -70,21 +76,25 @@ void testRateChange() {
   world.send(1000, 0);
   world.set(world.proxy, kUp, {.rateBytesPerSec = 100'000, .queueBytes = 10'000}, kMs / 2);
   world.emulator.advance(kSecond);
-  check(world.deliveries.size() == 2 && world.deliveries[0].at == kMs / 2 + 5 * kMs, "rate change: the other half of a packet goes at the new rate");
-  check(world.deliveries.size() == 2 && world.deliveries[1].at == kMs / 2 + 15 * kMs, "rate change: the next packet goes at the new rate");
+  check(world.deliveries.size() == 2 && world.deliveries[0].at == kMs / 2 + 5 * kMs,
+        "rate change: the other half of a packet goes at the new rate");
+  check(world.deliveries.size() == 2 && world.deliveries[1].at == kMs / 2 + 15 * kMs,
+        "rate change: the next packet goes at the new rate");
 }
 
 void testCut() {
   World world;
   world.set(world.proxy, kUp, {.rateBytesPerSec = 1'000'000, .queueBytes = 10'000, .delay = 10 * kMs});
   for (int i = 0; i < 5; i++) world.send(1000, 0);
-  world.set(world.proxy, kUp, {.rateBytesPerSec = 1'000'000, .queueBytes = 10'000, .delay = 10 * kMs, .cut = true}, 3 * kMs / 2);
+  world.set(world.proxy, kUp, {.rateBytesPerSec = 1'000'000, .queueBytes = 10'000, .delay = 10 * kMs, .cut = true},
+            3 * kMs / 2);
   world.send(1000, 2 * kMs);
   world.set(world.proxy, kUp, {.rateBytesPerSec = 1'000'000, .queueBytes = 10'000, .delay = 10 * kMs}, 5 * kMs);
   world.send(1000, 5 * kMs);
   world.emulator.advance(kSecond);
   check(world.deliveries.size() == 2 && world.deliveries[0].at == 11 * kMs, "cut: what had left before arrives");
-  check(world.deliveries.size() == 2 && world.deliveries[1].at == 16 * kMs, "cut: a link that is back starts with an empty queue");
+  check(world.deliveries.size() == 2 && world.deliveries[1].at == 16 * kMs,
+        "cut: a link that is back starts with an empty queue");
   check(world.stats(world.proxy, kUp).dropCut == 5, "cut: the queue and what comes meanwhile are counted as cut");
 }
 
@@ -101,16 +111,20 @@ std::pair<double, double> measuredLoss(const PipeSettings& settings, uint64_t co
     runs += gone && !before;
     before = gone;
   }
-  return {static_cast<double>(lost) / static_cast<double>(count), static_cast<double>(lost) / static_cast<double>(runs)};
+  return {static_cast<double>(lost) / static_cast<double>(count),
+          static_cast<double>(lost) / static_cast<double>(runs)};
 }
 
 void testLoss() {
   constexpr uint64_t kCount = 4'000'000;
-  check(near(measuredLoss({.lossGood = 0.02}, kCount).first, 0.02, 0.02 * 0.02), "loss: 2 % within 2 % of that over 4,000,000 packets");
-  check(near(measuredLoss({.lossGood = 0.02}, kCount).second, 1 / 0.98, 0.01), "loss: random losses come in runs of 1.02 packets");
+  check(near(measuredLoss({.lossGood = 0.02}, kCount).first, 0.02, 0.02 * 0.02),
+        "loss: 2 % within 2 % of that over 4,000,000 packets");
+  check(near(measuredLoss({.lossGood = 0.02}, kCount).second, 1 / 0.98, 0.01),
+        "loss: random losses come in runs of 1.02 packets");
   // Mean of Gilbert-Elliott: share of time in bad, p / (p + r), times its loss.
   const auto [share, run] = measuredLoss({.lossBad = 1, .enterBad = 0.005, .leaveBad = 0.2}, kCount);
-  check(near(share, 0.005 / 0.205, 0.02 * 0.005 / 0.205), "loss: Gilbert-Elliott with p 0.5 % and r 20 % loses 2.44 %, within 2 % of that");
+  check(near(share, 0.005 / 0.205, 0.02 * 0.005 / 0.205),
+        "loss: Gilbert-Elliott with p 0.5 % and r 20 % loses 2.44 %, within 2 % of that");
   check(near(run, 5, 0.1), "loss: Gilbert-Elliott with r 20 % loses runs of five packets");
 }
 
@@ -130,9 +144,11 @@ void testJitter() {
     return std::pair(mean, std::sqrt(squares / kCount - mean * mean));
   };
   const auto [uniformMean, uniformSd] = spread(Distribution::uniform);
-  check(near(uniformMean, 50, 0.1) && near(uniformSd, 10 / std::sqrt(3), 0.1), "jitter: uniform +-10 ms has a standard deviation of 5.77 ms around the delay");
+  check(near(uniformMean, 50, 0.1) && near(uniformSd, 10 / std::sqrt(3), 0.1),
+        "jitter: uniform +-10 ms has a standard deviation of 5.77 ms around the delay");
   const auto [normalMean, normalSd] = spread(Distribution::normal);
-  check(near(normalMean, 50, 0.1) && near(normalSd, 10, 0.1), "jitter: normal with 10 ms has that standard deviation around the delay");
+  check(near(normalMean, 50, 0.1) && near(normalSd, 10, 0.1),
+        "jitter: normal with 10 ms has that standard deviation around the delay");
 
   World world;
   world.set(world.proxy, kUp, {.delay = 50 * kMs, .jitter = 40 * kMs});
@@ -155,10 +171,15 @@ void testPaths() {
   world.emulator.receive(world.client, kUp, packetTo(kClient, 0xe00000fb, 100), 0);
   world.emulator.receive(world.client, kUp, Bytes{0x60, 0, 0, 0}, 0);
   world.emulator.advance(kSecond);
-  check(world.deliveries.size() == 2 && world.deliveries[0].host == world.proxy && world.deliveries[0].at == 0, "paths: servers reach each other over the backbone");
-  check(world.deliveries.size() == 2 && world.deliveries[0].packet == offloaded && world.emulator.hosts()[world.origin].noRoutePackets == 1, "paths: over the backbone packets go as they came, with their offload headers and past any MTU");
-  check(world.deliveries.size() == 2 && world.deliveries[1].host == world.client && world.deliveries[1].at == 30 * kMs, "paths: proxy to client passes both access links");
-  check(world.emulator.hosts()[world.client].noRoutePackets == 2, "paths: multicast and IPv6 are counted and go nowhere");
+  check(world.deliveries.size() == 2 && world.deliveries[0].host == world.proxy && world.deliveries[0].at == 0,
+        "paths: servers reach each other over the backbone");
+  check(world.deliveries.size() == 2 && world.deliveries[0].packet == offloaded &&
+            world.emulator.hosts()[world.origin].noRoutePackets == 1,
+        "paths: over the backbone packets go as they came, with their offload headers and past any MTU");
+  check(world.deliveries.size() == 2 && world.deliveries[1].host == world.client && world.deliveries[1].at == 30 * kMs,
+        "paths: proxy to client passes both access links");
+  check(world.emulator.hosts()[world.client].noRoutePackets == 2,
+        "paths: multicast and IPv6 are counted and go nowhere");
 }
 
 void testMtu() {
@@ -168,15 +189,18 @@ void testMtu() {
   world.send(1201, kMs);
   world.emulator.advance(kSecond);
   check(world.deliveries.size() == 2 && world.deliveries[0].bytes == 1200, "mtu: a packet of just the MTU passes");
-  const bool answered = world.deliveries.size() == 2 && world.deliveries[1].host == world.proxy && world.deliveries[1].bytes == 56;
+  const bool answered =
+      world.deliveries.size() == 2 && world.deliveries[1].host == world.proxy && world.deliveries[1].bytes == 56;
   check(answered, "mtu: a packet one byte longer comes back as an ICMP message to its sender");
   if (answered) {
     const Bytes& icmp = world.deliveries[1].packet;
-    check(icmp[20] == 3 && icmp[21] == 4 && icmp[26] == 1200 / 256 && icmp[27] == 1200 % 256, "mtu: the message names the MTU");
+    check(icmp[20] == 3 && icmp[21] == 4 && icmp[26] == 1200 / 256 && icmp[27] == 1200 % 256,
+          "mtu: the message names the MTU");
   }
   world.emulator.receive(world.proxy, kUp, packetTo(kProxy, kClient, 1201, false), kSecond);
   world.emulator.advance(2 * kSecond);
-  check(world.deliveries.size() == 2 && world.stats(world.client, kDown).dropMtu == 2, "mtu: a longer packet that may be fragmented is dropped and counted");
+  check(world.deliveries.size() == 2 && world.stats(world.client, kDown).dropMtu == 2,
+        "mtu: a longer packet that may be fragmented is dropped and counted");
 }
 
 }  // namespace

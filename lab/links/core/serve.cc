@@ -1,15 +1,15 @@
-// links-core serve: makes the hosts, carries their packets, obeys lines on standard input, answers each with a line of JSON.
+// links-core serve: makes the hosts, carries their packets, obeys lines on standard input, answers each with a line of
+// JSON.
 //
 //   seed N                                          before the first host
-//   host NAME ADDRESS MTU SERVER CONGESTION IDLE    ADDRESS as in 10.99.0.1; SERVER, IDLE 0 or 1; CONGESTION - for the default
-//   up                                              makes them: {"hosts":{NAME:fd of its network namespace}, ...}
-//   set NAME up|down|backbone KEY=VALUE ...         any of the keys of applySetting; the rest stays
-//   begin                                           forgets how late packets were so far; {"nowNs":N}
-//   stats                                           counters of all pipes
+//   host NAME ADDRESS MTU SERVER CONGESTION IDLE    ADDRESS as in 10.99.0.1; SERVER, IDLE 0 or 1; CONGESTION - for the
+//   default up                                              makes them: {"hosts":{NAME:fd of its network namespace},
+//   ...} set NAME up|down|backbone KEY=VALUE ...         any of the keys of applySetting; the rest stays begin forgets
+//   how late packets were so far; {"nowNs":N} stats                                           counters of all pipes
 //   samples NAME up|down|backbone                   the pipe's history
 //
-// End of input ends it, and with it every process in its PID namespace. Two processes: the outer one prints {"pid":N}, the
-// process whose /proc/N/ns and /proc/N/fd lead into the namespaces, and waits.
+// End of input ends it, and with it every process in its PID namespace. Two processes: the outer one prints {"pid":N},
+// the process whose /proc/N/ns and /proc/N/fd lead into the namespaces, and waits.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -55,7 +55,8 @@ class Lateness {
     uint64_t below = 0;
     for (size_t bucket = 0; bucket < counts_.size(); bucket++) {
       below += counts_[bucket];
-      if (below > 0 && static_cast<double>(below) >= quantile * static_cast<double>(count_)) return std::min(maxUs_, upperEdge(bucket));
+      if (below > 0 && static_cast<double>(below) >= quantile * static_cast<double>(count_))
+        return std::min(maxUs_, upperEdge(bucket));
     }
     return maxUs_;
   }
@@ -73,7 +74,9 @@ class Lateness {
   uint64_t count_ = 0, maxUs_ = 0;
 };
 
-const char* directionName(size_t direction) { return direction == kUp ? "up" : direction == kDown ? "down" : "backbone"; }
+const char* directionName(size_t direction) {
+  return direction == kUp ? "up" : direction == kDown ? "down" : "backbone";
+}
 
 class Server {
  public:
@@ -89,7 +92,9 @@ class Server {
   std::pair<size_t, Direction> pipeNamed(std::istringstream& words) const;
   void readCommands();
   void readPackets(size_t host, Direction by);
-  int descriptor(size_t host, Direction by) const { return by == kBackbone ? network_[host].backboneFd : network_[host].tunFd; }
+  int descriptor(size_t host, Direction by) const {
+    return by == kBackbone ? network_[host].backboneFd : network_[host].tunFd;
+  }
   void watch(int fd, uint64_t tag);
   void armTimer();
 
@@ -110,7 +115,10 @@ std::string Server::obey(const std::string& line) {
   std::istringstream words(line);
   std::string command;
   words >> command;
-  if (command == "seed") { words >> seed_; return "{}"; }
+  if (command == "seed") {
+    words >> seed_;
+    return "{}";
+  }
   if (command == "host") return addHost(words);
   if (command == "up") return bringUp();
   if (command == "set") return set(words);
@@ -129,7 +137,8 @@ std::string Server::addHost(std::istringstream& words) {
   bool server = false;
   words >> host.name >> address >> host.mtu >> server >> host.congestion >> host.slowStartAfterIdle;
   in_addr parsed{};
-  if (words.fail() || inet_pton(AF_INET, address.c_str(), &parsed) != 1) throw Failure("host NAME ADDRESS MTU SERVER CONGESTION IDLE expected");
+  if (words.fail() || inet_pton(AF_INET, address.c_str(), &parsed) != 1)
+    throw Failure("host NAME ADDRESS MTU SERVER CONGESTION IDLE expected");
   host.address = ntohl(parsed.s_addr);
   if (host.congestion == "-") host.congestion.clear();
   planned_.push_back(host);
@@ -145,14 +154,18 @@ std::string Server::bringUp() {
     names << inet_ntoa(address) << " " << host.name << "\n";
   }
   mountPrivate(names.str());
-  emulator_ = std::make_unique<Emulator>(seed_, kRouterAddress, [this](size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt) {
-    lateness_.add(clockNow() - dueAt);
-    if (write(descriptor(host, by), packet.data(), packet.size()) < 0 && errno != EIO && errno != EINVAL) std::perror("links-core: write to TUN");
-  });
+  emulator_ = std::make_unique<Emulator>(
+      seed_, kRouterAddress, [this](size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt) {
+        lateness_.add(clockNow() - dueAt);
+        if (write(descriptor(host, by), packet.data(), packet.size()) < 0 && errno != EIO && errno != EINVAL)
+          std::perror("links-core: write to TUN");
+      });
   std::ostringstream out;
   for (size_t i = 0; i < planned_.size(); i++) {
     const uint32_t own = planned_[i].address;
-    if (std::ranges::find(servers_, own) != servers_.end()) std::ranges::copy_if(servers_, std::back_inserter(planned_[i].backbone), [own](uint32_t other) { return other != own; });
+    if (std::ranges::find(servers_, own) != servers_.end())
+      std::ranges::copy_if(servers_, std::back_inserter(planned_[i].backbone),
+                           [own](uint32_t other) { return other != own; });
     network_.push_back(createNetworkHost(planned_[i]));
     emulator_->addHost(planned_[i].name, planned_[i].address);
     watch(network_[i].tunFd, i * kDirections + kUp);
@@ -170,7 +183,8 @@ std::pair<size_t, Direction> Server::pipeNamed(std::istringstream& words) const 
   words >> name >> direction;
   for (size_t host = 0; host < emulator_->hosts().size(); host++) {
     if (emulator_->hosts()[host].name != name) continue;
-    for (size_t d = 0; d < kDirections; d++) if (direction == directionName(d)) return {host, static_cast<Direction>(d)};
+    for (size_t d = 0; d < kDirections; d++)
+      if (direction == directionName(d)) return {host, static_cast<Direction>(d)};
   }
   throw Failure("no such pipe: " + name + " " + direction);
 }
@@ -192,20 +206,26 @@ std::string Server::stats() {
   emulator_->advance(clockNow());
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const double cpu = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  const double cpu = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                     1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
   std::ostringstream out;
-  out << "{\"nowNs\":" << clockNow() << ",\"cpuSec\":" << cpu << ",\"realTime\":" << (realTime_ ? "true" : "false") << ",\"lateUs\":{\"p50\":" << lateness_.quantileUs(0.5)
-      << ",\"p99\":" << lateness_.quantileUs(0.99) << ",\"max\":" << lateness_.maxUs() << "},\"hosts\":{";
+  out << "{\"nowNs\":" << clockNow() << ",\"cpuSec\":" << cpu << ",\"realTime\":" << (realTime_ ? "true" : "false")
+      << ",\"lateUs\":{\"p50\":" << lateness_.quantileUs(0.5) << ",\"p99\":" << lateness_.quantileUs(0.99)
+      << ",\"max\":" << lateness_.maxUs() << "},\"hosts\":{";
   const char* hostComma = "";
   for (size_t i = 0; i < network_.size(); i++) {
     const Host& host = emulator_->hosts()[i];
-    out << hostComma << "\"" << host.name << "\":{\"noRoutePackets\":" << host.noRoutePackets << ",\"interfaceDrops\":" << interfaceDrops(network_[i].statisticsFd);
+    out << hostComma << "\"" << host.name << "\":{\"noRoutePackets\":" << host.noRoutePackets
+        << ",\"interfaceDrops\":" << interfaceDrops(network_[i].statisticsFd);
     hostComma = ",";
     for (size_t direction = 0; direction < kDirections; direction++) {
       const PipeStats& pipe = host.pipes[direction]->stats();
-      out << ",\"" << directionName(direction) << "\":{\"inPackets\":" << pipe.inPackets << ",\"inBytes\":" << pipe.inBytes << ",\"outPackets\":" << pipe.outPackets
-          << ",\"outBytes\":" << pipe.outBytes << ",\"dropQueue\":" << pipe.dropQueue << ",\"dropLoss\":" << pipe.dropLoss << ",\"dropCut\":" << pipe.dropCut
-          << ",\"dropMtu\":" << pipe.dropMtu << ",\"queueBytes\":" << host.pipes[direction]->queueBytes() << ",\"queueBytesMax\":" << pipe.queueBytesMax << "}";
+      out << ",\"" << directionName(direction) << "\":{\"inPackets\":" << pipe.inPackets
+          << ",\"inBytes\":" << pipe.inBytes << ",\"outPackets\":" << pipe.outPackets
+          << ",\"outBytes\":" << pipe.outBytes << ",\"dropQueue\":" << pipe.dropQueue
+          << ",\"dropLoss\":" << pipe.dropLoss << ",\"dropCut\":" << pipe.dropCut << ",\"dropMtu\":" << pipe.dropMtu
+          << ",\"queueBytes\":" << host.pipes[direction]->queueBytes() << ",\"queueBytesMax\":" << pipe.queueBytesMax
+          << "}";
     }
     out << "}";
   }
@@ -219,7 +239,8 @@ std::string Server::samples(std::istringstream& words) {
   out << "{\"samples\":[";
   const char* comma = "";
   for (const Sample& sample : emulator_->samples(host, direction)) {
-    out << comma << "[" << sample.at << "," << sample.queueBytes << "," << sample.queueBytesPeak << "," << sample.outBytes << "," << sample.dropPackets << "]";
+    out << comma << "[" << sample.at << "," << sample.queueBytes << "," << sample.queueBytesPeak << ","
+        << sample.outBytes << "," << sample.dropPackets << "]";
     comma = ",";
   }
   out << "]}";
@@ -270,7 +291,9 @@ void Server::armTimer() {
   armedFor_ = at;
   itimerspec timer{};
   // Setting it again also forgets an expiry that nobody read. A time that has passed expires at once.
-  if (at != kNever) timer.it_value = {.tv_sec = static_cast<time_t>(at / 1'000'000'000), .tv_nsec = static_cast<long>(at % 1'000'000'000)};
+  if (at != kNever)
+    timer.it_value = {.tv_sec = static_cast<time_t>(at / 1'000'000'000),
+                      .tv_nsec = static_cast<long>(at % 1'000'000'000)};
   timerfd_settime(timer_, TFD_TIMER_ABSTIME, &timer, nullptr);
 }
 
@@ -287,8 +310,10 @@ int Server::run() {
     const int count = epoll_wait(epoll_, events.data(), events.size(), -1);
     if (count < 0 && errno != EINTR) failWithErrno("cannot wait for packets");
     for (int i = 0; i < count; i++) {
-      if (events[i].data.u64 == kTagCommands) readCommands();
-      else if (events[i].data.u64 != kTagTimer) readPackets(events[i].data.u64 / kDirections, static_cast<Direction>(events[i].data.u64 % kDirections));
+      if (events[i].data.u64 == kTagCommands)
+        readCommands();
+      else if (events[i].data.u64 != kTagTimer)
+        readPackets(events[i].data.u64 / kDirections, static_cast<Direction>(events[i].data.u64 % kDirections));
     }
     const Nanoseconds now = clockNow();
     if (emulator_) emulator_->advance(now);
@@ -307,7 +332,8 @@ int waitFor(pid_t child, int gate) {
   close(gate);
   close(STDIN_FILENO);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -327,7 +353,8 @@ int serve() {
   // The parent's line is the first: it closes the gate after it.
   close(gate[1]);
   char nothing;
-  while (read(gate[0], &nothing, 1) < 0 && errno == EINTR) {}
+  while (read(gate[0], &nothing, 1) < 0 && errno == EINTR) {
+  }
   close(gate[0]);
   signal(SIGCHLD, SIG_IGN);  // processes whose parents are gone become ours, and are reaped by the kernel
   return Server().run();

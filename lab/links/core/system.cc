@@ -25,7 +25,8 @@
 namespace links {
 namespace {
 
-constexpr char kInterface[] = "eth0", kBackboneInterface[] = "eth1";  // WebRTC takes a name like tun0 for a VPN and avoids it
+constexpr char kInterface[] = "eth0",
+               kBackboneInterface[] = "eth1";  // WebRTC takes a name like tun0 for a VPN and avoids it
 constexpr uint32_t kBackboneMtu = 1500;
 constexpr int kInterfaceQueuePackets = 20'000;
 
@@ -81,7 +82,8 @@ int openTun(const char* name, bool offloads) {
   ifreq request = requestFor(name);
   request.ifr_flags = IFF_TUN | IFF_NO_PI | (offloads ? IFF_VNET_HDR : 0);
   control(fd.get(), TUNSETIFF, request, "cannot create a TUN interface");
-  if (offloads && ioctl(fd.get(), TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) < 0) failWithErrno("cannot have segmentation offload on a TUN interface");
+  if (offloads && ioctl(fd.get(), TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) < 0)
+    failWithErrno("cannot have segmentation offload on a TUN interface");
   const std::string disableIpv6 = std::string("/proc/sys/net/ipv6/conf/") + name + "/disable_ipv6";
   if (access(disableIpv6.c_str(), F_OK) == 0) writeText(disableIpv6, "1");
   return fd.release();
@@ -93,7 +95,8 @@ void configureInterface(int socketFd, const char* name, uint32_t mtu) {
   control(socketFd, SIOCSIFMTU, request, "cannot set an MTU of " + std::to_string(mtu));
   request = requestFor(name);
   request.ifr_qlen = kInterfaceQueuePackets;
-  ioctl(socketFd, SIOCSIFTXQLEN, &request);  // in a user namespace it stays at 500; what it drops is counted (interfaceDrops)
+  ioctl(socketFd, SIOCSIFTXQLEN,
+        &request);  // in a user namespace it stays at 500; what it drops is counted (interfaceDrops)
   bringUp(socketFd, name);
 }
 
@@ -113,15 +116,24 @@ void append(Bytes& message, unsigned short type, const void* data, size_t bytes)
   if (bytes > 0) std::memcpy(&message[at + RTA_LENGTH(0)], data, bytes);
 }
 
-/** To `destination`, or the default route. Congestion control is the route's: a namespace's own sysctl refuses what the machine restricts. */
+/** To `destination`, or the default route. Congestion control is the route's: a namespace's own sysctl refuses what the
+ * machine restricts. */
 void addRoute(const char* interface, std::optional<uint32_t> destination, const NetworkHostOptions& options) {
   Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (netlink.get() < 0) failWithErrno("cannot open a netlink socket");
   Bytes message(NLMSG_LENGTH(sizeof(rtmsg)), 0);
   auto* route = reinterpret_cast<rtmsg*>(&message[NLMSG_LENGTH(0)]);
-  *route = {.rtm_family = AF_INET, .rtm_dst_len = static_cast<unsigned char>(destination ? 32 : 0), .rtm_src_len = 0, .rtm_tos = 0, .rtm_table = RT_TABLE_MAIN,
-            .rtm_protocol = RTPROT_STATIC, .rtm_scope = RT_SCOPE_LINK, .rtm_type = RTN_UNICAST, .rtm_flags = 0};
-  const uint32_t index = if_nametoindex(interface), source = htonl(options.address), target = htonl(destination.value_or(0));
+  *route = {.rtm_family = AF_INET,
+            .rtm_dst_len = static_cast<unsigned char>(destination ? 32 : 0),
+            .rtm_src_len = 0,
+            .rtm_tos = 0,
+            .rtm_table = RT_TABLE_MAIN,
+            .rtm_protocol = RTPROT_STATIC,
+            .rtm_scope = RT_SCOPE_LINK,
+            .rtm_type = RTN_UNICAST,
+            .rtm_flags = 0};
+  const uint32_t index = if_nametoindex(interface), source = htonl(options.address),
+                 target = htonl(destination.value_or(0));
   append(message, RTA_OIF, &index, sizeof index);
   append(message, RTA_PREFSRC, &source, sizeof source);
   if (destination) append(message, RTA_DST, &target, sizeof target);
@@ -131,20 +143,30 @@ void addRoute(const char* interface, std::optional<uint32_t> destination, const 
     append(message, RTA_METRICS, metrics.data(), metrics.size());
   }
   auto* head = reinterpret_cast<nlmsghdr*>(message.data());
-  *head = {.nlmsg_len = static_cast<uint32_t>(message.size()), .nlmsg_type = RTM_NEWROUTE,
-           .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK, .nlmsg_seq = 1, .nlmsg_pid = 0};
-  struct { nlmsghdr head; nlmsgerr error; } answer{};
-  if (send(netlink.get(), message.data(), message.size(), 0) < 0 || recv(netlink.get(), &answer, sizeof answer, 0) < 0) failWithErrno("cannot set a route");
+  *head = {.nlmsg_len = static_cast<uint32_t>(message.size()),
+           .nlmsg_type = RTM_NEWROUTE,
+           .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK,
+           .nlmsg_seq = 1,
+           .nlmsg_pid = 0};
+  struct {
+    nlmsghdr head;
+    nlmsgerr error;
+  } answer{};
+  if (send(netlink.get(), message.data(), message.size(), 0) < 0 || recv(netlink.get(), &answer, sizeof answer, 0) < 0)
+    failWithErrno("cannot set a route");
   errno = -answer.error.error;
-  if (answer.head.nlmsg_type == NLMSG_ERROR && errno != 0) failWithErrno(std::string("cannot set a route over ") + interface);
+  if (answer.head.nlmsg_type == NLMSG_ERROR && errno != 0)
+    failWithErrno(std::string("cannot set a route over ") + interface);
 }
 
 void refuseUnavailableCongestion(const NetworkHostOptions& options) {
   std::string available = readText("/proc/sys/net/ipv4/tcp_available_congestion_control");
   while (!available.empty() && available.back() == '\n') available.pop_back();
   std::stringstream names(available);
-  for (std::string name; names >> name;) if (name == options.congestion) return;
-  throw Failure("host " + options.name + ": this kernel has no TCP congestion control \"" + options.congestion + "\"; it offers: " + available);
+  for (std::string name; names >> name;)
+    if (name == options.congestion) return;
+  throw Failure("host " + options.name + ": this kernel has no TCP congestion control \"" + options.congestion +
+                "\"; it offers: " + available);
 }
 
 }  // namespace
@@ -162,9 +184,12 @@ void dieWithParent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 bool unshareNamespaces() {
   constexpr int kOwn = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET;
   if (unshare(kOwn) == 0) return false;
-  if (errno != EPERM) failWithErrno("cannot make namespaces (sysctls user.max_net_namespaces, user.max_pid_namespaces)");
+  if (errno != EPERM)
+    failWithErrno("cannot make namespaces (sysctls user.max_net_namespaces, user.max_pid_namespaces)");
   const std::string uid = std::to_string(geteuid()), gid = std::to_string(getegid());
-  if (unshare(CLONE_NEWUSER | kOwn) < 0) failWithErrno("links need root or user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)");
+  if (unshare(CLONE_NEWUSER | kOwn) < 0)
+    failWithErrno(
+        "links need root or user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)");
   try {
     writeText("/proc/self/setgroups", "deny");
     writeText("/proc/self/uid_map", "0 " + uid + " 1");
@@ -176,12 +201,16 @@ bool unshareNamespaces() {
 }
 
 void mountPrivate(const std::string& hostsLines) {
-  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) failWithErrno("cannot make mounts private (a system that restricts user namespaces?)");
-  if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) < 0) failWithErrno("cannot mount /proc in the namespace (inside a container, run it privileged)");
-  if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, nullptr) < 0) failWithErrno("cannot mount /dev/shm in the namespace");
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0)
+    failWithErrno("cannot make mounts private (a system that restricts user namespaces?)");
+  if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) < 0)
+    failWithErrno("cannot mount /proc in the namespace (inside a container, run it privileged)");
+  if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, nullptr) < 0)
+    failWithErrno("cannot mount /dev/shm in the namespace");
   const std::string before = readText("/etc/hosts");
   std::ofstream("/dev/shm/hosts") << before << (before.empty() || before.back() == '\n' ? "" : "\n") << hostsLines;
-  if (!before.empty() && mount("/dev/shm/hosts", "/etc/hosts", nullptr, MS_BIND, nullptr) < 0) failWithErrno("cannot put the hosts' names into /etc/hosts of the namespace");
+  if (!before.empty() && mount("/dev/shm/hosts", "/etc/hosts", nullptr, MS_BIND, nullptr) < 0)
+    failWithErrno("cannot put the hosts' names into /etc/hosts of the namespace");
 }
 
 NetworkHost createNetworkHost(const NetworkHostOptions& options) {
@@ -189,7 +218,8 @@ NetworkHost createNetworkHost(const NetworkHostOptions& options) {
   Descriptor socketFd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socketFd.get() < 0) failWithErrno("cannot open a socket");
   bringUp(socketFd.get(), "lo");
-  Descriptor tun(openTun(kInterface, false)), backbone(options.backbone.empty() ? -1 : openTun(kBackboneInterface, true));
+  Descriptor tun(openTun(kInterface, false)),
+      backbone(options.backbone.empty() ? -1 : openTun(kBackboneInterface, true));
   writeText("/proc/sys/net/ipv4/tcp_slow_start_after_idle", options.slowStartAfterIdle ? "1" : "0");
   writeText("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
   if (access("/proc/sys/net/ipv4/ping_group_range", F_OK) == 0) writeText("/proc/sys/net/ipv4/ping_group_range", "0 0");
@@ -213,7 +243,9 @@ uint64_t interfaceDrops(int statisticsFd) {
   uint64_t drops = 0;
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = line.find(':');
-    if (colon == std::string::npos || (line.find(kInterface) == std::string::npos && line.find(kBackboneInterface) == std::string::npos)) continue;
+    if (colon == std::string::npos ||
+        (line.find(kInterface) == std::string::npos && line.find(kBackboneInterface) == std::string::npos))
+      continue;
     // Eight columns received, then sent: bytes, packets, errors, drops.
     std::istringstream columns(line.substr(colon + 1));
     uint64_t value = 0;

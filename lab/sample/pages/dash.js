@@ -4,13 +4,22 @@
 
 const player = dashjs.MediaPlayer().create();
 window.samplePlayer = player;
-player.updateSettings({ streaming: { buffer: { bufferTimeDefault: 10, bufferTimeAtTopQuality: 10, bufferTimeAtTopQualityLongForm: 10 } } });
+player.updateSettings({
+  streaming: { buffer: { bufferTimeDefault: 10, bufferTimeAtTopQuality: 10, bufferTimeAtTopQualityLongForm: 10 } },
+});
 player.on(dashjs.MediaPlayer.events.FRAGMENT_LOADING_COMPLETED, ({ request, response, error }) => {
   if (error) return recordError(`dash.js: ${error.message ?? error}`);
   if (!(response instanceof ArrayBuffer)) return;
-  const startedMs = request.startDate ? performance.now() - (Date.now() - request.startDate.getTime()) : performance.now();
+  const startedMs = request.startDate
+    ? performance.now() - (Date.now() - request.startDate.getTime())
+    : performance.now();
   const [start, end] = (request.range ?? "").split("-").map(Number);
   recordSegment({ url: request.url, data: response, startedMs, range: request.range ? { start, end } : undefined });
 });
 player.on(dashjs.MediaPlayer.events.ERROR, ({ error }) => recordError(`dash.js: ${error?.message ?? error}`));
-player.initialize(sampleVideo, new URL(new URLSearchParams(window.location.search).get("source") ?? "/media/cmaf/stream.mpd", window.location.href).href, true);
+player.initialize(
+  sampleVideo,
+  new URL(new URLSearchParams(window.location.search).get("source") ?? "/media/cmaf/stream.mpd", window.location.href)
+    .href,
+  true,
+);

@@ -9,6 +9,9 @@ for (let count = 0; count < 2; count++) {
   frame.height = "480";
   frame.title = `player ${count + 1}`;
   frame.allow = "autoplay";
-  frame.src = new URL(new URLSearchParams(window.location.search).get("page") ?? "/hls.html", window.location.origin).pathname;
+  frame.src = new URL(
+    new URLSearchParams(window.location.search).get("page") ?? "/hls.html",
+    window.location.origin,
+  ).pathname;
   document.body.append(frame);
 }

@@ -27,12 +27,22 @@ class RecordingLoader extends (query.get("loader") === "fetch" ? fetchLoader() :
   }
 }
 
-const hls = new Hls({ fLoader: RecordingLoader, enableWorker: query.get("worker") !== "off", maxBufferLength: 10, maxMaxBufferLength: 10 });
+const hls = new Hls({
+  fLoader: RecordingLoader,
+  enableWorker: query.get("worker") !== "off",
+  maxBufferLength: 10,
+  maxMaxBufferLength: 10,
+});
 window.samplePlayer = hls;
 // Not faults: a wait for data, a segment appended again in a better quality, a load given up for a lower quality.
-const ORDINARY = [Hls.ErrorDetails.BUFFER_STALLED_ERROR, Hls.ErrorDetails.BUFFER_APPEND_NO_PROGRESS, Hls.ErrorDetails.INTERNAL_ABORTED];
+const ORDINARY = [
+  Hls.ErrorDetails.BUFFER_STALLED_ERROR,
+  Hls.ErrorDetails.BUFFER_APPEND_NO_PROGRESS,
+  Hls.ErrorDetails.INTERNAL_ABORTED,
+];
 hls.on(Hls.Events.ERROR, (_event, data) => {
-  if (data.fatal || !ORDINARY.includes(data.details)) recordError(`hls.js: ${data.details}${data.fatal ? " (fatal)" : ""}`);
+  if (data.fatal || !ORDINARY.includes(data.details))
+    recordError(`hls.js: ${data.details}${data.fatal ? " (fatal)" : ""}`);
 });
 hls.loadSource(query.get("source") ?? "/media/cmaf/master.m3u8");
 hls.attachMedia(sampleVideo);

@@ -1,4 +1,6 @@
-/** shaka-player page: a response filter sees every segment before the player does. `?source=` names another manifest. */
+/**
+ * shaka-player page: a response filter sees every segment before the player does. `?source=` names another manifest.
+ */
 /* global window, performance, URLSearchParams, shaka, recordSegment, recordError, sampleVideo */
 "use strict";
 

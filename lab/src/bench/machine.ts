@@ -13,7 +13,8 @@ const IDLE_SHARE_MIN = 0.1;
 const LATE_US_MAX = 2000;
 
 /** Did the machine set the pace, not the links? `lateUs`: how late the emulator handed packets over (99 %). */
-export const isHostLimited = (idleShare: number, lateUs: number): boolean => idleShare < IDLE_SHARE_MIN || lateUs > LATE_US_MAX;
+export const isHostLimited = (idleShare: number, lateUs: number): boolean =>
+  idleShare < IDLE_SHARE_MIN || lateUs > LATE_US_MAX;
 
 /** Starts counting; what it returns gives the share of all processors' time that was idle since, 0..1. */
 export function watchIdleShare(): () => number {
@@ -24,7 +25,10 @@ export function watchIdleShare(): () => number {
   };
 }
 
-/** Of some time: how much of all processors' was idle, and in how much of it some program that could run waited for one; null where the kernel does not count that. */
+/**
+ * Of some time: how much of all processors' was idle, and in how much of it some program that could run waited for one;
+ * null where the kernel does not count that.
+ */
 export interface Load {
   idleShare: number;
   waitShare: number | null;
@@ -34,7 +38,10 @@ const LOOK_MS = 10;
 /** Pressure Stall Information: `some avg10=... total=MICROSECONDS`. */
 const PRESSURE = "/proc/pressure/cpu";
 
-/** Looks at the processors every 10 ms until it is stopped, for what happens between moments that are known only afterwards. */
+/**
+ * Looks at the processors every 10 ms until it is stopped, for what happens between moments that are known only
+ * afterwards.
+ */
 export class LoadWatch {
   private readonly hasPressure = existsSync(PRESSURE);
   private readonly looks = [this.look()];
@@ -46,7 +53,10 @@ export class LoadWatch {
     const after = this.looks.find(({ atMs }) => atMs >= toMs) ?? this.looks.at(-1)!;
     return {
       idleShare: (after.idle - before.idle) / Math.max(1, after.all - before.all),
-      waitShare: after.waitedMs === null || before.waitedMs === null ? null : (after.waitedMs - before.waitedMs) / Math.max(1, after.atMs - before.atMs),
+      waitShare:
+        after.waitedMs === null || before.waitedMs === null
+          ? null
+          : (after.waitedMs - before.waitedMs) / Math.max(1, after.atMs - before.atMs),
     };
   }
 
@@ -56,7 +66,11 @@ export class LoadWatch {
 
   private look(): { atMs: number; idle: number; all: number; waitedMs: number | null } {
     const total = this.hasPressure ? /some .*total=(\d+)/.exec(readFileSync(PRESSURE, "utf8"))?.[1] : undefined;
-    return { atMs: performance.timeOrigin + performance.now(), ...processorTimes(), waitedMs: total === undefined ? null : Number(total) / 1000 };
+    return {
+      atMs: performance.timeOrigin + performance.now(),
+      ...processorTimes(),
+      waitedMs: total === undefined ? null : Number(total) / 1000,
+    };
   }
 }
 

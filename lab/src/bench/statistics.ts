@@ -14,6 +14,10 @@ export interface Quartiles {
   q3: number;
 }
 
-export const quartilesOf = (values: readonly number[]): Quartiles => ({ q1: quantile(values, 0.25), median: median(values), q3: quantile(values, 0.75) });
+export const quartilesOf = (values: readonly number[]): Quartiles => ({
+  q1: quantile(values, 0.25),
+  median: median(values),
+  q3: quantile(values, 0.75),
+});
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);

@@ -1,6 +1,6 @@
 /**
- * `npm run links -- --check`: how exact the emulator is, measured by programs at the ends of a link (lab/links/core/probe.cc)
- * that ask the emulator nothing. Exit status 1 when a figure misses its limit.
+ * `npm run links -- --check`: how exact the emulator is, measured by programs at the ends of a link
+ * (lab/links/core/probe.cc) that ask the emulator nothing. Exit status 1 when a figure misses its limit.
  */
 import { writeFileSync } from "node:fs";
 import os from "node:os";
@@ -38,10 +38,21 @@ interface Received {
 let port = 5_000;
 const QUIET_MS = "3000";
 /** The link of the trials, as it is when a trial says nothing: nothing is scarce. */
-const CLEAN: LinkChangeInput = { rate: "unlimited", delay: 0, jitter: 0, distribution: "uniform", reorder: false, loss: 0 };
+const CLEAN: LinkChangeInput = {
+  rate: "unlimited",
+  delay: 0,
+  jitter: 0,
+  distribution: "uniform",
+  reorder: false,
+  loss: 0,
+};
 
 /** Starts a receiver on the client, then a sender on the origin; resolves with the last line of each. */
-async function probe<Sent, Got>(links: Links, receive: readonly string[], send: readonly string[]): Promise<{ sent: Sent; received: Got }> {
+async function probe<Sent, Got>(
+  links: Links,
+  receive: readonly string[],
+  send: readonly string[],
+): Promise<{ sent: Sent; received: Got }> {
   const program = links.words("client")[0]!;
   const receiver = links.run("client", [program, "probe", ...receive], { stdio: ["ignore", "pipe", "inherit"] });
   const receiverLines = linesOf(receiver.stdout!);
@@ -68,7 +79,14 @@ async function udp(links: Links, change: LinkChangeInput, trial: UdpTrial): Prom
   await links.set("origin", CLEAN);
   await links.set("origin", { up: change });
   const to = String(++port);
-  const send = ["udp-send", links.address("client"), to, String(trial.count), String(trial.ipBytes), String(trial.perSec)];
+  const send = [
+    "udp-send",
+    links.address("client"),
+    to,
+    String(trial.count),
+    String(trial.ipBytes),
+    String(trial.perSec),
+  ];
   return (await probe<unknown, Received>(links, ["udp-receive", to, QUIET_MS], send)).received;
 }
 
@@ -92,7 +110,15 @@ async function checkDelay(links: Links, delayMs: number): Promise<CheckRow> {
 async function checkRate(links: Links, bytesPerSec: number, seconds: number): Promise<CheckRow> {
   const ipBytes = 1_200;
   const perSec = (2 * bytesPerSec) / ipBytes;
-  const { ipBytes: got, packets, seconds: took } = await udp(links, { rate: bytesPerSec, queue: "400 ms" }, { count: Math.round(perSec * seconds), ipBytes, perSec });
+  const {
+    ipBytes: got,
+    packets,
+    seconds: took,
+  } = await udp(
+    links,
+    { rate: bytesPerSec, queue: "400 ms" },
+    { count: Math.round(perSec * seconds), ipBytes, perSec },
+  );
   // The first packet's arrival starts the clock: its bytes are not in it.
   const rate = (got - ipBytes) / took;
   return {
@@ -120,13 +146,23 @@ async function checkLoss(links: Links, loss: number, count: number): Promise<Che
       within: Math.abs(share / loss - 1) <= 0.02,
     },
   ];
-  rows.push({ what: "packets a second", setting: "60 bytes, one direction", got: `50,000 at ${percent(cpu)} of a core`, limit: "-", within: true });
+  rows.push({
+    what: "packets a second",
+    setting: "60 bytes, one direction",
+    got: `50,000 at ${percent(cpu)} of a core`,
+    limit: "-",
+    within: true,
+  });
   return rows;
 }
 
 async function checkBursts(links: Links, count: number): Promise<CheckRow> {
   const [enterBad, leaveBad] = [0.005, 0.2];
-  const { packets, lossRuns } = await udp(links, { loss: { enterBad, leaveBad } }, { count, ipBytes: 60, perSec: 50_000 });
+  const { packets, lossRuns } = await udp(
+    links,
+    { loss: { enterBad, leaveBad } },
+    { count, ipBytes: 60, perSec: 50_000 },
+  );
   const [share, run] = [1 - packets / count, (count - packets) / lossRuns];
   const mean = enterBad / (enterBad + leaveBad);
   return {
@@ -139,8 +175,15 @@ async function checkBursts(links: Links, count: number): Promise<CheckRow> {
 }
 
 async function checkJitter(links: Links, distribution: "uniform" | "normal"): Promise<CheckRow> {
-  const { delayMs: seen, packets } = await udp(links, { delay: 50, jitter: 10, distribution, reorder: true }, { count: 4_000, ipBytes: 200, perSec: 1_000 });
-  const wanted = distribution === "uniform" ? { sd: 10 / Math.sqrt(3), p5: 41, p95: 59 } : { sd: 10, p5: 50 - 16.45, p95: 50 + 16.45 };
+  const { delayMs: seen, packets } = await udp(
+    links,
+    { delay: 50, jitter: 10, distribution, reorder: true },
+    { count: 4_000, ipBytes: 200, perSec: 1_000 },
+  );
+  const wanted =
+    distribution === "uniform"
+      ? { sd: 10 / Math.sqrt(3), p5: 41, p95: 59 }
+      : { sd: 10, p5: 50 - 16.45, p95: 50 + 16.45 };
   const close = (got: number, aim: number): boolean => Math.abs(got - aim) <= 1;
   return {
     what: "jitter",
@@ -152,7 +195,11 @@ async function checkJitter(links: Links, distribution: "uniform" | "normal"): Pr
 }
 
 async function checkQueue(links: Links): Promise<CheckRow> {
-  const { packets, delayMs } = await udp(links, { rate: 896_000, queue: "100 ms" }, { count: 400, ipBytes: 1_400, perSec: 0 });
+  const { packets, delayMs } = await udp(
+    links,
+    { rate: 896_000, queue: "100 ms" },
+    { count: 400, ipBytes: 1_400, perSec: 0 },
+  );
   const holds = Math.floor(89_600 / 1_400);
   return {
     what: "queue",
@@ -167,7 +214,11 @@ async function checkCapacity(links: Links): Promise<CheckRow> {
   await links.set("origin", CLEAN);
   const before = await links.stats();
   const to = String(++port);
-  const { sent, received } = await probe<{ congestion: string; mss: number }, { bytes: number; seconds: number }>(links, ["tcp-receive", to], ["tcp-send", links.address("client"), to, "4"]);
+  const { sent, received } = await probe<{ congestion: string; mss: number }, { bytes: number; seconds: number }>(
+    links,
+    ["tcp-receive", to],
+    ["tcp-send", links.address("client"), to, "4"],
+  );
   const after = await links.stats();
   const cpu = (after.cpuSec - before.cpuSec) / ((after.nowNs - before.nowNs) / 1e9);
   return {
@@ -186,18 +237,29 @@ async function checkAll(links: Links, quick: boolean, print: (row: CheckRow) => 
     made.forEach(print);
   };
   for (const delayMs of quick ? [25] : [0, 5, 25, 100]) add(await checkDelay(links, delayMs));
-  for (const rate of quick ? [896_000] : [112_000, 896_000, 1_250_000, 12_500_000]) add(await checkRate(links, rate, 3));
+  for (const rate of quick ? [896_000] : [112_000, 896_000, 1_250_000, 12_500_000])
+    add(await checkRate(links, rate, 3));
   add(...(await checkLoss(links, 0.02, quick ? 500_000 : 1_000_000)));
   if (!quick) add((await checkLoss(links, 0.1, 200_000))[0]!);
   add(await checkBursts(links, quick ? 200_000 : 500_000));
-  for (const distribution of quick ? (["uniform"] as const) : (["uniform", "normal"] as const)) add(await checkJitter(links, distribution));
+  for (const distribution of quick ? (["uniform"] as const) : (["uniform", "normal"] as const))
+    add(await checkJitter(links, distribution));
   add(await checkQueue(links));
   add(await checkCapacity(links));
   return rows;
 }
 
 const tableOf = (rows: readonly CheckRow[]): string =>
-  markdownTable(["what", "setting", "measured", "limit", ""], rows.map((row) => [row.what, row.setting, row.got, row.limit, row.limit === "-" ? "" : row.within ? "met" : "NOT MET"]));
+  markdownTable(
+    ["what", "setting", "measured", "limit", ""],
+    rows.map((row) => [
+      row.what,
+      row.setting,
+      row.got,
+      row.limit,
+      row.limit === "-" ? "" : row.within ? "met" : "NOT MET",
+    ]),
+  );
 
 const COMMAND = "npm run links -- --check --docs";
 
@@ -213,15 +275,26 @@ What the model is and where it ends: [links.md](links.md).`;
 }
 
 export async function runCheck(args: string[], here: string): Promise<number> {
-  const { values } = parseArgs({ args, options: { quick: { type: "boolean", default: false }, json: { type: "string" }, docs: { type: "boolean", default: false } } });
+  const { values } = parseArgs({
+    args,
+    options: {
+      quick: { type: "boolean", default: false },
+      json: { type: "string" },
+      docs: { type: "boolean", default: false },
+    },
+  });
   const load = os.loadavg()[0]!;
   const links = await startLinks({ hosts: { client: null, origin: null } });
   try {
     await links.begin();
-    const rows = await checkAll(links, values.quick, (row) => console.log(`${row.within ? "ok  " : "MISS"} ${row.what}: ${row.setting}: ${row.got} (limit: ${row.limit})`));
+    const rows = await checkAll(links, values.quick, (row) =>
+      console.log(`${row.within ? "ok  " : "MISS"} ${row.what}: ${row.setting}: ${row.got} (limit: ${row.limit})`),
+    );
     const { lateUs, realTime } = await links.stats();
     const late = `${lateUs.p50} us (median), ${lateUs.p99} us (99 %), ${lateUs.max} us (highest)`;
-    console.log(`packets handed over ${late} late; ${realTime ? "real-time priority" : "ordinary priority: load on this machine makes packets late"}`);
+    console.log(
+      `packets handed over ${late} late; ${realTime ? "real-time priority" : "ordinary priority: load on this machine makes packets late"}`,
+    );
     if (values.json) writeFileSync(path.resolve(here, values.json), `${JSON.stringify(rows, null, 1)}\n`);
     if (values.docs) writeSection("links", COMMAND, sectionOf(rows, late, load));
     return rows.every(({ within }) => within) ? 0 : 1;

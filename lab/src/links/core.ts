@@ -29,12 +29,18 @@ export class Core {
   /** Process whose /proc/PID/ns and /proc/PID/fd lead into the namespaces. */
   pid = 0;
   readonly ended: Promise<void>;
-  private readonly waiting: { resolve: (answer: Record<string, unknown>) => void; reject: (error: Error) => void }[] = [];
+  private readonly waiting: { resolve: (answer: Record<string, unknown>) => void; reject: (error: Error) => void }[] =
+    [];
   private complaints = "";
   private gone = false;
 
-  private constructor(readonly program: string, private readonly child: ChildProcess) {
-    createInterface({ input: child.stdout! }).on("line", (line) => this.take(JSON.parse(line) as Record<string, unknown>));
+  private constructor(
+    readonly program: string,
+    private readonly child: ChildProcess,
+  ) {
+    createInterface({ input: child.stdout! }).on("line", (line) =>
+      this.take(JSON.parse(line) as Record<string, unknown>),
+    );
     child.stderr!.on("data", (text: Buffer) => (this.complaints = (this.complaints + text.toString()).slice(-2_000)));
     child.stdin!.on("error", () => undefined);
     this.ended = new Promise((resolve) => child.once("close", () => resolve()));

@@ -1,4 +1,6 @@
-/** On real network namespaces: as root, or with user namespaces; it fails with the sentence that says what is missing. */
+/**
+ * On real network namespaces: as root, or with user namespaces; it fails with the sentence that says what is missing.
+ */
 import { execFile, spawn } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import path from "node:path";
@@ -25,14 +27,30 @@ async function output(host: string, command: readonly string[]): Promise<{ code:
 }
 
 /** Sends `count` packets of 1,000 bytes from origin to client; what the client's own counter says. */
-async function sendPackets(count: number, perSec: number): Promise<{ packets: number; ipBytes: number; delayMs: { p0: number } }> {
+async function sendPackets(
+  count: number,
+  perSec: number,
+): Promise<{ packets: number; ipBytes: number; delayMs: { p0: number } }> {
   const program = links!.words("client")[0]!;
-  const receiver = links!.run("client", [program, "probe", "udp-receive", "5000", "3000"], { stdio: ["ignore", "pipe", "inherit"] });
+  const receiver = links!.run("client", [program, "probe", "udp-receive", "5000", "3000"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let text = "";
-  const ready = new Promise<void>((resolve) => receiver.stdout!.on("data", (chunk: Buffer) => ((text += chunk.toString()), resolve())));
+  const ready = new Promise<void>((resolve) =>
+    receiver.stdout!.on("data", (chunk: Buffer) => ((text += chunk.toString()), resolve())),
+  );
   const ended = new Promise((resolve) => receiver.once("close", resolve));
   await ready;
-  await output("origin", [program, "probe", "udp-send", links!.address("client"), "5000", String(count), "1000", String(perSec)]);
+  await output("origin", [
+    program,
+    "probe",
+    "udp-send",
+    links!.address("client"),
+    "5000",
+    String(count),
+    "1000",
+    String(perSec),
+  ]);
   await ended;
   return JSON.parse(text.trim().split("\n")[1]!);
 }
@@ -40,10 +58,19 @@ async function sendPackets(count: number, perSec: number): Promise<{ packets: nu
 /** Fills a TCP connection from origin to `host` for so long; what its sender says. */
 async function sendStream(host: string, seconds: number): Promise<unknown> {
   const program = links!.words("client")[0]!;
-  const receiver = links!.run(host, [program, "probe", "tcp-receive", "5001"], { stdio: ["ignore", "pipe", "inherit"] });
+  const receiver = links!.run(host, [program, "probe", "tcp-receive", "5001"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = new Promise((resolve) => receiver.once("close", resolve));
   await new Promise((resolve) => receiver.stdout!.on("data", resolve));
-  const { text } = await output("origin", [program, "probe", "tcp-send", links!.address(host), "5001", String(seconds)]);
+  const { text } = await output("origin", [
+    program,
+    "probe",
+    "tcp-send",
+    links!.address(host),
+    "5001",
+    String(seconds),
+  ]);
   await ended;
   return JSON.parse(text);
 }
@@ -54,7 +81,10 @@ test("emulator: the model's own checks pass (rate, queue, loss, jitter, MTU, in 
 });
 
 test("links: what the emulator counts as lost is what the receiver misses, nothing comes early, and every byte is accounted for", async () => {
-  links = await startLinks({ seed: 5, hosts: { client: null, origin: { link: { delay: "20 ms", up: { loss: "1 %" } } } } });
+  links = await startLinks({
+    seed: 5,
+    hosts: { client: null, origin: { link: { delay: "20 ms", up: { loss: "1 %" } } } },
+  });
   const { packets, ipBytes, delayMs } = await sendPackets(3_000, 3_000);
   const { hosts } = await links.stats();
   const { up } = hosts["origin"]!;
@@ -84,7 +114,9 @@ test("links: a host that is cut off is unreachable, counted as cut, and reachabl
 });
 
 test("links: a command gets its exit status, the hosts' names and addresses, and the congestion control of its host", async () => {
-  links = await startLinks({ hosts: { client: null, origin: { tcp: { congestion: "reno", slowStartAfterIdle: false }, link: { mtu: 1_200 } } } });
+  links = await startLinks({
+    hosts: { client: null, origin: { tcp: { congestion: "reno", slowStartAfterIdle: false }, link: { mtu: 1_200 } } },
+  });
   expect(await output("client", ["sh", "-c", "echo $HOST_ORIGIN; exit 7"])).toEqual({ code: 7, text: "10.99.0.2\n" });
   const read = (file: string) => output("origin", ["cat", file]).then(({ text }) => text.trim());
   expect(await read("/proc/sys/net/ipv4/tcp_slow_start_after_idle")).toBe("0");
@@ -94,7 +126,10 @@ test("links: a command gets its exit status, the hosts' names and addresses, and
 });
 
 test("links: servers reach each other past their links, a stream in pieces as large as a network card takes them", async () => {
-  links = await startLinks({ backbone: { delay: 1 }, hosts: { client: null, origin: { tcp: { congestion: "reno" }, link: { mtu: 1_200 } }, proxy1: null } });
+  links = await startLinks({
+    backbone: { delay: 1 },
+    hosts: { client: null, origin: { tcp: { congestion: "reno" }, link: { mtu: 1_200 } }, proxy1: null },
+  });
   const sent = await sendStream("proxy1", 0.3);
   expect(sent).toMatchObject({ congestion: "reno", mss: 1_448 });
   const { hosts } = await links.stats();
@@ -106,13 +141,18 @@ test("links: servers reach each other past their links, a stream in pieces as la
 test("links: a congestion control that the kernel lacks is refused with those it has", async () => {
   const starting = startLinks({ hosts: { client: { tcp: { congestion: "none_such" } } } });
   await expect(starting).rejects.toThrow(LinksError);
-  await expect(starting).rejects.toThrow(/host client: this kernel has no TCP congestion control "none_such"; it offers: .*reno/);
+  await expect(starting).rejects.toThrow(
+    /host client: this kernel has no TCP congestion control "none_such"; it offers: .*reno/,
+  );
 });
 
 /** PIDs of processes in the PID namespace `inode`, as seen from here. */
 async function processesIn(inode: string): Promise<string[]> {
   const { stdout } = await promisify(execFile)("ps", ["-e", "-o", "pid="]);
-  return stdout.split("\n").map((line) => line.trim()).filter((pid) => pid !== "" && namespaceOf(pid) === inode);
+  return stdout
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((pid) => pid !== "" && namespaceOf(pid) === inode);
 }
 
 function namespaceOf(pid: string): string | undefined {
@@ -128,7 +168,8 @@ async function untilNoneIn(inode: string): Promise<void> {
   while ((await processesIn(inode)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-const DAEMON = "setsid sh -c 'trap \"\" TERM HUP INT; while true; do sleep 1; done' >/dev/null 2>&1 & readlink /proc/self/ns/pid";
+const DAEMON =
+  "setsid sh -c 'trap \"\" TERM HUP INT; while true; do sleep 1; done' >/dev/null 2>&1 & readlink /proc/self/ns/pid";
 
 test("links: closing ends every process in the hosts, one that left its session and ignores signals as well", async () => {
   links = await startLinks({ hosts: { client: null } });
@@ -163,6 +204,8 @@ test("links: SIGKILL of the program that started them leaves no process and so n
 
 test("links: the command line passes an exit status on and names what is wrong with a scenario", async () => {
   const main = path.resolve(__dirname, "../../dist/links/main.js");
-  const refused = await promisify(execFile)(process.execPath, [main, "/no/such.yaml", "--", "true"]).catch((error: { code: number; stderr: string }) => error);
+  const refused = await promisify(execFile)(process.execPath, [main, "/no/such.yaml", "--", "true"]).catch(
+    (error: { code: number; stderr: string }) => error,
+  );
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("/no/such.yaml") });
 });

@@ -1,6 +1,6 @@
 /**
- * Hosts with links on one machine, as a bench or a test uses them. `startLinks` brings them up; `close`, or the end of this
- * process however it comes, takes down every process in them. The model and its limits: docs/links.md.
+ * Hosts with links on one machine, as a bench or a test uses them. `startLinks` brings them up; `close`, or the end of
+ * this process however it comes, takes down every process in them. The model and its limits: docs/links.md.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess, SpawnOptions } from "node:child_process";
@@ -67,7 +67,10 @@ export interface RunOptions extends SpawnOptions {
 
 export interface Links {
   readonly scenario: Scenario;
-  /** What a command in a host is told: ORIGIN_URL, ORIGO_URL, PROXY_URLS with services; HOST_NAME for the address of each. */
+  /**
+   * What a command in a host is told: ORIGIN_URL, ORIGO_URL, PROXY_URLS with services; HOST_NAME for the address of
+   * each.
+   */
   readonly env: Readonly<Record<string, string>>;
   /** The product's services, when the scenario asks for them. */
   readonly services: LinkServices | undefined;
@@ -111,11 +114,14 @@ export async function startLinks(scenario: Scenario | ScenarioInput, options: St
 async function bringUp(core: Core, scenario: Scenario): Promise<Network> {
   await core.ask(`seed ${scenario.seed}`);
   for (const host of scenario.hosts) {
-    await core.ask(`host ${host.name} ${host.address} ${host.mtu} ${Number(host.server)} ${host.congestion ?? "-"} ${Number(host.slowStartAfterIdle)}`);
+    await core.ask(
+      `host ${host.name} ${host.address} ${host.mtu} ${Number(host.server)} ${host.congestion ?? "-"} ${Number(host.slowStartAfterIdle)}`,
+    );
   }
   const up = await core.ask("up");
   for (const host of scenario.hosts) {
-    for (const direction of ["up", "down", "backbone"] as const) await core.ask(setLine(host, direction, host[direction]));
+    for (const direction of ["up", "down", "backbone"] as const)
+      await core.ask(setLine(host, direction, host[direction]));
   }
   return new Network(core, scenario, up["hosts"] as Record<string, number>);
 }
@@ -138,7 +144,9 @@ function setLine(host: HostSpec, direction: Direction | "backbone", pipe: PipeSp
     mtu: host.mtu,
     icmp: Number(host.icmp),
   };
-  return `set ${host.name} ${direction} ${Object.entries(settings).map(([key, value]) => `${key}=${value}`).join(" ")}`;
+  return `set ${host.name} ${direction} ${Object.entries(settings)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(" ")}`;
 }
 
 class Network implements Links {
@@ -149,9 +157,14 @@ class Network implements Links {
   private beganNs = 0;
   private folder: string | undefined;
 
-  constructor(private readonly core: Core, readonly scenario: Scenario, private readonly descriptors: Record<string, number>) {
+  constructor(
+    private readonly core: Core,
+    readonly scenario: Scenario,
+    private readonly descriptors: Record<string, number>,
+  ) {
     this.env = Object.fromEntries(scenario.hosts.map(({ name, address }) => [`HOST_${name.toUpperCase()}`, address]));
-    for (const host of scenario.hosts) for (const direction of ["up", "down"] as const) this.pipes.set(`${host.name} ${direction}`, host[direction]);
+    for (const host of scenario.hosts)
+      for (const direction of ["up", "down"] as const) this.pipes.set(`${host.name} ${direction}`, host[direction]);
   }
 
   get ended(): Promise<void> {
@@ -183,7 +196,9 @@ class Network implements Links {
   async begin(): Promise<void> {
     this.forgetChanges();
     this.beganNs = (await this.core.ask("begin"))["nowNs"] as number;
-    this.timers = this.scenario.changes.map(({ atMs, link, change }) => setTimeout(() => void this.apply(link, change).catch(() => undefined), atMs));
+    this.timers = this.scenario.changes.map(({ atMs, link, change }) =>
+      setTimeout(() => void this.apply(link, change).catch(() => undefined), atMs),
+    );
   }
 
   async set(link: string, change: LinkChangeInput): Promise<void> {
@@ -195,8 +210,16 @@ class Network implements Links {
   }
 
   async samples(link: string, direction: Direction | "backbone"): Promise<PipeSample[]> {
-    const { samples } = (await this.core.ask(`samples ${this.specOf(link).name} ${direction}`)) as { samples: [number, number, number, number, number][] };
-    return samples.map(([atNs, queueBytes, queueBytesMax, outBytes, dropPackets]) => ({ atMs: (atNs - this.beganNs) / 1e6, queueBytes, queueBytesMax, outBytes, dropPackets }));
+    const { samples } = (await this.core.ask(`samples ${this.specOf(link).name} ${direction}`)) as {
+      samples: [number, number, number, number, number][];
+    };
+    return samples.map(([atNs, queueBytes, queueBytesMax, outBytes, dropPackets]) => ({
+      atMs: (atNs - this.beganNs) / 1e6,
+      queueBytes,
+      queueBytesMax,
+      outBytes,
+      dropPackets,
+    }));
   }
 
   async close(): Promise<void> {
@@ -227,7 +250,10 @@ class Network implements Links {
 
   private specOf(name: string): HostSpec {
     const found = this.scenario.hosts.find((host) => host.name === name);
-    if (!found) throw new LinksError(`no host "${name}"; the scenario has ${this.scenario.hosts.map((host) => host.name).join(", ")}`);
+    if (!found)
+      throw new LinksError(
+        `no host "${name}"; the scenario has ${this.scenario.hosts.map((host) => host.name).join(", ")}`,
+      );
     return found;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run links -- SCENARIO.yaml -- COMMAND ...`: brings the hosts up, runs COMMAND on the client, takes everything down.
- * The exit status is COMMAND's; 2 for a wrong command line or scenario, 1 when something is missing on this machine.
+ * `npm run links -- SCENARIO.yaml -- COMMAND ...`: brings the hosts up, runs COMMAND on the client, takes everything
+ * down. The exit status is COMMAND's; 2 for a wrong command line or scenario, 1 when something is missing on this
+ * machine.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -30,7 +31,12 @@ interface Request {
 function parseRequest(args: readonly string[]): Request | undefined {
   const end = args.indexOf("--");
   const options = end < 0 ? [...args] : args.slice(0, end);
-  const request: Request = { file: "", logFolder: undefined, stats: false, command: end < 0 ? [] : args.slice(end + 1) };
+  const request: Request = {
+    file: "",
+    logFolder: undefined,
+    stats: false,
+    command: end < 0 ? [] : args.slice(end + 1),
+  };
   while (options.length > 0) {
     const option = options.shift()!;
     if (option === "--shell" && end < 0) request.command = [process.env["SHELL"] || "/bin/sh"];
@@ -47,7 +53,10 @@ const here = process.env["INIT_CWD"] ?? process.cwd();
 
 async function runRequest(request: Request): Promise<number> {
   const scenario = parseScenarioText(readFileSync(path.resolve(here, request.file), "utf8"), request.file);
-  const links = await startLinks(scenario, request.logFolder === undefined ? {} : { logFolder: path.resolve(here, request.logFolder) });
+  const links = await startLinks(
+    scenario,
+    request.logFolder === undefined ? {} : { logFolder: path.resolve(here, request.logFolder) },
+  );
   try {
     await links.begin();
     const status = await runCommand(links, request.command);
@@ -91,7 +100,12 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     return await runRequest(request);
   } catch (error) {
-    if (!(error instanceof LinksError) && !(error instanceof ScenarioError) && (error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (
+      !(error instanceof LinksError) &&
+      !(error instanceof ScenarioError) &&
+      (error as NodeJS.ErrnoException).code !== "ENOENT"
+    )
+      throw error;
     console.error(`links: ${(error as Error).message}`);
     return error instanceof LinksError ? 1 : 2;
   }

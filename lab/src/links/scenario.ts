@@ -1,6 +1,6 @@
 /**
- * A scenario: hosts, the link of each to a common core, and what changes over time. Text or object in, values in base units
- * out; everything that is wrong with it is named in one ScenarioError. The format: docs/links.md. Pure.
+ * A scenario: hosts, the link of each to a common core, and what changes over time. Text or object in, values in base
+ * units out; everything that is wrong with it is named in one ScenarioError. The format: docs/links.md. Pure.
  */
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
@@ -81,7 +81,10 @@ const rate = z.custom<string | number>().transform((value, context): { bytesPerS
   if (bytesPerSec !== undefined) return { bytesPerSec };
   const share = typeof value === "string" ? parseQuantity(SHARE, value) : undefined;
   if (share !== undefined && share > 0) return { share };
-  context.addIssue({ code: z.ZodIssueCode.custom, message: `wanted ${RATE.wanted}, "unlimited", or in a change a share of the scenario's rate, such as "10 %"` });
+  context.addIssue({
+    code: z.ZodIssueCode.custom,
+    message: `wanted ${RATE.wanted}, "unlimited", or in a change a share of the scenario's rate, such as "10 %"`,
+  });
   return z.NEVER;
 });
 
@@ -90,7 +93,10 @@ const queue = z.custom<string | number>().transform((value, context): { bytes: n
   if (bytes !== undefined) return { bytes };
   const ms = typeof value === "string" ? parseQuantity(TIME, value) : undefined;
   if (ms !== undefined && ms > 0) return { ms };
-  context.addIssue({ code: z.ZodIssueCode.custom, message: `wanted ${SIZE.wanted}, or a time at the link's rate, such as "100 ms"` });
+  context.addIssue({
+    code: z.ZodIssueCode.custom,
+    message: `wanted ${SIZE.wanted}, or a time at the link's rate, such as "100 ms"`,
+  });
   return z.NEVER;
 });
 
@@ -101,7 +107,10 @@ const loss = z.custom<string | number | z.input<typeof burst>>().transform((valu
   if (typeof value !== "object" || value === null) {
     const good = parseQuantity(SHARE, value);
     if (good !== undefined) return { good, bad: 1, enterBad: 0, leaveBad: 1 };
-    context.addIssue({ code: z.ZodIssueCode.custom, message: `wanted ${SHARE.wanted}, or {enterBad, leaveBad, bad, good} for bursts` });
+    context.addIssue({
+      code: z.ZodIssueCode.custom,
+      message: `wanted ${SHARE.wanted}, or {enterBad, leaveBad, bad, good} for bursts`,
+    });
     return z.NEVER;
   }
   const parsed = burst.safeParse(value);
@@ -124,9 +133,30 @@ const pipeFields = {
 const pipe = z.object(pipeFields).strict();
 const bothWays = { ...pipeFields, up: pipe.optional(), down: pipe.optional() };
 const change = z.object(bothWays).strict();
-const link = z.object({ ...bothWays, mtu: z.number().int().min(MTU.min).max(MTU.max).default(MTU.default), icmp: z.boolean().default(true) }).strict();
-const tcp = z.object({ congestion: z.string().regex(/^[a-z0-9_]{1,15}$/, "wanted the name of a congestion control, such as bbr").optional(), slowStartAfterIdle: z.boolean().default(true) }).strict();
-const host = z.object({ count: z.number().int().min(1).max(HOSTS_MAX).optional(), server: z.boolean().optional(), link: link.default({}), tcp: tcp.default({}) }).strict();
+const link = z
+  .object({
+    ...bothWays,
+    mtu: z.number().int().min(MTU.min).max(MTU.max).default(MTU.default),
+    icmp: z.boolean().default(true),
+  })
+  .strict();
+const tcp = z
+  .object({
+    congestion: z
+      .string()
+      .regex(/^[a-z0-9_]{1,15}$/, "wanted the name of a congestion control, such as bbr")
+      .optional(),
+    slowStartAfterIdle: z.boolean().default(true),
+  })
+  .strict();
+const host = z
+  .object({
+    count: z.number().int().min(1).max(HOSTS_MAX).optional(),
+    server: z.boolean().optional(),
+    link: link.default({}),
+    tcp: tcp.default({}),
+  })
+  .strict();
 
 const hostName = z.string().regex(/^[a-z][a-z0-9]{0,30}$/, "wanted a host name of small letters and digits");
 
@@ -135,7 +165,10 @@ const document = z
     seed: z.number().int().min(0).max(0xffff_ffff).default(1),
     services: z.boolean().default(false),
     backbone: z.union([z.literal(false), pipe]).default(false),
-    hosts: z.record(hostName, host.nullable().transform((value) => value ?? host.parse({}))),
+    hosts: z.record(
+      hostName,
+      host.nullable().transform((value) => value ?? host.parse({})),
+    ),
     changes: z.array(z.object({ at: quantity(TIME), link: z.string(), ...bothWays }).strict()).default([]),
   })
   .strict();
@@ -148,8 +181,14 @@ export type LinkChangeInput = z.input<typeof change>;
 export type ScenarioInput = z.input<typeof document>;
 
 const UNLIMITED: PipeSpec = {
-  rateBytesPerSec: 0, queueBytes: 0, delayMs: 0, jitterMs: 0, distribution: "uniform", reorder: false,
-  loss: { good: 0, bad: 1, enterBad: 0, leaveBad: 1 }, cut: false,
+  rateBytesPerSec: 0,
+  queueBytes: 0,
+  delayMs: 0,
+  jitterMs: 0,
+  distribution: "uniform",
+  reorder: false,
+  loss: { good: 0, bad: 1, enterBad: 0, leaveBad: 1 },
+  cut: false,
 };
 
 /** `text` is YAML; `name` is the file that errors name. */
@@ -174,7 +213,12 @@ export function parseScenario(value: unknown): Scenario {
   const hosts = hostsOf(parsed.data.hosts, backbone);
   const faults = faultsBetween(hosts, services, changes);
   if (faults.length > 0) throw new ScenarioError(faults);
-  return { seed, services, hosts, changes: changes.map(({ at, link: name, ...rest }) => ({ atMs: at, link: name, change: rest })) };
+  return {
+    seed,
+    services,
+    hosts,
+    changes: changes.map(({ at, link: name, ...rest }) => ({ atMs: at, link: name, change: rest })),
+  };
 }
 
 export function parseChange(value: LinkChangeInput): LinkChange {
@@ -183,16 +227,32 @@ export function parseChange(value: LinkChangeInput): LinkChange {
   return parsed.data;
 }
 
-/** `current` with `change` applied to its `direction`. A share is one of `scenarioRate` (bytes per second). Throws ScenarioError. */
-export function changedPipe(current: PipeSpec, change: LinkChange, direction: Direction, scenarioRate: number): PipeSpec {
+/**
+ * `current` with `change` applied to its `direction`. A share is one of `scenarioRate` (bytes per second). Throws
+ * ScenarioError.
+ */
+export function changedPipe(
+  current: PipeSpec,
+  change: LinkChange,
+  direction: Direction,
+  scenarioRate: number,
+): PipeSpec {
   const { up, down, ...both } = change;
   return applyFields(current, { ...both, ...(direction === "up" ? up : down) }, scenarioRate);
 }
 
 function applyFields(current: PipeSpec, fields: PipeFields, scenarioRate: number): PipeSpec {
   const { rate: newRate, queue: newQueue, delay, jitter, ...rest } = fields;
-  if (newRate && "share" in newRate && scenarioRate === 0) throw new ScenarioError([`rate: got ${newRate.share * 100} %, but the scenario's rate is unlimited: wanted a rate with its unit`]);
-  const rateBytesPerSec = newRate === undefined ? current.rateBytesPerSec : "share" in newRate ? newRate.share * scenarioRate : newRate.bytesPerSec;
+  if (newRate && "share" in newRate && scenarioRate === 0)
+    throw new ScenarioError([
+      `rate: got ${newRate.share * 100} %, but the scenario's rate is unlimited: wanted a rate with its unit`,
+    ]);
+  const rateBytesPerSec =
+    newRate === undefined
+      ? current.rateBytesPerSec
+      : "share" in newRate
+        ? newRate.share * scenarioRate
+        : newRate.bytesPerSec;
   return {
     ...current,
     ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
@@ -203,7 +263,9 @@ function applyFields(current: PipeSpec, fields: PipeFields, scenarioRate: number
   };
 }
 
-/** A queue has bytes: a time is counted at the rate that stands when it is said, and a later rate leaves it as it is. */
+/**
+ * A queue has bytes: a time is counted at the rate that stands when it is said, and a later rate leaves it as it is.
+ */
 function queueBytesOf(said: z.output<typeof queue> | undefined, rateBytesPerSec: number, currentBytes: number): number {
   if (said && "bytes" in said) return said.bytes;
   if (said) return Math.round((said.ms / 1000) * rateBytesPerSec);
@@ -244,7 +306,11 @@ function named<T>(place: string, work: () => T): T {
 }
 
 /** What no single field can be blamed for. */
-function faultsBetween(hosts: readonly HostSpec[], services: boolean, changes: z.output<typeof document>["changes"]): string[] {
+function faultsBetween(
+  hosts: readonly HostSpec[],
+  services: boolean,
+  changes: z.output<typeof document>["changes"],
+): string[] {
   const faults: string[] = [];
   const names = hosts.map(({ name }) => name);
   const has = (name: string): boolean => names.includes(name);
@@ -265,7 +331,8 @@ function faultsBetween(hosts: readonly HostSpec[], services: boolean, changes: z
 
 function changeFaults(target: HostSpec, said: LinkChange): readonly string[] {
   try {
-    for (const direction of ["up", "down"] as const) if (mentions(said, direction)) changedPipe(target[direction], said, direction, target[direction].rateBytesPerSec);
+    for (const direction of ["up", "down"] as const)
+      if (mentions(said, direction)) changedPipe(target[direction], said, direction, target[direction].rateBytesPerSec);
     return [];
   } catch (error) {
     if (error instanceof ScenarioError) return error.faults;
@@ -276,13 +343,16 @@ function changeFaults(target: HostSpec, said: LinkChange): readonly string[] {
 /** Does the change say anything about this direction? */
 export function mentions(said: LinkChange, direction: Direction): boolean {
   const { up, down, ...both } = said;
-  return [both, direction === "up" ? up : down].some((fields) => fields && Object.values(fields).some((value) => value !== undefined));
+  return [both, direction === "up" ? up : down].some(
+    (fields) => fields && Object.values(fields).some((value) => value !== undefined),
+  );
 }
 
 function faultsOf(error: z.ZodError, input: unknown): string[] {
   return error.issues.map((issue) => {
     const place = issue.path.join(".") || "scenario";
-    if (issue.code === "unrecognized_keys") return `${place}: got ${issue.keys.map((key) => `"${key}"`).join(", ")}, which is no setting here`;
+    if (issue.code === "unrecognized_keys")
+      return `${place}: got ${issue.keys.map((key) => `"${key}"`).join(", ")}, which is no setting here`;
     let value: unknown = input;
     for (const key of issue.path) value = (value as Record<string | number, unknown> | null | undefined)?.[key];
     return `${place}: got ${value === undefined ? "nothing" : JSON.stringify(value)}; ${issue.message}`;

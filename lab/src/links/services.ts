@@ -1,6 +1,6 @@
 /**
- * The product's services in the hosts of a scenario: sample origin in `origin`, Origo in `origo`, a proxy in each `proxy`.
- * Their built programs, configured as on any machine; rates are the links' matter.
+ * The product's services in the hosts of a scenario: sample origin in `origin`, Origo in `origo`, a proxy in each
+ * `proxy`. Their built programs, configured as on any machine; rates are the links' matter.
  */
 import { randomBytes } from "node:crypto";
 import { devNull } from "node:os";
@@ -53,7 +53,11 @@ async function signIn(links: Links, origo: Service): Promise<string> {
     const token = /"url":"[^"]*setup=([\w-]+)"/.exec(origo.tail())?.[1];
     if (token === undefined && Date.now() < endMs) continue;
     if (token === undefined) throw new Error(`Origo printed no link to sign in with:\n${origo.tail()}`);
-    const program = links.run("origo", [process.execPath, "-e", SIGN_IN, origo.url, token, randomBytes(24).toString("hex")], { stdio: ["ignore", "pipe", "inherit"] });
+    const program = links.run(
+      "origo",
+      [process.execPath, "-e", SIGN_IN, origo.url, token, randomBytes(24).toString("hex")],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
     let cookie = "";
     program.stdout!.on("data", (text: Buffer) => (cookie += text.toString()));
     const code = await new Promise((resolve) => program.once("close", resolve));
@@ -74,7 +78,10 @@ export async function startLinkServices(links: Links, logFolder: string | null):
   const secret = randomBytes(24).toString("hex");
   const origin = await launch("origin", "lab/dist/sample/main.js", DEFAULT_PORTS.sample, {});
   // /dev/shm is the namespaces' own: the records go when they go.
-  const origo = await launch("origo", "origo/dist/main.js", DEFAULT_PORTS.origo, { ORIGO_SECRET: secret, DATA_DIR: "/dev/shm" });
+  const origo = await launch("origo", "origo/dist/main.js", DEFAULT_PORTS.origo, {
+    ORIGO_SECRET: secret,
+    DATA_DIR: "/dev/shm",
+  });
   const common = {
     ORIGO_URL: origo.url,
     ORIGO_SECRET: secret,
@@ -84,16 +91,30 @@ export async function startLinkServices(links: Links, logFolder: string | null):
     ALLOW_PRIVATE_HOSTS: new URL(origin.url).host,
   };
   const names = links.scenario.hosts.map(({ name }) => name).filter((name) => /^proxy\d*$/.test(name));
-  const startProxy = (name: string): Promise<Service> => launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, { ...common, PROXY_NAME: name, UDP_PORT: String(DEFAULT_PORTS.proxy) });
+  const startProxy = (name: string): Promise<Service> =>
+    launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, {
+      ...common,
+      PROXY_NAME: name,
+      UDP_PORT: String(DEFAULT_PORTS.proxy),
+    });
   const proxies = await Promise.all(names.map(startProxy));
   const restart = async (index: number): Promise<void> => void (proxies[index] = await startProxy(names[index]!));
   await registered(links, origo.url, proxies.length);
-  const env = { ORIGIN_URL: origin.url, ORIGO_URL: origo.url, ORIGO_COOKIE: await signIn(links, origo), PROXY_URLS: proxies.map(({ url }) => url).join(",") };
+  const env = {
+    ORIGIN_URL: origin.url,
+    ORIGO_URL: origo.url,
+    ORIGO_COOKIE: await signIn(links, origo),
+    PROXY_URLS: proxies.map(({ url }) => url).join(","),
+  };
   return { origin, origo, proxies, env, restart };
 }
 
 async function registered(links: Links, origoUrl: string, count: number): Promise<void> {
-  const waiter = links.run("origo", [process.execPath, "-e", WAIT_FOR_PROXIES, origoUrl, String(count), String(REGISTER_MS_MAX)], { stdio: ["ignore", "ignore", "pipe"] });
+  const waiter = links.run(
+    "origo",
+    [process.execPath, "-e", WAIT_FOR_PROXIES, origoUrl, String(count), String(REGISTER_MS_MAX)],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
   let complaint = "";
   waiter.stderr!.on("data", (text: Buffer) => (complaint += text.toString()));
   const code = await new Promise((resolve) => waiter.once("close", resolve));

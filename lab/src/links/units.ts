@@ -1,6 +1,7 @@
 /**
  * Quantities as people write them in a scenario: "896 KB/s", "25 ms", "2 %", "64 KB". Pure.
- * Numbers are taken as they are: bytes per second, milliseconds, a share from 0 to 1, bytes. Decimal units: 1 KB is 1,000 bytes.
+ * Numbers are taken as they are: bytes per second, milliseconds, a share from 0 to 1, bytes. Decimal units: 1 KB is
+ * 1,000 bytes.
  */
 export interface Quantity {
   /** How a person says what is allowed. */
@@ -12,16 +13,42 @@ export interface Quantity {
 
 export const RATE: Quantity = {
   wanted: 'a rate from 100 B/s to 10 GB/s, such as "896 KB/s" or "10 Mbit/s"',
-  units: { "B/s": 1, "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "KiB/s": 1024, "MiB/s": 1_048_576, "bit/s": 1 / 8, "kbit/s": 125, "Mbit/s": 125e3, "Gbit/s": 125e6 },
+  units: {
+    "B/s": 1,
+    "KB/s": 1e3,
+    "MB/s": 1e6,
+    "GB/s": 1e9,
+    "KiB/s": 1024,
+    "MiB/s": 1_048_576,
+    "bit/s": 1 / 8,
+    "kbit/s": 125,
+    "Mbit/s": 125e3,
+    "Gbit/s": 125e6,
+  },
   min: 100,
   max: 1e10,
 };
 
-export const TIME: Quantity = { wanted: 'a time from 0 to 1 h, such as "25 ms" or "5 s"', units: { us: 1e-3, ms: 1, s: 1e3, min: 6e4, h: 3.6e6 }, min: 0, max: 3.6e6 };
+export const TIME: Quantity = {
+  wanted: 'a time from 0 to 1 h, such as "25 ms" or "5 s"',
+  units: { us: 1e-3, ms: 1, s: 1e3, min: 6e4, h: 3.6e6 },
+  min: 0,
+  max: 3.6e6,
+};
 
-export const SHARE: Quantity = { wanted: 'a share from 0 to 100 %, such as "2 %"', units: { "%": 0.01 }, min: 0, max: 1 };
+export const SHARE: Quantity = {
+  wanted: 'a share from 0 to 100 %, such as "2 %"',
+  units: { "%": 0.01 },
+  min: 0,
+  max: 1,
+};
 
-export const SIZE: Quantity = { wanted: 'a size from 1 B to 1 GB, such as "64 KB"', units: { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1_048_576 }, min: 1, max: 1e9 };
+export const SIZE: Quantity = {
+  wanted: 'a size from 1 B to 1 GB, such as "64 KB"',
+  units: { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1_048_576 },
+  min: 1,
+  max: 1e9,
+};
 
 /** The value in base units; undefined when it is something else or out of its bounds. */
 export function parseQuantity(quantity: Quantity, value: unknown): number | undefined {

@@ -27,7 +27,9 @@ export class AccessLog {
     return this.#entries.filter((entry) => entry.atMs >= sinceMs);
   }
 
-  /** Express middleware: the entry is there from the request's first moment, its bytes grow while the answer is sent. */
+  /**
+   * Express middleware: the entry is there from the request's first moment, its bytes grow while the answer is sent.
+   */
   readonly record = (request: Request, response: Response, next: NextFunction): void => {
     const entry: AccessLogEntry = {
       atMs: Date.now(),

@@ -30,15 +30,21 @@ function pieceAt(index: number): Uint8Array<ArrayBuffer> {
   return index < KEPT_PIECES ? (kept[index] ??= make()) : make();
 }
 
-export type RangeOutcome = { kind: "whole" } | { kind: "range"; start: number; end: number } | { kind: "unsatisfiable" };
+export type RangeOutcome =
+  { kind: "whole" } | { kind: "range"; start: number; end: number } | { kind: "unsatisfiable" };
 
-/** One `Range` header against a file of `totalBytes`; `end` is inclusive. Several ranges or nonsense mean the whole file (RFC 9110 §14.2). */
+/**
+ * One `Range` header against a file of `totalBytes`; `end` is inclusive. Several ranges or nonsense mean the whole file
+ * (RFC 9110 §14.2).
+ */
 export function parseRange(header: string | undefined, totalBytes: number): RangeOutcome {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header?.replace(/\s/g, "") ?? "");
   if (!match || (match[1] === "" && match[2] === "")) return { kind: "whole" };
   if (match[1] === "") {
     const lastBytes = Math.min(totalBytes, Number(match[2]));
-    return lastBytes === 0 ? { kind: "unsatisfiable" } : { kind: "range", start: totalBytes - lastBytes, end: totalBytes - 1 };
+    return lastBytes === 0
+      ? { kind: "unsatisfiable" }
+      : { kind: "range", start: totalBytes - lastBytes, end: totalBytes - 1 };
   }
   const start = Number(match[1]);
   const end = match[2] === "" ? totalBytes - 1 : Math.min(Number(match[2]), totalBytes - 1);

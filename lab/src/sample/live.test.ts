@@ -9,7 +9,8 @@ const mediaOf = (fragment: Buffer): Buffer => fragment.subarray(fragment.indexOf
 
 describe("live stream: segments of one video for ever", () => {
   test("a segment's time goes on where the file begins anew", () => {
-    for (const number of [0, 11, 12, 1000]) expect(decodeTime(stream.segment("1", number))).toBe(BigInt(number) * 24_576n);
+    for (const number of [0, 11, 12, 1000])
+      expect(decodeTime(stream.segment("1", number))).toBe(BigInt(number) * 24_576n);
     expect(mediaOf(stream.segment("1", 12))).toEqual(mediaOf(stream.segment("1", 0)));
   });
 
@@ -25,7 +26,9 @@ describe("live stream: segments of one video for ever", () => {
     expect(stream.completeAt(1_000_000)).toEqual({ segments: 8, parts: 0 });
     expect(stream.completeAt(1_000_249)).toEqual({ segments: 8, parts: 0 });
     expect(stream.completeAt(1_000_250)).toEqual({ segments: 8, parts: 1 });
-    expect([stream.waitMs(8, 2, 1_000_000), stream.waitMs(8, 0, 1_000_000), stream.waitMs(0, 0, 1_000_000)]).toEqual([500, 0, 0]);
+    expect([stream.waitMs(8, 2, 1_000_000), stream.waitMs(8, 0, 1_000_000), stream.waitMs(0, 0, 1_000_000)]).toEqual([
+      500, 0, 0,
+    ]);
   });
 
   test("the playlist slides", () => {

@@ -1,9 +1,10 @@
 /**
- * Live streams out of the sample's segments, played round and round: segment N of a stream is the file's segment N modulo
- * twelve with its decoding time moved on (ISO/IEC 14496-12 §8.8.12). A stream begins some segments before the server started,
- * so that a playlist is full from the start. Pure but for reading the files; routes are origin.ts's.
+ * Live streams out of the sample's segments, played round and round: segment N of a stream is the file's segment N
+ * modulo twelve with its decoding time moved on (ISO/IEC 14496-12 §8.8.12). A stream begins some segments before the
+ * server started, so that a playlist is full from the start. Pure but for reading the files; routes are origin.ts's.
  *
- *   HLS with a sliding playlist (RFC 8216 §6.2.2), low-latency HLS with parts of a quarter of a second and blocking reload
+ * HLS with a sliding playlist (RFC 8216 §6.2.2), low-latency HLS with parts of a quarter of a second and blocking
+ * reload
  *   (draft-pantos-hls-rfc8216bis §4.4.4.9, §6.2.5.2), and live DASH by number (ISO/IEC 23009-1 §5.3.9).
  */
 import { readFileSync, readdirSync } from "node:fs";
@@ -55,7 +56,9 @@ export class LiveStream {
   #filesOf(track: string): Buffer[] {
     const known = this.#segments.get(track);
     if (known !== undefined) return known;
-    const names = readdirSync(this.folder).filter((name) => name.startsWith(`segment-${track}-`)).sort();
+    const names = readdirSync(this.folder)
+      .filter((name) => name.startsWith(`segment-${track}-`))
+      .sort();
     const read = names.map((name) => readFileSync(path.join(this.folder, name)));
     this.#segments.set(track, read);
     return read;
@@ -64,8 +67,15 @@ export class LiveStream {
   playlist(track: string, nowMs: number): string {
     const { segments } = this.completeAt(nowMs);
     const first = Math.max(0, segments - WINDOW_SEGMENTS);
-    const lines = ["#EXTM3U", "#EXT-X-VERSION:6", `#EXT-X-TARGETDURATION:${SEGMENT_MS / 1000}`, `#EXT-X-MEDIA-SEQUENCE:${first}`, `#EXT-X-MAP:URI="/media/cmaf/init-${track}.m4s"`];
-    for (let number = first; number < segments; number++) lines.push(`#EXTINF:${SEGMENT_MS / 1000},`, `segment-${track}-${number}.m4s`);
+    const lines = [
+      "#EXTM3U",
+      "#EXT-X-VERSION:6",
+      `#EXT-X-TARGETDURATION:${SEGMENT_MS / 1000}`,
+      `#EXT-X-MEDIA-SEQUENCE:${first}`,
+      `#EXT-X-MAP:URI="/media/cmaf/init-${track}.m4s"`,
+    ];
+    for (let number = first; number < segments; number++)
+      lines.push(`#EXTINF:${SEGMENT_MS / 1000},`, `segment-${track}-${number}.m4s`);
     return `${lines.join("\n")}\n`;
   }
 
@@ -73,13 +83,20 @@ export class LiveStream {
     const { segments, parts } = this.completeAt(nowMs);
     const first = Math.max(0, segments - WINDOW_SEGMENTS);
     const partSec = PART_MS / 1000;
-    const part = (number: number, index: number): string => `#EXT-X-PART:DURATION=${partSec},URI="part-${track}-${number}-${index}.m4s"${index === 0 ? ",INDEPENDENT=YES" : ""}`;
+    const part = (number: number, index: number): string =>
+      `#EXT-X-PART:DURATION=${partSec},URI="part-${track}-${number}-${index}.m4s"${index === 0 ? ",INDEPENDENT=YES" : ""}`;
     const lines = [
-      "#EXTM3U", "#EXT-X-VERSION:9", `#EXT-X-TARGETDURATION:${SEGMENT_MS / 1000}`, `#EXT-X-PART-INF:PART-TARGET=${partSec}`,
-      `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${3 * partSec}`, `#EXT-X-MEDIA-SEQUENCE:${first}`, `#EXT-X-MAP:URI="/media/cmaf/init-${track}.m4s"`,
+      "#EXTM3U",
+      "#EXT-X-VERSION:9",
+      `#EXT-X-TARGETDURATION:${SEGMENT_MS / 1000}`,
+      `#EXT-X-PART-INF:PART-TARGET=${partSec}`,
+      `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${3 * partSec}`,
+      `#EXT-X-MEDIA-SEQUENCE:${first}`,
+      `#EXT-X-MAP:URI="/media/cmaf/init-${track}.m4s"`,
     ];
     for (let number = first; number < segments; number++) {
-      if (number >= segments - 2) for (let index = 0; index < PARTS_PER_SEGMENT; index++) lines.push(part(number, index));
+      if (number >= segments - 2)
+        for (let index = 0; index < PARTS_PER_SEGMENT; index++) lines.push(part(number, index));
       lines.push(`#EXTINF:${SEGMENT_MS / 1000},`, `segment-${track}-${number}.m4s`);
     }
     for (let index = 0; index < parts; index++) lines.push(part(segments, index));
@@ -124,11 +141,14 @@ function partOf(segment: Buffer, part: number): Buffer {
   const flags = segment.readUInt32BE(runAt + 8) & 0xffffff;
   const count = segment.readUInt32BE(runAt + 12);
   const firstAt = runAt + 16 + 4 + (flags & 4 ? 4 : 0);
-  const perSample = 4 * ((flags & 0x100 ? 1 : 0) + (flags & 0x200 ? 1 : 0) + (flags & 0x400 ? 1 : 0) + (flags & 0x800 ? 1 : 0));
+  const perSample =
+    4 * ((flags & 0x100 ? 1 : 0) + (flags & 0x200 ? 1 : 0) + (flags & 0x400 ? 1 : 0) + (flags & 0x800 ? 1 : 0));
   const from = Math.floor((count * part) / PARTS_PER_SEGMENT);
   const until = Math.floor((count * (part + 1)) / PARTS_PER_SEGMENT);
-  const sizeOf = (sample: number): number => segment.readUInt32BE(firstAt + sample * perSample + (flags & 0x100 ? 4 : 0));
-  const bytesUntil = (sample: number): number => Array.from({ length: sample }, (_, index) => sizeOf(index)).reduce((sum, size) => sum + size, 0);
+  const sizeOf = (sample: number): number =>
+    segment.readUInt32BE(firstAt + sample * perSample + (flags & 0x100 ? 4 : 0));
+  const bytesUntil = (sample: number): number =>
+    Array.from({ length: sample }, (_, index) => sizeOf(index)).reduce((sum, size) => sum + size, 0);
   const isKeyFirst = (flags & 4) !== 0 && from === 0;
   const run = Buffer.concat([
     uint32(isKeyFirst ? flags : flags & ~4, until - from, 0, ...(isKeyFirst ? [segment.readUInt32BE(runAt + 20)] : [])),
@@ -138,9 +158,16 @@ function partOf(segment: Buffer, part: number): Buffer {
   const time = Buffer.alloc(12);
   time.writeUInt8(1, 0);
   time.writeBigUInt64BE(segment.readBigUInt64BE(tfdtAt + 12) + BigInt(from * sampleDuration), 4);
-  const moof = box("moof", box("mfhd", uint32(0, 1)), box("traf", segment.subarray(tfhdAt, tfdtAt), box("tfdt", time), box("trun", run)));
+  const moof = box(
+    "moof",
+    box("mfhd", uint32(0, 1)),
+    box("traf", segment.subarray(tfhdAt, tfdtAt), box("tfdt", time), box("trun", run)),
+  );
   moof.writeUInt32BE(moof.length + 8, moof.indexOf("trun") + 12);
-  return Buffer.concat([moof, box("mdat", segment.subarray(mdatAt + 8 + bytesUntil(from), mdatAt + 8 + bytesUntil(until)))]);
+  return Buffer.concat([
+    moof,
+    box("mdat", segment.subarray(mdatAt + 8 + bytesUntil(from), mdatAt + 8 + bytesUntil(until))),
+  ]);
 }
 
 function box(type: string, ...parts: Buffer[]): Buffer {

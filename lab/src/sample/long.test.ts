@@ -8,7 +8,8 @@ const video = new LongVideo(path.join(mediaDir, "cmaf"));
 /** Kinds and sizes of the boxes of a file, in order. */
 function boxesOf(file: Buffer): [kind: string, bytes: number][] {
   const found: [string, number][] = [];
-  for (let at = 0; at < file.length; at += file.readUInt32BE(at)) found.push([file.toString("latin1", at + 4, at + 8), file.readUInt32BE(at)]);
+  for (let at = 0; at < file.length; at += file.readUInt32BE(at))
+    found.push([file.toString("latin1", at + 4, at + 8), file.readUInt32BE(at)]);
   return found;
 }
 

@@ -1,7 +1,8 @@
 /**
- * The sample's video as a long one of high bitrates: its segments round and round (live.ts), each filled up to its bitrate with a
- * `free` box (ISO/IEC 14496-12 §8.1.2), which players fetch and skip. So a video that takes a link's whole rate needs no other
- * file, and decodes as cheaply as the small one. Picture without sound. Pure but for reading the files; routes are origin.ts's.
+ * The sample's video as a long one of high bitrates: its segments round and round (live.ts), each filled up to its
+ * bitrate with a `free` box (ISO/IEC 14496-12 §8.1.2), which players fetch and skip. So a video that takes a link's
+ * whole rate needs no other file, and decodes as cheaply as the small one. Picture without sound. Pure but for reading
+ * the files; routes are origin.ts's.
  */
 import { sizeBytes } from "./bytes";
 import { LiveStream, SEGMENT_MS } from "./live";
@@ -15,16 +16,23 @@ export const LONG_LEVELS = [
 ] as const;
 const FREE_HEADER_BYTES = 8;
 
-export const longSegmentBytes = (track: number): number => ((LONG_LEVELS[track]?.bitsPerSec ?? 0) * LONG_SEGMENT_SEC) / 8;
+export const longSegmentBytes = (track: number): number =>
+  ((LONG_LEVELS[track]?.bitsPerSec ?? 0) * LONG_SEGMENT_SEC) / 8;
 
 /** RFC 8216 §4.3.4.2; the lowest quality first. */
 export function longMaster(): string {
-  const streams = LONG_LEVELS.map(({ bitsPerSec, resolution, codecs }, track) => `#EXT-X-STREAM-INF:BANDWIDTH=${bitsPerSec},RESOLUTION=${resolution},CODECS="${codecs}"\nmedia-${track}.m3u8\n`);
+  const streams = LONG_LEVELS.map(
+    ({ bitsPerSec, resolution, codecs }, track) =>
+      `#EXT-X-STREAM-INF:BANDWIDTH=${bitsPerSec},RESOLUTION=${resolution},CODECS="${codecs}"\nmedia-${track}.m3u8\n`,
+  );
   return `#EXTM3U\n#EXT-X-VERSION:7\n${streams.join("")}`;
 }
 
 export function longPlaylist(track: number, seconds: number): string {
-  const segments = Array.from({ length: Math.ceil(seconds / LONG_SEGMENT_SEC) }, (_, number) => `#EXTINF:${LONG_SEGMENT_SEC},\nsegment-${track}-${number}.m4s\n`);
+  const segments = Array.from(
+    { length: Math.ceil(seconds / LONG_SEGMENT_SEC) },
+    (_, number) => `#EXTINF:${LONG_SEGMENT_SEC},\nsegment-${track}-${number}.m4s\n`,
+  );
   return `#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-TARGETDURATION:${LONG_SEGMENT_SEC}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-MAP:URI="init-${track}.m4s"\n${segments.join("")}#EXT-X-ENDLIST\n`;
 }
 
@@ -58,7 +66,10 @@ export class LongVideo {
   segment(track: number, number: number): Buffer {
     const picture = this.#stream.segment(String(track), number);
     const freeBytes = longSegmentBytes(track) - picture.length;
-    if (freeBytes < FREE_HEADER_BYTES) throw new RangeError(`segment ${number} of track ${track} has ${picture.length} bytes, its bitrate allows ${longSegmentBytes(track)}`);
+    if (freeBytes < FREE_HEADER_BYTES)
+      throw new RangeError(
+        `segment ${number} of track ${track} has ${picture.length} bytes, its bitrate allows ${longSegmentBytes(track)}`,
+      );
     if (this.#filling.length < freeBytes) this.#filling = Buffer.from(sizeBytes(0, freeBytes));
     const header = Buffer.alloc(FREE_HEADER_BYTES);
     header.writeUInt32BE(freeBytes);

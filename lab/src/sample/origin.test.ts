@@ -20,7 +20,8 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-const get = (path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> => fetch(base + path, { method, headers, redirect: "manual" });
+const get = (path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> =>
+  fetch(base + path, { method, headers, redirect: "manual" });
 
 test.each([
   ["/media/cmaf/master.m3u8", "application/vnd.apple.mpegurl"],
@@ -44,18 +45,33 @@ test("a range of a media file: inside, guarded by If-Range, beyond the end", asy
   expect(part.status).toBe(206);
   expect(part.headers.get("content-range")).toBe(`bytes 10-19/${whole.length}`);
   expect(new Uint8Array(await part.arrayBuffer())).toEqual(whole.slice(10, 20));
-  expect((await get("/media/cmaf/init-0.m4s", { Range: "bytes=10-19", "If-Range": part.headers.get("etag") ?? "" })).status).toBe(206);
+  expect(
+    (await get("/media/cmaf/init-0.m4s", { Range: "bytes=10-19", "If-Range": part.headers.get("etag") ?? "" })).status,
+  ).toBe(206);
   expect((await get("/media/cmaf/init-0.m4s", { Range: "bytes=10-19", "If-Range": '"other"' })).status).toBe(200);
   expect((await get("/media/cmaf/init-0.m4s", { Range: `bytes=${whole.length}-` })).status).toBe(416);
 });
 
 test("preflight with Range is allowed", async () => {
-  const response = await get("/media/cmaf/init-0.m4s", { Origin: "http://elsewhere", "Access-Control-Request-Method": "GET" }, "OPTIONS");
+  const response = await get(
+    "/media/cmaf/init-0.m4s",
+    { Origin: "http://elsewhere", "Access-Control-Request-Method": "GET" },
+    "OPTIONS",
+  );
   expect(response.status).toBe(204);
   expect(response.headers.get("access-control-allow-headers")).toContain("Range");
 });
 
-test.each(["/", "/hls.html", "/dash.html", "/shaka.html", "/plain.html", "/players/hls.js", "/players/dash.js", "/players/shaka.js"])("page or player %s is there", async (path) => {
+test.each([
+  "/",
+  "/hls.html",
+  "/dash.html",
+  "/shaka.html",
+  "/plain.html",
+  "/players/hls.js",
+  "/players/dash.js",
+  "/players/shaka.js",
+])("page or player %s is there", async (path) => {
   expect((await get(path)).status).toBe(200);
 });
 
@@ -85,7 +101,18 @@ test("paths that misbehave do so", async () => {
 test("the access log tells who fetched what, and how much", async () => {
   const sinceMs = Date.now();
   await (await get("/__size/1000?x=1", { Range: "bytes=0-9", "User-Agent": "someone" })).arrayBuffer();
-  const expected = { method: "GET", path: "/__size/1000?x=1", range: "bytes=0-9", userAgent: "someone", bytes: 10, status: 206 };
-  expect(log.entries(sinceMs).filter((entry) => entry.userAgent === "someone")).toEqual([expect.objectContaining(expected)]);
-  expect(await (await get(`/__log?since=${sinceMs}`)).json()).toEqual(expect.arrayContaining([expect.objectContaining(expected)]));
+  const expected = {
+    method: "GET",
+    path: "/__size/1000?x=1",
+    range: "bytes=0-9",
+    userAgent: "someone",
+    bytes: 10,
+    status: 206,
+  };
+  expect(log.entries(sinceMs).filter((entry) => entry.userAgent === "someone")).toEqual([
+    expect.objectContaining(expected),
+  ]);
+  expect(await (await get(`/__log?since=${sinceMs}`)).json()).toEqual(
+    expect.arrayContaining([expect.objectContaining(expected)]),
+  );
 });

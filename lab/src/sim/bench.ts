@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- protocol`: every mode over the rows of rows.ts, simulated, 60 seeds a row, on all processors.
- * Prints completion over bound and normalized goodput; `--json FILE` writes the same as an array. Seeds are fixed, so are
- * the figures, however many processors share the work.
+ * Prints completion over bound and normalized goodput; `--json FILE` writes the same as an array. Seeds are fixed, so
+ * are the figures, however many processors share the work.
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -69,7 +69,23 @@ function readSettings(words: string[]): Settings | string {
   try {
     const string = { type: "string" } as const;
     const boolean = { type: "boolean" } as const;
-    const options = { quick: boolean, docs: boolean, cost: boolean, json: string, picture: string, mode: string, row: string, links: string, loss: string, rtt: string, jitter: string, chunk: string, seeds: string, seed: string, congestion: string };
+    const options = {
+      quick: boolean,
+      docs: boolean,
+      cost: boolean,
+      json: string,
+      picture: string,
+      mode: string,
+      row: string,
+      links: string,
+      loss: string,
+      rtt: string,
+      jitter: string,
+      chunk: string,
+      seeds: string,
+      seed: string,
+      congestion: string,
+    };
     ({ values } = parseArgs({ args: words, options }));
   } catch (error) {
     return (error as Error).message;
@@ -83,16 +99,38 @@ function readSettings(words: string[]): Settings | string {
   const number = (text: string | undefined, otherwise: number) => (text === undefined ? otherwise : Number(text));
   const seeds = number(values.seeds, values.seed !== undefined ? 1 : values.quick ? 10 : 60);
   const firstSeed = number(values.seed, 1);
-  if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
-  if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
-  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, picture: values.picture, docs: values.docs ?? false, cost: values.cost ?? false, congestion };
-  if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture)) return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
+  if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000)
+    return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
+  if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff)
+    return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
+  const common = {
+    modes: modes as Mode[],
+    seeds,
+    firstSeed,
+    json: values.json,
+    picture: values.picture,
+    docs: values.docs ?? false,
+    cost: values.cost ?? false,
+    congestion,
+  };
+  if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture))
+    return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
   const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
   if (own === false) {
     const wanted = values.row?.toLowerCase() ?? "";
-    return { ...common, rows: ROWS.filter(({ title }) => title.toLowerCase().includes(wanted)), seventh: "adding a 7th source".includes(wanted) };
+    return {
+      ...common,
+      rows: ROWS.filter(({ title }) => title.toLowerCase().includes(wanted)),
+      seventh: "adding a 7th source".includes(wanted),
+    };
   }
-  const row = ownRow(values.links ?? "6x896", number(values.loss, 0), number(values.rtt, 50), number(values.jitter, 0), number(values.chunk, 1_500_000));
+  const row = ownRow(
+    values.links ?? "6x896",
+    number(values.loss, 0),
+    number(values.rtt, 50),
+    number(values.jitter, 0),
+    number(values.chunk, 1_500_000),
+  );
   return typeof row === "string" ? row : { ...common, rows: [row], seventh: false };
 }
 
@@ -100,10 +138,15 @@ function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, ch
   if (!(loss >= 0 && loss < 1)) return `--loss: got ${loss}, wanted a share from 0 up to, not including, 1`;
   if (!(rttMs >= 0 && rttMs <= 10_000)) return `--rtt: got ${rttMs}, wanted 0 to 10000 ms`;
   if (!(jitterMs >= 0 && jitterMs <= 10_000)) return `--jitter: got ${jitterMs}, wanted 0 to 10000 ms`;
-  if (!(Number.isInteger(chunkBytes) && chunkBytes >= 1 && chunkBytes <= 33_554_432)) return `--chunk: got ${chunkBytes}, wanted 1 to 33554432 bytes`;
+  if (!(Number.isInteger(chunkBytes) && chunkBytes >= 1 && chunkBytes <= 33_554_432))
+    return `--chunk: got ${chunkBytes}, wanted 1 to 33554432 bytes`;
   const made = parseLinks(links, { loss, rttMs, jitterMs });
   if (!made) return `--links: got ${links}, wanted something like 6x896 or 1x1792+3x896`;
-  return { title: `${links} KB/s, ${chunkBytes} bytes, jitter ${jitterMs} ms`, target: "none", variants: [{ links, loss, rttMs, chunkBytes, world: { links: made, chunkBytes } }] };
+  return {
+    title: `${links} KB/s, ${chunkBytes} bytes, jitter ${jitterMs} ms`,
+    target: "none",
+    variants: [{ links, loss, rttMs, chunkBytes, world: { links: made, chunkBytes } }],
+  };
 }
 
 /** Of a link's rate: what queues before it where something is sent faster. */
@@ -116,9 +159,21 @@ function underCongestionControl(variant: Variant, congestion: World["congestion"
 }
 
 function jobsOf({ rows, seventh, modes, seeds, firstSeed, congestion }: Settings): Job[] {
-  const jobs = rows.flatMap((row) => row.variants.flatMap((variant) => modesOf(row, modes).map((mode) => ({ variant: underCongestionControl(variant, congestion), mode, seeds, firstSeed, seventh: false }))));
+  const jobs = rows.flatMap((row) =>
+    row.variants.flatMap((variant) =>
+      modesOf(row, modes).map((mode) => ({
+        variant: underCongestionControl(variant, congestion),
+        mode,
+        seeds,
+        firstSeed,
+        seventh: false,
+      })),
+    ),
+  );
   const own = modes.filter((mode) => mode === "coded");
-  return seventh && congestion === undefined ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))] : jobs;
+  return seventh && congestion === undefined
+    ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))]
+    : jobs;
 }
 
 function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] {
@@ -127,15 +182,30 @@ function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] 
 
 /** The row's table, as markdown. */
 function tableOf(row: Row, measured: readonly Measured[], modeCount: number): string {
-  const lines = ["| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" + headOf(row)];
+  const lines = [
+    "| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" +
+      headOf(row),
+  ];
   lines.push("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
   measured.forEach((one, i) => {
     const group = measured.slice(i - (i % modeCount), i - (i % modeCount) + modeCount);
     const { completionSec: median, completionSecP95: slow, boundSec } = one;
-    const cells = [one.links, `${one.loss * 100} %`, one.rttMs, one.chunkBytes, one.mode, `${median.toFixed(3)} (${slow.toFixed(3)})`];
-    cells.push(`${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`, `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`);
+    const cells = [
+      one.links,
+      `${one.loss * 100} %`,
+      one.rttMs,
+      one.chunkBytes,
+      one.mode,
+      `${median.toFixed(3)} (${slow.toFixed(3)})`,
+    ];
+    cells.push(
+      `${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`,
+      `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`,
+    );
     cells.push(one.linkShare.toFixed(3), (one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
-    lines.push(`| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`);
+    lines.push(
+      `| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`,
+    );
   });
   return lines.join("\n");
 }
@@ -155,13 +225,19 @@ function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): strin
   return [best < Infinity ? (one.completionSec / best).toFixed(3) : "-"];
 }
 
-const SEVENTH_TITLE = "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";
+const SEVENTH_TITLE =
+  "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";
 
 function tableOfSevenths(sevenths: readonly SeventhMeasured[]): string {
-  const lines = ["| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |", "| --- | --- | --- | --- | --- | --- | --- |"];
+  const lines = [
+    "| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+  ];
   for (const one of sevenths) {
     const cells = [one.mode, `${one.baseLoss * 100} %`, one.bytesPerSec / 1000, one.rttMs, `${one.loss * 100} %`];
-    lines.push(`| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`);
+    lines.push(
+      `| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`,
+    );
   }
   const worst = Math.max(...sevenths.map(({ slowdownUpper95 }) => slowdownUpper95));
   return [...lines, "", `Worst upper bound: ${(worst * 100).toFixed(2)} %`].join("\n");
@@ -177,9 +253,16 @@ function cost({ modes, json, docs }: Settings): number {
 }
 
 /** What was measured, by row: in the order of the jobs. */
-function groupsOf(rows: readonly Row[], modes: readonly Mode[], measured: readonly Measured[]): { row: Row; measured: Measured[] }[] {
+function groupsOf(
+  rows: readonly Row[],
+  modes: readonly Mode[],
+  measured: readonly Measured[],
+): { row: Row; measured: Measured[] }[] {
   let from = 0;
-  return rows.map((row) => ({ row, measured: measured.slice(from, (from += row.variants.length * modesOf(row, modes).length)) }));
+  return rows.map((row) => ({
+    row,
+    measured: measured.slice(from, (from += row.variants.length * modesOf(row, modes).length)),
+  }));
 }
 
 async function main(words: string[]): Promise<number> {
@@ -190,26 +273,42 @@ async function main(words: string[]): Promise<number> {
   }
   if (settings.cost) return cost(settings);
   const codec = loadCodec();
-  const refused = settings.modes.filter((mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec));
+  const refused = settings.modes.filter(
+    (mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec),
+  );
   for (const mode of refused) console.log(`mode ${mode} left out: this build of the protocol does not speak it`);
   const modes = settings.modes.filter((mode) => !refused.includes(mode));
   const startedMs = Date.now();
   const results = await runAll(jobsOf({ ...settings, modes }));
   const measured = results.flatMap(({ measured: one }) => (one ? [one] : []));
   const groups = groupsOf(settings.rows, modes, measured);
-  const tables: [string, string][] = groups.flatMap(({ row, measured: own }): [string, string][] => (own.length > 0 ? [[`${row.title} (${row.target})`, tableOf(row, own, modesOf(row, modes).length)]] : []));
+  const tables: [string, string][] = groups.flatMap(({ row, measured: own }): [string, string][] =>
+    own.length > 0 ? [[`${row.title} (${row.target})`, tableOf(row, own, modesOf(row, modes).length)]] : [],
+  );
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
   if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
   for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
   if (settings.docs) {
     const { congestion } = settings;
-    const [name, options] = congestion ? [`protocol-${congestion}`, ` --congestion ${congestion}${words.includes("--quick") ? " --quick" : ""}`] : ["protocol", ""];
+    const [name, options] = congestion
+      ? [`protocol-${congestion}`, ` --congestion ${congestion}${words.includes("--quick") ? " --quick" : ""}`]
+      : ["protocol", ""];
     if (!congestion) drawTo(DOCUMENT_PICTURE, pictureOf(groups, settings.seeds));
-    writeSection(name, `npm run bench -- protocol${options} --docs`, tables.map(([title, table]) => `${congestion ? "####" : "###"} ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`).join("\n\n"));
+    writeSection(
+      name,
+      `npm run bench -- protocol${options} --docs`,
+      tables
+        .map(
+          ([title, table]) => `${congestion ? "####" : "###"} ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`,
+        )
+        .join("\n\n"),
+    );
   }
   if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
-  console.log(`\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+  console.log(
+    `\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
+  );
   return measured.some(({ failed }) => failed > 0) ? 1 : 0;
 }
 

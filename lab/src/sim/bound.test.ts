@@ -2,14 +2,24 @@ import { boundMs } from "./bound";
 import { even } from "./scenarios";
 
 /** 1,000-byte packets: a link of 100,000 bytes/s carries one each 10 ms. */
-const link = (packetsPerMs: number, rttMs: number, more = {}) => ({ bytesPerSec: packetsPerMs * 1_000_000, rttMs, ...more });
+const link = (packetsPerMs: number, rttMs: number, more = {}) => ({
+  bytesPerSec: packetsPerMs * 1_000_000,
+  rttMs,
+  ...more,
+});
 
 describe("bound", () => {
   test("of equal links is RTT + L / ((1 - p) sum R)", () => {
     expect(boundMs({ links: [link(0.5, 50), link(0.5, 50)] }, 300, 1000)).toBeCloseTo(50 + 300, 9);
-    expect(boundMs({ links: [link(0.5, 50, { loss: 0.25 }), link(0.5, 50, { loss: 0.25 })] }, 300, 1000)).toBeCloseTo(50 + 400, 9);
+    expect(boundMs({ links: [link(0.5, 50, { loss: 0.25 }), link(0.5, 50, { loss: 0.25 })] }, 300, 1000)).toBeCloseTo(
+      50 + 400,
+      9,
+    );
     const packets = Math.ceil(1_500_000 / 1100);
-    expect(boundMs({ links: even(6, { loss: 0.02 }) }, packets, 1115)).toBeCloseTo(50 + (1364 * 1115 * 1000) / (0.98 * 6 * 896_000), 9);
+    expect(boundMs({ links: even(6, { loss: 0.02 }) }, packets, 1115)).toBeCloseTo(
+      50 + (1364 * 1115 * 1000) / (0.98 * 6 * 896_000),
+      9,
+    );
   });
 
   test("of unequal round trips fills the nearer link first, like water", () => {
@@ -22,8 +32,12 @@ describe("bound", () => {
     const downlink = { bytesPerSec: 1_000_000, queueBytes: 1 };
     expect(boundMs({ links: [link(1, 50), link(1, 50)], downlink }, 100, 1000)).toBeCloseTo(150, 9);
     expect(boundMs({ links: [link(0.4, 50), link(0.4, 50)], downlink }, 80, 1000)).toBeCloseTo(150, 9);
-    expect(boundMs({ links: [link(2, 0, { outages: [{ fromMs: 10, toMs: Infinity }] })], downlink }, 20, 1000)).toBeCloseTo(20, 9);
-    expect(boundMs({ links: [link(2, 0, { outages: [{ fromMs: 10, toMs: Infinity }] })], downlink }, 21, 1000)).toBe(Infinity);
+    expect(
+      boundMs({ links: [link(2, 0, { outages: [{ fromMs: 10, toMs: Infinity }] })], downlink }, 20, 1000),
+    ).toBeCloseTo(20, 9);
+    expect(boundMs({ links: [link(2, 0, { outages: [{ fromMs: 10, toMs: Infinity }] })], downlink }, 21, 1000)).toBe(
+      Infinity,
+    );
   });
 
   test("of a rate that changes at the proxy is felt half a round trip later", () => {
@@ -41,6 +55,9 @@ describe("bound", () => {
     const origin = { bytesPerSec: 4_000_000, rttMs: 20 };
     expect(boundMs({ links: [link(1, 50, { origin })] }, 100, 1000)).toBeCloseTo(170, 9);
     const slow = { bytesPerSec: 1_000_000, rttMs: 20 };
-    expect(boundMs({ links: [link(1, 50, { origin: slow }), link(1, 50, { origin: slow })] }, 100, 1000)).toBeCloseTo(170, 9);
+    expect(boundMs({ links: [link(1, 50, { origin: slow }), link(1, 50, { origin: slow })] }, 100, 1000)).toBeCloseTo(
+      170,
+      9,
+    );
   });
 });

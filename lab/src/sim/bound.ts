@@ -1,7 +1,7 @@
 /**
  * The physical bound: no scheme can have L packets sooner. Fluid arithmetic: proxy i sends from the moment that the
- * request reaches it, at R_i, of which (1 - p_i) arrive; T is when their sum reaches L packets. With equal links that is
- * T = RTT + L / ((1 - p) * sum R); with unequal ones water-filling; a shared downlink, changes of rate, outages and
+ * request reaches it, at R_i, of which (1 - p_i) arrive; T is when their sum reaches L packets. With equal links that
+ * is T = RTT + L / ((1 - p) * sum R); with unequal ones water-filling; a shared downlink, changes of rate, outages and
  * an origin's leg are known to it beforehand. Pure.
  */
 import { meanLoss } from "./link";
@@ -13,7 +13,12 @@ type Step = { atMs: number; change: number };
  * When packet number `packets` (a fraction is fine) can be at the client, in ms; Infinity where it never can. An origin
  * sends `bodyBytes` for them, which is without headers.
  */
-export function boundMs(world: Pick<World, "links" | "downlink">, packets: number, packetBytes: number, bodyBytes = packets * packetBytes): number {
+export function boundMs(
+  world: Pick<World, "links" | "downlink">,
+  packets: number,
+  packetBytes: number,
+  bodyBytes = packets * packetBytes,
+): number {
   const steps = world.links.flatMap((link) => arrivalSteps(link, packetBytes)).sort((a, b) => a.atMs - b.atMs);
   const limit = world.downlink ? world.downlink.bytesPerSec / packetBytes / 1000 : Infinity;
   return Math.max(fillTime(steps, limit, packets), originTime(world.links, bodyBytes));
@@ -28,7 +33,11 @@ function arrivalSteps(link: World["links"][number], packetBytes: number): Step[]
     if (link.outages?.some(({ fromMs, toMs }) => ms >= fromMs && ms < toMs)) return 0;
     return (changes.findLast((change) => change.atMs <= ms)?.bytesPerSec ?? 0) * share;
   };
-  const times = [firstMs, ...changes.map(({ atMs }) => atMs), ...(link.outages ?? []).flatMap(({ fromMs, toMs }) => [fromMs, toMs])];
+  const times = [
+    firstMs,
+    ...changes.map(({ atMs }) => atMs),
+    ...(link.outages ?? []).flatMap(({ fromMs, toMs }) => [fromMs, toMs]),
+  ];
   let before = 0;
   return [...new Set(times)]
     .filter((ms) => ms >= firstMs && ms < Infinity)
@@ -64,6 +73,8 @@ function fillTime(steps: readonly Step[], limit: number, packets: number): numbe
 
 /** No packet leaves a proxy before the origin's bytes are there: the soonest proxy for the last of them. */
 function originTime(links: World["links"], bodyBytes: number): number {
-  const times = links.map(({ origin, rttMs }) => (origin ? rttMs + origin.rttMs + (bodyBytes / origin.bytesPerSec) * 1000 : 0));
+  const times = links.map(({ origin, rttMs }) =>
+    origin ? rttMs + origin.rttMs + (bodyBytes / origin.bytesPerSec) * 1000 : 0,
+  );
   return Math.min(...times);
 }

@@ -1,15 +1,26 @@
 /**
- * `npm run bench -- protocol --cost`: what the protocol itself costs, without codec and network. Receiver and Senders of one
- * chunk exchange their frames over six links of a given delay and loss; the codec counts ranks and touches no byte. Time,
- * the processor's, is taken around the calls that a shell makes: for a sender pollTransmit and handleFrame, for the receiver
- * handleFrame, pollTransmit, pollEvent and pollTimeout. Memory is what the whole exchange holds after a collection, beyond
- * what it held before: the client and all six senders, so more than the client's state alone.
+ * `npm run bench -- protocol --cost`: what the protocol itself costs, without codec and network. Receiver and Senders
+ * of one chunk exchange their frames over six links of a given delay and loss; the codec counts ranks and touches no
+ * byte. Time, the processor's, is taken around the calls that a shell makes: for a sender pollTransmit and handleFrame,
+ * for the receiver handleFrame, pollTransmit, pollEvent and pollTimeout. Memory is what the whole exchange holds after
+ * a collection, beyond what it held before: the client and all six senders, so more than the client's state alone.
  */
 import { createHash } from "node:crypto";
 import os from "node:os";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { geometryOf, LIMITS, parseFrame, Receiver, Sender, type Codec, type Decoder, type Encoder, type Geometry, type MutpMode } from "@tributary/protocol";
+import {
+  geometryOf,
+  LIMITS,
+  parseFrame,
+  Receiver,
+  Sender,
+  type Codec,
+  type Decoder,
+  type Encoder,
+  type Geometry,
+  type MutpMode,
+} from "@tributary/protocol";
 import { Random } from "./random";
 import { contentOf, sourceOf } from "./simulate";
 
@@ -38,7 +49,9 @@ export interface CostRow {
 /** Of those of the protocol's modes that are among `wanted`. */
 export function measureCost(wanted: readonly string[]): CostRow[] {
   const modes: MutpMode[] = ["coded", "coded-mutp", "uncoded-mutp"];
-  return modes.filter((mode) => wanted.includes(mode)).flatMap((mode) => [false, true].map((verified) => costOf(mode, 32 * 1024 * 1024, verified)));
+  return modes
+    .filter((mode) => wanted.includes(mode))
+    .flatMap((mode) => [false, true].map((verified) => costOf(mode, 32 * 1024 * 1024, verified)));
 }
 
 function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow {
@@ -48,7 +61,10 @@ function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow 
   const median = (of: (round: Exchange) => number) => rounds.map(of).sort((a, b) => a - b)[ROUNDS >> 1]!;
   const { packets } = rounds[0]!;
   return {
-    mode, chunkBytes, verified, packets,
+    mode,
+    chunkBytes,
+    verified,
+    packets,
     senderUsPerPacket: median((round) => round.senderUs / round.sent),
     receiverUsPerPacket: median((round) => round.receiverUs / round.packets),
     stateBytes: looked.stateBytes,
@@ -57,11 +73,18 @@ function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow 
 
 /** The machine and a table, as markdown. */
 export function costText(rows: readonly CostRow[]): string {
-  const lines = [`node ${process.version}, ${os.cpus()[0]!.model}, ${os.cpus().length} cores; 6 links of ${Math.round(LIMITS.symbolBytesDefault / STEP_MS)} KB/s, loss 2 %, RTT 50 ms; medians of ${ROUNDS} rounds`, ""];
-  lines.push("| mode | chunk MiB | digests checked | sender us a packet | receiver us a packet | state beyond the data MiB (floor 4) |\n| --- | --- | --- | --- | --- | --- |");
+  const lines = [
+    `node ${process.version}, ${os.cpus()[0]!.model}, ${os.cpus().length} cores; 6 links of ${Math.round(LIMITS.symbolBytesDefault / STEP_MS)} KB/s, loss 2 %, RTT 50 ms; medians of ${ROUNDS} rounds`,
+    "",
+  ];
+  lines.push(
+    "| mode | chunk MiB | digests checked | sender us a packet | receiver us a packet | state beyond the data MiB (floor 4) |\n| --- | --- | --- | --- | --- | --- |",
+  );
   for (const { mode, chunkBytes, verified, senderUsPerPacket, receiverUsPerPacket, stateBytes } of rows) {
     const over = stateBytes > STATE_FLOOR_BYTES ? " NOT MET" : "";
-    lines.push(`| ${[mode, chunkBytes >> 20, verified ? "yes" : "no", senderUsPerPacket.toFixed(1), receiverUsPerPacket.toFixed(1), (stateBytes / 2 ** 20).toFixed(2) + over].join(" | ")} |`);
+    lines.push(
+      `| ${[mode, chunkBytes >> 20, verified ? "yes" : "no", senderUsPerPacket.toFixed(1), receiverUsPerPacket.toFixed(1), (stateBytes / 2 ** 20).toFixed(2) + over].join(" | ")} |`,
+    );
   }
   return lines.join("\n");
 }
@@ -94,12 +117,25 @@ class Exchange {
   ) {
     this.original = contentOf(chunkBytes);
     const head = { status: 200, totalBytes: chunkBytes, headers: {} };
-    const geometry = geometryOf(chunkBytes, LIMITS.symbolBytesDefault, mode === "coded" ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault) as Geometry;
+    const geometry = geometryOf(
+      chunkBytes,
+      LIMITS.symbolBytesDefault,
+      mode === "coded" ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault,
+    ) as Geometry;
     const digest = createHash("sha256").update("").digest();
     const digests = Array.from({ length: geometry.generationCount }, () => digest);
     this.heldBefore = looking ? heldBytes() : 0;
     const trusted = verified ? { trusted: { head, digests, hash: () => digest } } : {};
-    this.receiver = new Receiver({ requestId: 1, url: "http://origin/", mode, proxyCount: PROXIES, codec: this.codec, nowMs: 0, generationSize: geometry.generationSize, ...trusted });
+    this.receiver = new Receiver({
+      requestId: 1,
+      url: "http://origin/",
+      mode,
+      proxyCount: PROXIES,
+      codec: this.codec,
+      nowMs: 0,
+      generationSize: geometry.generationSize,
+      ...trusted,
+    });
   }
 
   run(): this {
@@ -111,7 +147,10 @@ class Exchange {
       const { rank, symbolCount } = this.receiver.stats();
       if (!this.looking || symbolCount === 0 || rank < (nextLook * symbolCount) / LOOKS) continue;
       nextLook++;
-      this.stateBytes = Math.max(this.stateBytes, heldBytes() - this.heldBefore - this.onTheWayBytes() - this.dataBytes());
+      this.stateBytes = Math.max(
+        this.stateBytes,
+        heldBytes() - this.heldBefore - this.onTheWayBytes() - this.dataBytes(),
+      );
     }
     this.packets = this.receiver.stats().proxies.reduce((sum, { packets }) => sum + packets, 0);
     return this;
@@ -126,8 +165,16 @@ class Exchange {
       const sender = this.senders[index];
       if (sender) sender.handleFrame(frame, nowMs);
       else if (frame.type === "request") {
-        const made = (this.senders[index] = new Sender({ request: frame, codec: this.codec, rng: () => this.random.u32(), nowMs }));
-        made.handlePlan({ status: 200, totalBytes: this.original.length, headers: {}, serverFetchMs: 0 }, sourceOf(this.original, () => this.original.length));
+        const made = (this.senders[index] = new Sender({
+          request: frame,
+          codec: this.codec,
+          rng: () => this.random.u32(),
+          nowMs,
+        }));
+        made.handlePlan(
+          { status: 200, totalBytes: this.original.length, headers: {}, serverFetchMs: 0 },
+          sourceOf(this.original, () => this.original.length),
+        );
       }
     }
     const sender = this.senders[index];
@@ -168,12 +215,15 @@ class Exchange {
   }
 
   /**
-   * What waits for its turn: complete generations and, uncoded, the symbols of others. A real decoder holds those of the
-   * coded modes outside this heap.
+   * What waits for its turn: complete generations and, uncoded, the symbols of others. A real decoder holds those of
+   * the coded modes outside this heap.
    */
   private dataBytes(): number {
     const { rank } = this.receiver.stats();
-    return (this.mode === "uncoded-mutp" ? rank * LIMITS.symbolBytesDefault : this.codec.readBytes) - this.codec.handedOnBytes;
+    return (
+      (this.mode === "uncoded-mutp" ? rank * LIMITS.symbolBytesDefault : this.codec.readBytes) -
+      this.codec.handedOnBytes
+    );
   }
 }
 
@@ -225,7 +275,14 @@ class RankCodec implements Codec {
 
   createEncoder(symbolCount: number, symbolBytes: number): Encoder {
     const nothing = () => undefined;
-    return { symbolCount, symbolBytes, setSymbols: nothing, encodeSeeds: nothing, encodeVector: nothing, free: nothing };
+    return {
+      symbolCount,
+      symbolBytes,
+      setSymbols: nothing,
+      encodeSeeds: nothing,
+      encodeVector: nothing,
+      free: nothing,
+    };
   }
 
   createDecoder(symbolCount: number, symbolBytes: number): Decoder {
@@ -233,7 +290,12 @@ class RankCodec implements Codec {
     const add = () => rank < symbolCount && ++rank > 0;
     const read = (_first: number, count: number) => void (this.readBytes += count * symbolBytes);
     return {
-      symbolCount, symbolBytes, read, addSystematic: add, addSeeded: add, addVector: add,
+      symbolCount,
+      symbolBytes,
+      read,
+      addSystematic: add,
+      addSeeded: add,
+      addVector: add,
       get rank() {
         return rank;
       },

@@ -6,6 +6,9 @@ import path from "node:path";
 export function drawTo(file: string, specification: object): void {
   const drawer = path.join(__dirname, "../../bench/draw.mjs");
   const target = path.resolve(process.env.INIT_CWD ?? process.cwd(), file);
-  const { status } = spawnSync(process.execPath, [drawer, target], { input: JSON.stringify(specification), stdio: ["pipe", "inherit", "inherit"] });
+  const { status } = spawnSync(process.execPath, [drawer, target], {
+    input: JSON.stringify(specification),
+    stdio: ["pipe", "inherit", "inherit"],
+  });
   if (status !== 0) throw new Error(`${file} could not be drawn: ${drawer} ended with ${status}`);
 }

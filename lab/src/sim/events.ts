@@ -62,7 +62,11 @@ export class EventQueue {
     let hole = 0;
     for (let child = 1; child < last; child = 2 * hole + 1) {
       const right = child + 1;
-      if (right < last && (times[right]! < times[child]! || (times[right]! === times[child]! && orders[right]! < orders[child]!))) child = right;
+      if (
+        right < last &&
+        (times[right]! < times[child]! || (times[right]! === times[child]! && orders[right]! < orders[child]!))
+      )
+        child = right;
       if (time < times[child]! || (time === times[child]! && order < orders[child]!)) break;
       this.move(child, hole);
       hole = child;

@@ -7,7 +7,12 @@ import { simulate } from "./simulate";
 import { PACKET_BYTES, type ProxyLink, type World } from "./world";
 
 const LINK = { bytesPerSec: 896_000, rttMs: 50, queueBytes: 89_600 };
-const world = (congestion: World["congestion"]): World => ({ seed: 1, links: Array.from({ length: 6 }, () => LINK), chunkBytes: 1_500_000, ...(congestion ? { congestion } : {}) });
+const world = (congestion: World["congestion"]): World => ({
+  seed: 1,
+  links: Array.from({ length: 6 }, () => LINK),
+  chunkBytes: 1_500_000,
+  ...(congestion ? { congestion } : {}),
+});
 
 /** Where there is no Rust there is no congestion control to simulate. */
 const testBuilt = loadNativeTransport().native ? test : test.skip;
@@ -18,23 +23,26 @@ function newFlow(): Flow {
   return new Flow(transport.native.congestionControl(PACKET_BYTES), 50);
 }
 
-testBuilt("flow: no more than a window leaves before something has arrived, and what later ones have overtaken for long is lost", () => {
-  const flow = newFlow();
-  let nowMs = 0;
-  const sent: number[] = [];
-  for (let atMs = flow.readyMs(nowMs); atMs < Infinity; atMs = flow.readyMs(nowMs)) {
-    nowMs = Math.max(nowMs, atMs);
-    sent.push(flow.send(nowMs, PACKET_BYTES));
-  }
-  expect(sent).toHaveLength(32);
-  flow.acknowledge(1, 50);
-  expect(flow.inFlightPackets).toBe(31);
-  expect(flow.readyMs(50)).toBeLessThan(Infinity);
-  flow.readyMs(62);
-  expect(flow.inFlightPackets).toBe(31);
-  flow.readyMs(63);
-  expect(flow.inFlightPackets).toBe(30);
-});
+testBuilt(
+  "flow: no more than a window leaves before something has arrived, and what later ones have overtaken for long is lost",
+  () => {
+    const flow = newFlow();
+    let nowMs = 0;
+    const sent: number[] = [];
+    for (let atMs = flow.readyMs(nowMs); atMs < Infinity; atMs = flow.readyMs(nowMs)) {
+      nowMs = Math.max(nowMs, atMs);
+      sent.push(flow.send(nowMs, PACKET_BYTES));
+    }
+    expect(sent).toHaveLength(32);
+    flow.acknowledge(1, 50);
+    expect(flow.inFlightPackets).toBe(31);
+    expect(flow.readyMs(50)).toBeLessThan(Infinity);
+    flow.readyMs(62);
+    expect(flow.inFlightPackets).toBe(31);
+    flow.readyMs(63);
+    expect(flow.inFlightPackets).toBe(30);
+  },
+);
 
 testBuilt("flow: what is never heard of is given up", () => {
   const flow = newFlow();
@@ -46,18 +54,27 @@ testBuilt("flow: what is never heard of is given up", () => {
 });
 
 testBuilt("simulation: the same download comes whole under congestion control, and later in new sessions only", () => {
-  const [free, warm, fresh] = [undefined, "warm" as const, "new" as const].map((congestion) => simulate(world(congestion), "coded", loadCodec()));
-  for (const outcome of [free!, warm!, fresh!]) expect([outcome.bytesRight, outcome.failure]).toEqual([true, undefined]);
+  const [free, warm, fresh] = [undefined, "warm" as const, "new" as const].map((congestion) =>
+    simulate(world(congestion), "coded", loadCodec()),
+  );
+  for (const outcome of [free!, warm!, fresh!])
+    expect([outcome.bytesRight, outcome.failure]).toEqual([true, undefined]);
   expect(warm!.completionMs).toBeLessThan(1.01 * free!.completionMs);
   expect(fresh!.completionMs).toBeGreaterThan(1.02 * free!.completionMs);
   expect(fresh!.completionMs).toBeLessThan(1.1 * free!.completionMs);
 });
 
-testBuilt.each([["new", 100, 0.3, 1.3], ["warm", 50, 0.5, 1.12]] as const)("simulation: in %s sessions, RTT %d ms, a link that falls to a tenth at %d of the time holds nothing up with what waits before it", (congestion, rttMs, share, most) => {
-  const links: ProxyLink[] = Array.from({ length: 6 }, () => ({ ...LINK, rttMs }));
-  const fallen: World = { seed: 1, links, chunkBytes: 4_000_000, congestion };
-  const atMs = share * boundMs(fallen, 3677, PACKET_BYTES);
-  links[0] = { ...links[0]!, rateChanges: [{ atMs, bytesPerSec: LINK.bytesPerSec / 10 }] };
-  const outcome = simulate(fallen, "coded", loadCodec());
-  expect(outcome.completionMs).toBeLessThan(most * boundMs(fallen, outcome.symbolCount, outcome.packetBytes));
-});
+testBuilt.each([
+  ["new", 100, 0.3, 1.3],
+  ["warm", 50, 0.5, 1.12],
+] as const)(
+  "simulation: in %s sessions, RTT %d ms, a link that falls to a tenth at %d of the time holds nothing up with what waits before it",
+  (congestion, rttMs, share, most) => {
+    const links: ProxyLink[] = Array.from({ length: 6 }, () => ({ ...LINK, rttMs }));
+    const fallen: World = { seed: 1, links, chunkBytes: 4_000_000, congestion };
+    const atMs = share * boundMs(fallen, 3677, PACKET_BYTES);
+    links[0] = { ...links[0]!, rateChanges: [{ atMs, bytesPerSec: LINK.bytesPerSec / 10 }] };
+    const outcome = simulate(fallen, "coded", loadCodec());
+    expect(outcome.completionMs).toBeLessThan(most * boundMs(fallen, outcome.symbolCount, outcome.packetBytes));
+  },
+);

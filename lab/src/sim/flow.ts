@@ -1,8 +1,8 @@
 /**
- * A session's packets under the product's own congestion control (ADR 0006), as its sender sees them: what may leave when, what
- * has arrived, what is lost. Each packet is acknowledged by itself and no acknowledgement is lost; a packet counts as lost when
- * a later one has arrived and it has not after five quarters of a round trip, or after three round trips without a word. Pure:
- * knows packets by number, and no link.
+ * A session's packets under the product's own congestion control (ADR 0006), as its sender sees them: what may leave
+ * when, what has arrived, what is lost. Each packet is acknowledged by itself and no acknowledgement is lost; a packet
+ * counts as lost when a later one has arrived and it has not after five quarters of a round trip, or after three round
+ * trips without a word. Pure: knows packets by number, and no link.
  */
 import type { CongestionControl } from "@tributary/native-transport";
 
@@ -34,7 +34,10 @@ export class Flow {
   private startMs = 0;
   private lastMs = 0;
 
-  constructor(private readonly control: CongestionControl, rttMs: number) {
+  constructor(
+    private readonly control: CongestionControl,
+    rttMs: number,
+  ) {
     this.smoothedMs = rttMs;
   }
 
@@ -54,7 +57,8 @@ export class Flow {
     this.control.sent(nowMs + this.startMs, bytes);
     this.open.push({ number: this.count, sentMs: nowMs, bytes });
     this.inFlightBytes += bytes;
-    this.nextMs = Math.max(this.nextMs, nowMs - BURST_MS) + (bytes * this.smoothedMs) / (PACING_GAIN * this.control.window);
+    this.nextMs =
+      Math.max(this.nextMs, nowMs - BURST_MS) + (bytes * this.smoothedMs) / (PACING_GAIN * this.control.window);
     return this.count++;
   }
 

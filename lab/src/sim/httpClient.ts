@@ -103,10 +103,14 @@ class HttpSimulation implements NetworkUser {
     private readonly onArrival: OnArrival | undefined,
   ) {
     this.cubic = mode.endsWith("cubic");
-    const links = this.cubic ? world.links.map((link) => ({ ...link, queueBytes: link.queueBytes ?? link.bytesPerSec / 10 })) : world.links;
+    const links = this.cubic
+      ? world.links.map((link) => ({ ...link, queueBytes: link.queueBytes ?? link.bytesPerSec / 10 }))
+      : world.links;
     this.network = new Network({ ...world, links }, this, onLinkEvent);
     this.original = contentOf(world.chunkBytes);
-    this.user = mode.startsWith("split") ? new SplitUser(world.links.length) : new ParallelUser(world.links.length, world.chunkBytes);
+    this.user = mode.startsWith("split")
+      ? new SplitUser(world.links.length)
+      : new ParallelUser(world.links.length, world.chunkBytes);
     this.byProxy = world.links.map(() => []);
     this.turns = world.links.map(() => 0);
     this.originFreeMs = world.links.map(() => 0);
@@ -206,8 +210,26 @@ class HttpSimulation implements NetworkUser {
     const packetBytes = SEGMENT_BYTES + SEGMENT_HEADER_BYTES;
     const held = this.user instanceof SplitUser ? 0 : queueBytes / 2;
     const capacitySegments = ((bytesPerSec * rttMs) / 1000 + held) / packetBytes;
-    const path = { response: this.cubic ? "cubic" : "ideal", rttMs, loss: meanLoss({ loss, ...(burst ? { burst } : {}) }), capacitySegments, isNew } as const;
-    const made = { proxy, sender: new TcpSender(path), arrivals: [], ahead: new Set<number>(), received: 0, asked: 0, asks: [], current: -1, serving: -1, closed: false, isNew };
+    const path = {
+      response: this.cubic ? "cubic" : "ideal",
+      rttMs,
+      loss: meanLoss({ loss, ...(burst ? { burst } : {}) }),
+      capacitySegments,
+      isNew,
+    } as const;
+    const made = {
+      proxy,
+      sender: new TcpSender(path),
+      arrivals: [],
+      ahead: new Set<number>(),
+      received: 0,
+      asked: 0,
+      asks: [],
+      current: -1,
+      serving: -1,
+      closed: false,
+      isNew,
+    };
     const index = this.connections.push(made) - 1;
     this.byProxy[proxy]!.push(index);
     return index;
@@ -220,7 +242,8 @@ class HttpSimulation implements NetworkUser {
     connection.serving = askId;
     if (origin) {
       exchange.originMs = Math.max(nowMs + origin.rttMs, this.originFreeMs[connection.proxy]!);
-      this.originFreeMs[connection.proxy] = exchange.originMs + ((exchange.end - exchange.start) / origin.bytesPerSec) * 1000;
+      this.originFreeMs[connection.proxy] =
+        exchange.originMs + ((exchange.end - exchange.start) / origin.bytesPerSec) * 1000;
     }
     connection.sender.start(exchange.first, exchange.first + exchange.count);
   }
@@ -244,7 +267,7 @@ class HttpSimulation implements NetworkUser {
     const own = this.byProxy[proxy]!;
     const limit = this.world.links[proxy]!.backpressurePackets ?? 2;
     for (const index of own) this.connections[index]!.sender.handleTimeout(events.nowMs);
-    for (let idle = 0; idle < own.length; ) {
+    for (let idle = 0; idle < own.length;) {
       if (down[proxy]!.queuedPackets >= limit) return;
       const index = own[this.turns[proxy]!++ % own.length]!;
       const connection = this.connections[index]!;
@@ -260,7 +283,8 @@ class HttpSimulation implements NetworkUser {
       if (!this.network.dead[proxy]) this.pump(proxy);
     });
     if (this.completionMs === Infinity) {
-      for (const askId of this.exchanges.keys()) if (events.nowMs >= this.exchanges.get(askId)!.repeatMs) this.repeatRequest(askId);
+      for (const askId of this.exchanges.keys())
+        if (events.nowMs >= this.exchanges.get(askId)!.repeatMs) this.repeatRequest(askId);
       this.user.handleTick(events.nowMs);
       this.drain();
     }
@@ -306,7 +330,19 @@ class HttpSimulation implements NetworkUser {
     const contentRange = start < total ? { start, end: end - 1, total } : undefined;
     const head = { status: contentRange ? 206 : 416, bytes: end - start, contentRange };
     const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
-    this.exchanges.set(askId, { start, end, head, connection: index, first: connection.asked, count, askedMs: nowMs, repeatMs: Infinity, repeatAfterMs, heard: false, originMs: 0 });
+    this.exchanges.set(askId, {
+      start,
+      end,
+      head,
+      connection: index,
+      first: connection.asked,
+      count,
+      askedMs: nowMs,
+      repeatMs: Infinity,
+      repeatAfterMs,
+      heard: false,
+      originMs: 0,
+    });
     connection.asked += count;
     connection.current = askId;
     connection.asks.push(askId);
@@ -370,7 +406,12 @@ class ParallelUser implements HttpUser {
     private readonly chunkBytes: number,
   ) {
     this.positions = Array.from({ length: proxyCount }, () => 0);
-    this.commands = this.positions.map((_, proxyIndex) => ({ kind: "ask", askId: proxyIndex, proxyIndex, range: undefined }));
+    this.commands = this.positions.map((_, proxyIndex) => ({
+      kind: "ask",
+      askId: proxyIndex,
+      proxyIndex,
+      range: undefined,
+    }));
   }
 
   get isComplete(): boolean {
@@ -383,7 +424,8 @@ class ParallelUser implements HttpUser {
     this.bytes.push(bytes.subarray(bytes.length - fresh));
     this.deliveredBytes += fresh;
     if (!this.isComplete) return;
-    for (let other = 0; other < this.proxyCount; other++) if (other !== askId) this.commands.push({ kind: "cancel", askId: other });
+    for (let other = 0; other < this.proxyCount; other++)
+      if (other !== askId) this.commands.push({ kind: "cancel", askId: other });
   }
   handleHead(): void {
     // The lengths agree here.

@@ -26,7 +26,10 @@ test("link: a packet takes its own time in the serializer, then the delay (1,000
 });
 
 test("link: a change of rate holds from the next packet on, and none moves at rate 0", () => {
-  const rateChanges = [{ atMs: 5, bytesPerSec: 0 }, { atMs: 100, bytesPerSec: 100_000 }];
+  const rateChanges = [
+    { atMs: 5, bytesPerSec: 0 },
+    { atMs: 100, bytesPerSec: 100_000 },
+  ];
   const seen = arrivals({ bytesPerSec: 1_000_000, delayMs: 0, rateChanges }, 10, 1000);
   expect(seen.map(({ atMs }) => Math.round(atMs))).toEqual([1, 2, 3, 4, 5, 110, 120, 130, 140, 150]);
 });
@@ -36,10 +39,13 @@ test("link: a queue of 5,000 bytes takes five packets of 1,000, not six", () => 
   expect(seen.map(({ number }) => number)).toEqual([0, 1, 2, 3, 4]);
 });
 
-test.each([0.02, 0.2])("link: random loss of %d holds over 50,000 packets within four standard deviations (seed 7)", (loss) => {
-  const lost = 50_000 - arrivals({ bytesPerSec: Infinity, delayMs: 0, loss }, 50_000, 100, 7).length;
-  expect(Math.abs(lost / 50_000 - loss)).toBeLessThan(4 * Math.sqrt((loss * (1 - loss)) / 50_000));
-});
+test.each([0.02, 0.2])(
+  "link: random loss of %d holds over 50,000 packets within four standard deviations (seed 7)",
+  (loss) => {
+    const lost = 50_000 - arrivals({ bytesPerSec: Infinity, delayMs: 0, loss }, 50_000, 100, 7).length;
+    expect(Math.abs(lost / 50_000 - loss)).toBeLessThan(4 * Math.sqrt((loss * (1 - loss)) / 50_000));
+  },
+);
 
 test("link: burst loss has its mean, and comes in runs of its mean length (100,000 packets, seed 8)", () => {
   const burst = { enter: 0.01, leave: 0.2, loss: 1 };

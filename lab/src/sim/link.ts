@@ -114,7 +114,8 @@ export class Link {
 
   send(slot: number): void {
     const bytes = this.place.pool.bytes[slot]!;
-    if (this.queuedBytes + bytes > (this.options.queueBytes ?? Infinity) && this.queuedPackets > 0) return this.discard(slot, DROPPED);
+    if (this.queuedBytes + bytes > (this.options.queueBytes ?? Infinity) && this.queuedPackets > 0)
+      return this.discard(slot, DROPPED);
     this.note(SENT, slot);
     if (this.bytesPerSec === Infinity) return this.depart(slot);
     this.queue.push(slot);
@@ -200,7 +201,13 @@ export class Link {
   private note(event: 0 | 1 | 2 | 3, slot: number): void {
     const { events, log, pool, name, onEvent } = this.place;
     const message = pool.message[slot];
-    log.add(events.nowMs, event, name, pool.bytes[slot]!, message ? wordOf(message) : (pool.tag[slot]! << 20) ^ pool.mark[slot]!);
+    log.add(
+      events.nowMs,
+      event,
+      name,
+      pool.bytes[slot]!,
+      message ? wordOf(message) : (pool.tag[slot]! << 20) ^ pool.mark[slot]!,
+    );
     onEvent?.(LINK_EVENTS[event], name, slot);
   }
 }

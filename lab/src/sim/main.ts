@@ -1,8 +1,8 @@
 /**
  * `npm run sim`: replays one simulated download and says what came of it.
  *   npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--plot FILE] [--json]
- * Same seed, same event-log hash. The trace is CSV: one line for each thing that befell a packet. The plot is SVG or PNG,
- * by its name.
+ * Same seed, same event-log hash. The trace is CSV: one line for each thing that befell a packet. The plot is SVG or
+ * PNG, by its name.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -22,7 +22,9 @@ import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, typ
 const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
 ${[SWARM_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
-${Object.entries(SCENARIOS).map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`).join("\n")}
+${Object.entries(SCENARIOS)
+  .map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`)
+  .join("\n")}
 modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
 
 function main(words: string[]): number {
@@ -49,7 +51,8 @@ function main(words: string[]): number {
   const outcome = isHttp(mode) ? simulateHttp(world, mode, ...watch) : simulate(world, mode, codec, {}, ...watch);
   if (file !== undefined) closeSync(file);
   const bound = boundMs(world, outcome.symbolCount, outcome.packetBytes);
-  if (plot) drawTo(picture!, plot.specification(`${mode}: ${SCENARIOS[scenario]!.shows}`, outcome, bound, world.links.length));
+  if (plot)
+    drawTo(picture!, plot.specification(`${mode}: ${SCENARIOS[scenario]!.shows}`, outcome, bound, world.links.length));
   print(scenario, seed, mode, world, outcome, json);
   return outcome.completionMs < Infinity && outcome.bytesRight ? 0 : 1;
 }
@@ -72,7 +75,10 @@ function readOptions(words: string[]): Options | string {
   let values;
   try {
     const string = { type: "string" } as const;
-    ({ values } = parseArgs({ args: words, options: { seed: string, scenario: string, mode: string, trace: string, plot: string, json: { type: "boolean" } } }));
+    ({ values } = parseArgs({
+      args: words,
+      options: { seed: string, scenario: string, mode: string, trace: string, plot: string, json: { type: "boolean" } },
+    }));
   } catch (error) {
     return (error as Error).message;
   }
@@ -80,9 +86,12 @@ function readOptions(words: string[]): Options | string {
   const seed = Number(values.seed ?? 1);
   const found = SCENARIOS[scenario];
   if (!found) return `--scenario: got ${scenario}, which is none of those below`;
-  if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff) return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
-  if (mode !== undefined && ![...PROTOCOL_MODES, ...HTTP_MODES].includes(mode as Mode)) return `--mode: got ${mode}, which is none of those below`;
-  if (plot !== undefined && !/\.(svg|png)$/.test(plot)) return `--plot: got ${plot}, wanted a name that ends in .svg or .png`;
+  if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
+    return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
+  if (mode !== undefined && ![...PROTOCOL_MODES, ...HTTP_MODES].includes(mode as Mode))
+    return `--mode: got ${mode}, which is none of those below`;
+  if (plot !== undefined && !/\.(svg|png)$/.test(plot))
+    return `--plot: got ${plot}, wanted a name that ends in .svg or .png`;
   return { world: { ...found, seed }, scenario, seed, mode: mode as Mode | undefined, trace, plot, json };
 }
 
@@ -94,9 +103,15 @@ function print(scenario: string, seed: number, mode: Mode, world: World, outcome
   }
   const ms = (value: number) => (value < Infinity ? `${value.toFixed(1)} ms` : "never");
   console.log(`scenario ${scenario}, mode ${mode}, seed ${seed}: ${SCENARIOS[scenario]!.shows}`);
-  console.log(`complete ${ms(outcome.completionMs)}, bound ${ms(bound)}, ratio ${(outcome.completionMs / bound).toFixed(3)}, first bytes ${ms(outcome.firstBytesMs)}`);
-  console.log(`packets: ${outcome.symbolCount} needed, ${outcome.receivedPackets} received, ${outcome.sentPackets} sent; normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`);
-  console.log(`bytes ${outcome.bytesRight ? "right" : "WRONG"}; ${outcome.events} events, hash ${outcome.eventHash}${outcome.failure ? `; failed: ${outcome.failure}` : ""}`);
+  console.log(
+    `complete ${ms(outcome.completionMs)}, bound ${ms(bound)}, ratio ${(outcome.completionMs / bound).toFixed(3)}, first bytes ${ms(outcome.firstBytesMs)}`,
+  );
+  console.log(
+    `packets: ${outcome.symbolCount} needed, ${outcome.receivedPackets} received, ${outcome.sentPackets} sent; normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`,
+  );
+  console.log(
+    `bytes ${outcome.bytesRight ? "right" : "WRONG"}; ${outcome.events} events, hash ${outcome.eventHash}${outcome.failure ? `; failed: ${outcome.failure}` : ""}`,
+  );
 }
 
 async function run([command, ...rest]: string[]): Promise<number> {

@@ -7,9 +7,12 @@ const codec = loadCodec();
 
 test("rows: links are read as they are written, and nothing else is", () => {
   expect(parseLinks("6x896", { rttMs: 50 })).toHaveLength(6);
-  expect(parseLinks("1x1792+3x896", { rttMs: 50, loss: 0.02 })!.map(({ bytesPerSec }) => bytesPerSec)).toEqual([1_792_000, 896_000, 896_000, 896_000]);
+  expect(parseLinks("1x1792+3x896", { rttMs: 50, loss: 0.02 })!.map(({ bytesPerSec }) => bytesPerSec)).toEqual([
+    1_792_000, 896_000, 896_000, 896_000,
+  ]);
   expect(parseLinks("64x1.5", { rttMs: 50 })![63]).toEqual({ bytesPerSec: 1500, rttMs: 50 });
-  for (const text of ["", "6", "0x896", "65x896", "6x0", "6x896+", "-1x5", "6x896 "]) expect(parseLinks(text, { rttMs: 50 })).toBeUndefined();
+  for (const text of ["", "6", "0x896", "65x896", "6x0", "6x896+", "-1x5", "6x896 "])
+    expect(parseLinks(text, { rttMs: 50 })).toBeUndefined();
 });
 
 test("rows: half-way is half of the bound without the change", () => {
@@ -47,16 +50,23 @@ test("adding a source never hurts: mode coded is not slowed by a slow, far or lo
     { bytesPerSec: 500_000, rttMs: 400, loss: 0 },
   ];
   for (const base of SIX) {
-    for (const { slowdown } of measureSeventh(base, sevenths, "coded", 4, 1, codec)) expect(slowdown).toBeLessThan(0.005);
+    for (const { slowdown } of measureSeventh(base, sevenths, "coded", 4, 1, codec))
+      expect(slowdown).toBeLessThan(0.005);
   }
 });
 
 test("pauses: a proxy that stands still half of the time does so, by its seed, and other links are left alone", () => {
-  const links = [{ bytesPerSec: 1000, rttMs: 1, pauses: { apartMs: 1, lastMs: 1 } }, { bytesPerSec: 1000, rttMs: 1 }];
+  const links = [
+    { bytesPerSec: 1000, rttMs: 1, pauses: { apartMs: 1, lastMs: 1 } },
+    { bytesPerSec: 1000, rttMs: 1 },
+  ];
   const drawn = withPauses({ seed: 5, links, chunkBytes: 1 }).links;
   expect(withPauses({ seed: 5, links, chunkBytes: 1 }).links).toEqual(drawn);
   expect(drawn[1]).toEqual(links[1]);
   const changes = drawn[0]!.rateChanges!;
-  const stillMs = changes.reduce((sum, { atMs, bytesPerSec }, i) => sum + (bytesPerSec === 0 ? (changes[i + 1]?.atMs ?? 500) - atMs : 0), 0);
+  const stillMs = changes.reduce(
+    (sum, { atMs, bytesPerSec }, i) => sum + (bytesPerSec === 0 ? (changes[i + 1]?.atMs ?? 500) - atMs : 0),
+    0,
+  );
   expect(stillMs / changes.at(-1)!.atMs).toBeCloseTo(0.5, 1);
 });

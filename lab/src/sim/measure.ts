@@ -1,4 +1,6 @@
-/** Runs one world over many seeds in one mode, and says what came of it: medians, 95th percentiles, paired differences. */
+/**
+ * Runs one world over many seeds in one mode, and says what came of it: medians, 95th percentiles, paired differences.
+ */
 import type { Codec } from "@tributary/protocol";
 import { boundMs } from "./bound";
 import { simulateHttp } from "./httpClient";
@@ -44,14 +46,18 @@ export interface SeventhMeasured extends Seventh {
 }
 
 export function runOnce(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}): Outcome {
-  return (HTTP_MODES as readonly string[]).includes(mode) ? simulateHttp(world, mode as HttpMode) : simulate(world, mode, codec, tuning);
+  return (HTTP_MODES as readonly string[]).includes(mode)
+    ? simulateHttp(world, mode as HttpMode)
+    : simulate(world, mode, codec, tuning);
 }
 
 /** Seeds `firstSeed`, `firstSeed + 1`, ... */
 export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: number, codec: Codec): Measured {
   const worlds = Array.from({ length: seeds }, (_, i) => withPauses({ ...variant.world, seed: firstSeed + i }));
   const runs = worlds.map((world) => runOnce(world, mode, codec, variant.tuning));
-  const bounds = runs.map(({ symbolCount, packetBytes }, i) => boundMs(worlds[i]!, symbolCount, packetBytes, variant.chunkBytes));
+  const bounds = runs.map(({ symbolCount, packetBytes }, i) =>
+    boundMs(worlds[i]!, symbolCount, packetBytes, variant.chunkBytes),
+  );
   const completions = runs.map(({ completionMs }) => completionMs / 1000);
   const goodputs = runs.map(({ normalizedGoodput }) => normalizedGoodput);
   const firsts = runs.map(({ firstBytesMs }) => firstBytesMs / 1000);
@@ -86,8 +92,16 @@ function lagMs(world: World, { delivered, symbolCount, packetBytes, completionMs
   return lag;
 }
 
-export function measureSeventh(base: Variant, sevenths: readonly Seventh[], mode: Mode, seeds: number, firstSeed: number, codec: Codec): SeventhMeasured[] {
-  const completion = (links: World["links"], seed: number) => runOnce({ ...base.world, links, seed }, mode, codec).completionMs;
+export function measureSeventh(
+  base: Variant,
+  sevenths: readonly Seventh[],
+  mode: Mode,
+  seeds: number,
+  firstSeed: number,
+  codec: Codec,
+): SeventhMeasured[] {
+  const completion = (links: World["links"], seed: number) =>
+    runOnce({ ...base.world, links, seed }, mode, codec).completionMs;
   const numbers = Array.from({ length: seeds }, (_, i) => firstSeed + i);
   const six = numbers.map((seed) => completion(base.world.links, seed));
   return sevenths.map((seventh) => {

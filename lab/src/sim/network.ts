@@ -21,11 +21,19 @@ const PAUSES_MS = 500;
 /** The same world with each link's pauses as changes of its rate, drawn from the seed. */
 export function withPauses(world: World): World {
   if (!world.links.some(({ pauses }) => pauses)) return world;
-  const links = world.links.map(({ pauses, ...link }, proxy) => (pauses ? { ...link, rateChanges: drawPauses(link.bytesPerSec, pauses, new Random(world.seed, proxy, STREAM.pauses)) } : link));
+  const links = world.links.map(({ pauses, ...link }, proxy) =>
+    pauses
+      ? { ...link, rateChanges: drawPauses(link.bytesPerSec, pauses, new Random(world.seed, proxy, STREAM.pauses)) }
+      : link,
+  );
   return { ...world, links };
 }
 
-function drawPauses(bytesPerSec: number, { apartMs, lastMs }: NonNullable<ProxyLink["pauses"]>, random: Random): NonNullable<ProxyLink["rateChanges"]> {
+function drawPauses(
+  bytesPerSec: number,
+  { apartMs, lastMs }: NonNullable<ProxyLink["pauses"]>,
+  random: Random,
+): NonNullable<ProxyLink["rateChanges"]> {
   const changes = [];
   const next = (mean: number) => -mean * Math.log(1 - random.unit());
   for (let atMs = next(apartMs); atMs < PAUSES_MS; atMs += next(apartMs)) {
@@ -36,7 +44,13 @@ function drawPauses(bytesPerSec: number, { apartMs, lastMs }: NonNullable<ProxyL
   return changes;
 }
 
-export type OnLinkEvent = (nowMs: number, event: LinkEvent, link: number, bytes: number, message: Uint8Array | undefined) => void;
+export type OnLinkEvent = (
+  nowMs: number,
+  event: LinkEvent,
+  link: number,
+  bytes: number,
+  message: Uint8Array | undefined,
+) => void;
 
 export interface NetworkUser {
   /** The slot is the callee's now. Nothing comes to a proxy during its outage. */
@@ -64,7 +78,14 @@ export class Network {
   ) {
     const { links, downlink, seed } = world;
     this.dead = links.map(() => false);
-    this.downlink = downlink && new Link({ ...downlink, delayMs: 0 }, this.place(SHARED_DOWNLINK, new Random(seed, SHARED_DOWNLINK), (slot) => user.atClient(this.source[slot]!, slot)));
+    this.downlink =
+      downlink &&
+      new Link(
+        { ...downlink, delayMs: 0 },
+        this.place(SHARED_DOWNLINK, new Random(seed, SHARED_DOWNLINK), (slot) =>
+          user.atClient(this.source[slot]!, slot),
+        ),
+      );
     this.down = links.map((link, proxy) => this.downLink(link, proxy));
     this.up = links.map((link, proxy) => this.upLink(link, proxy));
     links.forEach((link, proxy) => this.scheduleOutages(link, proxy));
@@ -79,9 +100,33 @@ export class Network {
   }
 
   private downLink(link: ProxyLink, proxy: number): Link {
-    const { bytesPerSec, rttMs, jitterMs = 0, inOrder = false, loss = 0, queueBytes = Infinity, burst, reorder, repeat = 0, rateChanges = [], healMs = Infinity } = link;
+    const {
+      bytesPerSec,
+      rttMs,
+      jitterMs = 0,
+      inOrder = false,
+      loss = 0,
+      queueBytes = Infinity,
+      burst,
+      reorder,
+      repeat = 0,
+      rateChanges = [],
+      healMs = Infinity,
+    } = link;
     const rare = { ...(burst ? { burst } : {}), ...(reorder ? { reorder } : {}) };
-    const options = { bytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, inOrder, loss, queueBytes, repeat, rateChanges, healMs, ...rare };
+    const options = {
+      bytesPerSec,
+      delayMs: rttMs / 2,
+      delayChanges: delayChangesOf(link),
+      jitterMs,
+      inOrder,
+      loss,
+      queueBytes,
+      repeat,
+      rateChanges,
+      healMs,
+      ...rare,
+    };
     const deliver = (slot: number) => {
       this.source[slot] = proxy;
       if (this.downlink) this.downlink.send(slot);
@@ -92,18 +137,35 @@ export class Network {
   }
 
   private upLink(link: ProxyLink, proxy: number): Link {
-    const { rttMs, jitterMs = 0, inOrder = false, loss = 0, feedbackLoss = loss, upBytesPerSec = Infinity, healMs = Infinity } = link;
+    const {
+      rttMs,
+      jitterMs = 0,
+      inOrder = false,
+      loss = 0,
+      feedbackLoss = loss,
+      upBytesPerSec = Infinity,
+      healMs = Infinity,
+    } = link;
     const deliver = (slot: number) => {
       if (this.dead[proxy]) this.pool.giveBack(slot);
       else this.user.atProxy(proxy, slot);
     };
-    const options = { bytesPerSec: upBytesPerSec, delayMs: rttMs / 2, delayChanges: delayChangesOf(link), jitterMs, inOrder, loss: feedbackLoss, healMs };
+    const options = {
+      bytesPerSec: upBytesPerSec,
+      delayMs: rttMs / 2,
+      delayChanges: delayChangesOf(link),
+      jitterMs,
+      inOrder,
+      loss: feedbackLoss,
+      healMs,
+    };
     return new Link(options, this.place(upName(proxy), new Random(this.world.seed, proxy, STREAM.up), deliver));
   }
 
   private place(name: number, random: Random, deliver: (slot: number) => void) {
     const { events, pool, log, onLinkEvent } = this;
-    const onEvent = (event: LinkEvent, link: number, slot: number) => onLinkEvent!(events.nowMs, event, link, pool.bytes[slot]!, pool.message[slot]);
+    const onEvent = (event: LinkEvent, link: number, slot: number) =>
+      onLinkEvent!(events.nowMs, event, link, pool.bytes[slot]!, pool.message[slot]);
     return { events, pool, log, random, name, deliver, ...(onLinkEvent ? { onEvent } : {}) };
   }
 
@@ -122,4 +184,5 @@ export class Network {
   }
 }
 
-const delayChangesOf = ({ rttChanges = [] }: ProxyLink): NonNullable<LinkOptions["delayChanges"]> => rttChanges.map(({ atMs, rttMs }) => ({ atMs, delayMs: rttMs / 2 }));
+const delayChangesOf = ({ rttChanges = [] }: ProxyLink): NonNullable<LinkOptions["delayChanges"]> =>
+  rttChanges.map(({ atMs, rttMs }) => ({ atMs, delayMs: rttMs / 2 }));

@@ -5,15 +5,22 @@ import { Helper, inProcesses } from "./processes";
 
 const folder = mkdtempSync(path.join(os.tmpdir(), "tributary-processes-"));
 const file = path.join(folder, "doubles.js");
-writeFileSync(file, `process.on("message", ({ value }) => {
+writeFileSync(
+  file,
+  `process.on("message", ({ value }) => {
   if (value === -1) process.exit(3);
   if (value !== -2) process.send(2 * value);
-});`);
+});`,
+);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test("each job is done once, and its result comes with its index", async () => {
   const results: number[] = [];
-  await inProcesses<{ value: number }, number>(file, [5, 6, 7, 8, 9].map((value) => ({ value })), (result, index) => (results[index] = result));
+  await inProcesses<{ value: number }, number>(
+    file,
+    [5, 6, 7, 8, 9].map((value) => ({ value })),
+    (result, index) => (results[index] = result),
+  );
   expect(results).toEqual([10, 12, 14, 16, 18]);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Jobs done by processes of their own. Not by threads: Node 20 aborts now and then (an assertion in its platform) where a
- * thread is ended while V8 compiles in the background what it ran.
+ * Jobs done by processes of their own. Not by threads: Node 20 aborts now and then (an assertion in its platform) where
+ * a thread is ended while V8 compiles in the background what it ran.
  */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -49,7 +49,11 @@ export class Helper<Job extends object, Result> {
 }
 
 /** All jobs, on all processors; results come as they are there, with the index of their job. */
-export async function inProcesses<Job extends object, Result>(file: string, jobs: Iterable<Job>, onResult: (result: Result, index: number) => void): Promise<void> {
+export async function inProcesses<Job extends object, Result>(
+  file: string,
+  jobs: Iterable<Job>,
+  onResult: (result: Result, index: number) => void,
+): Promise<void> {
   const left = jobs[Symbol.iterator]();
   let taken = 0;
   const work = async (): Promise<void> => {

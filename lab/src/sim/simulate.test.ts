@@ -9,7 +9,8 @@ const codec = loadCodec();
 const MODES = PROTOCOL_MODES.filter((mode) => speaks(mode, codec));
 const NAMES = Object.keys(SCENARIOS);
 const world = (name: string, seed: number): World => ({ ...SCENARIOS[name]!, seed });
-const bound = (name: string, { symbolCount, packetBytes }: Outcome) => boundMs(world(name, 0), symbolCount, packetBytes, SCENARIOS[name]!.chunkBytes);
+const bound = (name: string, { symbolCount, packetBytes }: Outcome) =>
+  boundMs(world(name, 0), symbolCount, packetBytes, SCENARIOS[name]!.chunkBytes);
 /** A range need not wait for the bytes before it to reach the proxy: over HTTP the origin's leg bounds nothing. */
 const lowest = (name: string, { symbolCount, packetBytes }: Outcome): number => {
   const links = SCENARIOS[name]!.links.map(({ origin: _, ...link }) => link);
@@ -22,7 +23,8 @@ describe.each(MODES)("simulation: %s", (mode) => {
     expect(outcome.failure).toBeUndefined();
     expect(outcome.bytesRight).toBe(true);
     expect(outcome.completionMs).toBeLessThan(8 * bound(name, outcome));
-    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss)) expect(outcome.completionMs).toBeGreaterThan(bound(name, outcome) - 1e-6);
+    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss))
+      expect(outcome.completionMs).toBeGreaterThan(bound(name, outcome) - 1e-6);
   });
 
   test("the same seed gives the same run, to the last event; another seed another one", () => {
@@ -37,7 +39,8 @@ describe.each(HTTP_MODES)("simulation: %s", (mode) => {
     const outcome = simulateHttp(world(name, 1), mode);
     expect(outcome.completionMs).toBeLessThan(12_000);
     expect(outcome.bytesRight).toBe(true);
-    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss)) expect(outcome.completionMs).toBeGreaterThan(lowest(name, outcome) - 1e-6);
+    if (!SCENARIOS[name]!.links.some(({ burst, loss }) => burst || loss))
+      expect(outcome.completionMs).toBeGreaterThan(lowest(name, outcome) - 1e-6);
   });
 
   test("the same seed gives the same run, to the last event; another seed another one", () => {
@@ -74,7 +77,12 @@ test("simulation: over radio, whose packets come in clumps, nothing is taken for
 });
 
 test("simulation: a full downlink, before which round trips grow as long, is not taken for a longer way", () => {
-  const deep: World = { seed: 1, chunkBytes: 6_000_000, links: even(4), downlink: { bytesPerSec: 896_000, queueBytes: 896_000 } };
+  const deep: World = {
+    seed: 1,
+    chunkBytes: 6_000_000,
+    links: even(4),
+    downlink: { bytesPerSec: 896_000, queueBytes: 896_000 },
+  };
   const outcome = simulate(deep, "coded", codec);
   expect(outcome.completionMs).toBeLessThan(1.1 * boundMs(deep, outcome.symbolCount, outcome.packetBytes));
   expect(outcome.normalizedGoodput).toBeGreaterThan(0.9);
@@ -106,7 +114,9 @@ test("simulation: without loss the ideal TCP of parallel HTTP on one link stays 
 });
 
 test("simulation: Cubic pays for 2 % loss with most of the rate, the ideal TCP does not (seed 1)", () => {
-  const [ideal, cubic] = (["parallel-http", "parallel-http-cubic"] as const).map((mode) => simulateHttp(world("lossy", 1), mode).completionMs);
+  const [ideal, cubic] = (["parallel-http", "parallel-http-cubic"] as const).map(
+    (mode) => simulateHttp(world("lossy", 1), mode).completionMs,
+  );
   expect(cubic! / ideal!).toBeGreaterThan(1.5);
 });
 

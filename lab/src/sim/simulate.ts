@@ -1,14 +1,32 @@
 /**
  * A download in simulation: the protocol's own Receiver and Senders, with a real codec, over simulated links. One seed
- * fixes everything. Every byte handed on is compared with the chunk. When a sender may send is decided by the links alone
- * (whenever its serializer has fewer than two packets, an ideal backpressure) or by the product's congestion control.
+ * fixes everything. Every byte handed on is compared with the chunk. When a sender may send is decided by the links
+ * alone (whenever its serializer has fewer than two packets, an ideal backpressure) or by the product's congestion
+ * control.
  */
-import { encodeFrame, parseFrame, Receiver, Sender, type ChunkSource, type Codec, type MutpMode, type ProxyStats } from "@tributary/protocol";
+import {
+  encodeFrame,
+  parseFrame,
+  Receiver,
+  Sender,
+  type ChunkSource,
+  type Codec,
+  type MutpMode,
+  type ProxyStats,
+} from "@tributary/protocol";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { Flow } from "./flow";
 import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
 import { Random } from "./random";
-import { PACKET_BYTES, type Mode, type OnArrival, type Outcome, type ProxyLink, type Tuning, type World } from "./world";
+import {
+  PACKET_BYTES,
+  type Mode,
+  type OnArrival,
+  type Outcome,
+  type ProxyLink,
+  type Tuning,
+  type World,
+} from "./world";
 
 const REQUEST_ID = 1;
 /** A timer that changes nothing fires again after this long, whatever it asks for. */
@@ -32,7 +50,14 @@ interface ProxySide {
 }
 
 /** Throws when the receiver will not have the mode. */
-export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning = {}, onLinkEvent?: OnLinkEvent, onArrival?: OnArrival): Outcome {
+export function simulate(
+  world: World,
+  mode: Mode,
+  codec: Codec,
+  tuning: Tuning = {},
+  onLinkEvent?: OnLinkEvent,
+  onArrival?: OnArrival,
+): Outcome {
   const { congestion } = world;
   const flows = congestion && flowsOver(world.links);
   if (congestion === "warm") {
@@ -45,7 +70,14 @@ export function simulate(world: World, mode: Mode, codec: Codec, tuning: Tuning 
 /** True when receiver and request know the mode. */
 export function speaks(mode: string, codec: Codec): boolean {
   try {
-    const receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/", mode: mode as MutpMode, proxyCount: 1, codec, nowMs: 0 });
+    const receiver = new Receiver({
+      requestId: REQUEST_ID,
+      url: "http://origin/",
+      mode: mode as MutpMode,
+      proxyCount: 1,
+      codec,
+      nowMs: 0,
+    });
     receiver.handleProxyReady(0, 0);
     const first = receiver.pollTransmit(0);
     receiver.free();
@@ -102,12 +134,29 @@ class Simulation implements NetworkUser {
     this.overheadBytes = world.overheadBytes ?? 0;
     // The sessions are open: they know their round trips.
     const known = world.links.map(({ rttMs }) => ({ rttMs }));
-    this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", mode, proxyCount: world.links.length, codec, nowMs: 0, known, ...tuning });
+    this.receiver = new Receiver({
+      requestId: REQUEST_ID,
+      url: "http://origin/segment.m4s",
+      mode,
+      proxyCount: world.links.length,
+      codec,
+      nowMs: 0,
+      known,
+      ...tuning,
+    });
     this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
     this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
     this.acknowledged = this.network.events.register((packet) => this.handleAcknowledged(packet));
     this.paced = this.network.events.register((index) => this.offer(index));
-    this.proxies = world.links.map((link, index) => ({ link, flow: flows?.[index], sender: undefined, timerMs: Infinity, firedMs: -1, headMs: Infinity, lives: 0 }));
+    this.proxies = world.links.map((link, index) => ({
+      link,
+      flow: flows?.[index],
+      sender: undefined,
+      timerMs: Infinity,
+      firedMs: -1,
+      headMs: Infinity,
+      lives: 0,
+    }));
   }
 
   run(): Outcome {
@@ -125,12 +174,16 @@ class Simulation implements NetworkUser {
   /** The last acknowledgements come, before another download begins. */
   private settle(): void {
     const { events } = this.network;
-    for (const untilMs = events.nowMs + SETTLED_MS; events.step(untilMs); );
+    for (const untilMs = events.nowMs + SETTLED_MS; events.step(untilMs););
   }
 
   /** Decided, ended on both sides, and nothing on the way that could still count as late. */
   private isOver(): boolean {
-    return this.receiver.finished && this.proxies.every(({ sender }, index) => !sender || sender.finished || this.network.dead[index]) && this.network.pool.inUse === 0;
+    return (
+      this.receiver.finished &&
+      this.proxies.every(({ sender }, index) => !sender || sender.finished || this.network.dead[index]) &&
+      this.network.pool.inUse === 0
+    );
   }
 
   onOutage(index: number, phase: "crash" | "cut" | "over"): void {
@@ -212,23 +265,45 @@ class Simulation implements NetworkUser {
     const localMs = this.localMs(proxy);
     if (proxy.sender && !proxy.sender.finished) proxy.sender.handleFrame(frame, localMs);
     else if (frame.type === "request" && !proxy.sender) this.accept(proxy, index, frame);
-    else if (frame.type === "feedback" && frame.final) this.transmit(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
+    else if (frame.type === "feedback" && frame.final)
+      this.transmit(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
     this.pumpSender(index);
   }
 
-  private accept(proxy: ProxySide, index: number, request: Parameters<typeof encodeFrame>[0] & { type: "request" }): void {
+  private accept(
+    proxy: ProxySide,
+    index: number,
+    request: Parameters<typeof encodeFrame>[0] & { type: "request" },
+  ): void {
     const random = new Random(this.world.seed, index, STREAM.user + proxy.lives++);
     const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: this.localMs(proxy) });
     proxy.sender = sender;
     const { origin } = proxy.link;
-    const head = { status: 200, totalBytes: this.world.chunkBytes, headers: { etag: '"1"' }, serverFetchMs: origin?.rttMs ?? 0 };
-    if (!origin) return sender.handlePlan(head, sourceOf(this.original, () => this.original.length));
+    const head = {
+      status: 200,
+      totalBytes: this.world.chunkBytes,
+      headers: { etag: '"1"' },
+      serverFetchMs: origin?.rttMs ?? 0,
+    };
+    if (!origin)
+      return sender.handlePlan(
+        head,
+        sourceOf(this.original, () => this.original.length),
+      );
     proxy.headMs = this.network.events.nowMs + origin.rttMs;
-    const available = () => Math.max(0, Math.min(this.original.length, Math.floor(((this.network.events.nowMs - proxy.headMs) * origin.bytesPerSec) / 1000)));
+    const available = () =>
+      Math.max(
+        0,
+        Math.min(
+          this.original.length,
+          Math.floor(((this.network.events.nowMs - proxy.headMs) * origin.bytesPerSec) / 1000),
+        ),
+      );
     const grow = this.network.events.register(() => {
       if (proxy.sender !== sender || sender.finished) return;
       this.pumpSender(index);
-      if (available() < this.original.length) this.network.events.schedule(this.network.events.nowMs + ORIGIN_STEP_MS, grow, 0);
+      if (available() < this.original.length)
+        this.network.events.schedule(this.network.events.nowMs + ORIGIN_STEP_MS, grow, 0);
     });
     const headCame = this.network.events.register(() => {
       if (proxy.sender !== sender) return;
@@ -253,7 +328,11 @@ class Simulation implements NetworkUser {
     const proxy = this.proxies[index]!;
     const asked = proxy.sender?.pollTimeout();
     if (asked === undefined) return;
-    const atMs = Math.max(asked - (proxy.link.clockOffsetMs ?? 0), this.network.events.nowMs, proxy.firedMs + TIMER_STEP_MS);
+    const atMs = Math.max(
+      asked - (proxy.link.clockOffsetMs ?? 0),
+      this.network.events.nowMs,
+      proxy.firedMs + TIMER_STEP_MS,
+    );
     if (atMs >= proxy.timerMs) return;
     proxy.timerMs = atMs;
     this.network.events.schedule(atMs, this.senderTimer, index);

@@ -2,8 +2,8 @@
  * A persistent TCP connection from a proxy, segment by segment, as its sender sees it. Acknowledgements tell all that
  * has arrived (SACK). A segment is lost once three sent after it have arrived or, where segments overtake each other,
  * once it is overdue (RACK, RFC 8985), or when twice the round trip brought nothing (tail loss probe).
- * Two responses to loss: `ideal` has none and sends whenever its link can take a segment; `cubic` obeys RFC 9438, with the
- * window of a connection that has carried data before over the same link (steady state at that loss, RFC 9438 §5).
+ * Two responses to loss: `ideal` has none and sends whenever its link can take a segment; `cubic` obeys RFC 9438, with
+ * the window of a connection that has carried data before over the same link (steady state at that loss, RFC 9438 §5).
  * Pure: knows segments by number, and no link.
  */
 export interface TcpPath {
@@ -106,7 +106,8 @@ export class TcpSender {
     this.silentProbes++;
     this.probeMs = nowMs + this.probeAfterMs() * 2 ** Math.min(this.silentProbes, 6);
     for (let sent = this.firstOpen; sent < this.state.length; sent++) {
-      if (this.state[sent] === 0 && (this.silentProbes > 1 || nowMs - this.sentMs[sent]! >= this.smoothedMs)) this.lose(sent, nowMs);
+      if (this.state[sent] === 0 && (this.silentProbes > 1 || nowMs - this.sentMs[sent]! >= this.smoothedMs))
+        this.lose(sent, nowMs);
     }
     if (this.silentProbes > 1) this.window = WINDOW_MIN;
   }
@@ -138,7 +139,8 @@ export class TcpSender {
     const overdueMs = this.smoothedMs + Math.max(this.smoothedMs / 4, 4 * this.variationMs);
     const upTo = this.newest - (this.overtaking ? 1 : DUPLICATES);
     for (let sent = this.firstOpen; sent <= upTo; sent++) {
-      if (this.state[sent] === 0 && (!this.overtaking || nowMs - this.sentMs[sent]! > overdueMs)) this.lose(sent, nowMs);
+      if (this.state[sent] === 0 && (!this.overtaking || nowMs - this.sentMs[sent]! > overdueMs))
+        this.lose(sent, nowMs);
     }
   }
 

@@ -1,7 +1,7 @@
 /**
- * The packet trace as CSV: one line for each thing that befell a packet, in the order of time. What the plots of arrivals,
- * duplicates and feedback per source are made of. Columns: timeMs, source (proxy, or `shared` for the viewer's own
- * downlink), direction, event, bytes, frame, sequence, generation, coding (systematic symbol or seed).
+ * The packet trace as CSV: one line for each thing that befell a packet, in the order of time. What the plots of
+ * arrivals, duplicates and feedback per source are made of. Columns: timeMs, source (proxy, or `shared` for the
+ * viewer's own downlink), direction, event, bytes, frame, sequence, generation, coding (systematic symbol or seed).
  */
 import { parseFrame } from "@tributary/protocol";
 import type { LinkEvent } from "./eventLog";
@@ -9,7 +9,13 @@ import { SHARED_DOWNLINK } from "./network";
 
 export const TRACE_HEADER = "timeMs,source,direction,event,bytes,frame,sequence,generation,coding\n";
 
-export function traceLine(nowMs: number, event: LinkEvent, link: number, bytes: number, message: Uint8Array | undefined): string {
+export function traceLine(
+  nowMs: number,
+  event: LinkEvent,
+  link: number,
+  bytes: number,
+  message: Uint8Array | undefined,
+): string {
   const source = link === SHARED_DOWNLINK ? "shared" : link >> 1;
   const direction = link !== SHARED_DOWNLINK && link & 1 ? "up" : "down";
   return `${nowMs.toFixed(3)},${source},${direction},${event},${bytes},${message ? describe(message) : "segment,,,"}\n`;
@@ -20,6 +26,11 @@ function describe(message: Uint8Array): string {
   if (frame.type === "feedback") return `${frame.final ? "final" : "feedback"},${frame.feedbackSequence},,`;
   if (frame.type !== "data") return `${frame.type},,,`;
   const { coding } = frame;
-  const how = coding.kind === "systematic" ? `symbol ${coding.symbolIndex}` : coding.kind === "seed" ? `seed ${coding.seed}` : coding.kind;
+  const how =
+    coding.kind === "systematic"
+      ? `symbol ${coding.symbolIndex}`
+      : coding.kind === "seed"
+        ? `seed ${coding.seed}`
+        : coding.kind;
   return `data,${frame.sequence},${frame.generationIndex},${how}`;
 }

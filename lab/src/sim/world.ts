@@ -29,7 +29,9 @@ export interface ProxyLink {
   /** Drop-tail limit before the proxy's serializer. It matters where nobody holds the sender back. */
   queueBytes?: number;
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
-  /** Now and then it stands still and then goes on, as a process does that shares a processor: means of random times. */
+  /**
+   * Now and then it stands still and then goes on, as a process does that shares a processor: means of random times.
+   */
   pauses?: { apartMs: number; lastMs: number };
   /** Nothing goes in or out meanwhile; a proxy that crashed comes back knowing nothing. */
   outages?: readonly { fromMs: number; toMs: number; crash?: boolean }[];
@@ -59,8 +61,8 @@ export interface World {
   /** Carried by every packet besides the frame, both ways; 0 without it. */
   overheadBytes?: number;
   /**
-   * Proxies send under the product's congestion control, in new sessions or in those that have carried the same chunk before;
-   * without it as fast as their links take.
+   * Proxies send under the product's congestion control, in new sessions or in those that have carried the same chunk
+   * before; without it as fast as their links take.
    */
   congestion?: "new" | "warm";
   /** The run is given up then; 60,000 without it. */
@@ -69,7 +71,12 @@ export interface World {
 
 export type Mode = MutpMode | HttpMode | "coded";
 export type HttpMode = "parallel-http" | "split-http" | "parallel-http-cubic" | "split-http-cubic";
-export const HTTP_MODES: readonly HttpMode[] = ["parallel-http", "split-http", "parallel-http-cubic", "split-http-cubic"];
+export const HTTP_MODES: readonly HttpMode[] = [
+  "parallel-http",
+  "split-http",
+  "parallel-http-cubic",
+  "split-http-cubic",
+];
 export const PROTOCOL_MODES = ["uncoded-mutp", "coded-mutp", "coded"] as const;
 
 /** What may be set of the receiver's own options. */

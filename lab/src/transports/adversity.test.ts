@@ -1,4 +1,7 @@
-/** Downloads over paths that are against them, in a process of their own; WebTransport's cases where its native part is built. */
+/**
+ * Downloads over paths that are against them, in a process of their own; WebTransport's cases where its native part is
+ * built.
+ */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
@@ -37,7 +40,10 @@ const { native } = loadNativeTransport();
     const { stdout, stderr, status, signal } = spawnSync(process.execPath, [SCRIPT], { encoding: "utf8" });
     ended = `was not run: the process ended with ${signal ?? `code ${status}`}; ${stderr.slice(-2000)}`;
     if (stdout === "") throw new Error(`the cases ended: ${stderr}`);
-    outcomes = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Outcome);
+    outcomes = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Outcome);
   });
 
   test.each(TITLES)("%s", (title) => {

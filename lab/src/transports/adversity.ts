@@ -1,7 +1,8 @@
 /**
- * Downloads by the product's programs over paths that are against them: `node lab/dist/transports/adversity.js`. One proxy,
- * loopback; a stand-in for Origo gives its address out with relays before its UDP ports. A process of its own, as the WebRTC
- * library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
+ * Downloads by the product's programs over paths that are against them: `node lab/dist/transports/adversity.js`. One
+ * proxy, loopback; a stand-in for Origo gives its address out with relays before its UDP ports. A process of its own,
+ * as the WebRTC library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one
+ * fails.
  */
 import { createHash } from "node:crypto";
 import http from "node:http";
@@ -68,7 +69,8 @@ function carriedBy(outcome: Outcome, transport: string): string {
 }
 
 const CASES: Record<string, Case> = {
-  "a path with nothing wrong: WebTransport carries the download": async (_path, download) => carriedBy(await download(), "webtransport"),
+  "a path with nothing wrong: WebTransport carries the download": async (_path, download) =>
+    carriedBy(await download(), "webtransport"),
 
   "QUIC alone is blocked: WebRTC carries it": async (path, download) => {
     path.quic.isDead = true;
@@ -92,7 +94,10 @@ const CASES: Record<string, Case> = {
     return carriedBy(await download(), "webrtc");
   },
 
-  "no packet of more than 1,200 bytes gets through, and the address is long: WebRTC carries it": async (path, download) => {
+  "no packet of more than 1,200 bytes gets through, and the address is long: WebRTC carries it": async (
+    path,
+    download,
+  ) => {
     path.quic.bytesMax = path.webRtc.bytesMax = SMALL_PATH_BYTES;
     return carriedBy(await download({ query: `?${"a".repeat(LONG_QUERY_BYTES)}` }), "webrtc");
   },
@@ -101,7 +106,10 @@ const CASES: Record<string, Case> = {
     carriedBy(await download({ during: () => path.quic.moveClients() }), "webtransport"),
 
   "the client's address changes in mid-download over WebRTC: the session goes on": async (path, download) => {
-    const detail = carriedBy(await download({ transport: "webrtc", during: () => path.webRtc.moveClients() }), "webrtc");
+    const detail = carriedBy(
+      await download({ transport: "webrtc", during: () => path.webRtc.moveClients() }),
+      "webrtc",
+    );
     need(path.offers === 1, `${path.offers} connections were made: ${detail}`);
     return detail;
   },
@@ -121,7 +129,8 @@ const CLOCKS: Record<string, number> = {
 };
 
 const byEach: Case = async (_path, download) => {
-  const byName = async (transport: "webtransport" | "webrtc"): Promise<string> => carriedBy(await download({ transport }), transport);
+  const byName = async (transport: "webtransport" | "webrtc"): Promise<string> =>
+    carriedBy(await download({ transport }), transport);
   return `${await byName("webtransport")}; ${await byName("webrtc")}`;
 };
 
@@ -132,31 +141,57 @@ function rerouted(answer: string, relay: Relay): string {
   const { sdp, ...rest } = JSON.parse(answer) as { sdp?: string };
   const lines = sdp?.split("\r\n").filter((line) => !line.startsWith("a=candidate:") || CANDIDATE.test(line));
   relay.targetPort = Number(lines?.map((line) => CANDIDATE.exec(line)?.[2]).find((port) => port !== undefined) ?? 0);
-  return JSON.stringify({ ...rest, sdp: lines?.map((line) => line.replace(CANDIDATE, `$1${relay.port}`)).join("\r\n") });
+  return JSON.stringify({
+    ...rest,
+    sdp: lines?.map((line) => line.replace(CANDIDATE, `$1${relay.port}`)).join("\r\n"),
+  });
 }
 
 /** The client's offer: the proxy shall find no way to it but the relay. */
 function withoutCandidates(offer: string): string {
   const { sdp, ...rest } = JSON.parse(offer) as { sdp: string };
-  return JSON.stringify({ ...rest, sdp: sdp.split("\r\n").filter((line) => !line.startsWith("a=candidate:")).join("\r\n") });
+  return JSON.stringify({
+    ...rest,
+    sdp: sdp
+      .split("\r\n")
+      .filter((line) => !line.startsWith("a=candidate:"))
+      .join("\r\n"),
+  });
 }
 
 /** Origo and the proxy's HTTP in one: lists the proxy behind our relays, hands the rest on to it. */
 function standIn(fleet: Fleet, path: Path): http.Server {
   const proxyUrl = fleet.proxies[0]!.url;
   const list = async (): Promise<string> => {
-    const { proxies, ...rest } = (await (await fetch(`${fleet.origo.url}/v1/proxies?count=1`)).json()) as { proxies: ProxyInfo[] };
+    const { proxies, ...rest } = (await (await fetch(`${fleet.origo.url}/v1/proxies?count=1`)).json()) as {
+      proxies: ProxyInfo[];
+    };
     const { webTransport, ...proxy } = proxies[0]!;
-    const quic = webTransport && { url: webTransport.url.replace(/:\d+\//, `:${path.quic.port}/`), certificateHashes: path.hashes ?? webTransport.certificateHashes };
-    return JSON.stringify({ ...rest, proxies: [{ ...proxy, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ...(quic && { webTransport: quic }) }] });
+    const quic = webTransport && {
+      url: webTransport.url.replace(/:\d+\//, `:${path.quic.port}/`),
+      certificateHashes: path.hashes ?? webTransport.certificateHashes,
+    };
+    return JSON.stringify({
+      ...rest,
+      proxies: [
+        {
+          ...proxy,
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+          ...(quic && { webTransport: quic }),
+        },
+      ],
+    });
   };
   const server = http.createServer((request, response) => {
     if (request.url!.startsWith("/v1/proxies")) return void list().then((text) => response.end(text));
     // The offer changes its length on the way.
     const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name !== "content-length"));
     const onward = http.request(`${proxyUrl}${request.url!}`, { method: request.method, headers }, (answer) => {
-      if (request.url !== "/v1/sessions") return void answer.pipe(response.writeHead(answer.statusCode!, answer.headers));
-      void text(answer).then((body) => response.writeHead(answer.statusCode!, { "content-type": "application/json" }).end(rerouted(body, path.webRtc)));
+      if (request.url !== "/v1/sessions")
+        return void answer.pipe(response.writeHead(answer.statusCode!, answer.headers));
+      void text(answer).then((body) =>
+        response.writeHead(answer.statusCode!, { "content-type": "application/json" }).end(rerouted(body, path.webRtc)),
+      );
     });
     onward.on("error", () => response.destroy());
     if (request.url !== "/v1/sessions") return void request.pipe(onward);
@@ -168,15 +203,27 @@ function standIn(fleet: Fleet, path: Path): http.Server {
 
 /** A proxy whose clock is off by `offSec`, and what it takes to download through it. */
 class Bench {
-  private constructor(private readonly fleet: Fleet, private readonly quicPort: number, private readonly sha256: string) {}
+  private constructor(
+    private readonly fleet: Fleet,
+    private readonly quicPort: number,
+    private readonly sha256: string,
+  ) {}
 
   static async open(offSec: number): Promise<Bench> {
-    const fleet = await startFleet({ proxyCount: 1, ports: "any", rateBytesPerSec: RATE_BYTES_PER_SEC, ...(offSec === 0 ? {} : { proxyEnv: () => clockOff(offSec) }) });
+    const fleet = await startFleet({
+      proxyCount: 1,
+      ports: "any",
+      rateBytesPerSec: RATE_BYTES_PER_SEC,
+      ...(offSec === 0 ? {} : { proxyEnv: () => clockOff(offSec) }),
+    });
     try {
-      const aheadSec = (Date.parse((await fetch(`${fleet.proxies[0]!.url}/healthz`)).headers.get("date")!) - Date.now()) / 1000;
+      const aheadSec =
+        (Date.parse((await fetch(`${fleet.proxies[0]!.url}/healthz`)).headers.get("date")!) - Date.now()) / 1000;
       need(Math.abs(aheadSec - offSec) < 60, `the proxy's clock is ${aheadSec} s ahead, expected ${offSec}`);
       const body = Buffer.from(await (await fetch(`${fleet.sample.url}/__size/${BYTES}`)).arrayBuffer());
-      const { proxies } = (await (await fetch(`${fleet.origo.url}/v1/proxies?count=1`)).json()) as { proxies: ProxyInfo[] };
+      const { proxies } = (await (await fetch(`${fleet.origo.url}/v1/proxies?count=1`)).json()) as {
+        proxies: ProxyInfo[];
+      };
       const quicPort = Number(new URL(proxies[0]!.webTransport?.url ?? "https://none:9").port);
       return new Bench(fleet, quicPort, createHash("sha256").update(body).digest("hex"));
     } catch (error) {
@@ -194,7 +241,9 @@ class Bench {
     const server = standIn(this.fleet, path);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
-      return await test(path, (options = {}) => this.download(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options));
+      return await test(path, (options = {}) =>
+        this.download(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options),
+      );
     } finally {
       server.close();
       server.closeAllConnections();
@@ -203,9 +252,15 @@ class Bench {
     }
   }
 
-  private async download(origoUrl: string, { during, transport = "auto", query = "" }: DownloadOptions): Promise<Outcome> {
+  private async download(
+    origoUrl: string,
+    { during, transport = "auto", query = "" }: DownloadOptions,
+  ): Promise<Outcome> {
     const client = createNodeClient({ origoUrl, reportRecords: false, transport });
-    const { body, record } = client.get(`${this.fleet.sample.url}/__size/${BYTES}${query}`, { mode: "coded", connections: 1 });
+    const { body, record } = client.get(`${this.fleet.sample.url}/__size/${BYTES}${query}`, {
+      mode: "coded",
+      connections: 1,
+    });
     const hash = createHash("sha256");
     let [bytes, isPast, error] = [0, false, undefined as string | undefined];
     try {
@@ -229,7 +284,10 @@ async function runAll(offSec: number, cases: Record<string, Case>): Promise<numb
   let failed = 0;
   try {
     for (const [title, test] of Object.entries(cases)) {
-      const outcome = await bench.run(test).then((detail) => ({ ok: true, detail }), (error: Error) => ({ ok: false, detail: error.message }));
+      const outcome = await bench.run(test).then(
+        (detail) => ({ ok: true, detail }),
+        (error: Error) => ({ ok: false, detail: error.message }),
+      );
       if (!outcome.ok) failed++;
       process.stdout.write(`${JSON.stringify({ case: title, ...outcome })}\n`);
     }
@@ -246,8 +304,11 @@ async function main(): Promise<number> {
 }
 
 if (require.main === module) {
-  main().then((status) => process.exit(status), (error: Error) => {
-    process.stderr.write(`${error.message}\n`);
-    process.exit(2);
-  });
+  main().then(
+    (status) => process.exit(status),
+    (error: Error) => {
+      process.stderr.write(`${error.message}\n`);
+      process.exit(2);
+    },
+  );
 }

@@ -29,13 +29,22 @@ interface Outcome {
 function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome[]> {
   if (!existsSync(SCRIPT)) throw new Error(`${SCRIPT} is missing: run npm run build first`);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [SCRIPT, ...words], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, [SCRIPT, ...words], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     let [out, err] = ["", ""];
     child.stdout.on("data", (text) => (out += text));
     child.stderr.on("data", (text) => (err += text));
     child.once("close", () => {
       if (out === "") reject(new Error(`the suite ended: ${err}`));
-      else resolve(out.trimEnd().split("\n").map((line) => JSON.parse(line) as Outcome));
+      else
+        resolve(
+          out
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line) as Outcome),
+        );
     });
   });
 }
@@ -43,7 +52,10 @@ function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<Outcome[
 const { native } = loadNativeTransport();
 const WITHOUT_NATIVE = { TRIBUTARY_NATIVE_TRANSPORT: "off" };
 const withNative = native ? [["webrtc"], ["webrtc", "client"], ["webrtc", "proxy"], ["webtransport"]] : [];
-const suites: [string[], NodeJS.ProcessEnv][] = [[["webrtc"], WITHOUT_NATIVE], ...[["udp"], ...withNative].map((words): [string[], NodeJS.ProcessEnv] => [words, {}])];
+const suites: [string[], NodeJS.ProcessEnv][] = [
+  [["webrtc"], WITHOUT_NATIVE],
+  ...[["udp"], ...withNative].map((words): [string[], NodeJS.ProcessEnv] => [words, {}]),
+];
 
 describe.each(suites)("transport %j %j", (words, env) => {
   let outcomes: Outcome[];

@@ -1,7 +1,7 @@
 /**
- * The suite that every transport passes, over loopback: `node lab/dist/transports/conformance.js NAME [client|proxy]`. The last
- * word: that end of WebRTC has the library, the other one the native part. A process of its own, as the library cannot be
- * unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
+ * The suite that every transport passes, over loopback: `node lab/dist/transports/conformance.js NAME [client|proxy]`.
+ * The last word: that end of WebRTC has the library, the other one the native part. A process of its own, as the
+ * library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -14,15 +14,15 @@ import type { Channel, Transport } from "@tributary/client";
 import { CLOSE, ECHO, FLOOD, FLOOD_BYTES, FLOOD_MESSAGES, openEdge, type Edge } from "./edges";
 
 /**
- * In a round. A WebRTC connection takes a tenth of a second. QUIC's are quick, and each is there for seconds after its close (RFC
- * 9000 section 10.2): a round has to be as many as are ever there at once.
+ * In a round. A WebRTC connection takes a tenth of a second. QUIC's are quick, and each is there for seconds after its
+ * close (RFC 9000 section 10.2): a round has to be as many as are ever there at once.
  */
 const CYCLES: Record<Transport["name"], number> = { webrtc: 100, webtransport: 1600, udp: 400 };
 /** Of resident memory. What a connection that is held costs is five times as much and more; two runs differ by 30. */
 const GROWTH_KB_MAX = 60;
 /**
- * After the first. What is kept grows by each of them; memory that was once in use grows only by a round that ran faster than
- * all before it, and so had more connections of QUIC's at once.
+ * After the first. What is kept grows by each of them; memory that was once in use grows only by a round that ran
+ * faster than all before it, and so had more connections of QUIC's at once.
  */
 const ROUNDS_MAX = 4;
 /** Threads and caches of the libraries settle within the first connections. */
@@ -51,7 +51,10 @@ class Peer {
   static async open(transport: Transport, edge: Edge, signal = AbortSignal.timeout(OPEN_MS_MAX)): Promise<Peer> {
     const peer = new Peer();
     peer.channel = await transport.open({
-      proxy: edge.proxy, session: 1, exchange: (offer) => edge.exchange(offer), signal,
+      proxy: edge.proxy,
+      session: 1,
+      exchange: (offer) => edge.exchange(offer),
+      signal,
       onMessage: (bytes) => peer.messages.push(bytes.slice()),
       onClosed: (reason) => peer.ends.push(reason),
     });
@@ -121,7 +124,8 @@ export const CASES: Record<string, Case> = {
     for (let index = 0; index < 200; index++) peer.channel.send(randomBytes(1 + (index % 1156)).fill(0xf0, 0, 1));
     const stranger = dgram.createSocket("udp4");
     for (let index = 0; index < 200; index++) stranger.send(randomBytes(1 + (index % 1400)), edge.udpPort, "127.0.0.1");
-    for (const first of [0xc0, 0x40, 0xe0, 0xe2, 0xe5]) stranger.send(randomBytes(1200).fill(first, 0, 1), edge.udpPort, "127.0.0.1");
+    for (const first of [0xc0, 0x40, 0xe0, 0xe2, 0xe5])
+      stranger.send(randomBytes(1200).fill(first, 0, 1), edge.udpPort, "127.0.0.1");
     await pause(50);
     await peer.echo(message(500));
     const another = await Peer.openSurely(transport, edge);
@@ -157,7 +161,9 @@ export const CASES: Record<string, Case> = {
     controller.abort(new Error("given up"));
     const reason = await opening;
     check(reason instanceof Error && reason.message === "given up", `rejected with ${String(reason)}`);
-    const aborted = await Peer.open(transport, edge, AbortSignal.abort(new Error("never"))).catch((error: unknown) => error);
+    const aborted = await Peer.open(transport, edge, AbortSignal.abort(new Error("never"))).catch(
+      (error: unknown) => error,
+    );
     check(aborted instanceof Error && aborted.message === "never", `rejected with ${String(aborted)}`);
   },
 
@@ -170,7 +176,10 @@ export const CASES: Record<string, Case> = {
     check(reason instanceof Error, "it did not fail");
   },
 
-  "hundreds of connects and closes leave no descriptor behind, and further ones no memory": async ({ transport, edge }) => {
+  "hundreds of connects and closes leave no descriptor behind, and further ones no memory": async ({
+    transport,
+    edge,
+  }) => {
     const failures: string[] = [];
     const cycle = async (): Promise<void> => {
       const peer = await Peer.open(transport, edge).catch((error: Error) => void failures.push(error.message));
@@ -195,7 +204,10 @@ export const CASES: Record<string, Case> = {
     await until(() => descriptors() <= before, 8000);
     check(edge.openCount === 0, `${edge.openCount} channels are still open`);
     check(descriptors() <= before, `${before} descriptors before, ${descriptors()} after`);
-    check(failures.length <= (edge.isLibrary ? LIBRARY_FAILURES_MAX * cycles * (1 + grownKb.length) : 0), `${failures.length} attempts failed, the first: ${failures[0]}`);
+    check(
+      failures.length <= (edge.isLibrary ? LIBRARY_FAILURES_MAX * cycles * (1 + grownKb.length) : 0),
+      `${failures.length} attempts failed, the first: ${failures[0]}`,
+    );
     const grown = grownKb.map((each) => each.toFixed(1)).join(", ");
     check(grownKb.at(-1)! < GROWTH_KB_MAX, `${grown} KB more a connection, round by round, limit ${GROWTH_KB_MAX}`);
     return `${cycles} cycles a round; ${before} descriptors before, ${descriptors()} after; ${grown} KB more a connection, round by round; ${failures.length} attempts failed`;
@@ -214,11 +226,15 @@ function descriptors(): number {
 
 async function main(name: string | undefined, libraryAt: string | undefined): Promise<number> {
   const transport = libraryAt === "client" ? libraryWebRtc : nodeTransports.find((each) => each.name === name);
-  if (!transport) throw new Error(`the transport must be one of ${nodeTransports.map((each) => each.name).join(", ")}; got ${name}`);
+  if (!transport)
+    throw new Error(`the transport must be one of ${nodeTransports.map((each) => each.name).join(", ")}; got ${name}`);
   const edge = await openEdge(transport.name, libraryAt === "proxy");
   let failed = 0;
   for (const [title, run] of Object.entries(CASES)) {
-    const outcome = await run({ transport, edge }).then((detail) => ({ ok: true, detail: detail ?? "" }), (error: Error) => ({ ok: false, detail: error.message }));
+    const outcome = await run({ transport, edge }).then(
+      (detail) => ({ ok: true, detail: detail ?? "" }),
+      (error: Error) => ({ ok: false, detail: error.message }),
+    );
     if (!outcome.ok) failed++;
     process.stdout.write(`${JSON.stringify({ case: title, ...outcome })}\n`);
   }
@@ -227,8 +243,11 @@ async function main(name: string | undefined, libraryAt: string | undefined): Pr
 }
 
 if (require.main === module) {
-  main(process.argv[2], process.argv[3]).then((status) => process.exit(status), (error: Error) => {
-    process.stderr.write(`${error.message}\n`);
-    process.exit(2);
-  });
+  main(process.argv[2], process.argv[3]).then(
+    (status) => process.exit(status),
+    (error: Error) => {
+      process.stderr.write(`${error.message}\n`);
+      process.exit(2);
+    },
+  );
 }

@@ -41,21 +41,44 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
   const loaded = loadNativeTransport();
   const rtcNative = withLibrary ? undefined : loaded.native;
   const common = {
-    ends, isLibrary: name === "webrtc" && rtcNative === undefined, get openCount() { return open.size; },
+    ends,
+    isLibrary: name === "webrtc" && rtcNative === undefined,
+    get openCount() {
+      return open.size;
+    },
     exchange: () => Promise.reject(new Error("no signalling here")),
   };
   const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
   if (name === "udp") {
     const edge = await UdpEdge.listen({ host: HOST, port: 0, sessionsMax: SESSIONS_MAX, onSession });
-    return Object.assign(common, { proxy: { ...proxy, udp: { host: HOST, port: edge.port } }, udpPort: edge.port, close: () => edge.close() });
+    return Object.assign(common, {
+      proxy: { ...proxy, udp: { host: HOST, port: edge.port } },
+      udpPort: edge.port,
+      close: () => edge.close(),
+    });
   }
   if (name === "webtransport") {
     if (!loaded.native) throw new Error(loaded.reason);
-    const edge = new WebTransportEdge(loaded.native, { host: HOST, port: 0, name: HOST, sessionsMax: SESSIONS_MAX, onSession, onRotated: () => undefined });
-    return Object.assign(common, { proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) }, udpPort: edge.port, close: () => edge.close() });
+    const edge = new WebTransportEdge(loaded.native, {
+      host: HOST,
+      port: 0,
+      name: HOST,
+      sessionsMax: SESSIONS_MAX,
+      onSession,
+      onRotated: () => undefined,
+    });
+    return Object.assign(common, {
+      proxy: { ...proxy, webTransport: edge.address(`${HOST}:${edge.port}`) },
+      udpPort: edge.port,
+      close: () => edge.close(),
+    });
   }
   const udpPort = await pickUdpPort(0, HOST);
-  const edge = startRtc({ host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined }, rtcNative, () => undefined);
+  const edge = startRtc(
+    { host: HOST, udpPort, publicAddress: undefined, publicUdpPort: undefined },
+    rtcNative,
+    () => undefined,
+  );
   let offers = 0;
   const exchange = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
   return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });

@@ -1,6 +1,6 @@
 /**
- * A path for datagrams that misbehaves when told to: a UDP relay on loopback before some other port. It changes no datagram; it
- * lets them through, or not. Not a link (lab/links): no rate, no delay.
+ * A path for datagrams that misbehaves when told to: a UDP relay on loopback before some other port. It changes no
+ * datagram; it lets them through, or not. Not a link (lab/links): no rate, no delay.
  */
 import dgram from "node:dgram";
 
@@ -18,7 +18,9 @@ export class Relay {
 
   static async to(targetPort: number): Promise<Relay> {
     const relay = new Relay(targetPort);
-    relay.front.on("message", (bytes, { port }) => relay.pass(bytes, () => relay.backOf(port).send(bytes, relay.targetPort, HOST)));
+    relay.front.on("message", (bytes, { port }) =>
+      relay.pass(bytes, () => relay.backOf(port).send(bytes, relay.targetPort, HOST)),
+    );
     await new Promise<void>((resolve) => relay.front.bind(0, HOST, resolve));
     return relay;
   }

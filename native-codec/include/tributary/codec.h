@@ -72,7 +72,8 @@ void coefficientsOf(uint32_t seed, Bytes out);
 
 namespace detail {
 
-/** What uninitialized rows may not do is be read before they are written; their padding is read, and does not matter. */
+/** What uninitialized rows may not do is be read before they are written; their padding is read, and does not matter.
+ */
 enum class Fill : uint8_t { kZeros, kNothing };
 
 /** Rows in one allocation, laid out as above. */
@@ -232,7 +233,8 @@ class Encoder {
  public:
   /** Called once, before all else. */
   Status initialize(const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes);
-  /** Sets source symbols from `firstIndex` on. `bytes` (at least one) is cut into symbols, the last padded with zeros. */
+  /** Sets source symbols from `firstIndex` on. `bytes` (at least one) is cut into symbols, the last padded with zeros.
+   */
   Status setSymbols(uint32_t firstIndex, ConstBytes bytes);
   /** One coded symbol for each seed (at least one), one after another in `out` (seeds x symbolBytes bytes). */
   Status encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const;

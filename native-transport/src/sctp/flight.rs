@@ -1,5 +1,7 @@
-//! What was sent and what became of it, as the other end's acknowledgements tell (RFC 9260 sections 6.2.1 and 6.3, with the
-//! loss detection of RFC 9002 section 6); when the next packet may go (RFC 9002 section 7.7). How much may be under way at
+//! What was sent and what became of it, as the other end's acknowledgements tell (RFC 9260 sections 6.2.1 and 6.3, with
+//the
+//! loss detection of RFC 9002 section 6); when the next packet may go (RFC 9002 section 7.7). How much may be under way
+//at
 //! once is the controller's affair, not SCTP's.
 
 use std::collections::VecDeque;
@@ -17,8 +19,8 @@ const REMEMBERED_MAX: usize = 8192;
 /// What is on the path besides an SCTP packet: headers of IP, UDP and DTLS.
 pub const OUTSIDE_BYTES: u64 = 28 + 37;
 pub const PATH_BYTES: u16 = 1200;
-/// A pause is made up for by packets at once as far as this time goes, by so many at least and at most: browsers keep what
-/// has come in a queue of 64 KB.
+/// A pause is made up for by packets at once as far as this time goes, by so many at least and at most: browsers keep
+/// what has come in a queue of 64 KB.
 const BURST: Duration = Duration::from_millis(2);
 const BURST_PACKETS: [u32; 2] = [10, 32];
 /// A receiver acknowledges each second packet.
@@ -119,7 +121,9 @@ impl Flight {
 
     /// The body of a SACK. False when it makes no sense.
     pub fn handle_sack(&mut self, now: Instant, body: &[u8]) -> bool {
-        let (Some(cumulative), Some(window), Some(blocks)) = (u32_at(body, 0), u32_at(body, 4), u16_at(body, 8)) else { return false };
+        let (Some(cumulative), Some(window), Some(blocks)) = (u32_at(body, 0), u32_at(body, 4), u16_at(body, 8)) else {
+            return false;
+        };
         let end = unwrapped(cumulative, self.first) + 1;
         if end > self.first + self.sent.len() as u64 {
             return false;
@@ -165,12 +169,16 @@ impl Flight {
         self.moved = now;
     }
 
-    /// What the other end need not wait for: the TSN up to which all have arrived or are lost for good, to be told it now.
+    /// What the other end need not wait for: the TSN up to which all have arrived or are lost for good, to be told it
+    /// now.
     pub fn forward(&mut self, now: Instant) -> Option<u32> {
         if self.sent.front().is_none_or(|sent| sent.fate != Fate::Lost) {
             return None;
         }
-        let over = self.sent.iter().take_while(|sent| sent.fate != Fate::Flying && (sent.fate == Fate::Arrived || sent.again.is_none()));
+        let over = self
+            .sent
+            .iter()
+            .take_while(|sent| sent.fate != Fate::Flying && (sent.fate == Fate::Arrived || sent.again.is_none()));
         let forward = self.first + over.count() as u64;
         let was_told = self.forward_told.is_some_and(|(told, at)| told >= forward && now < at + self.round_trip());
         if was_told || forward == self.first {

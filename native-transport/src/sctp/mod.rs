@@ -1,5 +1,7 @@
-//! SCTP over DTLS (RFC 8261) as far as one data channel of short messages needs it (RFC 8831, RFC 8832), at either end: messages
-//! of one packet each, unordered and never sent again, under a congestion control of our own. Knows no sockets and keeps no
+//! SCTP over DTLS (RFC 8261) as far as one data channel of short messages needs it (RFC 8831, RFC 8832), at either end:
+//messages
+//! of one packet each, unordered and never sent again, under a congestion control of our own. Knows no sockets and
+//keeps no
 //! clock.
 
 mod flight;
@@ -47,7 +49,8 @@ const INIT_BYTES: usize = 16;
 /// Of a packet with one message, besides that.
 const PACKET_OVERHEAD_BYTES: usize = 12 + 4 + DATA_HEADER_BYTES;
 /// The longest message whose packet, padded, fits every path: `channelMessageBytesMax` of the protocol.
-pub const MESSAGE_BYTES_MAX: usize = (flight::PATH_BYTES as usize - flight::OUTSIDE_BYTES as usize - PACKET_OVERHEAD_BYTES) & !3;
+pub const MESSAGE_BYTES_MAX: usize =
+    (flight::PATH_BYTES as usize - flight::OUTSIDE_BYTES as usize - PACKET_OVERHEAD_BYTES) & !3;
 
 /// What the other end did.
 #[derive(Debug, PartialEq)]
@@ -143,9 +146,15 @@ impl Association {
     fn introduction(&self, streams: u16) -> Vec<u8> {
         let Secrets { tag, first_tsn, .. } = &self.secrets;
         [
-            &tag.to_be_bytes()[..], &receipts::WINDOW_BYTES.to_be_bytes(), &streams.to_be_bytes(), &STREAMS.to_be_bytes(), &first_tsn.to_be_bytes(),
-            &wire::parameter(FORWARDS, &[]), &wire::parameter(EXTENSIONS, &[wire::RE_CONFIG, wire::FORWARD_TSN]),
-        ].concat()
+            &tag.to_be_bytes()[..],
+            &receipts::WINDOW_BYTES.to_be_bytes(),
+            &streams.to_be_bytes(),
+            &STREAMS.to_be_bytes(),
+            &first_tsn.to_be_bytes(),
+            &wire::parameter(FORWARDS, &[]),
+            &wire::parameter(EXTENSIONS, &[wire::RE_CONFIG, wire::FORWARD_TSN]),
+        ]
+        .concat()
     }
 
     pub fn stats(&self) -> Option<Stats> {
@@ -192,9 +201,12 @@ impl Association {
         link.flight.opens_at(PACKET_OVERHEAD_BYTES + bytes)
     }
 
-    /// Of a message that fits a packet. `is_last`: none follows at once, so the other end should not keep its answer back.
+    /// Of a message that fits a packet. `is_last`: none follows at once, so the other end should not keep its answer
+    /// back.
     pub fn send(&mut self, now: Instant, message: &[u8], is_last: bool) {
-        let Some((link, stream)) = self.link.as_mut().and_then(|link| link.stream.map(|stream| (link, stream))) else { return };
+        let Some((link, stream)) = self.link.as_mut().and_then(|link| link.stream.map(|stream| (link, stream))) else {
+            return;
+        };
         let mut packet = Packet::new(&link.header, PACKET_OVERHEAD_BYTES + message.len());
         let tsn = link.flight.next_tsn().to_be_bytes();
         let flags = wire::WHOLE | wire::UNORDERED | if is_last { wire::AT_ONCE } else { 0 };
@@ -269,8 +281,19 @@ impl Association {
             return;
         }
         let Some(mut link) = self.link_to(now, header, body) else { return };
-        let Some(cookie) = wire::parameters(body.get(INIT_BYTES..).unwrap_or_default()).find(|&(kind, _)| kind == COOKIE) else { return };
-        let opening = [&link.flight.next_tsn().to_be_bytes()[..], &OWN_STREAM.to_be_bytes(), &[0; 2], &CONTROL.to_be_bytes(), &CHANNEL].concat();
+        let Some(cookie) =
+            wire::parameters(body.get(INIT_BYTES..).unwrap_or_default()).find(|&(kind, _)| kind == COOKIE)
+        else {
+            return;
+        };
+        let opening = [
+            &link.flight.next_tsn().to_be_bytes()[..],
+            &OWN_STREAM.to_be_bytes(),
+            &[0; 2],
+            &CONTROL.to_be_bytes(),
+            &CHANNEL,
+        ]
+        .concat();
         let mut packet = Packet::new(&link.header, 128 + cookie.1.len());
         packet.add(wire::COOKIE_ECHO, 0, &[cookie.1]);
         packet.add(wire::DATA, wire::WHOLE | wire::AT_ONCE, &[&opening]);
@@ -300,7 +323,13 @@ impl Link {
         packet.finish()
     }
 
-    fn handle(&mut self, now: Instant, chunk: &wire::Chunk, packets: &mut Vec<Vec<u8>>, happenings: &mut Vec<Happening>) {
+    fn handle(
+        &mut self,
+        now: Instant,
+        chunk: &wire::Chunk,
+        packets: &mut Vec<Vec<u8>>,
+        happenings: &mut Vec<Happening>,
+    ) {
         let is_idle = packets.len() < ANSWERS_MAX;
         let mut answer = |kind: u8, body: &[&[u8]]| {
             let mut packet = Packet::new(&self.header, 64);
@@ -347,7 +376,9 @@ impl Link {
         }
         match protocol {
             BINARY if self.stream.is_some() && !message.is_empty() => Some(Happening::Message(message.to_vec())),
-            CONTROL if self.stream.is_none() && message.first() == Some(if self.is_caller { &OPENED } else { &OPEN }) => {
+            CONTROL
+                if self.stream.is_none() && message.first() == Some(if self.is_caller { &OPENED } else { &OPEN }) =>
+            {
                 self.stream = Some(stream);
                 Some(Happening::Opened)
             }
@@ -358,7 +389,8 @@ impl Link {
     /// Its channel is open here too.
     fn confirm(&mut self, now: Instant) -> Vec<u8> {
         let stream = self.stream.unwrap_or_default().to_be_bytes();
-        let body = [&self.flight.next_tsn().to_be_bytes()[..], &stream, &[0; 2], &CONTROL.to_be_bytes(), &[OPENED]].concat();
+        let body =
+            [&self.flight.next_tsn().to_be_bytes()[..], &stream, &[0; 2], &CONTROL.to_be_bytes(), &[OPENED]].concat();
         let mut packet = Packet::new(&self.header, 64);
         packet.add(wire::DATA, wire::WHOLE | wire::AT_ONCE, &[&body]);
         self.flight.note_sent(now, packet.len(), Some(body));
@@ -404,7 +436,8 @@ mod tests {
         }
 
         fn data(&mut self, flags: u8, protocol: u32, message: &[u8]) -> Seen {
-            let body = [&self.tsn.to_be_bytes()[..], &STREAM.to_be_bytes(), &[0; 2], &protocol.to_be_bytes(), message].concat();
+            let body = [&self.tsn.to_be_bytes()[..], &STREAM.to_be_bytes(), &[0; 2], &protocol.to_be_bytes(), message]
+                .concat();
             self.tsn = self.tsn.wrapping_add(1);
             (wire::DATA, flags, body)
         }
@@ -433,7 +466,9 @@ mod tests {
     }
 
     fn sack(cumulative: u32, blocks: &[[u16; 2]]) -> Seen {
-        let mut body = [&cumulative.to_be_bytes()[..], &1_000_000u32.to_be_bytes(), &(blocks.len() as u16).to_be_bytes(), &[0; 2]].concat();
+        let mut body =
+            [&cumulative.to_be_bytes()[..], &1_000_000u32.to_be_bytes(), &(blocks.len() as u16).to_be_bytes(), &[0; 2]]
+                .concat();
         blocks.iter().flatten().for_each(|edge| body.extend_from_slice(&edge.to_be_bytes()));
         (wire::SACK, 0, body)
     }
@@ -456,7 +491,11 @@ mod tests {
         assert_eq!(kinds(&first), [wire::INIT_ACK]);
         assert_eq!(first, again);
         assert_eq!(u32_at(&first[0].2, 0), Some(TAG));
-        assert_eq!(client.say(TAG, &[(wire::COOKIE_ECHO, 0, vec![8; 16]), open.clone()]), (vec![], vec![]), "a wrong cookie");
+        assert_eq!(
+            client.say(TAG, &[(wire::COOKIE_ECHO, 0, vec![8; 16]), open.clone()]),
+            (vec![], vec![]),
+            "a wrong cookie"
+        );
         let cookie = (wire::COOKIE_ECHO, 0, vec![9; 16]);
         let (happenings, heard) = client.say(TAG, &[cookie.clone(), open.clone()]);
         assert_eq!((happenings, kinds(&heard)), (vec![Happening::Opened], vec![wire::COOKIE_ACK, wire::DATA]));
@@ -480,7 +519,10 @@ mod tests {
         client.association.send(client.now, b"answer", true);
         let heard = client.heard();
         let (_, flags, body) = heard.last().unwrap();
-        assert_eq!((*flags, &body[..4], &body[12..]), (wire::WHOLE | wire::UNORDERED | wire::AT_ONCE, &[0xff; 4][..], &b"answer"[..]));
+        assert_eq!(
+            (*flags, &body[..4], &body[12..]),
+            (wire::WHOLE | wire::UNORDERED | wire::AT_ONCE, &[0xff; 4][..], &b"answer"[..])
+        );
     }
 
     #[test]
@@ -523,7 +565,10 @@ mod tests {
         for (chunk, answer) in [
             ((wire::ABORT, 0, vec![]), vec![]),
             ((wire::SHUTDOWN, 0, vec![0; 4]), vec![wire::SHUTDOWN_ACK]),
-            ((wire::RE_CONFIG, 0, wire::parameter(STREAMS_END, &[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 6])), vec![wire::RE_CONFIG]),
+            (
+                (wire::RE_CONFIG, 0, wire::parameter(STREAMS_END, &[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 6])),
+                vec![wire::RE_CONFIG],
+            ),
         ] {
             let (happenings, heard) = Client::connected().say(TAG, &[chunk]);
             assert!(matches!(happenings[..], [Happening::Closed(_)]));
@@ -536,7 +581,12 @@ mod tests {
     }
 
     /// Brings what one end has to say to the other; `lost` says of each packet, by its number, whether it gets lost.
-    fn bring(from: &mut Association, to: &mut Association, now: Instant, mut lost: impl FnMut() -> bool) -> Vec<Happening> {
+    fn bring(
+        from: &mut Association,
+        to: &mut Association,
+        now: Instant,
+        mut lost: impl FnMut() -> bool,
+    ) -> Vec<Happening> {
         from.packets.split_off(0).iter().filter(|_| !lost()).flat_map(|packet| to.handle(now, packet)).collect()
     }
 
@@ -558,7 +608,11 @@ mod tests {
                 caller.advance(now);
                 called.advance(now);
             }
-            assert_eq!((of_caller, of_called), (vec![Happening::Opened], vec![Happening::Opened]), "{run} from {first} on");
+            assert_eq!(
+                (of_caller, of_called),
+                (vec![Happening::Opened], vec![Happening::Opened]),
+                "{run} from {first} on"
+            );
             caller.send(now, b"question", true);
             assert_eq!(bring(&mut caller, &mut called, now, || false), [Happening::Message(b"question".to_vec())]);
             called.send(now, b"answer", true);
@@ -585,7 +639,11 @@ mod tests {
         assert!(say(tag, wire::INIT_ACK, &init()).is_empty(), "no cookie");
         assert!(say(tag, wire::COOKIE_ACK, &[]).is_empty());
         let packets = say(tag, wire::INIT_ACK, &answer);
-        let seen: Vec<_> = packets.iter().flat_map(|packet| wire::parse(packet).unwrap().1).map(|chunk| (chunk.kind, chunk.body.to_vec())).collect();
+        let seen: Vec<_> = packets
+            .iter()
+            .flat_map(|packet| wire::parse(packet).unwrap().1)
+            .map(|chunk| (chunk.kind, chunk.body.to_vec()))
+            .collect();
         assert_eq!((seen.len(), &seen[0]), (2, &(wire::COOKIE_ECHO, vec![3; 8])));
         assert!(say(tag, wire::INIT_ACK, &answer).is_empty());
     }
@@ -614,7 +672,10 @@ mod tests {
                 let near = [PEER_TSN, u32::MAX - 1, 0, 1 << 31][draw(4) as usize].wrapping_add(draw(64) as u32);
                 let mut body = near.to_be_bytes().to_vec();
                 body.extend((0..draw(40)).map(|_| if draw(3) == 0 { draw(256) as u8 } else { 0 }));
-                let mut packet = Packet::new(&Header { source: 5000, destination: 5001, tag: if kind == wire::INIT { 0 } else { TAG } }, 64);
+                let mut packet = Packet::new(
+                    &Header { source: 5000, destination: 5001, tag: if kind == wire::INIT { 0 } else { TAG } },
+                    64,
+                );
                 packet.add(kind, draw(16) as u8, &[&body]);
                 let mut bytes = packet.finish();
                 if draw(4) == 0 {

@@ -47,7 +47,8 @@ pub struct Chunk<'a> {
     pub body: &'a [u8],
 }
 
-/// The packet's header and what follows it; None when it is too short. The checksum is not looked at: DTLS has seen to it.
+/// The packet's header and what follows it; None when it is too short. The checksum is not looked at: DTLS has seen to
+/// it.
 pub fn parse(packet: &[u8]) -> Option<(Header, Chunks<'_>)> {
     let header = Header { source: u16_at(packet, 0)?, destination: u16_at(packet, 2)?, tag: u32_at(packet, 4)? };
     Some((header, Chunks { rest: packet.get(HEADER_BYTES..)? }))

@@ -3,7 +3,10 @@
  */
 import type { DownloadRecord, RecordProxy } from "../../src/schema";
 
-export type PacketSums = Pick<RecordProxy, "bytes" | "packets" | "innovative" | "duplicate" | "late" | "rejected" | "lost">;
+export type PacketSums = Pick<
+  RecordProxy,
+  "bytes" | "packets" | "innovative" | "duplicate" | "late" | "rejected" | "lost"
+>;
 
 export interface Accounts {
   /** Sums over the proxies. */

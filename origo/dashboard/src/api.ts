@@ -1,11 +1,15 @@
 /**
  * Api: Origo's HTTP API as the page calls it. An answer that is no success becomes a Fault with Origo's own words.
- * Answers come from the server that serves this page and are typed by the schemas that it checks with; they are not parsed again.
+ * Answers come from the server that serves this page and are typed by the schemas that it checks with; they are not
+ * parsed again.
  */
 import type { ApiError } from "../../src/schema";
 
 export class Fault extends Error {
-  constructor(readonly status: number, readonly error: ApiError) {
+  constructor(
+    readonly status: number,
+    readonly error: ApiError,
+  ) {
     super(error.message);
   }
 }
@@ -27,7 +31,11 @@ async function request<T>(method: string, path: string, body?: unknown): Promise
     throw new Fault(0, { kind: "unreachable", message: "Origo does not answer. Is it running?" });
   }
   const answer = (await response.json().catch(() => undefined)) as (T & { error?: ApiError }) | undefined;
-  if (!response.ok) throw new Fault(response.status, answer?.error ?? { kind: "unknown", message: `Origo answered ${response.status}` });
+  if (!response.ok)
+    throw new Fault(
+      response.status,
+      answer?.error ?? { kind: "unknown", message: `Origo answered ${response.status}` },
+    );
   return answer as T;
 }
 

@@ -9,8 +9,16 @@ import { fieldOptions } from "./fields";
 type Op = Condition["op"];
 
 const WORDS: Record<Op, string> = {
-  "=": "is", "!=": "is not", "<": "less than", "<=": "at most", ">": "more than", ">=": "at least",
-  contains: "contains", in: "is one of", isNull: "is empty", notNull: "is not empty",
+  "=": "is",
+  "!=": "is not",
+  "<": "less than",
+  "<=": "at most",
+  ">": "more than",
+  ">=": "at least",
+  contains: "contains",
+  in: "is one of",
+  isNull: "is empty",
+  notNull: "is not empty",
 };
 const OPS: Record<Field["type"], readonly Op[]> = {
   number: [">=", "<=", ">", "<", "=", "!=", "in", "isNull", "notNull"],
@@ -27,7 +35,10 @@ interface Draft {
   list: string[];
 }
 
-/** The value as the field's type; undefined when the text is none of it. A time is typed as the browser's local date and time. */
+/**
+ * The value as the field's type; undefined when the text is none of it. A time is typed as the browser's local date and
+ * time.
+ */
 export function scalarOf(text: string, type: Field["type"]): string | number | boolean | undefined {
   if (type === "text") return text === "" ? undefined : text;
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
@@ -54,7 +65,8 @@ function localTime(epochMs: number): string {
 }
 
 function draftOf(condition: Condition, type: Field["type"]): Draft {
-  const text = (value: string | number | boolean): string => (type === "time" && typeof value === "number" ? localTime(value) : String(value));
+  const text = (value: string | number | boolean): string =>
+    type === "time" && typeof value === "number" ? localTime(value) : String(value);
   const draft = { field: condition.field, op: condition.op, text: "", list: [] };
   if (condition.op === "in") return { ...draft, list: condition.value.map(text) };
   return "value" in condition ? { ...draft, text: text(condition.value) } : draft;
@@ -80,18 +92,46 @@ export function Conditions({ fields, where, change }: Props) {
     <div className="chips" role="group" aria-label="Filter">
       {where.map((condition, index) => (
         <span key={`${index} ${JSON.stringify(condition)}`} className="chip">
-          <Editor fields={fields} label={wordsOf(condition, fieldOf(condition.field))} start={draftOf(condition, fieldOf(condition.field)?.type ?? "text")}
-            done={(next) => change(where.map((each, at) => (at === index ? next : each)))} />
-          <CloseButton size="sm" aria-label={`Remove: ${wordsOf(condition, fieldOf(condition.field))}`} onClick={() => change(where.filter((_, at) => at !== index))} />
+          <Editor
+            fields={fields}
+            label={wordsOf(condition, fieldOf(condition.field))}
+            start={draftOf(condition, fieldOf(condition.field)?.type ?? "text")}
+            done={(next) => change(where.map((each, at) => (at === index ? next : each)))}
+          />
+          <CloseButton
+            size="sm"
+            aria-label={`Remove: ${wordsOf(condition, fieldOf(condition.field))}`}
+            onClick={() => change(where.filter((_, at) => at !== index))}
+          />
         </span>
       ))}
-      <Editor key={where.length} fields={fields} label="Add filter" start={{ field: "mode", op: "=", text: "", list: [] }} done={(next) => change([...where, next])} />
-      {where.length > 1 ? <Button variant="subtle" size="compact-sm" onClick={() => change([])}>Clear</Button> : null}
+      <Editor
+        key={where.length}
+        fields={fields}
+        label="Add filter"
+        start={{ field: "mode", op: "=", text: "", list: [] }}
+        done={(next) => change([...where, next])}
+      />
+      {where.length > 1 ? (
+        <Button variant="subtle" size="compact-sm" onClick={() => change([])}>
+          Clear
+        </Button>
+      ) : null}
     </div>
   );
 }
 
-function Editor({ fields, label, start, done }: { fields: readonly Field[]; label: string; start: Draft; done: (condition: Condition) => void }) {
+function Editor({
+  fields,
+  label,
+  start,
+  done,
+}: {
+  fields: readonly Field[];
+  label: string;
+  start: Draft;
+  done: (condition: Condition) => void;
+}) {
   const [opened, setOpened] = useState(false);
   const [draft, setDraft] = useState(start);
   const field = fields.find((each) => each.name === draft.field);
@@ -103,20 +143,62 @@ function Editor({ fields, label, start, done }: { fields: readonly Field[]; labe
     if (next) setDraft({ field: next.name, op: OPS[next.type][0] ?? "=", text: "", list: [] });
   };
   return (
-    <Popover opened={opened} onChange={setOpened} position="bottom-start" trapFocus shadow="md" withinPortal transitionProps={{ duration: 0 }}>
+    <Popover
+      opened={opened}
+      onChange={setOpened}
+      position="bottom-start"
+      trapFocus
+      shadow="md"
+      withinPortal
+      transitionProps={{ duration: 0 }}
+    >
       <Popover.Target>
-        <Button variant={add ? "default" : "transparent"} size="compact-sm" className={add ? "" : "chip-label"} onClick={() => { setDraft(start); setOpened(!opened); }}>
+        <Button
+          variant={add ? "default" : "transparent"}
+          size="compact-sm"
+          className={add ? "" : "chip-label"}
+          onClick={() => {
+            setDraft(start);
+            setOpened(!opened);
+          }}
+        >
           {add ? "+ Filter" : label}
         </Button>
       </Popover.Target>
       <Popover.Dropdown aria-label="Condition">
-        <form onSubmit={(event) => { event.preventDefault(); if (condition) { done(condition); setOpened(false); } }}>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (condition) {
+              done(condition);
+              setOpened(false);
+            }
+          }}
+        >
           <Stack gap="xs" className="editor">
-            <Select label="Field" searchable openOnFocus={false} data={fieldOptions(fields)} value={draft.field} onChange={pickField} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }} description={field?.help} allowDeselect={false} />
-            <Select label="Condition" data={OPS[type].map((op) => ({ value: op, label: WORDS[op] }))} value={draft.op} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
-              onChange={(op) => op && setDraft({ ...draft, op: op as Op })} allowDeselect={false} />
+            <Select
+              label="Field"
+              searchable
+              openOnFocus={false}
+              data={fieldOptions(fields)}
+              value={draft.field}
+              onChange={pickField}
+              comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+              description={field?.help}
+              allowDeselect={false}
+            />
+            <Select
+              label="Condition"
+              data={OPS[type].map((op) => ({ value: op, label: WORDS[op] }))}
+              value={draft.op}
+              comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+              onChange={(op) => op && setDraft({ ...draft, op: op as Op })}
+              allowDeselect={false}
+            />
             <ValueInput draft={draft} field={field} change={setDraft} />
-            <Button type="submit" disabled={condition === undefined}>Apply</Button>
+            <Button type="submit" disabled={condition === undefined}>
+              Apply
+            </Button>
           </Stack>
         </form>
       </Popover.Dropdown>
@@ -124,17 +206,49 @@ function Editor({ fields, label, start, done }: { fields: readonly Field[]; labe
   );
 }
 
-function ValueInput({ draft, field, change }: { draft: Draft; field: Field | undefined; change: (draft: Draft) => void }) {
+function ValueInput({
+  draft,
+  field,
+  change,
+}: {
+  draft: Draft;
+  field: Field | undefined;
+  change: (draft: Draft) => void;
+}) {
   const { op, text, list } = draft;
   const values = field?.type === "boolean" ? ["true", "false"] : field?.values;
   const label = field?.unit && field.type === "number" ? `Value, ${field.unit}` : "Value";
   if (op === "isNull" || op === "notNull") return null;
   if (op === "in") {
-    return <TagsInput label={label} data={[...(values ?? [])]} value={list} onChange={(next) => change({ ...draft, list: next })} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }} />;
+    return (
+      <TagsInput
+        label={label}
+        data={[...(values ?? [])]}
+        value={list}
+        onChange={(next) => change({ ...draft, list: next })}
+        comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+      />
+    );
   }
   if (values && op !== "contains") {
-    return <Select label={label} data={[...values]} value={text === "" ? null : text} onChange={(next) => change({ ...draft, text: next ?? "" })} comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }} />;
+    return (
+      <Select
+        label={label}
+        data={[...values]}
+        value={text === "" ? null : text}
+        onChange={(next) => change({ ...draft, text: next ?? "" })}
+        comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+      />
+    );
   }
-  return <TextInput label={label} type={field?.type === "time" ? "datetime-local" : "text"} step={1} inputMode={field?.type === "number" ? "decimal" : "text"}
-    value={text} onChange={(event) => change({ ...draft, text: event.currentTarget.value })} />;
+  return (
+    <TextInput
+      label={label}
+      type={field?.type === "time" ? "datetime-local" : "text"}
+      step={1}
+      inputMode={field?.type === "number" ? "decimal" : "text"}
+      value={text}
+      onChange={(event) => change({ ...draft, text: event.currentTarget.value })}
+    />
+  );
 }

@@ -4,15 +4,29 @@ import { bytes, cellOf, clock, count, leaf, quantity, rate, seconds, span } from
 import { bareRecordOf, recordOf } from "../../test/samples";
 
 test("bytes change unit at a thousand, never showing 1000 of one", () => {
-  expect([0, 999, 1000, 999_499, 999_500, 1_620_000, 99_949_999, 999_600_000_000].map(bytes))
-    .toEqual(["0 B", "999 B", "1.00 kB", "999 kB", "1.00 MB", "1.62 MB", "99.9 MB", "1.00 TB"]);
+  expect([0, 999, 1000, 999_499, 999_500, 1_620_000, 99_949_999, 999_600_000_000].map(bytes)).toEqual([
+    "0 B",
+    "999 B",
+    "1.00 kB",
+    "999 kB",
+    "1.00 MB",
+    "1.62 MB",
+    "99.9 MB",
+    "1.00 TB",
+  ]);
 });
 
 test("counts, rates, durations and spans read as the page writes them", () => {
   expect([0, 999, 1000, 1_234_567].map(count)).toEqual(["0", "999", "1,000", "1,234,567"]);
   expect([null, 0, 1_890_000].map(rate)).toEqual(["–", "0.00 MB/s", "1.89 MB/s"]);
   expect([undefined, 0, 271.4].map(seconds)).toEqual(["–", "0.000 s", "0.271 s"]);
-  expect([59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(span)).toEqual(["59 s", "1 min 0 s", "59 min 59 s", "1 h 00 min", "1 d 1 h"]);
+  expect([59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(span)).toEqual([
+    "59 s",
+    "1 min 0 s",
+    "59 min 59 s",
+    "1 h 00 min",
+    "1 d 1 h",
+  ]);
 });
 
 test("a time of another day carries its date", () => {
@@ -21,13 +35,25 @@ test("a time of another day carries its date", () => {
 });
 
 test("a URL is named by its last part, whatever is in it", () => {
-  expect(["http://h.example/", "http://h.example/a/b%20c.mp4", "http://h.example/%ff/"].map(leaf)).toEqual(["h.example", "b c.mp4", "%ff"]);
+  expect(["http://h.example/", "http://h.example/a/b%20c.mp4", "http://h.example/%ff/"].map(leaf)).toEqual([
+    "h.example",
+    "b c.mp4",
+    "%ff",
+  ]);
 });
 
 test("a record's packets and bytes close, and a gap is named", () => {
   const record = recordOf();
   const accounts = accountsOf(record);
-  expect(accounts.total).toEqual({ bytes: 112_716, packets: 101, innovative: 91, duplicate: 5, late: 4, rejected: 1, lost: 2 });
+  expect(accounts.total).toEqual({
+    bytes: 112_716,
+    packets: 101,
+    innovative: 91,
+    duplicate: 5,
+    late: 4,
+    rejected: 1,
+    lost: 2,
+  });
   expect([gapPackets(accounts.total), accounts.directBytes, accounts.gapBytes]).toEqual([0, 0, 0]);
   expect(accountsOf(recordOf({ grossBytes: 112_717 })).gapBytes).toBe(1);
   expect(accountsOf(recordOf({ fallback: { reason: "x", bytes: 1 } })).gapBytes).toBe(-1);
@@ -40,11 +66,27 @@ test("speed without server time is unknown when no other time is left", () => {
 });
 
 test("a quantity has three digits and the unit that suits it", () => {
-  expect([quantity(0.0531, "ms"), quantity(279.4, "ms"), quantity(1234, "ms"), quantity(896_000, "B/s"), quantity(-1_620_000, "B"), quantity(0.88721, null), quantity(24, "packets"), quantity(NaN, "ms")])
-    .toEqual(["0.0531 ms", "279 ms", "1.23 s", "896 kB/s", "-1.62 MB", "0.887", "24 packets", "–"]);
+  expect([
+    quantity(0.0531, "ms"),
+    quantity(279.4, "ms"),
+    quantity(1234, "ms"),
+    quantity(896_000, "B/s"),
+    quantity(-1_620_000, "B"),
+    quantity(0.88721, null),
+    quantity(24, "packets"),
+    quantity(NaN, "ms"),
+  ]).toEqual(["0.0531 ms", "279 ms", "1.23 s", "896 kB/s", "-1.62 MB", "0.887", "24 packets", "–"]);
 });
 
 test("cells of a column share a unit, and what is not there is a dash", () => {
-  expect([cellOf(279.4, "number", "ms", 0), cellOf(0.5, "number", "ms", 0), cellOf(1_890_000, "number", "B/s", 0), cellOf(0.5, "number", null, 0), cellOf(4, "number", null, 0), cellOf(null, "text", null, 0), cellOf("", "text", null, 0), cellOf(false, "boolean", null, 0)])
-    .toEqual(["0.279 s", "0.5 ms", "1.89 MB/s", "0.500", "4", "–", "–", "no"]);
+  expect([
+    cellOf(279.4, "number", "ms", 0),
+    cellOf(0.5, "number", "ms", 0),
+    cellOf(1_890_000, "number", "B/s", 0),
+    cellOf(0.5, "number", null, 0),
+    cellOf(4, "number", null, 0),
+    cellOf(null, "text", null, 0),
+    cellOf("", "text", null, 0),
+    cellOf(false, "boolean", null, 0),
+  ]).toEqual(["0.279 s", "0.5 ms", "1.89 MB/s", "0.500", "4", "–", "–", "no"]);
 });

@@ -4,7 +4,9 @@
 export const NONE = "–";
 
 export function count(value: number): string {
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+  return Math.round(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** Three significant digits or so: `812 B`, `4.10 kB`, `1.62 MB`, `12.4 GB`. */
@@ -22,7 +24,9 @@ export function bytes(value: number): string {
 
 /** Always in MB/s, so that rows compare at a glance. */
 export function rate(bytesPerSec: number | null | undefined): string {
-  return bytesPerSec === null || bytesPerSec === undefined || !Number.isFinite(bytesPerSec) ? NONE : `${(bytesPerSec / 1e6).toFixed(2)} MB/s`;
+  return bytesPerSec === null || bytesPerSec === undefined || !Number.isFinite(bytesPerSec)
+    ? NONE
+    : `${(bytesPerSec / 1e6).toFixed(2)} MB/s`;
 }
 
 /** `0.271 s`, three decimals like the paper's list. */
@@ -60,7 +64,10 @@ export function clock(epochMs: number, nowMs: number): string {
 /** The last part of a URL's path, decoded where it can be; the host when the path is empty. */
 export function leaf(url: string): string {
   const { host, pathname } = new URL(url);
-  const last = pathname.split("/").filter((part) => part !== "").pop();
+  const last = pathname
+    .split("/")
+    .filter((part) => part !== "")
+    .pop();
   if (last === undefined) return host;
   try {
     return decodeURIComponent(last);
@@ -69,7 +76,10 @@ export function leaf(url: string): string {
   }
 }
 
-/** Three significant digits of a number in its unit, scaled to read well: `279 ms`, `1.23 s`, `896 kB/s`, `1.62 MB`, `0.887`. */
+/**
+ * Three significant digits of a number in its unit, scaled to read well: `279 ms`, `1.23 s`, `896 kB/s`, `1.62 MB`,
+ * `0.887`.
+ */
 export function quantity(value: number, unit: string | null): string {
   if (!Number.isFinite(value)) return NONE;
   const sign = value < 0 ? "-" : "";
@@ -86,7 +96,12 @@ function digits(value: number): string {
 }
 
 /** A cell of the downloads table: one unit a column, so that rows compare at a glance. */
-export function cellOf(value: string | number | boolean | null, type: "number" | "text" | "time" | "boolean", unit: string | null, nowMs: number): string {
+export function cellOf(
+  value: string | number | boolean | null,
+  type: "number" | "text" | "time" | "boolean",
+  unit: string | null,
+  nowMs: number,
+): string {
   if (value === null || value === "") return NONE;
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;

@@ -1,6 +1,7 @@
 /**
  * Hash: where in the dashboard one is, as the part of the address after `#`: `#/analysis?{"chart":"box",...}`.
- * A page's state is JSON in the address, so that every view can be linked, and is checked by the page's schema when read.
+ * A page's state is JSON in the address, so that every view can be linked, and is checked by the page's schema when
+ * read.
  */
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 import type { z } from "zod";
@@ -57,13 +58,21 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The page's state in the address, and how to change parts of it. Changing replaces the entry in the browser's history. */
-export function useHashState<S extends z.ZodTypeAny>(page: string, schema: S): [z.output<S>, (part: Partial<z.output<S>>) => void] {
+/**
+ * The page's state in the address, and how to change parts of it. Changing replaces the entry in the browser's history.
+ */
+export function useHashState<S extends z.ZodTypeAny>(
+  page: string,
+  schema: S,
+): [z.output<S>, (part: Partial<z.output<S>>) => void] {
   const { state: text } = usePlace();
   const state = useMemo(() => parseState(schema, text), [schema, text]);
-  const change = useCallback((part: Partial<z.output<S>>) => {
-    const before = parseState(schema, parseHash(window.location.hash).state) as object;
-    window.location.replace(linkTo(page, { ...before, ...part }));
-  }, [page, schema]);
+  const change = useCallback(
+    (part: Partial<z.output<S>>) => {
+      const before = parseState(schema, parseHash(window.location.hash).state) as object;
+      window.location.replace(linkTo(page, { ...before, ...part }));
+    },
+    [page, schema],
+  );
   return [state, change];
 }

@@ -1,7 +1,7 @@
 /**
- * Live: what Origo tells without being asked, over socket.io's namespace /dashboard: the fleet, that new records or errors came,
- * that the configuration changed. While the link is down the pages ask every few seconds instead. Origo cuts the link of whoever is
- * signed out: the session is asked for anew then.
+ * Live: what Origo tells without being asked, over socket.io's namespace /dashboard: the fleet, that new records or
+ * errors came, that the configuration changed. While the link is down the pages ask every few seconds instead. Origo
+ * cuts the link of whoever is signed out: the session is asked for anew then.
  */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -24,7 +24,10 @@ export function useLive(): boolean {
       setLive(false);
       if (reason === "io server disconnect") signedOut();
     });
-    socket.on("connect_error", ({ data }: { data?: { kind?: string } }) => data?.kind === "loginRequired" && signedOut());
+    socket.on(
+      "connect_error",
+      ({ data }: { data?: { kind?: string } }) => data?.kind === "loginRequired" && signedOut(),
+    );
     socket.on("fleet", (fleet: FleetResponse) => client.setQueryData(["fleet"], fleet));
     socket.on("records", () => void client.invalidateQueries({ queryKey: ["newest"] }));
     socket.on("config", () => void client.invalidateQueries({ queryKey: ["config"] }));

@@ -14,11 +14,18 @@ import { Shell } from "./shell";
 const theme = createTheme({ cursorType: "pointer", respectReducedMotion: true });
 /** Who was signed out meanwhile is asked to sign in. */
 const onError = (error: Error): void => {
-  if (error instanceof Fault && error.error.kind === "loginRequired") void client.invalidateQueries({ queryKey: ["session"] });
+  if (error instanceof Fault && error.error.kind === "loginRequired")
+    void client.invalidateQueries({ queryKey: ["session"] });
 };
 const client = new QueryClient({
-  queryCache: new QueryCache({ onError }), mutationCache: new MutationCache({ onError }),
-  defaultOptions: { queries: { retry: (count, error) => count < 2 && !(error instanceof Fault && error.status >= 400 && error.status < 500), refetchOnWindowFocus: false } },
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
+  defaultOptions: {
+    queries: {
+      retry: (count, error) => count < 2 && !(error instanceof Fault && error.status >= 400 && error.status < 500),
+      refetchOnWindowFocus: false,
+    },
+  },
 });
 
 const root = document.getElementById("root");
@@ -26,7 +33,9 @@ if (root === null) throw new Error("the document has no #root");
 createRoot(root).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
     <QueryClientProvider client={client}>
-      <SessionGate><Shell /></SessionGate>
+      <SessionGate>
+        <Shell />
+      </SessionGate>
     </QueryClientProvider>
   </MantineProvider>,
 );

@@ -1,5 +1,6 @@
 /**
- * Session: who is signed in and what they may do; the page to sign in, and the first set-up by the one-time link (`#setup=TOKEN`).
+ * Session: who is signed in and what they may do; the page to sign in, and the first set-up by the one-time link
+ * (`#setup=TOKEN`).
  */
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -27,7 +28,12 @@ export function useSession(): SessionView {
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [setupToken, setSetupToken] = useState(() => /^#setup=(.+)$/.exec(window.location.hash)?.[1]);
-  const { data: session, error } = useQuery({ queryKey: ["session"], queryFn: () => api.get<SessionResponse>("/v1/session"), staleTime: Infinity, retry: 2 });
+  const { data: session, error } = useQuery({
+    queryKey: ["session"],
+    queryFn: () => api.get<SessionResponse>("/v1/session"),
+    staleTime: Infinity,
+    retry: 2,
+  });
   const take = (next: SessionResponse): void => {
     setCsrfToken(next.csrfToken);
     client.removeQueries({ predicate: (query) => query.queryKey[0] !== "session" });
@@ -36,7 +42,12 @@ export function SessionGate({ children }: { children: ReactNode }) {
     if (window.location.hash.startsWith("#setup=")) window.location.replace("#/fleet");
   };
   const signOut = useMutation({ mutationFn: () => api.remove<SessionResponse>("/v1/session"), onSuccess: take });
-  if (error) return <Entry title="Origo"><Failure error={error} /></Entry>;
+  if (error)
+    return (
+      <Entry title="Origo">
+        <Failure error={error} />
+      </Entry>
+    );
   if (session === undefined) return null;
   setCsrfToken(session.csrfToken);
   if (setupToken !== undefined) return <SetUp token={setupToken} done={take} />;
@@ -58,15 +69,40 @@ function Entry({ title, children }: { title: string; children: ReactNode }) {
 function SignIn({ done }: { done: (session: SessionResponse) => void }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
-  const signIn = useMutation({ mutationFn: () => api.post<SessionResponse>("/v1/session", { name, password }), onSuccess: done });
+  const signIn = useMutation({
+    mutationFn: () => api.post<SessionResponse>("/v1/session", { name, password }),
+    onSuccess: done,
+  });
   return (
     <Entry title="Sign in to Origo">
-      <form onSubmit={(event) => { event.preventDefault(); signIn.mutate(); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          signIn.mutate();
+        }}
+      >
         <Stack>
-          <TextInput label="Name" name="name" autoComplete="username" autoFocus required value={name} onChange={(event) => setName(event.currentTarget.value)} />
-          <PasswordInput label="Password" name="password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.currentTarget.value)} />
+          <TextInput
+            label="Name"
+            name="name"
+            autoComplete="username"
+            autoFocus
+            required
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <PasswordInput
+            label="Password"
+            name="password"
+            autoComplete="current-password"
+            required
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+          />
           <Failure error={signIn.error} />
-          <Button type="submit" loading={signIn.isPending}>Sign in</Button>
+          <Button type="submit" loading={signIn.isPending}>
+            Sign in
+          </Button>
         </Stack>
       </form>
     </Entry>
@@ -77,18 +113,54 @@ function SetUp({ token, done }: { token: string; done: (session: SessionResponse
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const [again, setAgain] = useState("");
-  const setUp = useMutation({ mutationFn: () => api.post<SessionResponse>("/v1/setup", { token, name, password }), onSuccess: done });
+  const setUp = useMutation({
+    mutationFn: () => api.post<SessionResponse>("/v1/setup", { token, name, password }),
+    onSuccess: done,
+  });
   const differs = again !== "" && again !== password;
   return (
     <Entry title="Set up Origo">
       <p>This link works once. It makes the first admin, who can then add others.</p>
-      <form onSubmit={(event) => { event.preventDefault(); if (again === password) setUp.mutate(); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (again === password) setUp.mutate();
+        }}
+      >
         <Stack>
-          <TextInput label="Your name" name="name" autoComplete="username" autoFocus required maxLength={64} value={name} onChange={(event) => setName(event.currentTarget.value)} />
-          <PasswordInput label="Password" name="password" description="At least 10 characters" autoComplete="new-password" required minLength={10} value={password} onChange={(event) => setPassword(event.currentTarget.value)} />
-          <PasswordInput label="Password again" name="again" autoComplete="new-password" required value={again} error={differs ? "The two differ" : undefined} onChange={(event) => setAgain(event.currentTarget.value)} />
+          <TextInput
+            label="Your name"
+            name="name"
+            autoComplete="username"
+            autoFocus
+            required
+            maxLength={64}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <PasswordInput
+            label="Password"
+            name="password"
+            description="At least 10 characters"
+            autoComplete="new-password"
+            required
+            minLength={10}
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+          />
+          <PasswordInput
+            label="Password again"
+            name="again"
+            autoComplete="new-password"
+            required
+            value={again}
+            error={differs ? "The two differ" : undefined}
+            onChange={(event) => setAgain(event.currentTarget.value)}
+          />
           <Failure error={setUp.error} />
-          <Button type="submit" loading={setUp.isPending} disabled={differs}>Make the first admin</Button>
+          <Button type="submit" loading={setUp.isPending} disabled={differs}>
+            Make the first admin
+          </Button>
         </Stack>
       </form>
     </Entry>

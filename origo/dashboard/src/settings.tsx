@@ -13,18 +13,35 @@ export function faultOf(setting: Setting, value: Value): string | undefined {
     if (min !== undefined && value < min) return `must be at least ${min}, got ${value}`;
     if (max !== undefined && value > max) return `must be at most ${max}, got ${value}`;
   }
-  if (type === "choice" && !(options ?? []).includes(String(value))) return `must be one of ${(options ?? []).join(", ")}`;
+  if (type === "choice" && !(options ?? []).includes(String(value)))
+    return `must be one of ${(options ?? []).join(", ")}`;
   return undefined;
 }
 
-export const showValue = (value: Value | undefined): string => (value === undefined ? "default" : typeof value === "boolean" ? (value ? "on" : "off") : value === "" ? "empty" : String(value));
+export const showValue = (value: Value | undefined): string =>
+  value === undefined
+    ? "default"
+    : typeof value === "boolean"
+      ? value
+        ? "on"
+        : "off"
+      : value === ""
+        ? "empty"
+        : String(value);
 
 /** Type, range and unit in a line. */
 export function rangeText({ type, min, max, unit, options }: Setting): string {
   if (type === "choice") return `one of ${(options ?? []).join(", ")}`;
   if (type === "boolean") return "on or off";
   if (type === "text") return "text";
-  const range = min !== undefined && max !== undefined ? `${min} to ${max}` : min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : "";
+  const range =
+    min !== undefined && max !== undefined
+      ? `${min} to ${max}`
+      : min !== undefined
+        ? `at least ${min}`
+        : max !== undefined
+          ? `at most ${max}`
+          : "";
   return [type === "integer" ? "whole number" : "number", range, unit ?? ""].filter((part) => part !== "").join(" · ");
 }
 
@@ -38,14 +55,43 @@ interface InputProps {
 export function SettingInput({ setting, value, disabled = false, change }: InputProps) {
   const { key, type, unit, options } = setting;
   const common = { "aria-label": key, disabled, error: faultOf(setting, value) };
-  if (type === "boolean") return <Switch {...common} checked={value === true} label={value === true ? "on" : "off"} onChange={(event) => change(event.currentTarget.checked)} />;
-  if (type === "choice") return <Select {...common} data={[...(options ?? [])]} value={String(value)} allowDeselect={false} onChange={(next) => next !== null && change(next)} comboboxProps={{ transitionProps: { duration: 0 } }} />;
-  if (type === "text") return <TextInput {...common} value={String(value)} onChange={(event) => change(event.currentTarget.value)} />;
-  return <NumberInput {...common} value={typeof value === "number" ? value : ""} suffix={unit ? ` ${unit}` : ""} allowDecimal={type === "number"} hideControls onChange={(next) => change(typeof next === "number" ? next : NaN)} />;
+  if (type === "boolean")
+    return (
+      <Switch
+        {...common}
+        checked={value === true}
+        label={value === true ? "on" : "off"}
+        onChange={(event) => change(event.currentTarget.checked)}
+      />
+    );
+  if (type === "choice")
+    return (
+      <Select
+        {...common}
+        data={[...(options ?? [])]}
+        value={String(value)}
+        allowDeselect={false}
+        onChange={(next) => next !== null && change(next)}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
+    );
+  if (type === "text")
+    return <TextInput {...common} value={String(value)} onChange={(event) => change(event.currentTarget.value)} />;
+  return (
+    <NumberInput
+      {...common}
+      value={typeof value === "number" ? value : ""}
+      suffix={unit ? ` ${unit}` : ""}
+      allowDecimal={type === "number"}
+      hideControls
+      onChange={(next) => change(typeof next === "number" ? next : NaN)}
+    />
+  );
 }
 
 /** The values less one key. */
-export const without = (values: SettingValues, key: string): SettingValues => Object.fromEntries(Object.entries(values).filter(([each]) => each !== key));
+export const without = (values: SettingValues, key: string): SettingValues =>
+  Object.fromEntries(Object.entries(values).filter(([each]) => each !== key));
 
 export interface Difference {
   key: string;
@@ -55,14 +101,20 @@ export interface Difference {
 
 /** What differs between two sets of values, by key; undefined stands for the default. */
 export function differencesOf(before: SettingValues, after: SettingValues): Difference[] {
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
-    .filter((key) => before[key] !== after[key]).map((key) => ({ key, before: before[key], after: after[key] }));
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .sort()
+    .filter((key) => before[key] !== after[key])
+    .map((key) => ({ key, before: before[key], after: after[key] }));
 }
 
 export function Differences({ differences }: { differences: readonly Difference[] }) {
   return (
     <ul className="diff">
-      {differences.map(({ key, before, after }) => <li key={key}><code>{key}</code> <del>{showValue(before)}</del> → <ins>{showValue(after)}</ins></li>)}
+      {differences.map(({ key, before, after }) => (
+        <li key={key}>
+          <code>{key}</code> <del>{showValue(before)}</del> → <ins>{showValue(after)}</ins>
+        </li>
+      ))}
     </ul>
   );
 }

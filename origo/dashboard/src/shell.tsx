@@ -25,8 +25,14 @@ const PAGES: Record<string, PageEntry> = {
   fleet: { title: "Fleet", Page: lazy(() => import(/* webpackChunkName: "fleet" */ "./pages/fleet")) },
   downloads: { title: "Downloads", Page: lazy(() => import(/* webpackChunkName: "downloads" */ "./pages/downloads")) },
   analysis: { title: "Analysis", Page: lazy(() => import(/* webpackChunkName: "analysis" */ "./pages/analysis")) },
-  experiments: { title: "Experiments", Page: lazy(() => import(/* webpackChunkName: "experiments" */ "./pages/experiments")) },
-  configuration: { title: "Configuration", Page: lazy(() => import(/* webpackChunkName: "configuration" */ "./pages/configuration")) },
+  experiments: {
+    title: "Experiments",
+    Page: lazy(() => import(/* webpackChunkName: "experiments" */ "./pages/experiments")),
+  },
+  configuration: {
+    title: "Configuration",
+    Page: lazy(() => import(/* webpackChunkName: "configuration" */ "./pages/configuration")),
+  },
   errors: { title: "Errors", Page: lazy(() => import(/* webpackChunkName: "errors" */ "./pages/errors")) },
   users: { title: "Users", Page: lazy(() => import(/* webpackChunkName: "users" */ "./pages/users")), adminOnly: true },
 };
@@ -46,23 +52,54 @@ export function Shell() {
   }, [entry.title]);
   return (
     <>
-      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to content
+      </a>
       <header className="top">
-        <a className="brand" href={linkTo("fleet")}><img src="icon.svg" alt="" width="24" height="24" />Origo</a>
-        <Burger className="burger" opened={open} size="sm" aria-label="Menu" aria-expanded={open} onClick={() => setOpen(!open)} />
+        <a className="brand" href={linkTo("fleet")}>
+          <img src="icon.svg" alt="" width="24" height="24" />
+          Origo
+        </a>
+        <Burger
+          className="burger"
+          opened={open}
+          size="sm"
+          aria-label="Menu"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        />
         <nav className="nav" data-open={open} aria-label="Pages">
-          {Object.entries(PAGES).filter(([, each]) => admin || !each.adminOnly).map(([key, each]) => (
-            <a key={key} href={linkTo(key)} aria-current={key === name ? "page" : undefined}>{each.title}</a>
-          ))}
+          {Object.entries(PAGES)
+            .filter(([, each]) => admin || !each.adminOnly)
+            .map(([key, each]) => (
+              <a key={key} href={linkTo(key)} aria-current={key === name ? "page" : undefined}>
+                {each.title}
+              </a>
+            ))}
         </nav>
         <div className="top-right">
-          <span className="live" data-live={live} title={live ? "Changes are shown as they come" : "No live link: the page asks every few seconds"}>{live ? "live" : "polling"}</span>
+          <span
+            className="live"
+            data-live={live}
+            title={live ? "Changes are shown as they come" : "No live link: the page asks every few seconds"}
+          >
+            {live ? "live" : "polling"}
+          </span>
           <SchemeToggle />
           <Account />
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <Suspense fallback={null}><Shown live={live} rest={place.rest} /></Suspense>
+        <Suspense fallback={null}>
+          <Shown live={live} rest={place.rest} />
+        </Suspense>
       </main>
     </>
   );
@@ -72,18 +109,36 @@ function SchemeToggle() {
   const { setColorScheme } = useMantineColorScheme();
   const next = useComputedColorScheme("light") === "light" ? "dark" : "light";
   return (
-    <ActionIcon variant="default" size="lg" aria-label={`Switch to ${next}`} title={`Switch to ${next}`} onClick={() => setColorScheme(next)}>
-      <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.5" fill="none" stroke="currentColor" /><path d="M8 1.5a6.5 6.5 0 0 1 0 13z" fill="currentColor" /></svg>
+    <ActionIcon
+      variant="default"
+      size="lg"
+      aria-label={`Switch to ${next}`}
+      title={`Switch to ${next}`}
+      onClick={() => setColorScheme(next)}
+    >
+      <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+        <circle cx="8" cy="8" r="6.5" fill="none" stroke="currentColor" />
+        <path d="M8 1.5a6.5 6.5 0 0 1 0 13z" fill="currentColor" />
+      </svg>
     </ActionIcon>
   );
 }
 
 function Account() {
   const { session, signOut } = useSession();
-  if (session.user === null) return <span className="tag" title="Origo was started without login, on a loopback address">no login</span>;
+  if (session.user === null)
+    return (
+      <span className="tag" title="Origo was started without login, on a loopback address">
+        no login
+      </span>
+    );
   return (
     <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-      <Menu.Target><Button variant="default" size="compact-md">{session.user.name}</Button></Menu.Target>
+      <Menu.Target>
+        <Button variant="default" size="compact-md">
+          {session.user.name}
+        </Button>
+      </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{session.user.role}</Menu.Label>
         <Menu.Item onClick={signOut}>Sign out</Menu.Item>

@@ -1,5 +1,6 @@
 /**
- * Ui: the small parts that every page is made of. Data enters the document as text and attributes only, never as markup.
+ * Ui: the small parts that every page is made of. Data enters the document as text and attributes only, never as
+ * markup.
  */
 import { Alert, Button, Group, Modal, Stack } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -11,7 +12,10 @@ export type Tone = "good" | "warn" | "bad" | "plain" | "accent";
 export function Page({ title, aside, children }: { title: string; aside?: ReactNode; children: ReactNode }) {
   return (
     <>
-      <div className="page-head"><h1>{title}</h1>{aside}</div>
+      <div className="page-head">
+        <h1>{title}</h1>
+        {aside}
+      </div>
       {children}
     </>
   );
@@ -20,25 +24,53 @@ export function Page({ title, aside, children }: { title: string; aside?: ReactN
 export function Section({ title, aside, children }: { title: string; aside?: ReactNode; children: ReactNode }) {
   return (
     <section className="card" aria-label={title}>
-      <div className="section-head"><h2>{title}</h2>{aside}</div>
+      <div className="section-head">
+        <h2>{title}</h2>
+        {aside}
+      </div>
       {children}
     </section>
   );
 }
 
-export function Tag({ tone = "plain", title, children }: { tone?: Tone; title?: string | undefined; children: ReactNode }) {
-  return <span className="tag" data-tone={tone} title={title}>{children}</span>;
+export function Tag({
+  tone = "plain",
+  title,
+  children,
+}: {
+  tone?: Tone;
+  title?: string | undefined;
+  children: ReactNode;
+}) {
+  return (
+    <span className="tag" data-tone={tone} title={title}>
+      {children}
+    </span>
+  );
 }
 
 export function Tile({ label, value, note }: { label: string; value: string; note?: string }) {
-  return <div className="tile"><dt>{label}</dt><dd>{value}{note ? <small>{note}</small> : null}</dd></div>;
+  return (
+    <div className="tile">
+      <dt>{label}</dt>
+      <dd>
+        {value}
+        {note ? <small>{note}</small> : null}
+      </dd>
+    </div>
+  );
 }
 
 export const Empty = ({ children }: { children: ReactNode }) => <p className="empty">{children}</p>;
 
 /** A number of a list of facts, or a row of a definition list; left out when there is nothing to say. */
 export function Fact({ name, children }: { name: string; children?: ReactNode }) {
-  return children === undefined || children === null || children === "" ? null : <div><dt>{name}</dt><dd>{children}</dd></div>;
+  return children === undefined || children === null || children === "" ? null : (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
 }
 
 /** What went wrong, in Origo's words with the field they are about; nothing when nothing did. */
@@ -47,7 +79,8 @@ export function Failure({ error }: { error: Error | null }) {
   const field = error instanceof Fault ? error.error.field : undefined;
   return (
     <Alert color="red" role="alert" variant="outline" className="failure">
-      {field !== undefined && !error.message.startsWith(field) ? <b>{field}: </b> : null}{error.message}
+      {field !== undefined && !error.message.startsWith(field) ? <b>{field}: </b> : null}
+      {error.message}
     </Alert>
   );
 }
@@ -63,7 +96,15 @@ interface DialogProps {
 /** A dialog; scrolling is not locked, since that would put a style element into the page. */
 export function Dialog({ title, opened, close, size = "md", children }: DialogProps) {
   return (
-    <Modal title={title} opened={opened} onClose={close} size={size} lockScroll={false} closeButtonProps={{ "aria-label": "Close" }} transitionProps={{ duration: 0 }}>
+    <Modal
+      title={title}
+      opened={opened}
+      onClose={close}
+      size={size}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": "Close" }}
+      transitionProps={{ duration: 0 }}
+    >
       {children}
     </Modal>
   );
@@ -84,13 +125,27 @@ export function Confirm({ title, action, danger = false, run, close, children }:
   const work = useMutation({ mutationFn: run, onSuccess: close });
   return (
     <Dialog title={title} opened close={close}>
-      <form onSubmit={(event) => { event.preventDefault(); work.mutate(); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          work.mutate();
+        }}
+      >
         <Stack>
           {children}
           <Failure error={work.error} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>Cancel</Button>
-            <Button type="submit" color={danger ? "red" : "blue"} loading={work.isPending} data-autofocus={danger ? undefined : true}>{action}</Button>
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button
+              type="submit"
+              color={danger ? "red" : "blue"}
+              loading={work.isPending}
+              data-autofocus={danger ? undefined : true}
+            >
+              {action}
+            </Button>
           </Group>
         </Stack>
       </form>

@@ -1,5 +1,6 @@
 /**
- * Views: the states of a page that were given a name. Each is a link, the same that the address holds while the view is open.
+ * Views: the states of a page that were given a name. Each is a link, the same that the address holds while the view is
+ * open.
  */
 import { Button, CloseButton, Group, Menu, Stack, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -23,33 +24,83 @@ export function Views({ page, state }: { page: View["page"]; state: unknown }) {
   return (
     <>
       <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-        <Menu.Target><Button variant="default" size="compact-md">Views{views.length > 0 ? ` (${views.length})` : ""}</Button></Menu.Target>
+        <Menu.Target>
+          <Button variant="default" size="compact-md">
+            Views{views.length > 0 ? ` (${views.length})` : ""}
+          </Button>
+        </Menu.Target>
         <Menu.Dropdown>
           {views.length === 0 ? <Menu.Label>No saved view yet</Menu.Label> : null}
           {views.map((view) => (
-            <Menu.Item key={view.id} component="a" href={`#/${page}?${encodeURIComponent(view.state)}`} aria-current={view.state === shown ? "true" : undefined}
-              rightSection={admin ? <CloseButton component="span" size="xs" title={`Delete ${view.name}`} onClick={(event) => { event.preventDefault(); setRemoving(view); }} /> : null}>
+            <Menu.Item
+              key={view.id}
+              component="a"
+              href={`#/${page}?${encodeURIComponent(view.state)}`}
+              aria-current={view.state === shown ? "true" : undefined}
+              rightSection={
+                admin ? (
+                  <CloseButton
+                    component="span"
+                    size="xs"
+                    title={`Delete ${view.name}`}
+                    onClick={(event) => {
+                      event.preventDefault();
+                      setRemoving(view);
+                    }}
+                  />
+                ) : null
+              }
+            >
               {view.name}
             </Menu.Item>
           ))}
           <Menu.Divider />
           <Menu.Item onClick={() => void navigator.clipboard?.writeText(window.location.href)}>Copy link</Menu.Item>
-          {admin ? <Menu.Item onClick={() => { setName(""); setSaving(true); }}>Save this view…</Menu.Item> : null}
+          {admin ? (
+            <Menu.Item
+              onClick={() => {
+                setName("");
+                setSaving(true);
+              }}
+            >
+              Save this view…
+            </Menu.Item>
+          ) : null}
         </Menu.Dropdown>
       </Menu>
       {saving ? (
-        <Confirm title="Save this view" action="Save" close={() => setSaving(false)} run={async () => {
-          await api.post("/v1/views", { name, page, state: JSON.stringify(state) });
-          await refresh();
-        }}>
-          <Stack><TextInput label="Name" required maxLength={64} data-autofocus value={name} onChange={(event) => setName(event.currentTarget.value)} /></Stack>
+        <Confirm
+          title="Save this view"
+          action="Save"
+          close={() => setSaving(false)}
+          run={async () => {
+            await api.post("/v1/views", { name, page, state: JSON.stringify(state) });
+            await refresh();
+          }}
+        >
+          <Stack>
+            <TextInput
+              label="Name"
+              required
+              maxLength={64}
+              data-autofocus
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+          </Stack>
         </Confirm>
       ) : null}
       {removing ? (
-        <Confirm title={`Delete the view ${removing.name}?`} action="Delete" danger close={() => setRemoving(undefined)} run={async () => {
-          await api.remove(under("/v1/views", removing.id));
-          await refresh();
-        }}>
+        <Confirm
+          title={`Delete the view ${removing.name}?`}
+          action="Delete"
+          danger
+          close={() => setRemoving(undefined)}
+          run={async () => {
+            await api.remove(under("/v1/views", removing.id));
+            await refresh();
+          }}
+        >
           <Group>Links to it that were copied keep working.</Group>
         </Confirm>
       ) : null}

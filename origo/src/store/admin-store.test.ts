@@ -1,4 +1,7 @@
-/** AdminStore, on a real DuckDB file and on a real PostgreSQL: what many decide at once comes out as if one had after another. */
+/**
+ * AdminStore, on a real DuckDB file and on a real PostgreSQL: what many decide at once comes out as if one had after
+ * another.
+ */
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
 import { Configuration } from "../configuration";
 import { AdminStore } from "./admin-store";
@@ -23,7 +26,8 @@ describe.each(DATABASES)("what is decided at once over %s", (_name, make) => {
     await place.remove();
   });
 
-  const add = (name: string, onlyFirst = false): Promise<boolean> => admin.addUser({ name, password: "p", role: "admin" }, 1, onlyFirst);
+  const add = (name: string, onlyFirst = false): Promise<boolean> =>
+    admin.addUser({ name, password: "p", role: "admin" }, 1, onlyFirst);
   const trues = (answers: readonly boolean[]): number => answers.filter(Boolean).length;
 
   test("a secret is made once", async () => {
@@ -50,16 +54,27 @@ describe.each(DATABASES)("what is decided at once over %s", (_name, make) => {
 
   test("a proxy has one state, one of those that were set", async () => {
     await Promise.all(TIMES.map((index) => admin.setProxyState("proxy", "draining", `name ${index}`)));
-    expect(await admin.proxyStates()).toEqual([{ id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/) }]);
+    expect(await admin.proxyStates()).toEqual([
+      { id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/) },
+    ]);
   });
 
   test("of experiments that set the same thing one is started, though two Origos are asked", async () => {
     const origos = [new Configuration(admin, () => 1), new Configuration(admin, () => 1)] as const;
-    const arms = [{ name: "a", weight: 1, values: { "client.windowPackets": 60 } }, { name: "b", weight: 1, values: { "client.windowPackets": 600 } }];
-    const drafts = await Promise.all(TIMES.map((index) => origos[0].addExperiment("ada", { name: `experiment ${index}`, question: "", arms })));
-    const started = await Promise.allSettled(drafts.map(({ id }, index) => origos[index % 2 === 0 ? 0 : 1].moveExperiment(id, "running")));
+    const arms = [
+      { name: "a", weight: 1, values: { "client.windowPackets": 60 } },
+      { name: "b", weight: 1, values: { "client.windowPackets": 600 } },
+    ];
+    const drafts = await Promise.all(
+      TIMES.map((index) => origos[0].addExperiment("ada", { name: `experiment ${index}`, question: "", arms })),
+    );
+    const started = await Promise.allSettled(
+      drafts.map(({ id }, index) => origos[index % 2 === 0 ? 0 : 1].moveExperiment(id, "running")),
+    );
     expect(started.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    expect(started.find(({ status }) => status === "rejected")).toMatchObject({ reason: { error: { kind: "experimentsOverlap" } } });
+    expect(started.find(({ status }) => status === "rejected")).toMatchObject({
+      reason: { error: { kind: "experimentsOverlap" } },
+    });
     expect((await admin.experiments()).filter(({ state }) => state === "running")).toHaveLength(1);
   });
 });

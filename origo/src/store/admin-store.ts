@@ -1,6 +1,7 @@
 /**
- * AdminStore: users, sessions, what was decided about proxies, versions of the configuration, experiments, saved views, and the
- * signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and settings.ts.
+ * AdminStore: users, sessions, what was decided about proxies, versions of the configuration, experiments, saved views,
+ * and the signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and
+ * settings.ts.
  */
 import type { Experiment, Role, SettingValues, User, View } from "../admin-schema";
 import type { Cell, Database, Queries, Row } from "./database";
@@ -29,7 +30,9 @@ export class AdminStore {
   constructor(private readonly database: Database) {}
 
   async users(): Promise<User[]> {
-    return (await this.database.all("SELECT name, role, created_at_ms, last_login_ms FROM users ORDER BY name")).map(userOf);
+    return (await this.database.all("SELECT name, role, created_at_ms, last_login_ms FROM users ORDER BY name")).map(
+      userOf,
+    );
   }
 
   async passwordOf(name: string): Promise<{ password: string; role: Role } | undefined> {
@@ -38,7 +41,11 @@ export class AdminStore {
   }
 
   /** False when the name is taken; with `onlyFirst`, when there is any user. */
-  async addUser(user: { name: string; password: string; role: Role }, nowMs: number, onlyFirst = false): Promise<boolean> {
+  async addUser(
+    user: { name: string; password: string; role: Role },
+    nowMs: number,
+    onlyFirst = false,
+  ): Promise<boolean> {
     const sql = `INSERT INTO users SELECT $1::VARCHAR, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, NULL
       WHERE NOT EXISTS (SELECT 1 FROM users${onlyFirst ? "" : " WHERE name = $1::VARCHAR"})`;
     return (await this.decide(sql, [user.name, user.password, user.role, nowMs])) === 1;
@@ -53,7 +60,11 @@ export class AdminStore {
 
   /** False when there is no such user, or it is the last admin. */
   async deleteUser(name: string): Promise<boolean> {
-    return (await this.decide(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [name])) === 1;
+    return (
+      (await this.decide(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [
+        name,
+      ])) === 1
+    );
   }
 
   async noteLogin(name: string, nowMs: number): Promise<void> {
@@ -62,11 +73,17 @@ export class AdminStore {
 
   async addSession(session: StoredSession, nowMs: number): Promise<void> {
     await this.database.run("DELETE FROM sessions WHERE expires_at_ms <= $1", [nowMs]);
-    await this.database.run("INSERT INTO sessions VALUES ($1, $2, $3, $4)", [session.id, session.userName, session.csrfToken, session.expiresAtMs]);
+    await this.database.run("INSERT INTO sessions VALUES ($1, $2, $3, $4)", [
+      session.id,
+      session.userName,
+      session.csrfToken,
+      session.expiresAtMs,
+    ]);
   }
 
   async session(id: string, nowMs: number): Promise<{ name: string; role: Role; csrfToken: string } | undefined> {
-    const sql = "SELECT u.name, u.role, s.csrf_token FROM sessions s JOIN users u ON u.name = s.user_name WHERE s.id = $1 AND s.expires_at_ms > $2";
+    const sql =
+      "SELECT u.name, u.role, s.csrf_token FROM sessions s JOIN users u ON u.name = s.user_name WHERE s.id = $1 AND s.expires_at_ms > $2";
     const [row] = await this.database.all(sql, [id, nowMs]);
     return row && { name: String(row["name"]), role: row["role"] as Role, csrfToken: String(row["csrf_token"]) };
   }
@@ -81,21 +98,35 @@ export class AdminStore {
 
   async proxyStates(): Promise<{ id: string; state: ProxyState; name: string | null }[]> {
     const rows = await this.database.all("SELECT id, state, name FROM proxy_states");
-    return rows.map((row) => ({ id: String(row["id"]), state: row["state"] as ProxyState, name: row["name"] === null ? null : String(row["name"]) }));
+    return rows.map((row) => ({
+      id: String(row["id"]),
+      state: row["state"] as ProxyState,
+      name: row["name"] === null ? null : String(row["name"]),
+    }));
   }
 
   async setProxyState(id: string, state: ProxyState, name: string | null): Promise<void> {
     await this.database.exclusive(async (inside) => {
-      const changed = await inside.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [id, state, name]);
+      const changed = await inside.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [
+        id,
+        state,
+        name,
+      ]);
       if (changed === 0) await inside.run("INSERT INTO proxy_states VALUES ($1, $2, $3)", [id, state, name]);
     });
   }
 
   /** Newest first. */
   async configVersions(limit: number): Promise<ConfigVersion[]> {
-    const rows = await this.database.all("SELECT version, author, reason, at_ms, content FROM config_versions ORDER BY version DESC LIMIT $1", [limit]);
+    const rows = await this.database.all(
+      "SELECT version, author, reason, at_ms, content FROM config_versions ORDER BY version DESC LIMIT $1",
+      [limit],
+    );
     return rows.map((row) => ({
-      version: Number(row["version"]), author: String(row["author"]), reason: String(row["reason"]), atMs: Number(row["at_ms"]),
+      version: Number(row["version"]),
+      author: String(row["author"]),
+      reason: String(row["reason"]),
+      atMs: Number(row["at_ms"]),
       values: JSON.parse(String(row["content"])) as SettingValues,
     }));
   }
@@ -116,14 +147,21 @@ export class AdminStore {
   }
 
   async addDocument(table: Documents, document: Experiment | View): Promise<void> {
-    await this.database.run(`INSERT INTO ${table} VALUES ($1, $2, $3)`, [document.id, document.createdAtMs, JSON.stringify(document)]);
+    await this.database.run(`INSERT INTO ${table} VALUES ($1, $2, $3)`, [
+      document.id,
+      document.createdAtMs,
+      JSON.stringify(document),
+    ]);
   }
 
   /**
-   * Puts what `change` makes of an experiment, knowing all that there are, in its place; beside it no other is changed. Undefined when
-   * there is none of this id; nothing is changed when `change` throws.
+   * Puts what `change` makes of an experiment, knowing all that there are, in its place; beside it no other is changed.
+   * Undefined when there is none of this id; nothing is changed when `change` throws.
    */
-  changeExperiment(id: string, change: (known: Experiment, all: readonly Experiment[]) => Experiment): Promise<Experiment | undefined> {
+  changeExperiment(
+    id: string,
+    change: (known: Experiment, all: readonly Experiment[]) => Experiment,
+  ): Promise<Experiment | undefined> {
     return this.database.exclusive(async (inside) => {
       const all = await documentsIn<Experiment>(inside, "experiments");
       const known = all.find((each) => each.id === id);
@@ -140,7 +178,10 @@ export class AdminStore {
 
   /** What is kept under this name; `make` makes it the first time. */
   async secret(name: string, make: () => string): Promise<string> {
-    await this.decide("INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)", [name, make()]);
+    await this.decide(
+      "INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)",
+      [name, make()],
+    );
     const [row] = await this.database.all("SELECT content FROM secrets WHERE name = $1", [name]);
     if (row === undefined) throw new Error(`the secret ${name} was not kept`);
     return String(row["content"]);
@@ -150,7 +191,9 @@ export class AdminStore {
     await this.database.run("DELETE FROM secrets WHERE name = $1", [name]);
   }
 
-  /** A change that depends on what it finds, beside which no other is decided; resolves to the number of rows changed. */
+  /**
+   * A change that depends on what it finds, beside which no other is decided; resolves to the number of rows changed.
+   */
   private decide(sql: string, values: readonly Cell[]): Promise<number> {
     return this.database.exclusive((inside) => inside.run(sql, values));
   }
@@ -166,7 +209,9 @@ async function documentsIn<T>(queries: Queries, table: Documents): Promise<T[]> 
 function userOf(row: Row): User {
   const lastLoginMs = row["last_login_ms"];
   return {
-    name: String(row["name"]), role: row["role"] as Role, createdAtMs: Number(row["created_at_ms"]),
+    name: String(row["name"]),
+    role: row["role"] as Role,
+    createdAtMs: Number(row["created_at_ms"]),
     lastLoginMs: lastLoginMs === null ? null : Number(lastLoginMs),
   };
 }

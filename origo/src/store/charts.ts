@@ -1,6 +1,7 @@
 /**
- * Charts over the stored downloads: quartiles, counts, quantiles and samples are computed by the database, exactly and over every
- * download that matches; only what is drawn leaves it. Downloads without a value of the metric are in no chart.
+ * Charts over the stored downloads: quartiles, counts, quantiles and samples are computed by the database, exactly and
+ * over every download that matches; only what is drawn leaves it. Downloads without a value of the metric are in no
+ * chart.
  */
 import type { z } from "zod";
 import { QUERY_LIMITS, type Cell as GroupCell, type Chart, type ChartQuery } from "../query-schema";
@@ -21,11 +22,16 @@ const SHUFFLE_RANGE = 1_000_003;
 /** Throws a QueryFault. */
 export function queryChart(database: Database, query: Query, tuning: Tuning = TUNING_DEFAULT): Promise<Chart> {
   switch (query.chart) {
-    case "box": return boxes(database, query, tuning.chartOutliersMax);
-    case "histogram": return histogram(database, query);
-    case "cdf": return cdf(database, query, tuning.chartCdfSteps);
-    case "scatter": return scatter(database, query);
-    case "time": return timeSeries(database, query, tuning.chartPointsMax);
+    case "box":
+      return boxes(database, query, tuning.chartOutliersMax);
+    case "histogram":
+      return histogram(database, query);
+    case "cdf":
+      return cdf(database, query, tuning.chartCdfSteps);
+    case "scatter":
+      return scatter(database, query);
+    case "time":
+      return timeSeries(database, query, tuning.chartPointsMax);
   }
 }
 
@@ -42,7 +48,11 @@ function baseOf(query: Query, values: Readonly<Record<string, StoredField>>): Ba
   const fields = query.groupBy.map((name, index) => known(name, `groupBy[${index}]`));
   const groups = fields.map((_, index) => `g${index}`);
   const charted = Object.entries(values).map(([name, { sql }]) => `(${sql})::DOUBLE PRECISION AS ${name}`);
-  const where = whereOf(query.where, places, Object.values(values).map(({ sql }) => `${sql} IS NOT NULL`));
+  const where = whereOf(
+    query.where,
+    places,
+    Object.values(values).map(({ sql }) => `${sql} IS NOT NULL`),
+  );
   const selected = ["seq", ...fields.map(({ sql }, index) => `${sql} AS g${index}`), ...charted];
   return { places, sql: `SELECT ${selected.join(", ")} FROM downloads ${where}`, fields, groups };
 }
@@ -53,12 +63,18 @@ interface Grouped {
 }
 
 /** `aggregates` of each group under the names given, for the largest groups; `n` counts each. */
-async function grouped(database: Database, base: Base, aggregates: string): Promise<{ found: Grouped[]; leftOut: number }> {
+async function grouped(
+  database: Database,
+  base: Base,
+  aggregates: string,
+): Promise<{ found: Grouped[]; leftOut: number }> {
   const by = base.groups.length > 0 ? `GROUP BY ${base.groups.join(", ")}` : "";
   const sql = `SELECT ${["*", "count(*) OVER () AS all_groups"].join(", ")} FROM (SELECT ${[...base.groups, "count(*) AS n", aggregates].join(", ")}
     FROM (${base.sql}) t ${by}) a WHERE n > 0 ORDER BY n DESC LIMIT ${QUERY_LIMITS.groups}`;
   const rows = await database.all(sql, base.places.values);
-  const found = rows.map((row) => ({ group: base.groups.map((name) => (row[name] ?? null) as GroupCell), row })).sort((a, b) => compare(a.group, b.group));
+  const found = rows
+    .map((row) => ({ group: base.groups.map((name) => (row[name] ?? null) as GroupCell), row }))
+    .sort((a, b) => compare(a.group, b.group));
   return { found, leftOut: Math.max(0, Number(rows[0]?.["all_groups"] ?? 0) - rows.length) };
 }
 
@@ -74,37 +90,65 @@ function compare(a: readonly GroupCell[], b: readonly GroupCell[]): number {
 }
 
 /** Joins the downloads `t` to the groups found, as `f` with its index `k` and the numbers given for each. */
-function joined(base: Base, found: readonly Grouped[], names: readonly string[], numbersOf: (row: Row, index: number) => readonly number[]): string {
+function joined(
+  base: Base,
+  found: readonly Grouped[],
+  names: readonly string[],
+  numbersOf: (row: Row, index: number) => readonly number[],
+): string {
   const rows = found.map(({ group, row }, index) => {
-    const cells = group.map((cell, place) => base.places.addAs(cell, base.fields[place]?.type === "text" ? "VARCHAR" : "DOUBLE PRECISION"));
+    const cells = group.map((cell, place) =>
+      base.places.addAs(cell, base.fields[place]?.type === "text" ? "VARCHAR" : "DOUBLE PRECISION"),
+    );
     return `(${[String(index), ...cells, ...numbersOf(row, index).map((value) => base.places.add(value))].join(", ")})`;
   });
   // An equality that takes null for a value cannot be hashed by PostgreSQL, so it is used only where a group is null.
-  const on = base.groups.map((name, place) => `t.${name} ${found.some(({ group }) => group[place] === null) ? "IS NOT DISTINCT FROM" : "="} f.${name}`);
+  const on = base.groups.map(
+    (name, place) =>
+      `t.${name} ${found.some(({ group }) => group[place] === null) ? "IS NOT DISTINCT FROM" : "="} f.${name}`,
+  );
   return `(${base.sql}) t JOIN (VALUES ${rows.join(", ")}) f(${["k", ...base.groups, ...names].join(", ")}) ON ${on.length > 0 ? on.join(" AND ") : "TRUE"}`;
 }
 
-const numbersOf = (row: Row | undefined, name: string): number[] => ((row?.[name] ?? []) as unknown as number[]).map(Number);
+const numbersOf = (row: Row | undefined, name: string): number[] =>
+  ((row?.[name] ?? []) as unknown as number[]).map(Number);
 
-/** Two passes: quartiles of each group, then what lies within and beyond its fences (1.5 interquartile ranges, as in the paper's figures). */
+/**
+ * Two passes: quartiles of each group, then what lies within and beyond its fences (1.5 interquartile ranges, as in the
+ * paper's figures).
+ */
 async function boxes(database: Database, query: Of<"box">, outliersMax: number): Promise<Answer<"box">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
-  const { found, leftOut } = await grouped(database, base, "percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v) AS p");
+  const { found, leftOut } = await grouped(
+    database,
+    base,
+    "percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v) AS p",
+  );
   if (found.length === 0) return { chart: "box", boxes: [], groupsLeftOut: 0 };
   const from = joined(base, found, ["low", "high"], (row) => {
     const [q1 = 0, , q3 = 0] = numbersOf(row, "p");
     return [q1 - 1.5 * (q3 - q1), q3 + 1.5 * (q3 - q1)];
   });
   const beyond = "FILTER (WHERE v < low OR v > high)";
-  const rows = await database.all(`SELECT k, min(v) FILTER (WHERE v >= low) AS low, max(v) FILTER (WHERE v <= high) AS high,
-    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${outliersMax}] AS outliers FROM ${from} GROUP BY k`, base.places.values);
+  const rows = await database.all(
+    `SELECT k, min(v) FILTER (WHERE v >= low) AS low, max(v) FILTER (WHERE v <= high) AS high,
+    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${outliersMax}] AS outliers FROM ${from} GROUP BY k`,
+    base.places.values,
+  );
   const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
   const items = found.map(({ group, row }, index) => {
     const [q1 = 0, median = 0, q3 = 0] = numbersOf(row, "p");
     const edge = byIndex.get(index);
     return {
-      group, n: Number(row["n"]), q1, median, q3, whiskerLow: Number(edge?.["low"] ?? q1), whiskerHigh: Number(edge?.["high"] ?? q3),
-      outliers: numbersOf(edge, "outliers"), outlierCount: Number(edge?.["beyond"] ?? 0),
+      group,
+      n: Number(row["n"]),
+      q1,
+      median,
+      q3,
+      whiskerLow: Number(edge?.["low"] ?? q1),
+      whiskerHigh: Number(edge?.["high"] ?? q3),
+      outliers: numbersOf(edge, "outliers"),
+      outlierCount: Number(edge?.["beyond"] ?? 0),
     };
   });
   return { chart: "box", boxes: items, groupsLeftOut: leftOut };
@@ -121,17 +165,27 @@ async function histogram(database: Database, query: Of<"histogram">): Promise<An
   const width = (high - low) / bins || 1;
   const from = joined(base, found, [], () => []);
   const [start, step] = [base.places.add(low), base.places.add(width)];
-  const rows = await database.all(`SELECT k, least(floor((v - ${start}) / ${step}), ${bins - 1}) AS bin, count(*) AS n FROM ${from} GROUP BY k, bin`, base.places.values);
+  const rows = await database.all(
+    `SELECT k, least(floor((v - ${start}) / ${step}), ${bins - 1}) AS bin, count(*) AS n FROM ${from} GROUP BY k, bin`,
+    base.places.values,
+  );
   const counts = found.map(() => new Array<number>(bins).fill(0));
   for (const row of rows) counts[Number(row["k"])]![Number(row["bin"])] = Number(row["n"]);
-  const edges = Array.from({ length: bins + 1 }, (_, index) => (index === bins && high > low ? high : low + index * width));
-  return { chart: "histogram", edges, groupsLeftOut: leftOut, series: found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), counts: counts[index] ?? [] })) };
+  const edges = Array.from({ length: bins + 1 }, (_, index) =>
+    index === bins && high > low ? high : low + index * width,
+  );
+  return {
+    chart: "histogram",
+    edges,
+    groupsLeftOut: leftOut,
+    series: found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), counts: counts[index] ?? [] })),
+  };
 }
 
 /**
- * The values at equal shares of each group: of a share k / steps of n the least value that at least so many do not exceed, the one at
- * place ceil(k n / steps). That quotient is a whole number or far enough from one for a floating one to be on the right side of it.
- * Sorted once: as many quantiles by percentile_cont take DuckDB ten times as long.
+ * The values at equal shares of each group: of a share k / steps of n the least value that at least so many do not
+ * exceed, the one at place ceil(k n / steps). That quotient is a whole number or far enough from one for a floating one
+ * to be on the right side of it. Sorted once: as many quantiles by percentile_cont take DuckDB ten times as long.
  */
 async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise<Answer<"cdf">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
@@ -139,11 +193,19 @@ async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise
   const { found, leftOut } = await grouped(database, base, "0 AS zero");
   if (found.length === 0) return { chart: "cdf", groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
-  const rows = await database.all(`WITH sorted AS (SELECT k, array_agg(v ORDER BY v) AS a, count(*) AS n FROM ${from} GROUP BY k)
-    SELECT k, ARRAY[${counted.map((step) => `a[greatest(1, ceil((${step} * n)::DOUBLE PRECISION / ${steps}))::INTEGER]`).join(", ")}] AS p FROM sorted`, base.places.values);
+  const rows = await database.all(
+    `WITH sorted AS (SELECT k, array_agg(v ORDER BY v) AS a, count(*) AS n FROM ${from} GROUP BY k)
+    SELECT k, ARRAY[${counted.map((step) => `a[greatest(1, ceil((${step} * n)::DOUBLE PRECISION / ${steps}))::INTEGER]`).join(", ")}] AS p FROM sorted`,
+    base.places.values,
+  );
   const shares = counted.map((step) => step / steps);
   const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
-  const series = found.map(({ group, row }, index) => ({ group, n: Number(row["n"]), values: numbersOf(byIndex.get(index), "p"), shares }));
+  const series = found.map(({ group, row }, index) => ({
+    group,
+    n: Number(row["n"]),
+    values: numbersOf(byIndex.get(index), "p"),
+    shares,
+  }));
   return { chart: "cdf", groupsLeftOut: leftOut, series };
 }
 
@@ -155,11 +217,21 @@ async function scatter(database: Database, query: Of<"scatter">): Promise<Answer
   const total = found.reduce((sum, { row }) => sum + Number(row["n"]), 0);
   const share = Math.min(1, query.points / total);
   // Thinned to a little more than is wanted before anything is sorted.
-  const thinned = share === 1 ? "" : `WHERE ${SHUFFLED} < ${Math.ceil(SHUFFLE_RANGE * Math.min(1, share * 1.5 + 0.001))}`;
+  const thinned =
+    share === 1 ? "" : `WHERE ${SHUFFLED} < ${Math.ceil(SHUFFLE_RANGE * Math.min(1, share * 1.5 + 0.001))}`;
   const from = joined(base, found, ["most"], (row) => [Math.max(1, Math.floor(Number(row["n"]) * share))]);
-  const rows = await database.all(`SELECT k, x, y, id FROM (SELECT k, x, y, t.seq, most, row_number() OVER (PARTITION BY k ORDER BY ${SHUFFLED.replace("seq", "t.seq")}, t.seq) AS place
-    FROM ${from} ${thinned.replace("(seq", "(t.seq")}) s JOIN (SELECT seq, id::VARCHAR AS id FROM downloads) d ON d.seq = s.seq WHERE place <= most`, base.places.values);
-  const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), x: [] as number[], y: [] as number[], ids: [] as string[] }));
+  const rows = await database.all(
+    `SELECT k, x, y, id FROM (SELECT k, x, y, t.seq, most, row_number() OVER (PARTITION BY k ORDER BY ${SHUFFLED.replace("seq", "t.seq")}, t.seq) AS place
+    FROM ${from} ${thinned.replace("(seq", "(t.seq")}) s JOIN (SELECT seq, id::VARCHAR AS id FROM downloads) d ON d.seq = s.seq WHERE place <= most`,
+    base.places.values,
+  );
+  const series = found.map(({ group, row }) => ({
+    group,
+    n: Number(row["n"]),
+    x: [] as number[],
+    y: [] as number[],
+    ids: [] as string[],
+  }));
   for (const row of rows) {
     const one = series[Number(row["k"])];
     one?.x.push(Number(row["x"]));
@@ -169,12 +241,22 @@ async function scatter(database: Database, query: Of<"scatter">): Promise<Answer
   return { chart: "scatter", groupsLeftOut: leftOut, series };
 }
 
-const STATISTICS = { median: "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)", mean: "avg(v)", count: "count(*)", sum: "sum(v)" } as const;
+const STATISTICS = {
+  median: "percentile_cont(0.5) WITHIN GROUP (ORDER BY v)",
+  mean: "avg(v)",
+  count: "count(*)",
+  sum: "sum(v)",
+} as const;
 
-/** The first Monday of the epoch, in ms: weeks begin on Mondays, and what divides a day begins where it would without it. */
+/**
+ * The first Monday of the epoch, in ms: weeks begin on Mondays, and what divides a day begins where it would without
+ * it.
+ */
 const MONDAY_MS = 4 * 86_400_000;
 
-/** By the client's clock, in buckets that begin at multiples of their length since the first Monday of the epoch, UTC. */
+/**
+ * By the client's clock, in buckets that begin at multiples of their length since the first Monday of the epoch, UTC.
+ */
 async function timeSeries(database: Database, query: Of<"time">, pointsMax: number): Promise<Answer<"time">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric"), started: known("startedAtMs", "metric") });
   const { found, leftOut } = await grouped(database, base, "min(started) AS first");
@@ -182,10 +264,20 @@ async function timeSeries(database: Database, query: Of<"time">, pointsMax: numb
   if (found.length === 0) return { chart: "time", bucketMs, groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
   const bucket = base.places.add(bucketMs);
-  const rows = await database.all(`SELECT k, floor((started - ${MONDAY_MS}) / ${bucket}) * ${bucket} + ${MONDAY_MS} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
-    FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${pointsMax + 1}`, base.places.values);
-  if (rows.length > pointsMax) throw faultAt("bucketMs", `makes more than ${pointsMax} points: ask for longer buckets, fewer groups or less time`);
-  const series = found.map(({ group, row }) => ({ group, n: Number(row["n"]), atMs: [] as number[], values: [] as number[], counts: [] as number[] }));
+  const rows = await database.all(
+    `SELECT k, floor((started - ${MONDAY_MS}) / ${bucket}) * ${bucket} + ${MONDAY_MS} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
+    FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${pointsMax + 1}`,
+    base.places.values,
+  );
+  if (rows.length > pointsMax)
+    throw faultAt("bucketMs", `makes more than ${pointsMax} points: ask for longer buckets, fewer groups or less time`);
+  const series = found.map(({ group, row }) => ({
+    group,
+    n: Number(row["n"]),
+    atMs: [] as number[],
+    values: [] as number[],
+    counts: [] as number[],
+  }));
   for (const row of rows) {
     const one = series[Number(row["k"])];
     one?.atMs.push(Number(row["at_ms"]));

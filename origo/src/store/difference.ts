@@ -1,7 +1,7 @@
 /**
- * The difference between two groups of downloads, with a bootstrap over clients: a client's downloads are alike (its line, its
- * place), so that clients are drawn again, not downloads (cluster bootstrap; Field and Welsh 2007, J. R. Stat. Soc. B 69(3)).
- * A client whose downloads are in both groups is drawn with both.
+ * The difference between two groups of downloads, with a bootstrap over clients: a client's downloads are alike (its
+ * line, its place), so that clients are drawn again, not downloads (cluster bootstrap; Field and Welsh 2007, J. R.
+ * Stat. Soc. B 69(3)). A client whose downloads are in both groups is drawn with both.
  */
 import type { z } from "zod";
 import type { Difference, DifferenceQuery } from "../query-schema";
@@ -22,7 +22,11 @@ interface Cluster {
 }
 
 /** Throws a QueryFault. */
-export async function queryDifference(database: Database, query: z.output<typeof DifferenceQuery>, tuning: Tuning = TUNING_DEFAULT): Promise<Difference> {
+export async function queryDifference(
+  database: Database,
+  query: z.output<typeof DifferenceQuery>,
+  tuning: Tuning = TUNING_DEFAULT,
+): Promise<Difference> {
   if (query.a === query.b) throw faultAt("b", "must differ from a");
   const places = new Places();
   const metric = knownNumber(query.metric, "metric").sql;
@@ -31,16 +35,25 @@ export async function queryDifference(database: Database, query: z.output<typeof
   const where = whereOf(query.where, places, [`${metric} IS NOT NULL`, `${field.sql} IN (${a}, ${b})`]);
   const from = `(SELECT client_id, ${field.sql} = ${b} AS is_b, (${metric})::DOUBLE PRECISION AS v FROM downloads ${where}) t`;
   const [arms, clients] = await Promise.all([
-    database.all(`SELECT is_b, count(*) AS n, count(DISTINCT client_id) AS clients, avg(v) AS mean,
-      percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS median FROM ${from} GROUP BY is_b`, places.values),
-    database.all(`SELECT ${sums("NOT is_b", "a")}, ${sums("is_b", "b")} FROM ${from} GROUP BY client_id`, places.values),
+    database.all(
+      `SELECT is_b, count(*) AS n, count(DISTINCT client_id) AS clients, avg(v) AS mean,
+      percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS median FROM ${from} GROUP BY is_b`,
+      places.values,
+    ),
+    database.all(
+      `SELECT ${sums("NOT is_b", "a")}, ${sums("is_b", "b")} FROM ${from} GROUP BY client_id`,
+      places.values,
+    ),
   ]);
   const [armA, armB] = [armOf(arms.find(({ is_b }) => is_b === false)), armOf(arms.find(({ is_b }) => is_b === true))];
   const testable = armA.clients >= 2 && armB.clients >= 2;
   return {
-    a: armA, b: armB, difference: armA.mean === null || armB.mean === null ? null : armB.mean - armA.mean,
+    a: armA,
+    b: armB,
+    difference: armA.mean === null || armB.mean === null ? null : armB.mean - armA.mean,
     ratio: !armA.mean || armB.mean === null ? null : armB.mean / armA.mean,
-    interval: testable ? intervalOf(clustersOf(clients), tuning.bootstrapResamples) : null, enough: Math.min(armA.clients, armB.clients) >= tuning.clientsEnough,
+    interval: testable ? intervalOf(clustersOf(clients), tuning.bootstrapResamples) : null,
+    enough: Math.min(armA.clients, armB.clients) >= tuning.clientsEnough,
   };
 }
 
@@ -48,10 +61,22 @@ const sums = (condition: string, name: string): string =>
   `coalesce(sum(v) FILTER (WHERE ${condition}), 0) AS sum_${name}, count(*) FILTER (WHERE ${condition}) AS count_${name}`;
 
 const armOf = (row: Row | undefined): Difference["a"] =>
-  row === undefined ? { n: 0, clients: 0, mean: null, median: null } : { n: Number(row["n"]), clients: Number(row["clients"]), mean: Number(row["mean"]), median: Number(row["median"]) };
+  row === undefined
+    ? { n: 0, clients: 0, mean: null, median: null }
+    : {
+        n: Number(row["n"]),
+        clients: Number(row["clients"]),
+        mean: Number(row["mean"]),
+        median: Number(row["median"]),
+      };
 
 function clustersOf(rows: readonly Row[]): Cluster[] {
-  const clusters = Array.from({ length: Math.min(rows.length, CLUSTERS_MAX) }, (): Cluster => ({ sumA: 0, countA: 0, sumB: 0, countB: 0 }));
+  const clusters = Array.from({ length: Math.min(rows.length, CLUSTERS_MAX) }, (): Cluster => ({
+    sumA: 0,
+    countA: 0,
+    sumB: 0,
+    countB: 0,
+  }));
   rows.forEach((row, index) => {
     const cluster = clusters[index % clusters.length]!;
     cluster.sumA += Number(row["sum_a"]);
@@ -62,10 +87,17 @@ function clustersOf(rows: readonly Row[]): Cluster[] {
   return clusters;
 }
 
-/** The 2.5 and 97.5 percentiles of the difference of means over resamples; a resample without one of the groups is drawn anew. */
-export function intervalOf(clusters: readonly Cluster[], resamples: number = TUNING_DEFAULT.bootstrapResamples): [number, number] | null {
+/**
+ * The 2.5 and 97.5 percentiles of the difference of means over resamples; a resample without one of the groups is drawn
+ * anew.
+ */
+export function intervalOf(
+  clusters: readonly Cluster[],
+  resamples: number = TUNING_DEFAULT.bootstrapResamples,
+): [number, number] | null {
   let state = 1;
-  // Numerical Recipes' linear congruential generator: its high bits are good enough to draw clients, and the same each time.
+  // Numerical Recipes' linear congruential generator: its high bits are good enough to draw clients, and the same each
+  // time.
   const below = (bound: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * bound);

@@ -1,6 +1,6 @@
 /**
- * The table of downloads: any fields, any filter, sorted by any field, page by page. First the places of the page's rows are found
- * by what is filtered and sorted by alone; then only those rows are read.
+ * The table of downloads: any fields, any filter, sorted by any field, page by page. First the places of the page's
+ * rows are found by what is filtered and sorted by alone; then only those rows are read.
  */
 import type { Cell as Shown, DownloadsPage, DownloadsQuery } from "../query-schema";
 import type { z } from "zod";
@@ -11,7 +11,10 @@ import { known, Places, whereOf } from "./sql";
 
 type Query = z.output<typeof DownloadsQuery>;
 
-/** Where a page ended: `seq`, which settles ties, and the sorted field's value there. A cursor on the wire is `seq` alone. */
+/**
+ * Where a page ended: `seq`, which settles ties, and the sorted field's value there. A cursor on the wire is `seq`
+ * alone.
+ */
 interface Place {
   seq: number;
   value: Cell;
@@ -22,12 +25,21 @@ export async function queryDownloads(database: Database, query: Query): Promise<
   const fields = query.columns.map((name, index) => known(name, `columns[${index}]`));
   const sort = query.sort && { field: known(query.sort.field, "sort.field"), descending: query.sort.descending };
   const cursor = query.cursor === undefined ? undefined : await placeOf(database, query.cursor, sort);
-  const [found, matching] = await Promise.all([findPage(database, query, sort, cursor), cursor ? null : countMatching(database, query)]);
+  const [found, matching] = await Promise.all([
+    findPage(database, query, sort, cursor),
+    cursor ? null : countMatching(database, query),
+  ]);
   const page = found.slice(0, query.limit);
   const last = page[page.length - 1];
-  const rows = await readRows(database, fields, page.map(({ seq }) => seq));
+  const rows = await readRows(
+    database,
+    fields,
+    page.map(({ seq }) => seq),
+  );
   return {
-    ids: rows.map(({ id }) => id), rows: rows.map(({ cells }) => cells), matching,
+    ids: rows.map(({ id }) => id),
+    rows: rows.map(({ cells }) => cells),
+    matching,
     next: found.length > query.limit && last ? String(last.seq) : null,
   };
 }
@@ -55,14 +67,23 @@ function afterCursor(sort: Sort, { value, seq }: Place, places: Places): string 
 
 async function countMatching(database: Database, query: Query): Promise<number> {
   const places = new Places();
-  const [row] = await database.all(`SELECT count(*) AS n FROM downloads ${whereOf(query.where, places)}`, places.values);
+  const [row] = await database.all(
+    `SELECT count(*) AS n FROM downloads ${whereOf(query.where, places)}`,
+    places.values,
+  );
   return Number(row?.["n"]);
 }
 
-async function readRows(database: Database, fields: readonly StoredField[], seqs: readonly number[]): Promise<{ id: string; cells: Shown[] }[]> {
+async function readRows(
+  database: Database,
+  fields: readonly StoredField[],
+  seqs: readonly number[],
+): Promise<{ id: string; cells: Shown[] }[]> {
   if (seqs.length === 0) return [];
   const list = fields.map(({ sql }, index) => `${sql} AS c${index}`).join(", ");
-  const rows = await database.all(`SELECT seq, id::VARCHAR AS id, ${list} FROM downloads WHERE seq IN (${seqs.join(", ")})`);
+  const rows = await database.all(
+    `SELECT seq, id::VARCHAR AS id, ${list} FROM downloads WHERE seq IN (${seqs.join(", ")})`,
+  );
   const bySeq = new Map(rows.map((row) => [Number(row["seq"]), row]));
   return seqs.flatMap((seq) => {
     const row = bySeq.get(seq);
@@ -72,7 +93,9 @@ async function readRows(database: Database, fields: readonly StoredField[], seqs
 
 async function placeOf(database: Database, cursor: string, sort: Sort): Promise<Place> {
   if (!/^\d{1,15}$/.test(cursor)) throw faultAt("cursor", "must be the `next` of a page before");
-  const [row] = await database.all(`SELECT ${sort ? sort.field.sql : "NULL"} AS value FROM downloads WHERE seq = ${cursor}`);
+  const [row] = await database.all(
+    `SELECT ${sort ? sort.field.sql : "NULL"} AS value FROM downloads WHERE seq = ${cursor}`,
+  );
   if (!row) throw faultAt("cursor", "the download that ended the page before is no longer stored");
   return { seq: Number(cursor), value: row["value"] ?? null };
 }

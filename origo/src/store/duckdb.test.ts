@@ -19,8 +19,10 @@ test("duckdb: pieces are put together when nothing was written for a while, once
   try {
     await database.run("CREATE TABLE t (a VARCHAR)");
     // Four transactions of 2.6 MB: with the last one the log is long enough for a checkpoint.
-    for (let times = 0; times < 4; times++) await database.run("INSERT INTO t SELECT repeat(md5(n::VARCHAR), 8) FROM range(10000) r(n)");
-    for (const endMs = Date.now() + 2 * IDLE_MS; Date.now() < endMs; await sleep(50)) await database.run("INSERT INTO t VALUES ('x')");
+    for (let times = 0; times < 4; times++)
+      await database.run("INSERT INTO t SELECT repeat(md5(n::VARCHAR), 8) FROM range(10000) r(n)");
+    for (const endMs = Date.now() + 2 * IDLE_MS; Date.now() < endMs; await sleep(50))
+      await database.run("INSERT INTO t VALUES ('x')");
     expect([count("CHECKPOINT"), vacuums()]).toEqual([1, 0]);
     for (let tries = 0; tries < 200 && vacuums() === 0; tries++) await sleep(50);
     await sleep(IDLE_MS);
@@ -39,13 +41,15 @@ test("duckdb: texts come out as they went in, whatever is written between the pl
     const folder = await mkdtemp(join(tmpdir(), "origo-duckdb-"));
     const database = await openDuckDb(folder);
     await database.run("CREATE TABLE t (a VARCHAR)");
-    await Promise.all(texts.map(async (text) => {
-      for (const write of [true, false]) {
-        const rows = await database.all("SELECT a FROM t ORDER BY a");
-        wrong.push(...rows.map(({ a }) => String(a)).filter((a) => !texts.includes(a)));
-        if (write) await database.run("INSERT INTO t VALUES ($1)", [text]);
-      }
-    }));
+    await Promise.all(
+      texts.map(async (text) => {
+        for (const write of [true, false]) {
+          const rows = await database.all("SELECT a FROM t ORDER BY a");
+          wrong.push(...rows.map(({ a }) => String(a)).filter((a) => !texts.includes(a)));
+          if (write) await database.run("INSERT INTO t VALUES ($1)", [text]);
+        }
+      }),
+    );
     await database.close();
     await rm(folder, { recursive: true });
   }

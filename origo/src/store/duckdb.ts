@@ -1,23 +1,39 @@
 /**
- * DuckDB as a Database: one file, one process. Changes go one after another through one connection, readers have their own,
- * so that a long question does not hold up intake.
+ * DuckDB as a Database: one file, one process. Changes go one after another through one connection, readers have their
+ * own, so that a long question does not hold up intake.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { BIGINT, BLOB, BOOLEAN, DOUBLE, DuckDBBlobValue, DuckDBInstance, VARCHAR, type DuckDBAppender, type DuckDBConnection, type DuckDBType, type DuckDBValue } from "@duckdb/node-api";
+import {
+  BIGINT,
+  BLOB,
+  BOOLEAN,
+  DOUBLE,
+  DuckDBBlobValue,
+  DuckDBInstance,
+  VARCHAR,
+  type DuckDBAppender,
+  type DuckDBConnection,
+  type DuckDBType,
+  type DuckDBValue,
+} from "@duckdb/node-api";
 import type { Cell, Column, Database, Queries, Row } from "./database";
 
 export const DUCKDB_FILE = "origo.duckdb";
 /**
- * What was committed is put in its place when the log holds so much of it: little at a time, since DuckDB lets nobody write meanwhile.
- * Its pieces are put together ("vacuum") only when nothing was written for a while, as that takes seconds.
+ * What was committed is put in its place when the log holds so much of it: little at a time, since DuckDB lets nobody
+ * write meanwhile. Its pieces are put together ("vacuum") only when nothing was written for a while, as that takes
+ * seconds.
  */
 const CHECKPOINT_BYTES = 8_000_000;
 const IDLE_MS = 20_000;
 /** Questions beyond this many at a time wait for one another. */
 const READERS = 4;
 
-/** Opens or makes DATA_DIR/origo.duckdb; `idleMs` after the last write its pieces are put together. Throws when another process holds it, or it is no DuckDB file. */
+/**
+ * Opens or makes DATA_DIR/origo.duckdb; `idleMs` after the last write its pieces are put together. Throws when another
+ * process holds it, or it is no DuckDB file.
+ */
 export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Database> {
   await mkdir(dataDir, { recursive: true });
   const file = join(dataDir, DUCKDB_FILE);
@@ -43,7 +59,10 @@ class DuckDb implements Database {
   private readonly reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
 
   constructor(
-    private readonly instance: DuckDBInstance, private readonly writer: DuckDBConnection, readers: readonly DuckDBConnection[], private readonly walFile: string,
+    private readonly instance: DuckDBInstance,
+    private readonly writer: DuckDBConnection,
+    readers: readonly DuckDBConnection[],
+    private readonly walFile: string,
     private readonly idleMs: number,
   ) {
     this.reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
@@ -66,7 +85,8 @@ class DuckDb implements Database {
       await this.writer.run("BEGIN TRANSACTION");
       try {
         const result = await work({
-          run: (sql, values = []) => run(this.writer, sql, values), all: (sql, values = []) => all(this.writer, sql, values),
+          run: (sql, values = []) => run(this.writer, sql, values),
+          all: (sql, values = []) => all(this.writer, sql, values),
           insertNew: (table, columns, rows) => insertNew(this.writer, table, columns, rows),
         });
         await this.writer.run("COMMIT");
@@ -110,10 +130,19 @@ class DuckDb implements Database {
     return turn;
   }
 
-  /** A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries again. */
+  /**
+   * A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries
+   * again.
+   */
   private async checkpoint(): Promise<void> {
     this.idle?.refresh();
-    if ((await stat(this.walFile).then(({ size }) => size, () => 0)) < CHECKPOINT_BYTES) return;
+    if (
+      (await stat(this.walFile).then(
+        ({ size }) => size,
+        () => 0,
+      )) < CHECKPOINT_BYTES
+    )
+      return;
     await this.writer.run("CHECKPOINT").catch(() => undefined);
     this.idle ??= setTimeout(() => {
       this.idle = undefined;
@@ -136,10 +165,14 @@ class DuckDb implements Database {
 }
 
 /**
- * A statement is planned by what its tables hold when it is prepared, down to the width in which strings and numbers are sorted. What
- * others commit before it runs would not fit that, and come out as something else: so both see the same state.
+ * A statement is planned by what its tables hold when it is prepared, down to the width in which strings and numbers
+ * are sorted. What others commit before it runs would not fit that, and come out as something else: so both see the
+ * same state.
  */
-async function inSnapshot<T>(connection: DuckDBConnection, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+async function inSnapshot<T>(
+  connection: DuckDBConnection,
+  work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
   await connection.run("BEGIN TRANSACTION");
   try {
     return await work(connection);
@@ -157,11 +190,23 @@ async function all(connection: DuckDBConnection, sql: string, values: readonly C
   return result.getRowObjectsJS().map(rowOf);
 }
 
-/** An appender takes a third of the time of an INSERT with JSON, and an index over the ids would cost more than the look. */
-async function insertNew(connection: DuckDBConnection, table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
+/**
+ * An appender takes a third of the time of an INSERT with JSON, and an index over the ids would cost more than the
+ * look.
+ */
+async function insertNew(
+  connection: DuckDBConnection,
+  table: string,
+  columns: readonly Column[],
+  rows: readonly Row[],
+): Promise<Set<string>> {
   const fresh = new Map<string, Row>();
   for (const row of rows) if (!fresh.has(String(row["id"]))) fresh.set(String(row["id"]), row);
-  const known = await all(connection, `SELECT id::VARCHAR AS id FROM ${table} WHERE id IN (SELECT unnest(from_json($1, '["UUID"]')))`, [JSON.stringify([...fresh.keys()])]);
+  const known = await all(
+    connection,
+    `SELECT id::VARCHAR AS id FROM ${table} WHERE id IN (SELECT unnest(from_json($1, '["UUID"]')))`,
+    [JSON.stringify([...fresh.keys()])],
+  );
   for (const { id } of known) fresh.delete(String(id));
   if (fresh.size === 0) return new Set();
   const [numbers] = await all(connection, `SELECT max(nextval('${table}_seq')) AS last FROM range(${fresh.size})`, []);
@@ -170,7 +215,13 @@ async function insertNew(connection: DuckDBConnection, table: string, columns: r
   const names = ["seq", ...columns.map(({ name }) => name)];
   const appender = await connection.createAppender(table);
   try {
-    [...fresh.values()].forEach((row, index) => appendRow(appender, kinds, names.map((name) => (name === "seq" ? first + index : row[name]) ?? null)));
+    [...fresh.values()].forEach((row, index) =>
+      appendRow(
+        appender,
+        kinds,
+        names.map((name) => (name === "seq" ? first + index : row[name]) ?? null),
+      ),
+    );
   } finally {
     appender.closeSync();
   }

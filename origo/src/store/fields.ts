@@ -1,9 +1,9 @@
 /**
- * Fields: the characteristics of a download that can be shown, filtered, charted and exported, each with its SQL. A basic one
- * is a column; a derived one an expression over columns, the same text for both databases. What a client says of a derived
- * one is not kept: it is computed from the basic ones, so that the two never disagree.
- * The list is the paper's 58 basic and 14 derived characteristics in our words (docs/records.md); the 58th basic one, the
- * arrival of each packet, is a table of its own.
+ * Fields: the characteristics of a download that can be shown, filtered, charted and exported, each with its SQL. A
+ * basic one is a column; a derived one an expression over columns, the same text for both databases. What a client says
+ * of a derived one is not kept: it is computed from the basic ones, so that the two never disagree. The list is the
+ * paper's 58 basic and 14 derived characteristics in our words (docs/records.md); the 58th basic one, the arrival of
+ * each packet, is a table of its own.
  */
 import type { Field } from "../query-schema";
 import { Mode } from "../schema";
@@ -14,7 +14,14 @@ export interface StoredField extends Field {
   sql: string;
 }
 
-type BasicRow = readonly [name: string, label: string, kind: Column["kind"], unit: string | null, help: string, values?: readonly string[]];
+type BasicRow = readonly [
+  name: string,
+  label: string,
+  kind: Column["kind"],
+  unit: string | null,
+  help: string,
+  values?: readonly string[],
+];
 
 const BASIC: readonly BasicRow[] = [
   ["id", "Download", "uuid", null, "Chosen by the client; a record that comes twice counts once."],
@@ -72,36 +79,114 @@ const BASIC: readonly BasicRow[] = [
   ["rejected", "Rejected", "whole", null, "Packets that broke the protocol or failed a check."],
   ["lost", "Lost", "whole", null, "Packets that were sent and never came, by their numbers."],
   ["rttMsMin", "Least RTT", "real", "ms", "Round trip to the nearest proxy."],
-  ["transport", "Transport", "text", null, "What carried the packets; mixed when proxies differ.", ["webtransport", "webrtc", "udp", "http", "mixed"]],
+  [
+    "transport",
+    "Transport",
+    "text",
+    null,
+    "What carried the packets; mixed when proxies differ.",
+    ["webtransport", "webrtc", "udp", "http", "mixed"],
+  ],
   ["proxies", "By proxy", "text", null, "The counts of each proxy, as JSON."],
 ];
 
 const ratio = (over: string, under: string): string => `${over}::DOUBLE PRECISION / NULLIF(${under}, 0)`;
 const AFTER_FETCH = "GREATEST(duration_ms - server_fetch_ms, 0)";
-const SIZE_CLASSES = ["0 - 0.25 MB", "0.25 - 0.5 MB", "0.5 - 1 MB", "1 - 2 MB", "2 - 3 MB", "3 - 5 MB", "5 MB and more"] as const;
+const SIZE_CLASSES = [
+  "0 - 0.25 MB",
+  "0.25 - 0.5 MB",
+  "0.5 - 1 MB",
+  "1 - 2 MB",
+  "2 - 3 MB",
+  "3 - 5 MB",
+  "5 MB and more",
+] as const;
 const SIZE_CLASS = `CASE WHEN net_bytes < 250000 THEN '${SIZE_CLASSES[0]}' WHEN net_bytes < 500000 THEN '${SIZE_CLASSES[1]}'
   WHEN net_bytes < 1000000 THEN '${SIZE_CLASSES[2]}' WHEN net_bytes < 2000000 THEN '${SIZE_CLASSES[3]}'
   WHEN net_bytes < 3000000 THEN '${SIZE_CLASSES[4]}' WHEN net_bytes < 5000000 THEN '${SIZE_CLASSES[5]}' ELSE '${SIZE_CLASSES[6]}' END`;
 
-type DerivedRow = readonly [name: string, label: string, type: "number" | "text", unit: string | null, help: string, sql: string, values?: readonly string[]];
+type DerivedRow = readonly [
+  name: string,
+  label: string,
+  type: "number" | "text",
+  unit: string | null,
+  help: string,
+  sql: string,
+  values?: readonly string[],
+];
 
 const DERIVED: readonly DerivedRow[] = [
-  ["throughputBytesPerSec", "Throughput", "number", "B/s", "Gross bytes over duration (equation 2 of the paper).", ratio("gross_bytes * 1000", "duration_ms")],
-  ["goodputBytesPerSec", "Goodput", "number", "B/s", "Net bytes over duration (equation 2 of the paper).", ratio("net_bytes * 1000", "duration_ms")],
-  ["normalizedGoodput", "Normalized goodput", "number", null, "Goodput over throughput (equation 2 of the paper).", ratio("net_bytes", "gross_bytes")],
+  [
+    "throughputBytesPerSec",
+    "Throughput",
+    "number",
+    "B/s",
+    "Gross bytes over duration (equation 2 of the paper).",
+    ratio("gross_bytes * 1000", "duration_ms"),
+  ],
+  [
+    "goodputBytesPerSec",
+    "Goodput",
+    "number",
+    "B/s",
+    "Net bytes over duration (equation 2 of the paper).",
+    ratio("net_bytes * 1000", "duration_ms"),
+  ],
+  [
+    "normalizedGoodput",
+    "Normalized goodput",
+    "number",
+    null,
+    "Goodput over throughput (equation 2 of the paper).",
+    ratio("net_bytes", "gross_bytes"),
+  ],
   ["redundantBytes", "Redundant", "number", "B", "Gross less net bytes.", "gross_bytes - net_bytes"],
   ["duplicateShare", "Duplicate share", "number", null, "Packets in vain over packets.", ratio("duplicate", "packets")],
   ["lateShare", "Late share", "number", null, "Late packets over packets.", ratio("late", "packets")],
   ["lossShare", "Loss", "number", null, "Lost packets over those sent.", ratio("lost", "(lost + packets)")],
   ["transferMs", "Transfer", "number", "ms", "Duration less server fetch.", AFTER_FETCH],
-  ["goodputAfterFetchBytesPerSec", "Goodput after fetch", "number", "B/s", "Net bytes over transfer time (the paper's speed without server).",
-    ratio("net_bytes * 1000", AFTER_FETCH)],
-  ["goodputPerProxyBytesPerSec", "Goodput per proxy", "number", "B/s", "Goodput over the proxies that took part.",
-    ratio("net_bytes * 1000", "(duration_ms * proxies_used)")],
-  ["packetsPerFeedback", "Packets per feedback", "number", null, "Packets over feedback frames.", ratio("packets", "feedback_frames")],
-  ["directShare", "Direct share", "number", null, "Direct bytes over gross bytes.", ratio("direct_bytes", "gross_bytes")],
+  [
+    "goodputAfterFetchBytesPerSec",
+    "Goodput after fetch",
+    "number",
+    "B/s",
+    "Net bytes over transfer time (the paper's speed without server).",
+    ratio("net_bytes * 1000", AFTER_FETCH),
+  ],
+  [
+    "goodputPerProxyBytesPerSec",
+    "Goodput per proxy",
+    "number",
+    "B/s",
+    "Goodput over the proxies that took part.",
+    ratio("net_bytes * 1000", "(duration_ms * proxies_used)"),
+  ],
+  [
+    "packetsPerFeedback",
+    "Packets per feedback",
+    "number",
+    null,
+    "Packets over feedback frames.",
+    ratio("packets", "feedback_frames"),
+  ],
+  [
+    "directShare",
+    "Direct share",
+    "number",
+    null,
+    "Direct bytes over gross bytes.",
+    ratio("direct_bytes", "gross_bytes"),
+  ],
   ["host", "Host", "text", null, "Of the URL.", "split_part(url, '/', 3)"],
-  ["sizeClass", "Size class", "text", null, "Net bytes in the classes that the paper compares.", SIZE_CLASS, SIZE_CLASSES],
+  [
+    "sizeClass",
+    "Size class",
+    "text",
+    null,
+    "Net bytes in the classes that the paper compares.",
+    SIZE_CLASS,
+    SIZE_CLASSES,
+  ],
 ];
 
 const columnOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -109,18 +194,43 @@ const columnOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_
 export const COLUMNS: readonly Column[] = BASIC.map(([name, , kind]) => ({ name, column: columnOf(name), kind }));
 
 /** Of the table `errors`. */
-export const ERROR_COLUMNS: readonly Column[] = (["id:uuid", "receivedAtMs:real", "clientId:uuid", "atMs:real", "source:text", "kind:text", "message:text", "url:text"] as const)
-  .map((each) => each.split(":") as [string, Column["kind"]]).map(([name, kind]) => ({ name, column: columnOf(name), kind }));
+export const ERROR_COLUMNS: readonly Column[] = (
+  [
+    "id:uuid",
+    "receivedAtMs:real",
+    "clientId:uuid",
+    "atMs:real",
+    "source:text",
+    "kind:text",
+    "message:text",
+    "url:text",
+  ] as const
+)
+  .map((each) => each.split(":") as [string, Column["kind"]])
+  .map(([name, kind]) => ({ name, column: columnOf(name), kind }));
 
 const TYPES = { text: "text", uuid: "text", whole: "number", real: "number", time: "time" } as const;
 
 export const FIELDS: readonly StoredField[] = [
   ...BASIC.map(([name, label, kind, unit, help, values]): StoredField => ({
-    name, label, type: TYPES[kind], unit, origin: "basic", help, ...(values ? { values: [...values] } : {}),
+    name,
+    label,
+    type: TYPES[kind],
+    unit,
+    origin: "basic",
+    help,
+    ...(values ? { values: [...values] } : {}),
     sql: kind === "uuid" ? `${columnOf(name)}::VARCHAR` : columnOf(name),
   })),
   ...DERIVED.map(([name, label, type, unit, help, sql, values]): StoredField => ({
-    name, label, type, unit, origin: "derived", help, ...(values ? { values: [...values] } : {}), sql: `(${sql})`,
+    name,
+    label,
+    type,
+    unit,
+    origin: "derived",
+    help,
+    ...(values ? { values: [...values] } : {}),
+    sql: `(${sql})`,
   })),
 ];
 
@@ -130,10 +240,20 @@ const BY_NAME = new Map(FIELDS.map((field) => [field.name, field]));
 export const ARM_SEPARATOR = "\u001f";
 const ARM_FIELD = /^arm:([A-Za-z0-9_-]{1,64})$/;
 
-/** Besides the list there is `arm:ID`, the arm that a download drew of the experiment ID, empty where it took no part. */
+/**
+ * Besides the list there is `arm:ID`, the arm that a download drew of the experiment ID, empty where it took no part.
+ */
 export function fieldOf(name: string): StoredField | undefined {
   const id = ARM_FIELD.exec(name)?.[1];
   if (id === undefined) return BY_NAME.get(name);
   const sql = `NULLIF(split_part(split_part(experiments, chr(31) || '${id}=', 2), chr(31), 1), '')`;
-  return { name, label: "Arm", type: "text", unit: null, origin: "basic", help: "The arm that the download drew of this experiment.", sql };
+  return {
+    name,
+    label: "Arm",
+    type: "text",
+    unit: null,
+    origin: "basic",
+    help: "The arm that the download drew of this experiment.",
+    sql,
+  };
 }

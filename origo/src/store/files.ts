@@ -1,6 +1,6 @@
 /**
- * Files: all records as CSV (csv.ts, UTF-8) or Parquet, and back. A file has the columns of fields.ts by the names of the fields; in
- * CSV an empty cell is none, and an empty text is `""`. What comes in is checked like what clients send.
+ * Files: all records as CSV (csv.ts, UTF-8) or Parquet, and back. A file has the columns of fields.ts by the names of
+ * the fields; in CSV an empty cell is none, and an empty text is `""`. What comes in is checked like what clients send.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -23,7 +23,9 @@ type Format = "csv" | "parquet";
 const PIECE_ROWS = 2048;
 
 /** Cells under the names of their fields. */
-const SELECTED = COLUMNS.map(({ name, column, kind }) => `${column}${kind === "uuid" ? "::VARCHAR" : ""} AS "${name}"`).join(", ");
+const SELECTED = COLUMNS.map(
+  ({ name, column, kind }) => `${column}${kind === "uuid" ? "::VARCHAR" : ""} AS "${name}"`,
+).join(", ");
 const ALL = `SELECT ${SELECTED} FROM downloads ORDER BY seq`;
 
 export function exportCsv(database: Database): Readable {
@@ -38,8 +40,8 @@ async function* csvOf(database: Database): AsyncIterable<string> {
 }
 
 /**
- * Makes the file, gives it to `take` and removes it. PostgreSQL's records pass through a DuckDB file, which can write Parquet.
- * Throws DiskFull.
+ * Makes the file, gives it to `take` and removes it. PostgreSQL's records pass through a DuckDB file, which can write
+ * Parquet. Throws DiskFull.
  */
 export async function withParquet(store: Store, take: (file: Readable) => Promise<void>): Promise<void> {
   const database = store.database.patient;
@@ -63,7 +65,10 @@ async function copyOf(database: Database, folder: string): Promise<Database> {
   return copy;
 }
 
-/** All of the file's records that are not yet stored, or, with a QueryFault that names the row, none of them. Throws DiskFull. */
+/**
+ * All of the file's records that are not yet stored, or, with a QueryFault that names the row, none of them. Throws
+ * DiskFull.
+ */
 export async function importFile(store: Store, format: Format, file: Readable): Promise<ImportResponse> {
   await store.checkDisk();
   return inFolder(store.scratchDir, async (folder) => {
@@ -72,10 +77,17 @@ export async function importFile(store: Store, format: Format, file: Readable): 
     const reader = await openDuckDb(folder);
     try {
       const quoted = `'${path.replaceAll("'", "''")}'`;
-      const source = format === "csv" ? `read_csv(${quoted}, header = true, all_varchar = true, delim = ',', quote = '"', escape = '"', allow_quoted_nulls = false, nullstr = '')` : `read_parquet(${quoted})`;
-      await reader.run(`CREATE TABLE given AS SELECT ${COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`).join(", ")} FROM ${source}`).catch((error: Error) => {
-        throw faultAt("body", `is not a ${format} file that Origo exported: ${error.message.split("\n")[0] ?? ""}`);
-      });
+      const source =
+        format === "csv"
+          ? `read_csv(${quoted}, header = true, all_varchar = true, delim = ',', quote = '"', escape = '"', allow_quoted_nulls = false, nullstr = '')`
+          : `read_parquet(${quoted})`;
+      await reader
+        .run(
+          `CREATE TABLE given AS SELECT ${COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`).join(", ")} FROM ${source}`,
+        )
+        .catch((error: Error) => {
+          throw faultAt("body", `is not a ${format} file that Origo exported: ${error.message.split("\n")[0] ?? ""}`);
+        });
       return await addGiven(store.database.patient, reader, format);
     } finally {
       await reader.close();
@@ -97,17 +109,25 @@ const IMPORT_TYPES = { text: "VARCHAR", uuid: "VARCHAR", whole: "BIGINT", real: 
 function addGiven(database: Database, reader: Database, format: Format): Promise<ImportResponse> {
   return database.transaction(async (inside) => {
     let [accepted, count] = [0, 0];
-    for await (const rows of reader.stream(`SELECT ${COLUMNS.map(({ name, column }) => `${column} AS "${name}"`).join(", ")} FROM given`)) {
+    for await (const rows of reader.stream(
+      `SELECT ${COLUMNS.map(({ name, column }) => `${column} AS "${name}"`).join(", ")} FROM given`,
+    )) {
       const checked = rows.map((row, index) => checkedRow(format === "csv" ? asWritten(row) : row, count + index + 1));
       count += rows.length;
-      for (let at = 0; at < checked.length; at += PIECE_ROWS) accepted += (await inside.insertNew("downloads", COLUMNS, checked.slice(at, at + PIECE_ROWS))).size;
+      for (let at = 0; at < checked.length; at += PIECE_ROWS)
+        accepted += (await inside.insertNew("downloads", COLUMNS, checked.slice(at, at + PIECE_ROWS))).size;
     }
     return { accepted, duplicate: count - accepted };
   });
 }
 
 const asWritten = (row: Row): Row =>
-  Object.fromEntries(Object.entries(row).map(([name, cell]): [string, Cell] => [name, typeof cell === "string" ? withoutGuard(cell) : cell]));
+  Object.fromEntries(
+    Object.entries(row).map(([name, cell]): [string, Cell] => [
+      name,
+      typeof cell === "string" ? withoutGuard(cell) : cell,
+    ]),
+  );
 
 function checkedRow(row: Row, place: number): Row {
   const record = DownloadRecord.safeParse(parsedRecord(row));

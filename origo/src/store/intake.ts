@@ -1,6 +1,7 @@
 /**
- * Intake: batches that arrive while one is being written are written together, in one transaction, so that the cost of a commit is
- * shared by as many as wait for it. Bounded: beyond the bound it refuses at once, and the sender keeps its records.
+ * Intake: batches that arrive while one is being written are written together, in one transaction, so that the cost of
+ * a commit is shared by as many as wait for it. Bounded: beyond the bound it refuses at once, and the sender keeps its
+ * records.
  */
 import type { IntakeResponse } from "../schema";
 import type { Column, Database, Queries, Row } from "./database";
@@ -11,7 +12,10 @@ const FAILED_MAX = 2;
 
 /** Too many rows wait already. Nothing of the batch was stored. */
 export class IntakeFull extends Error {
-  constructor(readonly got: number, readonly limit: number) {
+  constructor(
+    readonly got: number,
+    readonly limit: number,
+  ) {
     super(`${got} records wait to be stored, the limit is ${limit}: send again later`);
   }
 }
@@ -29,7 +33,12 @@ export class Intake {
   private running = false;
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(private readonly database: Database, private readonly table: string, private readonly columns: readonly Column[], private readonly tuning: Tuning) {}
+  constructor(
+    private readonly database: Database,
+    private readonly table: string,
+    private readonly columns: readonly Column[],
+    private readonly tuning: Tuning,
+  ) {}
 
   /** All or none of them. Rejects with IntakeFull, or with what the database says. */
   add(rows: readonly Row[]): Promise<IntakeResponse> {
@@ -70,11 +79,14 @@ export class Intake {
     for (const batch of batches) {
       if (failed >= FAILED_MAX) batch.reject(last);
       else {
-        await this.store([batch]).then(() => (failed = 0), (error: unknown) => {
-          failed++;
-          last = error;
-          batch.reject(error);
-        });
+        await this.store([batch]).then(
+          () => (failed = 0),
+          (error: unknown) => {
+            failed++;
+            last = error;
+            batch.reject(error);
+          },
+        );
       }
     }
   }
@@ -90,7 +102,9 @@ export class Intake {
 
   private async store(together: readonly Batch[]): Promise<void> {
     const rows = together.flatMap((batch) => batch.rows);
-    const added = await this.database.transaction((inside: Queries) => inside.insertNew(this.table, this.columns, rows));
+    const added = await this.database.transaction((inside: Queries) =>
+      inside.insertNew(this.table, this.columns, rows),
+    );
     for (const batch of together) {
       let accepted = 0;
       for (const { id } of batch.rows) if (added.delete(String(id))) accepted++;

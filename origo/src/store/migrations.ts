@@ -1,6 +1,6 @@
 /**
- * Migrations: how the tables came to be, one step a version, the same for both databases except where one cannot do what the
- * other does. A step that has been released is never edited; a new one is added at the end.
+ * Migrations: how the tables came to be, one step a version, the same for both databases except where one cannot do
+ * what the other does. A step that has been released is never edited; a new one is added at the end.
  */
 import type { Database, Kind, Queries } from "./database";
 
@@ -55,7 +55,10 @@ const COPY_OLD = `INSERT INTO downloads_3 BY NAME
     FROM download_proxies GROUP BY download_id) p ON p.download_id = d.id
   ORDER BY d.seq`;
 
-/** The file of version 2 holds `seq` 1, 2, 3 ... without a gap, so that drawing one number a row brings the sequence level. */
+/**
+ * The file of version 2 holds `seq` 1, 2, 3 ... without a gap, so that drawing one number a row brings the sequence
+ * level.
+ */
 const level = (table: string): string => `SELECT max(nextval('${table}_seq')) FROM ${table}`;
 
 const third = (kind: Kind): readonly string[] => [
@@ -64,7 +67,9 @@ const third = (kind: Kind): readonly string[] => [
   `CREATE TABLE downloads_3 (${ONE_ROW})`,
   `CREATE TABLE errors_3 (seq BIGINT DEFAULT nextval('errors_seq'), id UUID NOT NULL, received_at_ms DOUBLE PRECISION NOT NULL, client_id UUID,
     at_ms DOUBLE PRECISION NOT NULL, source TEXT, kind TEXT, message TEXT, url TEXT)`,
-  ...(kind === "duckdb" ? [COPY_OLD, "INSERT INTO errors_3 BY NAME SELECT * FROM errors ORDER BY seq", level("downloads"), level("errors")] : []),
+  ...(kind === "duckdb"
+    ? [COPY_OLD, "INSERT INTO errors_3 BY NAME SELECT * FROM errors ORDER BY seq", level("downloads"), level("errors")]
+    : []),
   "DROP TABLE download_proxies",
   "DROP TABLE downloads",
   "DROP TABLE errors",
@@ -72,13 +77,21 @@ const third = (kind: Kind): readonly string[] => [
   "ALTER TABLE errors_3 RENAME TO errors",
   "CREATE TABLE traces (id UUID NOT NULL, received_at_ms DOUBLE PRECISION NOT NULL, packed BYTEA NOT NULL)",
   // DuckDB finds a row by scanning its column of ids, which costs less than keeping an index up.
-  ...(kind === "postgres" ? [
-    "ALTER TABLE downloads ADD PRIMARY KEY (id)", "ALTER TABLE errors ADD PRIMARY KEY (id)", "ALTER TABLE traces ADD PRIMARY KEY (id)",
-    "CREATE INDEX downloads_seq_index ON downloads (seq)", "CREATE INDEX errors_seq_index ON errors (seq)",
-  ] : []),
+  ...(kind === "postgres"
+    ? [
+        "ALTER TABLE downloads ADD PRIMARY KEY (id)",
+        "ALTER TABLE errors ADD PRIMARY KEY (id)",
+        "ALTER TABLE traces ADD PRIMARY KEY (id)",
+        "CREATE INDEX downloads_seq_index ON downloads (seq)",
+        "CREATE INDEX errors_seq_index ON errors (seq)",
+      ]
+    : []),
 ];
 
-/** What people do through the dashboard. Lists of settings, experiments and views are JSON text: nothing is asked of their inside. */
+/**
+ * What people do through the dashboard. Lists of settings, experiments and views are JSON text: nothing is asked of
+ * their inside.
+ */
 const ADMINISTRATION: readonly string[] = [
   "CREATE TABLE users (name VARCHAR PRIMARY KEY, password VARCHAR, role VARCHAR, created_at_ms DOUBLE PRECISION, last_login_ms DOUBLE PRECISION)",
   "CREATE TABLE sessions (id VARCHAR PRIMARY KEY, user_name VARCHAR, csrf_token VARCHAR, expires_at_ms DOUBLE PRECISION)",
@@ -104,7 +117,9 @@ export async function migrate(database: Database): Promise<void> {
     await inside.run("CREATE TABLE IF NOT EXISTS origo_schema (version INTEGER)");
     const version = await versionOf(inside);
     if (version > newest) {
-      throw new Error(`the database has schema version ${version}, this Origo reads up to version ${newest}: use a newer Origo, or another database`);
+      throw new Error(
+        `the database has schema version ${version}, this Origo reads up to version ${newest}: use a newer Origo, or another database`,
+      );
     }
     for (const migration of MIGRATIONS.filter((step) => step.version > version)) {
       for (const statement of migration.statements(database.kind)) await inside.run(statement);

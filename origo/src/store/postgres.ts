@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as a Database: for several Origos over one store. Each transaction has a connection of its own from a small pool.
- * A server that vanishes, with its power or behind a firewall, says nothing: what it has not answered in time has failed, and that
- * connection is not used again.
+ * PostgreSQL as a Database: for several Origos over one store. Each transaction has a connection of its own from a
+ * small pool. A server that vanishes, with its power or behind a firewall, says nothing: what it has not answered in
+ * time has failed, and that connection is not used again.
  */
 import { Pool, types, type PoolClient } from "pg";
 import type { Cell, Column, Database, Queries, Row } from "./database";
@@ -14,7 +14,10 @@ const ANSWER_MS_MAX = 5000;
 const PATIENT_MS_MAX = 300_000;
 /** A server that is there takes back a transaction at once. */
 const ROLLBACK_MS_MAX = 1000;
-/** A connection on which nothing comes for so long is probed by the system: a question may be long, its server must be there. */
+/**
+ * A connection on which nothing comes for so long is probed by the system: a question may be long, its server must be
+ * there.
+ */
 const PROBE_MS = 10_000;
 const STREAM_ROWS = 2048;
 /** Any number that nothing else in the database locks. */
@@ -26,9 +29,16 @@ const AS_NUMBER = new Set([20, 1700]);
 /** Throws when the server does not answer or refuses the address. */
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new Pool({
-    connectionString: url, max: CONNECTIONS_MAX, connectionTimeoutMillis: CONNECT_MS_MAX, application_name: "origo",
-    keepAlive: true, keepAliveInitialDelayMillis: PROBE_MS,
-    types: { getTypeParser: (id: number, format?: "text" | "binary") => (AS_NUMBER.has(id) ? Number : types.getTypeParser(id, format)) },
+    connectionString: url,
+    max: CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    application_name: "origo",
+    keepAlive: true,
+    keepAliveInitialDelayMillis: PROBE_MS,
+    types: {
+      getTypeParser: (id: number, format?: "text" | "binary") =>
+        AS_NUMBER.has(id) ? Number : types.getTypeParser(id, format),
+    },
   });
   const open = new Set<PoolClient>();
   // A connection that breaks while nobody uses it: the pool drops it, and the next question makes another.
@@ -55,7 +65,11 @@ class Postgres implements Database {
   private closed: Promise<void> | undefined;
 
   /** `open` are the pool's connections. */
-  constructor(private readonly pool: Pool, private readonly open: ReadonlySet<PoolClient>, private readonly answerMsMax: number) {
+  constructor(
+    private readonly pool: Pool,
+    private readonly open: ReadonlySet<PoolClient>,
+    private readonly answerMsMax: number,
+  ) {
     this.patient = answerMsMax === PATIENT_MS_MAX ? this : new Postgres(pool, open, PATIENT_MS_MAX);
   }
 
@@ -72,14 +86,16 @@ class Postgres implements Database {
   }
 
   transaction<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
-    return this.onConnection((client) => this.inTransaction(client, () => {
-      const inside: Queries = {
-        run: async (sql, values = []) => (await client.query(this.timed(sql, values))).rowCount ?? 0,
-        all: async (sql, values = []) => (await client.query<Row>(this.timed(sql, values))).rows,
-        insertNew: (table, columns, rows) => insertNew(inside, table, columns, rows),
-      };
-      return work(inside);
-    }));
+    return this.onConnection((client) =>
+      this.inTransaction(client, () => {
+        const inside: Queries = {
+          run: async (sql, values = []) => (await client.query(this.timed(sql, values))).rowCount ?? 0,
+          all: async (sql, values = []) => (await client.query<Row>(this.timed(sql, values))).rows,
+          insertNew: (table, columns, rows) => insertNew(inside, table, columns, rows),
+        };
+        return work(inside);
+      }),
+    );
   }
 
   /** The lock is let go with the transaction. */
@@ -106,7 +122,8 @@ class Postgres implements Database {
       broken = error as Error;
       throw error;
     } finally {
-      if (broken === undefined) await client.query(statement("ROLLBACK", [], ROLLBACK_MS_MAX)).catch((error: Error) => (broken = error));
+      if (broken === undefined)
+        await client.query(statement("ROLLBACK", [], ROLLBACK_MS_MAX)).catch((error: Error) => (broken = error));
       client.release(broken);
     }
   }
@@ -115,7 +132,10 @@ class Postgres implements Database {
     return (this.closed ??= this.end());
   }
 
-  /** What is under way has as long as any statement; what takes longer, a question or a server that vanished, is cut off. */
+  /**
+   * What is under way has as long as any statement; what takes longer, a question or a server that vanished, is cut
+   * off.
+   */
   private async end(): Promise<void> {
     const cut = setTimeout(() => {
       for (const { connection } of this.open) connection.stream.destroy();
@@ -136,7 +156,10 @@ class Postgres implements Database {
     }
   }
 
-  /** Where this Origo vanishes in the middle, the server takes all of it back soon: others would wait for its rows and its lock. */
+  /**
+   * Where this Origo vanishes in the middle, the server takes all of it back soon: others would wait for its rows and
+   * its lock.
+   */
   private async inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
     try {
       await client.query(this.timed(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${this.answerMsMax}`));
@@ -165,13 +188,27 @@ interface Statement {
   query_timeout: number;
 }
 
-const statement = (text: string, values: readonly Cell[], answerMsMax: number): Statement => ({ text, values: values.map(valueOf), query_timeout: answerMsMax });
+const statement = (text: string, values: readonly Cell[], answerMsMax: number): Statement => ({
+  text,
+  values: values.map(valueOf),
+  query_timeout: answerMsMax,
+});
 
-async function insertNew(queries: Queries, table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
+async function insertNew(
+  queries: Queries,
+  table: string,
+  columns: readonly Column[],
+  rows: readonly Row[],
+): Promise<Set<string>> {
   const names = columns.map(({ column }) => column).join(", ");
-  const json = JSON.stringify(rows.map((row) => Object.fromEntries(columns.map(({ name, column }) => [column, row[name] ?? null]))));
-  const added = await queries.all(`INSERT INTO ${table} (${names}) SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
-    ON CONFLICT (id) DO NOTHING RETURNING id`, [json]);
+  const json = JSON.stringify(
+    rows.map((row) => Object.fromEntries(columns.map(({ name, column }) => [column, row[name] ?? null]))),
+  );
+  const added = await queries.all(
+    `INSERT INTO ${table} (${names}) SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
+    ON CONFLICT (id) DO NOTHING RETURNING id`,
+    [json],
+  );
   return new Set(added.map(({ id }) => String(id)));
 }
 

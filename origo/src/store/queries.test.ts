@@ -17,10 +17,19 @@ const idOf = (index: number): string => `00000000-0000-4000-8000-${String(index)
 function sampleOf(index: number): DownloadRecord {
   const proxies = recordOf().proxies.map((proxy) => ({ ...proxy, name: HOSTILE }));
   return recordOf({
-    id: idOf(index), clientId: idOf(1000 + (index % 3)), durationMs: 1000 * (index + 1), netBytes: 100_000 * (index + 1), mode: index % 2 === 0 ? "coded" : "direct",
-    connections: [1, 2, 4][index % 3]!, startedAtMs: NOW + index * 1000, experiments: [{ id: "e1", arm: index % 2 === 0 ? "wide" : "narrow" }], proxies,
-    comment: index === 7 ? HOSTILE : "plain", userComment: HOSTILE,
-    error: { kind: "x", message: HOSTILE }, player: "HLS.js",
+    id: idOf(index),
+    clientId: idOf(1000 + (index % 3)),
+    durationMs: 1000 * (index + 1),
+    netBytes: 100_000 * (index + 1),
+    mode: index % 2 === 0 ? "coded" : "direct",
+    connections: [1, 2, 4][index % 3]!,
+    startedAtMs: NOW + index * 1000,
+    experiments: [{ id: "e1", arm: index % 2 === 0 ? "wide" : "narrow" }],
+    proxies,
+    comment: index === 7 ? HOSTILE : "plain",
+    userComment: HOSTILE,
+    error: { kind: "x", message: HOSTILE },
+    player: "HLS.js",
   });
 }
 
@@ -47,34 +56,51 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     await place.remove();
   });
 
-  const table = (query: DownloadsQuery): ReturnType<typeof queryDownloads> => queryDownloads(store.database, DownloadsQuery.parse(query));
-  const chart = async <Kind extends Chart["chart"]>(query: Extract<ChartQuery, { chart: Kind }>): Promise<Extract<Chart, { chart: Kind }>> =>
+  const table = (query: DownloadsQuery): ReturnType<typeof queryDownloads> =>
+    queryDownloads(store.database, DownloadsQuery.parse(query));
+  const chart = async <Kind extends Chart["chart"]>(
+    query: Extract<ChartQuery, { chart: Kind }>,
+  ): Promise<Extract<Chart, { chart: Kind }>> =>
     (await queryChart(store.database, ChartQuery.parse(query))) as Extract<Chart, { chart: Kind }>;
 
   test("a table has the cells asked for, the newest first, and says how many match", async () => {
     const page = await table({ columns: ["mode", "durationMs", "host", "arm:e1", "configVersion"], limit: 2 });
     expect(page).toMatchObject({ matching: 61, ids: [idOf(60), idOf(59)] });
-    expect(page.rows).toEqual([["direct", 855.5, "other.example", null, null], ["direct", 60_000, "origin.example", "narrow", 3]]);
+    expect(page.rows).toEqual([
+      ["direct", 855.5, "other.example", null, null],
+      ["direct", 60_000, "origin.example", "narrow", 3],
+    ]);
   });
 
-  test.each([["durationMs", false], ["durationMs", true], ["configVersion", true], ["mode", false], ["goodputBytesPerSec", true], ["startedAtMs", false]] as const)(
-    "pages sorted by %s (descending: %s) hold every download once", async (field, descending) => {
-      const seen: string[] = [];
-      const cells: unknown[] = [];
-      let cursor: string | undefined;
-      for (let pages = 0; pages < 20; pages++) {
-        const page = await table({ columns: [field], sort: { field, descending }, limit: 7, ...(cursor === undefined ? {} : { cursor }) });
-        seen.push(...page.ids);
-        cells.push(...page.rows.map(([cell]) => cell));
-        if (page.next === null) break;
-        cursor = page.next;
-      }
-      expect(new Set(seen).size).toBe(61);
-      expect(seen).toHaveLength(61);
-      const values = cells.filter((cell) => cell !== null) as (string | number)[];
-      expect(values).toEqual([...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0) * (descending ? -1 : 1)));
-      expect(cells.slice(values.length).every((cell) => cell === null)).toBe(true);
-    });
+  test.each([
+    ["durationMs", false],
+    ["durationMs", true],
+    ["configVersion", true],
+    ["mode", false],
+    ["goodputBytesPerSec", true],
+    ["startedAtMs", false],
+  ] as const)("pages sorted by %s (descending: %s) hold every download once", async (field, descending) => {
+    const seen: string[] = [];
+    const cells: unknown[] = [];
+    let cursor: string | undefined;
+    for (let pages = 0; pages < 20; pages++) {
+      const page = await table({
+        columns: [field],
+        sort: { field, descending },
+        limit: 7,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      seen.push(...page.ids);
+      cells.push(...page.rows.map(([cell]) => cell));
+      if (page.next === null) break;
+      cursor = page.next;
+    }
+    expect(new Set(seen).size).toBe(61);
+    expect(seen).toHaveLength(61);
+    const values = cells.filter((cell) => cell !== null) as (string | number)[];
+    expect(values).toEqual([...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0) * (descending ? -1 : 1)));
+    expect(cells.slice(values.length).every((cell) => cell === null)).toBe(true);
+  });
 
   test.each([
     [{ field: "mode", op: "=", value: "coded" }, 30],
@@ -99,9 +125,14 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
 
   test("hostile text is kept as it came, and does nothing", async () => {
     expect(await store.record(idOf(7))).toEqual(samples[7]);
-    const page = await table({ columns: ["comment", "userComment", "errorMessage"], where: [{ field: "comment", op: "=", value: HOSTILE }] });
+    const page = await table({
+      columns: ["comment", "userComment", "errorMessage"],
+      where: [{ field: "comment", op: "=", value: HOSTILE }],
+    });
     expect(page.rows).toEqual([[HOSTILE, HOSTILE, HOSTILE]]);
-    expect((await chart({ chart: "box", metric: "durationMs", groupBy: ["comment"] })).boxes.map(({ group }) => group)).toEqual([[HOSTILE], ["plain"], [null]]);
+    expect(
+      (await chart({ chart: "box", metric: "durationMs", groupBy: ["comment"] })).boxes.map(({ group }) => group),
+    ).toEqual([[HOSTILE], ["plain"], [null]]);
   });
 
   test.each([
@@ -120,7 +151,11 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
 
   test("every field can be a column, sorted by, grouped by and filtered by", async () => {
     for (const { name, type } of FIELDS) {
-      const page = await table({ columns: [name], sort: { field: name, descending: false }, where: [{ field: name, op: "notNull" }] });
+      const page = await table({
+        columns: [name],
+        sort: { field: name, descending: false },
+        where: [{ field: name, op: "notNull" }],
+      });
       expect(page.rows.every(([cell]) => typeof cell === (type === "text" ? "string" : "number"))).toBe(true);
       const { boxes } = await chart({ chart: "box", metric: "durationMs", groupBy: [name] });
       expect(boxes.reduce((sum, { n }) => sum + n, 0)).toBe(61);
@@ -128,20 +163,61 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
   });
 
   test("boxes have quartiles, whiskers and outliers of each group", async () => {
-    const { boxes } = await chart({ chart: "box", metric: "durationMs", groupBy: ["mode", "connections"], where: [{ field: "configVersion", op: "notNull" }] });
-    expect(boxes.map(({ group }) => group)).toEqual([["coded", 1], ["coded", 2], ["coded", 4], ["direct", 1], ["direct", 2], ["direct", 4]]);
+    const { boxes } = await chart({
+      chart: "box",
+      metric: "durationMs",
+      groupBy: ["mode", "connections"],
+      where: [{ field: "configVersion", op: "notNull" }],
+    });
+    expect(boxes.map(({ group }) => group)).toEqual([
+      ["coded", 1],
+      ["coded", 2],
+      ["coded", 4],
+      ["direct", 1],
+      ["direct", 2],
+      ["direct", 4],
+    ]);
     for (const box of boxes) {
-      const values = samples.filter((sample) => sample.mode === box.group[0] && sample.connections === box.group[1]).map(({ durationMs }) => durationMs);
-      expect(box).toMatchObject({ n: values.length, q1: quantile(values, 0.25), median: quantile(values, 0.5), q3: quantile(values, 0.75), outlierCount: 0, outliers: [] });
+      const values = samples
+        .filter((sample) => sample.mode === box.group[0] && sample.connections === box.group[1])
+        .map(({ durationMs }) => durationMs);
+      expect(box).toMatchObject({
+        n: values.length,
+        q1: quantile(values, 0.25),
+        median: quantile(values, 0.5),
+        q3: quantile(values, 0.75),
+        outlierCount: 0,
+        outliers: [],
+      });
       expect([box.whiskerLow, box.whiskerHigh]).toEqual([Math.min(...values), Math.max(...values)]);
     }
-    const [whole] = (await chart({ chart: "box", metric: "durationMs", where: [{ field: "durationMs", op: "in", value: [1000, 2000, 3000, 4000, 60_000] }] })).boxes;
-    expect(whole).toEqual({ group: [], n: 5, q1: 2000, median: 3000, q3: 4000, whiskerLow: 1000, whiskerHigh: 4000, outliers: [60_000], outlierCount: 1 });
+    const [whole] = (
+      await chart({
+        chart: "box",
+        metric: "durationMs",
+        where: [{ field: "durationMs", op: "in", value: [1000, 2000, 3000, 4000, 60_000] }],
+      })
+    ).boxes;
+    expect(whole).toEqual({
+      group: [],
+      n: 5,
+      q1: 2000,
+      median: 3000,
+      q3: 4000,
+      whiskerLow: 1000,
+      whiskerHigh: 4000,
+      outliers: [60_000],
+      outlierCount: 1,
+    });
   });
 
   test("a metric that nothing has makes empty charts", async () => {
     const where = [{ field: "mode", op: "=", value: "uncoded-mutp" }] as NonNullable<ChartQuery["where"]>;
-    expect(await chart({ chart: "box", metric: "durationMs", where })).toEqual({ chart: "box", boxes: [], groupsLeftOut: 0 });
+    expect(await chart({ chart: "box", metric: "durationMs", where })).toEqual({
+      chart: "box",
+      boxes: [],
+      groupsLeftOut: 0,
+    });
     expect(await chart({ chart: "histogram", metric: "durationMs", where })).toMatchObject({ edges: [], series: [] });
     expect(await chart({ chart: "cdf", metric: "durationMs", where })).toMatchObject({ series: [] });
     expect(await chart({ chart: "scatter", x: "durationMs", y: "netBytes", where })).toMatchObject({ series: [] });
@@ -149,74 +225,170 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
   });
 
   test("a histogram counts every download in one bin", async () => {
-    const { edges, series } = await chart({ chart: "histogram", metric: "durationMs", bins: 10, groupBy: ["mode"], where: [{ field: "configVersion", op: "notNull" }] });
+    const { edges, series } = await chart({
+      chart: "histogram",
+      metric: "durationMs",
+      bins: 10,
+      groupBy: ["mode"],
+      where: [{ field: "configVersion", op: "notNull" }],
+    });
     expect(edges).toHaveLength(11);
     expect([edges[0], edges[10]]).toEqual([1000, 60_000]);
-    expect(series.map(({ group, n }) => [group, n])).toEqual([[["coded"], 30], [["direct"], 30]]);
+    expect(series.map(({ group, n }) => [group, n])).toEqual([
+      [["coded"], 30],
+      [["direct"], 30],
+    ]);
     const modes = samples.filter(({ mode }) => mode === "coded").map(({ durationMs }) => durationMs);
-    expect(series[0]?.counts).toEqual(Array.from({ length: 10 }, (_, bin) => modes.filter((value) => Math.min(9, Math.floor((value - 1000) / 5900)) === bin).length));
-    expect(await chart({ chart: "histogram", metric: "status", bins: 10 })).toMatchObject({ edges: [206, 207], series: [{ counts: [61] }] });
+    expect(series[0]?.counts).toEqual(
+      Array.from(
+        { length: 10 },
+        (_, bin) => modes.filter((value) => Math.min(9, Math.floor((value - 1000) / 5900)) === bin).length,
+      ),
+    );
+    expect(await chart({ chart: "histogram", metric: "status", bins: 10 })).toMatchObject({
+      edges: [206, 207],
+      series: [{ counts: [61] }],
+    });
   });
 
   test("a CDF goes from the least value to the greatest", async () => {
-    const [one] = (await chart({ chart: "cdf", metric: "durationMs", where: [{ field: "mode", op: "=", value: "coded" }] })).series;
-    const values = samples.filter(({ mode }) => mode === "coded").map(({ durationMs }) => durationMs).sort((a, b) => a - b);
+    const [one] = (
+      await chart({ chart: "cdf", metric: "durationMs", where: [{ field: "mode", op: "=", value: "coded" }] })
+    ).series;
+    const values = samples
+      .filter(({ mode }) => mode === "coded")
+      .map(({ durationMs }) => durationMs)
+      .sort((a, b) => a - b);
     expect(one?.n).toBe(30);
     expect(one?.shares).toHaveLength(201);
-    one?.shares.forEach((_share, step) => expect(one.values[step]).toBe(values[Math.max(1, Math.ceil((step * 30) / 200)) - 1]));
+    one?.shares.forEach((_share, step) =>
+      expect(one.values[step]).toBe(values[Math.max(1, Math.ceil((step * 30) / 200)) - 1]),
+    );
   });
 
   test("a CDF of two values has half of the downloads up to the lesser one", async () => {
-    const [two] = (await chart({ chart: "cdf", metric: "durationMs", where: [{ field: "durationMs", op: "in", value: [1000, 2000] }] })).series;
+    const [two] = (
+      await chart({
+        chart: "cdf",
+        metric: "durationMs",
+        where: [{ field: "durationMs", op: "in", value: [1000, 2000] }],
+      })
+    ).series;
     expect(two?.values).toEqual(Array.from({ length: 201 }, (_, step) => (step <= 100 ? 1000 : 2000)));
   });
 
   test("a scatter draws all points where they fit, a share of each group where not", async () => {
-    const whole = await chart({ chart: "scatter", x: "durationMs", y: "netBytes", groupBy: ["mode"], where: [{ field: "configVersion", op: "notNull" }] });
-    expect(whole.series.map(({ n, x }) => [n, x.length])).toEqual([[30, 30], [30, 30]]);
-    whole.series[0]?.ids.forEach((id, index) => expect(samples.find((sample) => sample.id === id)).toMatchObject({ durationMs: whole.series[0]?.x[index], netBytes: whole.series[0]?.y[index] }));
-    const few = await chart({ chart: "scatter", x: "durationMs", y: "netBytes", points: 10, groupBy: ["mode"], where: [{ field: "configVersion", op: "notNull" }] });
+    const whole = await chart({
+      chart: "scatter",
+      x: "durationMs",
+      y: "netBytes",
+      groupBy: ["mode"],
+      where: [{ field: "configVersion", op: "notNull" }],
+    });
+    expect(whole.series.map(({ n, x }) => [n, x.length])).toEqual([
+      [30, 30],
+      [30, 30],
+    ]);
+    whole.series[0]?.ids.forEach((id, index) =>
+      expect(samples.find((sample) => sample.id === id)).toMatchObject({
+        durationMs: whole.series[0]?.x[index],
+        netBytes: whole.series[0]?.y[index],
+      }),
+    );
+    const few = await chart({
+      chart: "scatter",
+      x: "durationMs",
+      y: "netBytes",
+      points: 10,
+      groupBy: ["mode"],
+      where: [{ field: "configVersion", op: "notNull" }],
+    });
     for (const { n, x } of few.series) expect([n, x.length <= 5]).toEqual([30, true]);
   });
 
   test("a time series has a point a bucket with downloads", async () => {
-    const { series } = await chart({ chart: "time", metric: "durationMs", statistic: "mean", bucketMs: 10_000, groupBy: ["mode"], where: [{ field: "mode", op: "=", value: "coded" }] });
-    expect(series).toEqual([{
-      group: ["coded"], n: 30, atMs: [0, 1, 2, 3, 4, 5].map((bucket) => NOW + bucket * 10_000), values: [5000, 15_000, 25_000, 35_000, 45_000, 55_000], counts: [5, 5, 5, 5, 5, 5],
-    }]);
+    const { series } = await chart({
+      chart: "time",
+      metric: "durationMs",
+      statistic: "mean",
+      bucketMs: 10_000,
+      groupBy: ["mode"],
+      where: [{ field: "mode", op: "=", value: "coded" }],
+    });
+    expect(series).toEqual([
+      {
+        group: ["coded"],
+        n: 30,
+        atMs: [0, 1, 2, 3, 4, 5].map((bucket) => NOW + bucket * 10_000),
+        values: [5000, 15_000, 25_000, 35_000, 45_000, 55_000],
+        counts: [5, 5, 5, 5, 5, 5],
+      },
+    ]);
     const median = await chart({ chart: "time", metric: "durationMs", bucketMs: 1_000_000 });
     expect(median.series[0]?.counts.reduce((sum, count) => sum + count, 0)).toBe(61);
   });
 
   test("weeks begin on Monday, days at midnight, both UTC", async () => {
     const beginning = async (days: number): Promise<string[]> => {
-      const [one] = (await chart({ chart: "time", metric: "durationMs", statistic: "count", bucketMs: days * 86_400_000 })).series;
+      const [one] = (
+        await chart({ chart: "time", metric: "durationMs", statistic: "count", bucketMs: days * 86_400_000 })
+      ).series;
       return (one?.atMs ?? []).map((atMs) => new Date(atMs).toISOString());
     };
     // 2026-09-21 is a Monday.
     expect(new Date(NOW).toISOString()).toMatch(/^2026-09-21T/);
-    expect([await beginning(7), await beginning(1)]).toEqual([["2026-09-21T00:00:00.000Z"], ["2026-09-21T00:00:00.000Z"]]);
+    expect([await beginning(7), await beginning(1)]).toEqual([
+      ["2026-09-21T00:00:00.000Z"],
+      ["2026-09-21T00:00:00.000Z"],
+    ]);
   });
 
   test.each([
-    [{ chart: "box", metric: "mode" }, "metric"], [{ chart: "box", metric: "nope" }, "metric"], [{ chart: "cdf", metric: "durationMs", groupBy: ["nope"] }, "groupBy[0]"],
+    [{ chart: "box", metric: "mode" }, "metric"],
+    [{ chart: "box", metric: "nope" }, "metric"],
+    [{ chart: "cdf", metric: "durationMs", groupBy: ["nope"] }, "groupBy[0]"],
     [{ chart: "scatter", x: "durationMs", y: "url" }, "y"],
   ] as const)("the chart %j is refused with its place, %s", async (query, field) => {
     await expect((async () => chart(query as never))()).rejects.toMatchObject({ field });
   });
 
   test("a difference is of means, with an interval over clients", async () => {
-    const answer = await queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "narrow" }));
-    expect(answer).toMatchObject({ a: { n: 30, clients: 3, mean: 30_000, median: 30_000 }, b: { n: 30, clients: 3, mean: 31_000, median: 31_000 }, difference: 1000, enough: false });
+    const answer = await queryDifference(
+      store.database,
+      DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "narrow" }),
+    );
+    expect(answer).toMatchObject({
+      a: { n: 30, clients: 3, mean: 30_000, median: 30_000 },
+      b: { n: 30, clients: 3, mean: 31_000, median: 31_000 },
+      difference: 1000,
+      enough: false,
+    });
     const [low, high] = answer.interval ?? [NaN, NaN];
     expect(low).toBeLessThanOrEqual(1000);
     expect(high).toBeGreaterThanOrEqual(1000);
-    const lonely = await queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "id", a: idOf(0), b: idOf(1) }));
+    const lonely = await queryDifference(
+      store.database,
+      DifferenceQuery.parse({ metric: "durationMs", field: "id", a: idOf(0), b: idOf(1) }),
+    );
     expect(lonely).toMatchObject({ interval: null, difference: 1000, ratio: 2 });
-    const empty = await queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "nobody's" }));
-    expect(empty).toEqual({ a: expect.objectContaining({ n: 30, mean: 30_000 }), b: { n: 0, clients: 0, mean: null, median: null }, difference: null, ratio: null, interval: null, enough: false });
-    await expect(queryDifference(store.database, DifferenceQuery.parse({ metric: "mode", field: "mode", a: "x", b: "y" }))).rejects.toMatchObject({ field: "metric" });
-    await expect(queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "mode", a: "x", b: "x" }))).rejects.toMatchObject({ field: "b" });
+    const empty = await queryDifference(
+      store.database,
+      DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "nobody's" }),
+    );
+    expect(empty).toEqual({
+      a: expect.objectContaining({ n: 30, mean: 30_000 }),
+      b: { n: 0, clients: 0, mean: null, median: null },
+      difference: null,
+      ratio: null,
+      interval: null,
+      enough: false,
+    });
+    await expect(
+      queryDifference(store.database, DifferenceQuery.parse({ metric: "mode", field: "mode", a: "x", b: "y" })),
+    ).rejects.toMatchObject({ field: "metric" });
+    await expect(
+      queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "mode", a: "x", b: "x" })),
+    ).rejects.toMatchObject({ field: "b" });
   });
 });
 
@@ -227,7 +399,9 @@ describe("bootstrap over clients", () => {
     const uniform = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
     return Array.from({ length: count }, (_, index) => {
       const mean = 100 * (uniform() + uniform() + uniform());
-      return index % 2 === 0 ? { sumA: 50 * mean, countA: 50, sumB: 0, countB: 0 } : { sumA: 0, countA: 0, sumB: 50 * (mean + effect), countB: 50 };
+      return index % 2 === 0
+        ? { sumA: 50 * mean, countA: 50, sumB: 0, countB: 0 }
+        : { sumA: 0, countA: 0, sumB: 50 * (mean + effect), countB: 50 };
     });
   };
 
@@ -243,7 +417,8 @@ describe("bootstrap over clients", () => {
 
   test("it is as wide as clients, not downloads, make it", () => {
     const [low, high] = intervalOf(clusters(80, 0, 1)) ?? [NaN, NaN];
-    // Standard deviation of a client's mean: 100 * sqrt(3 / 12) = 50; of the difference of two means of 40: 50 * sqrt(2 / 40).
+    // Standard deviation of a client's mean: 100 * sqrt(3 / 12) = 50; of the difference of two means of 40: 50 * sqrt(2
+    // / 40).
     expect((high - low) / 2).toBeGreaterThan(0.7 * 1.96 * 50 * Math.sqrt(2 / 40));
     expect((high - low) / 2).toBeLessThan(1.3 * 1.96 * 50 * Math.sqrt(2 / 40));
   });

@@ -1,6 +1,6 @@
 /**
- * SQL of what is asked: conditions and groups as text with places, values apart. Names of fields are looked up in fields.ts; nothing
- * that was asked ever becomes text of SQL.
+ * SQL of what is asked: conditions and groups as text with places, values apart. Names of fields are looked up in
+ * fields.ts; nothing that was asked ever becomes text of SQL.
  */
 import { faultAt } from "./faults";
 import type { Condition } from "../query-schema";
@@ -13,7 +13,10 @@ export class Places {
 
   /** The place with the type that the value is compared as. */
   add(value: Cell): string {
-    return this.addAs(value, typeof value === "number" ? "DOUBLE PRECISION" : typeof value === "boolean" ? "BOOLEAN" : "VARCHAR");
+    return this.addAs(
+      value,
+      typeof value === "number" ? "DOUBLE PRECISION" : typeof value === "boolean" ? "BOOLEAN" : "VARCHAR",
+    );
   }
 
   /** For a value that may be null, which has no type of its own. */
@@ -46,12 +49,18 @@ export function whereOf(conditions: readonly Condition[], places: Places, more: 
 function conditionOf(condition: Condition, places: Places, path: string): string {
   const field = known(condition.field, `${path}.field`);
   switch (condition.op) {
-    case "isNull": return `${field.sql} IS NULL`;
-    case "notNull": return `${field.sql} IS NOT NULL`;
-    case "contains": return `position(${places.add(condition.value.toLowerCase())} IN lower(${textOf(field)})) > 0`;
-    case "in": return `${field.sql} IN (${condition.value.map((value, index) => places.add(valueFor(field, value, `${path}.value[${index}]`))).join(", ")})`;
-    case "!=": return `${field.sql} IS DISTINCT FROM ${places.add(valueFor(field, condition.value, `${path}.value`))}`;
-    default: return `${field.sql} ${condition.op} ${places.add(valueFor(field, condition.value, `${path}.value`))}`;
+    case "isNull":
+      return `${field.sql} IS NULL`;
+    case "notNull":
+      return `${field.sql} IS NOT NULL`;
+    case "contains":
+      return `position(${places.add(condition.value.toLowerCase())} IN lower(${textOf(field)})) > 0`;
+    case "in":
+      return `${field.sql} IN (${condition.value.map((value, index) => places.add(valueFor(field, value, `${path}.value[${index}]`))).join(", ")})`;
+    case "!=":
+      return `${field.sql} IS DISTINCT FROM ${places.add(valueFor(field, condition.value, `${path}.value`))}`;
+    default:
+      return `${field.sql} ${condition.op} ${places.add(valueFor(field, condition.value, `${path}.value`))}`;
   }
 }
 
@@ -63,4 +72,3 @@ export function valueFor(field: StoredField, value: string | number | boolean, p
   if (typeof value === wanted) return value;
   throw faultAt(path, `must be a ${wanted} to compare with ${field.name}, got ${typeof value}`);
 }
-

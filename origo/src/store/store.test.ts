@@ -62,7 +62,9 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
   test("stores nothing of a batch that fails, all of those beside it, and goes on", async () => {
     const broken = { ...recordOf(), clientId: "no uuid" };
     const [good, bad, alsoGood] = await Promise.allSettled([
-      store.addRecords([recordOf()], NOW), store.addRecords([recordOf(), broken, recordOf()], NOW), store.addRecords([recordOf()], NOW),
+      store.addRecords([recordOf()], NOW),
+      store.addRecords([recordOf(), broken, recordOf()], NOW),
+      store.addRecords([recordOf()], NOW),
     ]);
     expect([good.status, bad.status, alsoGood.status]).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(await all()).toHaveLength(2);
@@ -71,9 +73,17 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
 
   test("refuses at once when too many wait, and takes them later", async () => {
     const batch = Array.from({ length: 2500 }, () => recordOf());
-    const rows = Array.from({ length: 5 }, (_, index) => store.addRecords(index === 0 ? batch : batch.map((record) => ({ ...record, id: recordOf().id })), NOW));
+    const rows = Array.from({ length: 5 }, (_, index) =>
+      store.addRecords(index === 0 ? batch : batch.map((record) => ({ ...record, id: recordOf().id })), NOW),
+    );
     const outcomes = await Promise.allSettled(rows);
-    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "fulfilled", "rejected"]);
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+    ]);
     expect(outcomes[4]).toMatchObject({ reason: { got: 10_000, limit: 10_000 } });
     expect(await store.addRecords([recordOf()], NOW)).toEqual({ accepted: 1, duplicate: 0 });
   });
@@ -109,7 +119,15 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
 
   test("keeps a trace, once, for its download", async () => {
     const { id } = recordOf();
-    const trace = { id, generationCount: 2, packets: [[1.5, 0, 0, "innovative"], [2, 1, 1, "duplicate"]] as [number, number, number, "innovative"][], feedback: [[3, 0]] as [number, number][] };
+    const trace = {
+      id,
+      generationCount: 2,
+      packets: [
+        [1.5, 0, 0, "innovative"],
+        [2, 1, 1, "duplicate"],
+      ] as [number, number, number, "innovative"][],
+      feedback: [[3, 0]] as [number, number][],
+    };
     expect(await store.addTraces([trace, trace], NOW)).toEqual({ accepted: 1, duplicate: 1 });
     expect(await store.trace(id)).toEqual(trace);
     expect(await store.trace(recordOf().id)).toBeUndefined();
@@ -133,34 +151,66 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(FIELDS.filter(({ origin }) => origin === "derived")).toHaveLength(14);
     const [row] = await store.database.all("SELECT * FROM downloads");
     expect(Object.keys(row ?? {}).sort()).toEqual(["seq", ...COLUMNS.map(({ column }) => column)].sort());
-    const rows = await store.database.all(`SELECT ${FIELDS.map(({ name, sql }) => `${sql} AS "${name}"`).join(", ")} FROM downloads ORDER BY seq`);
+    const rows = await store.database.all(
+      `SELECT ${FIELDS.map(({ name, sql }) => `${sql} AS "${name}"`).join(", ")} FROM downloads ORDER BY seq`,
+    );
     expect(rows[0]).toMatchObject({
-      throughputBytesPerSec: (112_716 * 1000) / 855.5, duplicateShare: 5 / 101, lossShare: 2 / 103, transferMs: 584.5, host: "origin.example",
-      sizeClass: "0 - 0.25 MB", packetsPerFeedback: 101 / 13, directShare: 0, rttMsMin: 0.5, transport: "mixed", proxiesUsed: 2, proxiesFailed: 1,
+      throughputBytesPerSec: (112_716 * 1000) / 855.5,
+      duplicateShare: 5 / 101,
+      lossShare: 2 / 103,
+      transferMs: 584.5,
+      host: "origin.example",
+      sizeClass: "0 - 0.25 MB",
+      packetsPerFeedback: 101 / 13,
+      directShare: 0,
+      rttMsMin: 0.5,
+      transport: "mixed",
+      proxiesUsed: 2,
+      proxiesFailed: 1,
     });
-    expect(rows[1]).toMatchObject({ duplicateShare: null, goodputPerProxyBytesPerSec: null, transport: null, rttMsMin: null });
+    expect(rows[1]).toMatchObject({
+      duplicateShare: null,
+      goodputPerProxyBytesPerSec: null,
+      transport: null,
+      rttMsMin: null,
+    });
     const [error] = await store.database.all("SELECT * FROM errors");
     expect(error).toBeUndefined();
     await store.addErrors([errorOf()], NOW);
-    expect(Object.keys((await store.database.all("SELECT * FROM errors"))[0] ?? {}).sort()).toEqual(["seq", ...ERROR_COLUMNS.map(({ column }) => column)].sort());
+    expect(Object.keys((await store.database.all("SELECT * FROM errors"))[0] ?? {}).sort()).toEqual(
+      ["seq", ...ERROR_COLUMNS.map(({ column }) => column)].sort(),
+    );
   });
 
   test("a transaction that throws leaves nothing, and one that does not is read at once", async () => {
     const { database } = store;
     await database.run("CREATE TABLE t (a BIGINT, b TEXT, c BYTEA, d BOOLEAN)");
-    await expect(database.transaction(async (inside) => {
-      await inside.run("INSERT INTO t VALUES ($1, $2, $3, $4)", [1, "x", null, true]);
-      throw new Error("no");
-    })).rejects.toThrow("no");
-    await database.transaction((inside) => inside.run("INSERT INTO t VALUES ($1, $2, $3, $4)", [2, "'; DROP TABLE t; --", new Uint8Array([0, 255]), false]));
+    await expect(
+      database.transaction(async (inside) => {
+        await inside.run("INSERT INTO t VALUES ($1, $2, $3, $4)", [1, "x", null, true]);
+        throw new Error("no");
+      }),
+    ).rejects.toThrow("no");
+    await database.transaction((inside) =>
+      inside.run("INSERT INTO t VALUES ($1, $2, $3, $4)", [2, "'; DROP TABLE t; --", new Uint8Array([0, 255]), false]),
+    );
     const [row, ...more] = await database.all("SELECT * FROM t");
     expect(more).toEqual([]);
-    expect({ ...row, c: [...(row?.["c"] as Uint8Array)] }).toEqual({ a: 2, b: "'; DROP TABLE t; --", c: [0, 255], d: false });
+    expect({ ...row, c: [...(row?.["c"] as Uint8Array)] }).toEqual({
+      a: 2,
+      b: "'; DROP TABLE t; --",
+      c: [0, 255],
+      d: false,
+    });
   });
 
   test("streams rows in pieces", async () => {
     const rows: number[] = [];
-    for await (const piece of store.database.stream("SELECT n FROM generate_series(1, $1::BIGINT) AS t(n) ORDER BY n", [5000])) rows.push(...piece.map(({ n }) => Number(n)));
+    for await (const piece of store.database.stream(
+      "SELECT n FROM generate_series(1, $1::BIGINT) AS t(n) ORDER BY n",
+      [5000],
+    ))
+      rows.push(...piece.map(({ n }) => Number(n)));
     expect(rows).toHaveLength(5000);
     expect(rows[4999]).toBe(5000);
   });
@@ -168,7 +218,9 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
   test("tables newer than this Origo are refused", async () => {
     await store.database.run("UPDATE origo_schema SET version = 99");
     await store.close();
-    await expect(place.open()).rejects.toThrow(/schema version 99, this Origo reads up to version \d+: use a newer Origo/);
+    await expect(place.open()).rejects.toThrow(
+      /schema version 99, this Origo reads up to version \d+: use a newer Origo/,
+    );
   });
 });
 
@@ -188,14 +240,47 @@ describe("DuckDB file", () => {
     const store = await Store.open(folder);
     const [second, first] = (await store.records(10))?.items ?? [];
     expect(second).toMatchObject({ id: two, mode: "direct", proxies: [] });
-    expect(first).toMatchObject({ id: one, netBytes: 10, throughputBytesPerSec: 10_000, normalizedGoodput: 0.5, fallback: null, sha256: null });
+    expect(first).toMatchObject({
+      id: one,
+      netBytes: 10,
+      throughputBytesPerSec: 10_000,
+      normalizedGoodput: 0.5,
+      fallback: null,
+      sha256: null,
+    });
     expect(first?.proxies).toEqual([
-      { id: "p1", name: "proxy-1", bytes: 12, packets: 7, innovative: 4, duplicate: 2, late: 1, rejected: 0, lost: 3, rttMs: 40.5, state: "used" },
-      { id: "p2", bytes: 8, packets: 1, innovative: 1, duplicate: 0, late: 0, rejected: 0, lost: 0, rttMs: null, state: "failed", error: "closed" },
+      {
+        id: "p1",
+        name: "proxy-1",
+        bytes: 12,
+        packets: 7,
+        innovative: 4,
+        duplicate: 2,
+        late: 1,
+        rejected: 0,
+        lost: 3,
+        rttMs: 40.5,
+        state: "used",
+      },
+      {
+        id: "p2",
+        bytes: 8,
+        packets: 1,
+        innovative: 1,
+        duplicate: 0,
+        late: 0,
+        rejected: 0,
+        lost: 0,
+        rttMs: null,
+        state: "failed",
+        error: "closed",
+      },
     ]);
     expect((await store.errors(10))?.items).toMatchObject([{ id: one, message: "m" }]);
     await store.addRecords([recordOf()], NOW);
-    expect(await store.database.all("SELECT max(seq) AS seq, sum(packets)::BIGINT AS packets FROM downloads")).toEqual([{ seq: 3, packets: 109 }]);
+    expect(await store.database.all("SELECT max(seq) AS seq, sum(packets)::BIGINT AS packets FROM downloads")).toEqual([
+      { seq: 3, packets: 109 },
+    ]);
     await store.close();
     await rm(folder, { recursive: true });
   });
@@ -210,7 +295,8 @@ describe("DuckDB file", () => {
 
 /** What version 1 made. */
 const FIRST_FILE = [
-  "CREATE TABLE origo_schema (version INTEGER)", "INSERT INTO origo_schema VALUES (1)",
+  "CREATE TABLE origo_schema (version INTEGER)",
+  "INSERT INTO origo_schema VALUES (1)",
   `CREATE TABLE downloads (id UUID, seq BIGINT, received_at_ms DOUBLE, client_id UUID, started_at_ms DOUBLE, source VARCHAR, url VARCHAR, range_start BIGINT,
     range_end BIGINT, mode VARCHAR, connections BIGINT, status BIGINT, net_bytes BIGINT, gross_bytes BIGINT, duration_ms DOUBLE, first_byte_ms DOUBLE,
     first_packet_ms DOUBLE, server_fetch_ms DOUBLE, throughput_bytes_per_sec DOUBLE, goodput_bytes_per_sec DOUBLE, normalized_goodput DOUBLE, outcome VARCHAR,

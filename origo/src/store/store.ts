@@ -2,7 +2,8 @@
  * Store: download records, error reports and traces, each counted once by its id, in DuckDB or PostgreSQL.
  * When `add*` resolves, what was given is on disk (and survives kill -9); when it rejects, nothing of it is.
  * "Newest" is the order of arrival, which unlike clients' clocks has no ties and does not move under a reader's pages.
- * Not here: checking what is stored (it comes from schema.ts, parsed), and questions beyond pages of records (queries.ts).
+ * Not here: checking what is stored (it comes from schema.ts, parsed), and questions beyond pages of records
+ * (queries.ts).
  */
 import { rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +34,10 @@ const FREE_MS = 250;
 
 /** Less of the disk is free than is kept. Nothing was stored. */
 export class DiskFull extends Error {
-  constructor(readonly got: number, readonly limit: number) {
+  constructor(
+    readonly got: number,
+    readonly limit: number,
+  ) {
     super(`${got} bytes of the disk are free, ${limit} are kept: nothing is stored until there is more`);
   }
 }
@@ -44,12 +48,25 @@ export class Store {
   private readonly intake: Record<Table, Intake>;
   private free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
 
-  /** `folder` is where the database grows, where that is here; `scratchDir` where files lie on their way in and out, and need not exist. */
-  private constructor(readonly database: Database, private readonly folder: string | undefined, readonly scratchDir: string) {
-    this.intake = { downloads: new Intake(database, "downloads", COLUMNS, this.tuning), errors: new Intake(database, "errors", ERROR_COLUMNS, this.tuning) };
+  /**
+   * `folder` is where the database grows, where that is here; `scratchDir` where files lie on their way in and out, and
+   * need not exist.
+   */
+  private constructor(
+    readonly database: Database,
+    private readonly folder: string | undefined,
+    readonly scratchDir: string,
+  ) {
+    this.intake = {
+      downloads: new Intake(database, "downloads", COLUMNS, this.tuning),
+      errors: new Intake(database, "errors", ERROR_COLUMNS, this.tuning),
+    };
   }
 
-  /** Opens or makes the tables in DATA_DIR/origo.duckdb, or where `databaseUrl` says; DATA_DIR is this Store's alone. Throws when that is not to be had, or newer. */
+  /**
+   * Opens or makes the tables in DATA_DIR/origo.duckdb, or where `databaseUrl` says; DATA_DIR is this Store's alone.
+   * Throws when that is not to be had, or newer.
+   */
   static async open(dataDir: string, databaseUrl?: string): Promise<Store> {
     const database = databaseUrl === undefined ? await openDuckDb(dataDir) : await openPostgres(databaseUrl);
     try {
@@ -64,13 +81,17 @@ export class Store {
     }
   }
 
-  /** Stores the records whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull. */
+  /**
+   * Stores the records whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull.
+   */
   async addRecords(records: readonly DownloadRecord[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
     return this.intake.downloads.add(records.map((record) => rowOf(record, nowMs)));
   }
 
-  /** Stores the reports whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull. */
+  /**
+   * Stores the reports whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull.
+   */
   async addErrors(errors: readonly ErrorReport[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
     return this.intake.errors.add(errors.map((error) => ({ ...rowOfError(error), receivedAtMs: nowMs })));
@@ -84,7 +105,11 @@ export class Store {
       let accepted = 0;
       for (const [index, { id }] of traces.entries()) {
         if ((await inside.all("SELECT 1 AS one FROM traces WHERE id = $1::UUID", [id])).length > 0) continue;
-        await inside.run("INSERT INTO traces VALUES ($1::UUID, $2::DOUBLE PRECISION, $3)", [id, nowMs, packed[index] ?? new Uint8Array()]);
+        await inside.run("INSERT INTO traces VALUES ($1::UUID, $2::DOUBLE PRECISION, $3)", [
+          id,
+          nowMs,
+          packed[index] ?? new Uint8Array(),
+        ]);
         accepted++;
       }
       return { accepted, duplicate: traces.length - accepted };
@@ -116,7 +141,8 @@ export class Store {
   /** Deletes what was received before then; resolves to the number of records deleted. */
   async deleteBefore(thenMs: number): Promise<number> {
     return this.database.patient.transaction(async (inside) => {
-      for (const table of ["errors", "traces"]) await inside.run(`DELETE FROM ${table} WHERE received_at_ms < $1`, [thenMs]);
+      for (const table of ["errors", "traces"])
+        await inside.run(`DELETE FROM ${table} WHERE received_at_ms < $1`, [thenMs]);
       return inside.run("DELETE FROM downloads WHERE received_at_ms < $1", [thenMs]);
     });
   }
@@ -167,5 +193,13 @@ function rowOfError({ id, clientId, atMs, source, kind, message, url }: ErrorRep
 }
 
 function errorOf({ id, clientId, atMs, source, kind, message, url }: Row): ErrorReport {
-  return { id, ...(clientId === null ? {} : { clientId }), atMs, source, kind, message, ...(url === null ? {} : { url }) } as ErrorReport;
+  return {
+    id,
+    ...(clientId === null ? {} : { clientId }),
+    atMs,
+    source,
+    kind,
+    message,
+    ...(url === null ? {} : { url }),
+  } as ErrorReport;
 }

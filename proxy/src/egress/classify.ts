@@ -67,8 +67,8 @@ const MAPPED = ipaddr.IPv6.parseCIDR("::ffff:0:0/96");
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
- * The class of `address` (IPv4 in four parts or one number, IPv6 as in RFC 4291; else `invalid`). `own` holds canonical addresses
- * (`canonicalAddress`) of this machine. An IPv4-mapped address has the class of what it maps.
+ * The class of `address` (IPv4 in four parts or one number, IPv6 as in RFC 4291; else `invalid`). `own` holds canonical
+ * addresses (`canonicalAddress`) of this machine. An IPv4-mapped address has the class of what it maps.
  */
 export function classifyAddress(address: string, own: ReadonlySet<string> = new Set()): AddressClass {
   const parsed = parse(address);
@@ -81,7 +81,8 @@ export function classifyAddress(address: string, own: ReadonlySet<string> = new 
 export function canonicalAddress(address: string): string | undefined {
   const parsed = parse(address);
   if (!parsed) return undefined;
-  if (parsed.kind() === "ipv6" && (parsed as ipaddr.IPv6).match(MAPPED)) return embedded(parsed as ipaddr.IPv6).toString();
+  if (parsed.kind() === "ipv6" && (parsed as ipaddr.IPv6).match(MAPPED))
+    return embedded(parsed as ipaddr.IPv6).toString();
   return parsed.toString();
 }
 

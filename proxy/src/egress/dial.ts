@@ -48,7 +48,10 @@ class VettedHttpAgent extends http.Agent {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
   override createConnection(options: VettedRequestOptions, onSocket: OnSocket): undefined {
-    dial(vettedOf(options), Number(options.port), unwantedOf(options)).then((socket) => onSocket(null, socket), onSocket);
+    dial(vettedOf(options), Number(options.port), unwantedOf(options)).then(
+      (socket) => onSocket(null, socket),
+      onSocket,
+    );
   }
 }
 
@@ -68,7 +71,10 @@ function vettedOf(options: object | undefined): readonly string[] {
   return (options as Partial<VettedRequestOptions> | undefined)?.vettedAddresses ?? [];
 }
 
-/** For a request that had to wait for its turn Node gives the options of one that is over: what that one's signal says is not meant. */
+/**
+ * For a request that had to wait for its turn Node gives the options of one that is over: what that one's signal says
+ * is not meant.
+ */
 function unwantedOf({ unwanted }: VettedRequestOptions): AbortSignal {
   return unwanted.aborted ? new AbortController().signal : unwanted;
 }
@@ -98,7 +104,11 @@ async function connect(address: string, port: number, unwanted: AbortSignal): Pr
 function secured(socket: net.Socket, options: VettedRequestOptions, unwanted: AbortSignal): Promise<tls.TLSSocket> {
   const host = options.servername ?? options.hostname ?? "";
   const servername = net.isIP(host) === 0 ? host : "";
-  return made(tls.connect({ ...(options as tls.ConnectionOptions), socket, servername, host, ALPNProtocols: ["http/1.1"] }), "secureConnect", unwanted);
+  return made(
+    tls.connect({ ...(options as tls.ConnectionOptions), socket, servername, host, ALPNProtocols: ["http/1.1"] }),
+    "secureConnect",
+    unwanted,
+  );
 }
 
 /** The socket once it has emitted `event`; one that fails, takes too long or is no longer wanted is destroyed. */

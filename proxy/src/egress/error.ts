@@ -11,11 +11,17 @@ export class EgressError extends Error {
   }
 }
 
-export function egressError(kind: string, message: string, numbers: { got?: number; limit?: number } = {}): EgressError {
+export function egressError(
+  kind: string,
+  message: string,
+  numbers: { got?: number; limit?: number } = {},
+): EgressError {
   return new EgressError({ kind, message, ...numbers });
 }
 
-/** What the client is told. An error that nobody expected is for the log alone, and ends this fetch, not the process. */
+/**
+ * What the client is told. An error that nobody expected is for the log alone, and ends this fetch, not the process.
+ */
 export function rejectionOf(error: unknown, log: Log): Rejection {
   if (error instanceof EgressError) return error.rejection;
   log("internalError", { message: error instanceof Error ? error.message : String(error) });

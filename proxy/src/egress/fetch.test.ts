@@ -20,12 +20,16 @@ const server = http.createServer((request, response) => {
   else if (url === "/range") {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(request.headers.range!)!.map(Number) as [number, number, number];
     const end = Math.min(last, RESOURCE.length - 1);
-    response.writeHead(206, { "content-range": `bytes ${first}-${end}/${RESOURCE.length}` }).end(RESOURCE.subarray(first, end + 1));
-  } else if (url === "/wrong-range") response.writeHead(206, { "content-range": "bytes 1-10/5000" }).end(RESOURCE.subarray(1, 11));
+    response
+      .writeHead(206, { "content-range": `bytes ${first}-${end}/${RESOURCE.length}` })
+      .end(RESOURCE.subarray(first, end + 1));
+  } else if (url === "/wrong-range")
+    response.writeHead(206, { "content-range": "bytes 1-10/5000" }).end(RESOURCE.subarray(1, 11));
   else if (url === "/no-content-range") response.writeHead(206).end("x");
   else if (url === "/416") response.writeHead(416, { "content-range": "bytes */5000", "content-length": 3 }).end("no!");
   else if (url === "/chunked") response.writeHead(200).write("ab", () => response.end("c"));
-  else if (url === "/short") response.writeHead(200, { "content-length": 5000 }).write(RESOURCE.subarray(0, 100), () => response.destroy());
+  else if (url === "/short")
+    response.writeHead(200, { "content-length": 5000 }).write(RESOURCE.subarray(0, 100), () => response.destroy());
   else if (url === "/broken-chunked") response.writeHead(200).write("ab", () => response.destroy());
   else if (url === "/hang") return;
   else if (url === "/stall") response.writeHead(200, { "content-length": 5000 }).write("a");
@@ -69,16 +73,25 @@ afterAll(() => {
 
 /** Longer than any answer takes on a busy machine; shorter where it is the time that is tested. */
 const PATIENT = { headMs: 20_000, stallMs: 20_000, totalMs: 20_000 };
-const IMPATIENT: Record<string, EgressOptions["times"]> = { "/hang": { headMs: 100 }, "/stall": { stallMs: 100 }, "/endless": { totalMs: 300 } };
+const IMPATIENT: Record<string, EgressOptions["times"]> = {
+  "/hang": { headMs: 100 },
+  "/stall": { stallMs: 100 },
+  "/endless": { totalMs: 300 },
+};
 
 function egress(options: Partial<EgressOptions> = {}, allowPrivate = `127.0.0.1:${port}`): Egress {
-  const policy = { allow: [{ host: "*" }], allowPrivate: allowPrivate.split(",").map((rule) => parseHostRule(rule)!), ownAddresses: new Set<string>() };
+  const policy = {
+    allow: [{ host: "*" }],
+    allowPrivate: allowPrivate.split(",").map((rule) => parseHostRule(rule)!),
+    ownAddresses: new Set<string>(),
+  };
   const made = new Egress({ policy, times: PATIENT, ...options });
   closers.push(() => made.close());
   return made;
 }
 
-const get = (path: string, range?: RangeRequest, from = egress({ times: { ...PATIENT, ...IMPATIENT[path] } })) => from.fetch(base + path, range, new AbortController().signal);
+const get = (path: string, range?: RangeRequest, from = egress({ times: { ...PATIENT, ...IMPATIENT[path] } })) =>
+  from.fetch(base + path, range, new AbortController().signal);
 
 async function bytesOf(response: OriginResponse): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
@@ -88,7 +101,10 @@ async function bytesOf(response: OriginResponse): Promise<Buffer> {
 
 /** The kind of rejection that a promise ends with. */
 async function failure(promise: Promise<unknown>): Promise<string> {
-  const error = await promise.then(() => undefined, (reason: unknown) => reason);
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
   return error instanceof EgressError ? error.rejection.kind : `no EgressError: ${String(error)}`;
 }
 
@@ -97,7 +113,12 @@ test("fetch: a body with its length, asked for without coding and under our own 
   expect(response).toMatchObject({ status: 200, totalBytes: 5000, headers: { etag: '"1"' } });
   expect(response.serverFetchMs).toBeGreaterThan(0);
   expect(await bytesOf(response)).toEqual(RESOURCE);
-  expect(hits[0]!.headers).toMatchObject({ host: `127.0.0.1:${port}`, "user-agent": "tributary-proxy/0.1", "accept-encoding": "identity", origin: `http://127.0.0.1:${port}` });
+  expect(hits[0]!.headers).toMatchObject({
+    host: `127.0.0.1:${port}`,
+    "user-agent": "tributary-proxy/0.1",
+    "accept-encoding": "identity",
+    origin: `http://127.0.0.1:${port}`,
+  });
   expect(hits[0]!.headers.range).toBeUndefined();
 });
 
@@ -107,15 +128,28 @@ test("fetch: a range, cut at the end of the resource, has the length that Conten
   expect(await bytesOf(response)).toEqual(RESOURCE.subarray(4990));
 });
 
-test.each([["/404", 404, 9], ["/416", 416, 3], ["/204", 204, 0], ["/empty", 200, 0]])("fetch: %s is a response with status %i", async (path, status, totalBytes) => {
+test.each([
+  ["/404", 404, 9],
+  ["/416", 416, 3],
+  ["/204", 204, 0],
+  ["/empty", 200, 0],
+])("fetch: %s is a response with status %i", async (path, status, totalBytes) => {
   const response = await get(path);
   expect(response).toMatchObject({ status, totalBytes });
   expect(await bytesOf(response)).toHaveLength(totalBytes);
 });
 
-test.each([["099", "originFailed"], ["200", "200"], ["599", "599"], ["600", "originFailed"], ["999", "originFailed"]])("fetch: an origin that answers with status %s: %s", async (status, outcome) => {
+test.each([
+  ["099", "originFailed"],
+  ["200", "200"],
+  ["599", "599"],
+  ["600", "originFailed"],
+  ["999", "originFailed"],
+])("fetch: an origin that answers with status %s: %s", async (status, outcome) => {
   const origin = net.createServer((socket) => {
-    socket.on("error", () => undefined).once("data", () => socket.end(`HTTP/1.1 ${status} Odd\r\nContent-Length: 2\r\n\r\nok`));
+    socket
+      .on("error", () => undefined)
+      .once("data", () => socket.end(`HTTP/1.1 ${status} Odd\r\nContent-Length: 2\r\n\r\nok`));
   });
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   closers.push(() => origin.close());
@@ -154,9 +188,13 @@ test("fetch: three redirects are followed, and the answer says where they led", 
   expect((await get("/ok")).headers["location"]).toBeUndefined();
 });
 
-test.each([["/short", "shortBody"], ["/broken-chunked", "shortBody"], ["/stall", "originStalled"], ["/endless", "originStalled"]])(
-  "fetch: the body of %s ends with %s",
-  async (path, kind) => expect(await failure(get(path).then(bytesOf))).toBe(kind),
+test.each([
+  ["/short", "shortBody"],
+  ["/broken-chunked", "shortBody"],
+  ["/stall", "originStalled"],
+  ["/endless", "originStalled"],
+])("fetch: the body of %s ends with %s", async (path, kind) =>
+  expect(await failure(get(path).then(bytesOf))).toBe(kind),
 );
 
 test("fetch: a short body's error tells what came and what was announced", async () => {
@@ -165,27 +203,39 @@ test("fetch: a short body's error tells what came and what was announced", async
 
 test("fetch: an origin that is not there, a name that is not", async () => {
   const closed = await freePort();
-  expect(await failure(egress({}, `127.0.0.1:${closed}`).fetch(`http://127.0.0.1:${closed}/`, undefined, new AbortController().signal))).toBe("originUnreachable");
+  expect(
+    await failure(
+      egress({}, `127.0.0.1:${closed}`).fetch(`http://127.0.0.1:${closed}/`, undefined, new AbortController().signal),
+    ),
+  ).toBe("originUnreachable");
   const nowhere = egress({ resolve: async () => [] });
-  expect(await failure(nowhere.fetch("http://nowhere.test/", undefined, new AbortController().signal))).toBe("dnsFailed");
+  expect(await failure(nowhere.fetch("http://nowhere.test/", undefined, new AbortController().signal))).toBe(
+    "dnsFailed",
+  );
 });
 
 test("fetch: the vetted address is dialled under the name of the URL", async () => {
   const pinned = egress({ resolve: async () => ["127.0.0.1"] }, `video.test:${port}`);
-  expect((await pinned.fetch(`http://video.test:${port}/ok`, undefined, new AbortController().signal)).status).toBe(200);
+  expect((await pinned.fetch(`http://video.test:${port}/ok`, undefined, new AbortController().signal)).status).toBe(
+    200,
+  );
   expect(hits[0]!.headers.host).toBe(`video.test:${port}`);
 });
 
 test("fetch: a name with one private address among its answers is refused without a connection", async () => {
   const mixed = egress({ resolve: async () => ["93.184.216.34", "127.0.0.1"] });
-  expect(await failure(mixed.fetch("http://rebind.test/ok", undefined, new AbortController().signal))).toBe("egressRefused");
+  expect(await failure(mixed.fetch("http://rebind.test/ok", undefined, new AbortController().signal))).toBe(
+    "egressRefused",
+  );
   expect(hits).toHaveLength(0);
 });
 
 test("fetch: a connection is used again, and replaced when the origin has closed it meanwhile", async () => {
   let connections = 0;
   const sockets: net.Socket[] = [];
-  const origin = http.createServer((_request, response) => void response.writeHead(200, { "content-length": 2 }).end("ok"));
+  const origin = http.createServer(
+    (_request, response) => void response.writeHead(200, { "content-length": 2 }).end("ok"),
+  );
   origin.on("connection", (socket) => {
     connections++;
     sockets.push(socket);
@@ -193,7 +243,8 @@ test("fetch: a connection is used again, and replaced when the origin has closed
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const at = (origin.address() as AddressInfo).port;
   const from = egress({}, `127.0.0.1:${at}`);
-  const once = async () => String(await bytesOf(await from.fetch(`http://127.0.0.1:${at}/`, undefined, new AbortController().signal)));
+  const once = async () =>
+    String(await bytesOf(await from.fetch(`http://127.0.0.1:${at}/`, undefined, new AbortController().signal)));
   expect(await once()).toBe("ok");
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(await once()).toBe("ok");
@@ -215,7 +266,8 @@ test("fetch: giving up before the head and in the body closes the origin's conne
   const response = await egress().fetch(`${base}/endless`, undefined, later.signal);
   setTimeout(() => later.abort(), 30);
   expect(await failure(bytesOf(response))).toBe("aborted");
-  const open = (): Promise<number> => new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
+  const open = (): Promise<number> =>
+    new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
   while ((await open()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
 });
 

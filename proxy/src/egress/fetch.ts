@@ -96,7 +96,9 @@ export class Egress {
     const stop = (): void => cancel.abort(egressError("aborted", "The request was given up."));
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    const tooLate = egressError("originTimeout", `The origin did not answer within ${this.times.headMs} ms.`, { limit: this.times.headMs });
+    const tooLate = egressError("originTimeout", `The origin did not answer within ${this.times.headMs} ms.`, {
+      limit: this.times.headMs,
+    });
     const timer = setTimeout(() => cancel.abort(tooLate), this.times.headMs);
     const done = (): void => signal.removeEventListener("abort", stop);
     try {
@@ -105,7 +107,11 @@ export class Egress {
       return this.describe(followed, range, performance.now() - startMs, cancel);
     } catch (error) {
       done();
-      throw toEgressError(cancel.signal.aborted ? cancel.signal.reason : error, "originUnreachable", "The origin could not be reached");
+      throw toEgressError(
+        cancel.signal.aborted ? cancel.signal.reason : error,
+        "originUnreachable",
+        "The origin could not be reached",
+      );
     } finally {
       clearTimeout(timer);
     }
@@ -117,7 +123,7 @@ export class Egress {
 
   private async follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<Followed> {
     const seen = new Set<string>();
-    for (let url = this.vet(text); ; ) {
+    for (let url = this.vet(text); ;) {
       const numbers = { got: seen.size, limit: REDIRECTS_MAX };
       if (seen.has(url.href)) throw egressError("redirectLoop", "The origin redirects in a loop.", numbers);
       if (seen.size > REDIRECTS_MAX) {
@@ -126,9 +132,11 @@ export class Egress {
       seen.add(url.href);
       const message = await this.get(url, await this.addressesOf(url, signal), range, signal);
       const location = message.headers.location;
-      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return { message, location: seen.size > 1 ? url.href : undefined };
+      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined)
+        return { message, location: seen.size > 1 ? url.href : undefined };
       message.destroy();
-      if (!URL.canParse(location, url.href)) throw egressError("badRedirect", "The origin redirects to what is not a URL.");
+      if (!URL.canParse(location, url.href))
+        throw egressError("badRedirect", "The origin redirects to what is not a URL.");
       url = this.vet(new URL(location, url.href).href);
     }
   }
@@ -149,7 +157,12 @@ export class Egress {
   }
 
   /** A connection kept alive may be closed by the origin just as it is used again: then once more on a fresh one. */
-  private async get(url: URL, addresses: string[], range: RangeRequest | undefined, signal: AbortSignal): Promise<http.IncomingMessage> {
+  private async get(
+    url: URL,
+    addresses: string[],
+    range: RangeRequest | undefined,
+    signal: AbortSignal,
+  ): Promise<http.IncomingMessage> {
     const first = this.send(url, addresses, range, signal);
     try {
       return await first.response;
@@ -166,7 +179,10 @@ export class Egress {
       port: portOf(url),
       path: url.pathname + url.search,
       headers: {
-        host: url.host, "user-agent": USER_AGENT, accept: "*/*", "accept-encoding": "identity",
+        host: url.host,
+        "user-agent": USER_AGENT,
+        accept: "*/*",
+        "accept-encoding": "identity",
         // Some hosts say whom they share with only to who asks as a page does; the page itself stays unknown to them.
         origin: url.origin,
         ...(range ? { range: rangeHeader(range) } : {}),
@@ -191,7 +207,10 @@ export class Egress {
   }
 
   private describe(
-    { message, location }: Followed, range: RangeRequest | undefined, serverFetchMs: number, cancel: AbortController,
+    { message, location }: Followed,
+    range: RangeRequest | undefined,
+    serverFetchMs: number,
+    cancel: AbortController,
   ): OriginResponse {
     const headers = flatten({ ...message.headers, location });
     const status = message.statusCode!;
@@ -209,7 +228,14 @@ export class Egress {
       const quit = (): void => {
         message.destroy();
       };
-      return { status, headers, totalBytes, serverFetchMs, body: readBody(message, totalBytes, this.times, cancel.signal), cancel: quit };
+      return {
+        status,
+        headers,
+        totalBytes,
+        serverFetchMs,
+        body: readBody(message, totalBytes, this.times, cancel.signal),
+        cancel: quit,
+      };
     } catch (error) {
       message.destroy();
       throw error;
@@ -218,7 +244,11 @@ export class Egress {
 }
 
 /** The body's length by Content-Length or, failing that, by Content-Range. */
-function lengthOf(status: number, headers: Record<string, string>, range: RangeRequest | undefined): number | undefined {
+function lengthOf(
+  status: number,
+  headers: Record<string, string>,
+  range: RangeRequest | undefined,
+): number | undefined {
   if (status === 204 || status === 304) return 0;
   const announced = headers["content-length"] === undefined ? undefined : Number(headers["content-length"]);
   if (announced !== undefined && !Number.isSafeInteger(announced)) {
@@ -228,7 +258,10 @@ function lengthOf(status: number, headers: Record<string, string>, range: RangeR
 }
 
 async function* readBody(
-  message: http.IncomingMessage, totalBytes: number | undefined, times: EgressTimes, signal: AbortSignal,
+  message: http.IncomingMessage,
+  totalBytes: number | undefined,
+  times: EgressTimes,
+  signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const endMs = performance.now() + times.totalMs;
   const pieces = message[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
@@ -238,13 +271,16 @@ async function* readBody(
       const next = await within(pieces.next(), Math.min(times.stallMs, endMs - performance.now()));
       if (next.done) break;
       receivedBytes += next.value.length;
-      if (totalBytes !== undefined && receivedBytes > totalBytes) throw wrongLength("bodyTooLong", "more", receivedBytes, totalBytes);
+      if (totalBytes !== undefined && receivedBytes > totalBytes)
+        throw wrongLength("bodyTooLong", "more", receivedBytes, totalBytes);
       yield next.value;
     }
-    if (totalBytes !== undefined && receivedBytes < totalBytes) throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
+    if (totalBytes !== undefined && receivedBytes < totalBytes)
+      throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (totalBytes !== undefined && !(error instanceof EgressError)) throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
+    if (totalBytes !== undefined && !(error instanceof EgressError))
+      throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
     throw toEgressError(error, "shortBody", "The origin's body broke off");
   } finally {
     message.destroy();
@@ -252,14 +288,20 @@ async function* readBody(
 }
 
 function wrongLength(kind: string, word: string, got: number, limit: number): EgressError {
-  return egressError(kind, `The origin sent ${word} bytes than it announced: got ${got}, announced ${limit}.`, { got, limit });
+  return egressError(kind, `The origin sent ${word} bytes than it announced: got ${got}, announced ${limit}.`, {
+    got,
+    limit,
+  });
 }
 
 /** Rejects with `originStalled` after `ms`; what then becomes of the promise no longer matters. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(egressError("originStalled", "The origin stopped sending, or took too long in all.")), Math.max(0, ms));
+    timer = setTimeout(
+      () => reject(egressError("originStalled", "The origin stopped sending, or took too long in all.")),
+      Math.max(0, ms),
+    );
   });
   try {
     return await Promise.race([promise, late]);

@@ -1,7 +1,11 @@
 import { parseHostRule, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
 
 function policy(allow: string, allowPrivate = "", own: string[] = []): EgressPolicy {
-  const rules = (list: string) => list.split(",").filter(Boolean).map((text) => parseHostRule(text)!);
+  const rules = (list: string) =>
+    list
+      .split(",")
+      .filter(Boolean)
+      .map((text) => parseHostRule(text)!);
   return { allow: rules(allow), allowPrivate: rules(allowPrivate), ownAddresses: new Set(own) };
 }
 

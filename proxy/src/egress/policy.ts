@@ -25,7 +25,13 @@ const DEFAULT_PORTS = [80, 443];
 
 /** What an operator can open with ALLOW_PRIVATE_HOSTS. Link-local (cloud metadata) and the rest stay closed. */
 const PRIVATE_CLASSES: ReadonlySet<AddressClass> = new Set([
-  "loopback", "private", "uniqueLocal", "carrierGradeNat", "documentation", "benchmarking", "own",
+  "loopback",
+  "private",
+  "uniqueLocal",
+  "carrierGradeNat",
+  "documentation",
+  "benchmarking",
+  "own",
 ]);
 
 /** `HOST`, `HOST:PORT`, `[IPV6]:PORT` or `*`; undefined when it is none of these. */
@@ -47,7 +53,8 @@ export function vetUrl(text: string, policy: EgressPolicy): URL | Rejection {
     const message = `The URL is too long: got ${urlBytes} bytes, limit ${LIMITS.urlBytesMax}.`;
     return { kind: "urlTooLong", message, got: urlBytes, limit: LIMITS.urlBytesMax };
   }
-  if (!URL.canParse(text)) return { kind: "badUrl", message: "The URL cannot be parsed: give an absolute http or https URL." };
+  if (!URL.canParse(text))
+    return { kind: "badUrl", message: "The URL cannot be parsed: give an absolute http or https URL." };
   const url = new URL(text);
   url.hash = "";
   if (url.protocol !== "http:" && url.protocol !== "https:") {
@@ -57,7 +64,9 @@ export function vetUrl(text: string, policy: EgressPolicy): URL | Rejection {
     return { kind: "badUrl", message: "The URL must not hold a user name or password." };
   }
   if (matches(policy.allow, url, true) || matches(policy.allowPrivate, url, false)) return url;
-  return refusal(`This proxy does not fetch from ${hostOf(url)}, port ${portOf(url)}: its operator has not allowed it (ALLOW_HOSTS).`);
+  return refusal(
+    `This proxy does not fetch from ${hostOf(url)}, port ${portOf(url)}: its operator has not allowed it (ALLOW_HOSTS).`,
+  );
 }
 
 /** Refuses the URL when any of the addresses that its host resolves to is one this proxy must not dial. */

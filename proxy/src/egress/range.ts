@@ -22,14 +22,20 @@ export function rangeHeader(range: RangeRequest): string {
  * The length that a 206's Content-Range gives. Throws an `EgressError` when it is missing or unreadable, is not
  * (a beginning of) what was asked for, or contradicts Content-Length: such bytes would end up in the wrong place.
  */
-export function checkContentRange(header: string | undefined, range: RangeRequest | undefined, announcedBytes: number | undefined): number {
+export function checkContentRange(
+  header: string | undefined,
+  range: RangeRequest | undefined,
+  announcedBytes: number | undefined,
+): number {
   const match = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/.exec(header?.trim() ?? "");
-  if (!match || !range) throw egressError("rangeMismatch", "The origin sent a part of the resource that was not asked for.");
+  if (!match || !range)
+    throw egressError("rangeMismatch", "The origin sent a part of the resource that was not asked for.");
   const [start, end] = [Number(match[1]), Number(match[2])];
   const bytes = end - start + 1;
   const startsWrong = "start" in range && start !== range.start;
   const endsWrong = "start" in range && range.end !== undefined && end > range.end;
-  if (bytes < 1 || startsWrong || endsWrong) throw egressError("rangeMismatch", "The origin sent another range than the one asked for.");
+  if (bytes < 1 || startsWrong || endsWrong)
+    throw egressError("rangeMismatch", "The origin sent another range than the one asked for.");
   if (announcedBytes !== undefined && announcedBytes !== bytes) {
     const message = `Content-Length and Content-Range differ: got ${announcedBytes}, the range has ${bytes}.`;
     throw egressError("rangeMismatch", message, { got: announcedBytes, limit: bytes });

@@ -18,7 +18,26 @@ let names: (string | false | null | undefined)[] = [];
 beforeAll(async () => {
   const [keyFile, certFile] = [path.join(folder, "key"), path.join(folder, "cert")];
   const subject = ["-subj", "/CN=video.test", "-addext", "subjectAltName=DNS:video.test"];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout", keyFile, "-out", certFile, ...subject], { stdio: "pipe" });
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:P-256",
+      "-nodes",
+      "-days",
+      "2",
+      "-keyout",
+      keyFile,
+      "-out",
+      certFile,
+      ...subject,
+    ],
+    { stdio: "pipe" },
+  );
   cert = readFileSync(certFile);
   server = https.createServer({ key: readFileSync(keyFile), cert }, (request, response) => {
     names.push((request.socket as TLSSocket).servername);
@@ -54,7 +73,11 @@ test("tls: the URL's name is asked for and checked", async () => {
 
 test("tls: another name, an address, or an unknown authority is refused before a request is sent", async () => {
   names = [];
-  for (const [host, ca] of [["other.test", cert], ["127.0.0.1", cert], ["video.test", undefined]] as const) {
+  for (const [host, ca] of [
+    ["other.test", cert],
+    ["127.0.0.1", cert],
+    ["video.test", undefined],
+  ] as const) {
     await expect(get(host, ca)).rejects.toMatchObject({ rejection: { kind: "originUnreachable" } });
   }
   expect(names).toEqual([]);
@@ -63,14 +86,21 @@ test("tls: another name, an address, or an unknown authority is refused before a
 test("tls: a connection to an origin that accepts it and says nothing ends with the request (100 ms)", async () => {
   const silent = net.createServer();
   const gone = new Promise<void>((resolve) => {
-    silent.once("connection", (socket) => socket.resume().on("error", () => undefined).once("close", () => resolve()));
+    silent.once("connection", (socket) =>
+      socket
+        .resume()
+        .on("error", () => undefined)
+        .once("close", () => resolve()),
+    );
   });
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const host = `video.test:${(silent.address() as AddressInfo).port}`;
   const policy = { allow: [], allowPrivate: [parseHostRule(host)!], ownAddresses: new Set<string>() };
   const egress = new Egress({ policy, resolve: async () => ["127.0.0.1"], times: { headMs: 100 } });
   const startMs = performance.now();
-  await expect(egress.fetch(`https://${host}/`, undefined, new AbortController().signal)).rejects.toMatchObject({ rejection: { kind: "originTimeout" } });
+  await expect(egress.fetch(`https://${host}/`, undefined, new AbortController().signal)).rejects.toMatchObject({
+    rejection: { kind: "originTimeout" },
+  });
   await gone;
   expect(performance.now() - startMs).toBeLessThan(3000);
   egress.close();

@@ -30,12 +30,16 @@ async function main([proxyUrl, url, mode]: string[]): Promise<void> {
 /** The library refuses a good answer now and then: then again with a new connection. */
 async function connect(proxyUrl: string, triesLeft = 5): Promise<{ channel: DataChannel; answer: string }> {
   const connection = new PeerConnection("peer", { iceServers: [] });
-  const gathered = new Promise<void>((resolve) => connection.onGatheringStateChange((state) => state === "complete" && resolve()));
+  const gathered = new Promise<void>((resolve) =>
+    connection.onGatheringStateChange((state) => state === "complete" && resolve()),
+  );
   const channel = connection.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
   const opened = new Promise<void>((resolve) => channel.onOpen(resolve));
   await gathered;
   const response = await fetch(`${proxyUrl}/v1/sessions`, {
-    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ sdp: connection.localDescription()!.sdp }),
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ sdp: connection.localDescription()!.sdp }),
   });
   if (response.status !== 201) throw new Error(`the proxy answered ${response.status} ${await response.text()}`);
   const { sdp } = (await response.json()) as { sdp: string };
@@ -54,7 +58,12 @@ async function download(channel: DataChannel, url: string, mode: MutpMode): Prom
   const startMs = performance.now();
   const receiver = new Receiver({ requestId: 1, url, mode, proxyCount: 1, codec: loadCodec(), nowMs: startMs });
   const hash = createHash("sha256");
-  const result = { status: undefined as number | undefined, bytes: 0, failure: undefined as Rejection | undefined, durationMs: 0 };
+  const result = {
+    status: undefined as number | undefined,
+    bytes: 0,
+    failure: undefined as Rejection | undefined,
+    durationMs: 0,
+  };
   const pump = (): void => {
     const poll = () => receiver.pollTransmit(performance.now());
     for (let next = poll(); next; next = poll()) channel.sendMessageBinary(next.bytes);

@@ -16,24 +16,40 @@ const SIX = [896, 896, 896, 896, 896, 896];
 
 function sampleOf(box: string, visit: number, completionMs: number, fields: Partial<Sample> = {}): Sample {
   return {
-    box, visit, session: "warm", ok: true, fellBack: false, completionMs, firstByteMs: 60, netBytes: 1_500_000, grossBytes: 2_000_000,
-    linkBytesPerSec: 5_376_000, idleShare: 0.5, lateUs: 50, clientCpuMs: 10, ...fields,
+    box,
+    visit,
+    session: "warm",
+    ok: true,
+    fellBack: false,
+    completionMs,
+    firstByteMs: 60,
+    netBytes: 1_500_000,
+    grossBytes: 2_000_000,
+    linkBytesPerSec: 5_376_000,
+    idleShare: 0.5,
+    lateUs: 50,
+    clientCpuMs: 10,
+    ...fields,
   };
 }
 
-test.each([true, false])("campaign: every box has a name of its own, links that come up, and an end (quick: %s)", (quick) => {
-  const boxes = boxesOf(quick);
-  expect(new Set(boxes.map(({ id }) => id)).size).toBe(boxes.length);
-  const sets = setsOf(boxes);
-  expect(sets.flat()).toHaveLength(boxes.length);
-  for (const set of sets) {
-    const { links } = set[0]!;
-    expect(set.filter((box) => box.links.id !== links.id)).toEqual([]);
-    expect(parseScenario(scenarioOf(links)).hosts).toHaveLength(links.ratesKB.length + 3);
-  }
-  for (const { connections, links, visits } of boxes) expect([connections <= links.ratesKB.length, visits > 0]).toEqual([true, true]);
-  expect(expectedSeconds(boxes, [1])).toBeLessThan(quick ? 900 : 86_400 * 3);
-});
+test.each([true, false])(
+  "campaign: every box has a name of its own, links that come up, and an end (quick: %s)",
+  (quick) => {
+    const boxes = boxesOf(quick);
+    expect(new Set(boxes.map(({ id }) => id)).size).toBe(boxes.length);
+    const sets = setsOf(boxes);
+    expect(sets.flat()).toHaveLength(boxes.length);
+    for (const set of sets) {
+      const { links } = set[0]!;
+      expect(set.filter((box) => box.links.id !== links.id)).toEqual([]);
+      expect(parseScenario(scenarioOf(links)).hosts).toHaveLength(links.ratesKB.length + 3);
+    }
+    for (const { connections, links, visits } of boxes)
+      expect([connections <= links.ratesKB.length, visits > 0]).toEqual([true, true]);
+    expect(expectedSeconds(boxes, [1])).toBeLessThan(quick ? 900 : 86_400 * 3);
+  },
+);
 
 test("campaign: the whole one downloads 100 times in each box of the Node client, new and warm, and 30 times in Chromium", () => {
   const visits = new Set(boxesOf(false).map((box) => `${box.runner} ${box.visits}`));
@@ -50,7 +66,9 @@ test("campaign: what the machine has room for runs side by side, first come firs
     events.push(`-${name}`);
     if (name === "b") throw new Error("the links of b are gone");
   };
-  const ended = await Promise.allSettled(Object.entries(weights).map(([name, weight]) => room.hold(weight, () => work(name))));
+  const ended = await Promise.allSettled(
+    Object.entries(weights).map(([name, weight]) => room.hold(weight, () => work(name))),
+  );
   expect(events.join(" ")).toBe("+a -a +b +c -b -c +huge -huge +d -d");
   expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled", "fulfilled"]);
 });
@@ -66,11 +84,18 @@ test("campaign: the room follows what the machine has to spare, within limits", 
 
 test("campaign: what is downloaded while the machine is busy is half a visit, and counts only where all is such", () => {
   const [box, other] = boxesOf(true) as [Box, Box];
-  const [calm, busy] = [(visit: number) => sampleOf(box.id, visit, 500), (visit: number) => sampleOf(box.id, visit, 600, { idleShare: 0.1 })];
+  const [calm, busy] = [
+    (visit: number) => sampleOf(box.id, visit, 500),
+    (visit: number) => sampleOf(box.id, visit, 600, { idleShare: 0.1 }),
+  ];
   expect(calmSamples([calm(0), busy(1), calm(2)]).map(({ visit }) => visit)).toEqual([0, 2]);
   expect(calmSamples([busy(1), busy(2)]).map(({ visit }) => visit)).toEqual([1, 2]);
   const done = visitsByBox([calm(0), busy(1), busy(1), busy(2)]);
-  expect([done.get(box.id), visitsDone([{ ...box, visits: 2 }, other], done), visitsDone([{ ...box, visits: 1 }], done)]).toEqual([2, 2, 1]);
+  expect([
+    done.get(box.id),
+    visitsDone([{ ...box, visits: 2 }, other], done),
+    visitsDone([{ ...box, visits: 1 }], done),
+  ]).toEqual([2, 2, 1]);
 });
 
 test("campaign: what was downloaded is found again, packed or not, less a line that was cut short", () => {
@@ -89,7 +114,10 @@ test("campaign: what was downloaded is found again, packed or not, less a line t
 });
 
 test.each([
-  [[4, 1, 3, 2], 0.25, 1.75], [[4, 1, 3, 2], 0.5, 2.5], [[4, 1, 3, 2], 0.75, 3.25], [[7], 0.25, 7],
+  [[4, 1, 3, 2], 0.25, 1.75],
+  [[4, 1, 3, 2], 0.5, 2.5],
+  [[4, 1, 3, 2], 0.75, 3.25],
+  [[7], 0.25, 7],
 ])("campaign: of %j the quantile %d is %d", (values, share, expected) => {
   expect(quantile(values, share)).toBeCloseTo(expected);
 });
@@ -97,18 +125,31 @@ test.each([
 test("campaign: a row tells sessions apart, and downloads that failed count as nothing but failed", () => {
   const box = makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "coded" });
   const samples = [
-    sampleOf(box.id, 0, 500), sampleOf(box.id, 1, 1000), sampleOf(box.id, 2, 9000, { ok: false, fellBack: true }),
-    sampleOf(box.id, 0, 2000, { session: "new" }), sampleOf("another", 0, 1),
+    sampleOf(box.id, 0, 500),
+    sampleOf(box.id, 1, 1000),
+    sampleOf(box.id, 2, 9000, { ok: false, fellBack: true }),
+    sampleOf(box.id, 0, 2000, { session: "new" }),
+    sampleOf("another", 0, 1),
   ];
   const [fresh, warm] = rowsOf([box], samples);
   expect(fresh).toMatchObject({ session: "new", n: 1, failed: 0, completionSec: 2 });
-  expect(warm).toMatchObject({ session: "warm", n: 2, failed: 1, fallbacks: 1, completionSec: 0.75, normalizedGoodput: 0.75, goodputBytesPerSec: { q1: 1_875_000, median: 2_250_000, q3: 2_625_000 } });
+  expect(warm).toMatchObject({
+    session: "warm",
+    n: 2,
+    failed: 1,
+    fallbacks: 1,
+    completionSec: 0.75,
+    normalizedGoodput: 0.75,
+    goodputBytesPerSec: { q1: 1_875_000, median: 2_250_000, q3: 2_625_000 },
+  });
   expect(warm!.linkShare).toBeCloseTo(2_250_000 / 5_376_000);
   expect(goodputOf(samples[0]!)).toBe(3_000_000);
 });
 
 test.each([
-  [{ idleShare: 0.1, lateUs: 2000 }, false], [{ idleShare: 0.09, lateUs: 50 }, true], [{ idleShare: 0.5, lateUs: 2001 }, true],
+  [{ idleShare: 0.1, lateUs: 2000 }, false],
+  [{ idleShare: 0.09, lateUs: 50 }, true],
+  [{ idleShare: 0.5, lateUs: 2001 }, true],
 ])("campaign: a row whose machine was at %j is limited by it: %s", (load, expected) => {
   const box = makeBox([], VISITS, { links: linksOf(SIX), mode: "coded" });
   expect(rowsOf([box], [sampleOf(box.id, 0, 500, load)])[0]!.hostLimited).toBe(expected);
@@ -116,45 +157,97 @@ test.each([
 
 test("campaign: the share of the links counts all of the time, on new sessions too", () => {
   const box = makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "coded", transport: "webtransport" });
-  const rows = rowsOf([box], [sampleOf(box.id, 0, 400), sampleOf(box.id, 0, 600, { session: "new", firstByteMs: 160 })]);
-  const shares = figuresToReach(rows).filter(({ what }) => what.includes("link share")).map(({ what, floor, value }) => [/new|warm/.exec(what)![0], floor, value]);
-  expect(shares).toEqual([["warm", 0.75, expect.closeTo(3_750_000 / 5_376_000)], ["new", 0.7, expect.closeTo(2_500_000 / 5_376_000)]]);
+  const rows = rowsOf(
+    [box],
+    [sampleOf(box.id, 0, 400), sampleOf(box.id, 0, 600, { session: "new", firstByteMs: 160 })],
+  );
+  const shares = figuresToReach(rows)
+    .filter(({ what }) => what.includes("link share"))
+    .map(({ what, floor, value }) => [/new|warm/.exec(what)![0], floor, value]);
+  expect(shares).toEqual([
+    ["warm", 0.75, expect.closeTo(3_750_000 / 5_376_000)],
+    ["new", 0.7, expect.closeTo(2_500_000 / 5_376_000)],
+  ]);
 });
 
 test("campaign: figures take a box, or pair those of the same links, chunk and sessions, and the report names where coded lost", () => {
   const over = (congestion: "bbr" | "cubic") => linksOf(SIX, { lossPercent: 2, congestion });
   const [coded, split, other] = [
-    makeBox(["15"], VISITS, { links: over("bbr"), mode: "coded" }), makeBox(["15"], VISITS, { links: over("bbr"), mode: "split-http" }),
+    makeBox(["15"], VISITS, { links: over("bbr"), mode: "coded" }),
+    makeBox(["15"], VISITS, { links: over("bbr"), mode: "split-http" }),
     makeBox(["15"], VISITS, { links: over("cubic"), mode: "split-http" }),
   ];
   const samples = [sampleOf(coded.id, 0, 600), sampleOf(split.id, 0, 500), sampleOf(other.id, 0, 5000)];
   const rows = rowsOf([coded, split, other], samples);
   const reached = figuresToReach(rows);
-  expect(reached).toMatchObject([{ floor: 0.4, n: [1] }, { value: 1.2, floor: 0.95, n: [1, 1] }]);
+  expect(reached).toMatchObject([
+    { floor: 0.4, n: [1] },
+    { value: 1.2, floor: 0.95, n: [1, 1] },
+  ]);
   expect(reached[0]!.value).toBeCloseTo(2_500_000 / 5_376_000);
   expect(reached.map(isMet)).toEqual([true, false]);
   const sitting = { date: "2026-01-02", commit: "abc", machine: "m", loadAverage: "0.1" };
-  const about = { command: "c", sittings: sittingsOf([{ ...sitting, visits: 0 }, { ...sitting, visits: 2 }, { ...sitting, commit: "def", visits: 2 }], 3), visits: { done: 3, planned: 6 }, downloads: { counted: 3, all: 4 } };
-  expect(markdownSection(about, rows, "| figures |", [])).toMatch(/3 of 6 visits \(stopped[^]*; on 2026-01-02, m: 2 at commit abc \(load average before 0.1\), 1 at commit def [^]*3 of 4 downloads count[^]*\| figures \|[^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/);
-  expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual(["campaign-15", "campaign-loss"]);
+  const about = {
+    command: "c",
+    sittings: sittingsOf(
+      [
+        { ...sitting, visits: 0 },
+        { ...sitting, visits: 2 },
+        { ...sitting, commit: "def", visits: 2 },
+      ],
+      3,
+    ),
+    visits: { done: 3, planned: 6 },
+    downloads: { counted: 3, all: 4 },
+  };
+  expect(markdownSection(about, rows, "| figures |", [])).toMatch(
+    /3 of 6 visits \(stopped[^]*; on 2026-01-02, m: 2 at commit abc \(load average before 0.1\), 1 at commit def [^]*3 of 4 downloads count[^]*\| figures \|[^]*Where coding loses[^]*\| coded over webrtc \| node \| warm \| split-http \| 1 of 1 \| 1\.20 \| 0\.60 \/ 0\.50 \|/,
+  );
+  expect(figuresOf([coded, split, other], samples, "m").map(({ name }) => name)).toEqual([
+    "campaign-15",
+    "campaign-loss",
+  ]);
 });
 
 test("campaign: a picture names the days, and each machine with its share of the visits", () => {
-  const sitting = { date: "2026-01-03", commit: "abc", machine: "m, 4 cores, Linux 6, node 20", loadAverage: "0.1", visits: 3 };
-  const about = { command: "c", sittings: [sitting, { ...sitting, date: "2026-01-02", machine: "m, 2 cores, Linux 7", visits: 1 }], visits: { done: 4, planned: 6 }, downloads: { counted: 3, all: 4 } };
+  const sitting = {
+    date: "2026-01-03",
+    commit: "abc",
+    machine: "m, 4 cores, Linux 6, node 20",
+    loadAverage: "0.1",
+    visits: 3,
+  };
+  const about = {
+    command: "c",
+    sittings: [sitting, { ...sitting, date: "2026-01-02", machine: "m, 2 cores, Linux 7", visits: 1 }],
+    visits: { done: 4, planned: 6 },
+    downloads: { counted: 3, all: 4 },
+  };
   expect(madeBy(about)).toBe("c, 2026-01-02 to 2026-01-03, m, 4 cores (75 %), m, 2 cores (25 %)");
   expect(madeBy({ ...about, sittings: [sitting] })).toBe("c, 2026-01-03, m, 4 cores");
 });
 
 test("campaign: beside each figure stands what the wire allows, and a floor beyond that is told from one that was missed", () => {
   const links = linksOf(SIX, { lossPercent: 2, rttMs: [50] });
-  const [coded, split] = [makeBox(["15"], VISITS, { links, mode: "coded", transport: "webtransport" }), makeBox(["15"], VISITS, { links, mode: "split-http" })];
+  const [coded, split] = [
+    makeBox(["15"], VISITS, { links, mode: "coded", transport: "webtransport" }),
+    makeBox(["15"], VISITS, { links, mode: "split-http" }),
+  ];
   const wireSec = 0.05 + 1.5 / (5.376 * 0.98 * (1088 / 1149));
   const tableWith = (splitMs: number): string => {
-    const [calm, busy] = [[sampleOf(coded.id, 0, 400), sampleOf(split.id, 0, splitMs)], [sampleOf(coded.id, 1, 2000), sampleOf(coded.id, 2, 2000)]];
-    return figureTable(figuresToReach(rowsOf([coded, split], calm)), figuresToReach(rowsOf([coded, split], [...calm, ...busy])));
+    const [calm, busy] = [
+      [sampleOf(coded.id, 0, 400), sampleOf(split.id, 0, splitMs)],
+      [sampleOf(coded.id, 1, 2000), sampleOf(coded.id, 2, 2000)],
+    ];
+    return figureTable(
+      figuresToReach(rowsOf([coded, split], calm)),
+      figuresToReach(rowsOf([coded, split], [...calm, ...busy])),
+    );
   };
-  const line = (splitMs: number, value: string, verdict: string): RegExp => new RegExp(`time over split-http[^|]*\\| ${value} \\| 0.95 \\| ${verdict} \\| ${((1000 * wireSec) / splitMs).toFixed(2)} \\| 1, 1 \\| ${(2000 / splitMs).toFixed(2)} \\|`);
+  const line = (splitMs: number, value: string, verdict: string): RegExp =>
+    new RegExp(
+      `time over split-http[^|]*\\| ${value} \\| 0.95 \\| ${verdict} \\| ${((1000 * wireSec) / splitMs).toFixed(2)} \\| 1, 1 \\| ${(2000 / splitMs).toFixed(2)} \\|`,
+    );
   expect(tableWith(450)).toMatch(line(450, "0.89", "met"));
   expect(tableWith(400)).toMatch(line(400, "1.00", "NOT MET"));
   expect(tableWith(350)).toMatch(line(350, "1.14", "beyond the wire"));
@@ -163,8 +256,19 @@ test("campaign: beside each figure stands what the wire allows, and a floor beyo
 });
 
 test("campaign: a box that is in two figures has in each the place that its like has", () => {
-  const boxes = [makeBox(["11", "15"], VISITS, { links: linksOf(SIX), mode: "coded" }), makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "direct" })];
-  const figures = figuresOf(boxes, boxes.map(({ id }) => sampleOf(id, 0, 500)), "m");
-  const setupsOf = (name: string): Set<string> => new Set(JSON.stringify(figures.find((figure) => figure.name === name)).match(/"setup":"[^"]*"/g));
-  expect([setupsOf("campaign-11"), setupsOf("campaign-15")]).toEqual([new Set(['"setup":"6x896"']), new Set(['"setup":"6x896, 0 %"'])]);
+  const boxes = [
+    makeBox(["11", "15"], VISITS, { links: linksOf(SIX), mode: "coded" }),
+    makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "direct" }),
+  ];
+  const figures = figuresOf(
+    boxes,
+    boxes.map(({ id }) => sampleOf(id, 0, 500)),
+    "m",
+  );
+  const setupsOf = (name: string): Set<string> =>
+    new Set(JSON.stringify(figures.find((figure) => figure.name === name)).match(/"setup":"[^"]*"/g));
+  expect([setupsOf("campaign-11"), setupsOf("campaign-15")]).toEqual([
+    new Set(['"setup":"6x896"']),
+    new Set(['"setup":"6x896, 0 %"']),
+  ]);
 });

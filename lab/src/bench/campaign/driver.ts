@@ -1,7 +1,7 @@
 /**
- * The Node client inside the client's host: takes one order a line on standard input, answers one line each, one at a time.
- * It stays alive, so that what is measured is a transfer and not the start of a process. Sessions outlive a download by
- * `KEPT_MS`: a download asked for at once finds them warm. Its orders come from stack.ts.
+ * The Node client inside the client's host: takes one order a line on standard input, answers one line each, one at a
+ * time. It stays alive, so that what is measured is a transfer and not the start of a process. Sessions outlive a
+ * download by `KEPT_MS`: a download asked for at once finds them warm. Its orders come from stack.ts.
  */
 import { createHash } from "node:crypto";
 import { connect } from "node:http2";
@@ -30,7 +30,11 @@ const clients = new Map<string, ProxyClient>();
 function clientFor(transport: TransportOption, traced: boolean): ProxyClient {
   const key = `${transport} ${traced}`;
   let client = clients.get(key);
-  if (!client) clients.set(key, (client = createNodeClient({ origoUrl, transport, settings: { ...settings, tracePerMille: traced ? 1000 : 0 } })));
+  if (!client)
+    clients.set(
+      key,
+      (client = createNodeClient({ origoUrl, transport, settings: { ...settings, tracePerMille: traced ? 1000 : 0 } })),
+    );
   return client;
 }
 
@@ -57,8 +61,8 @@ async function get({ url, transport, traced, options }: Extract<Order, { kind: "
 }
 
 /**
- * "Chunked" of Sørensen et al., as the paper has it among its related work (§V): each part is a request of its own, one at a
- * time to each server.
+ * "Chunked" of Sørensen et al., as the paper has it among its related work (§V): each part is a request of its own, one
+ * at a time to each server.
  */
 async function pull({ urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Done> {
   const idleShare = watchIdleShare();
@@ -69,7 +73,9 @@ async function pull({ urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>
     while (next < bytes) {
       const [from, to] = [next, Math.min(next + partBytes, bytes)];
       next = to;
-      const part = Buffer.from(await (await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })).arrayBuffer());
+      const part = Buffer.from(
+        await (await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })).arrayBuffer(),
+      );
       if (part.length !== to - from) throw new Error(`a server answered ${part.length} bytes, asked for ${to - from}`);
       firstByteMs ||= performance.now() - startedMs;
       part.copy(body, from);
@@ -105,7 +111,12 @@ function openHttp2(url: string): ClientHttp2Session {
   return session;
 }
 
-const pulledOf = (body: Buffer, ms: number, firstByteMs: number): Pulled => ({ ms, firstByteMs, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") });
+const pulledOf = (body: Buffer, ms: number, firstByteMs: number): Pulled => ({
+  ms,
+  firstByteMs,
+  bytes: body.length,
+  sha256: createHash("sha256").update(body).digest("hex"),
+});
 
 async function carryOut(order: Order): Promise<Done> {
   if (order.kind === "close") return closeAll();

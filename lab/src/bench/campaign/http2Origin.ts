@@ -1,6 +1,7 @@
 /**
- * The rival that needs nobody: the origin's deterministic bytes over HTTP/2, one stream, on the origin's own link. Without TLS
- * (RFC 9113 section 3.3, prior knowledge), so its set-up is a round trip shorter than that of any browser's.
+ * The rival that needs nobody: the origin's deterministic bytes over HTTP/2, one stream, on the origin's own link.
+ * Without TLS (RFC 9113 section 3.3, prior knowledge), so its set-up is a round trip shorter than that of any
+ * browser's.
  *
  *     node http2Origin.js PORT      prints one line when it listens; ends with its standard input
  */

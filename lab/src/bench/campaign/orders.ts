@@ -7,7 +7,14 @@ export type SessionKind = "warm" | "new";
 export type Order =
   /** Answered when no connection is left: what comes next finds none. */
   | { id: number; kind: "close" }
-  | { id: number; kind: "get"; url: string; transport: TransportOption; traced: boolean; options: Omit<GetOptions, "signal"> }
+  | {
+      id: number;
+      kind: "get";
+      url: string;
+      transport: TransportOption;
+      traced: boolean;
+      options: Omit<GetOptions, "signal">;
+    }
   /** Parts of `partBytes` asked for one by one, the next one of whichever server is done with its last. */
   | { id: number; kind: "pull"; urls: readonly string[]; bytes: number; partBytes: number }
   /** From the origin's HTTP/2 server (http2Origin.ts): `url` without its path, and how many bytes to ask for. */
@@ -23,8 +30,8 @@ export interface Pulled {
 }
 
 /**
- * `cpuMs`: processor time of the client's process meanwhile. `idleShare`: of the processor time of all cores, from the asking to
- * the last byte.
+ * `cpuMs`: processor time of the client's process meanwhile. `idleShare`: of the processor time of all cores, from the
+ * asking to the last byte.
  */
 export interface Reply {
   id: number;

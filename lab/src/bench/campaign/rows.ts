@@ -1,4 +1,7 @@
-/** From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace. Pure. */
+/**
+ * From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace.
+ * Pure.
+ */
 import { LIMITS } from "@tributary/protocol";
 import type { Trace } from "@tributary/origo/query-schema";
 import { isHostLimited } from "../machine";
@@ -54,7 +57,10 @@ export interface Row {
   linkShare: number;
   completionSec: number;
   firstByteSec: number;
-  /** The least that the wire allows: one round trip and the packets at the links' rates. null where these change meanwhile. */
+  /**
+   * The least that the wire allows: one round trip and the packets at the links' rates. null where these change
+   * meanwhile.
+   */
   wireSec: number | null;
   idleShare: number;
   lateUs: number;
@@ -62,7 +68,10 @@ export interface Row {
   hostLimited: boolean;
 }
 
-/** Of processor time: with less to spare a download over six links takes longer, by a fiftieth at first and a tenth in the end. */
+/**
+ * Of processor time: with less to spare a download over six links takes longer, by a fiftieth at first and a tenth in
+ * the end.
+ */
 const IDLE_SHARE_CALM = 0.2;
 const isCrowded = ({ idleShare }: Sample): boolean => idleShare < IDLE_SHARE_CALM;
 
@@ -76,11 +85,13 @@ export function calmSamples(samples: readonly Sample[]): Sample[] {
 
 /** Visits by box. One while the machine had no time to spare is half a one: it is made again, but not for ever. */
 export function visitsByBox(samples: readonly Sample[]): Map<string, number> {
-  return new Map([...byBox(samples)].map(([box, own]) => {
-    const all = new Set(own.map(({ visit }) => visit));
-    const crowded = new Set(own.filter(isCrowded).map(({ visit }) => visit));
-    return [box, all.size - crowded.size / 2];
-  }));
+  return new Map(
+    [...byBox(samples)].map(([box, own]) => {
+      const all = new Set(own.map(({ visit }) => visit));
+      const crowded = new Set(own.filter(isCrowded).map(({ visit }) => visit));
+      return [box, all.size - crowded.size / 2];
+    }),
+  );
 }
 
 function byBox(samples: readonly Sample[]): Map<string, Sample[]> {
@@ -102,22 +113,34 @@ export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[]
     (["new", "warm"] as const).flatMap((session) => {
       const own = (counted.get(box.id) ?? []).filter((sample) => sample.session === session);
       return own.length > 0 ? [rowOf(box, session, own)] : [];
-    }));
+    }),
+  );
 }
 
 const IP_UDP_BYTES = 28;
 /** Header of a systematic symbol: docs/protocol.md §4.4. */
 const FRAME_BYTES = 13;
-/** At the least. QUIC: first byte, packet number, tag, type of the frame, stream (RFC 9000, 9221, 9297). SCTP in DTLS: RFC 6347, 9260, padding. */
+/**
+ * At the least. QUIC: first byte, packet number, tag, type of the frame, stream (RFC 9000, 9221, 9297). SCTP in DTLS:
+ * RFC 6347, 9260, padding.
+ */
 const TRANSPORT_BYTES = { webtransport: 20, webrtc: 65, udp: 9 } as const;
 /** Of a TCP segment with timestamps: 1,448 of 1,500 bytes. */
 const SEGMENT_SHARE = 1448 / 1500;
 
-function wireSecOf({ links: { ratesKB, rttMs, lossPercent, event }, mode, transport, connections, chunkBytes }: Box): number | null {
+function wireSecOf({
+  links: { ratesKB, rttMs, lossPercent, event },
+  mode,
+  transport,
+  connections,
+  chunkBytes,
+}: Box): number | null {
   if (event) return null;
   const used = mode === "direct" || mode === "direct-http2" ? 1 : connections;
   const symbolBytes = LIMITS.symbolBytesDefault;
-  const bodyShare = transport ? symbolBytes / (symbolBytes + FRAME_BYTES + TRANSPORT_BYTES[transport] + IP_UDP_BYTES) : SEGMENT_SHARE;
+  const bodyShare = transport
+    ? symbolBytes / (symbolBytes + FRAME_BYTES + TRANSPORT_BYTES[transport] + IP_UDP_BYTES)
+    : SEGMENT_SHARE;
   const bytesPerSec = 1000 * ratesKB.slice(0, used).reduce((sum, rate) => sum + rate, 0) * (1 - lossPercent / 100);
   return Math.min(...rttMs.slice(0, used)) / 1000 + chunkBytes / (bytesPerSec * bodyShare);
 }
@@ -128,9 +151,20 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
   const idleShare = median(all.map((sample) => sample.idleShare));
   const lateUs = median(all.map((sample) => sample.lateUs));
   return {
-    scenario: box.links.id, runner: box.runner, mode: box.mode, transport: box.transport ?? null, N: box.connections, session, chunkAt: box.chunkAt, chunkBytes: box.chunkBytes,
-    generationSize: box.generationSize ?? null, windowPackets: box.windowPackets ?? null, figures: box.figures,
-    n: good.length, failed: all.length - good.length, fallbacks: all.filter(({ fellBack }) => fellBack).length,
+    scenario: box.links.id,
+    runner: box.runner,
+    mode: box.mode,
+    transport: box.transport ?? null,
+    N: box.connections,
+    session,
+    chunkAt: box.chunkAt,
+    chunkBytes: box.chunkBytes,
+    generationSize: box.generationSize ?? null,
+    windowPackets: box.windowPackets ?? null,
+    figures: box.figures,
+    n: good.length,
+    failed: all.length - good.length,
+    fallbacks: all.filter(({ fellBack }) => fellBack).length,
     goodputBytesPerSec: quartilesOf(good.map(goodputOf)),
     throughputBytesPerSec: of((sample) => (sample.grossBytes * 1000) / sample.completionMs),
     normalizedGoodput: of(({ netBytes, grossBytes }) => netBytes / grossBytes),
@@ -138,7 +172,8 @@ function rowOf(box: Box, session: SessionKind, all: readonly Sample[]): Row {
     completionSec: of(({ completionMs }) => completionMs / 1000),
     firstByteSec: of(({ firstByteMs }) => firstByteMs / 1000),
     wireSec: wireSecOf(box),
-    idleShare, lateUs,
+    idleShare,
+    lateUs,
     hostLimited: isHostLimited(idleShare, lateUs),
   };
 }

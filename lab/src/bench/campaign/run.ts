@@ -1,8 +1,8 @@
 /**
- * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at once, with
- * as many downloads over them as this machine's cores carry; while a set is up its boxes take turns in random order, so that
- * what else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as soon as it is over: a
- * campaign that was stopped goes on from there.
+ * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at
+ * once, with as many downloads over them as this machine's cores carry; while a set is up its boxes take turns in
+ * random order, so that what else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as
+ * soon as it is over: a campaign that was stopped goes on from there.
  */
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -36,19 +36,35 @@ export interface Progress {
 
 /** Links, origin, Origo, proxies and client, until all are ready. */
 const BRING_UP_SEC = 8;
-/** Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on it. */
+/**
+ * Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on
+ * it.
+ */
 const CORE_BYTES_PER_SEC = 3_500_000;
-/** Fewer downloads beside each other with less idle than the first, as they would soon count half (rows.ts); more with more than the second. */
+/**
+ * Fewer downloads beside each other with less idle than the first, as they would soon count half (rows.ts); more with
+ * more than the second.
+ */
 const IDLE_SHARES = [0.25, 0.4] as const;
 /** Most of what sets do is wait, for a slow link or until connections are closed. */
 const SETS_PER_CORE = 3;
-/** Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of them take minutes. */
+/**
+ * Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of
+ * them take minutes.
+ */
 const START_SHARE = 0.8;
 /** A packet trace takes fifty times the room of a download without. */
 const TRACES_KEPT = 5;
 
 /** Resolves to what went wrong: links over which it did are left until the next pass. */
-export async function runCampaign({ boxes, folder, samples, passes, stopped, onProgress }: CampaignOptions): Promise<string[]> {
+export async function runCampaign({
+  boxes,
+  folder,
+  samples,
+  passes,
+  stopped,
+  onProgress,
+}: CampaignOptions): Promise<string[]> {
   const file = plainFile(folder);
   const done = visitsByBox(samples);
   const next = new Map<string, number>();
@@ -59,7 +75,9 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
   const room = new Room(os.cpus().length * CORE_BYTES_PER_SEC);
   for (const share of passes) {
     const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
-    const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => clock.expectedSecLeft(a) - clock.expectedSecLeft(b));
+    const longestLast = setsOf(boxes.filter(isOpen)).sort(
+      (a, b) => clock.expectedSecLeft(a) - clock.expectedSecLeft(b),
+    );
     const visitSets = async (): Promise<void> => {
       for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await visitAll(set, isOpen);
     };
@@ -81,7 +99,10 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
           if (stopped()) return;
           const visit = next.get(box.id) ?? 0;
           const samplesOf = await set.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
-          const taken = samplesOf.map(({ trace, ...sample }) => ({ ...sample, ...(trace && visit < TRACES_KEPT ? { trace } : {}) }));
+          const taken = samplesOf.map(({ trace, ...sample }) => ({
+            ...sample,
+            ...(trace && visit < TRACES_KEPT ? { trace } : {}),
+          }));
           if (stopped()) return;
           samples.push(...taken);
           appendFileSync(file, linesOf(taken));
@@ -104,13 +125,18 @@ export async function runCampaign({ boxes, folder, samples, passes, stopped, onP
   }
 }
 
-/** Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links, and what has no packets half. */
+/**
+ * Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links, and what has
+ * no packets half.
+ */
 function loadOf({ mode, runner, transport, connections, links: { ratesKB } }: Box): number {
   const used = mode === "direct" || mode === "direct-http2" ? ratesKB.slice(0, 1) : ratesKB.slice(0, connections);
   return (runner === "chromium" ? 2000 : transport ? 1000 : 500) * used.reduce((sum, rate) => sum + rate, 0);
 }
 
-/** Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others. */
+/**
+ * Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others.
+ */
 export class Room {
   private readonly waiting: { weight: number; enter: () => void }[] = [];
   private used = 0;
@@ -141,7 +167,11 @@ export class Room {
   }
 
   private admit(): void {
-    for (let first = this.waiting[0]; first && (this.used === 0 || this.used + first.weight <= this.size); first = this.waiting[0]) {
+    for (
+      let first = this.waiting[0];
+      first && (this.used === 0 || this.used + first.weight <= this.size);
+      first = this.waiting[0]
+    ) {
       this.waiting.shift();
       this.used += first.weight;
       first.enter();
@@ -153,7 +183,10 @@ export class Room {
 export const visitsDone = (boxes: readonly Box[], done: ReadonlyMap<string, number>): number =>
   Math.floor(boxes.reduce((sum, { id, visits }) => sum + Math.min(visits, done.get(id) ?? 0), 0));
 
-/** Those that take turns: boxes of the same links, figure and chunk. All boxes of the paper's links, the most of any, would take one set of links hours longer than all others. */
+/**
+ * Those that take turns: boxes of the same links, figure and chunk. All boxes of the paper's links, the most of any,
+ * would take one set of links hours longer than all others.
+ */
 export function setsOf(boxes: readonly Box[]): Box[][] {
   const sets = new Map<string, Box[]>();
   for (const box of boxes) {
@@ -176,7 +209,9 @@ export function packDownloads(folder: string, samples: readonly Sample[]): void 
 /** Those packed and those after them. A line that was cut short when the machine went down is left out. */
 export function readSamples(folder: string): Sample[] {
   const [packed, plain] = [packedFile(folder), plainFile(folder)];
-  const text = (existsSync(packed) ? gunzipSync(readFileSync(packed)).toString() : "") + (existsSync(plain) ? readFileSync(plain, "utf8") : "");
+  const text =
+    (existsSync(packed) ? gunzipSync(readFileSync(packed)).toString() : "") +
+    (existsSync(plain) ? readFileSync(plain, "utf8") : "");
   return text.split("\n").flatMap((line) => {
     try {
       return [JSON.parse(line) as Sample];
@@ -200,23 +235,37 @@ class Clock {
   private readonly startedMs = performance.now();
   private readonly expectedSecFirst: number;
 
-  constructor(private readonly boxes: readonly Box[], private readonly done: ReadonlyMap<string, number>) {
+  constructor(
+    private readonly boxes: readonly Box[],
+    private readonly done: ReadonlyMap<string, number>,
+  ) {
     this.expectedSecFirst = this.expectedSecLeft(boxes);
   }
 
   expectedSecLeft(boxes: readonly Box[]): number {
-    return boxes.reduce((sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.done.get(id) ?? 0)) * expectedSec, 0);
+    return boxes.reduce(
+      (sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.done.get(id) ?? 0)) * expectedSec,
+      0,
+    );
   }
 
   progress(links: readonly string[]): Progress {
     const left = this.expectedSecLeft(this.boxes);
     const doneHere = this.expectedSecFirst - left;
     const factor = doneHere > 0 ? (performance.now() - this.startedMs) / 1000 / doneHere : 1;
-    return { visitsDone: visitsDone(this.boxes, this.done), visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0), secondsLeft: factor * left, links };
+    return {
+      visitsDone: visitsDone(this.boxes, this.done),
+      visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0),
+      secondsLeft: factor * left,
+      links,
+    };
   }
 }
 
 /** Seconds that the whole is expected to take on an idle machine, one set of links at a time. */
 export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {
-  return boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) + passes.length * BRING_UP_SEC * setsOf(boxes).length;
+  return (
+    boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) +
+    passes.length * BRING_UP_SEC * setsOf(boxes).length
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * One set of links with the services, the Node client and browsers on them, and single visits of boxes to it. Knows no order
- * of visits (run.ts) and no statistics (rows.ts).
+ * One set of links with the services, the Node client and browsers on them, and single visits of boxes to it. Knows no
+ * order of visits (run.ts) and no statistics (rows.ts).
  */
 import { createHash } from "node:crypto";
 import type { ChildProcess } from "node:child_process";
@@ -35,7 +35,19 @@ const STARTS = 5;
 const HELD_MS_MAX = 40_000;
 
 /** What a download gave, before it is known what the machine did meanwhile. */
-type Outcome = Pick<Sample, "ok" | "problem" | "fellBack" | "completionMs" | "firstByteMs" | "netBytes" | "grossBytes" | "idleShare" | "clientCpuMs" | "trace"> & {
+type Outcome = Pick<
+  Sample,
+  | "ok"
+  | "problem"
+  | "fellBack"
+  | "completionMs"
+  | "firstByteMs"
+  | "netBytes"
+  | "grossBytes"
+  | "idleShare"
+  | "clientCpuMs"
+  | "trace"
+> & {
   /** Names of the hosts whose links count. */
   hosts: readonly string[];
 };
@@ -67,8 +79,14 @@ export class Stack {
   private http2Origin: ChildProcess | undefined;
   private ariaStartMs = 0;
 
-  constructor(private readonly links: Links, private readonly spec: LinksSpec) {
-    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL"), this.env("ORIGO_COOKIE")], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+  constructor(
+    private readonly links: Links,
+    private readonly spec: LinksSpec,
+  ) {
+    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL"), this.env("ORIGO_COOKIE")], {
+      stdio: ["pipe", "pipe", "inherit"],
+      detached: true,
+    });
     createInterface({ input: this.driver.stdout! }).on("line", (line) => {
       const reply = JSON.parse(line) as Reply;
       this.waiting.get(reply.id)?.resolve(reply);
@@ -95,8 +113,8 @@ export class Stack {
   }
 
   /**
-   * The samples of one visit, which `hold` may put off once no connection is left. Rejects when the links or the client are
-   * gone; a download that fails is a sample.
+   * The samples of one visit, which `hold` may put off once no connection is left. Rejects when the links or the client
+   * are gone; a download that fails is a sample.
    */
   async visit(box: Box, visit: number, hold = (downloads: () => Promise<Sample[]>) => downloads()): Promise<Sample[]> {
     if (box.runner === "node") await this.ask({ kind: "close" });
@@ -110,7 +128,13 @@ export class Stack {
     const urlFor = (download: string): string => (box.chunkAt === "origin" ? `${url}-${download}` : url);
     if (box.links.event) await this.download(box, urlFor("before"));
     const samples: Sample[] = [];
-    for (const session of sessions) samples.push({ box: box.id, visit, session, ...(await this.measured(() => this.download(box, urlFor(session)))) });
+    for (const session of sessions)
+      samples.push({
+        box: box.id,
+        visit,
+        session,
+        ...(await this.measured(() => this.download(box, urlFor(session)))),
+      });
     if (box.links.event) await this.links.set("proxy1", { cut: false, up: { rate: "100 %" } });
     return samples;
   }
@@ -139,17 +163,31 @@ export class Stack {
 
   private async byNode(box: Box, url: string): Promise<Outcome> {
     const options: GetOptions = {
-      mode: box.mode as Mode, connections: box.connections, comment: `campaign: ${box.id}`.slice(0, 1000),
-      ...(box.generationSize ? { generationSize: box.generationSize } : {}), ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
+      mode: box.mode as Mode,
+      connections: box.connections,
+      comment: `campaign: ${box.id}`.slice(0, 1000),
+      ...(box.generationSize ? { generationSize: box.generationSize } : {}),
+      ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, problem, ...cost } = await this.ask({ kind: "get", url, transport: box.transport ?? "auto", traced: box.traced === true, options });
+    const { record, problem, ...cost } = await this.ask({
+      kind: "get",
+      url,
+      transport: box.transport ?? "auto",
+      traced: box.traced === true,
+      options,
+    });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
     return { ...this.outcomeOf(record, box, cost), ...(box.traced ? { trace: await this.traceOf(record) } : {}) };
   }
 
   private async byPull(box: Box, url: string): Promise<Outcome> {
     const urls = this.mirrors(url).slice(0, box.connections);
-    const { pulled, problem, ...cost } = await this.ask({ kind: "pull", urls, bytes: box.chunkBytes, partBytes: CHUNKED_BYTES });
+    const { pulled, problem, ...cost } = await this.ask({
+      kind: "pull",
+      urls,
+      bytes: box.chunkBytes,
+      partBytes: CHUNKED_BYTES,
+    });
     if (!pulled) throw new Error(problem ?? "the Node client pulled nothing");
     return this.fetchedOutcome(box, pulled, cost);
   }
@@ -162,7 +200,10 @@ export class Stack {
   }
 
   private async startHttp2Origin(): Promise<void> {
-    const child = (this.http2Origin = this.links.run("origin", [process.execPath, HTTP2_ORIGIN, String(HTTP2_PORT)], { stdio: ["pipe", "pipe", "inherit"], detached: true }));
+    const child = (this.http2Origin = this.links.run("origin", [process.execPath, HTTP2_ORIGIN, String(HTTP2_PORT)], {
+      stdio: ["pipe", "pipe", "inherit"],
+      detached: true,
+    }));
     await new Promise<void>((resolve, reject) => {
       createInterface({ input: child.stdout! }).once("line", () => resolve());
       child.once("close", (code) => reject(new Error(`the origin's HTTP/2 server ended with code ${code}`)));
@@ -170,26 +211,56 @@ export class Stack {
   }
 
   /** Of a download of which there is no record. */
-  private fetchedOutcome({ connections, chunkBytes }: Box, { ms, firstByteMs, bytes, sha256 }: Pulled, { cpuMs, idleShare }: Cost, hosts = this.proxies().slice(0, connections)): Outcome {
+  private fetchedOutcome(
+    { connections, chunkBytes }: Box,
+    { ms, firstByteMs, bytes, sha256 }: Pulled,
+    { cpuMs, idleShare }: Cost,
+    hosts = this.proxies().slice(0, connections),
+  ): Outcome {
     const ok = sha256 === this.hashOf(chunkBytes);
     return {
-      ok, ...(ok ? {} : { problem: `${bytes} bytes of a wrong digest` }), fellBack: false, completionMs: ms, firstByteMs,
-      netBytes: bytes, grossBytes: bytes, idleShare, clientCpuMs: cpuMs, hosts,
+      ok,
+      ...(ok ? {} : { problem: `${bytes} bytes of a wrong digest` }),
+      fellBack: false,
+      completionMs: ms,
+      firstByteMs,
+      netBytes: bytes,
+      grossBytes: bytes,
+      idleShare,
+      clientCpuMs: cpuMs,
+      hosts,
     };
   }
 
   private outcomeOf(record: DownloadRecord, box: Box, { cpuMs, idleShare }: Cost): Outcome {
     const fellBack = record.fallback !== null && record.fallback !== undefined;
-    const isWhole = record.outcome === "complete" && record.netBytes === box.chunkBytes && (record.sha256 === null || record.sha256 === this.hashOf(box.chunkBytes));
-    const problem = isWhole ? (fellBack ? `fell back: ${record.fallback?.reason}` : undefined) : (record.error?.message ?? `${record.netBytes} bytes of outcome ${record.outcome}, or of a wrong digest`);
+    const isWhole =
+      record.outcome === "complete" &&
+      record.netBytes === box.chunkBytes &&
+      (record.sha256 === null || record.sha256 === this.hashOf(box.chunkBytes));
+    const problem = isWhole
+      ? fellBack
+        ? `fell back: ${record.fallback?.reason}`
+        : undefined
+      : (record.error?.message ?? `${record.netBytes} bytes of outcome ${record.outcome}, or of a wrong digest`);
     return {
-      ok: isWhole && !fellBack, ...(problem ? { problem } : {}), fellBack, completionMs: record.durationMs, firstByteMs: record.firstByteMs,
-      netBytes: record.netBytes, grossBytes: record.grossBytes, idleShare, clientCpuMs: cpuMs,
+      ok: isWhole && !fellBack,
+      ...(problem ? { problem } : {}),
+      fellBack,
+      completionMs: record.durationMs,
+      firstByteMs: record.firstByteMs,
+      netBytes: record.netBytes,
+      grossBytes: record.grossBytes,
+      idleShare,
+      clientCpuMs: cpuMs,
       hosts: box.mode === "direct" ? ["origin"] : record.proxies.flatMap(({ name }) => name ?? []),
     };
   }
 
-  /** Of what the extension leaves to the browser there is no record. Right before each download that counts goes one that does not: since the one of the last visit, connections may have been closed. */
+  /**
+   * Of what the extension leaves to the browser there is no record. Right before each download that counts goes one
+   * that does not: since the one of the last visit, connections may have been closed.
+   */
   private async byChromium(box: Box, url: string): Promise<Outcome> {
     const key = `${box.mode} ${box.connections} ${box.transport}`;
     if (!this.browsers.has(key)) this.browsers.set(key, await this.openPage(box));
@@ -197,11 +268,21 @@ export class Stack {
     await fetchInPage(page, box.chunkAt === "origin" ? `${url}-before` : url);
     const startedMs = Date.now();
     const seen = await fetchInPage(page, url);
-    if (box.mode === "direct") return this.fetchedOutcome(box, { ...seen, firstByteMs: seen.firstMs }, { cpuMs: 0, idleShare: seen.idleShare }, ["origin"]);
+    if (box.mode === "direct")
+      return this.fetchedOutcome(box, { ...seen, firstByteMs: seen.firstMs }, { cpuMs: 0, idleShare: seen.idleShare }, [
+        "origin",
+      ]);
     const record = await this.recordSince(startedMs);
     const outcome = this.outcomeOf(record, box, { cpuMs: 0, idleShare: seen.idleShare });
-    const isRight = seen.bytes === box.chunkBytes && seen.sha256 === this.hashOf(box.chunkBytes) && record.mode === box.mode;
-    return { ...outcome, ok: outcome.ok && isRight, ...(isRight ? {} : { problem: `the page got ${seen.bytes} bytes in mode ${record.mode}` }), completionMs: seen.ms, firstByteMs: seen.firstMs };
+    const isRight =
+      seen.bytes === box.chunkBytes && seen.sha256 === this.hashOf(box.chunkBytes) && record.mode === box.mode;
+    return {
+      ...outcome,
+      ok: outcome.ok && isRight,
+      ...(isRight ? {} : { problem: `the page got ${seen.bytes} bytes in mode ${record.mode}` }),
+      completionMs: seen.ms,
+      firstByteMs: seen.firstMs,
+    };
   }
 
   private async openPage({ mode, connections, transport }: Box): Promise<{ open: OpenBrowser; page: Page }> {
@@ -220,12 +301,17 @@ export class Stack {
   /** The extension's record of what it downloaded last. */
   private recordSince(sinceMs: number): Promise<DownloadRecord> {
     return this.atOrigo("record of the extension's download", "records?limit=5", (json) =>
-      (json as { records: DownloadRecord[] }).records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs));
+      (json as { records: DownloadRecord[] }).records.find(
+        ({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs,
+      ),
+    );
   }
 
   /** When each packet of a download came, and from which of its proxies. */
   private async traceOf({ id, proxies }: DownloadRecord): Promise<NonNullable<Sample["trace"]>> {
-    const { packets, feedback } = await this.atOrigo("trace of the download", `records/${id}/trace`, (json) => ("packets" in (json as object) ? (json as Trace) : undefined));
+    const { packets, feedback } = await this.atOrigo("trace of the download", `records/${id}/trace`, (json) =>
+      "packets" in (json as object) ? (json as Trace) : undefined,
+    );
     return { packets, feedback, proxies: proxies.map(({ name }, index) => name ?? `proxy ${index + 1}`) };
   }
 
@@ -239,20 +325,33 @@ export class Stack {
     }
   }
 
-  /** One connection a mirror; pieces of 1 MiB are the smallest that aria2 makes. The program's own start is taken off. */
+  /**
+   * One connection a mirror; pieces of 1 MiB are the smallest that aria2 makes. The program's own start is taken off.
+   */
   private async byAria2(box: Box, url: string): Promise<Outcome> {
     const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-aria2-"));
     try {
       const options = [
-        "--no-conf", "--quiet", "--file-allocation=none", "--max-connection-per-server=1", `--split=${box.connections}`, "--min-split-size=1M", "--piece-length=1M",
-        `--dir=${folder}`, "--out=chunk",
+        "--no-conf",
+        "--quiet",
+        "--file-allocation=none",
+        "--max-connection-per-server=1",
+        `--split=${box.connections}`,
+        "--min-split-size=1M",
+        "--piece-length=1M",
+        `--dir=${folder}`,
+        "--out=chunk",
       ];
       const idleShare = watchIdleShare();
       const ms = await this.timed(["aria2c", ...options, ...this.mirrors(url).slice(0, box.connections)]);
       const cost = { cpuMs: 0, idleShare: idleShare() };
       const body = await readFile(path.join(folder, "chunk")).catch(() => Buffer.alloc(0));
       const sha256 = createHash("sha256").update(body).digest("hex");
-      return this.fetchedOutcome(box, { ms: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 }, cost);
+      return this.fetchedOutcome(
+        box,
+        { ms: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 },
+        cost,
+      );
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -260,10 +359,15 @@ export class Stack {
 
   /** Asked for by a server, past the proxies' own links. */
   private fetchAtOrigo(urls: readonly string[]): Promise<void> {
-    const script = "(async () => { for (const url of process.argv.slice(1)) { const response = await fetch(url); if (!response.ok) throw new Error(`status ${response.status}`); await response.arrayBuffer(); } })()";
-    const child = this.links.run("origo", [process.execPath, "-e", script, ...urls], { stdio: ["ignore", "ignore", "inherit"] });
+    const script =
+      "(async () => { for (const url of process.argv.slice(1)) { const response = await fetch(url); if (!response.ok) throw new Error(`status ${response.status}`); await response.arrayBuffer(); } })()";
+    const child = this.links.run("origo", [process.execPath, "-e", script, ...urls], {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     return new Promise((resolve, reject) => {
-      child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`the proxies could not be given the chunks (code ${code})`))));
+      child.once("close", (code) =>
+        code === 0 ? resolve() : reject(new Error(`the proxies could not be given the chunks (code ${code})`)),
+      );
     });
   }
 
@@ -293,11 +397,16 @@ export class Stack {
   }
 
   private mirrors(url: string): string[] {
-    return this.env("PROXY_URLS").split(",").map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(url)}`);
+    return this.env("PROXY_URLS")
+      .split(",")
+      .map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(url)}`);
   }
 
   /** Of a chunk that no proxy has seen, or that all of them hold. */
-  private async urlOf({ chunkAt, chunkBytes, runner, mode, transport, connections }: Box, name: string): Promise<string> {
+  private async urlOf(
+    { chunkAt, chunkBytes, runner, mode, transport, connections }: Box,
+    name: string,
+  ): Promise<string> {
     if (chunkAt === "origin") return this.chunkUrl(chunkBytes, `${runner}-${mode}-${transport}-${connections}-${name}`);
     const held = this.held.get(chunkBytes);
     const sinceMs = performance.now();
@@ -318,13 +427,17 @@ export class Stack {
 
   private hashOf(bytes: number): string {
     let hash = this.expected.get(bytes);
-    if (hash === undefined) this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
+    if (hash === undefined)
+      this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
     return hash;
   }
 }
 
 /** Times in ms since the page asked; of what comes after the last byte nothing counts. */
-async function fetchInPage(page: Page, url: string): Promise<{ ms: number; firstMs: number; idleShare: number; bytes: number; sha256: string }> {
+async function fetchInPage(
+  page: Page,
+  url: string,
+): Promise<{ ms: number; firstMs: number; idleShare: number; bytes: number; sha256: string }> {
   const idleShare = watchIdleShare();
   const seen = (await page.evaluate(`(async () => {
     const startedMs = performance.now();
@@ -339,7 +452,9 @@ async function fetchInPage(page: Page, url: string): Promise<{ ms: number; first
     return { ms: performance.now() - startedMs, firstMs };
   })()`)) as { ms: number; firstMs: number };
   const idle = idleShare();
-  const text = (await page.evaluate(`(async () => btoa(Array.from(new Uint8Array(await new Blob(window.downloaded).arrayBuffer()), (byte) => String.fromCharCode(byte)).join("")))()`)) as string;
+  const text = (await page.evaluate(
+    `(async () => btoa(Array.from(new Uint8Array(await new Blob(window.downloaded).arrayBuffer()), (byte) => String.fromCharCode(byte)).join("")))()`,
+  )) as string;
   const body = Buffer.from(text, "base64");
   return { ...seen, idleShare: idle, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
 }

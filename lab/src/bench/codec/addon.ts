@@ -26,8 +26,9 @@ function lanesOf({ symbolBytes, outputs }: Shape): Lane[] {
 }
 
 /**
- * Mean seconds of a batch, while every lane submits its next batch as soon as its last one is back, from when each has been back
- * once. Not the median of short laps: batches come back several at a time, and laps that end with such a group are too short.
+ * Mean seconds of a batch, while every lane submits its next batch as soon as its last one is back, from when each has
+ * been back once. Not the median of short laps: batches come back several at a time, and laps that end with such a
+ * group are too short.
  */
 async function flow(pool: CoderPool, encoder: Encoder, lanes: readonly Lane[], sliceMs: number): Promise<number> {
   const overMs = performance.now() + sliceMs;
@@ -50,7 +51,10 @@ function encodeOnPool(codec: Codec, shape: Shape): Measurement {
   const { g, symbolBytes } = shape;
   const pool = createCoderPool(codec, { threads: 1 });
   const encoder = codec.createEncoder(g, symbolBytes);
-  encoder.setSymbols(0, Uint8Array.from({ length: g * symbolBytes }, (_, index) => (index * 31 + (index >> 8)) & 0xff));
+  encoder.setSymbols(
+    0,
+    Uint8Array.from({ length: g * symbolBytes }, (_, index) => (index * 31 + (index >> 8)) & 0xff),
+  );
   const lanes = lanesOf(shape);
   return (sliceMs) => flow(pool, encoder, lanes, sliceMs);
 }

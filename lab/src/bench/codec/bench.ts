@@ -15,7 +15,8 @@ import { startChromium, startNodeAddon, startNodeWasm, startProgram } from "./ru
 import type { GroupSamples } from "./samples";
 
 /** A contender's file, or why there is none: lab/bench/codec/setup.mjs. */
-export type Tool = { readonly file: string; readonly note: string; readonly absent?: undefined } | { readonly absent: string };
+export type Tool =
+  { readonly file: string; readonly note: string; readonly absent?: undefined } | { readonly absent: string };
 
 export interface Tools {
   readonly native: Tool;
@@ -62,7 +63,9 @@ async function startRunners({ tools, print }: BenchOptions): Promise<{ runners: 
 
 async function allEngines(runners: Runners): Promise<Engines> {
   const names: RunnerName[] = ["native", "rust", "node", "chromium", "addon"];
-  const entries = await Promise.all(names.map(async (name) => [name, name === "rust" ? [] : await enginesOf(runners[name])] as const));
+  const entries = await Promise.all(
+    names.map(async (name) => [name, name === "rust" ? [] : await enginesOf(runners[name])] as const),
+  );
   return Object.fromEntries(entries) as unknown as Engines;
 }
 
@@ -71,9 +74,15 @@ function describeMachine(compiler: string, chromium: string): Machine {
   const flags = new Set((/^flags\s*: (.*)$/m.exec(cpuinfo)?.[1] ?? "").split(" "));
   const told = ["ssse3", "avx2", "gfni", "avx512f", "avx512bw", "avx512vbmi"].filter((flag) => flags.has(flag));
   return {
-    processor: os.cpus()[0]?.model.trim() ?? os.arch(), cores: os.availableParallelism(), features: told.length > 0 ? told : [os.arch()],
-    system: /^PRETTY_NAME="(.*)"$/m.exec(process.platform === "linux" ? readFileSync("/etc/os-release", "utf8") : "")?.[1] ?? `${os.type()} ${os.release()}`,
-    compiler, node: process.versions.node, chromium,
+    processor: os.cpus()[0]?.model.trim() ?? os.arch(),
+    cores: os.availableParallelism(),
+    features: told.length > 0 ? told : [os.arch()],
+    system:
+      /^PRETTY_NAME="(.*)"$/m.exec(process.platform === "linux" ? readFileSync("/etc/os-release", "utf8") : "")?.[1] ??
+      `${os.type()} ${os.release()}`,
+    compiler,
+    node: process.versions.node,
+    chromium,
   };
 }
 
@@ -84,7 +93,9 @@ function rivalNotes({ isaL, rust }: Tools): string[] {
 
 function wasmModules(): { name: string; bytes: number }[] {
   const folder = path.join(repoRoot, "wasm-codec/module");
-  return readdirSync(folder).filter((name) => name.endsWith(".wasm")).map((name) => ({ name, bytes: statSync(path.join(folder, name)).size }));
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".wasm"))
+    .map((name) => ({ name, bytes: statSync(path.join(folder, name)).size }));
 }
 
 /** One line for each contender and request that could not be measured, however many shapes it has. */
@@ -102,21 +113,34 @@ export async function runCodecBench(options: BenchOptions): Promise<Run> {
   const pace = quick ? QUICK_PACE : PACE;
   try {
     const engines = await allEngines(runners);
-    print(`bench: engines: ${Object.entries(engines).filter(([, names]) => names.length > 0).map(([name, names]) => `${name} ${names.join(" ")}`).join("; ")}`);
+    print(
+      `bench: engines: ${Object.entries(engines)
+        .filter(([, names]) => names.length > 0)
+        .map(([name, names]) => `${name} ${names.join(" ")}`)
+        .join("; ")}`,
+    );
     const groups = planGroups(engines, quick).filter(({ name }) => name.includes(row));
     if (groups.length === 0) throw new Error(`no group of cases has a name that contains "${row}"`);
     for (const group of groups) {
       const startedMs = Date.now();
       const rounds = group.name.startsWith("grid ") ? GRID_ROUNDS : pace.rounds;
       measured.push(await measureGroup(group, runners, { ...pace, rounds }, absences));
-      print(`bench: ${group.name} (${group.cases.length} contenders, ${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
+      print(
+        `bench: ${group.name} (${group.cases.length} contenders, ${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
+      );
     }
   } finally {
     await Promise.all(Object.values(runners).map((runner) => runner.close()));
   }
   reportAbsences(absences, print);
   return {
-    date: new Date().toISOString().slice(0, 10), command: options.command, rounds: pace.rounds, machine: describeMachine(tools.compiler, chromium),
-    rivals: rivalNotes(tools), wasmModules: wasmModules(), figures: figuresOf(measured).filter(({ value }) => row === "" || value !== undefined), rows: rowsOf(measured),
+    date: new Date().toISOString().slice(0, 10),
+    command: options.command,
+    rounds: pace.rounds,
+    machine: describeMachine(tools.compiler, chromium),
+    rivals: rivalNotes(tools),
+    wasmModules: wasmModules(),
+    figures: figuresOf(measured).filter(({ value }) => row === "" || value !== undefined),
+    rows: rowsOf(measured),
   };
 }

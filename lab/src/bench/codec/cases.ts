@@ -13,8 +13,8 @@ export type RunnerName = "native" | "rust" | "node" | "chromium" | "addon";
 /**
  * What a runner is asked for; those that are no plain `Op` say what differs. `encode-cold`: sources in no cache.
  * `encode-packed`: sources back to back, where other cases have rows on 64-byte boundaries. `encode-flow`: results into
- * 4 MB of buffers in turns, as many as are in flight through the addon, where other cases write into one. `decode-last`: what is left
- * to do when the last packet arrives. `repair-arrival`: what was done before that, in all.
+ * 4 MB of buffers in turns, as many as are in flight through the addon, where other cases write into one.
+ * `decode-last`: what is left to do when the last packet arrives. `repair-arrival`: what was done before that, in all.
  */
 export type Request = Op | "encode-cold" | "encode-packed" | "encode-flow" | "decode-last" | "repair-arrival";
 
@@ -49,7 +49,8 @@ export const ISAL_BATCH = 6;
 /** Outputs of batches of 268,800 and 1,075,200 bytes at 1,400. */
 export const ADDON_BATCHES = [192, 768] as const;
 
-export const caseKey = (c: Case): string => `${c.runner} ${c.contender} ${c.path} ${c.request} ${c.g} ${c.symbolBytes} ${c.outputs}`;
+export const caseKey = (c: Case): string =>
+  `${c.runner} ${c.contender} ${c.path} ${c.request} ${c.g} ${c.symbolBytes} ${c.outputs}`;
 
 export function opOf(request: Request): Op {
   return request.split("-")[0] as Op;
@@ -61,18 +62,34 @@ export function runtimeOf(runner: RunnerName): Runtime {
 
 type Shape = readonly [g: number, symbolBytes: number];
 
-const of = (runner: RunnerName, contender: string, path: string, request: Request, [g, symbolBytes]: Shape, outputs: number): Case => ({
-  runner, contender, path, request, g, symbolBytes, outputs,
-});
-const ours = (path: string, request: Request, shape: Shape, outputs: number): Case => of("native", "ours", path, request, shape, outputs);
-const isaL = (path: string, request: Request, shape: Shape, outputs: number): Case => of("native", "isa-l", path, request, shape, outputs);
-const crate = (name: string, request: Request, shape: Shape, outputs: number): Case => of("rust", name, "-", request, shape, outputs);
+const of = (
+  runner: RunnerName,
+  contender: string,
+  path: string,
+  request: Request,
+  [g, symbolBytes]: Shape,
+  outputs: number,
+): Case => ({ runner, contender, path, request, g, symbolBytes, outputs });
+const ours = (path: string, request: Request, shape: Shape, outputs: number): Case =>
+  of("native", "ours", path, request, shape, outputs);
+const isaL = (path: string, request: Request, shape: Shape, outputs: number): Case =>
+  of("native", "isa-l", path, request, shape, outputs);
+const crate = (name: string, request: Request, shape: Shape, outputs: number): Case =>
+  of("rust", name, "-", request, shape, outputs);
 
-function wasm(engines: Engines, request: Request, shape: Shape, outputs: number, runners: readonly RunnerName[] = ["node", "chromium"]): Case[] {
+function wasm(
+  engines: Engines,
+  request: Request,
+  shape: Shape,
+  outputs: number,
+  runners: readonly RunnerName[] = ["node", "chromium"],
+): Case[] {
   return runners.flatMap((runner) => engines[runner].map((path) => of(runner, "ours", path, request, shape, outputs)));
 }
 
-/** ISA-L chooses a path by itself; the other GFNI path is measured too, since on some processors it is the faster one. */
+/**
+ * ISA-L chooses a path by itself; the other GFNI path is measured too, since on some processors it is the faster one.
+ */
 const ISAL_PATHS = ["best", "avx2_gfni", "avx2"];
 export const ISAL_BEST_PATHS = ["best", "avx2_gfni"];
 
@@ -89,7 +106,9 @@ function encodeKeyShape(engines: Engines): Group {
   return {
     name: "encode 24 x 1,400",
     cases: [
-      ...engines.native.flatMap((path) => (SLOW_ENGINES.includes(path) ? [4] : [1, 4, BATCH]).map((outputs) => ours(path, "encode", shape, outputs))),
+      ...engines.native.flatMap((path) =>
+        (SLOW_ENGINES.includes(path) ? [4] : [1, 4, BATCH]).map((outputs) => ours(path, "encode", shape, outputs)),
+      ),
       ...ISAL_PATHS.flatMap((path) => [1, ISAL_BATCH].map((outputs) => isaL(path, "encode", shape, outputs))),
       ...[1, ISAL_BATCH].map((outputs) => isaL("best", "encode-packed", shape, outputs)),
       crate("rlnc", "encode", shape, 1),
@@ -109,7 +128,9 @@ function encodeLargeShape(engines: Engines): Group {
   return {
     name: "encode 128 x 4,096",
     cases: [
-      ...engines.native.filter((path) => !SLOW_ENGINES.includes(path)).flatMap((path) => [1, 4, BATCH].map((outputs) => ours(path, "encode", shape, outputs))),
+      ...engines.native
+        .filter((path) => !SLOW_ENGINES.includes(path))
+        .flatMap((path) => [1, 4, BATCH].map((outputs) => ours(path, "encode", shape, outputs))),
       ...ISAL_PATHS.map((path) => isaL(path, "encode", shape, ISAL_BATCH)),
       isaL("best", "encode", shape, 1),
       crate("rlnc", "encode", shape, 1),
@@ -139,7 +160,9 @@ function decodeKeyShape(engines: Engines): Group {
       ...["rlnc", "reed-solomon-simd", "raptorq"].map((name) => crate(name, "decode", shape, g)),
       of("native", "roofline", "registers", "decode", shape, g),
       ...wasm(engines, "decode", shape, g),
-      ...(engines.chromium.length > 0 ? WASM_ROOFLINES.map((path) => of("chromium", "roofline", path, "decode", shape, g)) : []),
+      ...(engines.chromium.length > 0
+        ? WASM_ROOFLINES.map((path) => of("chromium", "roofline", path, "decode", shape, g))
+        : []),
     ],
   };
 }
@@ -162,7 +185,9 @@ function afterLastPacket(engines: Engines): Group {
   return {
     name: "decode 24 x 1,400, after the last packet",
     cases: [
-      ...engines.native.filter((path) => !SLOW_ENGINES.includes(path)).map((path) => ours(path, "decode-last", KEY_SHAPE, g)),
+      ...engines.native
+        .filter((path) => !SLOW_ENGINES.includes(path))
+        .map((path) => ours(path, "decode-last", KEY_SHAPE, g)),
       ...wasm(engines, "decode-last", KEY_SHAPE, g),
     ],
   };
@@ -172,7 +197,9 @@ function recode(engines: Engines): Group {
   return {
     name: "recode 24 x 1,400",
     cases: [
-      ...engines.native.filter((path) => !SLOW_ENGINES.includes(path)).map((path) => ours(path, "recode", KEY_SHAPE, 1)),
+      ...engines.native
+        .filter((path) => !SLOW_ENGINES.includes(path))
+        .map((path) => ours(path, "recode", KEY_SHAPE, 1)),
       crate("rlnc", "recode", KEY_SHAPE, 1),
       ...wasm(engines, "recode", KEY_SHAPE, 1),
     ],
@@ -197,12 +224,18 @@ function addon(engines: Engines): Group {
   return {
     name: "encode 24 x 1,400 through the addon",
     cases: both.flatMap((path) =>
-      ADDON_BATCHES.flatMap((outputs) => [ours(path, "encode", KEY_SHAPE, outputs), ours(path, "encode-flow", KEY_SHAPE, outputs), of("addon", "ours", path, "encode", KEY_SHAPE, outputs)]),
+      ADDON_BATCHES.flatMap((outputs) => [
+        ours(path, "encode", KEY_SHAPE, outputs),
+        ours(path, "encode-flow", KEY_SHAPE, outputs),
+        of("addon", "ours", path, "encode", KEY_SHAPE, outputs),
+      ]),
     ),
   };
 }
 
-export const RLNC_SHAPES: readonly Shape[] = [16, 24, 32, 48, 64].flatMap((g) => [1100, 1400].map((symbolBytes): Shape => [g, symbolBytes]));
+export const RLNC_SHAPES: readonly Shape[] = [16, 24, 32, 48, 64].flatMap((g) =>
+  [1100, 1400].map((symbolBytes): Shape => [g, symbolBytes]),
+);
 const SYMBOL_BYTES = [256, 1024, 1100, 1400, 4096, 32768];
 const GENERATION_SIZES = [16, 24, 32, 48, 64, 128];
 const QUICK_SYMBOL_BYTES = [256, 1100, 1400, 4096, 32768];
@@ -212,7 +245,12 @@ const QUICK_GENERATION_SIZES = [16, 24, 64, 128];
 function gridShapes(quick: boolean): { shape: Shape; onCross: boolean }[] {
   const sizes = quick ? QUICK_GENERATION_SIZES : GENERATION_SIZES;
   const bytes = quick ? QUICK_SYMBOL_BYTES : SYMBOL_BYTES;
-  const all = sizes.flatMap((g) => bytes.map((symbolBytes) => ({ shape: [g, symbolBytes] as Shape, onCross: g === KEY_SHAPE[0] || symbolBytes === KEY_SHAPE[1] })));
+  const all = sizes.flatMap((g) =>
+    bytes.map((symbolBytes) => ({
+      shape: [g, symbolBytes] as Shape,
+      onCross: g === KEY_SHAPE[0] || symbolBytes === KEY_SHAPE[1],
+    })),
+  );
   return quick ? all.filter(({ onCross }) => onCross) : all;
 }
 
@@ -222,10 +260,20 @@ function gridGroup(engines: Engines, { shape, onCross }: { shape: Shape; onCross
   return {
     name: `grid ${g} x ${symbolBytes.toLocaleString("en")}`,
     cases: [
-      ...(onCross ? drawn : drawn.slice(0, 1)).flatMap((path) => [ours(path, "encode", shape, BATCH), ours(path, "decode", shape, g)]),
+      ...(onCross ? drawn : drawn.slice(0, 1)).flatMap((path) => [
+        ours(path, "encode", shape, BATCH),
+        ours(path, "decode", shape, g),
+      ]),
       isaL("best", "encode", shape, ISAL_BATCH),
-      ...(onCross ? [isaL("best", "decode", shape, g), crate("rlnc", "encode", shape, 1), crate("rlnc", "decode", shape, g)] : []),
-      ...(onCross ? [...wasm(engines, "encode", shape, BATCH, ["chromium"]), ...wasm(engines, "decode", shape, g, ["chromium"])].filter((c) => c.path !== "scalar") : []),
+      ...(onCross
+        ? [isaL("best", "decode", shape, g), crate("rlnc", "encode", shape, 1), crate("rlnc", "decode", shape, g)]
+        : []),
+      ...(onCross
+        ? [
+            ...wasm(engines, "encode", shape, BATCH, ["chromium"]),
+            ...wasm(engines, "decode", shape, g, ["chromium"]),
+          ].filter((c) => c.path !== "scalar")
+        : []),
     ],
   };
 }
@@ -234,15 +282,26 @@ function rlncShapes(engines: Engines, quick: boolean): Group[] {
   const shapes = quick ? RLNC_SHAPES.filter(([g]) => g === 16 || g === 64) : RLNC_SHAPES;
   return shapes.map((shape) => ({
     name: `encode ${shape[0]} x ${shape[1].toLocaleString("en")} against rlnc`,
-    cases: [...engines.native.slice(0, 1).map((path) => ours(path, "encode", shape, BATCH)), crate("rlnc", "encode", shape, 1)],
+    cases: [
+      ...engines.native.slice(0, 1).map((path) => ours(path, "encode", shape, BATCH)),
+      crate("rlnc", "encode", shape, 1),
+    ],
   }));
 }
 
 /** Everything that a run measures, in order. */
 export function planGroups(engines: Engines, quick: boolean): Group[] {
   const figures = [
-    encodeKeyShape(engines), encodeLargeShape(engines), encodeCold(engines), decodeKeyShape(engines), decodeShape(engines, [64, 1400]),
-    decodeShape(engines, LARGE_SHAPE), afterLastPacket(engines), recode(engines), repair(engines), addon(engines),
+    encodeKeyShape(engines),
+    encodeLargeShape(engines),
+    encodeCold(engines),
+    decodeKeyShape(engines),
+    decodeShape(engines, [64, 1400]),
+    decodeShape(engines, LARGE_SHAPE),
+    afterLastPacket(engines),
+    recode(engines),
+    repair(engines),
+    addon(engines),
   ];
   return [...figures, ...rlncShapes(engines, quick), ...gridShapes(quick).map((point) => gridGroup(engines, point))];
 }

@@ -6,15 +6,20 @@ import { wasmCodecs } from "./wasm-codecs";
 const moduleFile = path.resolve(__dirname, "../../../../wasm-codec/module/codec-scalar.wasm");
 const contenders = (): Contenders => new Contenders(wasmCodecs([readFileSync(moduleFile)]));
 
-test.each(["encode", "decode", "decode-last", "recode"])("contenders: %s is answered with the seconds of one operation", async (request) => {
-  expect(await contenders().answer(`measure ours scalar ${request} 4 64 4 1`)).toMatch(/^seconds \d/);
-});
+test.each(["encode", "decode", "decode-last", "recode"])(
+  "contenders: %s is answered with the seconds of one operation",
+  async (request) => {
+    expect(await contenders().answer(`measure ours scalar ${request} 4 64 4 1`)).toMatch(/^seconds \d/);
+  },
+);
 
 test("contenders: the rooflines of a WebAssembly runtime are measured as far as it has the instructions", async () => {
   expect(await contenders().answer("measure roofline sums decode 4 64 4 1")).toMatch(/^seconds \d/);
   expect(await contenders().answer("measure roofline swizzle decode 4 64 4 1")).toMatch(/^seconds \d/);
   const validate = jest.spyOn(WebAssembly, "validate").mockReturnValueOnce(false);
-  expect(await contenders().answer("measure roofline relaxed-swizzle decode 4 64 4 1")).toBe("absent no relaxed-swizzle here");
+  expect(await contenders().answer("measure roofline relaxed-swizzle decode 4 64 4 1")).toBe(
+    "absent no relaxed-swizzle here",
+  );
   validate.mockRestore();
 });
 

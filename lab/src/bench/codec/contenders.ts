@@ -79,7 +79,11 @@ function codedGeneration(codec: Codec, { g, symbolBytes }: Shape): Coded {
   const seeds = Uint32Array.from({ length: g + 4 }, (_, index) => index + 1);
   const out = new Uint8Array(seeds.length * symbolBytes);
   encoder.encodeSeeds(seeds, out);
-  return { source, encoder, payloads: [...seeds].map((_, index) => out.slice(index * symbolBytes, (index + 1) * symbolBytes)) };
+  return {
+    source,
+    encoder,
+    payloads: [...seeds].map((_, index) => out.slice(index * symbolBytes, (index + 1) * symbolBytes)),
+  };
 }
 
 /** Gives symbols from number `next` on until the rank is reached; returns the number of the next one. */
@@ -148,21 +152,32 @@ function addCoded(decoder: RepairDecoder, payloads: readonly Uint8Array[], missi
   return next;
 }
 
-/** A block of which `outputs` symbols are missing, evenly spread. Seconds on arrival, and from the last packet to all bytes. */
+/**
+ * A block of which `outputs` symbols are missing, evenly spread. Seconds on arrival, and from the last packet to all
+ * bytes.
+ */
 function repairLap(codec: Codec, { g, symbolBytes, outputs }: Shape): () => { arrival: number; repair: number } {
   const [encoder, source] = [codec.createRepairEncoder(g, symbolBytes), pseudoRandomBytes(g * symbolBytes)];
   encoder.setSymbols(0, source);
   const coded = new Uint8Array((outputs + 4) * symbolBytes);
-  encoder.encodeSeeds(Uint32Array.from({ length: outputs + 4 }, (_, index) => index + 1), coded);
+  encoder.encodeSeeds(
+    Uint32Array.from({ length: outputs + 4 }, (_, index) => index + 1),
+    coded,
+  );
   encoder.free();
-  const payloads = Array.from({ length: outputs + 4 }, (_, index) => coded.slice(index * symbolBytes, (index + 1) * symbolBytes));
+  const payloads = Array.from({ length: outputs + 4 }, (_, index) =>
+    coded.slice(index * symbolBytes, (index + 1) * symbolBytes),
+  );
   const spacing = Math.floor(g / outputs);
-  const known = Array.from({ length: g }, (_, index) => index).filter((index) => index % spacing !== 0 || index / spacing >= outputs);
+  const known = Array.from({ length: g }, (_, index) => index).filter(
+    (index) => index % spacing !== 0 || index / spacing >= outputs,
+  );
   const out = new Uint8Array(source.length);
   return () => {
     const firstMs = nowMs();
     const decoder = codec.createRepairDecoder(g, symbolBytes);
-    for (const index of known) decoder.addSource(index, source.subarray(index * symbolBytes, (index + 1) * symbolBytes));
+    for (const index of known)
+      decoder.addSource(index, source.subarray(index * symbolBytes, (index + 1) * symbolBytes));
     const next = addCoded(decoder, payloads, 1, 0);
     const lastMs = nowMs();
     addCoded(decoder, payloads, 0, next);
@@ -182,7 +197,12 @@ function repairOf(part: "arrival" | "repair"): (codec: Codec, shape: Shape) => M
 }
 
 const REQUESTS: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurement>> = {
-  encode, decode, "decode-last": decodeLast, recode, repair: repairOf("repair"), "repair-arrival": repairOf("arrival"),
+  encode,
+  decode,
+  "decode-last": decodeLast,
+  recode,
+  repair: repairOf("repair"),
+  "repair-arrival": repairOf("arrival"),
 };
 
 /** As many multiply-adds as the operation takes. */
@@ -216,7 +236,8 @@ export class Contenders {
     const [contender, path = "", request = "", g, symbolBytes, outputs, sliceMs] = words;
     const shape: Shape = { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) };
     const key = words.slice(0, -1).join(" ");
-    const found = this.prepared.get(key) ?? (contender === "roofline" ? roofline(path, shape) : this.prepare(path, request, shape));
+    const found =
+      this.prepared.get(key) ?? (contender === "roofline" ? roofline(path, shape) : this.prepare(path, request, shape));
     if (typeof found === "string") return `absent ${found}`;
     this.prepared.set(key, found);
     return `seconds ${await found(Number(sliceMs))}`;

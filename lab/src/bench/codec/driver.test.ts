@@ -2,7 +2,15 @@ import type { Case, Group } from "./cases";
 import { caseKey } from "./cases";
 import { enginesOf, measureGroup, type Absences, type Runner } from "./driver";
 
-const caseOf = (contender: string): Case => ({ runner: "native", contender, path: "-", request: "encode", g: 24, symbolBytes: 1400, outputs: 1 });
+const caseOf = (contender: string): Case => ({
+  runner: "native",
+  contender,
+  path: "-",
+  request: "encode",
+  g: 24,
+  symbolBytes: 1400,
+  outputs: 1,
+});
 const group: Group = { name: "two", cases: [caseOf("ours"), caseOf("rival")] };
 
 function scripted(answer: (line: string) => string): Runner & { lines: string[] } {
@@ -21,7 +29,10 @@ test("driver: cases take turns, each round begins with another one, and all is f
   const native = scripted((line) => (line === "forget" ? "done" : "seconds 2e-6"));
   const measured = await measureGroup(group, { native }, { rounds: 2, sliceMs: 5 }, new Map());
   expect(native.lines.map((line) => line.split(" ")[1] ?? line)).toEqual(["ours", "rival", "rival", "ours", "forget"]);
-  expect(measured.all().map(({ seconds }) => seconds)).toEqual([[2e-6, 2e-6], [2e-6, 2e-6]]);
+  expect(measured.all().map(({ seconds }) => seconds)).toEqual([
+    [2e-6, 2e-6],
+    [2e-6, 2e-6],
+  ]);
 });
 
 test("driver: an absent contender is noted with its reason, asked once, and never given a figure", async () => {
@@ -33,9 +44,14 @@ test("driver: an absent contender is noted with its reason, asked once, and neve
   expect(native.lines.filter((line) => line.includes("rival"))).toHaveLength(1);
 });
 
-test.each(["error the decoder's result is wrong", "seconds 0", "seconds nan"])("driver: the answer %p ends the run", async (answer) => {
-  await expect(measureGroup(group, { native: scripted(() => answer) }, { rounds: 1, sliceMs: 5 }, new Map())).rejects.toThrow(answer);
-});
+test.each(["error the decoder's result is wrong", "seconds 0", "seconds nan"])(
+  "driver: the answer %p ends the run",
+  async (answer) => {
+    await expect(
+      measureGroup(group, { native: scripted(() => answer) }, { rounds: 1, sliceMs: 5 }, new Map()),
+    ).rejects.toThrow(answer);
+  },
+);
 
 test("driver: a runner that is absent has no engines, and its cases are absent", async () => {
   expect(await enginesOf(undefined)).toEqual([]);

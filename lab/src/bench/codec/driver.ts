@@ -26,7 +26,9 @@ const SECONDS = /^seconds (\S+)$/;
 async function measureOnce(runners: Runners, c: Case, sliceMs: number): Promise<number | string> {
   const runner = runners[c.runner];
   if (!runner) return `no ${c.runner} runner`;
-  const answer = await runner.request(`measure ${c.contender} ${c.path} ${c.request} ${c.g} ${c.symbolBytes} ${c.outputs} ${sliceMs}`);
+  const answer = await runner.request(
+    `measure ${c.contender} ${c.path} ${c.request} ${c.g} ${c.symbolBytes} ${c.outputs} ${sliceMs}`,
+  );
   const seconds = Number(SECONDS.exec(answer)?.[1]);
   if (Number.isFinite(seconds) && seconds > 0) return seconds;
   if (answer.startsWith("absent ")) return answer.slice("absent ".length);
@@ -34,7 +36,12 @@ async function measureOnce(runners: Runners, c: Case, sliceMs: number): Promise<
 }
 
 /** Runs one group; what is absent is noted in `absences` and left out. A wrong result of a contender throws. */
-export async function measureGroup(group: Group, runners: Runners, pace: Pace, absences: Absences): Promise<GroupSamples> {
+export async function measureGroup(
+  group: Group,
+  runners: Runners,
+  pace: Pace,
+  absences: Absences,
+): Promise<GroupSamples> {
   const samples = new Map<Case, number[]>(group.cases.map((c) => [c, []]));
   for (let round = 0; round < pace.rounds; round++) {
     const cases = [...samples.keys()];
@@ -49,7 +56,10 @@ export async function measureGroup(group: Group, runners: Runners, pace: Pace, a
     }
   }
   await Promise.all(Object.values(runners).map((runner) => runner.request("forget")));
-  return new GroupSamples(group.name, [...samples].map(([c, seconds]): Measured => ({ case: c, seconds })));
+  return new GroupSamples(
+    group.name,
+    [...samples].map(([c, seconds]): Measured => ({ case: c, seconds })),
+  );
 }
 
 /** Engine names of a runner, fastest first. */

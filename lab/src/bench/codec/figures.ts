@@ -28,10 +28,13 @@ export function verdictOf({ unit, value, floor, aim }: Figure): Verdict {
 
 type Groups = ReadonlyMap<string, GroupSamples>;
 
-const ratio = (a: Measured | undefined, b: Measured | undefined): number | undefined => (a && b ? speedRatio(a, b) : undefined);
-const secondsOf = (measured: Measured | undefined, unit: number): number | undefined => (measured ? median(measured.seconds) * unit : undefined);
+const ratio = (a: Measured | undefined, b: Measured | undefined): number | undefined =>
+  a && b ? speedRatio(a, b) : undefined;
+const secondsOf = (measured: Measured | undefined, unit: number): number | undefined =>
+  measured ? median(measured.seconds) * unit : undefined;
 const times = (value: number | undefined): string => (value === undefined ? "not measured" : `${value.toFixed(2)}x`);
-const megabytes = (measured: Measured | undefined): string => (measured ? `${Math.round(outputBytesPerSec(measured) / 1e6).toLocaleString("en")} MB/s` : "not measured");
+const megabytes = (measured: Measured | undefined): string =>
+  measured ? `${Math.round(outputBytesPerSec(measured) / 1e6).toLocaleString("en")} MB/s` : "not measured";
 
 /** Of a roofline, how much was reached. */
 function share(measured: Measured | undefined, roofline: Measured | undefined): string {
@@ -75,23 +78,43 @@ function encodeFigures(key: View, large: View): Figure[] {
   const isaLPath = six?.case.path === "best" ? "its own choice of path" : `its path ${six?.case.path ?? "?"}`;
   return [
     {
-      what: "encode 24 x 1,400, 1 output, over ISA-L with 1", unit: "x", floor: 1.6, aim: 1.75, value: ratio(one, key.isaL("encode", 1)),
+      what: "encode 24 x 1,400, 1 output, over ISA-L with 1",
+      unit: "x",
+      floor: 1.6,
+      aim: 1.75,
+      value: ratio(one, key.isaL("encode", 1)),
       note: `${megabytes(one)}, ${share(one, key.roofline("loads"))} of the roofline with a load for each multiply-add; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
     },
     {
-      what: `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`, unit: "x", floor: 1.2, aim: 1.35, value: ratio(batch, six),
+      what: `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
+      unit: "x",
+      floor: 1.2,
+      aim: 1.35,
+      value: ratio(batch, six),
       note: `${megabytes(batch)}, ${share(batch, key.roofline("registers"))} of the vector unit's roofline; with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
     },
     {
-      what: `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`, unit: "x", floor: 1.15, aim: 1.25, value: ratio(large.ours("encode", BATCH), largeSix),
+      what: `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
+      unit: "x",
+      floor: 1.15,
+      aim: 1.25,
+      value: ratio(large.ours("encode", BATCH), largeSix),
       note: `${megabytes(large.ours("encode", BATCH))}; with 4 outputs ${times(ratio(large.ours("encode", 4), largeSix))}`,
     },
     {
-      what: `AVX2 engine, 24 x 1,400, ${BATCH} outputs, over ISA-L's AVX2 path with ${ISAL_BATCH}`, unit: "x", floor: 0.95, aim: 1.1,
-      value: ratio(key.ours("encode", BATCH, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")), note: `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ${times(ratio(key.ours("encode", 4, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")))}`,
+      what: `AVX2 engine, 24 x 1,400, ${BATCH} outputs, over ISA-L's AVX2 path with ${ISAL_BATCH}`,
+      unit: "x",
+      floor: 0.95,
+      aim: 1.1,
+      value: ratio(key.ours("encode", BATCH, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")),
+      note: `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ${times(ratio(key.ours("encode", 4, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")))}`,
     },
     {
-      what: "encode 24 x 1,400 over the rlnc crate", unit: "x", floor: 15, aim: 18, value: ratio(batch, key.crate("rlnc", "encode")),
+      what: "encode 24 x 1,400 over the rlnc crate",
+      unit: "x",
+      floor: 15,
+      aim: 18,
+      value: ratio(batch, key.crate("rlnc", "encode")),
       note: `${BATCH} outputs; with 1 ${times(ratio(one, key.crate("rlnc", "encode")))}; rlnc ${megabytes(key.crate("rlnc", "encode"))}`,
     },
   ];
@@ -107,19 +130,50 @@ function rlncNote(groups: Groups): string {
   return parts.join(", ");
 }
 
-/** What was reached of the rate at which a dense product alone would run, and what that rate would be over the rival. */
+/**
+ * What was reached of the rate at which a dense product alone would run, and what that rate would be over the rival.
+ */
 function decodeNote(view: View, g: number, rival: string): string {
   const [decoded, other, roofline] = [view.ours("decode", g), view.crate(rival, "decode"), view.roofline("registers")];
   return `${megabytes(decoded)}; ${rival} ${megabytes(other)}; ${share(decoded, roofline)} of the vector unit's roofline for a dense code, which itself is ${times(ratio(roofline, other))}`;
 }
 
 function decodeFigures(key: View, medium: View, large: View): Figure[] {
-  const over = (view: View, g: number, rival: string): number | undefined => ratio(view.ours("decode", g), view.crate(rival, "decode"));
+  const over = (view: View, g: number, rival: string): number | undefined =>
+    ratio(view.ours("decode", g), view.crate(rival, "decode"));
   return [
-    { what: "decode 24 x 1,400 over the rlnc crate", unit: "x", floor: 13, aim: 16, value: over(key, 24, "rlnc"), note: decodeNote(key, 24, "rlnc") },
-    { what: "decode 24 x 1,400 over ISA-L invert + encode", unit: "x", floor: 5, aim: 6, value: ratio(key.ours("decode", 24), key.isaL("decode", 24)), note: `ISA-L ${megabytes(key.isaL("decode", 24))}` },
-    { what: "decode 64 x 1,400 over raptorq", unit: "x", floor: 10, aim: 12, value: over(medium, 64, "raptorq"), note: decodeNote(medium, 64, "raptorq") },
-    { what: "decode 128 x 4,096 over raptorq", unit: "x", floor: 1.7, aim: 2.2, value: over(large, 128, "raptorq"), note: decodeNote(large, 128, "raptorq") },
+    {
+      what: "decode 24 x 1,400 over the rlnc crate",
+      unit: "x",
+      floor: 13,
+      aim: 16,
+      value: over(key, 24, "rlnc"),
+      note: decodeNote(key, 24, "rlnc"),
+    },
+    {
+      what: "decode 24 x 1,400 over ISA-L invert + encode",
+      unit: "x",
+      floor: 5,
+      aim: 6,
+      value: ratio(key.ours("decode", 24), key.isaL("decode", 24)),
+      note: `ISA-L ${megabytes(key.isaL("decode", 24))}`,
+    },
+    {
+      what: "decode 64 x 1,400 over raptorq",
+      unit: "x",
+      floor: 10,
+      aim: 12,
+      value: over(medium, 64, "raptorq"),
+      note: decodeNote(medium, 64, "raptorq"),
+    },
+    {
+      what: "decode 128 x 4,096 over raptorq",
+      unit: "x",
+      floor: 1.7,
+      aim: 2.2,
+      value: over(large, 128, "raptorq"),
+      note: decodeNote(large, 128, "raptorq"),
+    },
   ];
 }
 
@@ -131,11 +185,25 @@ function wasmFigures(encode: View, decode: View): Figure[] {
   return [
     ...modules.map(({ name, path, encode: [floor, aim] }): Figure => {
       const measured = encode.chromium(path, "encode", BATCH);
-      return { what: `WASM encode in Chromium, 24 x 1,400, over ISA-L's AVX2 path with ${ISAL_BATCH}: ${name}`, unit: "x", floor, aim, value: ratio(measured, encode.isaL("encode", ISAL_BATCH, "avx2")), note: `${megabytes(measured)}, copies in and out included` };
+      return {
+        what: `WASM encode in Chromium, 24 x 1,400, over ISA-L's AVX2 path with ${ISAL_BATCH}: ${name}`,
+        unit: "x",
+        floor,
+        aim,
+        value: ratio(measured, encode.isaL("encode", ISAL_BATCH, "avx2")),
+        note: `${megabytes(measured)}, copies in and out included`,
+      };
     }),
     ...modules.map(({ name, path, decode: [floor, aim] }): Figure => {
       const measured = decode.chromium(path, "decode", 24);
-      return { what: `WASM decode in Chromium, 24 x 1,400, over the rlnc crate run natively: ${name}`, unit: "x", floor, aim, value: ratio(measured, decode.crate("rlnc", "decode")), note: megabytes(measured) };
+      return {
+        what: `WASM decode in Chromium, 24 x 1,400, over the rlnc crate run natively: ${name}`,
+        unit: "x",
+        floor,
+        aim,
+        value: ratio(measured, decode.crate("rlnc", "decode")),
+        note: megabytes(measured),
+      };
     }),
   ];
 }
@@ -149,21 +217,50 @@ function lastPacketFigures(last: GroupSamples): Figure[] {
   const native = new View(last).ours("decode-last", 24);
   const wasm = fastestInChromium(last, "decode-last");
   return [
-    { what: "work left after the last packet, 24 x 1,400: native", unit: "us", floor: 6, aim: 4, value: secondsOf(native, 1e6), note: `engine ${native?.case.path ?? "?"}` },
-    { what: "work left after the last packet, 24 x 1,400: WASM in Chromium", unit: "us", floor: 60, aim: 40, value: secondsOf(wasm, 1e6), note: `module ${wasm?.case.path ?? "?"}` },
+    {
+      what: "work left after the last packet, 24 x 1,400: native",
+      unit: "us",
+      floor: 6,
+      aim: 4,
+      value: secondsOf(native, 1e6),
+      note: `engine ${native?.case.path ?? "?"}`,
+    },
+    {
+      what: "work left after the last packet, 24 x 1,400: WASM in Chromium",
+      unit: "us",
+      floor: 60,
+      aim: 40,
+      value: secondsOf(wasm, 1e6),
+      note: `module ${wasm?.case.path ?? "?"}`,
+    },
   ];
 }
 
 function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Figure[] {
   const addon = new View(groups.addon);
-  const over = (request: Request): (number | undefined)[] => ADDON_BATCHES.map((outputs) => ratio(addon.addon(outputs), addon.ours(request, outputs)));
+  const over = (request: Request): (number | undefined)[] =>
+    ADDON_BATCHES.map((outputs) => ratio(addon.addon(outputs), addon.ours(request, outputs)));
   const [batch, larger] = over("encode-flow");
   const [oneBuffer, largerOneBuffer] = over("encode");
   const repair = fastestInChromium(groups.repair, "repair");
   const arrival = secondsOf(fastestInChromium(groups.repair, "repair-arrival"), 1e3);
   return [
-    { what: "through the Node addon, batches of 268,800 bytes, over the C++ core", unit: "x", floor: 0.85, aim: 0.95, value: batch, note: `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 16 batches in flight, the core into as many buffers in turns; over the core into a single buffer ${times(oneBuffer)}; batches of 1,075,200 bytes ${times(larger)} and ${times(largerOneBuffer)}` },
-    { what: "whole-chunk repair, 1,430 x 1,100, 29 missing, WASM in Chromium, after the last packet", unit: "ms", floor: 6, aim: 3, value: secondsOf(repair, 1e3), note: arrival === undefined ? "" : `work on arrival, apart: ${arrival.toFixed(1)} ms in all` },
+    {
+      what: "through the Node addon, batches of 268,800 bytes, over the C++ core",
+      unit: "x",
+      floor: 0.85,
+      aim: 0.95,
+      value: batch,
+      note: `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 16 batches in flight, the core into as many buffers in turns; over the core into a single buffer ${times(oneBuffer)}; batches of 1,075,200 bytes ${times(larger)} and ${times(largerOneBuffer)}`,
+    },
+    {
+      what: "whole-chunk repair, 1,430 x 1,100, 29 missing, WASM in Chromium, after the last packet",
+      unit: "ms",
+      floor: 6,
+      aim: 3,
+      value: secondsOf(repair, 1e3),
+      note: arrival === undefined ? "" : `work on arrival, apart: ${arrival.toFixed(1)} ms in all`,
+    },
   ];
 }
 
@@ -174,7 +271,9 @@ interface Cliff {
 
 /** Rates along one line of the grid; the worst point against the geometric mean of its two neighbours. */
 function worstOf(line: readonly { at: string; rate: number }[]): Cliff[] {
-  return line.slice(1, -1).map(({ at, rate }, index) => ({ where: at, ratio: rate / Math.sqrt(line[index]!.rate * line[index + 2]!.rate) }));
+  return line
+    .slice(1, -1)
+    .map(({ at, rate }, index) => ({ where: at, ratio: rate / Math.sqrt(line[index]!.rate * line[index + 2]!.rate) }));
 }
 
 /** Looks along both axes of the grid, in multiply-adds a second so that the axis itself does not slope. */
@@ -182,8 +281,14 @@ export function findCliff(groups: readonly GroupSamples[]): Cliff | undefined {
   const series = new Map<string, { at: string; rate: number; along: number }[]>();
   for (const { case: c, seconds } of groups.flatMap((group) => group.all())) {
     if (c.contender !== "ours") continue;
-    const point = { at: `${c.request} ${c.g} x ${c.symbolBytes}, ${c.runner} ${c.path}`, rate: (c.outputs * c.symbolBytes * c.g) / median(seconds) };
-    for (const [fixed, along] of [[`g ${c.g}`, c.symbolBytes], [`bytes ${c.symbolBytes}`, c.g]] as const) {
+    const point = {
+      at: `${c.request} ${c.g} x ${c.symbolBytes}, ${c.runner} ${c.path}`,
+      rate: (c.outputs * c.symbolBytes * c.g) / median(seconds),
+    };
+    for (const [fixed, along] of [
+      [`g ${c.g}`, c.symbolBytes],
+      [`bytes ${c.symbolBytes}`, c.g],
+    ] as const) {
       const key = `${c.runner} ${c.path} ${c.request} ${fixed}`;
       series.set(key, [...(series.get(key) ?? []), { ...point, along }]);
     }
@@ -201,11 +306,22 @@ export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
   const last = encode.at(-1)!;
   const cliff = findCliff(samples.filter(({ name }) => name.startsWith("grid ")));
   return [
-    ...encode.slice(0, -1), { ...last, note: [last.note, rlncNote(groups)].filter(Boolean).join("; ") },
+    ...encode.slice(0, -1),
+    { ...last, note: [last.note, rlncNote(groups)].filter(Boolean).join("; ") },
     ...decodeFigures(decode, new View(group("decode 64 x 1,400")), new View(group("decode 128 x 4,096"))),
     ...wasmFigures(key, decode),
     ...lastPacketFigures(group("decode 24 x 1,400, after the last packet")),
-    ...otherFigures({ addon: group("encode 24 x 1,400 through the addon"), repair: group("repair 1,430 x 1,100, 29 missing") }),
-    { what: "no cliff: worst point of the grid over the geometric mean of its neighbours", unit: "x", floor: 0.5, aim: 0.5, value: cliff?.ratio, note: cliff?.where ?? "" },
+    ...otherFigures({
+      addon: group("encode 24 x 1,400 through the addon"),
+      repair: group("repair 1,430 x 1,100, 29 missing"),
+    }),
+    {
+      what: "no cliff: worst point of the grid over the geometric mean of its neighbours",
+      unit: "x",
+      floor: 0.5,
+      aim: 0.5,
+      value: cliff?.ratio,
+      note: cliff?.where ?? "",
+    },
   ];
 }

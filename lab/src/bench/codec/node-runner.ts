@@ -11,8 +11,10 @@ import { Contenders } from "./contenders";
 import { wasmCodecs } from "./wasm-codecs";
 
 async function main([kind, ...files]: readonly string[]): Promise<void> {
-  const contenders = kind === "addon" ? addonContenders() : new Contenders(wasmCodecs(files.map((file) => readFileSync(file))));
-  for await (const line of createInterface({ input: process.stdin })) process.stdout.write(`${await contenders.answer(line)}\n`);
+  const contenders =
+    kind === "addon" ? addonContenders() : new Contenders(wasmCodecs(files.map((file) => readFileSync(file))));
+  for await (const line of createInterface({ input: process.stdin }))
+    process.stdout.write(`${await contenders.answer(line)}\n`);
 }
 
 void main(process.argv.slice(2));

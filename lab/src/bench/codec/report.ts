@@ -35,22 +35,45 @@ function amount(unit: Figure["unit"], value: number | undefined): string {
 /** A limit as the figure's author wrote it: no digits added. */
 const limit = (unit: Figure["unit"], value: number): string => (unit === "x" ? `${value}x` : `${value} ${unit}`);
 
-const cells = (figure: Figure): string[] => [figure.what, amount(figure.unit, figure.value), limit(figure.unit, figure.floor), limit(figure.unit, figure.aim), verdictOf(figure)];
+const cells = (figure: Figure): string[] => [
+  figure.what,
+  amount(figure.unit, figure.value),
+  limit(figure.unit, figure.floor),
+  limit(figure.unit, figure.aim),
+  verdictOf(figure),
+];
 
 /** The figures as a table of fixed columns. */
 export function terminalTable(figures: readonly Figure[]): string {
   const table = [["what", "value", "floor", "aim", ""], ...figures.map(cells)];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((line) => line[column]!.length)));
-  return table.map((line) => line.map((cell, column) => (column === 0 || column === 4 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join("  ").trimEnd()).join("\n");
+  return table
+    .map((line) =>
+      line
+        .map((cell, column) =>
+          column === 0 || column === 4 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
+        )
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 }
 
 const megabytes = (bytesPerSec: number): string => Math.round(bytesPerSec / 1e6).toLocaleString("en");
 
 function shortfalls(figures: readonly Figure[]): string {
-  const named = (verdict: string): string[] => figures.filter((figure) => verdictOf(figure) === verdict).map((figure) => `- ${figure.what}: ${amount(figure.unit, figure.value)}, floor ${limit(figure.unit, figure.floor)}${figure.note ? ` (${figure.note})` : ""}`);
+  const named = (verdict: string): string[] =>
+    figures
+      .filter((figure) => verdictOf(figure) === verdict)
+      .map(
+        (figure) =>
+          `- ${figure.what}: ${amount(figure.unit, figure.value)}, floor ${limit(figure.unit, figure.floor)}${figure.note ? ` (${figure.note})` : ""}`,
+      );
   const [missed, unmeasured] = [named("NOT MET"), named("not measured")];
   const parts = [
-    missed.length > 0 ? `Under the floor in this run:\n\n${missed.join("\n")}` : "No figure is under its floor in this run.",
+    missed.length > 0
+      ? `Under the floor in this run:\n\n${missed.join("\n")}`
+      : "No figure is under its floor in this run.",
     unmeasured.length > 0 ? `Not measured in this run:\n\n${unmeasured.join("\n")}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
@@ -58,14 +81,27 @@ function shortfalls(figures: readonly Figure[]): string {
 
 function rowLine(row: Row): string[] {
   const who = row.rival ?? (row.throughAddon ? "ours, through the addon" : "ours");
-  return [who, row.engine === "-" ? "" : row.engine, row.runtime, row.request, String(row.outputs), megabytes(row.outputBytesPerSec), row.rival === "memcpy" ? "" : (row.gfBytesPerSec / 1e9).toFixed(1)];
+  return [
+    who,
+    row.engine === "-" ? "" : row.engine,
+    row.runtime,
+    row.request,
+    String(row.outputs),
+    megabytes(row.outputBytesPerSec),
+    row.rival === "memcpy" ? "" : (row.gfBytesPerSec / 1e9).toFixed(1),
+  ];
 }
 
 function rateTables(rows: readonly Row[]): string {
-  const groups = [...new Set(rows.map((row) => row.group))].filter((group) => !group.startsWith("grid ") && !group.endsWith("against rlnc"));
+  const groups = [...new Set(rows.map((row) => row.group))].filter(
+    (group) => !group.startsWith("grid ") && !group.endsWith("against rlnc"),
+  );
   return groups
     .map((group) => {
-      const lines = rows.filter((row) => row.group === group).sort((a, b) => b.outputBytesPerSec - a.outputBytesPerSec).map(rowLine);
+      const lines = rows
+        .filter((row) => row.group === group)
+        .sort((a, b) => b.outputBytesPerSec - a.outputBytesPerSec)
+        .map(rowLine);
       return `#### ${group}\n\n${markdownTable(["who", "engine or path", "runtime", "timed", "outputs", "MB/s", "GF GB/s"], lines)}`;
     })
     .join("\n\n");
@@ -78,15 +114,27 @@ export function markdownSection(run: Run, picture: string): string {
 
 Made by \`${run.command}\` on ${run.date}, in one run: every comparison in turns (A B A B, ${run.rounds} rounds), medians of rounds, single thread. Where both sides of a ratio were measured in turns, other load on the machine reaches both alike; MB/s are this machine's.
 
-${markdownTable(["machine", ""], [
-    ["processor", `${machine.processor}, ${machine.cores} cores; ${machine.features.join(", ")}`], ["system", machine.system], ["compiler", machine.compiler],
-    ["runtimes", `node ${machine.node}, ${machine.chromium}`], ["rivals", run.rivals.join("; ")],
-    ["WASM modules", run.wasmModules.map(({ name, bytes }) => `${name} ${bytes.toLocaleString("en")} bytes`).join(", ")],
-  ])}
+${markdownTable(
+  ["machine", ""],
+  [
+    ["processor", `${machine.processor}, ${machine.cores} cores; ${machine.features.join(", ")}`],
+    ["system", machine.system],
+    ["compiler", machine.compiler],
+    ["runtimes", `node ${machine.node}, ${machine.chromium}`],
+    ["rivals", run.rivals.join("; ")],
+    [
+      "WASM modules",
+      run.wasmModules.map(({ name, bytes }) => `${name} ${bytes.toLocaleString("en")} bytes`).join(", "),
+    ],
+  ],
+)}
 
 ### Figures to reach
 
-${markdownTable(["what", "value", "floor", "aim", "", "note"], run.figures.map((figure) => [...cells(figure), figure.note]))}
+${markdownTable(
+  ["what", "value", "floor", "aim", "", "note"],
+  run.figures.map((figure) => [...cells(figure), figure.note]),
+)}
 
 ${shortfalls(run.figures)}
 

@@ -33,10 +33,21 @@ function rowOf(group: string, { case: c, seconds }: Measured): Row {
   const bytes = outputBytesOf(c);
   const rate = bytes / median(seconds);
   return {
-    op: opOf(c.request), engine: c.path, rival: c.contender === "ours" ? null : c.contender, runtime: runtimeOf(c.runner), g: c.g,
-    symbolBytes: c.symbolBytes, outputs: c.outputs, outputBytesPerSec: rate, gfBytesPerSec: rate * c.g, request: c.request,
-    throughAddon: c.runner === "addon", secondsPerOperation: median(seconds),
-    outputBytesPerSecRange: [bytes / Math.max(...seconds), bytes / Math.min(...seconds)], rounds: seconds.length, group,
+    op: opOf(c.request),
+    engine: c.path,
+    rival: c.contender === "ours" ? null : c.contender,
+    runtime: runtimeOf(c.runner),
+    g: c.g,
+    symbolBytes: c.symbolBytes,
+    outputs: c.outputs,
+    outputBytesPerSec: rate,
+    gfBytesPerSec: rate * c.g,
+    request: c.request,
+    throughAddon: c.runner === "addon",
+    secondsPerOperation: median(seconds),
+    outputBytesPerSecRange: [bytes / Math.max(...seconds), bytes / Math.min(...seconds)],
+    rounds: seconds.length,
+    group,
   };
 }
 

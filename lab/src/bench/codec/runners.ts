@@ -10,7 +10,10 @@ import { repoRoot } from "../../fleet";
 import type { Runner } from "./driver";
 
 const moduleDir = path.join(repoRoot, "wasm-codec/module");
-const moduleNames = (): string[] => readdirSync(moduleDir).filter((name) => name.endsWith(".wasm")).sort();
+const moduleNames = (): string[] =>
+  readdirSync(moduleDir)
+    .filter((name) => name.endsWith(".wasm"))
+    .sort();
 
 /** A program that answers each line on its stdin with one on its stdout. */
 export function startProgram(file: string, args: readonly string[] = []): Runner {
@@ -25,7 +28,9 @@ export function startProgram(file: string, args: readonly string[] = []): Runner
   createInterface({ input: child.stdout }).on("line", (line) => waiting.shift()?.resolve(line));
   child.once("error", fail);
   child.stdin.once("error", fail);
-  child.once("close", (code, signal) => fail(new Error(`${[path.basename(file), ...args.slice(-1)].join(" ")} ended (${signal ?? `exit status ${code}`})`)));
+  child.once("close", (code, signal) =>
+    fail(new Error(`${[path.basename(file), ...args.slice(-1)].join(" ")} ended (${signal ?? `exit status ${code}`})`)),
+  );
   return {
     request: (line) =>
       new Promise((resolve, reject) => {
@@ -49,7 +54,12 @@ function relaxedSimdFlag(): string[] {
 }
 
 export function startNodeWasm(): Runner {
-  return startProgram(process.execPath, [...relaxedSimdFlag(), nodeRunnerFile, "wasm", ...moduleNames().map((name) => path.join(moduleDir, name))]);
+  return startProgram(process.execPath, [
+    ...relaxedSimdFlag(),
+    nodeRunnerFile,
+    "wasm",
+    ...moduleNames().map((name) => path.join(moduleDir, name)),
+  ]);
 }
 
 export function startNodeAddon(): Runner {
@@ -71,7 +81,12 @@ async function servePage(bundle: string): Promise<{ url: string; close(): void }
   const server = createServer((request, response) => {
     const name = path.basename(request.url ?? "");
     const isolation = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
-    const [type, body] = name === "worker.js" ? ["text/javascript", readFileSync(bundle)] : moduleNames().includes(name) ? ["application/wasm", readFileSync(path.join(moduleDir, name))] : ["text/html", PAGE];
+    const [type, body] =
+      name === "worker.js"
+        ? ["text/javascript", readFileSync(bundle)]
+        : moduleNames().includes(name)
+          ? ["application/wasm", readFileSync(path.join(moduleDir, name))]
+          : ["text/html", PAGE];
     response.writeHead(200, { ...isolation, "Content-Type": type }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

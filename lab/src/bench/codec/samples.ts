@@ -14,19 +14,25 @@ export interface Measured {
 /** Bytes that one operation produces. */
 export const outputBytesOf = (c: Case): number => c.outputs * c.symbolBytes;
 
-export const outputBytesPerSec = (measured: Measured): number => outputBytesOf(measured.case) / median(measured.seconds);
+export const outputBytesPerSec = (measured: Measured): number =>
+  outputBytesOf(measured.case) / median(measured.seconds);
 
 /** How many times as many output bytes a second `a` makes as `b`; both are of one group. */
 export function speedRatio(a: Measured, b: Measured): number {
   const [bytesA, bytesB] = [outputBytesOf(a.case), outputBytesOf(b.case)];
-  return median(a.seconds.slice(0, b.seconds.length).map((seconds, round) => bytesA / seconds / (bytesB / b.seconds[round]!)));
+  return median(
+    a.seconds.slice(0, b.seconds.length).map((seconds, round) => bytesA / seconds / (bytesB / b.seconds[round]!)),
+  );
 }
 
 /** The measured cases of one group, found by what they are. */
 export class GroupSamples {
   private readonly byKey = new Map<string, Measured>();
 
-  constructor(readonly name: string, measured: readonly Measured[]) {
+  constructor(
+    readonly name: string,
+    measured: readonly Measured[],
+  ) {
     for (const one of measured) this.byKey.set(caseKey(one.case), one);
   }
 
@@ -39,7 +45,9 @@ export class GroupSamples {
     const { path, ...rest } = wanted;
     const paths = path === undefined ? undefined : typeof path === "string" ? [path] : path;
     const fitting = this.all().filter(
-      ({ case: c }) => (paths === undefined || paths.includes(c.path)) && Object.entries(rest).every(([name, value]) => c[name as keyof Case] === value),
+      ({ case: c }) =>
+        (paths === undefined || paths.includes(c.path)) &&
+        Object.entries(rest).every(([name, value]) => c[name as keyof Case] === value),
     );
     return fitting.sort((a, b) => outputBytesPerSec(b) - outputBytesPerSec(a))[0];
   }

@@ -1,4 +1,6 @@
-/** WebAssembly codecs by engine name (`relaxed-simd`, `simd128`, `scalar`), of those modules that this runtime can run. */
+/**
+ * WebAssembly codecs by engine name (`relaxed-simd`, `simd128`, `scalar`), of those modules that this runtime can run.
+ */
 import type { Codec } from "@tributary/protocol";
 import { instantiateCodec } from "@tributary/wasm-codec";
 

@@ -1,7 +1,7 @@
 /**
- * Bandwidth estimates of players over proxies, each beside the same player's estimate of a direct link on which bytes come at the
- * rate at which the proxies brought them. Over emulated links: a proxy's own limit lets a burst through before it holds, which
- * for a short segment is most of it.
+ * Bandwidth estimates of players over proxies, each beside the same player's estimate of a direct link on which bytes
+ * come at the rate at which the proxies brought them. Over emulated links: a proxy's own limit lets a burst through
+ * before it holds, which for a short segment is most of it.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { findChromium } from "../../chromium";
@@ -23,8 +23,18 @@ interface EstimatingPlayer {
 
 export const PLAYERS: readonly EstimatingPlayer[] = [
   { name: "hls.js", page: "hls.html", manifest: "master.m3u8", estimate: "samplePlayer.bandwidthEstimate / 8" },
-  { name: "dash.js", page: "dash.html", manifest: "stream.mpd", estimate: "samplePlayer.getAverageThroughput('video') * 1000 / 8" },
-  { name: "shaka", page: "shaka.html", manifest: "stream.mpd", estimate: "samplePlayer.getStats().estimatedBandwidth / 8" },
+  {
+    name: "dash.js",
+    page: "dash.html",
+    manifest: "stream.mpd",
+    estimate: "samplePlayer.getAverageThroughput('video') * 1000 / 8",
+  },
+  {
+    name: "shaka",
+    page: "shaka.html",
+    manifest: "stream.mpd",
+    estimate: "samplePlayer.getStats().estimatedBandwidth / 8",
+  },
 ];
 
 const PROXIES = 4;
@@ -46,7 +56,9 @@ const LINKS: ScenarioInput = {
     client: {},
     origin: linkOf(PROXIES * RATE_BYTES_PER_SEC),
     origo: { link: { delay: RTT_MS / 2 } },
-    ...Object.fromEntries(Array.from({ length: PROXIES }, (_, index) => [`proxy${index + 1}`, linkOf(RATE_BYTES_PER_SEC)])),
+    ...Object.fromEntries(
+      Array.from({ length: PROXIES }, (_, index) => [`proxy${index + 1}`, linkOf(RATE_BYTES_PER_SEC)]),
+    ),
   },
 };
 
@@ -83,19 +95,26 @@ async function estimateOf(links: Links, player: EstimatingPlayer, id: string, is
   const executable = await links.wrapper("client", chromium);
   // The page's digests of what it got need a secure context, which plain HTTP is on loopback alone.
   const flags = [`--unsafely-treat-insecure-origin-as-secure=${originUrl}`];
-  return inChromium({ executable, flags, ...(isOverProxies ? { defaults: { origoUrl, mode: "coded", connections: PROXIES } } : {}) }, async (browser) => {
-    const page = await browser.newPage();
-    await page.goto(`${originUrl}/${player.page}?source=/long/${id}/${VIDEO_SEC}/${player.manifest}`, { waitUntil: "domcontentloaded" });
-    await playTo(page, SETTLED_SEC);
-    const estimate = (await page.evaluate(player.estimate)) as number;
-    await pause(RECORDS_MS);
-    return estimate;
-  });
+  return inChromium(
+    { executable, flags, ...(isOverProxies ? { defaults: { origoUrl, mode: "coded", connections: PROXIES } } : {}) },
+    async (browser) => {
+      const page = await browser.newPage();
+      await page.goto(`${originUrl}/${player.page}?source=/long/${id}/${VIDEO_SEC}/${player.manifest}`, {
+        waitUntil: "domcontentloaded",
+      });
+      await playTo(page, SETTLED_SEC);
+      const estimate = (await page.evaluate(player.estimate)) as number;
+      await pause(RECORDS_MS);
+      return estimate;
+    },
+  );
 }
 
 /** Bytes a second from the head on, of the downloads of video `id` that are large enough to tell. */
 async function deliveredRate(links: Links, id: string): Promise<number> {
-  const large = (await recordsOnLinks(links)).filter(({ url, outcome, netBytes }) => url.includes(`/${id}/`) && outcome === "complete" && netBytes > LARGE_BYTES);
+  const large = (await recordsOnLinks(links)).filter(
+    ({ url, outcome, netBytes }) => url.includes(`/${id}/`) && outcome === "complete" && netBytes > LARGE_BYTES,
+  );
   if (large.length === 0) throw new Error("no large segment came through the proxies");
   return median(large.map(({ netBytes, durationMs, headMs }) => (1000 * netBytes) / (durationMs - (headMs ?? 0))));
 }

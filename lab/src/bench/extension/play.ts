@@ -16,7 +16,10 @@ export interface Row {
   note: string;
 }
 
-export async function inChromium<Value>(options: Omit<OpenOptions, "headless">, run: (browser: Browser) => Promise<Value>): Promise<Value> {
+export async function inChromium<Value>(
+  options: Omit<OpenOptions, "headless">,
+  run: (browser: Browser) => Promise<Value>,
+): Promise<Value> {
   const open = await openBrowser({ headless: true, ...options });
   try {
     return await run(open.browser);
@@ -26,7 +29,12 @@ export async function inChromium<Value>(options: Omit<OpenOptions, "headless">, 
 }
 
 export async function playTo(page: Page, seconds: number): Promise<void> {
-  for (const deadlineMs = Date.now() + PLAY_MS_MAX; (await samplePageState(page)).currentTime < seconds; await pause(100)) {
-    if (Date.now() > deadlineMs) throw new Error(`${page.url()} has not reached ${seconds} s in ${PLAY_MS_MAX / 1000} s`);
+  for (
+    const deadlineMs = Date.now() + PLAY_MS_MAX;
+    (await samplePageState(page)).currentTime < seconds;
+    await pause(100)
+  ) {
+    if (Date.now() > deadlineMs)
+      throw new Error(`${page.url()} has not reached ${seconds} s in ${PLAY_MS_MAX / 1000} s`);
   }
 }

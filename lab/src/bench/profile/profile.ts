@@ -24,7 +24,8 @@ export interface Spent {
   functions: readonly (readonly [string, number])[];
 }
 
-const WORKSPACE = /\/(client|proxy|protocol|native-codec|wasm-codec|native-transport|origo)\/dist\/(?:src\/)?([^?]+)\.js$/;
+const WORKSPACE =
+  /\/(client|proxy|protocol|native-codec|wasm-codec|native-transport|origo)\/dist\/(?:src\/)?([^?]+)\.js$/;
 /** By which the profiles are taken. */
 const RECORDER = "node:inspector";
 const IDLE = new Set(["(idle)", "(root)"]);
@@ -43,11 +44,15 @@ export function partOf({ functionName, url }: Frame): string {
 
 const isVirtual = ({ functionName }: Frame): boolean => functionName.startsWith("(");
 
-/** Part and name of a function. V8 knows native functions by one name for all of an addon, so they go by who called them. */
+/**
+ * Part and name of a function. V8 knows native functions by one name for all of an addon, so they go by who called
+ * them.
+ */
 function namesOf(frame: Frame, caller: Frame | undefined): readonly [string, string] {
   const part = partOf(frame);
   if (isVirtual(frame)) return [part, part];
-  if (frame.url !== "" || !caller || isVirtual(caller)) return [part, `${frame.functionName || "(anonymous)"}, ${part}`];
+  if (frame.url !== "" || !caller || isVirtual(caller))
+    return [part, `${frame.functionName || "(anonymous)"}, ${part}`];
   const [of, name] = namesOf(caller, undefined);
   return [`native code called by ${of}`, `native code called by ${name}`];
 }
@@ -56,10 +61,13 @@ function namesOf(frame: Frame, caller: Frame | undefined): readonly [string, str
 export function spentOf(profiles: readonly CpuProfile[]): Spent {
   const [parts, functions] = [new Map<string, number>(), new Map<string, number>()];
   let busyMs = 0;
-  const add = (times: Map<string, number>, name: string, ms: number): void => void times.set(name, (times.get(name) ?? 0) + ms);
+  const add = (times: Map<string, number>, name: string, ms: number): void =>
+    void times.set(name, (times.get(name) ?? 0) + ms);
   for (const { nodes, samples = [], timeDeltas = [] } of profiles) {
     const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
-    const callers = new Map(nodes.flatMap(({ callFrame, children = [] }) => children.map((child) => [child, callFrame] as const)));
+    const callers = new Map(
+      nodes.flatMap(({ callFrame, children = [] }) => children.map((child) => [child, callFrame] as const)),
+    );
     samples.forEach((id, index) => {
       const frame = frames.get(id);
       const ms = Math.max(0, timeDeltas[index] ?? 0) / 1000;

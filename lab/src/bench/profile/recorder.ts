@@ -1,6 +1,6 @@
 /**
- * Loaded into a process by `--require`, and with it into each of its threads: takes V8's CPU profile of the thread, a file for
- * each `SLICE_MS`, in the folder PROFILE_FOLDER. Names of files begin with PROFILE_NAME.
+ * Loaded into a process by `--require`, and with it into each of its threads: takes V8's CPU profile of the thread, a
+ * file for each `SLICE_MS`, in the folder PROFILE_FOLDER. Names of files begin with PROFILE_NAME.
  */
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector";
@@ -15,7 +15,11 @@ let slice = 0;
 
 function turn(): void {
   session.post("Profiler.stop", (error, answer) => {
-    if (!error) writeFileSync(path.join(folder, `${name}-${process.pid}-${threadId}-${slice++}.json`), JSON.stringify(answer.profile));
+    if (!error)
+      writeFileSync(
+        path.join(folder, `${name}-${process.pid}-${threadId}-${slice++}.json`),
+        JSON.stringify(answer.profile),
+      );
     session.post("Profiler.start");
   });
 }

@@ -1,14 +1,15 @@
 /**
- * `npm run bench -- transport`: transports against HTTP over emulated links, beside TCP, and over loopback. Prints the figures to
- * reach beside what was measured; exit status 0 measured, 1 could not measure, 2 bad option.
+ * `npm run bench -- transport`: transports against HTTP over emulated links, beside TCP, and over loopback. Prints the
+ * figures to reach beside what was measured; exit status 0 measured, 1 could not measure, 2 bad option.
  *
  *     npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]
  *
  *     --quick      few runs and short flows, downloads beside flows, about five minutes
  *     --json FILE  the rows as an array (rows.ts)
  *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
- *     --row TEXT   only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start, six-node,
- *                  loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
+ * --row TEXT   only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start,
+ * six-node,
+ * loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -48,7 +49,8 @@ interface Part {
 
 function downloads(name: string, plan: Plan): Part {
   return {
-    name, needs: "downloads",
+    name,
+    needs: "downloads",
     run: async (results, print) => {
       const { rows, hosts } = await measureDownloads(plan, print);
       results.rows.push(...rows);
@@ -61,27 +63,77 @@ function partsOf(quick: boolean): Part[] {
   const runs = quick ? 1 : 7;
   const long = quick ? 2_500_000 : 5_000_000;
   return [
-    downloads("single-chromium", { set: "single", receiver: "chromium", transports: BROWSERS, losses: [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
-    downloads("single-firefox", { set: "single", receiver: "firefox", transports: BROWSERS, losses: quick ? [0.01] : [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
-    downloads("single-node", { set: "single", receiver: "node", transports: quick ? BROWSERS.slice(0, 3) : ALL, losses: quick ? [0.01] : [0, 0.01, 0.03], bytes: long, states: ["warm"], runs }),
-    downloads("single-start", { set: "single", receiver: "node", transports: quick ? BROWSERS : ALL, losses: [0], bytes: 1_500_000, states: ["cold", "warm"], runs: quick ? 2 : 7 }),
-    downloads("six-node", { set: "six", receiver: "node", transports: ["webtransport", "webrtc", "udp"], losses: [0, 0.02], bytes: 1_500_000, states: ["warm"], runs: quick ? 3 : 10 }),
+    downloads("single-chromium", {
+      set: "single",
+      receiver: "chromium",
+      transports: BROWSERS,
+      losses: [0, 0.01, 0.03],
+      bytes: long,
+      states: ["warm"],
+      runs,
+    }),
+    downloads("single-firefox", {
+      set: "single",
+      receiver: "firefox",
+      transports: BROWSERS,
+      losses: quick ? [0.01] : [0, 0.01, 0.03],
+      bytes: long,
+      states: ["warm"],
+      runs,
+    }),
+    downloads("single-node", {
+      set: "single",
+      receiver: "node",
+      transports: quick ? BROWSERS.slice(0, 3) : ALL,
+      losses: quick ? [0.01] : [0, 0.01, 0.03],
+      bytes: long,
+      states: ["warm"],
+      runs,
+    }),
+    downloads("single-start", {
+      set: "single",
+      receiver: "node",
+      transports: quick ? BROWSERS : ALL,
+      losses: [0],
+      bytes: 1_500_000,
+      states: ["cold", "warm"],
+      runs: quick ? 2 : 7,
+    }),
+    downloads("six-node", {
+      set: "six",
+      receiver: "node",
+      transports: ["webtransport", "webrtc", "udp"],
+      losses: [0, 0.02],
+      bytes: 1_500_000,
+      states: ["warm"],
+      runs: quick ? 3 : 10,
+    }),
     {
-      name: "loopback", needs: "machine",
+      name: "loopback",
+      needs: "machine",
       run: async (results, print) => {
         results.loopback.push(...(await measureLoopback(quick ? 1 : 3, print)));
       },
     },
     {
-      name: "cost", needs: "machine",
+      name: "cost",
+      needs: "machine",
       run: async (results, print) => {
         results.costs.push(...(await measureCost(quick ? 1 : 5, quick ? 4 : 10, print)));
       },
     },
     ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
       ["bbr", "cubic"].map((rival) => ({
-        name: transport === "webrtc" ? `webrtc-beside-${rival}` : `sharing-${rival}`, needs: "flows" as const,
-        run: (results: Results, print: Print) => share(results, [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })), 3, quick, print),
+        name: transport === "webrtc" ? `webrtc-beside-${rival}` : `sharing-${rival}`,
+        needs: "flows" as const,
+        run: (results: Results, print: Print) =>
+          share(
+            results,
+            [1, 2.5].map((queueProducts) => ({ transport, ours: 1, theirs: [rival], queueProducts })),
+            3,
+            quick,
+            print,
+          ),
       })),
     ),
     { name: "sharing-many", needs: "flows", run: (results, print) => share(results, CROWDS, 1, quick, print) },
@@ -89,14 +141,29 @@ function partsOf(quick: boolean): Part[] {
   ];
 }
 
-/** Beside ours as many of Cubic in their place: what such rivals leave to one of their own. One flow alone differs from run to run by a quarter and more. */
-async function share(results: Results, crowds: readonly Crowd[], runs: number, quick: boolean, print: Print): Promise<void> {
-  const all = quick ? crowds : crowds.flatMap((crowd) => (crowd.transport === "webtransport" ? [crowd, { ...crowd, transport: "cubic" as const }] : [crowd]));
+/**
+ * Beside ours as many of Cubic in their place: what such rivals leave to one of their own. One flow alone differs from
+ * run to run by a quarter and more.
+ */
+async function share(
+  results: Results,
+  crowds: readonly Crowd[],
+  runs: number,
+  quick: boolean,
+  print: Print,
+): Promise<void> {
+  const all = quick
+    ? crowds
+    : crowds.flatMap((crowd) =>
+        crowd.transport === "webtransport" ? [crowd, { ...crowd, transport: "cubic" as const }] : [crowd],
+      );
   for (const crowd of Array.from({ length: quick ? 1 : runs }, () => all).flat()) {
     const { sharing, host } = await measureSharing(crowd, quick ? 10 : SHARING_SEC);
     results.sharing.push(sharing);
     results.hosts.push(host);
-    print(`  ${sharing.ourFlows} ${sharing.transport} beside ${sharing.theirFlows} ${sharing.rivals}, queue ${sharing.queueProducts} BDP: ${Math.round(sharing.ourBytesPerSec / 1000)} and ${Math.round(sharing.theirBytesPerSec / 1000)} KB/s, ${(100 * sharing.ourLossShare).toFixed(1)} % of ours lost`);
+    print(
+      `  ${sharing.ourFlows} ${sharing.transport} beside ${sharing.theirFlows} ${sharing.rivals}, queue ${sharing.queueProducts} BDP: ${Math.round(sharing.ourBytesPerSec / 1000)} and ${Math.round(sharing.theirBytesPerSec / 1000)} KB/s, ${(100 * sharing.ourLossShare).toFixed(1)} % of ours lost`,
+    );
   }
 }
 
@@ -112,16 +179,24 @@ async function react(results: Results, seconds: number, print: Print): Promise<v
     const { reaction, host } = await measureAlone(what, settings, seconds);
     results.reactions.push(reaction);
     results.hosts.push(host);
-    print(`  alone, ${what}: ${reaction.share.toFixed(3)} of the link, queue ${reaction.queueMean.toFixed(2)} mean, ${reaction.queueMost.toFixed(2)} most${reaction.backOffRounds === null ? "" : `, backs off in ${reaction.backOffRounds.toFixed(1)} RTT`}`);
+    print(
+      `  alone, ${what}: ${reaction.share.toFixed(3)} of the link, queue ${reaction.queueMean.toFixed(2)} mean, ${reaction.queueMost.toFixed(2)} most${reaction.backOffRounds === null ? "" : `, backs off in ${reaction.backOffRounds.toFixed(1)} RTT`}`,
+    );
   }
 }
 
 function drawTo(file: string, specification: object): void {
-  const done = spawnSync(process.execPath, [path.join(repoRoot, "lab/bench/draw.mjs"), file], { input: JSON.stringify(specification), encoding: "utf8" });
+  const done = spawnSync(process.execPath, [path.join(repoRoot, "lab/bench/draw.mjs"), file], {
+    input: JSON.stringify(specification),
+    encoding: "utf8",
+  });
   if (done.status !== 0) throw new Error(`the picture could not be drawn: ${done.stderr.slice(-500)}`);
 }
 
-/** What the machine did in all that went over links: the worst of the parts, so that figures can be doubted where they should be. */
+/**
+ * What the machine did in all that went over links: the worst of the parts, so that figures can be doubted where they
+ * should be.
+ */
 function hostLine(hosts: readonly Host[]): string | undefined {
   if (hosts.length === 0) return undefined;
   const most = (values: number[]): number => Math.max(0, ...values);
@@ -132,9 +207,18 @@ function hostLine(hosts: readonly Host[]): string | undefined {
 async function main(): Promise<number> {
   let options;
   try {
-    options = parseArgs({ options: { quick: { type: "boolean", default: false }, json: { type: "string" }, docs: { type: "boolean", default: false }, row: { type: "string", default: "" } } }).values;
+    options = parseArgs({
+      options: {
+        quick: { type: "boolean", default: false },
+        json: { type: "string" },
+        docs: { type: "boolean", default: false },
+        row: { type: "string", default: "" },
+      },
+    }).values;
   } catch (error) {
-    console.error(`usage: npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]; ${(error as Error).message}`);
+    console.error(
+      `usage: npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]; ${(error as Error).message}`,
+    );
     return 2;
   }
   const results: Results = { rows: [], sharing: [], reactions: [], loopback: [], costs: [], hosts: [] };
@@ -156,18 +240,36 @@ async function main(): Promise<number> {
   } else await runAll(parts);
   const figures = figuresOf(results);
   console.log(`\n${tableOf(figures)}\n\n${hostLine(results.hosts) ?? "no links"}\n`);
-  if (options.json !== undefined) writeFileSync(path.resolve(process.env["INIT_CWD"] ?? process.cwd(), options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
+  if (options.json !== undefined)
+    writeFileSync(
+      path.resolve(process.env["INIT_CWD"] ?? process.cwd(), options.json),
+      `${JSON.stringify(results.rows, null, 1)}\n`,
+    );
   if (options.docs) {
     const name = ["transport", options.row].filter(Boolean).join("-");
     const picture = results.sharing.length + results.reactions.length > 0 ? `images/${name}.png` : undefined;
     if (picture) drawTo(path.join(repoRoot, "docs", picture), specificationOf(results));
-    const command = ["npm run bench -- transport", options.quick && "--quick", options.row && `--row ${options.row}`, "--docs"].filter(Boolean).join(" ");
-    writeSection(name, command, markdownOf({ results, figures, command, machine: hostLine(results.hosts), failures, picture, part: options.row }));
+    const command = [
+      "npm run bench -- transport",
+      options.quick && "--quick",
+      options.row && `--row ${options.row}`,
+      "--docs",
+    ]
+      .filter(Boolean)
+      .join(" ");
+    writeSection(
+      name,
+      command,
+      markdownOf({ results, figures, command, machine: hostLine(results.hosts), failures, picture, part: options.row }),
+    );
   }
   return failures.length > 0 ? 1 : 0;
 }
 
-void main().then((code) => process.exit(code), (error: unknown) => {
-  console.error(error);
-  process.exit(1);
-});
+void main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

@@ -1,6 +1,7 @@
 /**
- * Processor time that a sender spends on each gigabyte, at a steady rate over loopback: a proxy over WebTransport and WebRTC,
- * and nginx (a program of this machine) that serves the same bytes over HTTP/2 and TLS. The receivers are this process; in turns.
+ * Processor time that a sender spends on each gigabyte, at a steady rate over loopback: a proxy over WebTransport and
+ * WebRTC, and nginx (a program of this machine) that serves the same bytes over HTTP/2 and TLS. The receivers are this
+ * process; in turns.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -38,13 +39,16 @@ export async function measureCost(turns: number, bodies: number, print: (line: s
   try {
     const url = `${fleet.sample.url}/__size/${BODY_BYTES}.mp4`;
     senders.push(await startNginx(Buffer.from(await (await fetch(url)).arrayBuffer())));
-    for (const transport of ["webtransport", "webrtc"] as const) senders.push(proxyOver(transport, fleet.proxies[0]!.pid, fleet.origo.url, url));
+    for (const transport of ["webtransport", "webrtc"] as const)
+      senders.push(proxyOver(transport, fleet.proxies[0]!.pid, fleet.origo.url, url));
     for (const sender of senders) await expectBody(sender);
     const costs: Cost[] = [];
     for (let turn = 0; turn < turns; turn++) {
       for (const sender of senders) {
         const cost = await costOf(sender, bodies);
-        print(`  ${cost.sender}: ${secPerGbOf(cost).toFixed(2)} s of a processor per GB at ${(cost.bytes / cost.seconds / 1e6).toFixed(1)} MB/s`);
+        print(
+          `  ${cost.sender}: ${secPerGbOf(cost).toFixed(2)} s of a processor per GB at ${(cost.bytes / cost.seconds / 1e6).toFixed(1)} MB/s`,
+        );
         costs.push(cost);
       }
     }
@@ -58,7 +62,12 @@ export async function measureCost(turns: number, bodies: number, print: (line: s
 async function costOf(sender: Sender, bodies: number): Promise<Cost> {
   const [startMs, before] = [performance.now(), processorSecOf(sender.pid)];
   for (let body = 0; body < bodies; body++) await expectBody(sender);
-  return { sender: sender.name, bytes: bodies * BODY_BYTES, seconds: (performance.now() - startMs) / 1000, cpuSec: processorSecOf(sender.pid) - before };
+  return {
+    sender: sender.name,
+    bytes: bodies * BODY_BYTES,
+    seconds: (performance.now() - startMs) / 1000,
+    cpuSec: processorSecOf(sender.pid) - before,
+  };
 }
 
 async function expectBody({ name, fetchOnce }: Sender): Promise<void> {
@@ -71,7 +80,11 @@ function processorSecOf(pid: number): number {
   const tasks = readdirSync(`/proc/${pid}/task`);
   const read = (task: string, file: string): string => readFileSync(`/proc/${pid}/task/${task}/${file}`, "utf8");
   const ownSec = tasks.reduce((sum, task) => sum + Number(read(task, "schedstat").split(" ")[0]) / 1e9, 0);
-  const children = tasks.flatMap((task) => read(task, "children").split(" ").filter((word) => word.trim() !== ""));
+  const children = tasks.flatMap((task) =>
+    read(task, "children")
+      .split(" ")
+      .filter((word) => word.trim() !== ""),
+  );
   return children.reduce((sum, child) => sum + processorSecOf(Number(child)), ownSec);
 }
 
@@ -119,9 +132,23 @@ async function startNginx(body: Buffer): Promise<Sender> {
   const port = await freePort(NGINX_PORT_FIRST, new Set());
   await writeFile(path.join(folder, "body"), body);
   await writeFile(path.join(folder, "nginx.conf"), configurationOf(folder, port));
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", path.join(folder, "key.pem")];
-  execFileSync("openssl", ["req", "-x509", ...key, "-out", path.join(folder, "certificate.pem"), "-days", "2", "-subj", `/CN=${HOST}`], { stdio: "ignore" });
-  const child = spawn("nginx", ["-e", "stderr", "-c", path.join(folder, "nginx.conf")], { stdio: ["ignore", "ignore", "inherit"] });
+  const key = [
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-keyout",
+    path.join(folder, "key.pem"),
+  ];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", ...key, "-out", path.join(folder, "certificate.pem"), "-days", "2", "-subj", `/CN=${HOST}`],
+    { stdio: "ignore" },
+  );
+  const child = spawn("nginx", ["-e", "stderr", "-c", path.join(folder, "nginx.conf")], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   let connection: http2.ClientHttp2Session | undefined;
   const close = async (): Promise<void> => {
     connection?.close();

@@ -1,7 +1,7 @@
 /**
- * What downloads inside the client's host, the Node client or a browser with the extension: an order a line on standard input, an
- * answer a line on standard output. It stays alive, and its browsers do, so that what is measured is a transfer and not the start
- * of a process. Its orders come from downloads.ts.
+ * What downloads inside the client's host, the Node client or a browser with the extension: an order a line on standard
+ * input, an answer a line on standard output. It stays alive, and its browsers do, so that what is measured is a
+ * transfer and not the start of a process. Its orders come from downloads.ts.
  */
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
@@ -15,8 +15,18 @@ export type Order =
   | { kind: "get"; url: string; transport: TransportOption; state: "cold" | "warm"; connections: number }
   /** Plain HTTP, over a connection that is kept where it is `warm`. */
   | { kind: "http"; url: string; state: "cold" | "warm" }
-  /** By `fetch` in a page: one of `origin`'s where the extension is to carry it by `transport`, otherwise one that no extension is in. */
-  | { kind: "browse"; browser: BrowserName; url: string; origin: string; transport: "webtransport" | "webrtc" | undefined; connections: number }
+  /**
+   * By `fetch` in a page: one of `origin`'s where the extension is to carry it by `transport`, otherwise one that no
+   * extension is in.
+   */
+  | {
+      kind: "browse";
+      browser: BrowserName;
+      url: string;
+      origin: string;
+      transport: "webtransport" | "webrtc" | undefined;
+      connections: number;
+    }
   /** The newest record that the extension has sent to Origo since then. */
   | { kind: "record"; sinceMs: number };
 
@@ -90,8 +100,18 @@ const FETCH = `async (url) => {
 const browsers: OpenBrowser[] = [];
 const pages = new Map<string, Promise<Page>>();
 
-async function openPage({ browser: name, origin, transport, connections }: Extract<Order, { kind: "browse" }>): Promise<Page> {
-  const browser = await openBrowser({ name, headless: true, secureHost: new URL(origin).hostname, ...(transport ? { defaults: { origoUrl, mode: "coded", connections, transport } } : {}) });
+async function openPage({
+  browser: name,
+  origin,
+  transport,
+  connections,
+}: Extract<Order, { kind: "browse" }>): Promise<Page> {
+  const browser = await openBrowser({
+    name,
+    headless: true,
+    secureHost: new URL(origin).hostname,
+    ...(transport ? { defaults: { origoUrl, mode: "coded", connections, transport } } : {}),
+  });
   browsers.push(browser);
   const page = await browser.newPage();
   if (transport) await page.goto(`${origin}/`, { waitUntil: "load" });
@@ -108,12 +128,29 @@ async function browse(order: Extract<Order, { kind: "browse" }>): Promise<Answer
 }
 
 async function record({ sinceMs }: Extract<Order, { kind: "record" }>): Promise<Answer> {
-  for (const endMs = Date.now() + RECORD_MS_MAX; Date.now() < endMs; await new Promise((resolve) => setTimeout(resolve, 100))) {
-    const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`, { headers: { cookie } })).json()) as { records: DownloadRecord[] };
+  for (
+    const endMs = Date.now() + RECORD_MS_MAX;
+    Date.now() < endMs;
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  ) {
+    const { records } = (await (await fetch(`${origoUrl}/v1/records?limit=5`, { headers: { cookie } })).json()) as {
+      records: DownloadRecord[];
+    };
     const found = records.find(({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs);
-    if (found) return { bytes: found.netBytes, ms: found.durationMs, firstMs: found.firstPacketMs ?? found.firstByteMs, record: found };
+    if (found)
+      return {
+        bytes: found.netBytes,
+        ms: found.durationMs,
+        firstMs: found.firstPacketMs ?? found.firstByteMs,
+        record: found,
+      };
   }
-  return { bytes: 0, ms: NaN, firstMs: NaN, problem: `Origo got no record of the extension within ${RECORD_MS_MAX} ms` };
+  return {
+    bytes: 0,
+    ms: NaN,
+    firstMs: NaN,
+    problem: `Origo got no record of the extension within ${RECORD_MS_MAX} ms`,
+  };
 }
 
 async function carryOut(order: Order): Promise<Answer> {
@@ -125,7 +162,12 @@ async function carryOut(order: Order): Promise<Answer> {
 async function main(): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
     const order = JSON.parse(line) as Order;
-    const answer = await carryOut(order).catch((error: unknown) => ({ bytes: 0, ms: NaN, firstMs: NaN, problem: String(error) }));
+    const answer = await carryOut(order).catch((error: unknown) => ({
+      bytes: 0,
+      ms: NaN,
+      firstMs: NaN,
+      problem: String(error),
+    }));
     process.stdout.write(`${JSON.stringify(answer)}\n`);
   }
   await Promise.all(browsers.map((browser) => browser.close()));

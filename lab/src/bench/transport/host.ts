@@ -6,7 +6,8 @@ import type { Host } from "./rows";
 /** Starts watching; what it returns ends it. */
 export async function watchHost(links: Links): Promise<() => Promise<Host>> {
   const idleShare = watchIdleShare();
-  const dropsOf = async (): Promise<number> => Object.values((await links.stats()).hosts).reduce((sum, { interfaceDrops }) => sum + interfaceDrops, 0);
+  const dropsOf = async (): Promise<number> =>
+    Object.values((await links.stats()).hosts).reduce((sum, { interfaceDrops }) => sum + interfaceDrops, 0);
   const dropsBefore = await dropsOf();
   return async () => {
     const busy = 1 - idleShare();

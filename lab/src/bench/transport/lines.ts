@@ -2,7 +2,9 @@
 import { createInterface } from "node:readline";
 import type { ChildProcess } from "node:child_process";
 
-/** The lines of a program's standard output, each handed on when it is asked for; rejects when the program has ended. */
+/**
+ * The lines of a program's standard output, each handed on when it is asked for; rejects when the program has ended.
+ */
 export function linesOf(child: ChildProcess): { next(): Promise<string> } {
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   return {

@@ -1,6 +1,6 @@
 /**
- * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a page;
- * and, beside them, plain HTTP into a Worker.
+ * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a
+ * page; and, beside them, plain HTTP into a Worker.
  */
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
@@ -118,8 +118,19 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
   const { native } = loadNativeTransport();
   if (!native) throw new Error("the native transport is not built");
   const host = "127.0.0.1";
-  const edge = new WebTransportEdge(native, { host, port: 0, name: host, sessionsMax: 8, onSession, onRotated: () => undefined });
-  const rtc = startRtc({ host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined }, native, () => undefined);
+  const edge = new WebTransportEdge(native, {
+    host,
+    port: 0,
+    name: host,
+    sessionsMax: 8,
+    onSession,
+    onRotated: () => undefined,
+  });
+  const rtc = startRtc(
+    { host, udpPort: await pickUdpPort(0, host), publicAddress: undefined, publicUdpPort: undefined },
+    native,
+    () => undefined,
+  );
   let sessions = 0;
   const server = createServer((request, response) => {
     if (request.url === "/body") return pour(response);
@@ -134,7 +145,9 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
     const site = `http://${host}:${(server.address() as AddressInfo).port}/`;
     await page.goto(site);
     const scripts = [
-      ["webtransport", workerRun(WEBTRANSPORT_IN_WORKER, edge.address(`${host}:${edge.port}`))], ["webrtc", WEBRTC_RUN], ["http", workerRun(HTTP_IN_WORKER, { url: `${site}body` })],
+      ["webtransport", workerRun(WEBTRANSPORT_IN_WORKER, edge.address(`${host}:${edge.port}`))],
+      ["webrtc", WEBRTC_RUN],
+      ["http", workerRun(HTTP_IN_WORKER, { url: `${site}body` })],
     ] as const;
     const results: Loopback[] = [];
     for (let run = 0; run < runs; run++) {
@@ -144,7 +157,9 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
         const { user, system } = process.cpuUsage(before);
         const senderCores = (user + system) / 1000 / (performance.now() - startedMs);
         const result: Loopback = { transport, ...seen, busyCores: os.cpus().length * (1 - idleShare()), senderCores };
-        print(`  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms, ${result.busyCores.toFixed(1)} cores busy, the sender's ${senderCores.toFixed(1)} among them`);
+        print(
+          `  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms, ${result.busyCores.toFixed(1)} cores busy, the sender's ${senderCores.toFixed(1)} among them`,
+        );
         results.push(result);
       }
     }

@@ -1,4 +1,7 @@
-/** What the bench's picture shows, as a Vega-Lite specification: a panel for each neighbourhood (the run with the median) and each change of the link. */
+/**
+ * What the bench's picture shows, as a Vega-Lite specification: a panel for each neighbourhood (the run with the
+ * median) and each change of the link.
+ */
 import { crowdsOf, medianRunOf } from "./rows";
 import type { Results } from "./rows";
 
@@ -14,7 +17,11 @@ const SAMPLES_MEAN = 10;
 
 /** Means of so many samples: half a second. */
 function smoothed<T>(history: readonly T[], of: (each: T) => number): number[] {
-  return history.flatMap((_, at) => (at % SAMPLES_MEAN === 0 ? [history.slice(at, at + SAMPLES_MEAN).reduce((sum, each, _at, all) => sum + of(each) / all.length, 0)] : []));
+  return history.flatMap((_, at) =>
+    at % SAMPLES_MEAN === 0
+      ? [history.slice(at, at + SAMPLES_MEAN).reduce((sum, each, _at, all) => sum + of(each) / all.length, 0)]
+      : [],
+  );
 }
 
 function pointsOf<T extends { atMs: number }>(history: readonly T[], line: string, of: (each: T) => number): Point[] {
@@ -24,26 +31,64 @@ function pointsOf<T extends { atMs: number }>(history: readonly T[], line: strin
 function panel(title: string, rates: Point[], queue: Point[]): object {
   const x = { field: "second", type: "quantitative", axis: { title: "seconds", grid: false } };
   const rate = {
-    width: 250, height: 120, title, data: { values: rates }, mark: { type: "line", strokeWidth: 1.6 },
+    width: 250,
+    height: 120,
+    title,
+    data: { values: rates },
+    mark: { type: "line", strokeWidth: 1.6 },
     encoding: {
-      x: { ...x, axis: { title: null, grid: false } }, y: { field: "value", type: "quantitative", axis: { title: "KB/s" }, scale: { domain: [0, 1300], clamp: true } },
-      color: { field: "line", type: "nominal", scale: { domain: LINES, range: COLOURS }, legend: { title: null, orient: "bottom" } },
+      x: { ...x, axis: { title: null, grid: false } },
+      y: { field: "value", type: "quantitative", axis: { title: "KB/s" }, scale: { domain: [0, 1300], clamp: true } },
+      color: {
+        field: "line",
+        type: "nominal",
+        scale: { domain: LINES, range: COLOURS },
+        legend: { title: null, orient: "bottom" },
+      },
     },
   };
   const waiting = {
-    width: 250, height: 50, data: { values: queue }, mark: { type: "area", color: "#9bd1c8" },
-    encoding: { x, y: { field: "value", type: "quantitative", axis: { title: "queue, BDP", tickCount: 3 }, scale: { domain: [0, 2.5], clamp: true } } },
+    width: 250,
+    height: 50,
+    data: { values: queue },
+    mark: { type: "area", color: "#9bd1c8" },
+    encoding: {
+      x,
+      y: {
+        field: "value",
+        type: "quantitative",
+        axis: { title: "queue, BDP", tickCount: 3 },
+        scale: { domain: [0, 2.5], clamp: true },
+      },
+    },
   };
   return { vconcat: [rate, waiting], spacing: 8 };
 }
 
 export function specificationOf({ sharing, reactions }: Results): object {
-  const shared = crowdsOf(sharing).map(medianRunOf).map(({ history, transport, ourFlows, theirFlows, rivals, queueProducts }) =>
-    panel(`${ourFlows} ${transport === "cubic" ? "cubic for ours" : transport}, ${theirFlows} ${rivals}, queue ${queueProducts} BDP`, [...pointsOf(history, "ours", ({ ours }) => ours / 1000), ...pointsOf(history, "TCP", ({ theirs }) => theirs / 1000)], pointsOf(history, "queue", ({ queue }) => queue)));
-  const alone = reactions.map(({ what, history }) => panel(`ours alone, ${what}`, pointsOf(history, "ours", ({ ours }) => ours / 1000), pointsOf(history, "queue", ({ queue }) => queue)));
+  const shared = crowdsOf(sharing)
+    .map(medianRunOf)
+    .map(({ history, transport, ourFlows, theirFlows, rivals, queueProducts }) =>
+      panel(
+        `${ourFlows} ${transport === "cubic" ? "cubic for ours" : transport}, ${theirFlows} ${rivals}, queue ${queueProducts} BDP`,
+        [
+          ...pointsOf(history, "ours", ({ ours }) => ours / 1000),
+          ...pointsOf(history, "TCP", ({ theirs }) => theirs / 1000),
+        ],
+        pointsOf(history, "queue", ({ queue }) => queue),
+      ),
+    );
+  const alone = reactions.map(({ what, history }) =>
+    panel(
+      `ours alone, ${what}`,
+      pointsOf(history, "ours", ({ ours }) => ours / 1000),
+      pointsOf(history, "queue", ({ queue }) => queue),
+    ),
+  );
   return {
     title: "Congestion control beside TCP, and alone",
     subtitle: "10 Mbit/s, 40 ms; what each sends, means of half a second, and the highest queue of each 50 ms",
-    columns: 2, concat: [...shared, ...alone],
+    columns: 2,
+    concat: [...shared, ...alone],
   };
 }

@@ -1,4 +1,7 @@
-/** What the transport bench measures, as data, and the figures of its table. Pure: the measuring is in the files beside it. */
+/**
+ * What the transport bench measures, as data, and the figures of its table. Pure: the measuring is in the files beside
+ * it.
+ */
 import { median } from "../statistics";
 
 export type Carrier = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
@@ -69,7 +72,9 @@ export interface Reaction {
   /** Mean of the queue, and its most once the start is over, in bandwidth-delay products. */
   queueMean: number;
   queueMost: number;
-  /** After the link has halved: until what enters it in a round trip fits it again, in round trips. null: it never did. */
+  /**
+   * After the link has halved: until what enters it in a round trip fits it again, in round trips. null: it never did.
+   */
   backOffRounds: number | null;
   history: { atMs: number; ours: number; queue: number }[];
 }
@@ -132,14 +137,32 @@ export function verdictOf({ got, floor, aim, better, tooShort = false }: Figure)
 
 /** The figures of the table, those that nothing was measured for with `got` NaN. */
 export function figuresOf({ rows, sharing, reactions, loopback, costs }: Results): Figure[] {
-  return [...shares(rows), ...starts(rows), ...vain(rows), ...loops(loopback), ...costOf(costs), ...neighbours(sharing), ...alone(reactions)];
+  return [
+    ...shares(rows),
+    ...starts(rows),
+    ...vain(rows),
+    ...loops(loopback),
+    ...costOf(costs),
+    ...neighbours(sharing),
+    ...alone(reactions),
+  ];
 }
 
 const SHARES: readonly [Carrier, number, number, number][] = [
-  ["webtransport", 0, 0.9, 0.95], ["webtransport", 0.01, 0.88, 0.93], ["webtransport", 0.03, 0.83, 0.9],
-  ["webrtc", 0, 0.86, 0.9], ["webrtc", 0.01, 0.6, 0.8], ["webrtc", 0.03, 0.35, 0.65],
+  ["webtransport", 0, 0.9, 0.95],
+  ["webtransport", 0.01, 0.88, 0.93],
+  ["webtransport", 0.03, 0.83, 0.9],
+  ["webrtc", 0, 0.86, 0.9],
+  ["webrtc", 0.01, 0.6, 0.8],
+  ["webrtc", 0.03, 0.35, 0.65],
 ];
-const NAMES: Record<Carrier, string> = { webtransport: "WebTransport", webrtc: "WebRTC", udp: "UDP", "http-bbr": "HTTP, BBR", "http-reno": "HTTP, Reno" };
+const NAMES: Record<Carrier, string> = {
+  webtransport: "WebTransport",
+  webrtc: "WebRTC",
+  udp: "UDP",
+  "http-bbr": "HTTP, BBR",
+  "http-reno": "HTTP, Reno",
+};
 const percent = (share: number): string => `${Math.round(1000 * share) / 10} %`;
 
 const find = (rows: readonly Row[], wanted: Partial<Row>): Row | undefined =>
@@ -148,39 +171,89 @@ const find = (rows: readonly Row[], wanted: Partial<Row>): Row | undefined =>
 function shares(rows: readonly Row[]): Figure[] {
   return (["chromium", "firefox", "node"] as const).flatMap((receiver) =>
     SHARES.map(([transport, loss, floor, aim]) => {
-      const row = find(rows.filter(({ bytes }) => bytes > 2e6), { set: "single", transport, receiver, loss, state: "warm" });
-      return { what: `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of the link`, got: row?.linkShare ?? NaN, floor, aim, better: "more" as const, unit: "" };
+      const row = find(
+        rows.filter(({ bytes }) => bytes > 2e6),
+        { set: "single", transport, receiver, loss, state: "warm" },
+      );
+      return {
+        what: `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of the link`,
+        got: row?.linkShare ?? NaN,
+        floor,
+        aim,
+        better: "more" as const,
+        unit: "",
+      };
     }),
   );
 }
 
 function starts(rows: readonly Row[]): Figure[] {
-  const short = rows.filter(({ set, bytes, loss, receiver }) => set === "single" && bytes < 2e6 && loss === 0 && receiver === "node");
+  const short = rows.filter(
+    ({ set, bytes, loss, receiver }) => set === "single" && bytes < 2e6 && loss === 0 && receiver === "node",
+  );
   return (["webtransport", "webrtc"] as const).flatMap((transport) => {
     const [cold, warm] = [find(short, { transport, state: "cold" }), find(short, { transport, state: "warm" })];
     // Set-up is the wait for the first packet that a warm connection does not have.
     const setUpSec = ((cold?.firstPacketMs ?? NaN) - (warm?.firstPacketMs ?? NaN)) / 1000;
     const [floor, aim] = transport === "webtransport" ? [4.5, 3.5] : [12, 8];
     return [
-      { what: `1.5 MB, cold over warm, set-up not counted, 40 ms, ${NAMES[transport]}`, got: ((cold?.completionSec ?? NaN) - setUpSec) / (warm?.completionSec ?? NaN), floor: 1.25, aim: 1.05, better: "less" as const, unit: "" },
-      { what: `set-up to first packet, 40 ms, ${NAMES[transport]}`, got: (cold?.firstPacketMs ?? NaN) / (cold?.rttMs ?? NaN), floor, aim, better: "less" as const, unit: " RTT" },
+      {
+        what: `1.5 MB, cold over warm, set-up not counted, 40 ms, ${NAMES[transport]}`,
+        got: ((cold?.completionSec ?? NaN) - setUpSec) / (warm?.completionSec ?? NaN),
+        floor: 1.25,
+        aim: 1.05,
+        better: "less" as const,
+        unit: "",
+      },
+      {
+        what: `set-up to first packet, 40 ms, ${NAMES[transport]}`,
+        got: (cold?.firstPacketMs ?? NaN) / (cold?.rttMs ?? NaN),
+        floor,
+        aim,
+        better: "less" as const,
+        unit: " RTT",
+      },
     ];
   });
 }
 
 function vain(rows: readonly Row[]): Figure[] {
   return (["webtransport", "webrtc"] as const).flatMap((transport) =>
-    ([[0, 15, 3], [0.02, 25, 12]] as const).map(([loss, floor, aim]) => {
+    (
+      [
+        [0, 15, 3],
+        [0.02, 25, 12],
+      ] as const
+    ).map(([loss, floor, aim]) => {
       const row = find(rows, { set: "six", transport, loss, state: "warm" });
-      return { what: `received in vain, per proxy, six links, 50 ms, loss ${percent(loss)}, ${NAMES[transport]}`, got: (row?.inVain ?? NaN) + (row?.duplicate ?? NaN), floor, aim, better: "less" as const, unit: " packets" };
+      return {
+        what: `received in vain, per proxy, six links, 50 ms, loss ${percent(loss)}, ${NAMES[transport]}`,
+        got: (row?.inVain ?? NaN) + (row?.duplicate ?? NaN),
+        floor,
+        aim,
+        better: "less" as const,
+        unit: " packets",
+      };
     }),
   );
 }
 
 function loops(loopback: readonly Loopback[]): Figure[] {
-  return ([["webtransport", 45, 60], ["webrtc", 26, 35]] as const).map(([transport, floor, aim]) => {
+  return (
+    [
+      ["webtransport", 45, 60],
+      ["webrtc", 26, 35],
+    ] as const
+  ).map(([transport, floor, aim]) => {
     const got = median(loopback.filter((each) => each.transport === transport).map(({ mbPerSec }) => mbPerSec));
-    return { what: `loopback to Chromium, 1,100 B, ${NAMES[transport]}`, got, floor, aim, better: "more" as const, unit: " MB/s" };
+    return {
+      what: `loopback to Chromium, 1,100 B, ${NAMES[transport]}`,
+      got,
+      floor,
+      aim,
+      better: "more" as const,
+      unit: " MB/s",
+    };
   });
 }
 
@@ -188,8 +261,18 @@ function loops(loopback: readonly Loopback[]): Figure[] {
 export const secPerGbOf = ({ cpuSec, bytes }: Cost): number => cpuSec / (bytes / 1e9);
 
 function costOf(costs: readonly Cost[]): Figure[] {
-  const secPerGb = (sender: Cost["sender"]): number => median(costs.filter((each) => each.sender === sender).map(secPerGbOf));
-  return [{ what: "processor time a GB sent over WebTransport, of nginx's over HTTP/2 and TLS", got: secPerGb("webtransport") / secPerGb("nginx"), floor: 8, aim: 4, better: "less", unit: " times" }];
+  const secPerGb = (sender: Cost["sender"]): number =>
+    median(costs.filter((each) => each.sender === sender).map(secPerGbOf));
+  return [
+    {
+      what: "processor time a GB sent over WebTransport, of nginx's over HTTP/2 and TLS",
+      got: secPerGb("webtransport") / secPerGb("nginx"),
+      floor: 8,
+      aim: 4,
+      better: "less",
+      unit: " times",
+    },
+  ];
 }
 
 /** Rate of a flow of ours over that of one of theirs. */
@@ -220,17 +303,50 @@ function neighbours(sharing: readonly Sharing[]): Figure[] {
     const [{ transport, ourFlows, theirFlows, rivals, queueProducts, seconds }] = runs;
     if (transport === "cubic") return [];
     const what = `${ourFlows} of ours, ${NAMES[transport]}, beside ${theirFlows} of ${rivals}, queue ${queueProducts} BDP, ${seconds} s: rate of one over one`;
-    return [{ what, got: median(runs.map(ratioOf)), floor: 2, aim: 1.4, better: "nearOne" as const, unit: "", tooShort: seconds < SHARING_SEC }];
+    return [
+      {
+        what,
+        got: median(runs.map(ratioOf)),
+        floor: 2,
+        aim: 1.4,
+        better: "nearOne" as const,
+        unit: "",
+        tooShort: seconds < SHARING_SEC,
+      },
+    ];
   });
 }
 
 function alone(reactions: readonly Reaction[]): Figure[] {
   return reactions.flatMap((each) => {
     const figures: Figure[] = [
-      { what: `alone, ${each.what}: queue added at most`, got: each.queueMost, floor: 1.5, aim: 1.5, better: "less", unit: " BDP" },
+      {
+        what: `alone, ${each.what}: queue added at most`,
+        got: each.queueMost,
+        floor: 1.5,
+        aim: 1.5,
+        better: "less",
+        unit: " BDP",
+      },
     ];
-    if (each.backOffRounds !== null) figures.push({ what: `alone, ${each.what}: backs off within`, got: each.backOffRounds, floor: 3, aim: 3, better: "less", unit: " RTT" });
-    else figures.push({ what: `alone, ${each.what}: share of what the link delivers`, got: each.share, floor: 0.83, aim: 0.9, better: "more", unit: "" });
+    if (each.backOffRounds !== null)
+      figures.push({
+        what: `alone, ${each.what}: backs off within`,
+        got: each.backOffRounds,
+        floor: 3,
+        aim: 3,
+        better: "less",
+        unit: " RTT",
+      });
+    else
+      figures.push({
+        what: `alone, ${each.what}: share of what the link delivers`,
+        got: each.share,
+        floor: 0.83,
+        aim: 0.9,
+        better: "more",
+        unit: "",
+      });
     return figures;
   });
 }

@@ -1,17 +1,21 @@
 /**
- * `npm run bench -- video`: hls.js in real Chromium with the extension, over emulated links: start-up, stalls, bitrate. Exit
- * status 0 measured, 1 could not measure, 2 bad option, 130 stopped.
+ * `npm run bench -- video`: hls.js in real Chromium with the extension, over emulated links: start-up, stalls, bitrate.
+ * Exit status 0 measured, 1 could not measure, 2 bad option, 130 stopped.
  *
- *     npm run bench -- video [--quick] [--plays N] [--seconds N] [--row TEXT] [--keep FILE] [--report] [--json FILE] [--docs] [--list]
+ * npm run bench -- video [--quick] [--plays N] [--seconds N] [--row TEXT] [--keep FILE] [--report] [--json FILE]
+ * [--docs] [--list]
  *
- *     --quick      3 plays of 45 s each, a quarter of an hour on four cores; without it 20 of 60 s, about two and a half hours
+ * --quick      3 plays of 45 s each, a quarter of an hour on four cores; without it 20 of 60 s, about two and a half
+ * hours
  *     --plays N    so many of each box
  *     --seconds N  of the video
  *     --row TEXT   only the boxes whose name contains TEXT
- *     --keep FILE  a line a play; those that are in it already count, on whatever machine and of whatever code: the report says
+ * --keep FILE  a line a play; those that are in it already count, on whatever machine and of whatever code: the report
+ * says
  *     --report     plays nothing more: what is in FILE of --keep
  *     --json FILE  a row a box (rows.ts), as an array
- *     --docs       writes the section `video` of docs/measurements.md, its picture, and the plays to docs/video/plays.jsonl, from
+ * --docs       writes the section `video` of docs/measurements.md, its picture, and the plays to
+ * docs/video/plays.jsonl, from
  *                  where --keep docs/video/plays.jsonl goes on
  *     --list       the boxes and how long each is expected to take, and nothing else
  */
@@ -31,7 +35,8 @@ import type { Play, Sitting } from "./play";
 import { besideTable, markdownSection, reachedOf, reachedTable, rowTable } from "./report";
 import { videoRows } from "./rows";
 
-const USAGE = "usage: npm run bench -- video [--quick] [--plays N] [--seconds N] [--row TEXT] [--keep FILE] [--report] [--json FILE] [--docs] [--list]";
+const USAGE =
+  "usage: npm run bench -- video [--quick] [--plays N] [--seconds N] [--row TEXT] [--keep FILE] [--report] [--json FILE] [--docs] [--list]";
 const INTERRUPTED = 130;
 const SECONDS_MAX = 9999;
 const PICTURE = "images/video.png";
@@ -55,20 +60,46 @@ function optionsOf(words: string[]): Options | string {
   try {
     const flag = { type: "boolean", default: false } as const;
     const text = { type: "string" } as const;
-    const { values } = parseArgs({ args: words, options: { quick: flag, docs: flag, list: flag, report: flag, plays: text, seconds: text, row: { type: "string", default: "" }, keep: text, json: text } });
+    const { values } = parseArgs({
+      args: words,
+      options: {
+        quick: flag,
+        docs: flag,
+        list: flag,
+        report: flag,
+        plays: text,
+        seconds: text,
+        row: { type: "string", default: "" },
+        keep: text,
+        json: text,
+      },
+    });
     const { quick, docs, list, report: isReport, row } = values;
-    const numbers = (["plays", "seconds"] as const).flatMap((name) => (values[name] === undefined ? [] : [[name, Number(values[name])] as const]));
+    const numbers = (["plays", "seconds"] as const).flatMap((name) =>
+      values[name] === undefined ? [] : [[name, Number(values[name])] as const],
+    );
     const wrong = numbers.find(([, value]) => !(Number.isInteger(value) && value > 0 && value <= SECONDS_MAX));
     if (wrong) return `--${wrong[0]} must be a whole number from 1 to ${SECONDS_MAX}, got ${values[wrong[0]]}`;
-    const files = (["keep", "json"] as const).flatMap((name) => (values[name] === undefined ? [] : [[name, path.resolve(process.env["INIT_CWD"] ?? process.cwd(), values[name])] as const]));
+    const files = (["keep", "json"] as const).flatMap((name) =>
+      values[name] === undefined
+        ? []
+        : [[name, path.resolve(process.env["INIT_CWD"] ?? process.cwd(), values[name])] as const],
+    );
     return { quick, docs, list, report: isReport, row, ...Object.fromEntries(numbers), ...Object.fromEntries(files) };
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-const clock = (seconds: number): string => `${Math.floor(seconds / 3600)}:${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")} h`;
-const readPlays = (file: string | undefined): Play[] => (file !== undefined && existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line) as Play) : []);
+const clock = (seconds: number): string =>
+  `${Math.floor(seconds / 3600)}:${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")} h`;
+const readPlays = (file: string | undefined): Play[] =>
+  file !== undefined && existsSync(file)
+    ? readFileSync(file, "utf8")
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Play)
+    : [];
 const doneOf = (plays: readonly Play[], { id }: VideoBox): number => plays.filter(({ box }) => box === id).length;
 
 function describePlay({ startUpMs, stalls, stalledMs, bitsPerSec, segments, problems, idleShare }: Play): string {
@@ -76,17 +107,35 @@ function describePlay({ startUpMs, stalls, stalledMs, bitsPerSec, segments, prob
   return `${start}, ${stalls} stalls (${(stalledMs / 1000).toFixed(1)} s), ${(bitsPerSec / 1e6).toFixed(1)} Mbit/s, ${segments.carried} of ${segments.got} segments carried, idle ${Math.round(100 * idleShare)} %${problems.map((problem) => `; ${problem}`).join("")}`;
 }
 
-/** After so many plays of each of their boxes other links come up: stopped early, the bench has all boxes about as often. */
+/**
+ * After so many plays of each of their boxes other links come up: stopped early, the bench has all boxes about as
+ * often.
+ */
 const PLAYS_IN_TURN = 5;
 
-async function playAll(boxes: readonly VideoBox[], plays: Play[], options: Options, stopped: () => boolean): Promise<void> {
+async function playAll(
+  boxes: readonly VideoBox[],
+  plays: Play[],
+  options: Options,
+  stopped: () => boolean,
+): Promise<void> {
   const most = Math.max(...boxes.map((box) => box.plays));
   const sitting = { date: today(), commit: commitOf(), machine: machineText() };
-  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN) await playUpTo(upTo, boxes, plays, sitting, options, stopped);
+  for (let upTo = PLAYS_IN_TURN; upTo < most + PLAYS_IN_TURN && !stopped(); upTo += PLAYS_IN_TURN)
+    await playUpTo(upTo, boxes, plays, sitting, options, stopped);
 }
 
-/** Boxes of the same links take turns while these are up; several sets of links are, the longest first. Adds to `plays`. */
-async function playUpTo(upTo: number, boxes: readonly VideoBox[], plays: Play[], sitting: Sitting, { keep }: Options, stopped: () => boolean): Promise<void> {
+/**
+ * Boxes of the same links take turns while these are up; several sets of links are, the longest first. Adds to `plays`.
+ */
+async function playUpTo(
+  upTo: number,
+  boxes: readonly VideoBox[],
+  plays: Play[],
+  sitting: Sitting,
+  { keep }: Options,
+  stopped: () => boolean,
+): Promise<void> {
   const isOpen = (box: VideoBox): boolean => doneOf(plays, box) < Math.min(upTo, box.plays);
   const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => leftSec(a, plays) - leftSec(b, plays));
   const playSets = async (): Promise<void> => {
@@ -117,16 +166,20 @@ function setsOf(boxes: readonly VideoBox[]): VideoBox[][] {
   return [...sets.values()];
 }
 
-const leftSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number => boxes.reduce((sum, box) => sum + Math.max(0, box.plays - doneOf(plays, box)) * box.expectedSec, 0);
+const leftSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number =>
+  boxes.reduce((sum, box) => sum + Math.max(0, box.plays - doneOf(plays, box)) * box.expectedSec, 0);
 
 /** With the longest set beginning first, and the others beside it. */
-const wallSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number => Math.max(leftSec(boxes, plays) / SETS_AT_ONCE, ...setsOf(boxes).map((set) => leftSec(set, plays)));
+const wallSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number =>
+  Math.max(leftSec(boxes, plays) / SETS_AT_ONCE, ...setsOf(boxes).map((set) => leftSec(set, plays)));
 
 const today = (): string => new Date().toISOString().slice(0, 10);
 
 function commitOf(): string {
   const git = (...words: string[]): string => execFileSync("git", words, { cwd: repoRoot, encoding: "utf8" }).trim();
-  return existsSync(path.join(repoRoot, ".git")) ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain", "--", ":!docs") ? " with local changes" : "") : "unknown";
+  return existsSync(path.join(repoRoot, ".git"))
+    ? git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain", "--", ":!docs") ? " with local changes" : "")
+    : "unknown";
 }
 
 function report(boxes: readonly VideoBox[], plays: readonly Play[], options: Options): void {
@@ -134,11 +187,29 @@ function report(boxes: readonly VideoBox[], plays: readonly Play[], options: Opt
   console.log(`\n${reachedTable(reachedOf(rows))}\n\n${besideTable(rows)}\n\n${rowTable(rows)}\n`);
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(rows, null, 1)}\n`);
   if (!options.docs) return;
-  const command = ["npm run bench -- video", options.quick && "--quick", options.plays !== undefined && `--plays ${options.plays}`, options.seconds !== undefined && `--seconds ${options.seconds}`, options.row && `--row "${options.row}"`].filter(Boolean).join(" ");
+  const command = [
+    "npm run bench -- video",
+    options.quick && "--quick",
+    options.plays !== undefined && `--plays ${options.plays}`,
+    options.seconds !== undefined && `--seconds ${options.seconds}`,
+    options.row && `--row "${options.row}"`,
+  ]
+    .filter(Boolean)
+    .join(" ");
   const own = plays.filter(({ box }) => boxes.some(({ id }) => id === box));
-  const about = { command, plays: { done: rows.reduce((sum, { n, failed }) => sum + n + failed, 0), planned: boxes.reduce((sum, box) => sum + box.plays, 0) } };
+  const about = {
+    command,
+    plays: {
+      done: rows.reduce((sum, { n, failed }) => sum + n + failed, 0),
+      planned: boxes.reduce((sum, box) => sum + box.plays, 0),
+    },
+  };
   const specification = specificationOf(boxes, plays, `${command}, ${today()}`);
-  const drawn = spawnSync(process.execPath, [path.join(repoRoot, "lab/bench/draw.mjs"), path.join(repoRoot, "docs", PICTURE)], { input: JSON.stringify(specification), stdio: ["pipe", "inherit", "inherit"] });
+  const drawn = spawnSync(
+    process.execPath,
+    [path.join(repoRoot, "lab/bench/draw.mjs"), path.join(repoRoot, "docs", PICTURE)],
+    { input: JSON.stringify(specification), stdio: ["pipe", "inherit", "inherit"] },
+  );
   if (drawn.status !== 0) throw new Error("the picture could not be drawn");
   mkdirSync(path.dirname(PUBLISHED), { recursive: true });
   writeFileSync(PUBLISHED, own.map((play) => `${JSON.stringify(play)}\n`).join(""));
@@ -152,7 +223,9 @@ async function main(): Promise<number> {
     return 2;
   }
   const boxes = videoBoxes(options.quick, options).filter(({ id }) => id.includes(options.row));
-  if (options.list) for (const { id, plays, expectedSec: each, seconds } of boxes) console.log(`${id}: ${plays} plays of ${seconds} s, about ${each} s each`);
+  if (options.list)
+    for (const { id, plays, expectedSec: each, seconds } of boxes)
+      console.log(`${id}: ${plays} plays of ${seconds} s, about ${each} s each`);
   console.log(`${boxes.length} boxes, ${clock(wallSec(boxes, []))}`);
   if (options.list) return 0;
   let stopped = false;
@@ -167,7 +240,10 @@ async function main(): Promise<number> {
   return stopped ? INTERRUPTED : 0;
 }
 
-void main().then((code) => process.exit(code), (error: unknown) => {
-  console.error(error);
-  process.exit(1);
-});
+void main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

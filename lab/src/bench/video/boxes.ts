@@ -1,4 +1,7 @@
-/** What the bench of video plays, all of it: over which links, in which mode, how often. Data only; play.ts plays, rows.ts counts. */
+/**
+ * What the bench of video plays, all of it: over which links, in which mode, how often. Data only; play.ts plays,
+ * rows.ts counts.
+ */
 import type { Mode } from "@tributary/client";
 import type { ScenarioInput } from "../../links/scenario";
 import { BACKBONE } from "../campaign/boxes";
@@ -35,16 +38,33 @@ const AROUND_SEC = 9;
 const FULL = { plays: 20, seconds: 60 } as const;
 const QUICK = { plays: 3, seconds: 45 } as const;
 
-const equal = (count: number): VideoLinks["proxies"] => Array.from({ length: count }, () => ({ rateKB: 896, rttMs: 50 }));
+const equal = (count: number): VideoLinks["proxies"] =>
+  Array.from({ length: count }, () => ({ rateKB: 896, rttMs: 50 }));
 
-const LOSSY: VideoLinks = { id: "4x896 KB/s, RTT 50 ms, loss 1 %, bbr", proxies: equal(4), lossPercent: 1, congestion: "bbr" };
+const LOSSY: VideoLinks = {
+  id: "4x896 KB/s, RTT 50 ms, loss 1 %, bbr",
+  proxies: equal(4),
+  lossPercent: 1,
+  congestion: "bbr",
+};
 const LOSSY_CUBIC: VideoLinks = { ...LOSSY, id: "4x896 KB/s, RTT 50 ms, loss 1 %, cubic", congestion: "cubic" };
 const UNEQUAL: VideoLinks = {
   id: "1x1792+3x896 KB/s, RTT 20/50/80/120 ms, bbr",
-  proxies: [{ rateKB: 1792, rttMs: 20 }, { rateKB: 896, rttMs: 50 }, { rateKB: 896, rttMs: 80 }, { rateKB: 896, rttMs: 120 }], lossPercent: 0, congestion: "bbr",
+  proxies: [
+    { rateKB: 1792, rttMs: 20 },
+    { rateKB: 896, rttMs: 50 },
+    { rateKB: 896, rttMs: 80 },
+    { rateKB: 896, rttMs: 120 },
+  ],
+  lossPercent: 0,
+  congestion: "bbr",
 };
 const CHANGING: VideoLinks = {
-  id: "4x896 KB/s, RTT 50 ms, bbr, one killed every 15 s and back 5 s later", proxies: equal(4), lossPercent: 0, congestion: "bbr", kills: { everySec: 15, awaySec: 5 },
+  id: "4x896 KB/s, RTT 50 ms, bbr, one killed every 15 s and back 5 s later",
+  proxies: equal(4),
+  lossPercent: 0,
+  congestion: "bbr",
+  kills: { everySec: 15, awaySec: 5 },
 };
 
 /** Links on which the issue sets figures. */
@@ -55,9 +75,16 @@ export const STALL_LINKS = CHANGING.id;
 export function videoBoxes(quick: boolean, { plays, seconds }: { plays?: number; seconds?: number } = {}): VideoBox[] {
   const basis = quick ? QUICK : FULL;
   const times = { plays: plays ?? basis.plays, seconds: seconds ?? basis.seconds };
-  const box = (links: VideoLinks, mode: VideoBox["mode"], transport: VideoBox["transport"] = "auto"): VideoBox =>
-    ({ id: `${links.id} | ${mode}${transport === "auto" ? "" : ` over ${transport}`} | ${times.seconds} s`, links, mode, transport, ...times, expectedSec: times.seconds + AROUND_SEC });
-  const all = (links: VideoLinks): VideoBox[] => (["direct", "split-http", "coded"] as const).map((mode) => box(links, mode));
+  const box = (links: VideoLinks, mode: VideoBox["mode"], transport: VideoBox["transport"] = "auto"): VideoBox => ({
+    id: `${links.id} | ${mode}${transport === "auto" ? "" : ` over ${transport}`} | ${times.seconds} s`,
+    links,
+    mode,
+    transport,
+    ...times,
+    expectedSec: times.seconds + AROUND_SEC,
+  });
+  const all = (links: VideoLinks): VideoBox[] =>
+    (["direct", "split-http", "coded"] as const).map((mode) => box(links, mode));
   if (quick) return [LOSSY, UNEQUAL, CHANGING].flatMap(all);
   return [...all(LOSSY), box(LOSSY, "coded", "webrtc"), ...all(LOSSY_CUBIC), ...all(UNEQUAL), ...all(CHANGING)];
 }
@@ -69,5 +96,9 @@ export function videoScenario({ proxies, lossPercent, congestion }: VideoLinks):
     tcp: { congestion },
   });
   const named = Object.fromEntries(proxies.map((each, index) => [`proxy${index + 1}`, host(each)]));
-  return { services: true, backbone: BACKBONE, hosts: { client: {}, origin: host(ORIGIN_LINK), origo: { link: { delay: ORIGIN_LINK.rttMs / 2 } }, ...named } };
+  return {
+    services: true,
+    backbone: BACKBONE,
+    hosts: { client: {}, origin: host(ORIGIN_LINK), origo: { link: { delay: ORIGIN_LINK.rttMs / 2 } }, ...named },
+  };
 }

@@ -3,7 +3,10 @@
  * Events come in the order in which they happened; times are of the page's clock, in ms since it was opened.
  */
 export type PlayEvent =
-  | { ms: number; what: "start" | "manifest" | "playlist" | "frame" | "waiting" | "playing" | "seeking" | "seeked" | "ended" }
+  | {
+      ms: number;
+      what: "start" | "manifest" | "playlist" | "frame" | "waiting" | "playing" | "seeking" | "seeked" | "ended";
+    }
   /** The playhead entered a segment of this level, so long. */
   | { ms: number; what: "segment"; number: number; level: number; seconds: number };
 
@@ -25,14 +28,17 @@ export interface Seen {
   finished: boolean;
 }
 
-/** `bitsPerSec`: of each level. `untilMs`: when the watching ended; a stall that had not ended then lasts until then. */
+/**
+ * `bitsPerSec`: of each level. `untilMs`: when the watching ended; a stall that had not ended then lasts until then.
+ */
 export function seenOf(events: readonly PlayEvent[], bitsPerSec: readonly number[], untilMs: number): Seen {
   const startMs = events.find(({ what }) => what === "start")?.ms ?? 0;
   const sinceStart = (what: PlayEvent["what"]): number | null => {
     const event = events.find((each) => each.what === what);
     return event ? event.ms - startMs : null;
   };
-  const firstMs = (events.find(({ what }) => what === "frame") ?? events.find(({ what }) => what === "playing"))?.ms ?? null;
+  const firstMs =
+    (events.find(({ what }) => what === "frame") ?? events.find(({ what }) => what === "playing"))?.ms ?? null;
   const played = events.filter((event) => event.what === "segment");
   const seconds = played.reduce((sum, segment) => sum + segment.seconds, 0);
   return {
@@ -41,13 +47,20 @@ export function seenOf(events: readonly PlayEvent[], bitsPerSec: readonly number
     playlistMs: sinceStart("playlist"),
     openedMs: firstMs,
     ...stallsOf(events, firstMs ?? Infinity, untilMs),
-    bitsPerSec: seconds > 0 ? played.reduce((sum, segment) => sum + (bitsPerSec[segment.level] ?? 0) * segment.seconds, 0) / seconds : 0,
+    bitsPerSec:
+      seconds > 0
+        ? played.reduce((sum, segment) => sum + (bitsPerSec[segment.level] ?? 0) * segment.seconds, 0) / seconds
+        : 0,
     switches: played.filter(({ level }, index) => index > 0 && level !== played[index - 1]!.level).length,
     finished: events.some(({ what }) => what === "ended"),
   };
 }
 
-function stallsOf(events: readonly PlayEvent[], firstMs: number, untilMs: number): { stalls: number; stalledMs: number } {
+function stallsOf(
+  events: readonly PlayEvent[],
+  firstMs: number,
+  untilMs: number,
+): { stalls: number; stalledMs: number } {
   let [stalls, stalledMs, seeking] = [0, 0, false];
   let sinceMs: number | null = null;
   const end = (ms: number): void => {

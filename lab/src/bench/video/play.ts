@@ -1,6 +1,6 @@
 /**
- * One set of links with the services on them, and single plays over it: each in a new Chromium with the extension, of a video
- * that nobody has fetched before. Knows no order of plays (bench.ts) and no statistics (rows.ts).
+ * One set of links with the services on them, and single plays over it: each in a new Chromium with the extension, of a
+ * video that nobody has fetched before. Knows no order of plays (bench.ts) and no statistics (rows.ts).
  */
 import { createHash } from "node:crypto";
 import path from "node:path";
@@ -84,7 +84,10 @@ export class Stage {
   private readonly video = new LongVideo(path.join(mediaDir, "cmaf"));
   private readonly digests = new Map<string, string>();
 
-  constructor(private readonly links: Links, private readonly spec: VideoLinks) {}
+  constructor(
+    private readonly links: Links,
+    private readonly spec: VideoLinks,
+  ) {}
 
   close(): Promise<void> {
     return this.links.close();
@@ -96,7 +99,12 @@ export class Stage {
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
     const { env } = this.links;
     const executable = await this.links.wrapper("client", chromium);
-    const defaults = { origoUrl: env["ORIGO_URL"]!, mode: box.mode, connections: box.links.proxies.length, transport: box.transport };
+    const defaults = {
+      origoUrl: env["ORIGO_URL"]!,
+      mode: box.mode,
+      connections: box.links.proxies.length,
+      transport: box.transport,
+    };
     // The page's digests of what it got need a secure context, which plain HTTP is on loopback alone.
     const flags = [`--unsafely-treat-insecure-origin-as-secure=${env["ORIGIN_URL"]}`];
     const { browser, close } = await openBrowser({ headless: true, executable, defaults, flags });
@@ -105,16 +113,31 @@ export class Stage {
       await page.evaluateOnNewDocument(WATCH);
       await pause(SETTLE_MS);
       const id = `${Date.now()}-${play}`;
-      const watched = await this.watch(page, `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`, box.seconds);
+      const watched = await this.watch(
+        page,
+        `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`,
+        box.seconds,
+      );
       const state = await samplePageState(page);
       const records = box.mode === "direct" ? [] : await this.recordsOf(`/long/${id}/`, state);
-      return { box: box.id, play, seconds: box.seconds, sitting, ...watched, ...this.judged(box, watched, state, records) };
+      return {
+        box: box.id,
+        play,
+        seconds: box.seconds,
+        sitting,
+        ...watched,
+        ...this.judged(box, watched, state, records),
+      };
     } finally {
       await close();
     }
   }
 
-  private async watch(page: Page, url: string, seconds: number): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "startWaitShare" | "lateUs">> {
+  private async watch(
+    page: Page,
+    url: string,
+    seconds: number,
+  ): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "startWaitShare" | "lateUs">> {
     await this.links.begin();
     const idleShare = watchIdleShare();
     const load = new LoadWatch();
@@ -124,8 +147,16 @@ export class Stage {
     killing.catch(() => undefined);
     let start: Load | undefined;
     for (const deadlineMs = performance.now() + 1000 * seconds + LONGER_MS_MAX; ; await pause(POLL_MS)) {
-      const { events, nowMs, openedAtMs } = (await page.evaluate(READ_WATCH)) as { events: PlayEvent[]; nowMs: number; openedAtMs: number };
-      const seen = seenOf(events, LONG_LEVELS.map(({ bitsPerSec }) => bitsPerSec), nowMs);
+      const { events, nowMs, openedAtMs } = (await page.evaluate(READ_WATCH)) as {
+        events: PlayEvent[];
+        nowMs: number;
+        openedAtMs: number;
+      };
+      const seen = seenOf(
+        events,
+        LONG_LEVELS.map(({ bitsPerSec }) => bitsPerSec),
+        nowMs,
+      );
       if (!start && seen.startUpMs !== null && seen.openedMs !== null) {
         start = load.between(openedAtMs + seen.openedMs - seen.startUpMs, openedAtMs + seen.openedMs);
         load.stop();
@@ -135,17 +166,28 @@ export class Stage {
       const { lateUs } = await this.links.stats();
       over.abort();
       load.stop();
-      return { ...seen, kills: await killing, idleShare: idle, startIdleShare: start?.idleShare ?? idle, startWaitShare: start?.waitShare ?? null, lateUs: lateUs.p99 };
+      return {
+        ...seen,
+        kills: await killing,
+        idleShare: idle,
+        startIdleShare: start?.idleShare ?? idle,
+        startWaitShare: start?.waitShare ?? null,
+        lateUs: lateUs.p99,
+      };
     }
   }
 
-  /** Cuts a link off and kills the proxy behind it, one after another, until the signal; all are back when it resolves to how often. */
+  /**
+   * Cuts a link off and kills the proxy behind it, one after another, until the signal; all are back when it resolves
+   * to how often.
+   */
   private async killInTurn(signal: AbortSignal): Promise<number> {
     const { kills: plan, proxies } = this.spec;
     const { services } = this.links;
     if (!plan || !services) return 0;
     const beganMs = performance.now();
-    const until = (sec: number): Promise<boolean> => pause(Math.max(0, beganMs + 1000 * sec - performance.now()), true, { signal }).catch(() => false);
+    const until = (sec: number): Promise<boolean> =>
+      pause(Math.max(0, beganMs + 1000 * sec - performance.now()), true, { signal }).catch(() => false);
     let kills = 0;
     while (await until((kills + 1) * plan.everySec)) {
       const index = kills++ % proxies.length;
@@ -158,41 +200,75 @@ export class Stage {
     return kills;
   }
 
-  private judged(box: VideoBox, seen: Seen, { segments, errors }: SamplePageState, records: readonly DownloadRecord[]): Pick<Play, "ok" | "problems" | "segments" | "segmentBytes" | "initMs" | "firstSegmentMs" | "normalizedGoodput"> {
+  private judged(
+    box: VideoBox,
+    seen: Seen,
+    { segments, errors }: SamplePageState,
+    records: readonly DownloadRecord[],
+  ): Pick<Play, "ok" | "problems" | "segments" | "segmentBytes" | "initMs" | "firstSegmentMs" | "normalizedGoodput"> {
     const got = segments.filter(({ url }) => SEGMENT.test(url));
     const media = records.filter(({ url }) => SEGMENT.test(url));
     const whole = media.filter(({ outcome }) => outcome === "complete");
     const fellBack = media.filter(({ fallback }) => fallback !== null);
     const carried = whole.filter(({ fallback, mode }) => fallback === null && mode === box.mode).length;
     const wrong = got.filter(({ url, sha256 }) => sha256 !== this.digestOf(url)).length;
-    const sum = (of: (record: DownloadRecord) => number): number => whole.reduce((total, record) => total + of(record), 0);
+    const sum = (of: (record: DownloadRecord) => number): number =>
+      whole.reduce((total, record) => total + of(record), 0);
     const problems = [
-      ...(seen.finished ? [] : [`not over ${LONGER_MS_MAX / 1000} s after it should have been`]), ...(wrong > 0 ? [`${wrong} segments of wrong bytes`] : []),
-      ...new Set(errors), ...new Set(fellBack.map(({ fallback }) => `fell back: ${fallback!.reason}`)), ...new Set(media.flatMap(({ outcome, error }) => (outcome === "failed" && error ? [`${error.kind}: ${error.message}`] : []))),
+      ...(seen.finished ? [] : [`not over ${LONGER_MS_MAX / 1000} s after it should have been`]),
+      ...(wrong > 0 ? [`${wrong} segments of wrong bytes`] : []),
+      ...new Set(errors),
+      ...new Set(fellBack.map(({ fallback }) => `fell back: ${fallback!.reason}`)),
+      ...new Set(
+        media.flatMap(({ outcome, error }) =>
+          outcome === "failed" && error ? [`${error.kind}: ${error.message}`] : [],
+        ),
+      ),
     ];
     return {
-      ok: seen.finished && wrong === 0, problems,
-      segments: { got: got.length, carried, fellBack: fellBack.length, direct: Math.max(0, got.length - whole.length), aborted: media.filter(({ outcome }) => outcome === "aborted").length, wrong },
+      ok: seen.finished && wrong === 0,
+      problems,
+      segments: {
+        got: got.length,
+        carried,
+        fellBack: fellBack.length,
+        direct: Math.max(0, got.length - whole.length),
+        aborted: media.filter(({ outcome }) => outcome === "aborted").length,
+        wrong,
+      },
       segmentBytes: segments.map(({ bytes }) => bytes),
       initMs: segments.find(({ url }) => !SEGMENT.test(url))?.ms ?? null,
       firstSegmentMs: got[0]?.ms ?? null,
-      normalizedGoodput: sum(({ grossBytes }) => grossBytes) > 0 ? sum(({ netBytes }) => netBytes) / sum(({ grossBytes }) => grossBytes) : null,
+      normalizedGoodput:
+        sum(({ grossBytes }) => grossBytes) > 0
+          ? sum(({ netBytes }) => netBytes) / sum(({ grossBytes }) => grossBytes)
+          : null,
     };
   }
 
-  /** Once there is one for each segment that the player got, or after a while whatever there is: what went direct has none. */
+  /**
+   * Once there is one for each segment that the player got, or after a while whatever there is: what went direct has
+   * none.
+   */
   private async recordsOf(part: string, { segments }: SamplePageState): Promise<DownloadRecord[]> {
     for (const deadlineMs = performance.now() + RECORDS_MS_MAX; ; await pause(2 * POLL_MS)) {
       const own = (await recordsOnLinks(this.links)).filter(({ url }) => url.includes(part));
       const known = new Set(own.map(({ url }) => url));
-      if (segments.every(({ url }) => !SEGMENT.test(url) || known.has(url)) || performance.now() > deadlineMs) return own;
+      if (segments.every(({ url }) => !SEGMENT.test(url) || known.has(url)) || performance.now() > deadlineMs)
+        return own;
     }
   }
 
   private digestOf(url: string): string | undefined {
     const [, track, number] = SEGMENT.exec(url)!;
     const key = `${track}-${number}`;
-    if (!this.digests.has(key)) this.digests.set(key, createHash("sha256").update(this.video.segment(Number(track), Number(number))).digest("hex"));
+    if (!this.digests.has(key))
+      this.digests.set(
+        key,
+        createHash("sha256")
+          .update(this.video.segment(Number(track), Number(number)))
+          .digest("hex"),
+      );
     return this.digests.get(key);
   }
 }

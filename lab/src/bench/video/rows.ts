@@ -1,4 +1,6 @@
-/** From single plays to a row a box: quartiles, sums, and whether the machine rather than the links set the pace. Pure. */
+/**
+ * From single plays to a row a box: quartiles, sums, and whether the machine rather than the links set the pace. Pure.
+ */
 import { isHostLimited } from "../machine";
 import { median, quartilesOf, type Quartiles } from "../statistics";
 import type { VideoBox } from "./boxes";
@@ -15,7 +17,10 @@ export interface VideoRow {
   failed: number;
   startUpSec: Quartiles;
   openedSec: Quartiles;
-  /** Medians of the start-up's parts, in ms: to the master playlist, to the media playlist, the init segment, the first segment. */
+  /**
+   * Medians of the start-up's parts, in ms: to the master playlist, to the media playlist, the init segment, the first
+   * segment.
+   */
   parts: readonly number[];
   /** A play. */
   stalls: Quartiles;
@@ -56,17 +61,43 @@ function rowOf(box: VideoBox, all: readonly Play[]): VideoRow {
   const waits = all.flatMap(({ startWaitShare }) => startWaitShare ?? []);
   const normalized = good.flatMap(({ normalizedGoodput }) => normalizedGoodput ?? []);
   return {
-    box: box.id, links: box.links.id, mode: box.mode, transport: box.transport, seconds: median(all.map(({ seconds }) => seconds)), n: good.length, failed: all.length - good.length,
-    startUpSec: of(({ startUpMs }) => (startUpMs ?? NaN) / 1000), openedSec: of(({ openedMs }) => (openedMs ?? NaN) / 1000),
-    parts: [of(({ manifestMs }) => manifestMs ?? NaN), of(({ manifestMs, playlistMs }) => (playlistMs ?? NaN) - (manifestMs ?? NaN)), of(({ initMs }) => initMs ?? NaN), of(({ firstSegmentMs }) => firstSegmentMs ?? NaN)].map((part) => part.median),
-    stalls: of(({ stalls }) => stalls), stallsMax: Math.max(0, ...good.map(({ stalls }) => stalls)), stallsTotal: good.reduce((sum, { stalls }) => sum + stalls, 0),
-    playsWithoutStall: good.filter(({ stalls }) => stalls === 0).length, stalledSec: of(({ stalledMs }) => stalledMs / 1000),
-    bitsPerSec: of(({ bitsPerSec }) => bitsPerSec), switches: of(({ switches }) => switches),
+    box: box.id,
+    links: box.links.id,
+    mode: box.mode,
+    transport: box.transport,
+    seconds: median(all.map(({ seconds }) => seconds)),
+    n: good.length,
+    failed: all.length - good.length,
+    startUpSec: of(({ startUpMs }) => (startUpMs ?? NaN) / 1000),
+    openedSec: of(({ openedMs }) => (openedMs ?? NaN) / 1000),
+    parts: [
+      of(({ manifestMs }) => manifestMs ?? NaN),
+      of(({ manifestMs, playlistMs }) => (playlistMs ?? NaN) - (manifestMs ?? NaN)),
+      of(({ initMs }) => initMs ?? NaN),
+      of(({ firstSegmentMs }) => firstSegmentMs ?? NaN),
+    ].map((part) => part.median),
+    stalls: of(({ stalls }) => stalls),
+    stallsMax: Math.max(0, ...good.map(({ stalls }) => stalls)),
+    stallsTotal: good.reduce((sum, { stalls }) => sum + stalls, 0),
+    playsWithoutStall: good.filter(({ stalls }) => stalls === 0).length,
+    stalledSec: of(({ stalledMs }) => stalledMs / 1000),
+    bitsPerSec: of(({ bitsPerSec }) => bitsPerSec),
+    switches: of(({ switches }) => switches),
     segments: {
-      got: total(({ segments }) => segments.got), carried: total(({ segments }) => segments.carried), fellBack: total(({ segments }) => segments.fellBack),
-      direct: total(({ segments }) => segments.direct), aborted: total(({ segments }) => segments.aborted), wrong: total(({ segments }) => segments.wrong),
+      got: total(({ segments }) => segments.got),
+      carried: total(({ segments }) => segments.carried),
+      fellBack: total(({ segments }) => segments.fellBack),
+      direct: total(({ segments }) => segments.direct),
+      aborted: total(({ segments }) => segments.aborted),
+      wrong: total(({ segments }) => segments.wrong),
     },
-    normalizedGoodput: normalized.length > 0 ? median(normalized) : null, kills: total(({ kills }) => kills),
-    idleShare, startIdleShare, startWaitShare: waits.length > 0 ? median(waits) : null, lateUs, hostLimited: isHostLimited(idleShare, lateUs), startLimited: isHostLimited(startIdleShare, lateUs),
+    normalizedGoodput: normalized.length > 0 ? median(normalized) : null,
+    kills: total(({ kills }) => kills),
+    idleShare,
+    startIdleShare,
+    startWaitShare: waits.length > 0 ? median(waits) : null,
+    lateUs,
+    hostLimited: isHostLimited(idleShare, lateUs),
+    startLimited: isHostLimited(startIdleShare, lateUs),
   };
 }

@@ -1,4 +1,7 @@
-/** What runs in the player's page before its own scripts: notes when what happened (events.ts). Asks the player nothing that changes it. */
+/**
+ * What runs in the player's page before its own scripts: notes when what happened (events.ts). Asks the player nothing
+ * that changes it.
+ */
 
 /** Leaves `videoEvents`; the sample's page makes its hls.js known as `samplePlayer` right before it starts it. */
 export const WATCH = `(() => {
@@ -19,4 +22,5 @@ export const WATCH = `(() => {
   });
 })()`;
 
-export const READ_WATCH = "({ events: window.videoEvents, nowMs: performance.now(), openedAtMs: performance.timeOrigin })";
+export const READ_WATCH =
+  "({ events: window.videoEvents, nowMs: performance.now(), openedAtMs: performance.timeOrigin })";

@@ -1,6 +1,7 @@
 /**
- * Bugs to be planted into the protocol's source, to prove that the swarm finds such: a text that stands exactly once in the
- * file, what to put in its place, and the seed whose run finds it. Data only. `npm run sim -- planted --search` finds seeds.
+ * Bugs to be planted into the protocol's source, to prove that the swarm finds such: a text that stands exactly once in
+ * the file, what to put in its place, and the seed whose run finds it. Data only. `npm run sim -- planted --search`
+ * finds seeds.
  */
 export interface PlantedBug {
   name: string;
@@ -96,13 +97,7 @@ export const PLANTED: readonly PlantedBug[] = [
     replace: "",
     seed: 4,
   },
-  {
-    name: "encoders of a finished sender leaked",
-    file: "sender.ts",
-    find: "    this.free();",
-    replace: "",
-    seed: 1,
-  },
+  { name: "encoders of a finished sender leaked", file: "sender.ts", find: "    this.free();", replace: "", seed: 1 },
   {
     name: "timer of the final feedback lost",
     file: "receiver.ts",

@@ -1,11 +1,12 @@
 /**
- * `npm run sim -- planted`: plants each bug of bugs.ts into a copy of the protocol and replays the seed that finds it; the
- * protocol as it is must pass the same seed. A bug whose text no longer stands in the source is a failure.
+ * `npm run sim -- planted`: plants each bug of bugs.ts into a copy of the protocol and replays the seed that finds it;
+ * the protocol as it is must pass the same seed. A bug whose text no longer stands in the source is a failure.
  *
  *   npm run sim -- planted [--only TEXT] [--search]
  *
- * A stored seed grows stale when the protocol's choices change: seeds after it are tried then, and the one that finds the bug
- * is named. --search looks through 10,000 seeds from 1 on instead. Exit status: 0 all found, 1 not, 2 bad option.
+ * A stored seed grows stale when the protocol's choices change: seeds after it are tried then, and the one that finds
+ * the bug is named. --search looks through 10,000 seeds from 1 on instead. Exit status: 0 all found, 1 not, 2 bad
+ * option.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -30,13 +31,16 @@ const NATIVE = ["native-codec", "native-transport"];
 async function makeCopy(folder: string, bug?: PlantedBug): Promise<void> {
   const scope = path.join(folder, "node_modules/@tributary");
   mkdirSync(scope, { recursive: true });
-  for (const name of NATIVE) symlinkSync(path.dirname(require.resolve(`@tributary/${name}/package.json`)), path.join(scope, name));
+  for (const name of NATIVE)
+    symlinkSync(path.dirname(require.resolve(`@tributary/${name}/package.json`)), path.join(scope, name));
   cpSync(path.join(__dirname, ".."), path.join(folder, "sim"), { recursive: true });
   cpSync(path.join(protocol, "dist"), path.join(scope, "protocol/dist"), { recursive: true });
   cpSync(path.join(protocol, "package.json"), path.join(scope, "protocol/package.json"));
   if (!bug) return;
   const { ModuleKind, ScriptTarget, transpileModule } = await import("typescript");
-  const { outputText } = transpileModule(withBug(bug), { compilerOptions: { module: ModuleKind.CommonJS, target: ScriptTarget.ES2022 } });
+  const { outputText } = transpileModule(withBug(bug), {
+    compilerOptions: { module: ModuleKind.CommonJS, target: ScriptTarget.ES2022 },
+  });
   writeFileSync(path.join(scope, "protocol/dist", bug.file.replace(/\.ts$/, ".js")), outputText);
 }
 
@@ -78,8 +82,13 @@ async function check(bug: PlantedBug, folder: string, clean: string, search: boo
   } catch (error) {
     return (error as Error).message;
   }
-  const found = search ? await findIn(folder, 1, SEARCH_SEEDS) : ((await findIn(folder, bug.seed, 1)) ?? (await findIn(folder, bug.seed + 1, STALE_SEEDS)));
-  if (!found) return search ? `not found in ${SEARCH_SEEDS} seeds` : `seed ${bug.seed} and the ${STALE_SEEDS} after it do not find it; to find another: npm run sim -- planted --search --only "${bug.name}"`;
+  const found = search
+    ? await findIn(folder, 1, SEARCH_SEEDS)
+    : ((await findIn(folder, bug.seed, 1)) ?? (await findIn(folder, bug.seed + 1, STALE_SEEDS)));
+  if (!found)
+    return search
+      ? `not found in ${SEARCH_SEEDS} seeds`
+      : `seed ${bug.seed} and the ${STALE_SEEDS} after it do not find it; to find another: npm run sim -- planted --search --only "${bug.name}"`;
   const stale = found.seed === bug.seed ? "" : ` (stored is seed ${bug.seed})`;
   console.log(`${bug.name}: found by seed ${found.seed}${stale}: ${found.wrong.slice(0, 160)}`);
   const without = await findIn(clean, found.seed, 1);
@@ -89,7 +98,10 @@ async function check(bug: PlantedBug, folder: string, clean: string, search: boo
 export async function findPlanted(words: string[]): Promise<number> {
   let values;
   try {
-    ({ values } = parseArgs({ args: words, options: { only: { type: "string" }, search: { type: "boolean", default: false } } }));
+    ({ values } = parseArgs({
+      args: words,
+      options: { only: { type: "string" }, search: { type: "boolean", default: false } },
+    }));
   } catch (error) {
     console.error(`${(error as Error).message}\n${USAGE}`);
     return 2;

@@ -1,4 +1,6 @@
-/** A codec that counts: how many of its coders are alive, and which were freed twice. Otherwise the codec it is given. */
+/**
+ * A codec that counts: how many of its coders are alive, and which were freed twice. Otherwise the codec it is given.
+ */
 import type { Codec } from "@tributary/protocol";
 
 export class CountingCodec implements Codec {

@@ -1,14 +1,29 @@
 /**
- * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded, and
- * when faults heal. Data only. Faults end at `healMs`; malice and death never do.
+ * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded,
+ * and when faults heal. Data only. Faults end at `healMs`; malice and death never do.
  */
 import { LIMITS, type ByteRange, type KnownPath, type MutpMode } from "@tributary/protocol";
 import { Random } from "../random";
 import type { ProxyLink } from "../world";
 
 export const MALICE = [
-  "pollute", "pollute-rarely", "mislabel", "lie-length", "lie-etag", "lie-status", "jump", "useless", "replay", "noise",
-  "wild", "wrong-id", "mute", "reject", "end", "no-plan", "no-end",
+  "pollute",
+  "pollute-rarely",
+  "mislabel",
+  "lie-length",
+  "lie-etag",
+  "lie-status",
+  "jump",
+  "useless",
+  "replay",
+  "noise",
+  "wild",
+  "wrong-id",
+  "mute",
+  "reject",
+  "end",
+  "no-plan",
+  "no-end",
 ] as const;
 export type Malice = (typeof MALICE)[number];
 
@@ -68,8 +83,14 @@ class Dice extends Random {
 export function draw(seed: number): SwarmDraw {
   const dice = new Dice(seed, 0, 1);
   const mode = dice.of<MutpMode>(["coded", "coded", "coded-mutp", "uncoded-mutp"]);
-  const symbolBytes = dice.chance(0.5) ? LIMITS.symbolBytesDefault : dice.integer(LIMITS.symbolBytesMin, LIMITS.symbolBytesMax);
-  const generationSize = dice.chance(0.5) ? (mode === "coded" ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault) : dice.integer(1, LIMITS.generationSizeMax);
+  const symbolBytes = dice.chance(0.5)
+    ? LIMITS.symbolBytesDefault
+    : dice.integer(LIMITS.symbolBytesMin, LIMITS.symbolBytesMax);
+  const generationSize = dice.chance(0.5)
+    ? mode === "coded"
+      ? LIMITS.codedGenerationSizeDefault
+      : LIMITS.generationSizeDefault
+    : dice.integer(1, LIMITS.generationSizeMax);
   const chunkBytes = drawBytes(dice, symbolBytes, generationSize);
   const start = dice.integer(0, 1_000_000);
   const healMs = dice.magnitude(20, 8000);
@@ -79,7 +100,12 @@ export function draw(seed: number): SwarmDraw {
   const proxies = Array.from({ length: count }, (_, index) => drawProxy(dice, index < hostile, healMs, kinds));
   const windowDefault = mode === "coded" ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault;
   return {
-    seed, mode, chunkBytes, symbolBytes, generationSize, healMs,
+    seed,
+    mode,
+    chunkBytes,
+    symbolBytes,
+    generationSize,
+    healMs,
     range: chunkBytes > 0 && dice.chance(0.3) ? { start, end: start + chunkBytes - 1 } : undefined,
     windowPackets: dice.chance(0.5) ? windowDefault : dice.integer(generationSize, 1000),
     proxies: shuffled(dice, proxies),
@@ -92,7 +118,11 @@ export function draw(seed: number): SwarmDraw {
 /** Of other links than those there are: what is remembered is old. */
 function drawKnown(dice: Dice, count: number): (KnownPath | undefined)[] {
   if (dice.chance(0.6)) return [];
-  const path = () => ({ bytesPerSec: dice.magnitude(1000, 100_000_000), rttMs: dice.magnitude(0.1, 3000), loss: dice.chance(0.5) ? 0 : dice.between(0, 0.6) });
+  const path = () => ({
+    bytesPerSec: dice.magnitude(1000, 100_000_000),
+    rttMs: dice.magnitude(0.1, 3000),
+    loss: dice.chance(0.5) ? 0 : dice.between(0, 0.6),
+  });
   return Array.from({ length: count }, () => (dice.chance(0.8) ? path() : undefined));
 }
 
@@ -100,11 +130,30 @@ function drawKnown(dice: Dice, count: number): (KnownPath | undefined)[] {
 function drawBytes(dice: Dice, symbolBytes: number, generationSize: number): number {
   const most = Math.min(3_000_000, SYMBOLS_MAX * symbolBytes);
   if (dice.chance(0.03)) return 0;
-  if (dice.chance(0.3)) return Math.min(most, Math.max(0, dice.integer(1, 6) * symbolBytes * (dice.chance(0.5) ? generationSize : 1) + dice.integer(-1, 1)));
+  if (dice.chance(0.3))
+    return Math.min(
+      most,
+      Math.max(0, dice.integer(1, 6) * symbolBytes * (dice.chance(0.5) ? generationSize : 1) + dice.integer(-1, 1)),
+    );
   return Math.floor(dice.magnitude(1, most));
 }
 
-const FAULTS = ["loss", "burst", "feedbackLoss", "repeat", "reorder", "jitter", "clog", "partition", "crash", "corruption", "late", "origin", "originFails", "death"] as const;
+const FAULTS = [
+  "loss",
+  "burst",
+  "feedbackLoss",
+  "repeat",
+  "reorder",
+  "jitter",
+  "clog",
+  "partition",
+  "crash",
+  "corruption",
+  "late",
+  "origin",
+  "originFails",
+  "death",
+] as const;
 type Fault = (typeof FAULTS)[number];
 
 function drawProxy(dice: Dice, hostile: boolean, healMs: number, kinds: readonly Fault[]): ProxyDraw {
@@ -113,15 +162,20 @@ function drawProxy(dice: Dice, hostile: boolean, healMs: number, kinds: readonly
   const link: ProxyLink = { bytesPerSec, rttMs: dice.magnitude(1, 400), healMs };
   if (dice.chance(0.5)) link.clockOffsetMs = dice.between(-1e9, 1e9);
   if (has("loss")) link.loss = dice.between(0, 0.3);
-  if (has("burst")) link.burst = { enter: dice.between(0, 0.05), leave: dice.between(0.05, 0.5), loss: dice.between(0.3, 1) };
+  if (has("burst"))
+    link.burst = { enter: dice.between(0, 0.05), leave: dice.between(0.05, 0.5), loss: dice.between(0.3, 1) };
   if (has("feedbackLoss")) link.feedbackLoss = dice.between(0, 0.6);
   if (has("repeat")) link.repeat = dice.between(0, 0.3);
   if (has("reorder")) link.reorder = { share: dice.between(0, 0.3), extraMs: dice.magnitude(1, 300) };
   if (has("jitter")) link.jitterMs = dice.magnitude(1, 100);
   if (has("clog")) link.rateChanges = drawClog(dice, bytesPerSec, healMs);
-  link.outages = [...(has("partition") ? [drawOutage(dice, healMs, false)] : []), ...(has("crash") ? [drawOutage(dice, healMs, true)] : [])];
+  link.outages = [
+    ...(has("partition") ? [drawOutage(dice, healMs, false)] : []),
+    ...(has("crash") ? [drawOutage(dice, healMs, true)] : []),
+  ];
   if (link.outages.length === 2) link.outages = apart(link.outages);
-  if (has("death") && dice.chance(0.5)) link.outages = [{ fromMs: dice.between(0, healMs), toMs: Infinity, crash: dice.chance(0.5) }];
+  if (has("death") && dice.chance(0.5))
+    link.outages = [{ fromMs: dice.between(0, healMs), toMs: Infinity, crash: dice.chance(0.5) }];
   if (has("origin")) link.origin = { bytesPerSec: dice.magnitude(50_000, 5_000_000), rttMs: dice.magnitude(1, 1000) };
   return {
     link,
@@ -135,7 +189,10 @@ function drawProxy(dice: Dice, hostile: boolean, healMs: number, kinds: readonly
 
 function drawClog(dice: Dice, bytesPerSec: number, healMs: number): { atMs: number; bytesPerSec: number }[] {
   const fromMs = dice.between(0, healMs);
-  return [{ atMs: fromMs, bytesPerSec: dice.chance(0.5) ? 0 : bytesPerSec / 50 }, { atMs: dice.between(fromMs, healMs), bytesPerSec }];
+  return [
+    { atMs: fromMs, bytesPerSec: dice.chance(0.5) ? 0 : bytesPerSec / 50 },
+    { atMs: dice.between(fromMs, healMs), bytesPerSec },
+  ];
 }
 
 function drawOutage(dice: Dice, healMs: number, crash: boolean): { fromMs: number; toMs: number; crash: boolean } {

@@ -1,10 +1,11 @@
 /**
- * `npm run sim -- swarm`: many runs, each with faults of its own, on all processors; every one must hold what run.ts says.
+ * `npm run sim -- swarm`: many runs, each with faults of its own, on all processors; every one must hold what run.ts
+ * says.
  *
  *   npm run sim -- swarm [--runs 2000] [--seed N]
  *
- * Run i has the seed N + i; without --seed N is drawn from the clock and printed. A line for each run that failed, with the
- * command that repeats it; then a summary. Exit status: 0 all held, 1 some did not, 2 bad option.
+ * Run i has the seed N + i; without --seed N is drawn from the clock and printed. A line for each run that failed, with
+ * the command that repeats it; then a summary. Exit status: 0 all held, 1 some did not, 2 bad option.
  */
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
@@ -32,7 +33,13 @@ export interface Report {
   failures: { seed: number; wrongs: string[] }[];
 }
 
-const noReport = (): Report => ({ ends: { complete: 0, failed: 0, aborted: 0, none: 0 }, excluded: 0, events: 0, slowest: 0, failures: [] });
+const noReport = (): Report => ({
+  ends: { complete: 0, failed: 0, aborted: 0, none: 0 },
+  excluded: 0,
+  events: 0,
+  slowest: 0,
+  failures: [],
+});
 
 function work({ firstSeed, runs }: Batch, codec: Codec): Report {
   const report = noReport();
@@ -60,7 +67,8 @@ function add(sum: Report, one: Report): void {
 }
 
 function* batchesOf(firstSeed: number, runs: number): Generator<Batch> {
-  for (let done = 0; done < runs; done += BATCH) yield { firstSeed: firstSeed + done, runs: Math.min(BATCH, runs - done) };
+  for (let done = 0; done < runs; done += BATCH)
+    yield { firstSeed: firstSeed + done, runs: Math.min(BATCH, runs - done) };
 }
 
 async function runAll(firstSeed: number, runs: number): Promise<Report> {
@@ -78,8 +86,10 @@ function readOptions(words: string[]): { runs: number; seed: number } | string {
   }
   const runs = Number(values.runs ?? 2000);
   const seed = Number(values.seed ?? Date.now() % SEED_MAX);
-  if (!Number.isInteger(runs) || runs < 1 || runs > 100_000_000) return `--runs: got ${values.runs}, wanted an integer 1 to 100000000`;
-  if (!Number.isInteger(seed) || seed < 0 || seed > SEED_MAX) return `--seed: got ${values.seed}, wanted an integer 0 to ${SEED_MAX}`;
+  if (!Number.isInteger(runs) || runs < 1 || runs > 100_000_000)
+    return `--runs: got ${values.runs}, wanted an integer 1 to 100000000`;
+  if (!Number.isInteger(seed) || seed < 0 || seed > SEED_MAX)
+    return `--seed: got ${values.seed}, wanted an integer 0 to ${SEED_MAX}`;
   return { runs, seed };
 }
 
@@ -93,8 +103,12 @@ export async function swarm(words: string[]): Promise<number> {
   console.log(`swarm: ${runs} runs from seed ${seed}`);
   const startedMs = Date.now();
   const { ends, excluded, events, slowest, failures } = await runAll(seed, runs);
-  console.log(`${ends.complete} complete, ${ends.failed} failed, ${ends.aborted} aborted, ${ends.none} still waiting; ${excluded} proxies excluded for false packets`);
-  console.log(`slowest took ${(slowest * 100).toFixed(0)} % of its bound; ${events} events in ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+  console.log(
+    `${ends.complete} complete, ${ends.failed} failed, ${ends.aborted} aborted, ${ends.none} still waiting; ${excluded} proxies excluded for false packets`,
+  );
+  console.log(
+    `slowest took ${(slowest * 100).toFixed(0)} % of its bound; ${events} events in ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
+  );
   console.log(`${runs - failures.length} passed, ${failures.length} failed`);
   return failures.length > 0 ? 1 : 0;
 }

@@ -32,7 +32,10 @@ export class MaliciousProxy {
     const frame = parseFrame(message);
     const { random } = this;
     if (kind === "noise") return random.unit() < 0.3 ? [message, garble(message, random)] : [message];
-    if (kind === "wild") return random.unit() < 0.3 ? [message, encodeFrame(wildFrame(random, this.requestId, this.symbolBytes))] : [message];
+    if (kind === "wild")
+      return random.unit() < 0.3
+        ? [message, encodeFrame(wildFrame(random, this.requestId, this.symbolBytes))]
+        : [message];
     if (kind === "wrong-id") return random.unit() < 0.5 ? [message, withId(frame, random.u32())] : [message];
     if (kind === "replay") return this.replay(message);
     if (kind === "no-end" && frame.type === "end") return [];
@@ -61,8 +64,14 @@ export class MaliciousProxy {
     const count = this.dataFrames++;
     this.firstData ??= frame;
     if (kind === "mute") return count < 5 ? [message] : [];
-    if (kind === "reject") return count === 3 ? [encodeFrame({ type: "reject", requestId: this.requestId, rejection: { kind: "false", message: "" } })] : [message];
-    if (kind === "end") return count % 8 === 3 ? [message, encodeFrame({ type: "end", requestId: this.requestId, sentPackets: random.u32() })] : [message];
+    if (kind === "reject")
+      return count === 3
+        ? [encodeFrame({ type: "reject", requestId: this.requestId, rejection: { kind: "false", message: "" } })]
+        : [message];
+    if (kind === "end")
+      return count % 8 === 3
+        ? [message, encodeFrame({ type: "end", requestId: this.requestId, sentPackets: random.u32() })]
+        : [message];
     if (kind === "useless") return [encodeFrame({ ...this.firstData, sequence: frame.sequence })];
     if (kind === "jump") return [encodeFrame({ ...frame, sequence: random.u32() })];
     if (kind === "mislabel") return [encodeFrame(mislabelled(frame, random))];
@@ -84,7 +93,8 @@ function polluted(payload: Uint8Array, random: Random): Uint8Array {
 function mislabelled(frame: DataFrame, random: Random): DataFrame {
   const { coding } = frame;
   if (below(random, 2)) return { ...frame, generationIndex: below(random, frame.generationIndex + 2) };
-  if (coding.kind === "systematic") return { ...frame, coding: { ...coding, symbolIndex: below(random, LIMITS.generationSizeMax) } };
+  if (coding.kind === "systematic")
+    return { ...frame, coding: { ...coding, symbolIndex: below(random, LIMITS.generationSizeMax) } };
   if (coding.kind === "seed") return { ...frame, coding: { ...coding, seed: random.u32() } };
   return frame;
 }
@@ -110,32 +120,81 @@ export function wildFrame(random: Random, requestId: number, symbolBytes: number
     case 0:
       return { type: "pending", requestId };
     case 1:
-      return { type: "plan", requestId, head: { status: 100 + below(random, 500), totalBytes: below(random, LIMITS.chunkBytesMax), headers: {}, serverFetchMs: u32() } };
+      return {
+        type: "plan",
+        requestId,
+        head: {
+          status: 100 + below(random, 500),
+          totalBytes: below(random, LIMITS.chunkBytesMax),
+          headers: {},
+          serverFetchMs: u32(),
+        },
+      };
     case 2:
       return { type: "end", requestId, sentPackets: u32() };
     case 3:
-      return { type: "feedback", requestId, ...wildFeedback(random), received: { kind: "degreesOfFreedom", counts: bytes(below(random, 200)) } };
+      return {
+        type: "feedback",
+        requestId,
+        ...wildFeedback(random),
+        received: { kind: "degreesOfFreedom", counts: bytes(below(random, 200)) },
+      };
     case 4: {
       const count = below(random, 2000);
-      return { type: "feedback", requestId, ...wildFeedback(random), received: { kind: "symbols", count, bitmap: bytes(Math.ceil(count / 8)) } };
+      return {
+        type: "feedback",
+        requestId,
+        ...wildFeedback(random),
+        received: { kind: "symbols", count, bitmap: bytes(Math.ceil(count / 8)) },
+      };
     }
     case 5: {
-      const runs = Array.from({ length: below(random, LIMITS.grantRunsMax) }, () => ({ generationIndex: below(random, 2) ? index : below(random, 65536), count: below(random, 256) }));
-      return { type: "grant", requestId, grantSequence: small, fromSequence: below(random, 2) ? below(random, 300) : u32(), base: index, runs };
+      const runs = Array.from({ length: below(random, LIMITS.grantRunsMax) }, () => ({
+        generationIndex: below(random, 2) ? index : below(random, 65536),
+        count: below(random, 256),
+      }));
+      return {
+        type: "grant",
+        requestId,
+        grantSequence: small,
+        fromSequence: below(random, 2) ? below(random, 300) : u32(),
+        base: index,
+        runs,
+      };
     }
     default:
-      return { type: "data", requestId, sequence: small, generationIndex: index, coding: wildCoding(random), payload: bytes(below(random, 4) ? symbolBytes : below(random, 1200)) };
+      return {
+        type: "data",
+        requestId,
+        sequence: small,
+        generationIndex: index,
+        coding: wildCoding(random),
+        payload: bytes(below(random, 4) ? symbolBytes : below(random, 1200)),
+      };
   }
 }
 
 function wildFeedback(random: Random) {
   const pick = () => (below(random, 2) ? below(random, 300) : random.u32());
-  return { feedbackSequence: pick(), epoch: below(random, 4) ? 0 : pick(), final: false, reason: "none" as const, nextSequence: pick(), receivedPackets: pick(), base: pick() };
+  return {
+    feedbackSequence: pick(),
+    epoch: below(random, 4) ? 0 : pick(),
+    final: false,
+    reason: "none" as const,
+    nextSequence: pick(),
+    receivedPackets: pick(),
+    base: pick(),
+  };
 }
 
 function wildCoding(random: Random): DataFrame["coding"] {
   const which = below(random, 3);
   if (which === 0) return { kind: "systematic", symbolIndex: below(random, 256), grant: below(random, 256) };
   if (which === 1) return { kind: "seed", seed: random.u32(), grant: below(random, 256) };
-  return { kind: "vector", coefficients: Uint8Array.from({ length: 1 + below(random, LIMITS.generationSizeMax) }, () => (below(random, 4) ? 0 : random.u32())) };
+  return {
+    kind: "vector",
+    coefficients: Uint8Array.from({ length: 1 + below(random, LIMITS.generationSizeMax) }, () =>
+      below(random, 4) ? 0 : random.u32(),
+    ),
+  };
 }

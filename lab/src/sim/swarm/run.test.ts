@@ -27,11 +27,14 @@ test("swarm: the longest chunks are whole at the proxies", () => {
 test.each([
   [56745108, 9000, ""],
   [30006126, 2000, ", nor do packets that come twice hide it"],
-])("swarm, seed %i: a fast proxy that sends one packet again and again does not keep others from their work for %i ms%s", (seed, msMax) => {
-  const { endMs, wrongs } = runSwarm(draw(seed), codec);
-  expect(wrongs).toEqual([]);
-  expect(endMs).toBeLessThan(msMax);
-});
+])(
+  "swarm, seed %i: a fast proxy that sends one packet again and again does not keep others from their work for %i ms%s",
+  (seed, msMax) => {
+    const { endMs, wrongs } = runSwarm(draw(seed), codec);
+    expect(wrongs).toEqual([]);
+    expect(endMs).toBeLessThan(msMax);
+  },
+);
 
 test("swarm, seed 212897332: an honest proxy that was cut off before it had answered is asked on, while another one only promises", () => {
   expect(runSwarm(draw(212897332), codec).wrongs).toEqual([]);
@@ -44,7 +47,9 @@ test("swarm: faults of all kinds are drawn, and all but one proxy may be malicio
   expect(links.some(({ burst }) => burst)).toBe(true);
   expect(links.some(({ outages = [] }) => outages.some(({ crash }) => crash))).toBe(true);
   expect(draws.some(({ chunkBytes }) => chunkBytes === 0)).toBe(true);
-  expect(draws.some(({ proxies }) => proxies.length === 8 && proxies.filter(({ malice }) => malice.length > 0).length === 7)).toBe(true);
+  expect(
+    draws.some(({ proxies }) => proxies.length === 8 && proxies.filter(({ malice }) => malice.length > 0).length === 7),
+  ).toBe(true);
   expect(draws.every(({ proxies }) => proxies.some(({ malice }) => malice.length === 0))).toBe(true);
   expect(new Set(draws.flatMap(({ proxies }) => proxies.flatMap(({ malice }) => malice))).size).toBe(17);
 });
@@ -58,8 +63,11 @@ test("swarm: a coder that is never freed is counted, and one that is freed twice
   expect([counting.live, counting.freedTwice]).toEqual([1, 1]);
 });
 
-test.each(PLANTED)("planted bug: the text it replaces stands exactly once in the source: $name", ({ file, find, replace }) => {
-  const source = readFileSync(path.join(__dirname, "../../../../protocol/src", file), "utf8");
-  expect(source.split(find)).toHaveLength(2);
-  expect(source.replace(find, () => replace)).not.toBe(source);
-});
+test.each(PLANTED)(
+  "planted bug: the text it replaces stands exactly once in the source: $name",
+  ({ file, find, replace }) => {
+    const source = readFileSync(path.join(__dirname, "../../../../protocol/src", file), "utf8");
+    expect(source.split(find)).toHaveLength(2);
+    expect(source.replace(find, () => replace)).not.toBe(source);
+  },
+);

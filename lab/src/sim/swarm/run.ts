@@ -1,12 +1,25 @@
 /**
- * One run of the swarm: the protocol's own Receiver and Senders under what draw.ts drew, and everything that must hold of
- * them. Returns what did not hold, in words; nothing is thrown. What must hold: no wrong byte is handed on; the request ends
- * exactly once, as complete, failed or aborted; it fails only when no honest proxy could be reached; no honest proxy is
- * blamed; all packets are accounted for; coders, packets and timers are back at zero; nothing throws; and once faults have
- * healed it completes within `boundMs`.
+ * One run of the swarm: the protocol's own Receiver and Senders under what draw.ts drew, and everything that must hold
+ * of them. Returns what did not hold, in words; nothing is thrown. What must hold: no wrong byte is handed on; the
+ * request ends exactly once, as complete, failed or aborted; it fails only when no honest proxy could be reached; no
+ * honest proxy is blamed; all packets are accounted for; coders, packets and timers are back at zero; nothing throws;
+ * and once faults have healed it completes within `boundMs`.
  */
 import { createHash } from "node:crypto";
-import { encodeFrame, generationBytes, geometryOf, parseFrame, Receiver, Sender, TIMING, type Codec, type Frame, type Geometry, type RequestFrame, type Trusted } from "@tributary/protocol";
+import {
+  encodeFrame,
+  generationBytes,
+  geometryOf,
+  parseFrame,
+  Receiver,
+  Sender,
+  TIMING,
+  type Codec,
+  type Frame,
+  type Geometry,
+  type RequestFrame,
+  type Trusted,
+} from "@tributary/protocol";
 import { Network, STREAM, type NetworkUser } from "../network";
 import { Random } from "../random";
 import { contentOf, sourceOf } from "../simulate";
@@ -31,7 +44,12 @@ const SPINS_MAX = 300;
 const PATIENCE_MS = 20_000;
 /** After the bound senders may wait this long for a client that they do not hear. */
 const AFTERWARDS_MS = TIMING.clientSilenceMs + 5000;
-const USER_STREAM = { sender: STREAM.user, malice: STREAM.user + 100, way: STREAM.user + 101, rogue: STREAM.user + 102 } as const;
+const USER_STREAM = {
+  sender: STREAM.user,
+  malice: STREAM.user + 100,
+  way: STREAM.user + 101,
+  rogue: STREAM.user + 102,
+} as const;
 
 interface Side {
   readonly draw: ProxyDraw;
@@ -68,22 +86,31 @@ export function runSwarm(draw: SwarmDraw, codec: Codec): SwarmOutcome {
   try {
     run.play();
   } catch (error) {
-    run.wrong(`exception: ${error instanceof Error ? (error.stack ?? error.message).split("\n").slice(0, 3).join(" ") : String(error)}`);
+    run.wrong(
+      `exception: ${error instanceof Error ? (error.stack ?? error.message).split("\n").slice(0, 3).join(" ") : String(error)}`,
+    );
   }
   return run.outcome();
 }
 
 /**
- * When a run must be complete: once faults have healed, every timer of the protocol may have to run out (10 s), each window
- * takes a few round trips, and the best honest proxy that is left must bring the whole chunk alone, four times over: before
- * and after a dispute, and both again beside what is lost. Without such a proxy it is when the user's patience ends.
+ * When a run must be complete: once faults have healed, every timer of the protocol may have to run out (10 s), each
+ * window takes a few round trips, and the best honest proxy that is left must bring the whole chunk alone, four times
+ * over: before and after a dispute, and both again beside what is lost. Without such a proxy it is when the user's
+ * patience ends.
  */
-export function boundMs({ healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw, { symbolCount, symbolBytes, totalBytes }: Geometry): number {
+export function boundMs(
+  { healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw,
+  { symbolCount, symbolBytes, totalBytes }: Geometry,
+): number {
   const packetBytes = symbolBytes + 16;
-  const windows = mode === "coded" ? symbolCount / 200 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
+  const windows =
+    mode === "coded" ? symbolCount / 200 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
   const times = proxies.filter(isSteady).map(({ link }) => {
     const originMs = link.origin ? link.origin.rttMs + (totalBytes * 1000) / link.origin.bytesPerSec : 0;
-    return originMs + (4 * symbolCount * packetBytes * 1000) / link.bytesPerSec + (20 + 6 * windows) * (link.rttMs + 50);
+    return (
+      originMs + (4 * symbolCount * packetBytes * 1000) / link.bytesPerSec + (20 + 6 * windows) * (link.rttMs + 50)
+    );
   });
   return healMs + 10_000 + (times.length > 0 ? Math.min(...times) : PATIENCE_MS);
 }
@@ -120,13 +147,20 @@ class SwarmRun implements NetworkUser {
     const { seed, chunkBytes, symbolBytes, generationSize, windowPackets, mode, range, proxies, known } = draw;
     this.codec = new CountingCodec(codec);
     this.network = new Network({ seed, chunkBytes, links: proxies.map(({ link }) => link) }, this, undefined);
-    this.original = contentOf(seed % CONTENTS + chunkBytes).subarray(seed % CONTENTS);
+    this.original = contentOf((seed % CONTENTS) + chunkBytes).subarray(seed % CONTENTS);
     this.geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
     this.head = headOf(draw);
     this.boundMs = boundMs(draw, this.geometry);
     const trusted = { head: this.head, digests: digestsOf(this.original, this.geometry), hash: digestOf };
     const given = { mode, symbolBytes, generationSize, windowPackets, trusted, known, ...(range ? { range } : {}) };
-    this.receiver = new Receiver({ requestId: REQUEST_ID, url: "http://origin/segment.m4s", proxyCount: proxies.length, codec: this.codec, nowMs: 0, ...given });
+    this.receiver = new Receiver({
+      requestId: REQUEST_ID,
+      url: "http://origin/segment.m4s",
+      proxyCount: proxies.length,
+      codec: this.codec,
+      nowMs: 0,
+      ...given,
+    });
     this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
     this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
     this.sides = proxies.map((proxy, index) => this.sideOf(proxy, index));
@@ -134,9 +168,25 @@ class SwarmRun implements NetworkUser {
 
   private sideOf(draw: ProxyDraw, index: number): Side {
     const { seed, symbolBytes } = this.draw;
-    const malice = draw.malice.length > 0 ? new MaliciousProxy(draw.malice, new Random(seed, index, USER_STREAM.malice), REQUEST_ID, symbolBytes) : undefined;
+    const malice =
+      draw.malice.length > 0
+        ? new MaliciousProxy(draw.malice, new Random(seed, index, USER_STREAM.malice), REQUEST_ID, symbolBytes)
+        : undefined;
     const way = new Random(seed, index, USER_STREAM.way);
-    return { draw, malice, way, sender: undefined, session: 0, up: false, timerMs: Infinity, firedMs: -1, headMs: Infinity, lastArrivalMs: 0, handed: 0, originFailed: false };
+    return {
+      draw,
+      malice,
+      way,
+      sender: undefined,
+      session: 0,
+      up: false,
+      timerMs: Infinity,
+      firedMs: -1,
+      headMs: Infinity,
+      lastArrivalMs: 0,
+      handed: 0,
+      originFailed: false,
+    };
   }
 
   wrong(text: string): void {
@@ -155,7 +205,10 @@ class SwarmRun implements NetworkUser {
     });
     if (abortMs < Infinity) this.at(abortMs, () => this.abort());
     if (!proxies.some(isSteady)) this.at(this.boundMs, () => this.abort());
-    if (rogueClient) new RogueClient(new Random(seed, 0, USER_STREAM.rogue), this.codec, this.draw.symbolBytes, (text) => this.wrong(text)).play();
+    if (rogueClient)
+      new RogueClient(new Random(seed, 0, USER_STREAM.rogue), this.codec, this.draw.symbolBytes, (text) =>
+        this.wrong(text),
+      ).play();
     const untilMs = this.boundMs + AFTERWARDS_MS;
     while (this.network.events.step(untilMs)) {
       if (++this.events > EVENTS_MAX) return this.wrong(`more than ${EVENTS_MAX} events`);
@@ -167,7 +220,15 @@ class SwarmRun implements NetworkUser {
     const excluded = this.receiver.stats().proxies.filter(({ error }) => error?.startsWith("digestMismatch")).length;
     this.receiver.free();
     for (const { sender } of this.sides) sender?.free();
-    return { end: this.end, endMs: this.endMs, boundMs: this.boundMs, excluded, events: this.events, eventHash: this.network.log.hash, wrongs: this.wrongs };
+    return {
+      end: this.end,
+      endMs: this.endMs,
+      boundMs: this.boundMs,
+      excluded,
+      events: this.events,
+      eventHash: this.network.log.hash,
+      wrongs: this.wrongs,
+    };
   }
 
   private at(ms: number, what: () => void): void {
@@ -242,7 +303,8 @@ class SwarmRun implements NetworkUser {
 
   private pumpReceiver(): void {
     const { receiver, nowMs } = this;
-    for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) this.toProxy(out.proxyIndex, out.bytes);
+    for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs))
+      this.toProxy(out.proxyIndex, out.bytes);
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
       if (this.end !== "none") this.wrong(`event ${event.kind} after the end (${this.end})`);
       if (event.kind === "bytes") this.handleBytes(event.offset, event.bytes);
@@ -272,15 +334,19 @@ class SwarmRun implements NetworkUser {
 
   private complete(): void {
     this.finish("complete");
-    if (this.deliveredBytes !== this.original.length) this.wrong(`complete with ${this.deliveredBytes} of ${this.original.length} bytes`);
+    if (this.deliveredBytes !== this.original.length)
+      this.wrong(`complete with ${this.deliveredBytes} of ${this.original.length} bytes`);
   }
 
-  /** Failing is right only when every honest proxy is gone, has failed, or was not heard for as long as the limit says. */
+  /**
+   * Failing is right only when every honest proxy is gone, has failed, or was not heard for as long as the limit says.
+   */
   private fail(): void {
     this.finish("failed");
     this.sides.forEach((side, index) => {
       const silent = this.nowMs - side.lastArrivalMs >= TIMING.proxySilenceMs;
-      if (!side.malice && side.up && !side.originFailed && !silent) this.wrong(`failed although honest proxy ${index} could be reached`);
+      if (!side.malice && side.up && !side.originFailed && !silent)
+        this.wrong(`failed although honest proxy ${index} could be reached`);
     });
   }
 
@@ -319,19 +385,30 @@ class SwarmRun implements NetworkUser {
     if (frame.type === "parseError") return;
     if (side.sender && !side.sender.finished) side.sender.handleFrame(frame, this.localMs(side));
     else if (frame.type === "request" && !side.sender) this.accept(side, index, frame);
-    else if (frame.type === "feedback" && frame.final) this.toClient(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
+    else if (frame.type === "feedback" && frame.final)
+      this.toClient(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
     this.pumpSender(index);
   }
 
   private accept(side: Side, index: number, request: RequestFrame): void {
     const random = new Random(this.draw.seed, index, USER_STREAM.sender + side.session);
-    const sender = (side.sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: this.localMs(side) }));
+    const sender = (side.sender = new Sender({
+      request,
+      codec: this.codec,
+      rng: () => random.u32(),
+      nowMs: this.localMs(side),
+    }));
     if (side.originFailed) return sender.handleFailure({ kind: "originFailed", message: "The origin failed." });
     const { origin } = side.draw.link;
     const head = { ...this.head, headers: { ...this.head.headers }, serverFetchMs: origin?.rttMs ?? 0 };
-    if (!origin) return sender.handlePlan(head, sourceOf(this.original, () => this.original.length));
+    if (!origin)
+      return sender.handlePlan(
+        head,
+        sourceOf(this.original, () => this.original.length),
+      );
     side.headMs = this.nowMs + origin.rttMs;
-    const available = () => Math.max(0, Math.min(this.original.length, Math.floor(((this.nowMs - side.headMs) * origin.bytesPerSec) / 1000)));
+    const available = () =>
+      Math.max(0, Math.min(this.original.length, Math.floor(((this.nowMs - side.headMs) * origin.bytesPerSec) / 1000)));
     const grow = this.network.events.register(() => {
       if (side.sender !== sender || sender.finished || side.originFailed) return;
       this.pumpSender(index);
@@ -396,12 +473,14 @@ class SwarmRun implements NetworkUser {
   private checkEnd(): void {
     const { receiver } = this;
     if (this.end === "none") this.wrong(`not complete by its bound of ${this.boundMs.toFixed(0)} ms`);
-    if (this.end === "complete" && this.endMs > this.boundMs) this.wrong(`complete at ${this.endMs.toFixed(0)} ms, bound ${this.boundMs.toFixed(0)} ms`);
+    if (this.end === "complete" && this.endMs > this.boundMs)
+      this.wrong(`complete at ${this.endMs.toFixed(0)} ms, bound ${this.boundMs.toFixed(0)} ms`);
     this.checkNothingIsLeft();
     receiver.stats().proxies.forEach(({ packets, innovative, duplicate, late, rejected, error }, index) => {
       const sum = innovative + duplicate + late + rejected;
       const { handed, malice } = this.sides[index]!;
-      if (packets !== sum || packets !== handed) this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
+      if (packets !== sum || packets !== handed)
+        this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
       const blamed = error !== undefined && /^(digestMismatch|planMismatch)/.test(error);
       if (blamed && !malice) this.wrong(`honest proxy ${index} is blamed: ${error}`);
     });
@@ -439,11 +518,21 @@ class RogueClient {
     const { random } = this;
     const mode = (["coded", "coded-mutp", "uncoded-mutp"] as const)[random.u32() % 3]!;
     const request: RequestFrame = {
-      type: "request", requestId: REQUEST_ID, mode, url: "http://origin/", share: { start: 0, end: 65535, firstGeneration: random.u32() % 4 },
-      symbolBytes: this.symbolBytes, generationSize: 1 + (random.u32() % 128), windowPackets: 1 + (random.u32() % 300),
+      type: "request",
+      requestId: REQUEST_ID,
+      mode,
+      url: "http://origin/",
+      share: { start: 0, end: 65535, firstGeneration: random.u32() % 4 },
+      symbolBytes: this.symbolBytes,
+      generationSize: 1 + (random.u32() % 128),
+      windowPackets: 1 + (random.u32() % 300),
     };
     const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: 0 });
-    const plan = () => sender.handlePlan({ status: 200, totalBytes: this.original.length, headers: {}, serverFetchMs: 0 }, sourceOf(this.original, () => this.original.length));
+    const plan = () =>
+      sender.handlePlan(
+        { status: 200, totalBytes: this.original.length, headers: {}, serverFetchMs: 0 },
+        sourceOf(this.original, () => this.original.length),
+      );
     if (random.unit() < 0.8) plan();
     let nowMs = 0;
     for (let step = 0; step < 40 && !sender.finished; step++) {
@@ -466,7 +555,11 @@ class RogueClient {
 function headOf({ chunkBytes, range }: SwarmDraw): Trusted["head"] {
   const etag = { etag: '"1"' };
   if (!range) return { status: 200, totalBytes: chunkBytes, headers: etag };
-  return { status: 206, totalBytes: chunkBytes, headers: { ...etag, "content-range": `bytes ${range.start}-${range.end}/9000000` } };
+  return {
+    status: 206,
+    totalBytes: chunkBytes,
+    headers: { ...etag, "content-range": `bytes ${range.start}-${range.end}/9000000` },
+  };
 }
 
 function digestOf(bytes: Uint8Array): Uint8Array {
@@ -475,5 +568,7 @@ function digestOf(bytes: Uint8Array): Uint8Array {
 
 function digestsOf(original: Uint8Array, geometry: Geometry): Uint8Array[] {
   let start = 0;
-  return Array.from({ length: geometry.generationCount }, (_, index) => digestOf(original.subarray(start, (start += generationBytes(geometry, index)))));
+  return Array.from({ length: geometry.generationCount }, (_, index) =>
+    digestOf(original.subarray(start, (start += generationBytes(geometry, index)))),
+  );
 }

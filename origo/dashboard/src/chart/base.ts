@@ -8,9 +8,16 @@ export type Option = EChartsCoreOption;
 export function baseOption(look: Look): Option {
   return {
     animation: false,
-    textStyle: { fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif", color: look.text },
+    textStyle: {
+      fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",
+      color: look.text,
+    },
     tooltip: {
-      renderMode: "richText", confine: true, backgroundColor: look.surface, borderColor: look.line, borderWidth: 1,
+      renderMode: "richText",
+      confine: true,
+      backgroundColor: look.surface,
+      borderColor: look.line,
+      borderWidth: 1,
       textStyle: { color: look.text, fontSize: 12, lineHeight: 18 },
     },
     grid: { left: 8, right: 20, top: 40, bottom: 28, containLabel: true },
@@ -19,8 +26,10 @@ export function baseOption(look: Look): Option {
 
 export function axisLook(look: Look): Option {
   return {
-    axisLine: { show: true, lineStyle: { color: look.line } }, axisTick: { show: false },
-    axisLabel: { color: look.muted, hideOverlap: true }, splitLine: { lineStyle: { color: look.line } },
+    axisLine: { show: true, lineStyle: { color: look.line } },
+    axisTick: { show: false },
+    axisLabel: { color: look.muted, hideOverlap: true },
+    splitLine: { lineStyle: { color: look.line } },
     nameTextStyle: { color: look.muted },
   };
 }

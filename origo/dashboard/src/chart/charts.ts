@@ -19,26 +19,41 @@ export interface ChartFields {
   log: boolean;
 }
 
-export const cellText = (cell: Cell | undefined): string => (cell === null || cell === undefined ? "none" : String(cell));
-export const groupText = (group: readonly Cell[]): string => (group.length === 0 ? "all" : group.map(cellText).join(" · "));
+export const cellText = (cell: Cell | undefined): string =>
+  cell === null || cell === undefined ? "none" : String(cell);
+export const groupText = (group: readonly Cell[]): string =>
+  group.length === 0 ? "all" : group.map(cellText).join(" · ");
 
 const titleOf = (field: Field | undefined): string => field?.label ?? "";
 const unitOf = (field: Field | undefined): string | null => field?.unit ?? null;
 
 export function optionOf(chart: Chart, fields: ChartFields, look: Look): Option {
   switch (chart.chart) {
-    case "box": return boxOption(chart.boxes, fields, look);
-    case "histogram": return histogramOption(chart, fields, look);
-    case "cdf": return linesOption(chart.series.map((each) => ({ ...each, x: each.values, y: each.shares })), fields, look);
-    case "scatter": return scatterOption(chart, fields, look);
-    case "time": return timeOption(chart, fields, look);
+    case "box":
+      return boxOption(chart.boxes, fields, look);
+    case "histogram":
+      return histogramOption(chart, fields, look);
+    case "cdf":
+      return linesOption(
+        chart.series.map((each) => ({ ...each, x: each.values, y: each.shares })),
+        fields,
+        look,
+      );
+    case "scatter":
+      return scatterOption(chart, fields, look);
+    case "time":
+      return timeOption(chart, fields, look);
   }
 }
 
 function valueAxis(field: Field | undefined, look: Look, log: boolean, name = titleOf(field)): Option {
   const { axisLabel, ...rest } = axisLook(look) as { axisLabel: object };
   return {
-    ...rest, type: log ? "log" : "value", name, scale: log, nameLocation: "end",
+    ...rest,
+    type: log ? "log" : "value",
+    name,
+    scale: log,
+    nameLocation: "end",
     axisLabel: { ...axisLabel, formatter: (value: number) => quantity(value, unitOf(field)) },
   };
 }
@@ -46,17 +61,35 @@ function valueAxis(field: Field | undefined, look: Look, log: boolean, name = ti
 /** A value axis under the drawing, its name in the middle below. */
 const below = (axis: Option): Option => ({ ...axis, nameLocation: "middle", nameGap: 28 });
 /** A value axis beside the drawing, its name above it, flush left. */
-const beside = (axis: Option, look: Look): Option => ({ ...axis, nameTextStyle: { color: look.muted, align: "left", padding: [0, 0, 0, -28] } });
+const beside = (axis: Option, look: Look): Option => ({
+  ...axis,
+  nameTextStyle: { color: look.muted, align: "left", padding: [0, 0, 0, -28] },
+});
 
 function legend(names: readonly string[], look: Look): Option {
-  return { show: names.length > 1, type: "scroll", top: 0, right: 8, left: "30%", align: "left", textStyle: { color: look.text }, data: [...names] };
+  return {
+    show: names.length > 1,
+    type: "scroll",
+    top: 0,
+    right: 8,
+    left: "30%",
+    align: "left",
+    textStyle: { color: look.text },
+    data: [...names],
+  };
 }
 
 /** First field of the group along the axis, second one as colour. */
-export function boxGrid(boxes: readonly Box[]): { categories: string[]; series: string[]; at: (category: string, series: string) => Box | undefined } {
+export function boxGrid(boxes: readonly Box[]): {
+  categories: string[];
+  series: string[];
+  at: (category: string, series: string) => Box | undefined;
+} {
   const categories = [...new Set(boxes.map((box) => groupText(box.group.slice(0, 1))))];
   const series = [...new Set(boxes.map((box) => groupText(box.group.slice(1))))];
-  const byName = new Map(boxes.map((box) => [JSON.stringify([groupText(box.group.slice(0, 1)), groupText(box.group.slice(1))]), box]));
+  const byName = new Map(
+    boxes.map((box) => [JSON.stringify([groupText(box.group.slice(0, 1)), groupText(box.group.slice(1))]), box]),
+  );
   return { categories, series, at: (category, name) => byName.get(JSON.stringify([category, name])) };
 }
 
@@ -73,21 +106,47 @@ function boxOption(boxes: readonly Box[], fields: ChartFields, look: Look): Opti
     ...baseOption(look),
     legend: legend(series, look),
     grid: { left: 8, right: 20, top: 44, bottom: 36, containLabel: true },
-    xAxis: { ...axisLook(look), type: "category", data: categories, splitLine: { show: false }, name: titleOf(fields.groups[0]), nameLocation: "middle", nameGap: 30 },
+    xAxis: {
+      ...axisLook(look),
+      type: "category",
+      data: categories,
+      splitLine: { show: false },
+      name: titleOf(fields.groups[0]),
+      nameLocation: "middle",
+      nameGap: 30,
+    },
     yAxis: beside(valueAxis(fields.y, look, fields.log), look),
     series: series.map((name, seriesIndex) => {
       const shown = categories.map((category) => at(category, name));
       return {
-        type: "custom", name, clip: true, itemStyle: { color: colourAt(look, seriesIndex) },
+        type: "custom",
+        name,
+        clip: true,
+        itemStyle: { color: colourAt(look, seriesIndex) },
         encode: { x: 0, y: [1, 2, 3] },
-        data: shown.flatMap((box, index) => (box === undefined ? [] : [{
-          value: [index, Math.min(box.whiskerLow, ...box.outliers.filter(positive)), box.median, Math.max(box.whiskerHigh, ...box.outliers)], box,
-        }])),
+        data: shown.flatMap((box, index) =>
+          box === undefined
+            ? []
+            : [
+                {
+                  value: [
+                    index,
+                    Math.min(box.whiskerLow, ...box.outliers.filter(positive)),
+                    box.median,
+                    Math.max(box.whiskerHigh, ...box.outliers),
+                  ],
+                  box,
+                },
+              ],
+        ),
         tooltip: { formatter: ({ data }: { data: { box: Box } }) => boxText(data.box, unit) },
         renderItem: (params: { dataIndex: number }, api: CustomApi) => {
           const box = shown.filter((each) => each !== undefined)[params.dataIndex];
           if (box === undefined) return null;
-          const slot = api.barLayout({ count: series.length, barMaxWidth: 56, barGap: "25%" })[seriesIndex] ?? { offsetCenter: 0, width: 20 };
+          const slot = api.barLayout({ count: series.length, barMaxWidth: 56, barGap: "25%" })[seriesIndex] ?? {
+            offsetCenter: 0,
+            width: 20,
+          };
           return boxShape(box, shown.indexOf(box), slot, api, colourAt(look, seriesIndex), look, positive);
         },
       };
@@ -98,34 +157,70 @@ function boxOption(boxes: readonly Box[], fields: ChartFields, look: Look): Opti
 function boxText(box: Box, unit: string | null): string {
   const show = (value: number): string => quantity(value, unit);
   return [
-    `${groupText(box.group)}   n = ${count(box.n)}`, `median ${show(box.median)}`, `quartiles ${show(box.q1)} to ${show(box.q3)}`,
-    `whiskers ${show(box.whiskerLow)} to ${show(box.whiskerHigh)}`, `beyond them ${count(box.outlierCount)}`,
+    `${groupText(box.group)}   n = ${count(box.n)}`,
+    `median ${show(box.median)}`,
+    `quartiles ${show(box.q1)} to ${show(box.q3)}`,
+    `whiskers ${show(box.whiskerLow)} to ${show(box.whiskerHigh)}`,
+    `beyond them ${count(box.outlierCount)}`,
   ].join("\n");
 }
 
 /** A box narrower than this, in CSS pixels, has its n written upwards. */
 const NAMED_WIDTH_MIN = 30;
 
-/** One box: quartiles, median, whiskers to the last value within 1.5 interquartile ranges, what lies beyond, and n above it. */
-function boxShape(box: Box, category: number, slot: { offsetCenter: number; width: number }, api: CustomApi, colour: string, look: Look, positive: (value: number) => boolean): object {
+/**
+ * One box: quartiles, median, whiskers to the last value within 1.5 interquartile ranges, what lies beyond, and n above
+ * it.
+ */
+function boxShape(
+  box: Box,
+  category: number,
+  slot: { offsetCenter: number; width: number },
+  api: CustomApi,
+  colour: string,
+  look: Look,
+  positive: (value: number) => boolean,
+): object {
   const y = (value: number): number => api.coord([category, value])[1];
   const x = api.coord([category, box.median])[0] + slot.offsetCenter;
   const half = Math.max(2, slot.width / 2);
-  const line = (x1: number, y1: number, x2: number, y2: number, width = 1.5) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: width } });
+  const line = (x1: number, y1: number, x2: number, y2: number, width = 1.5) => ({
+    type: "line",
+    shape: { x1, y1, x2, y2 },
+    style: { stroke: colour, lineWidth: width },
+  });
   const outliers = box.outliers.filter(positive);
   const narrow = slot.width < NAMED_WIDTH_MIN;
   return {
     type: "group",
     children: [
-      line(x, y(box.q3), x, y(box.whiskerHigh)), line(x, y(box.q1), x, y(box.whiskerLow)),
-      line(x - half / 2, y(box.whiskerHigh), x + half / 2, y(box.whiskerHigh)), line(x - half / 2, y(box.whiskerLow), x + half / 2, y(box.whiskerLow)),
-      { type: "rect", shape: { x: x - half, y: y(box.q3), width: 2 * half, height: Math.max(1, y(box.q1) - y(box.q3)) }, style: { fill: `${colour}40`, stroke: colour, lineWidth: 1.5 } },
+      line(x, y(box.q3), x, y(box.whiskerHigh)),
+      line(x, y(box.q1), x, y(box.whiskerLow)),
+      line(x - half / 2, y(box.whiskerHigh), x + half / 2, y(box.whiskerHigh)),
+      line(x - half / 2, y(box.whiskerLow), x + half / 2, y(box.whiskerLow)),
+      {
+        type: "rect",
+        shape: { x: x - half, y: y(box.q3), width: 2 * half, height: Math.max(1, y(box.q1) - y(box.q3)) },
+        style: { fill: `${colour}40`, stroke: colour, lineWidth: 1.5 },
+      },
       line(x - half, y(box.median), x + half, y(box.median), 3),
-      ...outliers.map((value) => ({ type: "circle", shape: { cx: x, cy: y(value), r: 2 }, style: { fill: `${colour}80` } })),
+      ...outliers.map((value) => ({
+        type: "circle",
+        shape: { cx: x, cy: y(value), r: 2 },
+        style: { fill: `${colour}80` },
+      })),
       {
         type: "text",
-        x, y: y(Math.max(box.whiskerHigh, ...outliers)) - 4, rotation: narrow ? Math.PI / 2 : 0,
-        style: { text: `n=${count(box.n)}`, align: narrow ? "left" : "center", verticalAlign: narrow ? "middle" : "bottom", fill: look.muted, fontSize: narrow ? 9 : 11 },
+        x,
+        y: y(Math.max(box.whiskerHigh, ...outliers)) - 4,
+        rotation: narrow ? Math.PI / 2 : 0,
+        style: {
+          text: `n=${count(box.n)}`,
+          align: narrow ? "left" : "center",
+          verticalAlign: narrow ? "middle" : "bottom",
+          fill: look.muted,
+          fontSize: narrow ? 9 : 11,
+        },
       },
     ],
   };
@@ -133,7 +228,8 @@ function boxShape(box: Box, category: number, slot: { offsetCenter: number; widt
 
 type Of<K extends Chart["chart"]> = Extract<Chart, { chart: K }>;
 
-const seriesName = (series: { group: readonly Cell[]; n: number }): string => `${groupText(series.group)} (n=${count(series.n)})`;
+const seriesName = (series: { group: readonly Cell[]; n: number }): string =>
+  `${groupText(series.group)} (n=${count(series.n)})`;
 
 /** Shares instead of counts, so that groups of different size compare. */
 function histogramOption(chart: Of<"histogram">, fields: ChartFields, look: Look): Option {
@@ -144,10 +240,26 @@ function histogramOption(chart: Of<"histogram">, fields: ChartFields, look: Look
     legend: legend(names, look),
     grid: { left: 8, right: 28, top: 44, bottom: 36, containLabel: true },
     xAxis: below({ ...valueAxis(fields.y, look, false), min: chart.edges[0], max: chart.edges[bins] }),
-    yAxis: beside({ ...valueAxis(undefined, look, false, "share of downloads"), axisLabel: { color: look.muted, formatter: (value: number) => `${quantity(value * 100, null)} %` } }, look),
-    tooltip: { ...(baseOption(look)["tooltip"] as object), trigger: "axis", valueFormatter: (value: unknown) => `${quantity(Number(value) * 100, null)} %` },
+    yAxis: beside(
+      {
+        ...valueAxis(undefined, look, false, "share of downloads"),
+        axisLabel: { color: look.muted, formatter: (value: number) => `${quantity(value * 100, null)} %` },
+      },
+      look,
+    ),
+    tooltip: {
+      ...(baseOption(look)["tooltip"] as object),
+      trigger: "axis",
+      valueFormatter: (value: unknown) => `${quantity(Number(value) * 100, null)} %`,
+    },
     series: chart.series.map((series, index) => ({
-      type: "line", name: names[index], step: "end", showSymbol: false, lineStyle: { width: 1.5 }, areaStyle: { opacity: 0.18 }, color: colourAt(look, index),
+      type: "line",
+      name: names[index],
+      step: "end",
+      showSymbol: false,
+      lineStyle: { width: 1.5 },
+      areaStyle: { opacity: 0.18 },
+      color: colourAt(look, index),
       data: chart.edges.map((edge, at) => [edge, (series.counts[Math.min(at, bins - 1)] ?? 0) / Math.max(1, series.n)]),
     })),
   };
@@ -170,7 +282,12 @@ function linesOption(lines: readonly LineSeries[], fields: ChartFields, look: Lo
     yAxis: beside({ ...valueAxis(undefined, look, false, "share of downloads up to the value"), min: 0, max: 1 }, look),
     tooltip: { ...(baseOption(look)["tooltip"] as object), trigger: "item" },
     series: lines.map((line, index) => ({
-      type: "line", name: names[index], step: "end", showSymbol: false, lineStyle: { width: 2 }, color: colourAt(look, index),
+      type: "line",
+      name: names[index],
+      step: "end",
+      showSymbol: false,
+      lineStyle: { width: 2 },
+      color: colourAt(look, index),
       data: line.x.flatMap((value, at) => (fields.log && value <= 0 ? [] : [[value, line.y[at] ?? 0]])),
     })),
   };
@@ -185,9 +302,15 @@ function scatterOption(chart: Of<"scatter">, fields: ChartFields, look: Look): O
     xAxis: below(valueAxis(fields.x, look, fields.log)),
     yAxis: beside(valueAxis(fields.y, look, fields.log), look),
     series: chart.series.map((series, index) => ({
-      type: "scatter", name: names[index], symbolSize: 6, itemStyle: { color: colourAt(look, index), opacity: 0.6 },
+      type: "scatter",
+      name: names[index],
+      symbolSize: 6,
+      itemStyle: { color: colourAt(look, index), opacity: 0.6 },
       data: series.x.map((x, at) => [x, series.y[at] ?? 0]),
-      tooltip: { formatter: ({ value }: { value: [number, number] }) => `${names[index] ?? ""}\n${titleOf(fields.x)} ${quantity(value[0], unitOf(fields.x))}\n${titleOf(fields.y)} ${quantity(value[1], unitOf(fields.y))}` },
+      tooltip: {
+        formatter: ({ value }: { value: [number, number] }) =>
+          `${names[index] ?? ""}\n${titleOf(fields.x)} ${quantity(value[0], unitOf(fields.x))}\n${titleOf(fields.y)} ${quantity(value[1], unitOf(fields.y))}`,
+      },
     })),
   };
 }
@@ -200,8 +323,16 @@ interface Buckets {
   values: readonly number[];
 }
 
-/** All buckets from `fromMs` to `toMs`: of each stretch of them without downloads the first and the last, as `empty`. */
-export function withEmpty({ atMs, values }: Buckets, bucketMs: number, empty: 0 | null, fromMs: number, toMs: number): Moment[] {
+/**
+ * All buckets from `fromMs` to `toMs`: of each stretch of them without downloads the first and the last, as `empty`.
+ */
+export function withEmpty(
+  { atMs, values }: Buckets,
+  bucketMs: number,
+  empty: 0 | null,
+  fromMs: number,
+  toMs: number,
+): Moment[] {
   const moments: Moment[] = [];
   let nextMs = fromMs;
   const skipTo = (ms: number): void => {
@@ -237,12 +368,22 @@ function timeOption(chart: Of<"time">, fields: ChartFields, look: Look): Option 
     grid: { left: 8, right: 28, top: 44, bottom: 36, containLabel: true },
     xAxis: below({ ...axisLook(look), type: "time", name: "start of the download, UTC" }),
     yAxis: beside(valueAxis(counted ? undefined : fields.y, look, log, title), look),
-    tooltip: { ...(baseOption(look)["tooltip"] as object), trigger: "axis", valueFormatter: (value: unknown) => quantity(value === null ? NaN : Number(value), unit) },
+    tooltip: {
+      ...(baseOption(look)["tooltip"] as object),
+      trigger: "axis",
+      valueFormatter: (value: unknown) => quantity(value === null ? NaN : Number(value), unit),
+    },
     series: chart.series.map((series, index) => {
       const moments = withEmpty(series, chart.bucketMs, empty, fromMs, toMs);
-      const alone = (at: number): boolean => (moments[at - 1]?.[1] ?? null) === null && (moments[at + 1]?.[1] ?? null) === null;
+      const alone = (at: number): boolean =>
+        (moments[at - 1]?.[1] ?? null) === null && (moments[at + 1]?.[1] ?? null) === null;
       return {
-        type: "line", name: names[index], symbolSize: 6, symbol: series.atMs.length < MARKED_MAX ? "emptyCircle" : "none", lineStyle: { width: 2 }, color: colourAt(look, index),
+        type: "line",
+        name: names[index],
+        symbolSize: 6,
+        symbol: series.atMs.length < MARKED_MAX ? "emptyCircle" : "none",
+        lineStyle: { width: 2 },
+        color: colourAt(look, index),
         data: moments.map((moment, at) => (alone(at) ? { value: moment, symbol: "emptyCircle" } : moment)),
       };
     }),
@@ -252,11 +393,21 @@ function timeOption(chart: Of<"time">, fields: ChartFields, look: Look): Option 
 const HEADINGS = { box: ["n", "q1", "median", "q3", "whiskerLow", "whiskerHigh", "beyond"], series: ["n"] };
 
 /** The table under a chart: one row a group, so that the drawing's numbers can be read. */
-export function figuresOf(chart: Chart): { headings: string[]; rows: { group: string; values: (number | undefined)[] }[] } {
-  if (chart.chart !== "box") return { headings: HEADINGS.series, rows: chart.series.map(({ group, n }) => ({ group: groupText(group), values: [n] })) };
+export function figuresOf(chart: Chart): {
+  headings: string[];
+  rows: { group: string; values: (number | undefined)[] }[];
+} {
+  if (chart.chart !== "box")
+    return {
+      headings: HEADINGS.series,
+      rows: chart.series.map(({ group, n }) => ({ group: groupText(group), values: [n] })),
+    };
   return {
     headings: HEADINGS.box,
-    rows: chart.boxes.map((box) => ({ group: groupText(box.group), values: [box.n, box.q1, box.median, box.q3, box.whiskerLow, box.whiskerHigh, box.outlierCount] })),
+    rows: chart.boxes.map((box) => ({
+      group: groupText(box.group),
+      values: [box.n, box.q1, box.median, box.q3, box.whiskerLow, box.whiskerHigh, box.outlierCount],
+    })),
   };
 }
 
@@ -273,12 +424,32 @@ export function chartCsv(chart: Chart): string {
       return csvOf([["group", ...headings], ...rows.map((row) => [row.group, ...row.values])]);
     }
     case "histogram":
-      return csvOf([["group", "from", "to", "count"], ...chart.series.flatMap((series) => series.counts.map((each, at) => [groupText(series.group), chart.edges[at], chart.edges[at + 1], each]))]);
+      return csvOf([
+        ["group", "from", "to", "count"],
+        ...chart.series.flatMap((series) =>
+          series.counts.map((each, at) => [groupText(series.group), chart.edges[at], chart.edges[at + 1], each]),
+        ),
+      ]);
     case "cdf":
-      return csvOf([["group", "value", "share"], ...chart.series.flatMap((series) => series.values.map((value, at) => [groupText(series.group), value, series.shares[at]]))]);
+      return csvOf([
+        ["group", "value", "share"],
+        ...chart.series.flatMap((series) =>
+          series.values.map((value, at) => [groupText(series.group), value, series.shares[at]]),
+        ),
+      ]);
     case "scatter":
-      return csvOf([["group", "id", "x", "y"], ...chart.series.flatMap((series) => series.x.map((x, at) => [groupText(series.group), series.ids[at], x, series.y[at]]))]);
+      return csvOf([
+        ["group", "id", "x", "y"],
+        ...chart.series.flatMap((series) =>
+          series.x.map((x, at) => [groupText(series.group), series.ids[at], x, series.y[at]]),
+        ),
+      ]);
     case "time":
-      return csvOf([["group", "atMs", "value", "count"], ...chart.series.flatMap((series) => series.atMs.map((at, point) => [groupText(series.group), at, series.values[point], series.counts[point]]))]);
+      return csvOf([
+        ["group", "atMs", "value", "count"],
+        ...chart.series.flatMap((series) =>
+          series.atMs.map((at, point) => [groupText(series.group), at, series.values[point], series.counts[point]]),
+        ),
+      ]);
   }
 }

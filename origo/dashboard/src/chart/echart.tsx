@@ -3,14 +3,32 @@
  * Only the parts of ECharts that the dashboard uses are bundled. Tooltips are drawn, not made of HTML.
  */
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
-import { DataZoomInsideComponent, GeoComponent, GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import {
+  DataZoomInsideComponent,
+  GeoComponent,
+  GridComponent,
+  LegendComponent,
+  TooltipComponent,
+} from "echarts/components";
 import { LabelLayout } from "echarts/features";
 import { init, use, type EChartsType } from "echarts/core";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
 import type { Option } from "./base";
 
-use([CustomChart, LineChart, ScatterChart, DataZoomInsideComponent, GeoComponent, GridComponent, LabelLayout, LegendComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
+use([
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  DataZoomInsideComponent,
+  GeoComponent,
+  GridComponent,
+  LabelLayout,
+  LegendComponent,
+  TooltipComponent,
+  CanvasRenderer,
+  SVGRenderer,
+]);
 
 export interface ChartHandle {
   png: (background: string) => Blob;
@@ -52,15 +70,31 @@ export function EChart({ option, height, label, handle, onPick }: Props) {
   /** A new option makes all parts anew, the tooltip too: that is told once more where the pointer is. */
   useEffect(() => {
     chart.current?.setOption(option, { notMerge: true });
-    if (pointer.current) place.current?.querySelector("canvas")?.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, ...pointer.current }));
+    if (pointer.current)
+      place.current
+        ?.querySelector("canvas")
+        ?.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, ...pointer.current }));
   }, [option]);
-  useImperativeHandle(handle, () => ({
-    png: (background) => blobOf(chart.current?.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: background }) ?? ""),
-    svg: (background) => svgOf({ ...option, animation: false, backgroundColor: background }, chart.current?.getWidth() ?? 1000, height),
-  }), [option, height]);
+  useImperativeHandle(
+    handle,
+    () => ({
+      png: (background) =>
+        blobOf(chart.current?.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: background }) ?? ""),
+      svg: (background) =>
+        svgOf({ ...option, animation: false, backgroundColor: background }, chart.current?.getWidth() ?? 1000, height),
+    }),
+    [option, height],
+  );
   return (
-    <div ref={place} className="chart" role="img" aria-label={label} style={{ height }}
-      onMouseMove={({ clientX, clientY }) => void (pointer.current = { clientX, clientY })} onMouseLeave={() => void (pointer.current = undefined)} />
+    <div
+      ref={place}
+      className="chart"
+      role="img"
+      aria-label={label}
+      style={{ height }}
+      onMouseMove={({ clientX, clientY }) => void (pointer.current = { clientX, clientY })}
+      onMouseLeave={() => void (pointer.current = undefined)}
+    />
   );
 }
 
@@ -75,5 +109,7 @@ function svgOf(option: Option, width: number, height: number): Blob {
 /** A data: address cannot be fetched under the page's policy, so it is taken apart here. */
 function blobOf(dataUrl: string): Blob {
   const [head = "", body = ""] = dataUrl.split(",");
-  return new Blob([Uint8Array.from(atob(body), (character) => character.charCodeAt(0))], { type: /^data:([^;]+)/.exec(head)?.[1] ?? "" });
+  return new Blob([Uint8Array.from(atob(body), (character) => character.charCodeAt(0))], {
+    type: /^data:([^;]+)/.exec(head)?.[1] ?? "",
+  });
 }

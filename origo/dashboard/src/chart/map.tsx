@@ -10,24 +10,35 @@ import { longitudeOf, MAP, nameGroups, pxPerDegree, type PlacedProxy } from "./p
 
 registerMap("land", land as unknown as Parameters<typeof registerMap>[1]);
 
-const COLOURS = (look: Look): Record<string, string> => ({ live: look.series[2] ?? look.text, draining: look.packet.duplicate, disabled: look.packet.rejected });
+const COLOURS = (look: Look): Record<string, string> => ({
+  live: look.series[2] ?? look.text,
+  draining: look.packet.duplicate,
+  disabled: look.packet.rejected,
+});
 
 /** What of a group has room in a tooltip; the table below the map has all. */
 const TOLD_MAX = 10;
 
 function describe(group: readonly PlacedProxy[]): string {
-  const lines = group.slice(0, TOLD_MAX).map(({ name, sentBytesPerSec, place }) => `${name}  ${rate(sentBytesPerSec)}  ${degrees(place)}`);
+  const lines = group
+    .slice(0, TOLD_MAX)
+    .map(({ name, sentBytesPerSec, place }) => `${name}  ${rate(sentBytesPerSec)}  ${degrees(place)}`);
   return [...lines, ...(group.length > TOLD_MAX ? [`and ${group.length - TOLD_MAX} more`] : [])].join("\n");
 }
 
-/** Every proxy has its dot. Where names would lie on each other there is a number in place of them, and each of the dots tells all of its group. */
+/**
+ * Every proxy has its dot. Where names would lie on each other there is a number in place of them, and each of the dots
+ * tells all of its group.
+ */
 function mapOption(proxies: readonly PlacedProxy[], look: Look, width: number, height: number): Option {
   const most = Math.max(1, ...proxies.map((proxy) => proxy.sentBytesPerSec ?? 0));
   const dots = nameGroups(proxies, pxPerDegree(width, height)).flatMap((group) => {
     const name = group.length === 1 ? group[0]!.name : `${group.length} proxies`;
     const told = describe(group);
     return group.map((proxy, index) => ({
-      name, told, value: [longitudeOf(proxy), proxy.place.lat],
+      name,
+      told,
+      value: [longitudeOf(proxy), proxy.place.lat],
       symbolSize: 10 + 14 * Math.sqrt((proxy.sentBytesPerSec ?? 0) / most),
       itemStyle: { color: COLOURS(look)[proxy.state], borderColor: look.surface, borderWidth: 1.5, opacity: 0.9 },
       label: { show: index === 0 },
@@ -36,15 +47,39 @@ function mapOption(proxies: readonly PlacedProxy[], look: Look, width: number, h
   return {
     ...baseOption(look),
     geo: {
-      map: "land", roam: false, silent: true, preserveAspect: "contain", aspectScale: MAP.aspect, left: 0, right: 0, top: 0, bottom: 0, boundingCoords: [[MAP.west, MAP.north], [MAP.east, MAP.south]], clip: true,
+      map: "land",
+      roam: false,
+      silent: true,
+      preserveAspect: "contain",
+      aspectScale: MAP.aspect,
+      left: 0,
+      right: 0,
+      top: 0,
+      bottom: 0,
+      boundingCoords: [
+        [MAP.west, MAP.north],
+        [MAP.east, MAP.south],
+      ],
+      clip: true,
       itemStyle: { areaColor: look.land, borderColor: look.land, borderWidth: 0.5 },
     },
-    series: [{
-      type: "scatter", coordinateSystem: "geo", data: dots,
-      label: { formatter: "{b}", position: "right", color: look.text, fontSize: 11, textBorderColor: look.surface, textBorderWidth: 2 },
-      labelLayout: { hideOverlap: true },
-      tooltip: { formatter: ({ data }: { data: { told: string } }) => data.told },
-    }],
+    series: [
+      {
+        type: "scatter",
+        coordinateSystem: "geo",
+        data: dots,
+        label: {
+          formatter: "{b}",
+          position: "right",
+          color: look.text,
+          fontSize: 11,
+          textBorderColor: look.surface,
+          textBorderWidth: 2,
+        },
+        labelLayout: { hideOverlap: true },
+        tooltip: { formatter: ({ data }: { data: { told: string } }) => data.told },
+      },
+    ],
   };
 }
 
@@ -52,5 +87,11 @@ export default function FleetMap({ proxies }: { proxies: readonly PlacedProxy[] 
   const look = useLook();
   const height = Math.min(380, Math.round(window.innerWidth * 0.48));
   const option = useMemo(() => mapOption(proxies, look, window.innerWidth, height), [proxies, look, height]);
-  return <EChart option={option} height={height} label={`Map of ${proxies.length} proxies: ${proxies.map((proxy) => proxy.name).join(", ")}`} />;
+  return (
+    <EChart
+      option={option}
+      height={height}
+      label={`Map of ${proxies.length} proxies: ${proxies.map((proxy) => proxy.name).join(", ")}`}
+    />
+  );
 }

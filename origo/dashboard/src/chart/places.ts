@@ -18,13 +18,17 @@ export function pxPerDegree(width: number, height: number): { lon: number; lat: 
 }
 
 /**
- * Proxies whose names would lie on each other, where `px` is CSS pixels a degree. The first of a group is the easternmost, the
- * place of its name.
+ * Proxies whose names would lie on each other, where `px` is CSS pixels a degree. The first of a group is the
+ * easternmost, the place of its name.
  */
 export function nameGroups(proxies: readonly PlacedProxy[], px: { lon: number; lat: number }): PlacedProxy[][] {
   const groups: PlacedProxy[][] = [];
   for (const proxy of [...proxies].sort((a, b) => longitudeOf(b) - longitudeOf(a))) {
-    const near = groups.find(([first]) => (longitudeOf(first!) - longitudeOf(proxy)) * px.lon < NAME.width && Math.abs(first!.place.lat - proxy.place.lat) * px.lat < NAME.height);
+    const near = groups.find(
+      ([first]) =>
+        (longitudeOf(first!) - longitudeOf(proxy)) * px.lon < NAME.width &&
+        Math.abs(first!.place.lat - proxy.place.lat) * px.lat < NAME.height,
+    );
     if (near) near.push(proxy);
     else groups.push([proxy]);
   }

@@ -1,6 +1,6 @@
 /**
- * Download: one download opened up: its facts, the arrival of its packets (as in the paper's Figs. 8 and 9), how its generations
- * filled, and what each proxy sent, as sums that close or raise an alarm.
+ * Download: one download opened up: its facts, the arrival of its packets (as in the paper's Figs. 8 and 9), how its
+ * generations filled, and what each proxy sent, as sums that close or raise an alarm.
  */
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -20,19 +20,62 @@ import { Empty, Fact, Failure, Page, Section, Tag, Tile } from "../ui";
 const KINDS = ["innovative", "duplicate", "late", "rejected"] as const;
 
 export default function DownloadPage({ rest: id }: PageProps) {
-  const { data: record, error } = useQuery({ queryKey: ["record", id], queryFn: () => api.get<DownloadRecord>(under("/v1/records", id)), staleTime: Infinity });
+  const { data: record, error } = useQuery({
+    queryKey: ["record", id],
+    queryFn: () => api.get<DownloadRecord>(under("/v1/records", id)),
+    staleTime: Infinity,
+  });
   const trace = useQuery({ queryKey: ["trace", id], queryFn: () => traceOf(id), staleTime: Infinity });
-  const back = <a href={linkTo("downloads")} onClick={(event) => { if (window.history.length > 1) { event.preventDefault(); window.history.back(); } }}>← All downloads</a>;
-  if (record === undefined) return <Page title="Download" aside={back}><Failure error={error} /></Page>;
-  const save = (): void => saveFile(`download-${record.id}.json`, new Blob([JSON.stringify({ record, trace: trace.data ?? null }, null, 2)], { type: "application/json" }));
+  const back = (
+    <a
+      href={linkTo("downloads")}
+      onClick={(event) => {
+        if (window.history.length > 1) {
+          event.preventDefault();
+          window.history.back();
+        }
+      }}
+    >
+      ← All downloads
+    </a>
+  );
+  if (record === undefined)
+    return (
+      <Page title="Download" aside={back}>
+        <Failure error={error} />
+      </Page>
+    );
+  const save = (): void =>
+    saveFile(
+      `download-${record.id}.json`,
+      new Blob([JSON.stringify({ record, trace: trace.data ?? null }, null, 2)], { type: "application/json" }),
+    );
   return (
-    <Page title="Download" aside={<div className="page-actions">{back}<Button variant="default" size="compact-md" onClick={save}>Save as JSON</Button></div>}>
+    <Page
+      title="Download"
+      aside={
+        <div className="page-actions">
+          {back}
+          <Button variant="default" size="compact-md" onClick={save}>
+            Save as JSON
+          </Button>
+        </div>
+      }
+    >
       <Figures record={record} />
       <Facts record={record} />
-      <Section title="Packets as they came"><Failure error={trace.error} />{trace.data ? <Timeline record={record} trace={trace.data} /> : null}
-        {trace.data === null ? <Empty>This download was not traced: clients send the arrival of each packet for a share of their downloads only.</Empty> : null}
+      <Section title="Packets as they came">
+        <Failure error={trace.error} />
+        {trace.data ? <Timeline record={record} trace={trace.data} /> : null}
+        {trace.data === null ? (
+          <Empty>
+            This download was not traced: clients send the arrival of each packet for a share of their downloads only.
+          </Empty>
+        ) : null}
       </Section>
-      <Section title="What each proxy sent"><Breakdown record={record} /></Section>
+      <Section title="What each proxy sent">
+        <Breakdown record={record} />
+      </Section>
     </Page>
   );
 }
@@ -53,8 +96,16 @@ function Figures({ record }: { record: DownloadRecord }) {
       <Tile label="Mode" value={record.mode} note={`${count(record.connections)} connections asked for`} />
       <Tile label="Outcome" value={record.outcome} note={record.status > 0 ? `HTTP ${record.status}` : "no answer"} />
       <Tile label="Net" value={bytes(record.netBytes)} note={`${bytes(record.grossBytes)} gross`} />
-      <Tile label="Duration" value={seconds(record.durationMs)} note={`server fetch ${seconds(record.serverFetchMs)}`} />
-      <Tile label="Goodput" value={rate(record.goodputBytesPerSec)} note={`${rate(speedWithoutServer(record))} without server`} />
+      <Tile
+        label="Duration"
+        value={seconds(record.durationMs)}
+        note={`server fetch ${seconds(record.serverFetchMs)}`}
+      />
+      <Tile
+        label="Goodput"
+        value={rate(record.goodputBytesPerSec)}
+        note={`${rate(speedWithoutServer(record))} without server`}
+      />
       <Tile label="Normalized goodput" value={ratio(record.normalizedGoodput)} note="net over gross" />
     </dl>
   );
@@ -66,7 +117,9 @@ function Facts({ record }: { record: DownloadRecord }) {
     record.generationSize === undefined ? "" : `generation ${record.generationSize} packets`,
     record.windowPackets === undefined ? "" : `window ${record.windowPackets} packets`,
     record.symbolBytes === undefined ? "" : `symbol ${record.symbolBytes} B`,
-  ].filter((part) => part !== "").join(" · ");
+  ]
+    .filter((part) => part !== "")
+    .join(" · ");
   return (
     <Section title="Facts">
       <dl className="facts">
@@ -74,15 +127,23 @@ function Facts({ record }: { record: DownloadRecord }) {
         <Fact name="Range">{range === undefined ? "whole" : `bytes ${count(range.start)} to ${count(range.end)}`}</Fact>
         <Fact name="Started">{clock(record.startedAtMs, Date.now())}</Fact>
         <Fact name="Error">{error ? <Tag tone="bad">{`${error.kind}: ${error.message}`}</Tag> : null}</Fact>
-        <Fact name="Fallback">{fallback ? <Tag tone="warn">{`${bytes(fallback.bytes)} from the origin: ${fallback.reason}`}</Tag> : null}</Fact>
+        <Fact name="Fallback">
+          {fallback ? <Tag tone="warn">{`${bytes(fallback.bytes)} from the origin: ${fallback.reason}`}</Tag> : null}
+        </Fact>
         <Fact name="First packet">{record.firstPacketMs === undefined ? null : seconds(record.firstPacketMs)}</Fact>
         <Fact name="First byte">{seconds(record.firstByteMs)}</Fact>
         <Fact name="Coding">{coding}</Fact>
-        <Fact name="Configuration">{record.configVersion === undefined ? null : `version ${record.configVersion}`}</Fact>
-        <Fact name="Experiments">{(record.experiments ?? []).map((drawn) => `${drawn.id}: ${drawn.arm}`).join(" · ")}</Fact>
+        <Fact name="Configuration">
+          {record.configVersion === undefined ? null : `version ${record.configVersion}`}
+        </Fact>
+        <Fact name="Experiments">
+          {(record.experiments ?? []).map((drawn) => `${drawn.id}: ${drawn.arm}`).join(" · ")}
+        </Fact>
         <Fact name="Comment">{record.comment}</Fact>
         <Fact name="Viewer's comment">{record.userComment}</Fact>
-        <Fact name="Played by">{[record.player, record.agent, record.os].filter((part) => part !== undefined).join(" · ")}</Fact>
+        <Fact name="Played by">
+          {[record.player, record.agent, record.os].filter((part) => part !== undefined).join(" · ")}
+        </Fact>
         <Fact name="Codec engine">{record.engine}</Fact>
         <Fact name="Source">{record.source}</Fact>
         <Fact name="Client">{record.clientId}</Fact>
@@ -100,13 +161,24 @@ function Timeline({ record, trace }: { record: DownloadRecord; trace: Trace }) {
   const generations = useMemo(() => generationsOption(trace, look), [trace, look]);
   return (
     <>
-      <p className="muted">Each dot is a packet; within a proxy's lane, higher dots are of later generations. A tick below the lane is feedback that the client sent to that proxy.</p>
-      <EChart option={arrivals} height={90 + 78 * Math.max(1, names.length)} label={`Arrival of ${trace.packets.length} packets from ${names.length} proxies over time`} />
+      <p className="muted">
+        Each dot is a packet; within a proxy's lane, higher dots are of later generations. A tick below the lane is
+        feedback that the client sent to that proxy.
+      </p>
+      <EChart
+        option={arrivals}
+        height={90 + 78 * Math.max(1, names.length)}
+        label={`Arrival of ${trace.packets.length} packets from ${names.length} proxies over time`}
+      />
       {trace.generationCount > 0 ? (
         <>
           <h3>Generations filling</h3>
           <p className="muted">Each bar reaches from the first to the last innovative packet of a generation.</p>
-          <EChart option={generations} height={Math.min(420, 110 + 9 * trace.generationCount)} label={`When each of ${trace.generationCount} generations was filled`} />
+          <EChart
+            option={generations}
+            height={Math.min(420, 110 + 9 * trace.generationCount)}
+            label={`When each of ${trace.generationCount} generations was filled`}
+          />
         </>
       ) : null}
     </>
@@ -115,33 +187,88 @@ function Timeline({ record, trace }: { record: DownloadRecord; trace: Trace }) {
 
 function Breakdown({ record }: { record: DownloadRecord }) {
   const accounts = accountsOf(record);
-  const heads = ["Proxy", "Bytes", "What its packets were", "innovative", "+ duplicate", "+ late", "+ rejected", "= packets", "Closes", "Lost", "RTT", "State"];
+  const heads = [
+    "Proxy",
+    "Bytes",
+    "What its packets were",
+    "innovative",
+    "+ duplicate",
+    "+ late",
+    "+ rejected",
+    "= packets",
+    "Closes",
+    "Lost",
+    "RTT",
+    "State",
+  ];
   const most = Math.max(1, ...record.proxies.map((proxy) => proxy.packets));
-  const terms = [...(record.proxies.length > 0 ? [`${count(accounts.total.bytes)} through proxies`] : []), ...(accounts.directBytes > 0 || record.proxies.length === 0 ? [`${count(accounts.directBytes)} directly`] : [])];
+  const terms = [
+    ...(record.proxies.length > 0 ? [`${count(accounts.total.bytes)} through proxies`] : []),
+    ...(accounts.directBytes > 0 || record.proxies.length === 0 ? [`${count(accounts.directBytes)} directly`] : []),
+  ];
   return (
     <>
       {record.proxies.length > 0 ? (
         <div className="table-wrap" tabIndex={0} role="region" aria-label="Table of packets by proxy">
           <table className="data cards breakdown">
-            <thead><tr>{heads.map((head) => <th key={head} scope="col" className={/^(Bytes|innovative|[+=] .*|Lost|RTT)$/.test(head) ? "num" : undefined}>{head}</th>)}</tr></thead>
-            <tbody>{record.proxies.map((proxy) => <ProxyRow key={proxy.id} proxy={proxy} most={most} />)}</tbody>
-            {record.proxies.length > 1 ? <tfoot><tr><th scope="row" data-label="Proxy">all proxies</th><SumCells sums={accounts.total} bar={null} /><td /><td /></tr></tfoot> : null}
+            <thead>
+              <tr>
+                {heads.map((head) => (
+                  <th
+                    key={head}
+                    scope="col"
+                    className={/^(Bytes|innovative|[+=] .*|Lost|RTT)$/.test(head) ? "num" : undefined}
+                  >
+                    {head}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {record.proxies.map((proxy) => (
+                <ProxyRow key={proxy.id} proxy={proxy} most={most} />
+              ))}
+            </tbody>
+            {record.proxies.length > 1 ? (
+              <tfoot>
+                <tr>
+                  <th scope="row" data-label="Proxy">
+                    all proxies
+                  </th>
+                  <SumCells sums={accounts.total} bar={null} />
+                  <td />
+                  <td />
+                </tr>
+              </tfoot>
+            ) : null}
           </table>
         </div>
       ) : null}
-      <p className="sum" data-testid="byte-sum">{terms.join(" + ")} = {count(record.grossBytes)} bytes gross <Closes gap={accounts.gapBytes} unit="bytes" />; {count(record.netBytes)} net, {count(record.grossBytes - record.netBytes)} on top</p>
+      <p className="sum" data-testid="byte-sum">
+        {terms.join(" + ")} = {count(record.grossBytes)} bytes gross <Closes gap={accounts.gapBytes} unit="bytes" />;{" "}
+        {count(record.netBytes)} net, {count(record.grossBytes - record.netBytes)} on top
+      </p>
     </>
   );
 }
 
 function ProxyRow({ proxy, most }: { proxy: RecordProxy; most: number }) {
-  const small = [proxy.name === undefined ? undefined : proxy.id.slice(0, 6), proxy.transport].filter(Boolean).join(" · ");
+  const small = [proxy.name === undefined ? undefined : proxy.id.slice(0, 6), proxy.transport]
+    .filter(Boolean)
+    .join(" · ");
   return (
     <tr>
-      <th scope="row" data-label="Proxy"><b>{proxy.name ?? proxy.id}</b>{small === "" ? null : <small>{small}</small>}</th>
+      <th scope="row" data-label="Proxy">
+        <b>{proxy.name ?? proxy.id}</b>
+        {small === "" ? null : <small>{small}</small>}
+      </th>
       <SumCells sums={proxy} bar={<Bar proxy={proxy} most={most} />} />
-      <td data-label="RTT" className="num">{proxy.rttMs === null ? NONE : quantity(proxy.rttMs, "ms")}</td>
-      <td data-label="State">{proxy.state === "used" ? "used" : <Tag tone="bad">{proxy.error ? `failed: ${proxy.error}` : "failed"}</Tag>}</td>
+      <td data-label="RTT" className="num">
+        {proxy.rttMs === null ? NONE : quantity(proxy.rttMs, "ms")}
+      </td>
+      <td data-label="State">
+        {proxy.state === "used" ? "used" : <Tag tone="bad">{proxy.error ? `failed: ${proxy.error}` : "failed"}</Tag>}
+      </td>
     </tr>
   );
 }
@@ -149,18 +276,38 @@ function ProxyRow({ proxy, most }: { proxy: RecordProxy; most: number }) {
 function SumCells({ sums, bar }: { sums: PacketSums; bar: React.ReactNode }) {
   return (
     <>
-      <td data-label="Bytes" className="num">{count(sums.bytes)}</td>
+      <td data-label="Bytes" className="num">
+        {count(sums.bytes)}
+      </td>
       <td data-label="Packets were">{bar}</td>
-      {KINDS.map((kind) => <td key={kind} data-label={kind} className="num">{count(sums[kind])}</td>)}
-      <td data-label="= packets" className="num"><b>{count(sums.packets)}</b></td>
-      <td data-label="Closes"><Closes gap={gapPackets(sums)} unit="packets" /></td>
-      <td data-label="Lost" className="num">{count(sums.lost)}</td>
+      {KINDS.map((kind) => (
+        <td key={kind} data-label={kind} className="num">
+          {count(sums[kind])}
+        </td>
+      ))}
+      <td data-label="= packets" className="num">
+        <b>{count(sums.packets)}</b>
+      </td>
+      <td data-label="Closes">
+        <Closes gap={gapPackets(sums)} unit="packets" />
+      </td>
+      <td data-label="Lost" className="num">
+        {count(sums.lost)}
+      </td>
     </>
   );
 }
 
 function Closes({ gap, unit }: { gap: number; unit: string }) {
-  return gap === 0 ? <Tag tone="good" title="The numbers close">✓ closes</Tag> : <span role="alert"><Tag tone="bad">{`gap of ${count(Math.abs(gap))} ${unit}`}</Tag></span>;
+  return gap === 0 ? (
+    <Tag tone="good" title="The numbers close">
+      ✓ closes
+    </Tag>
+  ) : (
+    <span role="alert">
+      <Tag tone="bad">{`gap of ${count(Math.abs(gap))} ${unit}`}</Tag>
+    </span>
+  );
 }
 
 /** Length by packets, against the proxy that sent most. */
@@ -169,7 +316,13 @@ function Bar({ proxy, most }: { proxy: RecordProxy; most: number }) {
   return (
     <span className="bar" aria-hidden="true">
       <span style={{ width: `${(100 * proxy.packets) / most}%` }}>
-        {KINDS.filter((kind) => proxy[kind] > 0).map((kind) => <i key={kind} title={`${kind}: ${count(proxy[kind])}`} style={{ flexGrow: proxy[kind], background: packet[kind] }} />)}
+        {KINDS.filter((kind) => proxy[kind] > 0).map((kind) => (
+          <i
+            key={kind}
+            title={`${kind}: ${count(proxy[kind])}`}
+            style={{ flexGrow: proxy[kind], background: packet[kind] }}
+          />
+        ))}
       </span>
     </span>
   );

@@ -1,12 +1,18 @@
 /**
- * Downloads: the table of downloads, newest first, live; by default the columns of the paper's Fig. 6. Filters, columns and order
- * are in the address, so that what is seen can be linked and saved.
+ * Downloads: the table of downloads, newest first, live; by default the columns of the paper's Fig. 6. Filters, columns
+ * and order are in the address, so that what is seen can be linked and saved.
  */
 import { Button, Checkbox, Popover, ScrollArea, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { z } from "zod";
-import { Condition, type Cell, type DownloadsPage as RowsPage, type DownloadsQuery, type Field } from "../../../src/query-schema";
+import {
+  Condition,
+  type Cell,
+  type DownloadsPage as RowsPage,
+  type DownloadsQuery,
+  type Field,
+} from "../../../src/query-schema";
 import { api } from "../api";
 import { Conditions } from "../conditions";
 import { useFields } from "../fields";
@@ -20,8 +26,20 @@ import { Views } from "../views";
 const ROWS_PER_PAGE = 60;
 
 export const DEFAULT_COLUMNS = [
-  "startedAtMs", "mode", "connections", "comment", "userComment", "netBytes", "grossBytes", "firstPacketMs", "serverFetchMs", "durationMs",
-  "outcome", "goodputBytesPerSec", "goodputAfterFetchBytesPerSec", "normalizedGoodput",
+  "startedAtMs",
+  "mode",
+  "connections",
+  "comment",
+  "userComment",
+  "netBytes",
+  "grossBytes",
+  "firstPacketMs",
+  "serverFetchMs",
+  "durationMs",
+  "outcome",
+  "goodputBytesPerSec",
+  "goodputAfterFetchBytesPerSec",
+  "normalizedGoodput",
 ];
 
 const State = z.object({
@@ -31,17 +49,28 @@ const State = z.object({
 });
 type State = z.output<typeof State>;
 
-/** Columns that stand under one heading while they are side by side, with their short names there: as in the paper's Fig. 6. */
+/**
+ * Columns that stand under one heading while they are side by side, with their short names there: as in the paper's
+ * Fig. 6.
+ */
 const HEADINGS: Record<string, readonly [heading: string, name: string]> = {
-  netBytes: ["size", "net"], grossBytes: ["size", "gross"],
-  firstPacketMs: ["duration", "first packet"], serverFetchMs: ["duration", "server fetch"], durationMs: ["duration", "gross"],
-  goodputBytesPerSec: ["speed", "overall"], goodputAfterFetchBytesPerSec: ["speed", "no server"],
+  netBytes: ["size", "net"],
+  grossBytes: ["size", "gross"],
+  firstPacketMs: ["duration", "first packet"],
+  serverFetchMs: ["duration", "server fetch"],
+  durationMs: ["duration", "gross"],
+  goodputBytesPerSec: ["speed", "overall"],
+  goodputAfterFetchBytesPerSec: ["speed", "no server"],
 };
 
 export default function DownloadsPage({ live }: PageProps) {
   const fields = useFields();
   const [state, change] = useHashState("downloads", State);
-  const shown = useMemo(() => state.columns.map((name) => fields.find((field) => field.name === name)).filter((field) => field !== undefined), [fields, state.columns]);
+  const shown = useMemo(
+    () =>
+      state.columns.map((name) => fields.find((field) => field.name === name)).filter((field) => field !== undefined),
+    [fields, state.columns],
+  );
   const list = useDownloads(state, shown);
   const fresh = useFresh(live, state, list.data?.pages[0]?.ids[0]);
   const client = useQueryClient();
@@ -53,30 +82,74 @@ export default function DownloadsPage({ live }: PageProps) {
   const matching = list.data?.pages[0]?.matching;
   const rowCount = list.data?.pages.reduce((sum, page) => sum + page.ids.length, 0) ?? 0;
   return (
-    <Page title="Downloads" aside={<span className="muted" data-testid="matching">{matching === undefined || matching === null ? "" : `${count(matching)} ${matching === 1 ? "download" : "downloads"}`}</span>}>
+    <Page
+      title="Downloads"
+      aside={
+        <span className="muted" data-testid="matching">
+          {matching === undefined || matching === null
+            ? ""
+            : `${count(matching)} ${matching === 1 ? "download" : "downloads"}`}
+        </span>
+      }
+    >
       <div className="toolbar">
         <Conditions fields={fields} where={state.where} change={(where) => change({ where })} />
         <div className="toolbar-right">
-          {fresh && !followed ? <Button size="compact-md" onClick={() => void reload()}>Show new downloads</Button> : null}
+          {fresh && !followed ? (
+            <Button size="compact-md" onClick={() => void reload()}>
+              Show new downloads
+            </Button>
+          ) : null}
           <Columns fields={fields} chosen={state.columns} change={(columns) => change({ columns })} />
           <Views page="downloads" state={state} />
-          <Button component="a" href="/v1/export?format=csv" download variant="default" size="compact-md" title="All downloads, every characteristic, as CSV">Export all</Button>
+          <Button
+            component="a"
+            href="/v1/export?format=csv"
+            download
+            variant="default"
+            size="compact-md"
+            title="All downloads, every characteristic, as CSV"
+          >
+            Export all
+          </Button>
         </div>
       </div>
       <Failure error={list.error} />
-      {list.data && rowCount === 0 ? <Empty>{state.where.length > 0 ? "No download matches the filter." : "No download has been recorded yet. Play a video with the extension, or fetch a file with the command line."}</Empty> : null}
-      {rowCount > 0 ? <Table state={state} fields={shown} pages={list.data?.pages ?? []} sortBy={(field) => change({ sort: nextSort(state, field) })} /> : null}
+      {list.data && rowCount === 0 ? (
+        <Empty>
+          {state.where.length > 0
+            ? "No download matches the filter."
+            : "No download has been recorded yet. Play a video with the extension, or fetch a file with the command line."}
+        </Empty>
+      ) : null}
+      {rowCount > 0 ? (
+        <Table
+          state={state}
+          fields={shown}
+          pages={list.data?.pages ?? []}
+          sortBy={(field) => change({ sort: nextSort(state, field) })}
+        />
+      ) : null}
       {list.hasNextPage ? <More load={() => void list.fetchNextPage()} loading={list.isFetchingNextPage} /> : null}
     </Page>
   );
 }
 
 function useDownloads(state: State, shown: readonly Field[]) {
-  const body: DownloadsQuery = { where: state.where, columns: shown.map((field) => field.name), limit: ROWS_PER_PAGE, ...(state.sort ? { sort: state.sort } : {}) };
+  const body: DownloadsQuery = {
+    where: state.where,
+    columns: shown.map((field) => field.name),
+    limit: ROWS_PER_PAGE,
+    ...(state.sort ? { sort: state.sort } : {}),
+  };
   return useInfiniteQuery({
-    queryKey: ["downloads", body], enabled: shown.length > 0, initialPageParam: null as string | null,
-    queryFn: ({ pageParam }) => api.post<RowsPage>("/v1/query/downloads", pageParam === null ? body : { ...body, cursor: pageParam }),
-    getNextPageParam: (page) => page.next, placeholderData: (before) => before,
+    queryKey: ["downloads", body],
+    enabled: shown.length > 0,
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam }) =>
+      api.post<RowsPage>("/v1/query/downloads", pageParam === null ? body : { ...body, cursor: pageParam }),
+    getNextPageParam: (page) => page.next,
+    placeholderData: (before) => before,
   });
 }
 
@@ -85,7 +158,10 @@ function useFresh(live: boolean, state: State, first: string | undefined): boole
   const body: DownloadsQuery = { where: state.where, columns: ["id"], limit: 1 };
   const newestFirst = state.sort === undefined;
   const { data } = useQuery({
-    queryKey: ["newest", state.where], queryFn: () => api.post<RowsPage>("/v1/query/downloads", body), enabled: newestFirst, refetchInterval: pollMs(live, 3000),
+    queryKey: ["newest", state.where],
+    queryFn: () => api.post<RowsPage>("/v1/query/downloads", body),
+    enabled: newestFirst,
+    refetchInterval: pollMs(live, 3000),
   });
   const newest = data?.ids[0];
   return newestFirst && newest !== undefined && first !== newest;
@@ -111,7 +187,11 @@ function Table({ state, fields, pages, sortBy }: TableProps) {
       <table className="data cards downloads">
         <Head state={state} fields={fields} sortBy={sortBy} />
         <tbody>
-          {pages.flatMap((page) => page.rows.map((row, index) => <Row key={page.ids[index]} id={page.ids[index] ?? ""} row={row} fields={fields} nowMs={nowMs} />))}
+          {pages.flatMap((page) =>
+            page.rows.map((row, index) => (
+              <Row key={page.ids[index]} id={page.ids[index] ?? ""} row={row} fields={fields} nowMs={nowMs} />
+            )),
+          )}
         </tbody>
       </table>
     </div>
@@ -136,26 +216,73 @@ function Head({ state, fields, sortBy }: Omit<TableProps, "pages">) {
   const heading = (field: Field, name: string, rows: number) => {
     const order = state.sort?.field === field.name ? (state.sort.descending ? "descending" : "ascending") : undefined;
     return (
-      <th key={field.name} scope="col" rowSpan={rows} aria-sort={order} className={field.type === "number" ? "num" : undefined} title={field.help}>
-        <button type="button" className="sort" onClick={() => sortBy(field.name)}>{name}<span aria-hidden="true">{order === "descending" ? " ↓" : order === "ascending" ? " ↑" : ""}</span></button>
+      <th
+        key={field.name}
+        scope="col"
+        rowSpan={rows}
+        aria-sort={order}
+        className={field.type === "number" ? "num" : undefined}
+        title={field.help}
+      >
+        <button type="button" className="sort" onClick={() => sortBy(field.name)}>
+          {name}
+          <span aria-hidden="true">{order === "descending" ? " ↓" : order === "ascending" ? " ↑" : ""}</span>
+        </button>
       </th>
     );
   };
-  const [first, second] = [groups.map((group) => {
-    const [only] = group.fields;
-    if (group.fields.length === 1 && only) return heading(only, only.label, grouped ? 2 : 1);
-    return <th key={group.heading + (only?.name ?? "")} scope="colgroup" colSpan={group.fields.length} className="group">{group.heading}</th>;
-  }), groups.filter((group) => group.fields.length > 1).flatMap((group) => group.fields.map((field) => heading(field, HEADINGS[field.name]?.[1] ?? field.label, 1)))];
-  return <thead><tr>{first}</tr>{grouped ? <tr>{second}</tr> : null}</thead>;
+  const [first, second] = [
+    groups.map((group) => {
+      const [only] = group.fields;
+      if (group.fields.length === 1 && only) return heading(only, only.label, grouped ? 2 : 1);
+      return (
+        <th key={group.heading + (only?.name ?? "")} scope="colgroup" colSpan={group.fields.length} className="group">
+          {group.heading}
+        </th>
+      );
+    }),
+    groups
+      .filter((group) => group.fields.length > 1)
+      .flatMap((group) => group.fields.map((field) => heading(field, HEADINGS[field.name]?.[1] ?? field.label, 1))),
+  ];
+  return (
+    <thead>
+      <tr>{first}</tr>
+      {grouped ? <tr>{second}</tr> : null}
+    </thead>
+  );
 }
 
-function Row({ id, row, fields, nowMs }: { id: string; row: readonly Cell[]; fields: readonly Field[]; nowMs: number }) {
+function Row({
+  id,
+  row,
+  fields,
+  nowMs,
+}: {
+  id: string;
+  row: readonly Cell[];
+  fields: readonly Field[];
+  nowMs: number;
+}) {
   return (
-    <tr onClick={(event) => { if (!(event.target as Element).closest("a") && document.getSelection()?.isCollapsed !== false) window.location.hash = linkTo(`downloads/${id}`); }}>
+    <tr
+      onClick={(event) => {
+        if (!(event.target as Element).closest("a") && document.getSelection()?.isCollapsed !== false)
+          window.location.hash = linkTo(`downloads/${id}`);
+      }}
+    >
       {fields.map((field, index) => {
         const content = <CellView field={field} value={row[index] ?? null} nowMs={nowMs} />;
         const linked = index === 0 ? <a href={linkTo(`downloads/${id}`)}>{content}</a> : content;
-        return <td key={field.name} data-label={HEADINGS[field.name]?.join(", ") ?? field.label} className={field.type === "number" ? "num" : undefined}>{linked}</td>;
+        return (
+          <td
+            key={field.name}
+            data-label={HEADINGS[field.name]?.join(", ") ?? field.label}
+            className={field.type === "number" ? "num" : undefined}
+          >
+            {linked}
+          </td>
+        );
       })}
     </tr>
   );
@@ -168,8 +295,19 @@ function CellView({ field, value, nowMs }: { field: Field; value: Cell; nowMs: n
   if (text === NONE) return <span className="none">{NONE}</span>;
   if (field.name === "outcome") return <Tag tone={OUTCOME_TONES[text] ?? "plain"}>{text}</Tag>;
   if (field.name === "mode") return <span className="mode">{text}</span>;
-  if (field.name === "url") return <span className="clip" title={text}>{leaf(text)}</span>;
-  return typeof value === "string" && text.length > 14 ? <span className="clip" title={text}>{text}</span> : text;
+  if (field.name === "url")
+    return (
+      <span className="clip" title={text}>
+        {leaf(text)}
+      </span>
+    );
+  return typeof value === "string" && text.length > 14 ? (
+    <span className="clip" title={text}>
+      {text}
+    </span>
+  ) : (
+    text
+  );
 }
 
 function More({ load, loading }: { load: () => void; loading: boolean }) {
@@ -178,14 +316,30 @@ function More({ load, loading }: { load: () => void; loading: boolean }) {
   latest.current = load;
   useEffect(() => {
     if (end.current === null || loading) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && latest.current(), { rootMargin: "400px" });
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && latest.current(), {
+      rootMargin: "400px",
+    });
     observer.observe(end.current);
     return () => observer.disconnect();
   }, [loading]);
-  return <div ref={end} className="more"><Button variant="default" loading={loading} onClick={load}>Show more</Button></div>;
+  return (
+    <div ref={end} className="more">
+      <Button variant="default" loading={loading} onClick={load}>
+        Show more
+      </Button>
+    </div>
+  );
 }
 
-function Columns({ fields, chosen, change }: { fields: readonly Field[]; chosen: readonly string[]; change: (columns: string[]) => void }) {
+function Columns({
+  fields,
+  chosen,
+  change,
+}: {
+  fields: readonly Field[];
+  chosen: readonly string[];
+  change: (columns: string[]) => void;
+}) {
   const [search, setSearch] = useState("");
   const toggle = (name: string): void => {
     const next = chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name];
@@ -194,17 +348,36 @@ function Columns({ fields, chosen, change }: { fields: readonly Field[]; chosen:
   const matches = fields.filter((field) => `${field.label} ${field.name}`.toLowerCase().includes(search.toLowerCase()));
   return (
     <Popover position="bottom-end" shadow="md" trapFocus transitionProps={{ duration: 0 }}>
-      <Popover.Target><Button variant="default" size="compact-md">Columns ({chosen.length})</Button></Popover.Target>
+      <Popover.Target>
+        <Button variant="default" size="compact-md">
+          Columns ({chosen.length})
+        </Button>
+      </Popover.Target>
       <Popover.Dropdown aria-label="Columns">
-        <TextInput aria-label="Search columns" placeholder="Search" value={search} onChange={(event) => setSearch(event.currentTarget.value)} mb="xs" />
+        <TextInput
+          aria-label="Search columns"
+          placeholder="Search"
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+          mb="xs"
+        />
         <ScrollArea.Autosize mah={320} viewportProps={{ tabIndex: 0 }}>
           <div className="column-list">
             {matches.map((field) => (
-              <Checkbox key={field.name} size="xs" label={field.label} title={field.help} checked={chosen.includes(field.name)} onChange={() => toggle(field.name)} />
+              <Checkbox
+                key={field.name}
+                size="xs"
+                label={field.label}
+                title={field.help}
+                checked={chosen.includes(field.name)}
+                onChange={() => toggle(field.name)}
+              />
             ))}
           </div>
         </ScrollArea.Autosize>
-        <Button mt="xs" variant="subtle" size="compact-sm" onClick={() => change(DEFAULT_COLUMNS)}>As in the paper</Button>
+        <Button mt="xs" variant="subtle" size="compact-sm" onClick={() => change(DEFAULT_COLUMNS)}>
+          As in the paper
+        </Button>
       </Popover.Dropdown>
     </Popover>
   );

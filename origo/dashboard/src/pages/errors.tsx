@@ -12,8 +12,11 @@ const PER_PAGE = 100;
 
 export default function ErrorsPage(_props: PageProps) {
   const list = useInfiniteQuery({
-    queryKey: ["errors"], initialPageParam: "", refetchInterval: pollMs(false, 5000),
-    queryFn: ({ pageParam }) => api.get<ErrorsResponse>(`/v1/errors?limit=${PER_PAGE}${pageParam === "" ? "" : `&before=${pageParam}`}`),
+    queryKey: ["errors"],
+    initialPageParam: "",
+    refetchInterval: pollMs(false, 5000),
+    queryFn: ({ pageParam }) =>
+      api.get<ErrorsResponse>(`/v1/errors?limit=${PER_PAGE}${pageParam === "" ? "" : `&before=${pageParam}`}`),
     getNextPageParam: (page) => page.next,
   });
   const errors = list.data?.pages.flatMap((page) => page.errors) ?? [];
@@ -24,12 +27,30 @@ export default function ErrorsPage(_props: PageProps) {
       {errors.length > 0 ? (
         <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of errors">
           <table className="data cards">
-            <thead><tr>{["Time", "Source", "Kind", "Message", "Address", "Client"].map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
-            <tbody>{errors.map((error) => <Row key={error.id} error={error} />)}</tbody>
+            <thead>
+              <tr>
+                {["Time", "Source", "Kind", "Message", "Address", "Client"].map((head) => (
+                  <th key={head} scope="col">
+                    {head}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {errors.map((error) => (
+                <Row key={error.id} error={error} />
+              ))}
+            </tbody>
           </table>
         </div>
       ) : null}
-      {list.hasNextPage ? <div className="more"><Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>Show more</Button></div> : null}
+      {list.hasNextPage ? (
+        <div className="more">
+          <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+            Show more
+          </Button>
+        </div>
+      ) : null}
     </Page>
   );
 }
@@ -39,10 +60,18 @@ function Row({ error }: { error: ErrorReport }) {
     <tr>
       <td data-label="Time">{clock(error.atMs, Date.now())}</td>
       <td data-label="Source">{error.source}</td>
-      <td data-label="Kind"><Tag tone="bad">{error.kind}</Tag></td>
-      <td data-label="Message" className="long">{error.message}</td>
-      <td data-label="Address" className="long">{error.url ?? NONE}</td>
-      <td data-label="Client"><span title={error.clientId}>{error.clientId?.slice(0, 8) ?? NONE}</span></td>
+      <td data-label="Kind">
+        <Tag tone="bad">{error.kind}</Tag>
+      </td>
+      <td data-label="Message" className="long">
+        {error.message}
+      </td>
+      <td data-label="Address" className="long">
+        {error.url ?? NONE}
+      </td>
+      <td data-label="Client">
+        <span title={error.clientId}>{error.clientId?.slice(0, 8) ?? NONE}</span>
+      </td>
     </tr>
   );
 }

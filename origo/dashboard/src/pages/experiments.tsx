@@ -1,6 +1,6 @@
 /**
- * Experiments: arms with weights and the client settings that they change. While one runs, each download draws an arm and its
- * record says which; the analysis by arm is a link away.
+ * Experiments: arms with weights and the client settings that they change. While one runs, each download draws an arm
+ * and its record says which; the analysis by arm is a link away.
  */
 import { Button, CloseButton, NumberInput, Select, Textarea, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -18,14 +18,32 @@ const STATE_TONES: Record<Experiment["state"], Tone> = { draft: "plain", running
 
 export default function ExperimentsPage(_props: PageProps) {
   const { admin } = useSession();
-  const { data, error } = useQuery({ queryKey: ["experiments"], queryFn: () => api.get<{ experiments: Experiment[] }>("/v1/experiments") });
+  const { data, error } = useQuery({
+    queryKey: ["experiments"],
+    queryFn: () => api.get<{ experiments: Experiment[] }>("/v1/experiments"),
+  });
   const [making, setMaking] = useState(false);
   const experiments = data?.experiments ?? [];
   return (
-    <Page title="Experiments" aside={admin ? <Button size="compact-md" onClick={() => setMaking(true)}>New experiment</Button> : null}>
+    <Page
+      title="Experiments"
+      aside={
+        admin ? (
+          <Button size="compact-md" onClick={() => setMaking(true)}>
+            New experiment
+          </Button>
+        ) : null
+      }
+    >
       <Failure error={error} />
-      {data && experiments.length === 0 ? <Empty>No experiment yet. One compares settings: each download draws an arm by weight, and its record says which.</Empty> : null}
-      {experiments.map((experiment) => <ExperimentCard key={experiment.id} experiment={experiment} admin={admin} />)}
+      {data && experiments.length === 0 ? (
+        <Empty>
+          No experiment yet. One compares settings: each download draws an arm by weight, and its record says which.
+        </Empty>
+      ) : null}
+      {experiments.map((experiment) => (
+        <ExperimentCard key={experiment.id} experiment={experiment} admin={admin} />
+      ))}
       {making ? <NewExperiment close={() => setMaking(false)} /> : null}
     </Page>
   );
@@ -42,28 +60,71 @@ function ExperimentCard({ experiment, admin }: { experiment: Experiment; admin: 
   const { id, name, question, arms, state, author, createdAtMs, startedAtMs, stoppedAtMs } = experiment;
   const next = state === "draft" ? "running" : state === "running" ? "stopped" : undefined;
   const total = arms.reduce((sum, arm) => sum + arm.weight, 0);
-  const times = [`made ${clock(createdAtMs, Date.now())} by ${author}`, startedAtMs === null ? "" : `started ${clock(startedAtMs, Date.now())}`, stoppedAtMs === null ? "" : `stopped ${clock(stoppedAtMs, Date.now())}`];
-  const analysis = { chart: "box", metric: "goodputBytesPerSec", groupBy: [`arm:${id}`], where: [{ field: `arm:${id}`, op: "notNull" }], ...(arms[0] && arms[1] ? { difference: { field: `arm:${id}`, a: arms[0].name, b: arms[1].name } } : {}) };
+  const times = [
+    `made ${clock(createdAtMs, Date.now())} by ${author}`,
+    startedAtMs === null ? "" : `started ${clock(startedAtMs, Date.now())}`,
+    stoppedAtMs === null ? "" : `stopped ${clock(stoppedAtMs, Date.now())}`,
+  ];
+  const analysis = {
+    chart: "box",
+    metric: "goodputBytesPerSec",
+    groupBy: [`arm:${id}`],
+    where: [{ field: `arm:${id}`, op: "notNull" }],
+    ...(arms[0] && arms[1] ? { difference: { field: `arm:${id}`, a: arms[0].name, b: arms[1].name } } : {}),
+  };
   return (
     <Section title={name} aside={<Tag tone={STATE_TONES[state]}>{state}</Tag>}>
       {question === "" ? null : <p>{question}</p>}
       <div className="table-wrap" tabIndex={0} role="region" aria-label={`Arms of ${name}`}>
         <table className="data">
-          <thead><tr><th scope="col">Arm</th><th scope="col" className="num">Share</th><th scope="col">Settings</th></tr></thead>
-          <tbody>{arms.map((arm) => (
-            <tr key={arm.name}><th scope="row">{arm.name}</th><td className="num">{((100 * arm.weight) / total).toFixed(0)} %</td>
-              <td className="arm-values">{Object.entries(arm.values).map(([key, value]) => <div key={key}><code>{key}</code> = {showValue(value)}</div>)}{Object.keys(arm.values).length === 0 ? <span className="muted">as configured</span> : null}</td></tr>
-          ))}</tbody>
+          <thead>
+            <tr>
+              <th scope="col">Arm</th>
+              <th scope="col" className="num">
+                Share
+              </th>
+              <th scope="col">Settings</th>
+            </tr>
+          </thead>
+          <tbody>
+            {arms.map((arm) => (
+              <tr key={arm.name}>
+                <th scope="row">{arm.name}</th>
+                <td className="num">{((100 * arm.weight) / total).toFixed(0)} %</td>
+                <td className="arm-values">
+                  {Object.entries(arm.values).map(([key, value]) => (
+                    <div key={key}>
+                      <code>{key}</code> = {showValue(value)}
+                    </div>
+                  ))}
+                  {Object.keys(arm.values).length === 0 ? <span className="muted">as configured</span> : null}
+                </td>
+              </tr>
+            ))}
+          </tbody>
         </table>
       </div>
       <div className="page-actions">
         <small>{times.filter((each) => each !== "").join(" · ")}</small>
         {state === "draft" ? null : <a href={linkTo("analysis", analysis)}>Analyse by arm</a>}
-        {admin && next ? <Button size="compact-sm" variant={next === "running" ? "filled" : "default"} onClick={() => setAsked(true)}>{next === "running" ? "Start" : "Stop"}</Button> : null}
+        {admin && next ? (
+          <Button size="compact-sm" variant={next === "running" ? "filled" : "default"} onClick={() => setAsked(true)}>
+            {next === "running" ? "Start" : "Stop"}
+          </Button>
+        ) : null}
       </div>
       {asked && next ? (
-        <Confirm title={`${next === "running" ? "Start" : "Stop"} ${name}?`} action={next === "running" ? "Start" : "Stop"} close={() => setAsked(false)} run={() => api.patch(under("/v1/experiments", id), { state: next }).then(refresh)}>
-          <p>{next === "running" ? "From now on each new download draws one of its arms." : "New downloads draw no arm of it any more. It cannot be started again."}</p>
+        <Confirm
+          title={`${next === "running" ? "Start" : "Stop"} ${name}?`}
+          action={next === "running" ? "Start" : "Stop"}
+          close={() => setAsked(false)}
+          run={() => api.patch(under("/v1/experiments", id), { state: next }).then(refresh)}
+        >
+          <p>
+            {next === "running"
+              ? "From now on each new download draws one of its arms."
+              : "New downloads draw no arm of it any more. It cannot be started again."}
+          </p>
         </Confirm>
       ) : null}
     </Section>
@@ -76,30 +137,81 @@ interface ArmDraft {
   values: SettingValues;
 }
 
-const EMPTY_ARMS: ArmDraft[] = [{ name: "control", weight: 1, values: {} }, { name: "treatment", weight: 1, values: {} }];
+const EMPTY_ARMS: ArmDraft[] = [
+  { name: "control", weight: 1, values: {} },
+  { name: "treatment", weight: 1, values: {} },
+];
 
 function NewExperiment({ close }: { close: () => void }) {
   const refresh = useRefresh();
-  const { data: config, error } = useQuery({ queryKey: ["config", "now"], queryFn: () => api.get<ConfigResponse>("/v1/config") });
+  const { data: config, error } = useQuery({
+    queryKey: ["config", "now"],
+    queryFn: () => api.get<ConfigResponse>("/v1/config"),
+  });
   const [name, setName] = useState("");
   const [question, setQuestion] = useState("");
   const [arms, setArms] = useState(EMPTY_ARMS);
   const settings = (config?.settings ?? []).filter((setting) => setting.perDownload === true);
-  const put = (index: number, arm: ArmDraft | undefined): void => setArms(arms.flatMap((each, at) => (at === index ? (arm ? [arm] : []) : [each])));
+  const put = (index: number, arm: ArmDraft | undefined): void =>
+    setArms(arms.flatMap((each, at) => (at === index ? (arm ? [arm] : []) : [each])));
   return (
-    <Confirm title="New experiment" action="Save as draft" close={close} run={() => api.post("/v1/experiments", { name, question, arms }).then(refresh)}>
+    <Confirm
+      title="New experiment"
+      action="Save as draft"
+      close={close}
+      run={() => api.post("/v1/experiments", { name, question, arms }).then(refresh)}
+    >
       <Failure error={error} />
-      <TextInput label="Name" required maxLength={64} data-autofocus value={name} onChange={(event) => setName(event.currentTarget.value)} />
-      <Textarea label="Question" description="What is to be learned?" maxLength={1000} value={question} onChange={(event) => setQuestion(event.currentTarget.value)} />
+      <TextInput
+        label="Name"
+        required
+        maxLength={64}
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Textarea
+        label="Question"
+        description="What is to be learned?"
+        maxLength={1000}
+        value={question}
+        onChange={(event) => setQuestion(event.currentTarget.value)}
+      />
       <div className="arms">
-        {arms.map((arm, index) => <ArmEditor key={index} arm={arm} settings={settings} change={(next) => put(index, next)} {...(arms.length > 2 ? { remove: () => put(index, undefined) } : {})} />)}
+        {arms.map((arm, index) => (
+          <ArmEditor
+            key={index}
+            arm={arm}
+            settings={settings}
+            change={(next) => put(index, next)}
+            {...(arms.length > 2 ? { remove: () => put(index, undefined) } : {})}
+          />
+        ))}
       </div>
-      <div><Button variant="default" size="compact-sm" onClick={() => setArms([...arms, { name: `arm ${arms.length + 1}`, weight: 1, values: {} }])}>Add an arm</Button></div>
+      <div>
+        <Button
+          variant="default"
+          size="compact-sm"
+          onClick={() => setArms([...arms, { name: `arm ${arms.length + 1}`, weight: 1, values: {} }])}
+        >
+          Add an arm
+        </Button>
+      </div>
     </Confirm>
   );
 }
 
-function ArmEditor({ arm, settings, change, remove }: { arm: ArmDraft; settings: readonly Setting[]; change: (arm: ArmDraft) => void; remove?: () => void }) {
+function ArmEditor({
+  arm,
+  settings,
+  change,
+  remove,
+}: {
+  arm: ArmDraft;
+  settings: readonly Setting[];
+  change: (arm: ArmDraft) => void;
+  remove?: () => void;
+}) {
   const unused = settings.filter((setting) => !(setting.key in arm.values));
   const set = (key: string, value: SettingValues[string] | undefined): void => {
     const rest = without(arm.values, key);
@@ -109,22 +221,50 @@ function ArmEditor({ arm, settings, change, remove }: { arm: ArmDraft; settings:
     <fieldset className="arm">
       <legend className="hidden">Arm {arm.name}</legend>
       <div className="arm-line">
-        <TextInput className="grow" label="Arm" required maxLength={64} value={arm.name} onChange={(event) => change({ ...arm, name: event.currentTarget.value })} />
-        <NumberInput className="narrow" label="Weight" min={0} max={1000} hideControls value={arm.weight} onChange={(weight) => change({ ...arm, weight: typeof weight === "number" ? weight : 0 })} error={arm.weight > 0 ? undefined : "above 0"} />
+        <TextInput
+          className="grow"
+          label="Arm"
+          required
+          maxLength={64}
+          value={arm.name}
+          onChange={(event) => change({ ...arm, name: event.currentTarget.value })}
+        />
+        <NumberInput
+          className="narrow"
+          label="Weight"
+          min={0}
+          max={1000}
+          hideControls
+          value={arm.weight}
+          onChange={(weight) => change({ ...arm, weight: typeof weight === "number" ? weight : 0 })}
+          error={arm.weight > 0 ? undefined : "above 0"}
+        />
         {remove ? <CloseButton aria-label={`Remove arm ${arm.name}`} onClick={remove} /> : null}
       </div>
       {Object.entries(arm.values).map(([key, value]) => {
         const setting = settings.find((each) => each.key === key);
         return setting ? (
           <div key={key} className="arm-line" data-fault={faultOf(setting, value)}>
-            <code className="grow" title={setting.help}>{key}</code>
+            <code className="grow" title={setting.help}>
+              {key}
+            </code>
             <SettingInput setting={setting} value={value} change={(next) => set(key, next)} />
             <CloseButton aria-label={`Remove ${key}`} onClick={() => set(key, undefined)} />
           </div>
         ) : null;
       })}
-      <Select aria-label={`Add a setting to ${arm.name}`} placeholder="Add a setting…" searchable value={null} data={unused.map((setting) => setting.key)} comboboxProps={{ transitionProps: { duration: 0 } }}
-        onChange={(key) => { const setting = settings.find((each) => each.key === key); if (setting) set(setting.key, setting.default); }} />
+      <Select
+        aria-label={`Add a setting to ${arm.name}`}
+        placeholder="Add a setting…"
+        searchable
+        value={null}
+        data={unused.map((setting) => setting.key)}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+        onChange={(key) => {
+          const setting = settings.find((each) => each.key === key);
+          if (setting) set(setting.key, setting.default);
+        }}
+      />
     </fieldset>
   );
 }

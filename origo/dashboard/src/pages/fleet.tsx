@@ -35,20 +35,36 @@ function addSamples(rates: Rates, fleet: FleetResponse): Rates {
 
 export default function FleetPage({ live }: PageProps) {
   const { data: fleet, error } = useQuery({
-    queryKey: ["fleet"], queryFn: () => api.get<FleetResponse>("/v1/fleet"), refetchInterval: pollMs(live, 2000),
+    queryKey: ["fleet"],
+    queryFn: () => api.get<FleetResponse>("/v1/fleet"),
+    refetchInterval: pollMs(live, 2000),
   });
   const rates = useRef<Rates>(new Map());
-  if (fleet === undefined) return <Page title="Fleet"><Failure error={error} /></Page>;
+  if (fleet === undefined)
+    return (
+      <Page title="Fleet">
+        <Failure error={error} />
+      </Page>
+    );
   addSamples(rates.current, fleet);
   const placed = fleet.proxies.filter((proxy): proxy is PlacedProxy => proxy.place !== undefined);
   return (
     <Page title="Fleet">
       <Failure error={error} />
       <Totals proxies={fleet.proxies} />
-      {placed.length > 0 ? <Section title="Map"><Suspense fallback={<div className="map-space" />}><FleetMap proxies={placed} /></Suspense></Section> : null}
+      {placed.length > 0 ? (
+        <Section title="Map">
+          <Suspense fallback={<div className="map-space" />}>
+            <FleetMap proxies={placed} />
+          </Suspense>
+        </Section>
+      ) : null}
       <Section title="Proxies">
-        {fleet.proxies.length === 0 ? <Empty>No proxy is registered. Start one with this Origo's address and secret; docs/origo.md says how.</Empty>
-          : <ProxyTable fleet={fleet} rates={rates.current} />}
+        {fleet.proxies.length === 0 ? (
+          <Empty>No proxy is registered. Start one with this Origo's address and secret; docs/origo.md says how.</Empty>
+        ) : (
+          <ProxyTable fleet={fleet} rates={rates.current} />
+        )}
       </Section>
     </Page>
   );
@@ -59,11 +75,27 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
   const declared = sum((proxy) => proxy.rateBytesPerSec);
   return (
     <dl className="tiles">
-      <Tile label="Proxies live" value={count(proxies.length)} note={`${proxies.filter((proxy) => proxy.state === "live").length} taking clients`} />
-      <Tile label="Sending now" value={rate(sum((proxy) => proxy.sentBytesPerSec ?? 0))} note={declared > 0 ? `of ${rate(declared)} declared` : "rates not limited"} />
+      <Tile
+        label="Proxies live"
+        value={count(proxies.length)}
+        note={`${proxies.filter((proxy) => proxy.state === "live").length} taking clients`}
+      />
+      <Tile
+        label="Sending now"
+        value={rate(sum((proxy) => proxy.sentBytesPerSec ?? 0))}
+        note={declared > 0 ? `of ${rate(declared)} declared` : "rates not limited"}
+      />
       <Tile label="Fetching from origins" value={rate(sum((proxy) => proxy.originBytesPerSec ?? 0))} />
-      <Tile label="Sessions" value={count(sum((proxy) => proxy.status?.sessions ?? 0))} note={`active requests: ${count(sum((proxy) => proxy.status?.activeRequests ?? 0))}`} />
-      <Tile label="Cached" value={bytes(sum((proxy) => proxy.status?.cacheBytes ?? 0))} note={`${count(sum((proxy) => proxy.status?.cacheHits ?? 0))} hits`} />
+      <Tile
+        label="Sessions"
+        value={count(sum((proxy) => proxy.status?.sessions ?? 0))}
+        note={`active requests: ${count(sum((proxy) => proxy.status?.activeRequests ?? 0))}`}
+      />
+      <Tile
+        label="Cached"
+        value={bytes(sum((proxy) => proxy.status?.cacheBytes ?? 0))}
+        note={`${count(sum((proxy) => proxy.status?.cacheHits ?? 0))} hits`}
+      />
       <Tile label="Errors" value={count(sum((proxy) => proxy.status?.errors ?? 0))} note="since the proxies started" />
     </dl>
   );
@@ -73,36 +105,104 @@ const STATE_TONES: Record<FleetProxy["state"], Tone> = { live: "good", draining:
 
 function ProxyTable({ fleet, rates }: { fleet: FleetResponse; rates: Rates }) {
   const { admin } = useSession();
-  const heads = [["Proxy"], ["State"], ["Rate now", "num"], ["Sessions", "num"], ["Cache", "num"], ["Errors", "num"], ["Engine"], ["Version"], ["Up for"], ["Last report"]];
+  const heads = [
+    ["Proxy"],
+    ["State"],
+    ["Rate now", "num"],
+    ["Sessions", "num"],
+    ["Cache", "num"],
+    ["Errors", "num"],
+    ["Engine"],
+    ["Version"],
+    ["Up for"],
+    ["Last report"],
+  ];
   return (
     <div className="table-wrap" tabIndex={0} role="region" aria-label="Table of proxies">
       <table className="data cards">
-        <thead><tr>{heads.map(([head, kind]) => <th key={head} scope="col" className={kind}>{head}</th>)}{admin ? <th scope="col"><span className="hidden">Actions</span></th> : null}</tr></thead>
+        <thead>
+          <tr>
+            {heads.map(([head, kind]) => (
+              <th key={head} scope="col" className={kind}>
+                {head}
+              </th>
+            ))}
+            {admin ? (
+              <th scope="col">
+                <span className="hidden">Actions</span>
+              </th>
+            ) : null}
+          </tr>
+        </thead>
         <tbody>
-          {fleet.proxies.map((proxy) => <ProxyRow key={proxy.id} proxy={proxy} nowMs={fleet.nowMs} rates={rates.get(proxy.id)?.values ?? []} admin={admin} />)}
+          {fleet.proxies.map((proxy) => (
+            <ProxyRow
+              key={proxy.id}
+              proxy={proxy}
+              nowMs={fleet.nowMs}
+              rates={rates.get(proxy.id)?.values ?? []}
+              admin={admin}
+            />
+          ))}
         </tbody>
       </table>
     </div>
   );
 }
 
-function ProxyRow({ proxy, nowMs, rates, admin }: { proxy: FleetProxy; nowMs: number; rates: readonly number[]; admin: boolean }) {
+function ProxyRow({
+  proxy,
+  nowMs,
+  rates,
+  admin,
+}: {
+  proxy: FleetProxy;
+  nowMs: number;
+  rates: readonly number[];
+  admin: boolean;
+}) {
   const { status } = proxy;
   const ageMs = Math.max(0, nowMs - proxy.lastSeenMs);
   const where = [proxy.operator, proxy.place && degrees(proxy.place)].filter(Boolean).join(" · ");
   return (
     <tr>
-      <th scope="row" data-label="Proxy"><b>{proxy.name}</b><small title={proxy.id}>{where === "" ? proxy.url : where}</small></th>
-      <td data-label="State"><Tag tone={STATE_TONES[proxy.state]}>{proxy.state}</Tag><small>{status?.load === undefined ? "" : `load ${Math.round(100 * status.load)} %`}</small></td>
-      <td data-label="Rate now" className="num"><Sparkline values={rates} limit={proxy.rateBytesPerSec} /><span>{rate(proxy.sentBytesPerSec)}<small>{proxy.rateBytesPerSec > 0 ? `of ${rate(proxy.rateBytesPerSec)}` : "no limit"}</small></span></td>
-      <td data-label="Sessions" className="num">{status ? count(status.sessions) : NONE}<small>{status ? `${count(status.activeRequests)} active` : ""}</small></td>
-      <td data-label="Cache" className="num">{status ? bytes(status.cacheBytes) : NONE}<small>{status ? `${count(status.cacheHits)} hits` : ""}</small></td>
-      <td data-label="Errors" className="num">{status ? <Tag tone={status.errors > 0 ? "bad" : "plain"}>{count(status.errors)}</Tag> : NONE}</td>
+      <th scope="row" data-label="Proxy">
+        <b>{proxy.name}</b>
+        <small title={proxy.id}>{where === "" ? proxy.url : where}</small>
+      </th>
+      <td data-label="State">
+        <Tag tone={STATE_TONES[proxy.state]}>{proxy.state}</Tag>
+        <small>{status?.load === undefined ? "" : `load ${Math.round(100 * status.load)} %`}</small>
+      </td>
+      <td data-label="Rate now" className="num">
+        <Sparkline values={rates} limit={proxy.rateBytesPerSec} />
+        <span>
+          {rate(proxy.sentBytesPerSec)}
+          <small>{proxy.rateBytesPerSec > 0 ? `of ${rate(proxy.rateBytesPerSec)}` : "no limit"}</small>
+        </span>
+      </td>
+      <td data-label="Sessions" className="num">
+        {status ? count(status.sessions) : NONE}
+        <small>{status ? `${count(status.activeRequests)} active` : ""}</small>
+      </td>
+      <td data-label="Cache" className="num">
+        {status ? bytes(status.cacheBytes) : NONE}
+        <small>{status ? `${count(status.cacheHits)} hits` : ""}</small>
+      </td>
+      <td data-label="Errors" className="num">
+        {status ? <Tag tone={status.errors > 0 ? "bad" : "plain"}>{count(status.errors)}</Tag> : NONE}
+      </td>
       <td data-label="Engine">{proxy.engine}</td>
       <td data-label="Version">{proxy.version}</td>
       <td data-label="Up for">{span(Math.max(0, nowMs - proxy.startedAtMs))}</td>
-      <td data-label="Last report"><Tag tone={ageMs > LATE_MS ? "warn" : "good"}>{(ageMs / 1000).toFixed(1)} s ago</Tag></td>
-      {admin ? <td className="actions"><Actions proxy={proxy} /></td> : null}
+      <td data-label="Last report">
+        <Tag tone={ageMs > LATE_MS ? "warn" : "good"}>{(ageMs / 1000).toFixed(1)} s ago</Tag>
+      </td>
+      {admin ? (
+        <td className="actions">
+          <Actions proxy={proxy} />
+        </td>
+      ) : null}
     </tr>
   );
 }
@@ -111,24 +211,54 @@ function ProxyRow({ proxy, nowMs, rates, admin }: { proxy: FleetProxy; nowMs: nu
 function Sparkline({ values, limit }: { values: readonly number[]; limit: number }) {
   const [width, height] = [80, 22];
   const top = Math.max(limit, ...values, 1);
-  const points = values.map((value, index) => `${(width * (SAMPLES - values.length + index)) / (SAMPLES - 1)},${height - 1 - ((height - 2) * value) / top}`);
-  return <svg className="spark" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true"><polyline points={points.join(" ")} /></svg>;
+  const points = values.map(
+    (value, index) =>
+      `${(width * (SAMPLES - values.length + index)) / (SAMPLES - 1)},${height - 1 - ((height - 2) * value) / top}`,
+  );
+  return (
+    <svg className="spark" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
+      <polyline points={points.join(" ")} />
+    </svg>
+  );
 }
 
 type Asked = FleetAction["action"];
 
 const QUESTIONS: Record<Asked, { title: (name: string) => string; text: string; action: string; danger: boolean }> = {
-  drain: { title: (name) => `Drain ${name}?`, text: "It finishes the downloads it has and is told to no new client.", action: "Drain", danger: false },
-  disable: { title: (name) => `Disable ${name}?`, text: "It is told to no client until it is enabled again. This survives restarts.", action: "Disable", danger: true },
-  enable: { title: (name) => `Enable ${name}?`, text: "Clients are told of it again.", action: "Enable", danger: false },
-  rename: { title: (name) => `Rename ${name}`, text: "The proxy keeps its id, and its records stay with it.", action: "Rename", danger: false },
+  drain: {
+    title: (name) => `Drain ${name}?`,
+    text: "It finishes the downloads it has and is told to no new client.",
+    action: "Drain",
+    danger: false,
+  },
+  disable: {
+    title: (name) => `Disable ${name}?`,
+    text: "It is told to no client until it is enabled again. This survives restarts.",
+    action: "Disable",
+    danger: true,
+  },
+  enable: {
+    title: (name) => `Enable ${name}?`,
+    text: "Clients are told of it again.",
+    action: "Enable",
+    danger: false,
+  },
+  rename: {
+    title: (name) => `Rename ${name}`,
+    text: "The proxy keeps its id, and its records stay with it.",
+    action: "Rename",
+    danger: false,
+  },
 };
 
 function Actions({ proxy }: { proxy: FleetProxy }) {
   const client = useQueryClient();
   const [asked, setAsked] = useState<Asked>();
   const [name, setName] = useState(proxy.name);
-  const offered: Asked[] = [...(proxy.state === "live" ? (["drain", "disable"] as const) : (["enable"] as const)), "rename"];
+  const offered: Asked[] = [
+    ...(proxy.state === "live" ? (["drain", "disable"] as const) : (["enable"] as const)),
+    "rename",
+  ];
   const act = async (): Promise<void> => {
     if (asked === undefined) return;
     const action: FleetAction = asked === "rename" ? { action: asked, name } : { action: asked };
@@ -138,15 +268,45 @@ function Actions({ proxy }: { proxy: FleetProxy }) {
   return (
     <>
       <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-        <Menu.Target><ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${proxy.name}`}>⋯</ActionIcon></Menu.Target>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${proxy.name}`}>
+            ⋯
+          </ActionIcon>
+        </Menu.Target>
         <Menu.Dropdown>
-          {offered.map((each) => <Menu.Item key={each} onClick={() => { setName(proxy.name); setAsked(each); }}>{QUESTIONS[each].action}{each === "rename" ? "…" : ""}</Menu.Item>)}
+          {offered.map((each) => (
+            <Menu.Item
+              key={each}
+              onClick={() => {
+                setName(proxy.name);
+                setAsked(each);
+              }}
+            >
+              {QUESTIONS[each].action}
+              {each === "rename" ? "…" : ""}
+            </Menu.Item>
+          ))}
         </Menu.Dropdown>
       </Menu>
       {asked ? (
-        <Confirm title={QUESTIONS[asked].title(proxy.name)} action={QUESTIONS[asked].action} danger={QUESTIONS[asked].danger} run={act} close={() => setAsked(undefined)}>
+        <Confirm
+          title={QUESTIONS[asked].title(proxy.name)}
+          action={QUESTIONS[asked].action}
+          danger={QUESTIONS[asked].danger}
+          run={act}
+          close={() => setAsked(undefined)}
+        >
           <p>{QUESTIONS[asked].text}</p>
-          {asked === "rename" ? <TextInput label="Name" required maxLength={64} data-autofocus value={name} onChange={(event) => setName(event.currentTarget.value)} /> : null}
+          {asked === "rename" ? (
+            <TextInput
+              label="Name"
+              required
+              maxLength={64}
+              data-autofocus
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+          ) : null}
         </Confirm>
       ) : null}
     </>

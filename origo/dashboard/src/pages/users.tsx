@@ -9,7 +9,10 @@ import { useSession } from "../session";
 import type { PageProps } from "../shell";
 import { Confirm, Empty, Failure, Page, Tag } from "../ui";
 
-const ROLES = [{ value: "viewer", label: "viewer: may read" }, { value: "admin", label: "admin: may also change" }];
+const ROLES = [
+  { value: "viewer", label: "viewer: may read" },
+  { value: "admin", label: "admin: may also change" },
+];
 
 export default function UsersPage(_props: PageProps) {
   const { session } = useSession();
@@ -17,15 +20,42 @@ export default function UsersPage(_props: PageProps) {
   const [adding, setAdding] = useState(false);
   const users = data?.users ?? [];
   return (
-    <Page title="Users" aside={<Button size="compact-md" onClick={() => setAdding(true)}>Add a user</Button>}>
+    <Page
+      title="Users"
+      aside={
+        <Button size="compact-md" onClick={() => setAdding(true)}>
+          Add a user
+        </Button>
+      }
+    >
       <Failure error={error} />
-      {session.loginRequired ? null : <p className="notice">Origo was started without login, so whoever reaches this address can do everything. Users matter once it asks for login.</p>}
+      {session.loginRequired ? null : (
+        <p className="notice">
+          Origo was started without login, so whoever reaches this address can do everything. Users matter once it asks
+          for login.
+        </p>
+      )}
       {data && users.length === 0 ? <Empty>There is no user yet.</Empty> : null}
       {users.length > 0 ? (
         <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of users">
           <table className="data cards">
-            <thead><tr>{["Name", "Role", "Added", "Last signed in"].map((head) => <th key={head} scope="col">{head}</th>)}<th scope="col"><span className="hidden">Actions</span></th></tr></thead>
-            <tbody>{users.map((user) => <Row key={user.name} user={user} />)}</tbody>
+            <thead>
+              <tr>
+                {["Name", "Role", "Added", "Last signed in"].map((head) => (
+                  <th key={head} scope="col">
+                    {head}
+                  </th>
+                ))}
+                <th scope="col">
+                  <span className="hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {users.map((user) => (
+                <Row key={user.name} user={user} />
+              ))}
+            </tbody>
           </table>
         </div>
       ) : null}
@@ -49,24 +79,70 @@ function Row({ user }: { user: User }) {
   const then = (work: Promise<unknown>): Promise<void> => work.then(refresh);
   return (
     <tr>
-      <th scope="row" data-label="Name">{user.name}</th>
-      <td data-label="Role"><Tag tone={user.role === "admin" ? "accent" : "plain"}>{user.role}</Tag></td>
+      <th scope="row" data-label="Name">
+        {user.name}
+      </th>
+      <td data-label="Role">
+        <Tag tone={user.role === "admin" ? "accent" : "plain"}>{user.role}</Tag>
+      </td>
       <td data-label="Added">{clock(user.createdAtMs, Date.now())}</td>
       <td data-label="Last signed in">{user.lastLoginMs === null ? "never" : clock(user.lastLoginMs, Date.now())}</td>
       <td className="actions">
         <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
-          <Menu.Target><ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.name}`}>⋯</ActionIcon></Menu.Target>
+          <Menu.Target>
+            <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.name}`}>
+              ⋯
+            </ActionIcon>
+          </Menu.Target>
           <Menu.Dropdown>
             <Menu.Item onClick={() => setAsked("role")}>Make {other}</Menu.Item>
-            <Menu.Item onClick={() => { setPassword(""); setAsked("password"); }}>New password…</Menu.Item>
+            <Menu.Item
+              onClick={() => {
+                setPassword("");
+                setAsked("password");
+              }}
+            >
+              New password…
+            </Menu.Item>
             <Menu.Item onClick={() => setAsked("delete")}>Delete</Menu.Item>
           </Menu.Dropdown>
         </Menu>
-        {asked === "role" ? <Confirm title={`Make ${user.name} ${other}?`} action={`Make ${other}`} close={close} run={() => then(api.patch(path, { role: other }))} /> : null}
-        {asked === "delete" ? <Confirm title={`Delete ${user.name}?`} action="Delete" danger close={close} run={() => then(api.remove(path))}><p>They are signed out at once.</p></Confirm> : null}
+        {asked === "role" ? (
+          <Confirm
+            title={`Make ${user.name} ${other}?`}
+            action={`Make ${other}`}
+            close={close}
+            run={() => then(api.patch(path, { role: other }))}
+          />
+        ) : null}
+        {asked === "delete" ? (
+          <Confirm
+            title={`Delete ${user.name}?`}
+            action="Delete"
+            danger
+            close={close}
+            run={() => then(api.remove(path))}
+          >
+            <p>They are signed out at once.</p>
+          </Confirm>
+        ) : null}
         {asked === "password" ? (
-          <Confirm title={`New password for ${user.name}`} action="Set" close={close} run={() => then(api.patch(path, { password }))}>
-            <PasswordInput label="Password" description="At least 10 characters" autoComplete="new-password" required minLength={10} data-autofocus value={password} onChange={(event) => setPassword(event.currentTarget.value)} />
+          <Confirm
+            title={`New password for ${user.name}`}
+            action="Set"
+            close={close}
+            run={() => then(api.patch(path, { password }))}
+          >
+            <PasswordInput
+              label="Password"
+              description="At least 10 characters"
+              autoComplete="new-password"
+              required
+              minLength={10}
+              data-autofocus
+              value={password}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+            />
           </Confirm>
         ) : null}
       </td>
@@ -80,10 +156,38 @@ function Add({ close }: { close: () => void }) {
   const [password, setPassword] = useState("");
   const [role, setRole] = useState<Role>("viewer");
   return (
-    <Confirm title="Add a user" action="Add" close={close} run={() => api.post("/v1/users", { name, password, role }).then(refresh)}>
-      <TextInput label="Name" required maxLength={64} data-autofocus autoComplete="off" value={name} onChange={(event) => setName(event.currentTarget.value)} />
-      <PasswordInput label="Password" description="At least 10 characters" autoComplete="new-password" required minLength={10} value={password} onChange={(event) => setPassword(event.currentTarget.value)} />
-      <Select label="Role" data={ROLES} value={role} allowDeselect={false} onChange={(next) => next && setRole(next as Role)} comboboxProps={{ transitionProps: { duration: 0 } }} />
+    <Confirm
+      title="Add a user"
+      action="Add"
+      close={close}
+      run={() => api.post("/v1/users", { name, password, role }).then(refresh)}
+    >
+      <TextInput
+        label="Name"
+        required
+        maxLength={64}
+        data-autofocus
+        autoComplete="off"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <PasswordInput
+        label="Password"
+        description="At least 10 characters"
+        autoComplete="new-password"
+        required
+        minLength={10}
+        value={password}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+      />
+      <Select
+        label="Role"
+        data={ROLES}
+        value={role}
+        allowDeselect={false}
+        onChange={(next) => next && setRole(next as Role)}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
     </Confirm>
   );
 }

@@ -117,7 +117,8 @@ fn shards(shape: Shape) -> Vec<Vec<u8>> {
 fn reed_solomon_encode(shape: Shape) -> Operation {
     let originals = shards(shape);
     let mut encoder =
-        reed_solomon_simd::ReedSolomonEncoder::new(shape.symbol_count, shape.output_count, shape.symbol_bytes).expect("encoder");
+        reed_solomon_simd::ReedSolomonEncoder::new(shape.symbol_count, shape.output_count, shape.symbol_bytes)
+            .expect("encoder");
     Box::new(move || {
         for original in &originals {
             encoder.add_original_shard(original).expect("original");
@@ -132,7 +133,8 @@ fn reed_solomon_decode(shape: Shape) -> Operation {
     let originals = shards(shape);
     let recovery = reed_solomon_simd::encode(shape.symbol_count, shape.symbol_count, &originals).expect("encode");
     let mut decoder =
-        reed_solomon_simd::ReedSolomonDecoder::new(shape.symbol_count, shape.symbol_count, shape.symbol_bytes).expect("decoder");
+        reed_solomon_simd::ReedSolomonDecoder::new(shape.symbol_count, shape.symbol_count, shape.symbol_bytes)
+            .expect("decoder");
     let mut decode = move || {
         for (index, shard) in recovery.iter().enumerate() {
             decoder.add_recovery_shard(index, shard).expect("recovery");
@@ -164,7 +166,8 @@ fn raptorq_encode(shape: Shape) -> Operation {
 fn raptorq_decode(shape: Shape) -> Operation {
     let source = random_bytes(shape.symbol_count * shape.symbol_bytes);
     let config = raptorq_config(shape);
-    let packets = raptorq::SourceBlockEncoder::new(0, &config, &source).repair_packets(0, shape.symbol_count as u32 + 2);
+    let packets =
+        raptorq::SourceBlockEncoder::new(0, &config, &source).repair_packets(0, shape.symbol_count as u32 + 2);
     let decode = move || {
         let mut decoder = raptorq::SourceBlockDecoder::new(0, &config, config.transfer_length());
         decoder.decode(packets.iter().cloned()).expect("raptorq decode")
@@ -192,7 +195,11 @@ fn measure(prepared: &mut HashMap<String, Prepared>, words: &[&str]) -> Result<f
         return Err("cannot read the request".into());
     };
     let number = |word: &str| word.parse::<usize>().map_err(|error| error.to_string());
-    let shape = Shape { symbol_count: number(symbol_count)?, symbol_bytes: number(symbol_bytes)?, output_count: number(output_count)? };
+    let shape = Shape {
+        symbol_count: number(symbol_count)?,
+        symbol_bytes: number(symbol_bytes)?,
+        output_count: number(output_count)?,
+    };
     let key = words[..6].join(" ");
     if !prepared.contains_key(&key) {
         prepared.insert(key.clone(), prepare(contender, op, shape)?);
