@@ -11,23 +11,28 @@ import type { Transport } from "./platform";
 const ANY = "";
 
 export class Choice {
+  readonly #transports: readonly Transport[];
+  readonly #option: TransportOption;
+  readonly #worked: NetworkMemory<TransportName>;
+
   /** `transports` in order of preference. */
-  constructor(
-    private readonly transports: readonly Transport[],
-    private readonly option: TransportOption,
-    private readonly worked: NetworkMemory<TransportName>,
-  ) {}
+  constructor(transports: readonly Transport[], option: TransportOption, worked: NetworkMemory<TransportName>) {
+    this.#transports = transports;
+    this.#option = option;
+    this.#worked = worked;
+  }
 
   /** Empty when the one that is asked for does not reach this proxy. Plain UDP is taken only when asked for. */
   order(proxy: ProxyInfo, nowMs: number): Transport[] {
-    const isWanted = ({ name }: Transport): boolean => (this.option === "auto" ? name !== "udp" : name === this.option);
-    const usable = this.transports.filter((transport) => isWanted(transport) && transport.reaches(proxy));
-    const known = this.worked.of(proxy.id, nowMs) ?? this.worked.of(ANY, nowMs);
+    const isWanted = ({ name }: Transport): boolean =>
+      this.#option === "auto" ? name !== "udp" : name === this.#option;
+    const usable = this.#transports.filter((transport) => isWanted(transport) && transport.reaches(proxy));
+    const known = this.#worked.of(proxy.id, nowMs) ?? this.#worked.of(ANY, nowMs);
     return [...usable.filter(({ name }) => name === known), ...usable.filter(({ name }) => name !== known)];
   }
 
   noteWorked(proxy: ProxyInfo, name: TransportName, nowMs: number): void {
-    this.worked.note(ANY, name, nowMs);
-    this.worked.note(proxy.id, name, nowMs);
+    this.#worked.note(ANY, name, nowMs);
+    this.#worked.note(proxy.id, name, nowMs);
   }
 }

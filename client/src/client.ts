@@ -56,124 +56,126 @@ const HERE = "";
 const OWN_FAULTS = new Set(["proxyFailed", "proxyLost", "proxySilent", "planMismatch", "bodyShort", "draining"]);
 
 export class ProxyClient {
-  private readonly platform: Platform;
-  private readonly source: Source;
-  private readonly clientId: string;
-  private readonly reporting: Reporting;
-  private readonly reportRecords: boolean;
-  private readonly settings: Settings;
-  private readonly givenSettings: Partial<Settings>;
-  private readonly remote: RemoteConfig;
-  private readonly directory: Directory;
-  private readonly reporter: Reporter;
-  private readonly engine: EngineLink;
-  private readonly sessions: SessionPool;
-  private readonly memory: NetworkMemory<KnownPath>;
+  readonly #platform: Platform;
+  readonly #source: Source;
+  readonly #clientId: string;
+  readonly #reporting: Reporting;
+  readonly #reportRecords: boolean;
+  readonly #settings: Settings;
+  readonly #givenSettings: Partial<Settings>;
+  readonly #remote: RemoteConfig;
+  readonly #directory: Directory;
+  readonly #reporter: Reporter;
+  readonly #engine: EngineLink;
+  readonly #sessions: SessionPool;
+  readonly #memory: NetworkMemory<KnownPath>;
   /** Networks in which no session could be had a moment ago. */
-  private readonly noTransport: NetworkMemory<true>;
-  private readonly slots = new Slots(() => this.settings.requestsOpenMax);
-  private readonly board = new LiveBoard();
-  private readonly runs = new Map<Run, Promise<DownloadRecord>>();
-  private closed = false;
+  readonly #noTransport: NetworkMemory<true>;
+  readonly #slots = new Slots(() => this.#settings.requestsOpenMax);
+  readonly #board = new LiveBoard();
+  readonly #runs = new Map<Run, Promise<DownloadRecord>>();
+  #closed = false;
 
   constructor(options: ProxyClientOptions) {
     const origoUrl = parseOrigoUrl(options.origoUrl);
-    this.platform = options.platform;
-    this.source = options.source;
-    this.reportRecords = options.reportRecords ?? true;
-    this.clientId = (this.reportRecords ? options.clientId : undefined) ?? options.platform.randomUUID();
-    this.reporting = {
-      source: this.source,
-      clientId: this.clientId,
+    this.#platform = options.platform;
+    this.#source = options.source;
+    this.#reportRecords = options.reportRecords ?? true;
+    this.#clientId = (this.#reportRecords ? options.clientId : undefined) ?? options.platform.randomUUID();
+    this.#reporting = {
+      source: this.#source,
+      clientId: this.#clientId,
       clientVersion: CLIENT_VERSION,
-      ...this.platform.describe(),
+      ...this.#platform.describe(),
     };
-    this.settings = { ...SETTINGS_DEFAULT, ...options.settings };
-    this.givenSettings = options.settings ?? {};
-    this.remote = new RemoteConfig(origoUrl, this.platform, this.settings);
-    this.directory = new Directory(
+    this.#settings = { ...SETTINGS_DEFAULT, ...options.settings };
+    this.#givenSettings = options.settings ?? {};
+    this.#remote = new RemoteConfig(origoUrl, this.#platform, this.#settings);
+    this.#directory = new Directory(
       origoUrl,
-      this.platform,
-      this.settings,
-      { refresh: () => this.refreshSettings() },
-      this.clientId,
+      this.#platform,
+      this.#settings,
+      { refresh: () => this.#refreshSettings() },
+      this.#clientId,
     );
     const remember = <T>(age: "memoryMs" | "choiceMs" | "noTransportMs"): NetworkMemory<T> =>
       new NetworkMemory(
-        () => this.directory.network,
-        () => this.settings[age],
+        () => this.#directory.network,
+        () => this.#settings[age],
       );
-    this.memory = remember("memoryMs");
-    this.noTransport = remember("noTransportMs");
-    this.reporter = new Reporter(origoUrl, this.platform, this.settings);
-    this.engine = new EngineLink(this.platform, (session, bytes) => this.sessions.send(session, bytes));
+    this.#memory = remember("memoryMs");
+    this.#noTransport = remember("noTransportMs");
+    this.#reporter = new Reporter(origoUrl, this.#platform, this.#settings);
+    this.#engine = new EngineLink(this.#platform, (session, bytes) => this.#sessions.send(session, bytes));
     const choice = new Choice(
-      this.transports(),
+      this.#transports(),
       parseTransport(options.transport),
       remember<TransportName>("choiceMs"),
     );
-    this.sessions = new SessionPool(this.platform, this.settings, choice, {
-      token: () => this.directory.token,
-      onMessage: ({ key }, bytes) => this.engine.receive(key, bytes),
-      onFailed: ({ proxy }, reason) => this.noteSessionFailed(proxy, reason),
-      onRecovered: ({ proxy }) => this.directory.forgive(proxy.id),
+    this.#sessions = new SessionPool(this.#platform, this.#settings, choice, {
+      token: () => this.#directory.token,
+      onMessage: ({ key }, bytes) => this.#engine.receive(key, bytes),
+      onFailed: ({ proxy }, reason) => this.#noteSessionFailed(proxy, reason),
+      onRecovered: ({ proxy }) => this.#directory.forgive(proxy.id),
     });
   }
 
   /** Starts a download. Throws a RequestError, before any network, for arguments that can never work. */
   get(url: string, options: GetOptions = {}): Download {
     const request = parseRequest(url, options);
-    if (this.closed) throw new RequestError("client", "closed", "a client that is not closed");
-    const { platform, settings, board } = this;
-    const inPieces = (): Hasher => this.engine.createHasher();
-    const hasher = this.reportRecords ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER;
+    if (this.#closed) throw new RequestError("client", "closed", "a client that is not closed");
+    const platform = this.#platform;
+    const settings = this.#settings;
+    const board = this.#board;
+    const inPieces = (): Hasher => this.#engine.createHasher();
+    const hasher = this.#reportRecords ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER;
     const run = new Run({ request, platform, settings, hasher, board });
     const { signal } = options;
     const onAbort = (): void => run.abort(signal?.reason);
     if (signal?.aborted) onAbort();
     signal?.addEventListener("abort", onAbort);
     board.downloads++;
-    const record = this.execute(run, options).finally(() => {
+    const record = this.#execute(run, options).finally(() => {
       signal?.removeEventListener("abort", onAbort);
-      this.runs.delete(run);
+      this.#runs.delete(run);
     });
-    this.runs.set(run, record);
+    this.#runs.set(run, record);
     return { head: run.headPromise, body: run.sink.stream, record, abort: (reason) => run.abort(reason) };
   }
 
   /** Totals so far, a copy. */
   get live(): LiveStats {
-    const { downloads, deliveredBytes, directBytes, fallbacks } = this.board;
-    const proxies = this.board.snapshot((id) => this.sessions.stateOf(id));
+    const { downloads, deliveredBytes, directBytes, fallbacks } = this.#board;
+    const proxies = this.#board.snapshot((id) => this.#sessions.stateOf(id));
     return { proxies, downloads, deliveredBytes, directBytes, fallbacks };
   }
 
   /** The codec's engine, e.g. `wasm/simd128`, in Node `native/avx2`; undefined before the first coded download. */
   get engineName(): string | undefined {
-    return this.engine.engineName;
+    return this.#engine.engineName;
   }
 
   /** Origo's list, asked for anew. Throws when Origo cannot be asked. */
   async proxies(): Promise<readonly ProxyInfo[]> {
-    const problem = await this.directory.refresh();
+    const problem = await this.#directory.refresh();
     if (problem) throw new Error(problem);
-    return this.directory.list;
+    return this.#directory.list;
   }
 
   /** Has Origo's list and the engine ready, and no connection to any proxy. */
   async prepare(): Promise<void> {
-    void this.engine.prepare();
-    await this.directory.ready();
+    void this.#engine.prepare();
+    await this.#directory.ready();
   }
 
   /** Brings sessions to `connections` proxies up, so that a download to come finds them open. */
   async warm(connections: number): Promise<void> {
-    const picked = await this.directory.pick(connections);
-    if ("reason" in picked || this.closed) return;
+    const picked = await this.#directory.pick(connections);
+    if ("reason" in picked || this.#closed) return;
     const ignoreLoss = (): void => undefined;
     await Promise.allSettled(
       picked.proxies.map(async (proxy) => {
-        const session = this.sessions.of(proxy);
+        const session = this.#sessions.of(proxy);
         await session.acquire(ignoreLoss).finally(() => session.release(ignoreLoss));
       }),
     );
@@ -181,39 +183,39 @@ export class ProxyClient {
 
   /** Aborts what runs, sends what is left to report, and closes sessions and worker. */
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
-    const records = [...this.runs.values()];
-    for (const run of this.runs.keys()) run.abort("The client was closed.");
+    if (this.#closed) return;
+    this.#closed = true;
+    const records = [...this.#runs.values()];
+    for (const run of this.#runs.keys()) run.abort("The client was closed.");
     await Promise.all(records);
-    await this.reporter.close(REPORT_CLOSE_MS);
-    this.sessions.close();
-    this.engine.close();
+    await this.#reporter.close(REPORT_CLOSE_MS);
+    this.#sessions.close();
+    this.#engine.close();
   }
 
   /** In order of preference: WebTransport where there is any, WebRTC everywhere. */
-  private transports(): Transport[] {
-    const { transports, engineTransports } = this.platform;
-    const ofEngine = engineTransports.map((name) => this.engine.transport(name, (proxy) => offers(proxy, name)));
+  #transports(): Transport[] {
+    const { transports, engineTransports } = this.#platform;
+    const ofEngine = engineTransports.map((name) => this.#engine.transport(name, (proxy) => offers(proxy, name)));
     return [...ofEngine, ...transports];
   }
 
   /** The components hold this object: what changes in it holds for what they begin from then on. */
-  private async refreshSettings(): Promise<void> {
-    await this.remote.refresh();
-    Object.assign(this.settings, SETTINGS_DEFAULT, this.remote.clientSettings, this.givenSettings);
+  async #refreshSettings(): Promise<void> {
+    await this.#remote.refresh();
+    Object.assign(this.#settings, SETTINGS_DEFAULT, this.#remote.clientSettings, this.#givenSettings);
   }
 
   /**
    * What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it.
    */
-  private async configure(run: Run, given: GetOptions): Promise<void> {
-    if (given.mode !== "direct") await this.directory.ready();
+  async #configure(run: Run, given: GetOptions): Promise<void> {
+    if (given.mode !== "direct") await this.#directory.ready();
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
-    const names = new Set([...Object.keys(own), ...Object.keys(this.givenSettings)]);
-    const { options, settings: drawn, configVersion, experiments } = this.remote.draw(this.clientId, run.id, names);
-    const settings = withPatience({ ...this.settings, ...drawn, ...this.givenSettings }, given.patienceMs);
-    const traced = this.reportRecords && 1000 * unitOf(`trace ${run.id}`) < settings.tracePerMille;
+    const names = new Set([...Object.keys(own), ...Object.keys(this.#givenSettings)]);
+    const { options, settings: drawn, configVersion, experiments } = this.#remote.draw(this.#clientId, run.id, names);
+    const settings = withPatience({ ...this.#settings, ...drawn, ...this.#givenSettings }, given.patienceMs);
+    const traced = this.#reportRecords && 1000 * unitOf(`trace ${run.id}`) < settings.tracePerMille;
     run.goBy({
       request: parseRequest(run.request.url, { ...options, ...own }),
       settings,
@@ -223,52 +225,54 @@ export class ProxyClient {
     });
   }
 
-  private async execute(run: Run, given: GetOptions): Promise<DownloadRecord> {
+  async #execute(run: Run, given: GetOptions): Promise<DownloadRecord> {
     try {
-      await this.configure(run, given);
-      run.settle(await this.attempt(run));
+      await this.#configure(run, given);
+      run.settle(await this.#attempt(run));
     } catch (error) {
       run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
-    const record = await run.record(this.reporting);
+    const record = await run.record(this.#reporting);
     if (record.outcome === "failed" && record.error)
       this.reportError(record.error.kind, record.error.message, run.request.url);
-    if (this.reportRecords) this.reporter.record(record);
+    if (this.#reportRecords) this.#reporter.record(record);
     const trace = run.trace();
-    if (trace) this.reporter.trace(trace);
+    if (trace) this.#reporter.trace(trace);
     return record;
   }
 
-  private async attempt(run: Run): Promise<ModeResult> {
+  async #attempt(run: Run): Promise<ModeResult> {
     const { mode, connections } = run.request;
     if (run.signal.aborted) return { kind: "aborted" };
     if (mode === "direct") return direct(run);
-    const picked = await this.directory.pick(connections);
+    const picked = await this.#directory.pick(connections);
     if (run.signal.aborted) return { kind: "aborted" };
-    if ("reason" in picked) return this.fallBack(run, { kind: "noProxies", message: picked.reason });
-    run.token = this.directory.token;
+    if ("reason" in picked) return this.#fallBack(run, { kind: "noProxies", message: picked.reason });
+    run.token = this.#directory.token;
     run.useProxies(picked.proxies);
-    const result = await this.throughProxies(run, picked.proxies);
+    const result = await this.#throughProxies(run, picked.proxies);
     if (run.signal.aborted) return { kind: "aborted" };
-    return result.kind === "failed" ? this.fallBack(run, result.rejection) : result;
+    return result.kind === "failed" ? this.#fallBack(run, result.rejection) : result;
   }
 
-  private throughProxies(run: Run, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
-    const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void => this.noteProxyFailed(proxy, rejection, run);
+  #throughProxies(run: Run, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
+    const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void =>
+      this.#noteProxyFailed(proxy, rejection, run);
     if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
     if (run.request.mode === "split-http") return splitHttp(run, proxies, onProxyFailed);
-    return this.overDatagrams(run, proxies, onProxyFailed);
+    return this.#overDatagrams(run, proxies, onProxyFailed);
   }
 
   /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
-  private async overDatagrams(
-    run: Run,
-    proxies: readonly ProxyInfo[],
-    onProxyFailed: ProxyFailure,
-  ): Promise<ModeResult> {
-    const { engine, sessions, slots, memory, platform, directory } = this;
+  async #overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+    const engine = this.#engine;
+    const sessions = this.#sessions;
+    const slots = this.#slots;
+    const memory = this.#memory;
+    const platform = this.#platform;
+    const directory = this.#directory;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
-    const isKnown = run.request.allowFallback !== false && !hasSession && this.isWithoutTransport;
+    const isKnown = run.request.allowFallback !== false && !hasSession && this.#isWithoutTransport;
     if (isKnown) void this.warm(run.request.connections);
     const onProxyBack = ({ id }: ProxyInfo): void => directory.forgive(id);
     const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
@@ -276,49 +280,49 @@ export class ProxyClient {
       ? { kind: "failed" as const, rejection: known }
       : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
-    if (!isKnown) this.noTransport.note(HERE, true, platform.now());
+    if (!isKnown) this.#noTransport.note(HERE, true, platform.now());
     for (const { id } of proxies) directory.forgive(id);
     if (run.request.allowFallback === false || run.signal.aborted) return result;
-    this.noteFallback(run, result.rejection);
+    this.#noteFallback(run, result.rejection);
     return splitHttp(run, proxies, onProxyFailed);
   }
 
   /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
-  private async fallBack(run: Run, rejection: Rejection): Promise<ModeResult> {
+  async #fallBack(run: Run, rejection: Rejection): Promise<ModeResult> {
     if (run.request.allowFallback !== true) return { kind: "failed", rejection };
-    this.noteFallback(run, rejection);
+    this.#noteFallback(run, rejection);
     return fetchRest(run);
   }
 
-  private get isWithoutTransport(): boolean {
-    return this.noTransport.of(HERE, this.platform.now()) === true;
+  get #isWithoutTransport(): boolean {
+    return this.#noTransport.of(HERE, this.#platform.now()) === true;
   }
 
-  private noteFallback(run: Run, rejection: Rejection): void {
+  #noteFallback(run: Run, rejection: Rejection): void {
     run.fallbackReason = `${rejection.kind}: ${rejection.message}`;
-    this.board.fallbacks++;
+    this.#board.fallbacks++;
     this.reportError(`fallback.${rejection.kind}`, rejection.message, run.request.url);
   }
 
   /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
-  private noteSessionFailed(proxy: ProxyInfo, reason: string): void {
-    if (!this.isWithoutTransport) return this.noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
+  #noteSessionFailed(proxy: ProxyInfo, reason: string): void {
+    if (!this.#isWithoutTransport) return this.#noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
     this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 
-  private noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: Run): void {
-    if (OWN_FAULTS.has(rejection.kind)) this.directory.penalise(proxy.id);
+  #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: Run): void {
+    if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
     this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, run?.request.url);
   }
 
   /** Tells Origo of an error, of a download of `url` where it has to do with one; nothing when records are off. */
   reportError(kind: string, message: string, url?: string): void {
-    if (!this.reportRecords) return;
-    this.reporter.error({
-      id: this.platform.randomUUID(),
-      clientId: this.clientId,
-      atMs: Math.round(this.platform.epochMs()),
-      source: this.source,
+    if (!this.#reportRecords) return;
+    this.#reporter.error({
+      id: this.#platform.randomUUID(),
+      clientId: this.#clientId,
+      atMs: Math.round(this.#platform.epochMs()),
+      source: this.#source,
       kind: kind.slice(0, 64),
       message: message.slice(0, 2000),
       ...(url === undefined ? {} : { url: plainUrl(url) }),

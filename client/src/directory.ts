@@ -15,27 +15,39 @@ export class Directory {
   token: string | undefined;
   /** The one that the client asked from last, as Origo calls it; empty where it has not told. */
   network = "";
-  private chosen: ProxyInfo[] = [];
-  private listed: ProxyInfo[] = [];
-  private listedMs = -Infinity;
-  private hasAnswered = false;
-  private refreshing: Promise<string | undefined> | undefined;
-  private problem: string | undefined;
-  private problemMs = -Infinity;
-  private readonly penaltyUntilMs = new Map<string, number>();
+  #chosen: ProxyInfo[] = [];
+  #listed: ProxyInfo[] = [];
+  #listedMs = -Infinity;
+  #hasAnswered = false;
+  #refreshing: Promise<string | undefined> | undefined;
+  #problem: string | undefined;
+  #problemMs = -Infinity;
+  readonly #penaltyUntilMs = new Map<string, number>();
+
+  readonly #origoUrl: string;
+  readonly #platform: Platform;
+  readonly #settings: Settings;
+  readonly #remote: Pick<RemoteConfig, "refresh">;
+  readonly #clientId: string;
 
   constructor(
-    private readonly origoUrl: string,
-    private readonly platform: Platform,
-    private readonly settings: Settings,
+    origoUrl: string,
+    platform: Platform,
+    settings: Settings,
     /** Asked for whenever the list is. */
-    private readonly remote: Pick<RemoteConfig, "refresh">,
-    private readonly clientId: string,
-  ) {}
+    remote: Pick<RemoteConfig, "refresh">,
+    clientId: string,
+  ) {
+    this.#origoUrl = origoUrl;
+    this.#platform = platform;
+    this.#settings = settings;
+    this.#remote = remote;
+    this.#clientId = clientId;
+  }
 
   /** Waits for Origo's first answer, the configuration with it, or for what stands in its way. */
   async ready(): Promise<void> {
-    if (!this.hasAnswered) await this.refresh();
+    if (!this.#hasAnswered) await this.refresh();
   }
 
   /**
@@ -43,100 +55,100 @@ export class Directory {
    * their token may have ended.
    */
   async pick(count: number): Promise<Picked> {
-    const isReady = this.fill(count).length > 0;
-    const ageMs = this.platform.now() - this.listedMs;
-    const isStale = this.token !== undefined && ageMs > this.settings.tokenAgeMs;
-    if (!isReady || ageMs > this.settings.directoryAgeMs) {
-      const refreshed = this.freshProblem() ?? this.refresh();
+    const isReady = this.#fill(count).length > 0;
+    const ageMs = this.#platform.now() - this.#listedMs;
+    const isStale = this.token !== undefined && ageMs > this.#settings.tokenAgeMs;
+    if (!isReady || ageMs > this.#settings.directoryAgeMs) {
+      const refreshed = this.#freshProblem() ?? this.refresh();
       const problem = isReady && !isStale ? undefined : await refreshed;
       if (problem && !isReady) return { reason: problem };
     }
-    const proxies = this.fill(count);
+    const proxies = this.#fill(count);
     return proxies.length > 0 ? { proxies } : { reason: "Origo knows no live proxy that works" };
   }
 
   /** This proxy failed: it is left alone for a while, even where there is no other. */
   penalise(id: string): void {
-    this.penaltyUntilMs.set(id, this.platform.now() + this.settings.proxyPenaltyMs);
-    this.chosen = this.chosen.filter((proxy) => proxy.id !== id);
+    this.#penaltyUntilMs.set(id, this.#platform.now() + this.#settings.proxyPenaltyMs);
+    this.#chosen = this.#chosen.filter((proxy) => proxy.id !== id);
   }
 
   /** What it failed at is over, or was not its own doing. */
   forgive(id: string): void {
-    this.penaltyUntilMs.delete(id);
+    this.#penaltyUntilMs.delete(id);
   }
 
   /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
   refresh(): Promise<string | undefined> {
-    this.refreshing ??= Promise.all([this.ask(), this.remote.refresh()])
-      .then(([problem]) => this.note(problem))
-      .finally(() => (this.refreshing = undefined));
-    return this.refreshing;
+    this.#refreshing ??= Promise.all([this.#ask(), this.#remote.refresh()])
+      .then(([problem]) => this.#note(problem))
+      .finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
   }
 
   /** What went wrong just now: asking again at once would only double the wait. */
-  private freshProblem(): string | undefined {
-    return this.platform.now() - this.problemMs < this.settings.askAgainMs ? this.problem : undefined;
+  #freshProblem(): string | undefined {
+    return this.#platform.now() - this.#problemMs < this.#settings.askAgainMs ? this.#problem : undefined;
   }
 
   get list(): readonly ProxyInfo[] {
-    return this.listed;
+    return this.#listed;
   }
 
-  private note(problem: string | undefined): string | undefined {
-    this.hasAnswered ||= problem === undefined;
-    this.problem = problem;
-    this.problemMs = this.platform.now();
+  #note(problem: string | undefined): string | undefined {
+    this.#hasAnswered ||= problem === undefined;
+    this.#problem = problem;
+    this.#problemMs = this.#platform.now();
     return problem;
   }
 
-  private async ask(): Promise<string | undefined> {
+  async #ask(): Promise<string | undefined> {
     try {
-      const response = await this.platform.fetch(
-        `${this.origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.clientId}${this.keep()}`,
-        { signal: AbortSignal.timeout(this.settings.directoryTimeoutMs), cache: "no-store", credentials: "omit" },
+      const response = await this.#platform.fetch(
+        `${this.#origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.#clientId}${this.#keep()}`,
+        { signal: AbortSignal.timeout(this.#settings.directoryTimeoutMs), cache: "no-store", credentials: "omit" },
       );
-      if (!response.ok) return `Origo at ${this.origoUrl} answered ${response.status}`;
+      if (!response.ok) return `Origo at ${this.#origoUrl} answered ${response.status}`;
       const answer = (await response.json()) as { proxies?: unknown; token?: unknown; network?: unknown };
       if (typeof answer.network === "string") this.network = answer.network;
       this.token = typeof answer.token === "string" ? answer.token : undefined;
-      this.adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
+      this.#adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
       return undefined;
     } catch (error) {
-      return `Origo at ${this.origoUrl} cannot be reached: ${messageOf(error)}`;
+      return `Origo at ${this.#origoUrl} cannot be reached: ${messageOf(error)}`;
     }
   }
 
   /** A fleet may be larger than the list: the token shall open the chosen ones too. */
-  private keep(): string {
-    return this.chosen.length === 0 ? "" : `&keep=${this.chosen.map(({ id }) => encodeURIComponent(id)).join(",")}`;
+  #keep(): string {
+    return this.#chosen.length === 0 ? "" : `&keep=${this.#chosen.map(({ id }) => encodeURIComponent(id)).join(",")}`;
   }
 
   /**
    * A chosen one may be listed anew, with other addresses and certificates. A full list may leave out some that are
    * live.
    */
-  private adopt(proxies: ProxyInfo[]): void {
-    this.listed = proxies;
-    this.listedMs = this.platform.now();
+  #adopt(proxies: ProxyInfo[]): void {
+    this.#listed = proxies;
+    this.#listedMs = this.#platform.now();
     const live = new Map(proxies.map((proxy) => [proxy.id, proxy]));
     const isWhole = proxies.length < CONNECTIONS_MAX;
-    this.chosen = this.chosen.flatMap((proxy) => live.get(proxy.id) ?? (isWhole ? [] : proxy));
+    this.#chosen = this.#chosen.flatMap((proxy) => live.get(proxy.id) ?? (isWhole ? [] : proxy));
   }
 
   /** Tops the chosen ones up from the list. */
-  private fill(count: number): ProxyInfo[] {
-    this.chosen = this.usable(this.chosen);
-    for (const proxy of this.usable(this.listed)) {
-      if (this.chosen.length >= count) break;
-      if (!this.chosen.some(({ id }) => id === proxy.id)) this.chosen.push(proxy);
+  #fill(count: number): ProxyInfo[] {
+    this.#chosen = this.#usable(this.#chosen);
+    for (const proxy of this.#usable(this.#listed)) {
+      if (this.#chosen.length >= count) break;
+      if (!this.#chosen.some(({ id }) => id === proxy.id)) this.#chosen.push(proxy);
     }
-    return this.chosen.slice(0, count);
+    return this.#chosen.slice(0, count);
   }
 
-  private usable(proxies: readonly ProxyInfo[]): ProxyInfo[] {
-    const nowMs = this.platform.now();
-    return proxies.filter(({ id }) => (this.penaltyUntilMs.get(id) ?? -Infinity) <= nowMs);
+  #usable(proxies: readonly ProxyInfo[]): ProxyInfo[] {
+    const nowMs = this.#platform.now();
+    return proxies.filter(({ id }) => (this.#penaltyUntilMs.get(id) ?? -Infinity) <= nowMs);
   }
 }
 

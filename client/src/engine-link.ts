@@ -47,105 +47,108 @@ interface Pending<T> {
 export class EngineLink {
   /** The codec's engine, once a worker has told it. */
   engineName: string | undefined;
-  private worker: EngineWorker | undefined;
+  #worker: EngineWorker | undefined;
   /** Of the worker's start, or its end. */
-  private started = Promise.resolve();
-  private noteStarted = (): void => undefined;
-  private readonly requests = new Map<number, RequestHandlers>();
-  private readonly digests = new Map<number, Pending<string>>();
+  #started = Promise.resolve();
+  #noteStarted = (): void => undefined;
+  readonly #requests = new Map<number, RequestHandlers>();
+  readonly #digests = new Map<number, Pending<string>>();
   /** Messages of each session that wait to be posted. */
-  private readonly batches = new Map<number, Uint8Array[]>();
-  private batchedBytes = 0;
-  private flushQueued = false;
-  private lastRequestId = 0;
-  private lastHashId = 0;
-  private readonly channels = new Map<number, WorkerChannel>();
-  private lastChannelId = 0;
+  readonly #batches = new Map<number, Uint8Array[]>();
+  #batchedBytes = 0;
+  #flushQueued = false;
+  #lastRequestId = 0;
+  #lastHashId = 0;
+  readonly #channels = new Map<number, WorkerChannel>();
+  #lastChannelId = 0;
 
-  constructor(
-    private readonly platform: Platform,
-    private readonly send: (session: number, bytes: Uint8Array) => void,
-  ) {}
+  readonly #platform: Platform;
+  readonly #send: (session: number, bytes: Uint8Array) => void;
+
+  constructor(platform: Platform, send: (session: number, bytes: Uint8Array) => void) {
+    this.#platform = platform;
+    this.#send = send;
+  }
 
   /**
    * Starts the worker, which makes its codec, before there is anything for it to do. Resolves when it has started, or
    * ended.
    */
   prepare(): Promise<void> {
-    this.worker ??= this.spawn();
-    return this.started;
+    this.#worker ??= this.#spawn();
+    return this.#started;
   }
 
   /** Starts a request over `sessions`; each takes part from `ready` on. Returns its id, unique in this client. */
   start(sessions: number[], options: StartOptions, handlers: RequestHandlers): number {
-    const requestId = (this.lastRequestId = (this.lastRequestId % 0xffff_ffff) + 1);
-    this.requests.set(requestId, handlers);
-    this.post({ type: "start", requestId, sessions, options });
+    const requestId = (this.#lastRequestId = (this.#lastRequestId % 0xffff_ffff) + 1);
+    this.#requests.set(requestId, handlers);
+    this.#post({ type: "start", requestId, sessions, options });
     return requestId;
   }
 
   ready(requestId: number, proxyIndex: number): void {
-    if (this.requests.has(requestId)) this.post({ type: "ready", requestId, proxyIndex });
+    if (this.#requests.has(requestId)) this.#post({ type: "ready", requestId, proxyIndex });
   }
 
   lost(requestId: number, proxyIndex: number, reason: string, away = false): void {
-    this.flush();
-    if (this.requests.has(requestId)) this.post({ type: "lost", requestId, proxyIndex, reason, away });
+    this.#flush();
+    if (this.#requests.has(requestId)) this.#post({ type: "lost", requestId, proxyIndex, reason, away });
   }
 
   /** No more events but stats and closed. */
   abort(requestId: number): void {
-    if (this.requests.has(requestId)) this.post({ type: "abort", requestId });
+    if (this.#requests.has(requestId)) this.#post({ type: "abort", requestId });
   }
 
   /** A message from a session, which must stay as it is until the macrotask's end. */
   receive(session: number, bytes: Uint8Array): void {
-    const batch = this.batches.get(session);
+    const batch = this.#batches.get(session);
     if (batch) batch.push(bytes);
-    else this.batches.set(session, [bytes]);
-    this.batchedBytes += bytes.length;
-    if (this.batchedBytes >= BATCH_BYTES) this.flush();
-    else if (!this.flushQueued) {
-      this.flushQueued = true;
-      this.platform.defer(() => {
-        this.flushQueued = false;
-        this.flush();
+    else this.#batches.set(session, [bytes]);
+    this.#batchedBytes += bytes.length;
+    if (this.#batchedBytes >= BATCH_BYTES) this.#flush();
+    else if (!this.#flushQueued) {
+      this.#flushQueued = true;
+      this.#platform.defer(() => {
+        this.#flushQueued = false;
+        this.#flush();
       });
     }
   }
 
   /** A transport that lives in the worker. */
   transport(name: TransportName, reaches: Transport["reaches"]): Transport {
-    return { name, reaches, started: () => this.prepare(), open: (options) => this.openChannel(name, options) };
+    return { name, reaches, started: () => this.prepare(), open: (options) => this.#openChannel(name, options) };
   }
 
-  private openChannel(
+  #openChannel(
     transport: TransportName,
     { proxy, session, exchange, signal, onClosed }: ChannelOptions,
   ): Promise<Channel> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
-    const id = ++this.lastChannelId;
+    const id = ++this.#lastChannelId;
     return new Promise((resolve, reject) => {
       let isOpen = false;
       const end = (): void => {
-        this.channels.delete(id);
+        this.#channels.delete(id);
         signal.removeEventListener("abort", onAbort);
       };
       const close = (): void => {
         end();
-        if (this.worker) this.post({ type: "closeChannel", channel: id });
+        if (this.#worker) this.#post({ type: "closeChannel", channel: id });
       };
       const fail = (reason: unknown): void => {
-        if (isOpen || !this.channels.has(id)) return;
+        if (isOpen || !this.#channels.has(id)) return;
         close();
         reject(reason as Error);
       };
       const onAbort = (): void => fail(signal.reason);
       signal.addEventListener("abort", onAbort);
-      this.channels.set(id, {
+      this.#channels.set(id, {
         exchange: (offer) =>
           void exchange(offer).then(
-            (sdp) => this.channels.has(id) && this.post({ type: "answer", channel: id, sdp }),
+            (sdp) => this.#channels.has(id) && this.#post({ type: "answer", channel: id, sdp }),
             fail,
           ),
         opened: () => {
@@ -158,7 +161,7 @@ export class EngineLink {
           else reject(new Error(reason));
         },
       });
-      this.post({ type: "open", channel: id, session, transport, proxy });
+      this.#post({ type: "open", channel: id, session, transport, proxy });
     });
   }
 
@@ -166,93 +169,93 @@ export class EngineLink {
    * A hasher that works in the engine's worker. What a worker that has ended was given is lost, and the digest with it.
    */
   createHasher(): Hasher {
-    const hashId = ++this.lastHashId;
+    const hashId = ++this.#lastHashId;
     let worker: EngineWorker | undefined;
-    const isLost = (): boolean => worker !== undefined && worker !== this.worker;
+    const isLost = (): boolean => worker !== undefined && worker !== this.#worker;
     return {
       update: (bytes) => {
         if (isLost()) return;
         const copy = bytes.slice();
-        this.post({ type: "hash", hashId, bytes: copy }, [bufferOf(copy)]);
-        worker = this.worker;
+        this.#post({ type: "hash", hashId, bytes: copy }, [bufferOf(copy)]);
+        worker = this.#worker;
       },
       digest: () =>
         new Promise((resolve, reject) => {
           if (isLost()) return reject(new Error("The engine's worker has ended, and what it had hashed with it."));
-          this.digests.set(hashId, { resolve, reject });
-          this.post({ type: "digest", hashId });
+          this.#digests.set(hashId, { resolve, reject });
+          this.#post({ type: "digest", hashId });
         }),
-      discard: () => this.worker && !isLost() && this.post({ type: "discard", hashId }),
+      discard: () => this.#worker && !isLost() && this.#post({ type: "discard", hashId }),
     };
   }
 
   close(): void {
-    this.fail("The client was closed.");
+    this.#fail("The client was closed.");
   }
 
-  private flush(): void {
-    for (const [session, batch] of this.worker ? this.batches : []) {
+  #flush(): void {
+    for (const [session, batch] of this.#worker ? this.#batches : []) {
       const frames = pack(batch);
-      this.post({ type: "frames", session, frames }, [bufferOf(frames.bytes)]);
+      this.#post({ type: "frames", session, frames }, [bufferOf(frames.bytes)]);
     }
-    this.batches.clear();
-    this.batchedBytes = 0;
+    this.#batches.clear();
+    this.#batchedBytes = 0;
   }
 
-  private post(message: ToEngine, transfer: ArrayBuffer[] = []): void {
+  #post(message: ToEngine, transfer: ArrayBuffer[] = []): void {
     void this.prepare();
-    this.worker!.post(message, transfer);
+    this.#worker!.post(message, transfer);
   }
 
-  private spawn(): EngineWorker {
-    const worker = this.platform.spawnEngine();
-    this.started = new Promise((resolve) => (this.noteStarted = resolve));
+  #spawn(): EngineWorker {
+    const worker = this.#platform.spawnEngine();
+    this.#started = new Promise((resolve) => (this.#noteStarted = resolve));
     const failed = (reason: string): void => {
-      if (this.worker === worker) this.fail(reason);
+      if (this.#worker === worker) this.#fail(reason);
     };
     worker.onMessage((message) => {
-      this.noteStarted();
+      this.#noteStarted();
       if (message.type === "initFailed") failed(`The codec could not be made: ${message.message}`);
-      else if (this.worker === worker) this.dispatch(message);
+      else if (this.#worker === worker) this.#dispatch(message);
     });
     worker.onFailure(failed);
-    this.platform.loadCodec().then(
+    this.#platform.loadCodec().then(
       (wasm) => worker.post({ type: "init", wasm }, [wasm]),
       (error: unknown) => failed(`The codec could not be loaded: ${messageOf(error)}`),
     );
     return worker;
   }
 
-  private fail(reason: string): void {
-    this.worker?.terminate();
-    this.worker = undefined;
-    this.noteStarted();
-    const requests = [...this.requests.values()];
-    this.requests.clear();
+  #fail(reason: string): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    this.#noteStarted();
+    const requests = [...this.#requests.values()];
+    this.#requests.clear();
     for (const handlers of requests) {
       handlers.onFailed({ kind: "engineFailed", message: reason });
       handlers.onClosed();
     }
-    for (const channel of [...this.channels.values()]) channel.closed(reason);
-    for (const digest of this.digests.values()) digest.reject(new Error(reason));
-    this.digests.clear();
+    for (const channel of [...this.#channels.values()]) channel.closed(reason);
+    for (const digest of this.#digests.values()) digest.reject(new Error(reason));
+    this.#digests.clear();
   }
 
-  private dispatch(message: FromEngine): void {
+  #dispatch(message: FromEngine): void {
     if (message.type === "send") {
-      for (const bytes of unpack(message.frames)) this.send(message.session, bytes);
+      for (const bytes of unpack(message.frames)) this.#send(message.session, bytes);
     } else if (message.type === "digested") {
-      this.digests.get(message.hashId)?.resolve(message.hex);
-      this.digests.delete(message.hashId);
-    } else if (message.type === "exchange") this.channels.get(message.channel)?.exchange(message.offer);
-    else if (message.type === "opened") this.channels.get(message.channel)?.opened();
-    else if (message.type === "channelClosed") this.channels.get(message.channel)?.closed(message.reason);
+      this.#digests.get(message.hashId)?.resolve(message.hex);
+      this.#digests.delete(message.hashId);
+    } else if (message.type === "exchange") this.#channels.get(message.channel)?.exchange(message.offer);
+    else if (message.type === "opened") this.#channels.get(message.channel)?.opened();
+    else if (message.type === "channelClosed") this.#channels.get(message.channel)?.closed(message.reason);
     else if (message.type === "inited") this.engineName = message.engine;
-    else if ("requestId" in message) this.dispatchToRequest(message);
+    else if ("requestId" in message) this.#dispatchToRequest(message);
   }
 
-  private dispatchToRequest(message: Extract<FromEngine, { requestId: number }>): void {
-    const handlers = this.requests.get(message.requestId);
+  #dispatchToRequest(message: Extract<FromEngine, { requestId: number }>): void {
+    const handlers = this.#requests.get(message.requestId);
     if (!handlers) return;
     switch (message.type) {
       case "head":
@@ -268,10 +271,10 @@ export class EngineLink {
       case "trace":
         return handlers.onTrace?.(message.trace);
       case "closed":
-        this.requests.delete(message.requestId);
+        this.#requests.delete(message.requestId);
         handlers.onStats(message.stats);
         handlers.onClosed();
-        if (this.requests.size === 0) this.platform.collect?.();
+        if (this.#requests.size === 0) this.#platform.collect?.();
     }
   }
 }

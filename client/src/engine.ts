@@ -53,69 +53,72 @@ export type EngineMessage = Exclude<ToEngine, { type: "open" | "closeChannel" | 
 export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
 
 export class Engine {
-  private readonly requests = new Map<number, Request>();
-  private readonly hashes = new Map<number, ReturnType<typeof sha256.create>>();
-  private readonly outgoing = new Map<number, Uint8Array[]>();
+  readonly #requests = new Map<number, Request>();
+  readonly #hashes = new Map<number, ReturnType<typeof sha256.create>>();
+  readonly #outgoing = new Map<number, Uint8Array[]>();
   /** By session: the request that went along with its opening. */
-  private readonly askedFirst = new Map<number, number>();
+  readonly #askedFirst = new Map<number, number>();
   /** By session: what is known of the way to its proxy by the ping that it was opened with, and when that was sent. */
-  private readonly ways = new Map<number, { pingMs: number; rttMs?: number }>();
+  readonly #ways = new Map<number, { pingMs: number; rttMs?: number }>();
 
-  constructor(
-    private readonly codec: Codec,
-    private readonly post: Post,
-  ) {}
+  readonly #codec: Codec;
+  readonly #post: Post;
+
+  constructor(codec: Codec, post: Post) {
+    this.#codec = codec;
+    this.#post = post;
+  }
 
   /** Requests not closed yet. */
   get openCount(): number {
-    return this.requests.size;
+    return this.#requests.size;
   }
 
   handle(message: EngineMessage, nowMs: number): void {
     switch (message.type) {
       case "start":
-        this.start(message.requestId, message.sessions, message.options, nowMs);
+        this.#start(message.requestId, message.sessions, message.options, nowMs);
         break;
       case "ready":
-        this.with(message.requestId, nowMs, (request) => {
+        this.#with(message.requestId, nowMs, (request) => {
           request.receiver.handleProxyReady(message.proxyIndex, nowMs);
           // That it is back is told, also where nothing comes of it.
           request.statsDirty = true;
         });
         break;
       case "lost":
-        this.with(message.requestId, nowMs, ({ receiver }) =>
+        this.#with(message.requestId, nowMs, ({ receiver }) =>
           receiver.handleProxyLost(message.proxyIndex, message.reason, nowMs, message.away),
         );
         break;
       case "frames":
-        this.handleFrames([[message.session, unpack(message.frames)]], nowMs);
+        this.#handleFrames([[message.session, unpack(message.frames)]], nowMs);
         break;
       case "abort":
-        this.with(message.requestId, nowMs, (request) => {
+        this.#with(message.requestId, nowMs, (request) => {
           request.settled = true;
           request.receiver.abort(nowMs);
         });
         break;
       default:
-        this.handleHash(message);
+        this.#handleHash(message);
     }
-    this.flush();
+    this.#flush();
   }
 
   /** Frames from channels of the worker's own, by session. */
   receive(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
-    this.handleFrames(bySession, nowMs);
-    this.flush();
+    this.#handleFrames(bySession, nowMs);
+    this.#flush();
   }
 
   /** What the proxy of a session that is opening is asked first. */
   firstOf(session: number, nowMs: number): Uint8Array | undefined {
-    this.ways.delete(session);
-    for (const { requestId, sessions, receiver } of this.requests.values()) {
+    this.#ways.delete(session);
+    for (const { requestId, sessions, receiver } of this.#requests.values()) {
       const first = receiver.firstRequest(sessions.indexOf(session), nowMs);
       if (!first) continue;
-      this.askedFirst.set(session, requestId);
+      this.#askedFirst.set(session, requestId);
       return first;
     }
     return undefined;
@@ -126,13 +129,13 @@ export class Engine {
    * opened for later is pinged: the first request then knows the round trip.
    */
   handleOpened(session: number, nowMs: number): void {
-    const requestId = this.askedFirst.get(session);
-    this.askedFirst.delete(session);
+    const requestId = this.#askedFirst.get(session);
+    this.#askedFirst.delete(session);
     if (requestId === undefined) {
-      this.ways.set(session, { pingMs: nowMs });
-      this.queue(session, encodeFrame({ type: "ping", token: session }));
-    } else if (this.requests.get(requestId)?.receiver.decided !== false) this.queue(session, farewell(requestId));
-    this.flush();
+      this.#ways.set(session, { pingMs: nowMs });
+      this.#queue(session, encodeFrame({ type: "ping", token: session }));
+    } else if (this.#requests.get(requestId)?.receiver.decided !== false) this.#queue(session, farewell(requestId));
+    this.#flush();
   }
 
   /**
@@ -140,34 +143,34 @@ export class Engine {
    * that stays.
    */
   handleChannelGone(session: number, nowMs: number): void {
-    for (const { sessions, receiver } of this.requests.values())
+    for (const { sessions, receiver } of this.#requests.values())
       receiver.handleFirstGone(sessions.indexOf(session), nowMs);
   }
 
   handleTimeout(nowMs: number): void {
-    for (const { requestId } of [...this.requests.values()]) {
-      this.with(
+    for (const { requestId } of [...this.#requests.values()]) {
+      this.#with(
         requestId,
         nowMs,
         (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty),
       );
     }
-    this.flush();
+    this.#flush();
   }
 
   /** Absolute ms at which `handleTimeout` is due. */
   pollTimeout(): number | undefined {
     let at = Infinity;
-    for (const { receiver, statsDirty, statsDueMs } of this.requests.values()) {
+    for (const { receiver, statsDirty, statsDueMs } of this.#requests.values()) {
       at = Math.min(at, receiver.pollTimeout() ?? Infinity, statsDirty ? statsDueMs : Infinity);
     }
     return at === Infinity ? undefined : at;
   }
 
-  private start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
+  #start(requestId: number, sessions: readonly number[], options: StartOptions, nowMs: number): void {
     let receiver: Receiver;
     const { traced, chunkBytesMax = LIMITS.chunkBytesMax, ...rest } = options;
-    const known = sessions.map((session, index) => options.known?.[index] ?? this.wayOf(session));
+    const known = sessions.map((session, index) => options.known?.[index] ?? this.#wayOf(session));
     const trace: RequestTrace | undefined = traced ? { packets: [], feedback: [] } : undefined;
     try {
       receiver = new Receiver({
@@ -176,7 +179,7 @@ export class Engine {
         renewsSessions: true,
         requestId,
         proxyCount: sessions.length,
-        codec: this.codec,
+        codec: this.#codec,
         nowMs,
         ...(trace
           ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) }
@@ -192,8 +195,8 @@ export class Engine {
         feedbackFrames: 0,
         proxies: [],
       };
-      this.post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: messageOf(error) } }, []);
-      this.post({ type: "closed", requestId, stats }, []);
+      this.#post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: messageOf(error) } }, []);
+      this.#post({ type: "closed", requestId, stats }, []);
       return;
     }
     const request = {
@@ -207,20 +210,20 @@ export class Engine {
       trace,
       startMs: nowMs,
     };
-    this.requests.set(requestId, request);
-    this.pump(request, nowMs);
+    this.#requests.set(requestId, request);
+    this.#pump(request, nowMs);
   }
 
   /** Runs `step` on a request that is open, then whatever follows from it. A request that throws ends alone. */
-  private with(requestId: number, nowMs: number, step: (request: Request) => unknown): void {
-    const request = this.requests.get(requestId);
+  #with(requestId: number, nowMs: number, step: (request: Request) => unknown): void {
+    const request = this.#requests.get(requestId);
     if (!request) return;
     try {
       step(request);
-      this.pump(request, nowMs);
+      this.#pump(request, nowMs);
     } catch (error) {
-      this.settle(request, { kind: "engineError", message: messageOf(error) });
-      this.close(request);
+      this.#settle(request, { kind: "engineError", message: messageOf(error) });
+      this.#close(request);
     }
   }
 
@@ -228,25 +231,25 @@ export class Engine {
    * All that has come is counted before anything is answered: no session is held for silent while what it sent waits
    * here.
    */
-  private handleFrames(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
+  #handleFrames(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
     const byRequest = new Map<number, [number, Uint8Array][]>();
     for (const [session, frames] of bySession) {
       for (const bytes of frames) {
-        const requestId = this.requestOf(session, bytes);
-        if (requestId === undefined) this.handlePing(session, bytes, nowMs);
+        const requestId = this.#requestOf(session, bytes);
+        if (requestId === undefined) this.#handlePing(session, bytes, nowMs);
         else if (!byRequest.get(requestId)?.push([session, bytes])) byRequest.set(requestId, [[session, bytes]]);
       }
     }
     for (const [requestId, batch] of byRequest) {
-      this.with(requestId, nowMs, (request) => {
+      this.#with(requestId, nowMs, (request) => {
         request.statsDirty = true;
         for (const [session, bytes] of batch)
-          this.handleFrame(request, request.sessions.indexOf(session), bytes, nowMs);
+          this.#handleFrame(request, request.sessions.indexOf(session), bytes, nowMs);
       });
     }
   }
 
-  private handleFrame(request: Request, proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
+  #handleFrame(request: Request, proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
     const rejection = request.settled || bytes.length > REJECT_BYTES_MAX ? undefined : rejectionOf(bytes);
     const unfounded = rejection && unfoundedOf(rejection, request.chunkBytesMax);
     request.receiver.handleFrame(
@@ -255,7 +258,7 @@ export class Engine {
       nowMs,
     );
     if (!rejection || unfounded || !DECISIVE.has(rejection.kind) || request.receiver.stats().symbolCount > 0) return;
-    this.settle(request, rejection);
+    this.#settle(request, rejection);
     request.receiver.abort(nowMs);
   }
 
@@ -263,90 +266,90 @@ export class Engine {
    * Whose frame it is. One that cannot be read counts as rejected where its session is in use; one of a request that
    * is closed already is nobody's.
    */
-  private requestOf(session: number, bytes: Uint8Array): number | undefined {
+  #requestOf(session: number, bytes: Uint8Array): number | undefined {
     const requestId = requestIdOf(bytes);
-    if (requestId !== undefined && this.requests.get(requestId)?.sessions.includes(session)) return requestId;
+    if (requestId !== undefined && this.#requests.get(requestId)?.sessions.includes(session)) return requestId;
     if (parseFrame(bytes).type !== "parseError") return undefined;
-    for (const request of this.requests.values()) if (request.sessions.includes(session)) return request.requestId;
+    for (const request of this.#requests.values()) if (request.sessions.includes(session)) return request.requestId;
     return undefined;
   }
 
-  private handlePing(session: number, bytes: Uint8Array, nowMs: number): void {
+  #handlePing(session: number, bytes: Uint8Array, nowMs: number): void {
     const frame = parseFrame(bytes);
-    if (frame.type === "ping") this.queue(session, encodeFrame({ type: "pong", token: frame.token }));
-    const way = frame.type === "pong" ? this.ways.get(session) : undefined;
+    if (frame.type === "ping") this.#queue(session, encodeFrame({ type: "pong", token: frame.token }));
+    const way = frame.type === "pong" ? this.#ways.get(session) : undefined;
     if (way) way.rttMs ??= nowMs - way.pingMs;
   }
 
-  private wayOf(session: number): KnownPath | undefined {
-    const rttMs = this.ways.get(session)?.rttMs;
+  #wayOf(session: number): KnownPath | undefined {
+    const rttMs = this.#ways.get(session)?.rttMs;
     return rttMs === undefined ? undefined : { rttMs };
   }
 
-  private pump(request: Request, nowMs: number): void {
+  #pump(request: Request, nowMs: number): void {
     const { receiver } = request;
-    for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.postEvent(request, event);
+    for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.#postEvent(request, event);
     for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
       if (request.trace && /feedback|grant/.test(parseFrame(out.bytes).type))
         request.trace.feedback.push([msBetween(request.startMs, nowMs), out.proxyIndex]);
-      this.queue(request.sessions[out.proxyIndex]!, out.bytes);
+      this.#queue(request.sessions[out.proxyIndex]!, out.bytes);
     }
-    if (receiver.finished) this.close(request);
+    if (receiver.finished) this.#close(request);
     else if (request.statsDirty && nowMs >= request.statsDueMs) {
       request.statsDirty = false;
       request.statsDueMs = nowMs + STATS_EVERY_MS;
-      this.post({ type: "stats", requestId: request.requestId, stats: receiver.stats() }, []);
+      this.#post({ type: "stats", requestId: request.requestId, stats: receiver.stats() }, []);
     }
   }
 
-  private postEvent(request: Request, event: ReceiverEvent): void {
+  #postEvent(request: Request, event: ReceiverEvent): void {
     const { requestId } = request;
-    if (event.kind === "head") this.post({ type: "head", requestId, head: event.head }, []);
+    if (event.kind === "head") this.#post({ type: "head", requestId, head: event.head }, []);
     else if (event.kind === "bytes") {
-      for (const bytes of piecesOf(event.bytes)) this.post({ type: "bytes", requestId, bytes }, [bufferOf(bytes)]);
-    } else this.settle(request, event.kind === "failed" ? event.rejection : undefined);
+      for (const bytes of piecesOf(event.bytes)) this.#post({ type: "bytes", requestId, bytes }, [bufferOf(bytes)]);
+    } else this.#settle(request, event.kind === "failed" ? event.rejection : undefined);
   }
 
-  private settle(request: Request, rejection: Rejection | undefined): void {
+  #settle(request: Request, rejection: Rejection | undefined): void {
     if (request.settled) return;
     request.settled = true;
     const { requestId } = request;
-    this.post({ type: "stats", requestId, stats: request.receiver.stats() }, []);
-    this.post(rejection ? { type: "failed", requestId, rejection } : { type: "complete", requestId }, []);
+    this.#post({ type: "stats", requestId, stats: request.receiver.stats() }, []);
+    this.#post(rejection ? { type: "failed", requestId, rejection } : { type: "complete", requestId }, []);
   }
 
-  private close(request: Request): void {
-    this.requests.delete(request.requestId);
-    if (request.trace) this.post({ type: "trace", requestId: request.requestId, trace: request.trace }, []);
-    this.post({ type: "closed", requestId: request.requestId, stats: request.receiver.stats() }, []);
+  #close(request: Request): void {
+    this.#requests.delete(request.requestId);
+    if (request.trace) this.#post({ type: "trace", requestId: request.requestId, trace: request.trace }, []);
+    this.#post({ type: "closed", requestId: request.requestId, stats: request.receiver.stats() }, []);
     request.receiver.free();
   }
 
-  private queue(session: number, bytes: Uint8Array): void {
-    const frames = this.outgoing.get(session);
+  #queue(session: number, bytes: Uint8Array): void {
+    const frames = this.#outgoing.get(session);
     if (frames) frames.push(bytes);
-    else this.outgoing.set(session, [bytes]);
+    else this.#outgoing.set(session, [bytes]);
   }
 
-  private flush(): void {
-    for (const [session, waiting] of this.outgoing) {
+  #flush(): void {
+    for (const [session, waiting] of this.#outgoing) {
       const frames = pack(waiting);
-      this.post({ type: "send", session, frames }, [bufferOf(frames.bytes)]);
+      this.#post({ type: "send", session, frames }, [bufferOf(frames.bytes)]);
     }
-    this.outgoing.clear();
+    this.#outgoing.clear();
   }
 
-  private handleHash(message: EngineMessage): void {
+  #handleHash(message: EngineMessage): void {
     if (message.type === "hash") {
-      let hash = this.hashes.get(message.hashId);
-      if (!hash) this.hashes.set(message.hashId, (hash = sha256.create()));
+      let hash = this.#hashes.get(message.hashId);
+      if (!hash) this.#hashes.set(message.hashId, (hash = sha256.create()));
       hash.update(message.bytes);
       release(message.bytes);
     } else if (message.type === "digest") {
-      const hex = hexOf((this.hashes.get(message.hashId) ?? sha256.create()).digest());
-      this.hashes.delete(message.hashId);
-      this.post({ type: "digested", hashId: message.hashId, hex }, []);
-    } else if (message.type === "discard") this.hashes.delete(message.hashId);
+      const hex = hexOf((this.#hashes.get(message.hashId) ?? sha256.create()).digest());
+      this.#hashes.delete(message.hashId);
+      this.#post({ type: "digested", hashId: message.hashId, hex }, []);
+    } else if (message.type === "discard") this.#hashes.delete(message.hashId);
   }
 }
 

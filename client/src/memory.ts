@@ -9,23 +9,26 @@ const NETWORKS_MAX = 8;
 const ENTRIES_MAX = 64;
 
 export class NetworkMemory<T> {
-  private readonly byNetwork = new Map<string, Map<string, { value: T; atMs: number }>>();
+  readonly #byNetwork = new Map<string, Map<string, { value: T; atMs: number }>>();
+
+  readonly #network: () => string;
+  readonly #ageMs: () => number;
 
   /** `network` names the one that the client is in. What is older than `ageMs` is as good as none. */
-  constructor(
-    private readonly network: () => string,
-    private readonly ageMs: () => number,
-  ) {}
+  constructor(network: () => string, ageMs: () => number) {
+    this.#network = network;
+    this.#ageMs = ageMs;
+  }
 
   note(key: string, value: T, nowMs: number): void {
-    const here = this.byNetwork.get(this.network()) ?? new Map<string, { value: T; atMs: number }>();
-    putLast(this.byNetwork, this.network(), here, NETWORKS_MAX);
+    const here = this.#byNetwork.get(this.#network()) ?? new Map<string, { value: T; atMs: number }>();
+    putLast(this.#byNetwork, this.#network(), here, NETWORKS_MAX);
     putLast(here, key, { value, atMs: nowMs }, ENTRIES_MAX);
   }
 
   of(key: string, nowMs: number): T | undefined {
-    const known = this.byNetwork.get(this.network())?.get(key);
-    return known && nowMs - known.atMs <= this.ageMs() ? known.value : undefined;
+    const known = this.#byNetwork.get(this.#network())?.get(key);
+    return known && nowMs - known.atMs <= this.#ageMs() ? known.value : undefined;
   }
 }
 

@@ -34,24 +34,28 @@ const ZERO_IS_PRESET = new Set(["generationSize", "windowPackets", "feedbackEver
 const NOTHING: ClientConfig = { version: 0, values: {}, experiments: [] };
 
 export class RemoteConfig {
-  private known: ClientConfig | undefined;
+  #known: ClientConfig | undefined;
 
-  constructor(
-    private readonly origoUrl: string,
-    private readonly platform: Platform,
-    private readonly settings: Pick<Settings, "directoryTimeoutMs">,
-  ) {}
+  readonly #origoUrl: string;
+  readonly #platform: Platform;
+  readonly #settings: Pick<Settings, "directoryTimeoutMs">;
+
+  constructor(origoUrl: string, platform: Platform, settings: Pick<Settings, "directoryTimeoutMs">) {
+    this.#origoUrl = origoUrl;
+    this.#platform = platform;
+    this.#settings = settings;
+  }
 
   /** Asks Origo anew. What was known stays when it does not answer. */
   async refresh(): Promise<void> {
     try {
-      const response = await this.platform.fetch(`${this.origoUrl}/v1/client-config`, {
-        signal: AbortSignal.timeout(this.settings.directoryTimeoutMs),
+      const response = await this.#platform.fetch(`${this.#origoUrl}/v1/client-config`, {
+        signal: AbortSignal.timeout(this.#settings.directoryTimeoutMs),
         cache: "no-store",
         credentials: "omit",
       });
       const answer: unknown = response.ok ? await response.json() : undefined;
-      if (isClientConfig(answer)) this.known = answer;
+      if (isClientConfig(answer)) this.#known = answer;
     } catch {
       // The directory reports an Origo that cannot be reached; downloads go by what was known.
     }
@@ -59,12 +63,12 @@ export class RemoteConfig {
 
   /** For every download: what holds for the client as a whole. */
   get clientSettings(): Partial<Settings> {
-    return split(this.known?.values ?? {}).settings;
+    return split(this.#known?.values ?? {}).settings;
   }
 
   /** For this download; `given` names what the caller set itself. The same ids draw the same arms. */
   draw(clientId: string, downloadId: string, given: ReadonlySet<string>): Configured {
-    const { version, values, experiments } = this.known ?? NOTHING;
+    const { version, values, experiments } = this.#known ?? NOTHING;
     const merged = { ...values };
     const drawn: DrawnArm[] = [];
     for (const { id, arms } of experiments) {
@@ -74,7 +78,7 @@ export class RemoteConfig {
       Object.assign(merged, arm.values);
       drawn.push({ id, arm: arm.name });
     }
-    return { ...split(merged), configVersion: this.known && version, experiments: drawn };
+    return { ...split(merged), configVersion: this.#known && version, experiments: drawn };
   }
 }
 

@@ -27,9 +27,9 @@ interface Queue {
 }
 
 export class Reporter {
-  private readonly records: Queue = { path: "/v1/records", field: "records", items: [], ...this.bounds() };
-  private readonly errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...this.bounds() };
-  private readonly traces: Queue = {
+  readonly #records: Queue = { path: "/v1/records", field: "records", items: [], ...this.#bounds() };
+  readonly #errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...this.#bounds() };
+  readonly #traces: Queue = {
     path: "/v1/traces",
     field: "traces",
     items: [],
@@ -37,90 +37,94 @@ export class Reporter {
     batchMax: () => TRACE_BATCH_MAX,
     isSingle: false,
   };
-  private readonly queues = [this.records, this.errors, this.traces];
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private sending: Promise<void> | undefined;
-  private failures = 0;
-  private closed = false;
+  readonly #queues = [this.#records, this.#errors, this.#traces];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #sending: Promise<void> | undefined;
+  #failures = 0;
+  #closed = false;
 
-  constructor(
-    private readonly origoUrl: string,
-    private readonly platform: Platform,
-    private readonly settings: ReportSettings,
-  ) {}
+  readonly #origoUrl: string;
+  readonly #platform: Platform;
+  readonly #settings: ReportSettings;
+
+  constructor(origoUrl: string, platform: Platform, settings: ReportSettings) {
+    this.#origoUrl = origoUrl;
+    this.#platform = platform;
+    this.#settings = settings;
+  }
 
   record(record: DownloadRecord): void {
-    this.add(this.records, record);
+    this.#add(this.#records, record);
   }
 
   error(report: ErrorReport): void {
-    this.add(this.errors, report);
+    this.#add(this.#errors, report);
   }
 
   trace(trace: Trace): void {
-    this.add(this.traces, trace);
+    this.#add(this.#traces, trace);
   }
 
   get waiting(): number {
-    return this.queues.reduce((sum, { items }) => sum + items.length, 0);
+    return this.#queues.reduce((sum, { items }) => sum + items.length, 0);
   }
 
   /** Sends what waits as long as Origo takes it, for at most `withinMs`; then nothing is kept. */
   async close(withinMs: number): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.timer);
-    await this.sending;
-    const untilMs = this.platform.now() + withinMs;
-    this.failures = 0;
-    while (this.waiting > 0 && this.failures === 0 && this.platform.now() < untilMs)
-      await this.flush(Math.ceil(untilMs - this.platform.now()));
-    for (const { items } of this.queues) items.length = 0;
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#sending;
+    const untilMs = this.#platform.now() + withinMs;
+    this.#failures = 0;
+    while (this.waiting > 0 && this.#failures === 0 && this.#platform.now() < untilMs)
+      await this.#flush(Math.ceil(untilMs - this.#platform.now()));
+    for (const { items } of this.#queues) items.length = 0;
   }
 
-  private bounds(): Pick<Queue, "itemsMax" | "batchMax" | "isSingle"> {
+  #bounds(): Pick<Queue, "itemsMax" | "batchMax" | "isSingle"> {
     return {
-      itemsMax: () => this.settings.reportQueueMax,
-      batchMax: () => this.settings.reportBatchMax,
+      itemsMax: () => this.#settings.reportQueueMax,
+      batchMax: () => this.#settings.reportBatchMax,
       isSingle: false,
     };
   }
 
-  private add(queue: Queue, item: unknown): void {
-    if (this.closed) return;
+  #add(queue: Queue, item: unknown): void {
+    if (this.#closed) return;
     queue.items.push(item);
     if (queue.items.length > queue.itemsMax()) queue.items.shift();
-    this.timer ??= setTimeout(() => this.run(), this.settings.reportDelayMs);
+    this.#timer ??= setTimeout(() => this.#run(), this.#settings.reportDelayMs);
   }
 
-  private run(): void {
-    this.sending = this.flush(this.settings.reportTimeoutMs).finally(() => {
-      this.sending = undefined;
-      this.timer = undefined;
-      if (this.closed || this.waiting === 0) return;
-      const { reportRetryMs, reportRetryMsMax } = this.settings;
-      const delayMs = this.failures === 0 ? 0 : Math.min(reportRetryMsMax, reportRetryMs * 2 ** (this.failures - 1));
-      this.timer = setTimeout(() => this.run(), delayMs);
+  #run(): void {
+    this.#sending = this.#flush(this.#settings.reportTimeoutMs).finally(() => {
+      this.#sending = undefined;
+      this.#timer = undefined;
+      if (this.#closed || this.waiting === 0) return;
+      const { reportRetryMs, reportRetryMsMax } = this.#settings;
+      const delayMs = this.#failures === 0 ? 0 : Math.min(reportRetryMsMax, reportRetryMs * 2 ** (this.#failures - 1));
+      this.#timer = setTimeout(() => this.#run(), delayMs);
     });
   }
 
-  private async flush(withinMs: number): Promise<void> {
-    for (const queue of this.queues) {
-      if (await this.post(queue, withinMs)) continue;
-      this.failures++;
+  async #flush(withinMs: number): Promise<void> {
+    for (const queue of this.#queues) {
+      if (await this.#post(queue, withinMs)) continue;
+      this.#failures++;
       return;
     }
-    this.failures = 0;
+    this.#failures = 0;
   }
 
   /**
    * False when Origo is not there. What it refuses (4xx) would be refused again: a refused batch is sent item by item,
    * so that only the item at fault is dropped.
    */
-  private async post(queue: Queue, withinMs: number): Promise<boolean> {
+  async #post(queue: Queue, withinMs: number): Promise<boolean> {
     const batch = queue.items.slice(0, queue.isSingle ? 1 : queue.batchMax());
     if (batch.length === 0) return true;
     try {
-      const response = await this.platform.fetch(`${this.origoUrl}${queue.path}`, {
+      const response = await this.#platform.fetch(`${this.#origoUrl}${queue.path}`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ [queue.field]: batch }),

@@ -64,24 +64,24 @@ export class Run {
   fallbackReason: string | undefined;
   /** What must end before the counts are final. */
   readonly closing: Promise<void>[] = [];
-  private readonly traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
-  private basis: RunBasis;
-  private readonly startMs: number;
-  private readonly startedAtMs: number;
-  private readonly hasher: Hasher;
-  private readonly board: LiveBoard;
-  private readonly controller = new AbortController();
-  private firstByteMs: number | undefined;
-  private durationMs = 0;
-  private headMs: number | undefined;
-  private result: ModeResult | undefined;
-  private resolveHead!: (head: DownloadHead) => void;
-  private rejectHead!: (error: Error) => void;
+  readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
+  #basis: RunBasis;
+  readonly #startMs: number;
+  readonly #startedAtMs: number;
+  readonly #hasher: Hasher;
+  readonly #board: LiveBoard;
+  readonly #controller = new AbortController();
+  #firstByteMs: number | undefined;
+  #durationMs = 0;
+  #headMs: number | undefined;
+  #result: ModeResult | undefined;
+  #resolveHead!: (head: DownloadHead) => void;
+  #rejectHead!: (error: Error) => void;
 
   constructor(options: RunOptions) {
     const { platform, hasher, board } = options;
     this.id = platform.randomUUID();
-    this.basis = {
+    this.#basis = {
       request: options.request,
       settings: options.settings,
       configVersion: undefined,
@@ -89,21 +89,21 @@ export class Run {
       traced: false,
     };
     this.platform = platform;
-    this.hasher = hasher;
-    this.board = board;
-    this.startMs = platform.now();
-    this.startedAtMs = platform.epochMs();
+    this.#hasher = hasher;
+    this.#board = board;
+    this.#startMs = platform.now();
+    this.#startedAtMs = platform.epochMs();
     this.tally = new Tally([], board.onProxy);
     this.headPromise = new Promise((resolve, reject) => {
-      this.resolveHead = resolve;
-      this.rejectHead = reject;
+      this.#resolveHead = resolve;
+      this.#rejectHead = reject;
     });
     this.headPromise.catch(() => undefined);
     this.sink = new BodySink({
       hasher,
       queuedBytesMax: this.settings.queuedBytesMax,
       onBytes: (count) => {
-        this.firstByteMs ??= this.elapsedMs();
+        this.#firstByteMs ??= this.elapsedMs();
         board.deliveredBytes += count;
       },
       onCancel: (reason) => this.abort(reason),
@@ -111,32 +111,32 @@ export class Run {
   }
 
   get request(): Request {
-    return this.basis.request;
+    return this.#basis.request;
   }
 
   get settings(): Settings {
-    return this.basis.settings;
+    return this.#basis.settings;
   }
 
   /** What the download goes by, once Origo's configuration is known; before its mode begins. */
   goBy(basis: RunBasis): void {
-    this.basis = basis;
+    this.#basis = basis;
   }
 
   get traced(): boolean {
-    return this.basis.traced;
+    return this.#basis.traced;
   }
 
   /** The packets of one request of this download, which asked for what begins at `fromByte`, at `fromMs`. */
   addTrace(fromByte: number, fromMs: number, trace: RequestTrace, generationCount: number): void {
-    this.traces.push({ fromByte, fromMs, trace, generationCount });
+    this.#traces.push({ fromByte, fromMs, trace, generationCount });
   }
 
   /** Of all its requests, one after another as their bytes are; undefined where nothing was traced. */
   trace(): Trace | undefined {
-    if (this.traces.length === 0) return undefined;
+    if (this.#traces.length === 0) return undefined;
     const whole: Trace = { id: this.id, generationCount: 0, packets: [], feedback: [] };
-    for (const { fromMs, trace, generationCount } of [...this.traces].sort((a, b) => a.fromByte - b.fromByte)) {
+    for (const { fromMs, trace, generationCount } of [...this.#traces].sort((a, b) => a.fromByte - b.fromByte)) {
       for (const [ms, proxy, generation, fate] of trace.packets)
         whole.packets.push([fromMs + ms, proxy, whole.generationCount + generation, fate]);
       for (const [ms, proxy] of trace.feedback) whole.feedback.push([fromMs + ms, proxy]);
@@ -148,43 +148,43 @@ export class Run {
   }
 
   get signal(): AbortSignal {
-    return this.controller.signal;
+    return this.#controller.signal;
   }
 
   elapsedMs(): number {
-    return this.platform.now() - this.startMs;
+    return this.platform.now() - this.#startMs;
   }
 
   useProxies(proxies: readonly ProxyInfo[]): void {
-    for (const proxy of proxies) this.board.of(proxy);
-    this.tally = new Tally(proxies, this.board.onProxy);
+    for (const proxy of proxies) this.#board.of(proxy);
+    this.tally = new Tally(proxies, this.#board.onProxy);
   }
 
   /** The origin's answer; the first one stands. */
   setHead(head: DownloadHead, serverFetchMs: number): void {
     if (this.head) return;
     this.head = head;
-    this.headMs = this.elapsedMs();
+    this.#headMs = this.elapsedMs();
     this.serverFetchMs = serverFetchMs;
-    this.resolveHead(head);
+    this.#resolveHead(head);
   }
 
   addDirectBytes(count: number): void {
     this.tally.directBytes += count;
-    this.board.directBytes += count;
+    this.#board.directBytes += count;
   }
 
   abort(reason?: unknown): void {
-    if (this.result || this.signal.aborted) return;
-    this.controller.abort(abortError(reason));
+    if (this.#result || this.signal.aborted) return;
+    this.#controller.abort(abortError(reason));
     this.settle({ kind: "aborted" });
   }
 
   /** Ends the streams towards the caller; the record follows. Only the first call counts. */
   settle(result: ModeResult): void {
-    if (this.result) return;
-    this.result = result;
-    this.durationMs = this.elapsedMs();
+    if (this.#result) return;
+    this.#result = result;
+    this.#durationMs = this.elapsedMs();
     if (result.kind === "complete") {
       this.sink.close();
       return;
@@ -194,18 +194,18 @@ export class Run {
         ? this.signal.reason
         : new DownloadError(result.rejection.kind, result.rejection.message);
     this.sink.fail(error as Error);
-    this.rejectHead(error as Error);
+    this.#rejectHead(error as Error);
   }
 
   /** The record of a settled run; waits a while for what is still closing. */
   async record(reporting: Reporting): Promise<DownloadRecord> {
-    await this.closed();
-    const result = this.result ?? { kind: "aborted" };
+    await this.#closed();
+    const result = this.#result ?? { kind: "aborted" };
     const { tally } = this;
-    const { request, configVersion, experiments } = this.basis;
+    const { request, configVersion, experiments } = this.#basis;
     const netBytes = this.sink.deliveredBytes;
     const { grossBytes } = tally;
-    const perSecond = (bytes: number): number => (this.durationMs > 0 ? (bytes * 1000) / this.durationMs : 0);
+    const perSecond = (bytes: number): number => (this.#durationMs > 0 ? (bytes * 1000) / this.#durationMs : 0);
     const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
     const contentType = this.head?.headers["content-type"]?.split(";")[0]?.trim().slice(0, TYPE_CHARS_MAX);
     const optional = {
@@ -213,7 +213,7 @@ export class Run {
       ...tally.totals,
       contentType,
       totalBytes: this.head?.totalBytes,
-      headMs: this.headMs,
+      headMs: this.#headMs,
       engine: this.engine,
       connectMs: this.connectMs,
       firstPacketMs: this.firstPacketMs,
@@ -221,7 +221,7 @@ export class Run {
     return {
       id: this.id,
       ...reporting,
-      startedAtMs: Math.round(this.startedAtMs),
+      startedAtMs: Math.round(this.#startedAtMs),
       url: plainUrl(request.url),
       ...(request.range ? { range: request.range } : {}),
       mode: request.mode,
@@ -230,18 +230,18 @@ export class Run {
       netBytes,
       grossBytes,
       directBytes: tally.directBytes,
-      durationMs: this.durationMs,
-      firstByteMs: this.firstByteMs ?? this.durationMs,
+      durationMs: this.#durationMs,
+      firstByteMs: this.#firstByteMs ?? this.#durationMs,
       serverFetchMs: this.serverFetchMs,
-      closeMs: Math.max(0, this.elapsedMs() - this.durationMs),
+      closeMs: Math.max(0, this.elapsedMs() - this.#durationMs),
       throughputBytesPerSec: perSecond(grossBytes),
       goodputBytesPerSec: perSecond(netBytes),
       normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
       outcome: result.kind,
-      ...(result.kind === "complete" ? {} : { error: this.errorOf(result) }),
+      ...(result.kind === "complete" ? {} : { error: this.#errorOf(result) }),
       fallback:
         this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
-      sha256: await this.digest(result.kind === "complete"),
+      sha256: await this.#digest(result.kind === "complete"),
       ...pickDefined(optional, [
         "generationSize",
         "windowPackets",
@@ -268,20 +268,20 @@ export class Run {
     };
   }
 
-  private async closed(): Promise<void> {
+  async #closed(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.settings.closeWaitMs)));
     await Promise.race([Promise.all(this.closing), late]);
     clearTimeout(timer);
   }
 
-  private async digest(wanted: boolean): Promise<string | null> {
-    if (wanted) return this.hasher.digest().catch(() => null);
-    this.hasher.discard();
+  async #digest(wanted: boolean): Promise<string | null> {
+    if (wanted) return this.#hasher.digest().catch(() => null);
+    this.#hasher.discard();
     return null;
   }
 
-  private errorOf(result: Exclude<ModeResult, { kind: "complete" }>): NonNullable<DownloadRecord["error"]> {
+  #errorOf(result: Exclude<ModeResult, { kind: "complete" }>): NonNullable<DownloadRecord["error"]> {
     if (result.kind === "failed") {
       return { kind: result.rejection.kind.slice(0, KIND_CHARS_MAX), message: cut(result.rejection.message) };
     }

@@ -30,25 +30,35 @@ export class Session {
   state: SessionState = "idle";
   /** What carries it, or carried it last. */
   transport: TransportName | undefined;
-  private channel: Channel | undefined;
-  private connecting: Promise<void> | undefined;
-  private attempt = new AbortController();
-  private users = 0;
+  #channel: Channel | undefined;
+  #connecting: Promise<void> | undefined;
+  #attempt = new AbortController();
+  #users = 0;
   /** `onFailed` was called, and `onRecovered` not yet. */
-  private hasFailed = false;
-  private idleTimer: ReturnType<typeof setTimeout> | undefined;
-  private readonly lostHandlers = new Set<(reason: string) => void>();
+  #hasFailed = false;
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #lostHandlers = new Set<(reason: string) => void>();
+
+  readonly #platform: Platform;
+  readonly #settings: Settings;
+  readonly #choice: Choice;
+  readonly #hooks: SessionHooks;
 
   constructor(
     /** Names the session towards the engine. */
     readonly key: number,
     /** As the latest download has it from Origo: addresses and certificates change. */
     public proxy: ProxyInfo,
-    private readonly platform: Platform,
-    private readonly settings: Settings,
-    private readonly choice: Choice,
-    private readonly hooks: SessionHooks,
-  ) {}
+    platform: Platform,
+    settings: Settings,
+    choice: Choice,
+    hooks: SessionHooks,
+  ) {
+    this.#platform = platform;
+    this.#settings = settings;
+    this.#choice = choice;
+    this.#hooks = hooks;
+  }
 
   /**
    * Resolves when the channel is open; rejects with the reason after the last try. Each call is paired with one
@@ -56,48 +66,48 @@ export class Session {
    * or the session is closed, be it open yet or not.
    */
   async acquire(onLost: (reason: string) => void): Promise<void> {
-    this.users++;
-    clearTimeout(this.idleTimer);
-    this.lostHandlers.add(onLost);
-    if (this.channel) return;
-    this.connecting ??= this.connect().finally(() => (this.connecting = undefined));
-    await this.connecting;
+    this.#users++;
+    clearTimeout(this.#idleTimer);
+    this.#lostHandlers.add(onLost);
+    if (this.#channel) return;
+    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+    await this.#connecting;
   }
 
   release(onLost: (reason: string) => void): void {
-    this.lostHandlers.delete(onLost);
-    this.users--;
-    if (this.users === 0 && this.channel)
-      this.idleTimer = setTimeout(() => this.close("idle"), this.settings.idleCloseMs);
+    this.#lostHandlers.delete(onLost);
+    this.#users--;
+    if (this.#users === 0 && this.#channel)
+      this.#idleTimer = setTimeout(() => this.close("idle"), this.#settings.idleCloseMs);
   }
 
   /** Drops the bytes when the channel is not open: the protocol repeats what matters. */
   send(bytes: Uint8Array): void {
-    this.channel?.send(bytes);
+    this.#channel?.send(bytes);
   }
 
   /** Closes the connection; whoever uses it is told that it is lost. A later `acquire` makes a new one. */
   close(reason: string): void {
-    clearTimeout(this.idleTimer);
-    this.attempt.abort(new Error(reason));
-    this.channel?.close();
-    this.channel = undefined;
+    clearTimeout(this.#idleTimer);
+    this.#attempt.abort(new Error(reason));
+    this.#channel?.close();
+    this.#channel = undefined;
     this.state = "closed";
-    this.tellLost(reason);
+    this.#tellLost(reason);
   }
 
-  private async connect(): Promise<void> {
-    this.attempt = new AbortController();
-    const { signal } = this.attempt;
+  async #connect(): Promise<void> {
+    this.#attempt = new AbortController();
+    const { signal } = this.#attempt;
     this.state = "connecting";
     let error: unknown;
-    for (let tries = 0; tries < this.settings.connectTries && !signal.aborted; tries++) {
-      if (tries > 0) await pause(this.settings.connectBackoffMs * 2 ** (tries - 1), signal);
+    for (let tries = 0; tries < this.#settings.connectTries && !signal.aborted; tries++) {
+      if (tries > 0) await pause(this.#settings.connectBackoffMs * 2 ** (tries - 1), signal);
       try {
-        this.channel = await this.raceOnce(signal);
+        this.#channel = await this.#raceOnce(signal);
         this.state = "open";
-        if (this.hasFailed) this.hooks.onRecovered(this);
-        this.hasFailed = false;
+        if (this.#hasFailed) this.#hooks.onRecovered(this);
+        this.#hasFailed = false;
         return;
       } catch (failure) {
         error = failure;
@@ -107,42 +117,44 @@ export class Session {
     }
     this.state = "closed";
     const reason = messageOf(signal.aborted ? signal.reason : error);
-    if (!signal.aborted) this.fail(reason);
+    if (!signal.aborted) this.#fail(reason);
     throw new Error(`No session to proxy ${this.proxy.name}: ${reason}`);
   }
 
   /** All transports that reach the proxy, the next one some time after the one before; the first to be open stays. */
-  private async raceOnce(signal: AbortSignal): Promise<Channel> {
-    const { proxy, platform, choice } = this;
+  async #raceOnce(signal: AbortSignal): Promise<Channel> {
+    const platform = this.#platform;
+    const choice = this.#choice;
+    const { proxy } = this;
     const order = choice.order(proxy, platform.now());
     if (order.length === 0) throw new Refused("the proxy and this client have no transport in common that is allowed");
     const runners: Runner<{ transport: Transport; channel: Channel }>[] = order.map((transport) => ({
-      run: async (stop) => ({ transport, channel: await this.tryOnce(transport, stop) }),
+      run: async (stop) => ({ transport, channel: await this.#tryOnce(transport, stop) }),
       discard: (made) => made.channel.close(),
     }));
     // A head start that a worker's own start used up would be none.
     await order[0]!.started?.();
-    const { transport, channel } = await race(runners, this.settings.headStartMs, signal);
+    const { transport, channel } = await race(runners, this.#settings.headStartMs, signal);
     this.transport = transport.name;
     choice.noteWorked(proxy, transport.name, platform.now());
     return channel;
   }
 
   /** One channel over one transport. */
-  private async tryOnce(transport: Transport, signal: AbortSignal): Promise<Channel> {
+  async #tryOnce(transport: Transport, signal: AbortSignal): Promise<Channel> {
     const attempt = new AbortController();
     const stop = (): void => attempt.abort(signal.reason);
-    const late = `${transport.name}: no channel within ${this.settings.connectTimeoutMs} ms`;
-    const timer = setTimeout(() => attempt.abort(new Error(late)), this.settings.connectTimeoutMs);
+    const late = `${transport.name}: no channel within ${this.#settings.connectTimeoutMs} ms`;
+    const timer = setTimeout(() => attempt.abort(new Error(late)), this.#settings.connectTimeoutMs);
     signal.addEventListener("abort", stop);
     try {
       const channel: Channel = await transport.open({
         proxy: this.proxy,
         session: this.key,
-        exchange: (offer) => this.exchange(offer, attempt.signal),
+        exchange: (offer) => this.#exchange(offer, attempt.signal),
         signal: attempt.signal,
-        onMessage: (bytes) => this.hooks.onMessage(this, bytes),
-        onClosed: (reason) => this.handleClosed(channel, reason),
+        onMessage: (bytes) => this.#hooks.onMessage(this, bytes),
+        onClosed: (reason) => this.#handleClosed(channel, reason),
       });
       if (!signal.aborted) return channel;
       channel.close();
@@ -153,9 +165,9 @@ export class Session {
     }
   }
 
-  private async exchange(offerSdp: string, signal: AbortSignal): Promise<string> {
-    const token = this.hooks.token?.();
-    const response = await this.platform.fetch(`${this.proxy.url}/v1/sessions`, {
+  async #exchange(offerSdp: string, signal: AbortSignal): Promise<string> {
+    const token = this.#hooks.token?.();
+    const response = await this.#platform.fetch(`${this.proxy.url}/v1/sessions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ sdp: withMessageLimit(offerSdp), ...(token === undefined ? {} : { token }) }),
@@ -167,64 +179,69 @@ export class Session {
     throw new Refused(`the proxy answered ${response.status} ${String(answer.error?.message ?? "")}`.trim());
   }
 
-  private handleClosed(channel: Channel, reason: string): void {
-    if (this.channel !== channel) return;
-    this.channel = undefined;
+  #handleClosed(channel: Channel, reason: string): void {
+    if (this.#channel !== channel) return;
+    this.#channel = undefined;
     this.state = "closed";
-    clearTimeout(this.idleTimer);
-    if (this.users > 0) this.fail(reason);
-    this.tellLost(reason);
+    clearTimeout(this.#idleTimer);
+    if (this.#users > 0) this.#fail(reason);
+    this.#tellLost(reason);
   }
 
-  private fail(reason: string): void {
-    this.hasFailed = true;
-    this.hooks.onFailed(this, reason);
+  #fail(reason: string): void {
+    this.#hasFailed = true;
+    this.#hooks.onFailed(this, reason);
   }
 
-  private tellLost(reason: string): void {
-    const handlers = [...this.lostHandlers];
-    this.lostHandlers.clear();
+  #tellLost(reason: string): void {
+    const handlers = [...this.#lostHandlers];
+    this.#lostHandlers.clear();
     for (const handler of handlers) handler(reason);
   }
 }
 
 /** All sessions of a client, one a proxy. */
 export class SessionPool {
-  private readonly byKey = new Map<number, Session>();
-  private lastKey = 0;
+  readonly #byKey = new Map<number, Session>();
+  #lastKey = 0;
 
-  constructor(
-    private readonly platform: Platform,
-    private readonly settings: Settings,
-    private readonly choice: Choice,
-    private readonly hooks: SessionHooks,
-  ) {}
+  readonly #platform: Platform;
+  readonly #settings: Settings;
+  readonly #choice: Choice;
+  readonly #hooks: SessionHooks;
+
+  constructor(platform: Platform, settings: Settings, choice: Choice, hooks: SessionHooks) {
+    this.#platform = platform;
+    this.#settings = settings;
+    this.#choice = choice;
+    this.#hooks = hooks;
+  }
 
   /** The session to this proxy, made if there is none. */
   of(proxy: ProxyInfo): Session {
-    for (const session of this.byKey.values()) {
+    for (const session of this.#byKey.values()) {
       if (session.proxy.id !== proxy.id || session.proxy.url !== proxy.url) continue;
       session.proxy = proxy;
       return session;
     }
-    const session = new Session(++this.lastKey, proxy, this.platform, this.settings, this.choice, this.hooks);
-    this.byKey.set(session.key, session);
+    const session = new Session(++this.#lastKey, proxy, this.#platform, this.#settings, this.#choice, this.#hooks);
+    this.#byKey.set(session.key, session);
     return session;
   }
 
   send(key: number, bytes: Uint8Array): void {
-    this.byKey.get(key)?.send(bytes);
+    this.#byKey.get(key)?.send(bytes);
   }
 
   stateOf(proxyId: string): SessionState | undefined {
     let state: SessionState | undefined;
-    for (const session of this.byKey.values()) if (session.proxy.id === proxyId) state = session.state;
+    for (const session of this.#byKey.values()) if (session.proxy.id === proxyId) state = session.state;
     return state;
   }
 
   close(): void {
-    for (const session of this.byKey.values()) session.close("The client was closed.");
-    this.byKey.clear();
+    for (const session of this.#byKey.values()) session.close("The client was closed.");
+    this.#byKey.clear();
   }
 }
 

@@ -16,17 +16,21 @@ export interface SinkOptions {
 export class BodySink {
   readonly stream: ReadableStream<Uint8Array>;
   deliveredBytes = 0;
-  private controller!: ReadableStreamDefaultController<Uint8Array>;
-  private ended = false;
-  private waiters: (() => void)[] = [];
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  #ended = false;
+  #waiters: (() => void)[] = [];
 
-  constructor(private readonly options: SinkOptions) {
+  readonly #options: SinkOptions;
+
+  constructor(options: SinkOptions) {
+    this.#options = options;
+
     this.stream = new ReadableStream<Uint8Array>(
       {
-        start: (controller) => void (this.controller = controller),
-        pull: () => this.wake(),
+        start: (controller) => void (this.#controller = controller),
+        pull: () => this.#wake(),
         cancel: (reason: unknown) => {
-          this.end();
+          this.#end();
           options.onCancel(reason);
         },
       },
@@ -36,43 +40,43 @@ export class BodySink {
 
   /** True while more is queued than the reader should have waiting. */
   get isFull(): boolean {
-    return !this.ended && (this.controller.desiredSize ?? 0) <= 0;
+    return !this.#ended && (this.#controller.desiredSize ?? 0) <= 0;
   }
 
   /** Takes ownership of `bytes`. Does nothing once the sink has ended. */
   write(bytes: Uint8Array): void {
-    if (this.ended || bytes.length === 0) return;
-    this.options.hasher.update(bytes);
+    if (this.#ended || bytes.length === 0) return;
+    this.#options.hasher.update(bytes);
     this.deliveredBytes += bytes.length;
-    this.options.onBytes(bytes.length);
-    for (const piece of piecesOf(bytes)) this.controller.enqueue(piece);
+    this.#options.onBytes(bytes.length);
+    for (const piece of piecesOf(bytes)) this.#controller.enqueue(piece);
   }
 
   /** Resolves when the reader has room, or the sink has ended. */
   async ready(): Promise<void> {
-    while (this.isFull) await new Promise<void>((resolve) => this.waiters.push(resolve));
+    while (this.isFull) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
   close(): void {
-    if (this.ended) return;
-    this.end();
-    this.controller.close();
+    if (this.#ended) return;
+    this.#end();
+    this.#controller.close();
   }
 
   fail(error: Error): void {
-    if (this.ended) return;
-    this.end();
-    this.controller.error(error);
+    if (this.#ended) return;
+    this.#end();
+    this.#controller.error(error);
   }
 
-  private end(): void {
-    this.ended = true;
-    this.wake();
+  #end(): void {
+    this.#ended = true;
+    this.#wake();
   }
 
-  private wake(): void {
-    const waiters = this.waiters;
-    this.waiters = [];
+  #wake(): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
     for (const waiter of waiters) waiter();
   }
 }

@@ -28,26 +28,29 @@ export class Tally {
   readonly proxies: ProxyTally[];
   /** Received from the origin itself. */
   directBytes = 0;
-  private readonly last = new Map<number, ReceiverStats>();
+  readonly #last = new Map<number, ReceiverStats>();
+
+  readonly #infos: readonly ProxyInfo[];
+  readonly #onProxy: OnProxy;
 
   /** `onProxy` is told of each increase. */
-  constructor(
-    private readonly infos: readonly ProxyInfo[],
-    private readonly onProxy: OnProxy,
-  ) {
+  constructor(infos: readonly ProxyInfo[], onProxy: OnProxy) {
+    this.#infos = infos;
+    this.#onProxy = onProxy;
+
     this.proxies = infos.map(({ id, name }) => ({ id, name, ...noCounts(), rttMs: null, state: "used" }));
   }
 
   /** Of all requests of the download so far, or undefined before the first. */
   get totals(): Record<(typeof TOTALS)[number], number> | undefined {
-    if (this.last.size === 0) return undefined;
+    if (this.#last.size === 0) return undefined;
     const totals = { symbolCount: 0, generationCount: 0, feedbackFrames: 0 };
-    for (const stats of this.last.values()) for (const name of TOTALS) totals[name] += stats[name];
+    for (const stats of this.#last.values()) for (const name of TOTALS) totals[name] += stats[name];
     return totals;
   }
 
   generationsOf(requestId: number): number {
-    return this.last.get(requestId)?.generationCount ?? 0;
+    return this.#last.get(requestId)?.generationCount ?? 0;
   }
 
   get grossBytes(): number {
@@ -59,8 +62,8 @@ export class Tally {
    * found the chunk too large has not failed: the request is cut and comes again.
    */
   addReceiver(requestId: number, stats: ReceiverStats): void {
-    const before = this.last.get(requestId);
-    this.last.set(requestId, stats);
+    const before = this.#last.get(requestId);
+    this.#last.set(requestId, stats);
     stats.proxies.forEach((now, index) => {
       const proxy = this.proxies[index];
       if (!proxy) return;
@@ -71,14 +74,14 @@ export class Tally {
       }
       proxy.rttMs = now.rttMs ?? proxy.rttMs;
       if (now.state === "failed" && !now.error?.startsWith("chunkTooLarge")) this.fail(index, now.error ?? "failed");
-      this.onProxy(this.infos[index]!, gained, now.rttMs);
+      this.#onProxy(this.#infos[index]!, gained, now.rttMs);
     });
   }
 
   /** Bytes of an HTTP response through a proxy. */
   addBytes(index: number, bytes: number): void {
     this.proxies[index]!.bytes += bytes;
-    this.onProxy(this.infos[index]!, { ...noCounts(), bytes }, null);
+    this.#onProxy(this.#infos[index]!, { ...noCounts(), bytes }, null);
   }
 
   carry(index: number, transport: TransportName): void {
@@ -98,7 +101,7 @@ export class LiveBoard {
   deliveredBytes = 0;
   directBytes = 0;
   fallbacks = 0;
-  private readonly proxies = new Map<string, LiveProxy>();
+  readonly #proxies = new Map<string, LiveProxy>();
 
   readonly onProxy: OnProxy = (info, counts, rttMs) => {
     const proxy = this.of(info);
@@ -110,16 +113,16 @@ export class LiveBoard {
   };
 
   of({ id, name }: ProxyInfo): LiveProxy {
-    let proxy = this.proxies.get(id);
+    let proxy = this.#proxies.get(id);
     if (!proxy) {
       proxy = { id, name, state: "idle", bytes: 0, packets: 0, innovative: 0, duplicate: 0, rttMs: null };
-      this.proxies.set(id, proxy);
+      this.#proxies.set(id, proxy);
     }
     return proxy;
   }
 
   snapshot(stateOf: (proxyId: string) => LiveProxy["state"] | undefined): LiveProxy[] {
-    return [...this.proxies.values()].map((proxy) => ({ ...proxy, state: stateOf(proxy.id) ?? proxy.state }));
+    return [...this.#proxies.values()].map((proxy) => ({ ...proxy, state: stateOf(proxy.id) ?? proxy.state }));
   }
 }
 

@@ -128,22 +128,37 @@ interface WorkerChannel {
 }
 
 class WorkerChannels {
-  private readonly byId = new Map<number, WorkerChannel>();
-  private readonly bySession = new Map<number, Channel>();
-  private received = new Map<number, Uint8Array[]>();
-  private isDeferred = false;
+  readonly #byId = new Map<number, WorkerChannel>();
+  readonly #bySession = new Map<number, Channel>();
+  #received = new Map<number, Uint8Array[]>();
+  #isDeferred = false;
+
+  readonly #port: Port;
+  readonly #environment: WorkerEnvironment;
+  readonly #deliver: (bySession: ReadonlyMap<number, Uint8Array[]>) => void;
+  readonly #requests: {
+    first(session: number): Uint8Array | undefined;
+    opened(session: number): void;
+    /** Of a channel over which something had come. */
+    gone(session: number): void;
+  };
 
   constructor(
-    private readonly port: Port,
-    private readonly environment: WorkerEnvironment,
-    private readonly deliver: (bySession: ReadonlyMap<number, Uint8Array[]>) => void,
-    private readonly requests: {
+    port: Port,
+    environment: WorkerEnvironment,
+    deliver: (bySession: ReadonlyMap<number, Uint8Array[]>) => void,
+    requests: {
       first(session: number): Uint8Array | undefined;
       opened(session: number): void;
       /** Of a channel over which something had come. */
       gone(session: number): void;
     },
-  ) {}
+  ) {
+    this.#port = port;
+    this.#environment = environment;
+    this.#deliver = deliver;
+    this.#requests = requests;
+  }
 
   open({ channel: id, session, transport: name, proxy }: Extract<ToEngine, { type: "open" }>): void {
     const entry: WorkerChannel = {
@@ -153,24 +168,24 @@ class WorkerChannels {
       open: undefined,
       isHeard: false,
     };
-    this.byId.set(id, entry);
-    const transport = this.environment.transports.find((each) => each.name === name && each.reaches(proxy));
-    if (!transport) return this.handleClosed(id, `no ${name} here`);
+    this.#byId.set(id, entry);
+    const transport = this.#environment.transports.find((each) => each.name === name && each.reaches(proxy));
+    if (!transport) return this.#handleClosed(id, `no ${name} here`);
     const onMessage = (bytes: Uint8Array): void => {
       entry.isHeard = true;
-      this.receive(session, bytes);
+      this.#receive(session, bytes);
     };
     const exchange = (offer: string): Promise<string> =>
       new Promise((resolve) => {
         entry.answer = resolve;
-        this.port.post({ type: "exchange", channel: id, offer }, []);
+        this.#port.post({ type: "exchange", channel: id, offer }, []);
       });
-    const onClosed = (reason: string): void => this.handleClosed(id, reason);
+    const onClosed = (reason: string): void => this.#handleClosed(id, reason);
     transport
       .open({
         proxy,
         session,
-        first: this.requests.first(session),
+        first: this.#requests.first(session),
         exchange,
         signal: entry.attempt.signal,
         onMessage,
@@ -178,45 +193,45 @@ class WorkerChannels {
       })
       .then(
         (channel) => {
-          if (this.byId.get(id) !== entry) return channel.close();
+          if (this.#byId.get(id) !== entry) return channel.close();
           entry.open = channel;
           // Of two the main thread keeps the one of which it hears first, and closes the other.
-          if (!this.bySession.has(session)) this.bySession.set(session, channel);
-          this.port.post({ type: "opened", channel: id }, []);
-          this.requests.opened(session);
+          if (!this.#bySession.has(session)) this.#bySession.set(session, channel);
+          this.#port.post({ type: "opened", channel: id }, []);
+          this.#requests.opened(session);
         },
-        (error: unknown) => this.handleClosed(id, messageOf(error)),
+        (error: unknown) => this.#handleClosed(id, messageOf(error)),
       );
   }
 
   answer(id: number, sdp: string): void {
-    this.byId.get(id)?.answer?.(sdp);
+    this.#byId.get(id)?.answer?.(sdp);
   }
 
   close(id: number): void {
-    const entry = this.forget(id);
+    const entry = this.#forget(id);
     entry?.attempt.abort(new Error("given up"));
     entry?.open?.close();
   }
 
   /** False when the session has no channel here. */
   send({ session, frames }: Extract<FromEngine, { type: "send" }>): boolean {
-    const channel = this.bySession.get(session);
+    const channel = this.#bySession.get(session);
     if (channel) for (const bytes of unpack(frames)) channel.send(bytes);
     return channel !== undefined;
   }
 
-  private handleClosed(id: number, reason: string): void {
-    if (this.forget(id)) this.port.post({ type: "channelClosed", channel: id, reason }, []);
+  #handleClosed(id: number, reason: string): void {
+    if (this.#forget(id)) this.#port.post({ type: "channelClosed", channel: id, reason }, []);
   }
 
-  private forget(id: number): WorkerChannel | undefined {
-    const entry = this.byId.get(id);
-    this.byId.delete(id);
-    if (entry?.open && this.bySession.get(entry.session) === entry.open) this.replace(entry.session);
+  #forget(id: number): WorkerChannel | undefined {
+    const entry = this.#byId.get(id);
+    this.#byId.delete(id);
+    if (entry?.open && this.#bySession.get(entry.session) === entry.open) this.#replace(entry.session);
     if (entry?.isHeard) {
-      this.flush();
-      this.requests.gone(entry.session);
+      this.#flush();
+      this.#requests.gone(entry.session);
     }
     return entry;
   }
@@ -225,27 +240,27 @@ class WorkerChannels {
    * The channel of the session is gone; another may be open, as where the main thread gave this one up just before it
    * was.
    */
-  private replace(session: number): void {
-    const other = [...this.byId.values()].find((each) => each.session === session && each.open)?.open;
-    if (other) this.bySession.set(session, other);
-    else this.bySession.delete(session);
+  #replace(session: number): void {
+    const other = [...this.#byId.values()].find((each) => each.session === session && each.open)?.open;
+    if (other) this.#bySession.set(session, other);
+    else this.#bySession.delete(session);
   }
 
-  private receive(session: number, bytes: Uint8Array): void {
-    const batch = this.received.get(session);
-    if (!batch) this.received.set(session, [bytes]);
-    else if (batch.push(bytes) >= BATCH_PACKETS) return this.flush();
-    if (this.isDeferred) return;
-    this.isDeferred = true;
-    this.environment.defer(() => {
-      this.isDeferred = false;
-      this.flush();
+  #receive(session: number, bytes: Uint8Array): void {
+    const batch = this.#received.get(session);
+    if (!batch) this.#received.set(session, [bytes]);
+    else if (batch.push(bytes) >= BATCH_PACKETS) return this.#flush();
+    if (this.#isDeferred) return;
+    this.#isDeferred = true;
+    this.#environment.defer(() => {
+      this.#isDeferred = false;
+      this.#flush();
     });
   }
 
-  private flush(): void {
-    const { received } = this;
-    this.received = new Map();
-    this.deliver(received);
+  #flush(): void {
+    const received = this.#received;
+    this.#received = new Map();
+    this.#deliver(received);
   }
 }

@@ -17,7 +17,7 @@ export { startLinks } from "./links/links";
 export type { HostStats, Links, LinksStats, PipeSample, PipeStats } from "./links/links";
 export { parseScenarioText, ScenarioError } from "./links/scenario";
 export type { LinkChangeInput, Scenario, ScenarioInput } from "./links/scenario";
-export type { AccessLogEntry } from "./sample/accessLog";
+export type { AccessLogEntry } from "./sample/access-log";
 export { sizeBytes } from "./sample/bytes";
 export { recordsOf, recordsSince } from "./records";
 export { clockOff, DAY_SEC } from "./skew";

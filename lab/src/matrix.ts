@@ -18,11 +18,11 @@ import { openBrowser, samplePageState } from "./browser";
 import type { BrowserName, OpenBrowser } from "./browser";
 import { startFleet } from "./fleet";
 import type { Fleet } from "./fleet";
-import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrixCells";
-import type { CellContext, Scenario } from "./matrixCells";
-import { writeReport } from "./matrixDocument";
+import { PLAYERS, SCENARIOS, SHORT, applies } from "./matrix-cells";
+import type { CellContext, Scenario } from "./matrix-cells";
+import { writeReport } from "./matrix-document";
 import { recordsSince } from "./records";
-import type { AccessLogEntry } from "./sample/accessLog";
+import type { AccessLogEntry } from "./sample/access-log";
 import { formatTable, isCheck, segmentMismatch } from "./verify";
 import type { PlayedSegment } from "./verify";
 

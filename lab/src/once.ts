@@ -8,7 +8,7 @@ import { openBrowser, samplePageState } from "./browser";
 import type { SamplePageState } from "./browser";
 import type { Fleet } from "./fleet";
 import { recordsOf } from "./records";
-import type { AccessLogEntry } from "./sample/accessLog";
+import type { AccessLogEntry } from "./sample/access-log";
 import { formatTable, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
 import type { Totals } from "./verify";
 

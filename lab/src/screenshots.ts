@@ -13,7 +13,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
-import { extensionPictures } from "./screenshotsExtension";
+import { extensionPictures } from "./screenshots-extension";
 import type { Fleet } from "./fleet";
 
 const DISPLAY = ":97";

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { DownloadRecord } from "@tributary/origo/schema";
 import type { SamplePageState } from "./browser";
-import type { AccessLogEntry } from "./sample/accessLog";
+import type { AccessLogEntry } from "./sample/access-log";
 import { mediaDir } from "./sample/origin";
 
 const CHECK_BYTES = 8 * 1024;

@@ -22,12 +22,15 @@ function exactly(what: string, got: number, wanted: number): void {
 }
 
 export class InlineBackend implements PoolBackend {
-  private readonly jobs: Job[] = [];
+  readonly #jobs: Job[] = [];
 
-  constructor(
-    private readonly codec: Codec,
-    private readonly batchesMax: number,
-  ) {}
+  readonly #codec: Codec;
+  readonly #batchesMax: number;
+
+  constructor(codec: Codec, batchesMax: number) {
+    this.#codec = codec;
+    this.#batchesMax = batchesMax;
+  }
 
   encode(
     id: number,
@@ -37,7 +40,7 @@ export class InlineBackend implements PoolBackend {
     seeds: Uint32Array,
     out: Uint8Array,
   ): Promise<Uint8Array> {
-    return this.enqueue(id, this.encoding(encoder, source, symbolBytes, seeds, out));
+    return this.#enqueue(id, this.#encoding(encoder, source, symbolBytes, seeds, out));
   }
 
   decode(
@@ -52,22 +55,22 @@ export class InlineBackend implements PoolBackend {
     out?: Uint8Array,
     firstIndex = 0,
   ): Promise<DecodeResult> {
-    return this.enqueue(
+    return this.#enqueue(
       id,
-      this.decoding(decoder, symbolCount, symbolBytes, indices, seeds, coefficients, payloads, out, firstIndex),
+      this.#decoding(decoder, symbolCount, symbolBytes, indices, seeds, coefficients, payloads, out, firstIndex),
     );
   }
 
   cancel(id: number): void {
-    const place = this.jobs.findIndex((job) => job.id === id);
+    const place = this.#jobs.findIndex((job) => job.id === id);
     if (place < 0) return;
-    this.jobs.splice(place, 1)[0]!.reject(new CodecError("cancelled", 0, 0, "the batch was cancelled"));
+    this.#jobs.splice(place, 1)[0]!.reject(new CodecError("cancelled", 0, 0, "the batch was cancelled"));
   }
 
   close(): void {}
 
-  private enqueue<T>(id: number, slices: Generator<void, T>): Promise<T> {
-    if (this.jobs.length >= this.batchesMax) throw new CodecError("batches", this.jobs.length + 1, this.batchesMax);
+  #enqueue<T>(id: number, slices: Generator<void, T>): Promise<T> {
+    if (this.#jobs.length >= this.#batchesMax) throw new CodecError("batches", this.#jobs.length + 1, this.#batchesMax);
     return new Promise((resolve, reject) => {
       const step = (): boolean => {
         const slice = slices.next();
@@ -78,13 +81,13 @@ export class InlineBackend implements PoolBackend {
         slices.return(undefined as T);
         reject(error);
       };
-      this.jobs.push({ id, step, reject: close });
-      if (this.jobs.length === 1) setImmediate(() => this.turn());
+      this.#jobs.push({ id, step, reject: close });
+      if (this.#jobs.length === 1) setImmediate(() => this.#turn());
     });
   }
 
-  private turn(): void {
-    const job = this.jobs[0];
+  #turn(): void {
+    const job = this.#jobs[0];
     if (!job) return;
     let isDone = true;
     try {
@@ -92,18 +95,18 @@ export class InlineBackend implements PoolBackend {
     } catch (error) {
       job.reject(error);
     }
-    if (isDone) this.jobs.shift();
-    if (this.jobs.length > 0) setImmediate(() => this.turn());
+    if (isDone) this.#jobs.shift();
+    if (this.#jobs.length > 0) setImmediate(() => this.#turn());
   }
 
-  private *encoding(
+  *#encoding(
     given: Encoder | undefined,
     source: Uint8Array | undefined,
     bytes: number | undefined,
     seeds: Uint32Array,
     out: Uint8Array,
   ): Generator<void, Uint8Array> {
-    const encoder = given ?? this.encoderOf(source!, bytes!);
+    const encoder = given ?? this.#encoderOf(source!, bytes!);
     try {
       const { symbolBytes } = encoder;
       if (seeds.length === 0) throw new CodecError("seeds", 0, 1);
@@ -119,14 +122,14 @@ export class InlineBackend implements PoolBackend {
     }
   }
 
-  private encoderOf(source: Uint8Array, symbolBytes: number): Encoder {
+  #encoderOf(source: Uint8Array, symbolBytes: number): Encoder {
     if (source.length === 0) throw new CodecError("source", 0, 1);
-    const encoder = this.codec.createEncoder(Math.ceil(source.length / symbolBytes), symbolBytes);
+    const encoder = this.#codec.createEncoder(Math.ceil(source.length / symbolBytes), symbolBytes);
     encoder.setSymbols(0, source);
     return encoder;
   }
 
-  private *decoding(
+  *#decoding(
     given: Decoder | undefined,
     count: number | undefined,
     bytes: number | undefined,
@@ -137,7 +140,7 @@ export class InlineBackend implements PoolBackend {
     out: Uint8Array | undefined,
     firstIndex: number,
   ): Generator<void, DecodeResult> {
-    const decoder = given ?? this.codec.createDecoder(count!, bytes!);
+    const decoder = given ?? this.#codec.createDecoder(count!, bytes!);
     try {
       const { symbolCount, symbolBytes } = decoder;
       const vectors = Math.ceil(coefficients.length / symbolCount);

@@ -87,11 +87,13 @@ export interface PoolBackend {
 }
 
 export class CoderPool {
-  private readonly flying = new Map<number, Promise<unknown>>();
-  private readonly waiters: (() => void)[] = [];
-  private closing: Promise<void> | undefined;
-  private isAdmitting = false;
-  private lastId = 0;
+  readonly #flying = new Map<number, Promise<unknown>>();
+  readonly #waiters: (() => void)[] = [];
+  #closing: Promise<void> | undefined;
+  #isAdmitting = false;
+  #lastId = 0;
+
+  readonly #backend: PoolBackend;
 
   /** For `createCoderPool`, which also says what `threads` and `batchesMax` are by default. */
   constructor(
@@ -99,18 +101,20 @@ export class CoderPool {
     readonly engine: string,
     readonly threads: number,
     readonly batchesMax: number,
-    private readonly backend: PoolBackend,
-  ) {}
+    backend: PoolBackend,
+  ) {
+    this.#backend = backend;
+  }
 
   /** Batches submitted and not settled. */
   get inFlight(): number {
-    return this.flying.size;
+    return this.#flying.size;
   }
 
   /** Resolves when one more batch, submitted in that turn, would be taken; first come, first served. */
   get ready(): Promise<void> {
-    if (this.flying.size < this.batchesMax || this.closing) return Promise.resolve();
-    return new Promise((resolve) => this.waiters.push(resolve));
+    if (this.#flying.size < this.batchesMax || this.#closing) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
   /** Resolves to `out` once it is written. Batches may share an encoder. */
@@ -118,7 +122,7 @@ export class CoderPool {
     const { seeds, out } = batch;
     const [encoder, source, symbolBytes] =
       "encoder" in batch ? [batch.encoder] : [undefined, batch.source, batch.symbolBytes];
-    return this.submit(batch.signal, (id) => this.backend.encode(id, encoder, source, symbolBytes, seeds, out));
+    return this.#submit(batch.signal, (id) => this.#backend.encode(id, encoder, source, symbolBytes, seeds, out));
   }
 
   /** Batches for the same decoder run one after another, in the order they came. */
@@ -126,8 +130,8 @@ export class CoderPool {
     const { indices, seeds, coefficients, payloads, out, firstIndex } = batch;
     const [decoder, symbolCount, symbolBytes] =
       "decoder" in batch ? [batch.decoder] : [undefined, batch.symbolCount, batch.symbolBytes];
-    return this.submit(batch.signal, (id) =>
-      this.backend.decode(
+    return this.#submit(batch.signal, (id) =>
+      this.#backend.decode(
         id,
         decoder,
         symbolCount,
@@ -147,33 +151,33 @@ export class CoderPool {
    * freed at once; memory is in use until the promises have settled.
    */
   cancel(): void {
-    for (const id of [...this.flying.keys()]) this.backend.cancel(id);
+    for (const id of [...this.#flying.keys()]) this.#backend.cancel(id);
   }
 
   /** Takes no more batches; resolves when those in flight are settled and the threads are given back. */
   close(): Promise<void> {
-    this.closing ??= this.finish();
-    return this.closing;
+    this.#closing ??= this.#finish();
+    return this.#closing;
   }
 
-  private async finish(): Promise<void> {
-    await Promise.allSettled(this.flying.values());
-    for (const wake of this.waiters.splice(0)) wake();
-    this.backend.close();
+  async #finish(): Promise<void> {
+    await Promise.allSettled(this.#flying.values());
+    for (const wake of this.#waiters.splice(0)) wake();
+    this.#backend.close();
   }
 
-  private async submit<T>(signal: AbortSignal | undefined, start: (id: number) => Promise<T>): Promise<T> {
-    if (this.closing) throw new CodecError("closed", 0, 0, "used after close()");
+  async #submit<T>(signal: AbortSignal | undefined, start: (id: number) => Promise<T>): Promise<T> {
+    if (this.#closing) throw new CodecError("closed", 0, 0, "used after close()");
     signal?.throwIfAborted();
-    const id = (this.lastId = (this.lastId + 1) >>> 0);
+    const id = (this.#lastId = (this.#lastId + 1) >>> 0);
     const settled = withTypedErrors(() => start(id));
-    const flight = this.fly(id, signal, settled);
-    this.flying.set(id, flight);
+    const flight = this.#fly(id, signal, settled);
+    this.#flying.set(id, flight);
     return flight;
   }
 
-  private async fly<T>(id: number, signal: AbortSignal | undefined, settled: Promise<T>): Promise<T> {
-    const cancel = (): void => this.backend.cancel(id);
+  async #fly<T>(id: number, signal: AbortSignal | undefined, settled: Promise<T>): Promise<T> {
+    const cancel = (): void => this.#backend.cancel(id);
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       return await settled;
@@ -182,18 +186,18 @@ export class CoderPool {
       throw error;
     } finally {
       signal?.removeEventListener("abort", cancel);
-      this.flying.delete(id);
-      if (!this.isAdmitting) void this.admit();
+      this.#flying.delete(id);
+      if (!this.#isAdmitting) void this.#admit();
     }
   }
 
   /** Wakes who waits for room, one to a turn of the event loop, so that each can submit before the next is asked. */
-  private async admit(): Promise<void> {
-    this.isAdmitting = true;
-    while (this.waiters.length > 0 && this.flying.size < this.batchesMax) {
-      this.waiters.shift()!();
+  async #admit(): Promise<void> {
+    this.#isAdmitting = true;
+    while (this.#waiters.length > 0 && this.#flying.size < this.batchesMax) {
+      this.#waiters.shift()!();
       await new Promise((resolve) => setImmediate(resolve));
     }
-    this.isAdmitting = false;
+    this.#isAdmitting = false;
   }
 }

@@ -65,28 +65,32 @@ export interface ServerOptions {
 }
 
 export class NativeTransport {
-  constructor(private readonly addon: Addon) {}
+  readonly #addon: Addon;
+
+  constructor(addon: Addon) {
+    this.#addon = addon;
+  }
 
   /** Throws when the port is taken. */
   listen(options: ServerOptions): WebTransportServer {
-    return new WebTransportServer(this.addon, options);
+    return new WebTransportServer(this.#addon, options);
   }
 
   /** Throws when the port is taken. */
   listenRtc(host: string, port: number): RtcServer {
-    return new RtcServer(this.addon, host, port);
+    return new RtcServer(this.#addon, host, port);
   }
 
   client(congestion: Congestion = "delivery"): WebTransportClient {
-    return new WebTransportClient(this.addon, congestion);
+    return new WebTransportClient(this.#addon, congestion);
   }
 
   rtcCaller(): RtcCaller {
-    return new RtcCaller(this.addon);
+    return new RtcCaller(this.#addon);
   }
 
   congestionControl(packetBytes: number): CongestionControl {
-    return new this.addon.CongestionControl(packetBytes);
+    return new this.#addon.CongestionControl(packetBytes);
   }
 }
 
@@ -97,47 +101,52 @@ const ROOM_BYTES_FIRST = 8 * 1024;
 
 /** A session's messages on their way out, gathered until the turn ends. */
 class NativeChannel implements TransportChannel {
-  private readonly fragmenter = new Fragmenter();
+  readonly #fragmenter = new Fragmenter();
   readonly reassembler = new Reassembler();
-  private batch = new Uint8Array(8 * 1024);
-  private used = 0;
-  private lengths: number[] = [];
-  private welcome = ROOM_BYTES_FIRST;
+  #batch = new Uint8Array(8 * 1024);
+  #used = 0;
+  #lengths: number[] = [];
+  #welcome = ROOM_BYTES_FIRST;
   handlers: ChannelHandlers | undefined;
   isOpen = true;
 
-  constructor(
-    private readonly native: NativeSessions,
-    private readonly session: number,
-    private readonly datagramBytesMax: number,
-    private readonly forget: () => void,
-  ) {}
+  readonly #native: NativeSessions;
+  readonly #session: number;
+  readonly #datagramBytesMax: number;
+  readonly #forget: () => void;
+
+  constructor(native: NativeSessions, session: number, datagramBytesMax: number, forget: () => void) {
+    this.#native = native;
+    this.#session = session;
+    this.#datagramBytesMax = datagramBytesMax;
+    this.#forget = forget;
+  }
 
   send(message: Uint8Array): boolean {
     if (!this.isOpen) return false;
-    for (const datagram of this.fragmenter.split(message, this.datagramBytesMax)) this.gather(datagram);
+    for (const datagram of this.#fragmenter.split(message, this.#datagramBytesMax)) this.#gather(datagram);
     return true;
   }
 
   get room(): number {
-    if (this.used >= this.welcome) this.flush();
-    return this.welcome - this.used;
+    if (this.#used >= this.#welcome) this.#flush();
+    return this.#welcome - this.#used;
   }
 
   stats(): SessionStats | undefined {
-    return this.native.stats(this.session) ?? undefined;
+    return this.#native.stats(this.#session) ?? undefined;
   }
 
   close(reason: string): void {
     if (!this.isOpen) return;
-    this.flush();
+    this.#flush();
     this.isOpen = false;
-    this.forget();
-    this.native.closeSession(this.session, reason);
+    this.#forget();
+    this.#native.closeSession(this.#session, reason);
   }
 
   handleWritable(): void {
-    this.welcome = Math.max(this.welcome, ROOM_BYTES_FIRST);
+    this.#welcome = Math.max(this.#welcome, ROOM_BYTES_FIRST);
     this.handlers?.onWritable();
   }
 
@@ -155,127 +164,141 @@ class NativeChannel implements TransportChannel {
     }
   }
 
-  private gather(datagram: Uint8Array): void {
-    if (this.used + datagram.length > BATCH_BYTES) this.flush();
-    if (this.used + datagram.length > this.batch.length) {
+  #gather(datagram: Uint8Array): void {
+    if (this.#used + datagram.length > BATCH_BYTES) this.#flush();
+    if (this.#used + datagram.length > this.#batch.length) {
       const larger = new Uint8Array(BATCH_BYTES);
-      larger.set(this.batch.subarray(0, this.used));
-      this.batch = larger;
+      larger.set(this.#batch.subarray(0, this.#used));
+      this.#batch = larger;
     }
-    this.batch.set(datagram, this.used);
-    this.used += datagram.length;
-    this.lengths.push(datagram.length);
-    if (this.lengths.length === 1) queueMicrotask(() => this.flush());
+    this.#batch.set(datagram, this.#used);
+    this.#used += datagram.length;
+    this.#lengths.push(datagram.length);
+    if (this.#lengths.length === 1) queueMicrotask(() => this.#flush());
   }
 
-  private flush(): void {
-    if (this.lengths.length === 0 || !this.isOpen) return;
-    this.welcome = this.native.send(this.session, this.batch.subarray(0, this.used), Uint32Array.from(this.lengths));
-    this.used = 0;
-    this.lengths = [];
+  #flush(): void {
+    if (this.#lengths.length === 0 || !this.isOpen) return;
+    this.#welcome = this.#native.send(
+      this.#session,
+      this.#batch.subarray(0, this.#used),
+      Uint32Array.from(this.#lengths),
+    );
+    this.#used = 0;
+    this.#lengths = [];
   }
 }
 
 /** Keeps the process alive, which the native part's threads do not, while something is awaited. */
 class Hold {
-  private timer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   set(isHeld: boolean): void {
-    if (isHeld) this.timer ??= setInterval(() => undefined, 2 ** 30);
+    if (isHeld) this.#timer ??= setInterval(() => undefined, 2 ** 30);
     else {
-      clearInterval(this.timer);
-      this.timer = undefined;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
     }
   }
 }
 
 /** The sessions of a listener or a connector, and what the native part tells of them. */
 class Channels {
-  private readonly open = new Map<number, NativeChannel>();
+  readonly #open = new Map<number, NativeChannel>();
+
+  readonly #native: () => NativeSessions;
+  readonly #hooks: {
+    opened(session: number, channel: NativeChannel): void;
+    failed(session: number, reason: string): unknown;
+    ended?(): void;
+  };
 
   constructor(
-    private readonly native: () => NativeSessions,
-    private readonly hooks: {
+    native: () => NativeSessions,
+    hooks: {
       opened(session: number, channel: NativeChannel): void;
       failed(session: number, reason: string): unknown;
       ended?(): void;
     },
-  ) {}
+  ) {
+    this.#native = native;
+    this.#hooks = hooks;
+  }
 
   /** To be called whenever the native part wakes us. */
   readonly take = (): void => {
-    for (const event of this.native().take()) this.dispatch(event);
+    for (const event of this.#native().take()) this.#dispatch(event);
   };
 
   get size(): number {
-    return this.open.size;
+    return this.#open.size;
   }
 
-  private dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
-    const channel = this.open.get(session);
+  #dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
+    const channel = this.#open.get(session);
     if (kind === "opened") {
-      const made = new NativeChannel(this.native(), session, datagramBytesMax, () => this.forget(session));
-      this.open.set(session, made);
-      this.hooks.opened(session, made);
+      const made = new NativeChannel(this.#native(), session, datagramBytesMax, () => this.#forget(session));
+      this.#open.set(session, made);
+      this.#hooks.opened(session, made);
     } else if (kind === "received") channel?.handleReceived(bytes!, lengths!);
     else if (kind === "writable") channel?.handleWritable();
     else if (channel) {
-      this.forget(session);
+      this.#forget(session);
       channel.handleClosed(reason);
-    } else this.hooks.failed(session, reason);
+    } else this.#hooks.failed(session, reason);
   }
 
-  private forget(session: number): void {
-    this.open.delete(session);
-    this.hooks.ended?.();
+  #forget(session: number): void {
+    this.#open.delete(session);
+    this.#hooks.ended?.();
   }
 }
 
 export class WebTransportServer {
-  private readonly native;
-  private readonly channels: Channels;
+  readonly #native;
+  readonly #channels: Channels;
 
   constructor(addon: Addon, { onSession, congestion = "delivery", ...options }: ServerOptions) {
-    this.channels = new Channels(() => this.native, {
+    this.#channels = new Channels(() => this.#native, {
       opened: (_, channel) => (channel.handlers = onSession(channel)),
       failed: () => undefined,
     });
-    this.native = new addon.Listener({ ...options, congestion }, this.channels.take);
+    this.#native = new addon.Listener({ ...options, congestion }, this.#channels.take);
     this.path = addon.path();
-    this.hold.set(true);
+    this.#hold.set(true);
   }
 
-  private readonly hold = new Hold();
+  readonly #hold = new Hold();
 
   /** Of the URL that clients connect to. */
   readonly path: string;
 
   get port(): number {
-    return this.native.port;
+    return this.#native.port;
   }
 
   /** Lower-case hex: of the certificate shown now, and of the one that the next rotation will show. */
   get certificateHashes(): string[] {
-    return this.native.certificateHashes;
+    return this.#native.certificateHashes;
   }
 
   get sessionCount(): number {
-    return this.channels.size;
+    return this.#channels.size;
   }
 
   /** New connections see the next certificate. Due every few days: certificates live 11. */
   rotateCertificate(): void {
-    this.native.rotateCertificate();
+    this.#native.rotateCertificate();
   }
 
   /** Takes no new sessions. */
   drain(): void {
-    this.native.drain();
+    this.#native.drain();
   }
 
   close(): void {
-    this.hold.set(false);
-    this.native.close();
+    this.#hold.set(false);
+    this.#native.close();
   }
 }
 
@@ -291,44 +314,44 @@ export interface RtcClient {
 
 /** The end of WebRTC that is connected to, without its signalling. */
 export class RtcServer {
-  private readonly native;
-  private readonly channels: Channels;
-  private readonly awaited = new Map<number, RtcClient>();
-  private readonly hold = new Hold();
+  readonly #native;
+  readonly #channels: Channels;
+  readonly #awaited = new Map<number, RtcClient>();
+  readonly #hold = new Hold();
 
   constructor(addon: Addon, host: string, port: number) {
-    this.channels = new Channels(() => this.native, {
+    this.#channels = new Channels(() => this.#native, {
       opened: (session, channel) => {
-        const client = this.awaited.get(session);
-        this.awaited.delete(session);
+        const client = this.#awaited.get(session);
+        this.#awaited.delete(session);
         if (client) channel.handlers = client.onSession(channel);
       },
-      failed: (session) => this.awaited.delete(session),
+      failed: (session) => this.#awaited.delete(session),
     });
-    this.native = new addon.RtcListener(host, port, this.channels.take);
-    this.hold.set(true);
+    this.#native = new addon.RtcListener(host, port, this.#channels.take);
+    this.#hold.set(true);
   }
 
   get port(): number {
-    return this.native.port;
+    return this.#native.port;
   }
 
   /** Those that are to come, too. */
   get sessionCount(): number {
-    return this.channels.size + this.awaited.size;
+    return this.#channels.size + this.#awaited.size;
   }
 
   /** SHA-256 of the certificate that the client will be shown. When it does not come within 15 s it is forgotten. */
   accept(client: RtcClient): Uint8Array {
     const { fingerprint, ufrag, password } = client;
-    const accepted = this.native.accept({ fingerprint, ufrag, password });
-    this.awaited.set(accepted.session, client);
+    const accepted = this.#native.accept({ fingerprint, ufrag, password });
+    this.#awaited.set(accepted.session, client);
     return accepted.fingerprint;
   }
 
   close(): void {
-    this.hold.set(false);
-    this.native.close();
+    this.#hold.set(false);
+    this.#native.close();
   }
 }
 
@@ -339,32 +362,36 @@ interface Attempt {
 
 /** Sessions that this end makes. */
 class Outgoing {
-  private readonly channels: Channels;
-  private readonly attempts = new Map<number, Attempt>();
-  private readonly hold = new Hold();
+  readonly #channels: Channels;
+  readonly #attempts = new Map<number, Attempt>();
+  readonly #hold = new Hold();
 
-  constructor(private readonly native: () => NativeSessions) {
-    this.channels = new Channels(native, {
-      opened: (session, channel) => this.attempts.get(session)?.resolve(channel),
-      failed: (session, reason) => this.fail(session, new Error(reason)),
-      ended: () => this.keepAlive(),
+  readonly #native: () => NativeSessions;
+
+  constructor(native: () => NativeSessions) {
+    this.#native = native;
+
+    this.#channels = new Channels(native, {
+      opened: (session, channel) => this.#attempts.get(session)?.resolve(channel),
+      failed: (session, reason) => this.#fail(session, new Error(reason)),
+      ended: () => this.#keepAlive(),
     });
   }
 
   /** To be called whenever the native part wakes us. */
-  readonly take = (): void => this.channels.take();
+  readonly take = (): void => this.#channels.take();
 
   /** The session, once it is open. Rejects with the reason when it could not be made, or with the signal's. */
   opened(session: number, handlers: ChannelHandlers, signal: AbortSignal | undefined): Promise<TransportChannel> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
-        this.attempts.delete(session);
+        this.#attempts.delete(session);
         signal?.removeEventListener("abort", onAbort);
-        this.keepAlive();
+        this.#keepAlive();
       };
       const onAbort = (): void => this.giveUp(session, signal!.reason as Error);
       signal?.addEventListener("abort", onAbort);
-      this.attempts.set(session, {
+      this.#attempts.set(session, {
         resolve: (channel) => {
           end();
           channel.handlers = handlers;
@@ -375,27 +402,27 @@ class Outgoing {
           reject(error);
         },
       });
-      this.keepAlive();
+      this.#keepAlive();
     });
   }
 
   giveUp(session: number, reason: Error): void {
-    if (!this.attempts.has(session)) return;
-    this.native().closeSession(session, "given up");
-    this.fail(session, reason);
+    if (!this.#attempts.has(session)) return;
+    this.#native().closeSession(session, "given up");
+    this.#fail(session, reason);
   }
 
   close(): void {
-    this.hold.set(false);
-    this.native().close();
+    this.#hold.set(false);
+    this.#native().close();
   }
 
-  private fail(session: number, reason: Error): void {
-    this.attempts.get(session)?.reject(reason);
+  #fail(session: number, reason: Error): void {
+    this.#attempts.get(session)?.reject(reason);
   }
 
-  private keepAlive(): void {
-    this.hold.set(this.attempts.size + this.channels.size > 0);
+  #keepAlive(): void {
+    this.#hold.set(this.#attempts.size + this.#channels.size > 0);
   }
 }
 
@@ -407,21 +434,21 @@ export interface ConnectOptions extends ChannelHandlers {
 }
 
 export class WebTransportClient {
-  private readonly native: NativeConnector;
-  private readonly outgoing = new Outgoing(() => this.native);
+  readonly #native: NativeConnector;
+  readonly #outgoing = new Outgoing(() => this.#native);
 
   constructor(addon: Addon, congestion: Congestion) {
-    this.native = new addon.Connector(congestion, this.outgoing.take);
+    this.#native = new addon.Connector(congestion, this.#outgoing.take);
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */
   async connect({ url, certificateHashes, signal, ...handlers }: ConnectOptions): Promise<TransportChannel> {
     signal?.throwIfAborted();
-    return this.outgoing.opened(this.native.connect(url, [...certificateHashes]), handlers, signal);
+    return this.#outgoing.opened(this.#native.connect(url, [...certificateHashes]), handlers, signal);
   }
 
   close(): void {
-    this.outgoing.close();
+    this.#outgoing.close();
   }
 }
 
@@ -445,28 +472,28 @@ export function drawRtcName(): RtcName {
 
 /** The end of WebRTC that connects, without its signalling. */
 export class RtcCaller {
-  private readonly native: NativeRtcCaller;
-  private readonly outgoing = new Outgoing(() => this.native);
+  readonly #native: NativeRtcCaller;
+  readonly #outgoing = new Outgoing(() => this.#native);
 
   constructor(addon: Addon) {
-    this.native = new addon.RtcCaller(this.outgoing.take);
+    this.#native = new addon.RtcCaller(this.#outgoing.take);
   }
 
   /** Rejects with the reason when no session could be made, or with the signal's. */
   async connect({ exchange, signal, ...handlers }: CallOptions): Promise<TransportChannel> {
     signal?.throwIfAborted();
-    const { session, fingerprint } = this.native.offer();
+    const { session, fingerprint } = this.#native.offer();
     const own = drawRtcName();
-    const opened = this.outgoing.opened(session, handlers, signal);
+    const opened = this.#outgoing.opened(session, handlers, signal);
     const call = async (): Promise<void> => {
       const proxy = await exchange({ ...own, fingerprint });
-      if (!signal?.aborted) this.native.call(session, own, proxy);
+      if (!signal?.aborted) this.#native.call(session, own, proxy);
     };
-    call().catch((error: Error) => this.outgoing.giveUp(session, error));
+    call().catch((error: Error) => this.#outgoing.giveUp(session, error));
     return opened;
   }
 
   close(): void {
-    this.outgoing.close();
+    this.#outgoing.close();
   }
 }

@@ -34,20 +34,24 @@ const KEYS_MAX = 10_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
 
 export class Access implements Gate {
-  private readonly byName: Attempts;
-  private readonly byAddress: Attempts;
-  private readonly local: Identity = { name: "local", role: "admin", csrfToken: randomBytes(24).toString("base64url") };
-  private setupToken: string | undefined;
+  readonly #byName: Attempts;
+  readonly #byAddress: Attempts;
+  readonly #local: Identity = { name: "local", role: "admin", csrfToken: randomBytes(24).toString("base64url") };
+  #setupToken: string | undefined;
 
-  constructor(private readonly options: AccessOptions) {
+  readonly #options: AccessOptions;
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+
     const { configuration } = options;
     const windowMs = (): number => 1000 * configuration.number("origo.loginWindowSec");
-    this.byName = new Attempts({
+    this.#byName = new Attempts({
       limit: () => configuration.number("origo.loginFailuresPerName"),
       windowMs,
       keysMax: KEYS_MAX,
     });
-    this.byAddress = new Attempts({
+    this.#byAddress = new Attempts({
       limit: () => configuration.number("origo.loginFailuresPerAddress"),
       windowMs,
       keysMax: KEYS_MAX,
@@ -59,9 +63,9 @@ export class Access implements Gate {
    * needed.
    */
   async makeSetupToken(): Promise<string | undefined> {
-    const { store, login } = this.options;
+    const { store, login } = this.#options;
     if (login === "off" || (await store.users()).length > 0) return undefined;
-    return (this.setupToken = await store.secret(SETUP, () => randomBytes(24).toString("base64url")));
+    return (this.#setupToken = await store.secret(SETUP, () => randomBytes(24).toString("base64url")));
   }
 
   async admit(request: Request, access: "viewer" | "admin"): Promise<string> {
@@ -79,23 +83,23 @@ export class Access implements Gate {
 
   /** Also for the handshakes of socket.io. */
   async identify(headers: IncomingHttpHeaders): Promise<Identity | undefined> {
-    if (this.options.login === "off") {
+    if (this.#options.login === "off") {
       const { host = "", origin } = headers;
-      return LOOPBACK.test(host) && (origin === undefined || origin === `http://${host}`) ? this.local : undefined;
+      return LOOPBACK.test(host) && (origin === undefined || origin === `http://${host}`) ? this.#local : undefined;
     }
     const cookie = cookieOf(headers);
-    return cookie === undefined ? undefined : this.options.store.session(digest(cookie), this.options.nowMs());
+    return cookie === undefined ? undefined : this.#options.store.session(digest(cookie), this.#options.nowMs());
   }
 
   async describe(headers: IncomingHttpHeaders): Promise<SessionResponse> {
-    return answerOf(await this.identify(headers), this.options.login === "required");
+    return answerOf(await this.identify(headers), this.#options.login === "required");
   }
 
   /** Signs in and sets the cookie. Every failure reads the same, and too many of them have to wait. */
   async logIn(request: Request, response: Response, name: string, password: string): Promise<SessionResponse> {
-    const { store, nowMs } = this.options;
+    const { store, nowMs } = this.#options;
     const address = request.ip ?? "";
-    const waitMs = Math.max(this.byName.waitMs(name, nowMs()), this.byAddress.waitMs(address, nowMs()));
+    const waitMs = Math.max(this.#byName.waitMs(name, nowMs()), this.#byAddress.waitMs(address, nowMs()));
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
       throw new Refusal(
@@ -104,16 +108,16 @@ export class Access implements Gate {
         { "Retry-After": String(seconds) },
       );
     }
-    this.byName.add(name, nowMs());
-    this.byAddress.add(address, nowMs());
+    this.#byName.add(name, nowMs());
+    this.#byAddress.add(address, nowMs());
     const user = await store.passwordOf(name);
     if (!(await matches(password, user?.password)) || user === undefined) {
       throw new Refusal(401, { kind: "wrongLogin", message: "no user has this name and password" });
     }
-    this.byName.clear(name);
-    this.byAddress.clear(address);
+    this.#byName.clear(name);
+    this.#byAddress.clear(address);
     await store.noteLogin(name, nowMs());
-    return this.open(request, response, name, user.role);
+    return this.#open(request, response, name, user.role);
   }
 
   /** Makes the first admin with the token of the one-time link, and signs in. */
@@ -122,35 +126,35 @@ export class Access implements Gate {
     response: Response,
     given: { token: string; name: string; password: string },
   ): Promise<SessionResponse> {
-    const { store, nowMs } = this.options;
+    const { store, nowMs } = this.#options;
     const refused = new Refusal(403, {
       kind: "setupRefused",
       field: "token",
       message: "token: this link was used, or is none that Origo printed",
     });
-    if (this.setupToken === undefined || !same(given.token, this.setupToken)) throw refused;
+    if (this.#setupToken === undefined || !same(given.token, this.#setupToken)) throw refused;
     if (
       !(await store.addUser({ name: given.name, password: await keep(given.password), role: "admin" }, nowMs(), true))
     )
       throw refused;
-    this.setupToken = undefined;
+    this.#setupToken = undefined;
     await store.forgetSecret(SETUP);
-    return this.open(request, response, given.name, "admin");
+    return this.#open(request, response, given.name, "admin");
   }
 
   async logOut(request: Request, response: Response): Promise<SessionResponse> {
     const identity = await this.identify(request.headers);
-    if (identity !== undefined && this.options.login === "required") {
+    if (identity !== undefined && this.#options.login === "required") {
       checkCsrf(request, identity);
-      await this.options.store.endSession(digest(cookieOf(request.headers) ?? ""));
+      await this.#options.store.endSession(digest(cookieOf(request.headers) ?? ""));
       setCookie(request, response, "", 0);
       return answerOf(undefined, true);
     }
     return this.describe(request.headers);
   }
 
-  private async open(request: Request, response: Response, name: string, role: Role): Promise<SessionResponse> {
-    const { store, nowMs, configuration } = this.options;
+  async #open(request: Request, response: Response, name: string, role: Role): Promise<SessionResponse> {
+    const { store, nowMs, configuration } = this.#options;
     const sessionMs = configuration.number("origo.sessionHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
     await store.addSession(

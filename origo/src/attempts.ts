@@ -10,28 +10,32 @@ export interface AttemptsOptions {
 
 export class Attempts {
   /** Quiet longest first. */
-  private readonly counts = new Map<string, { count: number; startMs: number }>();
+  readonly #counts = new Map<string, { count: number; startMs: number }>();
 
-  constructor(private readonly options: AttemptsOptions) {}
+  readonly #options: AttemptsOptions;
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+  }
 
   /** How long to wait until the next try, 0 when it may be made now. */
   waitMs(key: string, nowMs: number): number {
-    const entry = this.counts.get(key);
-    if (entry === undefined || entry.count < this.options.limit()) return 0;
-    return Math.max(0, entry.startMs + this.options.windowMs() - nowMs);
+    const entry = this.#counts.get(key);
+    if (entry === undefined || entry.count < this.#options.limit()) return 0;
+    return Math.max(0, entry.startMs + this.#options.windowMs() - nowMs);
   }
 
   add(key: string, nowMs: number): void {
-    const known = this.counts.get(key);
+    const known = this.#counts.get(key);
     const entry =
-      known !== undefined && nowMs < known.startMs + this.options.windowMs() ? known : { count: 0, startMs: nowMs };
+      known !== undefined && nowMs < known.startMs + this.#options.windowMs() ? known : { count: 0, startMs: nowMs };
     entry.count++;
-    this.counts.delete(key);
-    this.counts.set(key, entry);
-    if (this.counts.size > this.options.keysMax) this.counts.delete(this.counts.keys().next().value ?? key);
+    this.#counts.delete(key);
+    this.#counts.set(key, entry);
+    if (this.#counts.size > this.#options.keysMax) this.#counts.delete(this.#counts.keys().next().value ?? key);
   }
 
   clear(key: string): void {
-    this.counts.delete(key);
+    this.#counts.delete(key);
   }
 }

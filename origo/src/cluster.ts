@@ -45,18 +45,22 @@ export interface Own {
 type Redis = ReturnType<typeof createClient>;
 
 export class Cluster {
-  private readonly key = KEYS + randomUUID();
-  private timer: NodeJS.Timeout | undefined;
-  private sharing: Promise<void> = Promise.resolve();
-  private closed = false;
+  readonly #key = KEYS + randomUUID();
+  #timer: NodeJS.Timeout | undefined;
+  #sharing: Promise<void> = Promise.resolve();
+  #closed = false;
   /** Taken in by the other Origos that are there. */
   recordsElsewhere = 0;
 
-  private constructor(
-    private readonly redis: Redis,
-    private readonly subscriber: Redis,
-    private readonly log: Log,
-  ) {}
+  readonly #redis: Redis;
+  readonly #subscriber: Redis;
+  readonly #log: Log;
+
+  private constructor(redis: Redis, subscriber: Redis, log: Log) {
+    this.#redis = redis;
+    this.#subscriber = subscriber;
+    this.#log = log;
+  }
 
   /** Throws when Redis does not answer. */
   static async open({ redisUrl, log }: ClusterOptions): Promise<Cluster> {
@@ -77,18 +81,18 @@ export class Cluster {
 
   /** `onChange` when another Origo says that something was decided: it is in the database. */
   async join(own: Own, onChange: () => void): Promise<void> {
-    await this.subscriber.subscribe(CHANGED, (key) => key !== this.key && onChange());
+    await this.#subscriber.subscribe(CHANGED, (key) => key !== this.#key && onChange());
     const share = (): void => {
-      this.sharing = this.share(own)
-        .catch((error: Error) => this.log.warn({ event: "redisFailed", reason: error.message }))
-        .finally(() => (this.timer = this.closed ? undefined : setTimeout(share, SHARE_MS)));
+      this.#sharing = this.#share(own)
+        .catch((error: Error) => this.#log.warn({ event: "redisFailed", reason: error.message }))
+        .finally(() => (this.#timer = this.#closed ? undefined : setTimeout(share, SHARE_MS)));
     };
     share();
   }
 
   /** To the other Origos. Those that miss it read the database soon. */
   tellChange(): void {
-    if (this.redis.isReady) this.redis.publish(CHANGED, this.key).catch(() => undefined);
+    if (this.#redis.isReady) this.#redis.publish(CHANGED, this.#key).catch(() => undefined);
   }
 
   /**
@@ -96,26 +100,26 @@ export class Cluster {
    * itself.
    */
   async close(): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.timer);
-    await Promise.race([this.leave(), after(SHARED_MS_MAX, undefined, { ref: false })]);
-    this.subscriber.destroy();
-    this.redis.destroy();
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await Promise.race([this.#leave(), after(SHARED_MS_MAX, undefined, { ref: false })]);
+    this.#subscriber.destroy();
+    this.#redis.destroy();
   }
 
-  private async leave(): Promise<void> {
-    await this.sharing;
-    if (this.redis.isReady) await this.redis.del(this.key).catch(() => undefined);
+  async #leave(): Promise<void> {
+    await this.#sharing;
+    if (this.#redis.isReady) await this.#redis.del(this.#key).catch(() => undefined);
   }
 
-  private async share({ registry, records, nowMs }: Own): Promise<void> {
-    if (!this.redis.isReady) return;
+  async #share({ registry, records, nowMs }: Own): Promise<void> {
+    if (!this.#redis.isReady) return;
     const shared: Shared = { nowMs: nowMs(), proxies: registry.own(nowMs()), records: records() };
-    await this.redis.set(this.key, JSON.stringify(shared), { expiration: { type: "PX", value: SHARED_MS_MAX } });
+    await this.#redis.set(this.#key, JSON.stringify(shared), { expiration: { type: "PX", value: SHARED_MS_MAX } });
     const keys: string[] = [];
-    for await (const found of this.redis.scanIterator({ MATCH: `${KEYS}*` }))
-      keys.push(...found.filter((key) => key !== this.key));
-    const texts = keys.length === 0 ? [] : await this.redis.mGet(keys);
+    for await (const found of this.#redis.scanIterator({ MATCH: `${KEYS}*` }))
+      keys.push(...found.filter((key) => key !== this.#key));
+    const texts = keys.length === 0 ? [] : await this.#redis.mGet(keys);
     const others = texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Shared);
     registry.setElsewhere(
       others.flatMap((other) => inOurTime(other, nowMs())),

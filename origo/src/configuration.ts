@@ -22,61 +22,64 @@ const HISTORY_MAX = 200;
 const FIRST: ConfigVersion = { version: 0, author: "", reason: "", atMs: 0, values: {} };
 
 export class Configuration extends EventEmitter<{ change: [] }> {
-  private current = FIRST;
-  private running: Experiment[] = [];
+  #current = FIRST;
+  #running: Experiment[] = [];
   /**
    * Reads what is stored; tells listeners when it differs from what was known. What was read before a change is not put
    * in its place.
    */
-  readonly refresh = inTurn(() => this.read());
+  readonly refresh = inTurn(() => this.#read());
 
-  constructor(
-    private readonly store: AdminStore,
-    private readonly nowMs: () => number,
-  ) {
+  readonly #store: AdminStore;
+  readonly #nowMs: () => number;
+
+  constructor(store: AdminStore, nowMs: () => number) {
     super();
+    this.#store = store;
+    this.#nowMs = nowMs;
+
     this.setMaxListeners(0);
   }
 
-  private async read(): Promise<void> {
-    const [newest = FIRST] = await this.store.configVersions(1);
-    this.running = (await this.store.experiments()).filter(({ state }) => state === "running");
-    if (newest.version === this.current.version) return;
-    this.current = newest;
+  async #read(): Promise<void> {
+    const [newest = FIRST] = await this.#store.configVersions(1);
+    this.#running = (await this.#store.experiments()).filter(({ state }) => state === "running");
+    if (newest.version === this.#current.version) return;
+    this.#current = newest;
     this.emit("change");
   }
 
   get version(): number {
-    return this.current.version;
+    return this.#current.version;
   }
 
   number(key: string): number {
-    return Number(this.value(key));
+    return Number(this.#value(key));
   }
 
   text(key: string): string {
-    return String(this.value(key));
+    return String(this.#value(key));
   }
 
   describe(): ConfigResponse {
-    return { version: this.version, settings: [...SETTINGS], values: this.current.values };
+    return { version: this.version, settings: [...SETTINGS], values: this.#current.values };
   }
 
   /** Values of this scope that differ from the defaults. */
   valuesOf(scope: Setting["scope"]): SettingValues {
-    return Object.fromEntries(Object.entries(this.current.values).filter(([key]) => key.startsWith(`${scope}.`)));
+    return Object.fromEntries(Object.entries(this.#current.values).filter(([key]) => key.startsWith(`${scope}.`)));
   }
 
   forClients(): ClientConfig {
     return {
       version: this.version,
       values: this.valuesOf("client"),
-      experiments: this.running.map(({ id, arms }) => ({ id, arms })),
+      experiments: this.#running.map(({ id, arms }) => ({ id, arms })),
     };
   }
 
   async history(): Promise<ConfigHistory> {
-    return { versions: await this.store.configVersions(HISTORY_MAX) };
+    return { versions: await this.#store.configVersions(HISTORY_MAX) };
   }
 
   /** `values` is all that shall differ from the defaults. */
@@ -90,11 +93,11 @@ export class Configuration extends EventEmitter<{ change: [] }> {
       version: change.baseVersion + 1,
       author,
       reason: change.reason,
-      atMs: this.nowMs(),
+      atMs: this.#nowMs(),
       values: checked.values,
     };
     await this.refresh();
-    if (change.baseVersion !== this.version || !(await this.store.addConfigVersion(next))) {
+    if (change.baseVersion !== this.version || !(await this.#store.addConfigVersion(next))) {
       const message = `baseVersion: somebody changed the configuration meanwhile, to version ${this.version}: look at it and try again`;
       throw new Refusal(409, {
         kind: "versionConflict",
@@ -109,12 +112,12 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   }
 
   experiments(): Promise<Experiment[]> {
-    return this.store.experiments();
+    return this.#store.experiments();
   }
 
   /** Makes a draft. Arms may set what each download can have a value of its own for. */
   async addExperiment(author: string, draft: Pick<Experiment, "name" | "question" | "arms">): Promise<Experiment> {
-    const got = (await this.store.experiments()).length + 1;
+    const got = (await this.#store.experiments()).length + 1;
     const limit = ADMIN_LIMITS.experiments;
     if (got > limit)
       throw new Refusal(409, {
@@ -143,18 +146,18 @@ export class Configuration extends EventEmitter<{ change: [] }> {
       question: draft.question,
       arms,
       state: "draft",
-      createdAtMs: this.nowMs(),
+      createdAtMs: this.#nowMs(),
       startedAtMs: null,
       stoppedAtMs: null,
       author,
     };
-    await this.store.addDocument("experiments", experiment);
+    await this.#store.addDocument("experiments", experiment);
     return experiment;
   }
 
   /** Starts a draft, or stops a running one. What another Origo starts at the same time is known. */
   async moveExperiment(id: string, state: "running" | "stopped"): Promise<Experiment> {
-    const moved = await this.store.changeExperiment(id, (known, all) => {
+    const moved = await this.#store.changeExperiment(id, (known, all) => {
       const from = state === "running" ? "draft" : "running";
       if (known.state !== from)
         throw new Refusal(409, {
@@ -170,7 +173,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
       return {
         ...known,
         state,
-        ...(state === "running" ? { startedAtMs: this.nowMs() } : { stoppedAtMs: this.nowMs() }),
+        ...(state === "running" ? { startedAtMs: this.#nowMs() } : { stoppedAtMs: this.#nowMs() }),
       };
     });
     if (moved === undefined) throw notFound(`there is no experiment ${id}`);
@@ -178,8 +181,8 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return moved;
   }
 
-  private value(key: string): SettingValues[string] {
-    return this.current.values[key] ?? presetOf(key);
+  #value(key: string): SettingValues[string] {
+    return this.#current.values[key] ?? presetOf(key);
   }
 }
 

@@ -55,32 +55,36 @@ const UNDECIDED: Decision = { state: "live", name: null };
 const AT_RANDOM: SelectionInput = { select: "random", nearKm: 0 };
 
 export class Registry {
-  private readonly entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Entry>();
   /** Id of the proxy that a connection registered. */
-  private readonly byConnection = new Map<string, string>();
-  private readonly decisions = new Map<string, Decision>();
+  readonly #byConnection = new Map<string, string>();
+  readonly #decisions = new Map<string, Decision>();
   /** Live proxies that are connected to other Origos, and until when that is believed. */
-  private elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
+  #elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
 
-  constructor(private readonly rules: RegistryRules = RULES) {}
+  readonly #rules: RegistryRules;
+
+  constructor(rules: RegistryRules = RULES) {
+    this.#rules = rules;
+  }
 
   /** A proxy introduced itself. The same name and instance on a newer connection replaces the older one. */
   handleHello(connectionId: string, hello: ProxyHello, nowMs: number): { id: string } | { error: ApiError } {
     const id = proxyIdOf(hello);
-    const known = this.entries.get(id);
-    const limit = this.rules.proxiesMax();
-    if (known === undefined && this.entries.size >= limit) {
+    const known = this.#entries.get(id);
+    const limit = this.#rules.proxiesMax();
+    if (known === undefined && this.#entries.size >= limit) {
       return {
         error: {
           kind: "tooManyProxies",
           message: `this Origo holds ${limit} proxies and takes no more`,
-          got: this.entries.size + 1,
+          got: this.#entries.size + 1,
           limit,
         },
       };
     }
     this.handleClosed(connectionId);
-    if (known !== undefined) this.byConnection.delete(known.connectionId);
+    if (known !== undefined) this.#byConnection.delete(known.connectionId);
     const { state, name } = this.decisionOn(id);
     const proxy: FleetProxy = {
       ...hello,
@@ -93,44 +97,44 @@ export class Registry {
       originBytesPerSec: null,
       state,
     };
-    this.entries.set(id, {
+    this.#entries.set(id, {
       connectionId,
       proxy,
-      stalledMs: this.rules.stalledMs(),
-      heartbeatMs: this.rules.heartbeatMs(),
+      stalledMs: this.#rules.stalledMs(),
+      heartbeatMs: this.#rules.heartbeatMs(),
     });
-    this.byConnection.set(connectionId, id);
+    this.#byConnection.set(connectionId, id);
     return { id };
   }
 
   decisionOn(id: string): Decision {
-    return this.decisions.get(id) ?? UNDECIDED;
+    return this.#decisions.get(id) ?? UNDECIDED;
   }
 
   /** Holds for the proxy now, and whenever it comes back. */
   decide(id: string, decision: Decision): void {
-    this.decisions.set(id, decision);
-    const entry = this.entries.get(id);
+    this.#decisions.set(id, decision);
+    const entry = this.#entries.get(id);
     if (entry !== undefined)
       entry.proxy = { ...entry.proxy, state: decision.state, name: decision.name ?? entry.proxy.name };
   }
 
   /** Over which the proxy can be told something; undefined when it has none. */
   connectionOf(id: string): string | undefined {
-    return this.entries.get(id)?.connectionId;
+    return this.#entries.get(id)?.connectionId;
   }
 
   /** A heartbeat. One from a connection that has not said hello, or was replaced, is an error for its sender. */
   handleStatus(connectionId: string, status: ProxyStatus, nowMs: number): { id: string } | { error: ApiError } {
-    const entry = this.entryOf(connectionId);
+    const entry = this.#entryOf(connectionId);
     if (entry === undefined) {
       return {
         error: { kind: "helloMissing", message: "no proxy is registered on this connection: send hello first" },
       };
     }
     const { proxy } = entry;
-    entry.stalledMs = this.rules.stalledMs();
-    entry.heartbeatMs = this.rules.heartbeatMs();
+    entry.stalledMs = this.#rules.stalledMs();
+    entry.heartbeatMs = this.#rules.heartbeatMs();
     entry.proxy = {
       ...proxy,
       status,
@@ -143,37 +147,37 @@ export class Registry {
 
   /** The connection closed; what it registered is gone at once. */
   handleClosed(connectionId: string): void {
-    const id = this.byConnection.get(connectionId);
-    this.byConnection.delete(connectionId);
-    if (id !== undefined) this.entries.delete(id);
+    const id = this.#byConnection.get(connectionId);
+    this.#byConnection.delete(connectionId);
+    if (id !== undefined) this.#entries.delete(id);
   }
 
   /** Those that are connected to other Origos. */
   setElsewhere(proxies: readonly FleetProxy[], untilMs: number): void {
-    this.elsewhere = { proxies, untilMs };
+    this.#elsewhere = { proxies, untilMs };
   }
 
   /** All that are connected to this Origo, be they silent. */
   connectedIds(): string[] {
-    return [...this.entries.keys()];
+    return [...this.#entries.keys()];
   }
 
   /** Live proxies that are connected to this Origo. */
   own(nowMs: number): FleetProxy[] {
     const [missedMax, heartbeatMs, stalledMs] = [
-      this.rules.beatsMissedMax(),
-      this.rules.heartbeatMs(),
-      this.rules.stalledMs(),
+      this.#rules.beatsMissedMax(),
+      this.#rules.heartbeatMs(),
+      this.#rules.stalledMs(),
     ];
     const isLive = (entry: Entry): boolean =>
       nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) <
       missedMax * Math.max(heartbeatMs, entry.heartbeatMs);
-    return [...this.entries.values()].filter(isLive).map(({ proxy }) => proxy);
+    return [...this.#entries.values()].filter(isLive).map(({ proxy }) => proxy);
   }
 
   /** Live proxies, by name, then id. */
   fleet(nowMs: number): FleetProxy[] {
-    return this.live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
+    return this.#live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
   }
 
   /** `count` live proxies, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
@@ -184,36 +188,36 @@ export class Registry {
     nowMs: number,
     selection = AT_RANDOM,
   ): ListedProxy[] {
-    const pool = this.live(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
+    const pool = this.#live(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
     return inOrder(pool, selection, rng).slice(0, count).map(listed);
   }
 
   /** Those of `ids` that clients may be told. */
   usable(ids: readonly string[], nowMs: number): string[] {
     const known = new Set(
-      this.live(nowMs)
+      this.#live(nowMs)
         .filter((proxy) => proxy.state === "live")
         .map((proxy) => proxy.id),
     );
     return ids.filter((id) => known.has(id));
   }
 
-  private live(nowMs: number): FleetProxy[] {
+  #live(nowMs: number): FleetProxy[] {
     const own = this.own(nowMs);
-    if (nowMs >= this.elsewhere.untilMs || this.elsewhere.proxies.length === 0) return own;
+    if (nowMs >= this.#elsewhere.untilMs || this.#elsewhere.proxies.length === 0) return own;
     const ids = new Set(own.map(({ id }) => id));
-    const others = this.elsewhere.proxies
+    const others = this.#elsewhere.proxies
       .filter(({ id }) => !ids.has(id))
       .map((proxy) => {
-        const decision = this.decisions.get(proxy.id);
+        const decision = this.#decisions.get(proxy.id);
         return decision === undefined ? proxy : { ...proxy, state: decision.state, name: decision.name ?? proxy.name };
       });
     return [...own, ...others];
   }
 
-  private entryOf(connectionId: string): Entry | undefined {
-    const id = this.byConnection.get(connectionId);
-    return id === undefined ? undefined : this.entries.get(id);
+  #entryOf(connectionId: string): Entry | undefined {
+    const id = this.#byConnection.get(connectionId);
+    return id === undefined ? undefined : this.#entries.get(id);
   }
 }
 

@@ -17,21 +17,21 @@ const STATES = ["live", "draining", "disabled"] as const;
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export class Telemetry {
-  private readonly metrics = new Metrics();
-  private readonly requests: Histogram<"route" | "method" | "status">;
-  private readonly intake: Counter<"kind" | "result">;
+  readonly #metrics = new Metrics();
+  readonly #requests: Histogram<"route" | "method" | "status">;
+  readonly #intake: Counter<"kind" | "result">;
 
   constructor({ fleet, storageBytes }: TelemetryOptions) {
-    const registers = [this.metrics];
-    collectDefaultMetrics({ register: this.metrics });
-    this.requests = new Histogram({
+    const registers = [this.#metrics];
+    collectDefaultMetrics({ register: this.#metrics });
+    this.#requests = new Histogram({
       name: "origo_http_request_seconds",
       help: "Time to answer, by route",
       labelNames: ["route", "method", "status"],
       buckets: SECONDS,
       registers,
     });
-    this.intake = new Counter({
+    this.#intake = new Counter({
       name: "origo_intake_total",
       help: "Records and error reports taken in",
       labelNames: ["kind", "result"],
@@ -74,8 +74,8 @@ export class Telemetry {
   }
 
   noteIntake(kind: "record" | "error" | "trace", accepted: number, duplicate: number): void {
-    this.intake.inc({ kind, result: "accepted" }, accepted);
-    this.intake.inc({ kind, result: "duplicate" }, duplicate);
+    this.#intake.inc({ kind, result: "accepted" }, accepted);
+    this.#intake.inc({ kind, result: "duplicate" }, duplicate);
   }
 
   /** Times a request under its route's name. */
@@ -83,7 +83,7 @@ export class Telemetry {
     const startMs = performance.now();
     response.once("finish", () => {
       const route = String((request.route as { path?: unknown } | undefined)?.path ?? "other");
-      this.requests.observe(
+      this.#requests.observe(
         { route, method: request.method, status: String(response.statusCode) },
         (performance.now() - startMs) / 1000,
       );
@@ -92,11 +92,11 @@ export class Telemetry {
   };
 
   text(): Promise<string> {
-    return this.metrics.metrics();
+    return this.#metrics.metrics();
   }
 
   get contentType(): string {
-    return this.metrics.contentType;
+    return this.#metrics.contentType;
   }
 }
 

@@ -13,19 +13,19 @@ export class TokenSigner {
   readonly keyId: string;
   /** SPKI, PEM. */
   readonly publicKey: string;
-  private readonly privateKey: KeyObject;
-  private readonly header: string;
+  readonly #privateKey: KeyObject;
+  readonly #header: string;
 
   constructor(privatePem: string) {
-    this.privateKey = createPrivateKey(privatePem);
-    this.publicKey = createPublicKey(this.privateKey).export({ type: "spki", format: "pem" }).toString();
+    this.#privateKey = createPrivateKey(privatePem);
+    this.publicKey = createPublicKey(this.#privateKey).export({ type: "spki", format: "pem" }).toString();
     this.keyId = createHash("sha256").update(this.publicKey).digest("hex").slice(0, 16);
-    this.header = base64url({ alg: "EdDSA", typ: "JWT", kid: this.keyId });
+    this.#header = base64url({ alg: "EdDSA", typ: "JWT", kid: this.keyId });
   }
 
   sign(claims: TokenClaims): string {
-    const text = `${this.header}.${base64url(claims)}`;
-    return `${text}.${sign(null, Buffer.from(text), this.privateKey).toString("base64url")}`;
+    const text = `${this.#header}.${base64url(claims)}`;
+    return `${text}.${sign(null, Buffer.from(text), this.#privateKey).toString("base64url")}`;
   }
 
   jwks(): { keys: Record<string, string>[] } {

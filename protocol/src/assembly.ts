@@ -17,58 +17,59 @@ const READABLE_BYTES_MIN = 32 * 1024;
 
 class UncodedSolver implements Solver {
   rank = 0;
-  private readonly symbols: Uint8Array;
-  private readonly have: Uint8Array;
+  readonly #symbols: Uint8Array;
+  readonly #have: Uint8Array;
 
-  constructor(
-    symbolCount: number,
-    private readonly symbolBytes: number,
-  ) {
-    this.symbols = new Uint8Array(symbolCount * symbolBytes);
-    this.have = new Uint8Array(symbolCount);
+  readonly #symbolBytes: number;
+
+  constructor(symbolCount: number, symbolBytes: number) {
+    this.#symbolBytes = symbolBytes;
+
+    this.#symbols = new Uint8Array(symbolCount * symbolBytes);
+    this.#have = new Uint8Array(symbolCount);
   }
 
   add(coding: Coding, payload: Uint8Array): boolean {
-    if (coding.kind !== "systematic" || this.have[coding.symbolIndex]) return false;
-    this.symbols.set(payload, coding.symbolIndex * this.symbolBytes);
-    this.have[coding.symbolIndex] = 1;
+    if (coding.kind !== "systematic" || this.#have[coding.symbolIndex]) return false;
+    this.#symbols.set(payload, coding.symbolIndex * this.#symbolBytes);
+    this.#have[coding.symbolIndex] = 1;
     this.rank++;
     return true;
   }
   has(symbolIndex: number): boolean {
-    return this.have[symbolIndex] === 1;
+    return this.#have[symbolIndex] === 1;
   }
   read(firstIndex: number, count: number): Uint8Array {
-    return this.symbols.slice(firstIndex * this.symbolBytes, (firstIndex + count) * this.symbolBytes);
+    return this.#symbols.slice(firstIndex * this.#symbolBytes, (firstIndex + count) * this.#symbolBytes);
   }
   free(): void {}
 }
 
 class CodedSolver implements Solver {
-  private readonly decoder: Decoder;
+  readonly #decoder: Decoder;
 
   constructor(codec: Codec, symbolCount: number, symbolBytes: number) {
-    this.decoder = codec.createDecoder(symbolCount, symbolBytes);
+    this.#decoder = codec.createDecoder(symbolCount, symbolBytes);
   }
 
   get rank(): number {
-    return this.decoder.rank;
+    return this.#decoder.rank;
   }
   add(coding: Coding, payload: Uint8Array): boolean {
-    if (coding.kind === "systematic") return this.decoder.addSystematic(coding.symbolIndex, payload);
-    if (coding.kind === "seed") return this.decoder.addSeeded(coding.seed, payload);
-    return this.decoder.addVector(coding.coefficients, payload);
+    if (coding.kind === "systematic") return this.#decoder.addSystematic(coding.symbolIndex, payload);
+    if (coding.kind === "seed") return this.#decoder.addSeeded(coding.seed, payload);
+    return this.#decoder.addVector(coding.coefficients, payload);
   }
   has(symbolIndex: number): boolean {
-    return this.decoder.isDecoded(symbolIndex);
+    return this.#decoder.isDecoded(symbolIndex);
   }
   read(firstIndex: number, count: number): Uint8Array {
-    const symbols = new Uint8Array(count * this.decoder.symbolBytes);
-    this.decoder.read(firstIndex, count, symbols);
+    const symbols = new Uint8Array(count * this.#decoder.symbolBytes);
+    this.#decoder.read(firstIndex, count, symbols);
     return symbols;
   }
   free(): void {
-    this.decoder.free();
+    this.#decoder.free();
   }
 }
 
@@ -82,58 +83,63 @@ export class Assembly {
   readonly liars = new Map<number, number>();
   /** Generations whose bytes turned out false: each proxy is to give them alone. */
   readonly disputed = new Set<number>();
-  private readonly generations = new Map<number, OpenGeneration>();
+  readonly #generations = new Map<number, OpenGeneration>();
   /** What is left to hand on of complete generations whose turn has not come. */
-  private readonly complete = new Map<number, Uint8Array>();
-  private readonly degrees: Uint8Array;
-  private nextGeneration = 0;
-  private firstOpen = 0;
+  readonly #complete = new Map<number, Uint8Array>();
+  readonly #degrees: Uint8Array;
+  #nextGeneration = 0;
+  #firstOpen = 0;
   /** Highest symbol (uncoded) or generation (coded) seen. */
-  private highest = -1;
+  #highest = -1;
 
-  constructor(
-    private readonly geometry: Geometry,
-    private readonly mode: MutpMode,
-    private readonly codec: Codec,
-    private readonly trusted?: Trusted,
-  ) {
-    this.degrees = new Uint8Array(geometry.generationCount);
+  readonly #geometry: Geometry;
+  readonly #mode: MutpMode;
+  readonly #codec: Codec;
+  readonly #trusted: Trusted | undefined;
+
+  constructor(geometry: Geometry, mode: MutpMode, codec: Codec, trusted?: Trusted) {
+    this.#geometry = geometry;
+    this.#mode = mode;
+    this.#codec = codec;
+    this.#trusted = trusted;
+
+    this.#degrees = new Uint8Array(geometry.generationCount);
   }
 
   get isComplete(): boolean {
-    return this.firstOpen === this.geometry.generationCount;
+    return this.#firstOpen === this.#geometry.generationCount;
   }
 
   /** True when such a packet can be part of this chunk in this mode. */
   accepts(generationIndex: number, coding: Coding, payloadBytes: number): boolean {
-    const { geometry } = this;
+    const geometry = this.#geometry;
     if (generationIndex >= geometry.generationCount || payloadBytes !== geometry.symbolBytes) return false;
     const symbolCount = symbolsIn(geometry, generationIndex);
     if (coding.kind === "systematic") return coding.symbolIndex < symbolCount;
-    if (this.mode === "uncoded-mutp") return false;
+    if (this.#mode === "uncoded-mutp") return false;
     return coding.kind === "seed" || coding.coefficients.length === symbolCount;
   }
 
   /** Adds an accepted packet; true when it was innovative. */
   add(proxyIndex: number, generationIndex: number, coding: Coding, payload: Uint8Array): boolean {
     if (this.missing(generationIndex) === 0 && !this.isDisputed(generationIndex)) return false;
-    const generation = this.generationOf(generationIndex);
+    const generation = this.#generationOf(generationIndex);
     if (!generation.add(proxyIndex, coding, payload)) return false;
     const symbol = coding.kind === "systematic" ? coding.symbolIndex : 0;
-    this.highest = Math.max(
-      this.highest,
-      this.mode === "uncoded-mutp" ? generationIndex * this.geometry.generationSize + symbol : generationIndex,
+    this.#highest = Math.max(
+      this.#highest,
+      this.#mode === "uncoded-mutp" ? generationIndex * this.#geometry.generationSize + symbol : generationIndex,
     );
-    this.note(generationIndex, generation);
+    this.#note(generationIndex, generation);
     return true;
   }
 
   /** Forgets all that this proxy sent and that is not verified yet. Returns how many innovative packets that were. */
   exclude(proxyIndex: number): number {
     let dropped = 0;
-    for (const [index, generation] of this.generations) {
+    for (const [index, generation] of this.#generations) {
       dropped += generation.exclude(proxyIndex);
-      this.note(index, generation);
+      this.#note(index, generation);
     }
     this.liars.delete(proxyIndex);
     return dropped;
@@ -141,12 +147,12 @@ export class Assembly {
 
   /** Generations below it are complete. */
   get base(): number {
-    return this.firstOpen;
+    return this.#firstOpen;
   }
 
   /** Degrees of freedom that generation `index` still needs, from whichever proxy; 0 while it is disputed. */
   missing(index: number): number {
-    return this.isDisputed(index) ? 0 : symbolsIn(this.geometry, index) - this.degrees[index]!;
+    return this.isDisputed(index) ? 0 : symbolsIn(this.#geometry, index) - this.#degrees[index]!;
   }
 
   isDisputed(index: number): boolean {
@@ -157,15 +163,15 @@ export class Assembly {
    * Degrees of freedom that generation `index` needs from this proxy, had it to give them alone where it is disputed.
    */
   missingFrom(proxyIndex: number, index: number): number {
-    const generation = this.generations.get(index);
+    const generation = this.#generations.get(index);
     return generation?.disputed
-      ? symbolsIn(this.geometry, index) - generation.rankFor(proxyIndex)
+      ? symbolsIn(this.#geometry, index) - generation.rankFor(proxyIndex)
       : this.missing(index);
   }
 
   /** The next bytes in order: what is left of a complete generation, or symbols of one that can be read already. */
   takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
-    const bytes = this.takeRest() ?? this.takeReadable();
+    const bytes = this.#takeRest() ?? this.#takeReadable();
     if (!bytes) return undefined;
     const offset = this.deliveredBytes;
     this.deliveredBytes += bytes.length;
@@ -174,61 +180,63 @@ export class Assembly {
 
   /** What a cumulative feedback tells this proxy: protocol.md §4.7 and §9.4. */
   report(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
-    return this.mode === "uncoded-mutp" ? this.reportSymbols(proxyIndex) : this.reportDegrees(proxyIndex);
+    return this.#mode === "uncoded-mutp" ? this.#reportSymbols(proxyIndex) : this.#reportDegrees(proxyIndex);
   }
 
   free(): void {
-    for (const generation of this.generations.values()) generation.free();
-    this.generations.clear();
-    this.complete.clear();
+    for (const generation of this.#generations.values()) generation.free();
+    this.#generations.clear();
+    this.#complete.clear();
   }
 
-  private takeRest(): Uint8Array | undefined {
-    const bytes = this.complete.get(this.nextGeneration);
-    if (bytes) this.complete.delete(this.nextGeneration++);
+  #takeRest(): Uint8Array | undefined {
+    const bytes = this.#complete.get(this.#nextGeneration);
+    if (bytes) this.#complete.delete(this.#nextGeneration++);
     return bytes;
   }
 
-  private takeReadable(): Uint8Array | undefined {
-    const leastCount = this.deliveredBytes === 0 ? 1 : Math.ceil(READABLE_BYTES_MIN / this.geometry.symbolBytes);
-    return this.generations.get(this.nextGeneration)?.takeReadable(leastCount);
+  #takeReadable(): Uint8Array | undefined {
+    const leastCount = this.deliveredBytes === 0 ? 1 : Math.ceil(READABLE_BYTES_MIN / this.#geometry.symbolBytes);
+    return this.#generations.get(this.#nextGeneration)?.takeReadable(leastCount);
   }
 
-  private reportDegrees(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
-    const base = this.firstOpen;
-    const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
-    const counts = this.degrees.slice(base, base + count);
+  #reportDegrees(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
+    const base = this.#firstOpen;
+    const count = Math.max(0, Math.min(this.#highest + 1 - base, LIMITS.feedbackEntriesMax));
+    const counts = this.#degrees.slice(base, base + count);
     for (const index of this.disputed) {
-      if (index - base < count) counts[index - base] = this.generations.get(index)!.rankFor(proxyIndex);
+      if (index - base < count) counts[index - base] = this.#generations.get(index)!.rankFor(proxyIndex);
     }
     return { base, received: { kind: "degreesOfFreedom", counts } };
   }
 
-  private reportSymbols(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
-    let base = Math.min(this.firstOpen * this.geometry.generationSize, this.geometry.symbolCount);
-    while (base < this.geometry.symbolCount && this.hasFor(proxyIndex, base)) base++;
-    const count = Math.max(0, Math.min(this.highest + 1 - base, LIMITS.feedbackEntriesMax));
+  #reportSymbols(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
+    let base = Math.min(this.#firstOpen * this.#geometry.generationSize, this.#geometry.symbolCount);
+    while (base < this.#geometry.symbolCount && this.#hasFor(proxyIndex, base)) base++;
+    const count = Math.max(0, Math.min(this.#highest + 1 - base, LIMITS.feedbackEntriesMax));
     const bitmap = new Uint8Array(Math.ceil(count / 8));
     for (let i = 0; i < count; i++) {
-      if (this.hasFor(proxyIndex, base + i)) bitmap[i >> 3]! |= 1 << (i & 7);
+      if (this.#hasFor(proxyIndex, base + i)) bitmap[i >> 3]! |= 1 << (i & 7);
     }
     return { base, received: { kind: "symbols", count, bitmap } };
   }
 
-  private hasFor(proxyIndex: number, symbol: number): boolean {
-    const { generationSize } = this.geometry;
+  #hasFor(proxyIndex: number, symbol: number): boolean {
+    const { generationSize } = this.#geometry;
     const index = Math.floor(symbol / generationSize);
-    const generation = this.generations.get(index);
-    return generation ? generation.hasFor(proxyIndex, symbol % generationSize) : this.degrees[index]! > 0;
+    const generation = this.#generations.get(index);
+    return generation ? generation.hasFor(proxyIndex, symbol % generationSize) : this.#degrees[index]! > 0;
   }
 
-  private generationOf(index: number): OpenGeneration {
-    const known = this.generations.get(index);
+  #generationOf(index: number): OpenGeneration {
+    const known = this.#generations.get(index);
     if (known) return known;
-    const { geometry, codec, trusted } = this;
+    const geometry = this.#geometry;
+    const codec = this.#codec;
+    const trusted = this.#trusted;
     const { symbolBytes } = geometry;
     const symbolCount = symbolsIn(geometry, index);
-    const uncoded = this.mode === "uncoded-mutp";
+    const uncoded = this.#mode === "uncoded-mutp";
     const made = new OpenGeneration({
       codec,
       symbolCount,
@@ -238,15 +246,15 @@ export class Assembly {
         uncoded ? new UncodedSolver(symbolCount, symbolBytes) : new CodedSolver(codec, symbolCount, symbolBytes),
       isTrue: trusted && ((bytes) => sameBytes(trusted.hash(bytes), trusted.digests[index]!)),
     });
-    this.generations.set(index, made);
+    this.#generations.set(index, made);
     return made;
   }
 
-  private note(index: number, generation: OpenGeneration): void {
-    const { geometry } = this;
+  #note(index: number, generation: OpenGeneration): void {
+    const geometry = this.#geometry;
     const degrees = generation.bytes ? symbolsIn(geometry, index) : generation.rank;
-    this.rank += degrees - this.degrees[index]!;
-    this.degrees[index] = degrees;
+    this.rank += degrees - this.#degrees[index]!;
+    this.#degrees[index] = degrees;
     this.epoch += generation.takenBack;
     generation.takenBack = 0;
     for (const proxyIndex of generation.liars) this.liars.set(proxyIndex, index);
@@ -254,12 +262,12 @@ export class Assembly {
     else this.disputed.delete(index);
     if (!generation.bytes) return;
     generation.free();
-    this.generations.delete(index);
-    this.complete.set(index, generation.bytes);
-    while (this.firstOpen < geometry.generationCount && this.isClosed(this.firstOpen)) this.firstOpen++;
+    this.#generations.delete(index);
+    this.#complete.set(index, generation.bytes);
+    while (this.#firstOpen < geometry.generationCount && this.#isClosed(this.#firstOpen)) this.#firstOpen++;
   }
 
-  private isClosed(index: number): boolean {
-    return this.degrees[index] === symbolsIn(this.geometry, index) && !this.generations.has(index);
+  #isClosed(index: number): boolean {
+    return this.#degrees[index] === symbolsIn(this.#geometry, index) && !this.#generations.has(index);
   }
 }

@@ -17,40 +17,45 @@ export interface CodedSymbol {
 }
 
 export class CodedSymbols {
-  private readonly encoders = new Map<number, Encoder>();
-  private readonly seeds = new Uint32Array(BATCH_SYMBOLS_MAX);
-  private readonly payloads: Uint8Array;
+  readonly #encoders = new Map<number, Encoder>();
+  readonly #seeds = new Uint32Array(BATCH_SYMBOLS_MAX);
+  readonly #payloads: Uint8Array;
   /** Of the batch in hand: its generation, the next symbol to give and how many there are. */
-  private generationIndex = -1;
-  private given = 0;
-  private made = 0;
+  #generationIndex = -1;
+  #given = 0;
+  #made = 0;
+
+  readonly #codec: Codec;
+  readonly #rng: Rng;
+  readonly #geometry: Geometry;
+  readonly #source: ChunkSource;
 
   /** `source` holds a generation's bytes before a symbol of it is asked for. */
-  constructor(
-    private readonly codec: Codec,
-    private readonly rng: Rng,
-    private readonly geometry: Geometry,
-    private readonly source: ChunkSource,
-  ) {
-    this.payloads = new Uint8Array(BATCH_SYMBOLS_MAX * geometry.symbolBytes);
+  constructor(codec: Codec, rng: Rng, geometry: Geometry, source: ChunkSource) {
+    this.#codec = codec;
+    this.#rng = rng;
+    this.#geometry = geometry;
+    this.#source = source;
+
+    this.#payloads = new Uint8Array(BATCH_SYMBOLS_MAX * geometry.symbolBytes);
   }
 
   /** A fresh symbol of the generation. `following` says how many more of it will be asked for right after this one. */
   next(generationIndex: number, following: (limit: number) => number): CodedSymbol {
-    if (generationIndex !== this.generationIndex || this.given === this.made) {
-      this.make(generationIndex, 1 + following(BATCH_SYMBOLS_MAX - 1));
+    if (generationIndex !== this.#generationIndex || this.#given === this.#made) {
+      this.#make(generationIndex, 1 + following(BATCH_SYMBOLS_MAX - 1));
     }
-    const { symbolBytes } = this.geometry;
-    const start = this.given * symbolBytes;
-    return { seed: this.seeds[this.given++]!, payload: this.payloads.subarray(start, start + symbolBytes) };
+    const { symbolBytes } = this.#geometry;
+    const start = this.#given * symbolBytes;
+    return { seed: this.#seeds[this.#given++]!, payload: this.#payloads.subarray(start, start + symbolBytes) };
   }
 
   /** The client has all generations before `base`. */
   freeBelow(base: number): void {
-    for (const [index, encoder] of this.encoders) {
+    for (const [index, encoder] of this.#encoders) {
       if (index >= base) continue;
       encoder.free();
-      this.encoders.delete(index);
+      this.#encoders.delete(index);
     }
   }
 
@@ -58,23 +63,24 @@ export class CodedSymbols {
     this.freeBelow(Infinity);
   }
 
-  private make(generationIndex: number, count: number): void {
-    const seeds = this.seeds.subarray(0, count);
-    for (let i = 0; i < count; i++) seeds[i] = this.rng();
-    this.encoderOf(generationIndex).encodeSeeds(seeds, this.payloads.subarray(0, count * this.geometry.symbolBytes));
-    this.generationIndex = generationIndex;
-    this.given = 0;
-    this.made = count;
+  #make(generationIndex: number, count: number): void {
+    const seeds = this.#seeds.subarray(0, count);
+    for (let i = 0; i < count; i++) seeds[i] = this.#rng();
+    this.#encoderOf(generationIndex).encodeSeeds(seeds, this.#payloads.subarray(0, count * this.#geometry.symbolBytes));
+    this.#generationIndex = generationIndex;
+    this.#given = 0;
+    this.#made = count;
   }
 
-  private encoderOf(generationIndex: number): Encoder {
-    const known = this.encoders.get(generationIndex);
+  #encoderOf(generationIndex: number): Encoder {
+    const known = this.#encoders.get(generationIndex);
     if (known) return known;
-    const { geometry, source } = this;
-    const encoder = this.codec.createEncoder(symbolsIn(geometry, generationIndex), geometry.symbolBytes);
+    const geometry = this.#geometry;
+    const source = this.#source;
+    const encoder = this.#codec.createEncoder(symbolsIn(geometry, generationIndex), geometry.symbolBytes);
     const start = generationStart(geometry, generationIndex);
     encoder.setSymbols(0, source.view(start, start + generationBytes(geometry, generationIndex)));
-    this.encoders.set(generationIndex, encoder);
+    this.#encoders.set(generationIndex, encoder);
     return encoder;
   }
 }

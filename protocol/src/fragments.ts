@@ -13,7 +13,7 @@ const PIECES_MAX = 32;
 const PARTIAL_MESSAGES_MAX = 8;
 
 export class Fragmenter {
-  private messageId = 0;
+  #messageId = 0;
 
   /** The datagrams for a message: itself where it fits, otherwise its pieces. */
   split(message: Uint8Array, datagramBytesMax: number): Uint8Array[] {
@@ -21,7 +21,7 @@ export class Fragmenter {
     const pieceBytes = datagramBytesMax - HEADER_BYTES;
     const count = Math.ceil(message.length / pieceBytes);
     if (pieceBytes <= 0 || count > PIECES_MAX) return [];
-    const id = (this.messageId = (this.messageId + 1) & 0xffff);
+    const id = (this.#messageId = (this.#messageId + 1) & 0xffff);
     return Array.from({ length: count }, (_, index) => {
       const piece = message.subarray(index * pieceBytes, (index + 1) * pieceBytes);
       const datagram = new Uint8Array(HEADER_BYTES + piece.length);
@@ -39,40 +39,40 @@ interface Partial {
 }
 
 export class Reassembler {
-  private readonly partial = new Map<number, Partial>();
+  readonly #partial = new Map<number, Partial>();
 
   /** The message that the datagram is or completes; undefined while pieces are missing, and for what is no piece. */
   accept(datagram: Uint8Array): Uint8Array | undefined {
-    return datagram[0] === FRAGMENT ? this.acceptPiece(datagram) : datagram;
+    return datagram[0] === FRAGMENT ? this.#acceptPiece(datagram) : datagram;
   }
 
-  private acceptPiece(datagram: Uint8Array): Uint8Array | undefined {
+  #acceptPiece(datagram: Uint8Array): Uint8Array | undefined {
     if (datagram.length <= HEADER_BYTES) return undefined;
     const [, high, low, index, count] = datagram as unknown as [number, number, number, number, number];
     const id = (high << 8) | low;
     if (count < 2 || count > PIECES_MAX || index >= count) return undefined;
-    const message = this.messageOf(id, count);
+    const message = this.#messageOf(id, count);
     if (message.pieces.length !== count || message.pieces[index]) return undefined;
     message.pieces[index] = datagram.slice(HEADER_BYTES);
     message.missing--;
     message.bytes += datagram.length - HEADER_BYTES;
-    if (message.bytes > LIMITS.messageBytesMax) this.partial.delete(id);
-    else if (message.missing === 0) return this.complete(id, message);
+    if (message.bytes > LIMITS.messageBytesMax) this.#partial.delete(id);
+    else if (message.missing === 0) return this.#complete(id, message);
     return undefined;
   }
 
-  private messageOf(id: number, count: number): Partial {
-    let message = this.partial.get(id);
+  #messageOf(id: number, count: number): Partial {
+    let message = this.#partial.get(id);
     if (!message) {
       message = { pieces: Array.from({ length: count }, () => undefined), missing: count, bytes: 0 };
-      if (this.partial.size >= PARTIAL_MESSAGES_MAX) this.partial.delete(this.partial.keys().next().value!);
-      this.partial.set(id, message);
+      if (this.#partial.size >= PARTIAL_MESSAGES_MAX) this.#partial.delete(this.#partial.keys().next().value!);
+      this.#partial.set(id, message);
     }
     return message;
   }
 
-  private complete(id: number, { pieces, bytes }: Partial): Uint8Array {
-    this.partial.delete(id);
+  #complete(id: number, { pieces, bytes }: Partial): Uint8Array {
+    this.#partial.delete(id);
     const message = new Uint8Array(bytes);
     let at = 0;
     for (const piece of pieces) {

@@ -66,23 +66,28 @@ function refuse(kind: string, text: string, got: number, limit: number): never {
 
 /** Reads bytes, not a DataView: one is made for each frame, and a view costs more than what it reads. */
 class Reader {
-  private position = 0;
+  #position = 0;
   requestId: number | undefined;
 
-  constructor(private readonly bytes: Uint8Array) {}
+  readonly #bytes: Uint8Array;
 
-  private advance(count: number): number {
-    const at = this.position;
-    if (at + count > this.bytes.length) refuse("frameTruncated", "The frame ends early", this.bytes.length, at + count);
-    this.position = at + count;
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  #advance(count: number): number {
+    const at = this.#position;
+    if (at + count > this.#bytes.length)
+      refuse("frameTruncated", "The frame ends early", this.#bytes.length, at + count);
+    this.#position = at + count;
     return at;
   }
   u8(): number {
-    return this.bytes[this.advance(1)]!;
+    return this.#bytes[this.#advance(1)]!;
   }
   u16(): number {
-    const at = this.advance(2);
-    return this.bytes[at]! * 2 ** 8 + this.bytes[at + 1]!;
+    const at = this.#advance(2);
+    return this.#bytes[at]! * 2 ** 8 + this.#bytes[at + 1]!;
   }
   u32(): number {
     return this.u16() * 2 ** 16 + this.u16();
@@ -92,15 +97,15 @@ class Reader {
     return high * 2 ** 32 + this.u32();
   }
   f64(): number {
-    const at = this.advance(8);
-    return new DataView(this.bytes.buffer, this.bytes.byteOffset + at, 8).getFloat64(0);
+    const at = this.#advance(8);
+    return new DataView(this.#bytes.buffer, this.#bytes.byteOffset + at, 8).getFloat64(0);
   }
   take(count: number): Uint8Array {
-    const at = this.advance(count);
-    return this.bytes.subarray(at, at + count);
+    const at = this.#advance(count);
+    return this.#bytes.subarray(at, at + count);
   }
   rest(): Uint8Array {
-    return this.take(this.bytes.length - this.position);
+    return this.take(this.#bytes.length - this.#position);
   }
   text(byteCount: number, limit: number, what: string): string {
     if (byteCount > limit) refuse(`${what}TooLong`, `The ${what} is too long`, byteCount, limit);
@@ -117,8 +122,8 @@ class Reader {
     return value;
   }
   end(): void {
-    if (this.position !== this.bytes.length) {
-      refuse("frameTooLong", "The frame goes on after its end", this.bytes.length, this.position);
+    if (this.#position !== this.#bytes.length) {
+      refuse("frameTooLong", "The frame goes on after its end", this.#bytes.length, this.#position);
     }
   }
 }
@@ -302,14 +307,14 @@ function parseFeedback(reader: Reader, requestId: number): FeedbackFrame {
 // ---- writing -------------------------------------------------------------------------------------
 
 class Writer {
-  private position = 0;
+  #position = 0;
 
   constructor(
     byteCount: number,
     readonly bytes: Uint8Array = new Uint8Array(byteCount),
   ) {}
   u8(value: number): this {
-    this.bytes[this.position++] = value;
+    this.bytes[this.#position++] = value;
     return this;
   }
   u16(value: number): this {
@@ -324,13 +329,13 @@ class Writer {
     return this.u16(Math.floor(value / 2 ** 32)).u32(value % 2 ** 32);
   }
   f64(value: number): this {
-    new DataView(this.bytes.buffer).setFloat64(this.position, value);
-    this.position += 8;
+    new DataView(this.bytes.buffer).setFloat64(this.#position, value);
+    this.#position += 8;
     return this;
   }
   put(bytes: Uint8Array): this {
-    this.bytes.set(bytes, this.position);
-    this.position += bytes.length;
+    this.bytes.set(bytes, this.#position);
+    this.#position += bytes.length;
     return this;
   }
 }

@@ -84,47 +84,49 @@ export class GrantedSchedule implements Schedule {
    * since no other proxy has them; after them packets are coded, and this is undefined.
    */
   symbolIndex: number | undefined;
-  private sent = 0;
-  private readonly order: number[];
+  #sent = 0;
+  readonly #order: number[];
   /** The symbols of the share in a generation of `count`: all but the last one have the same. */
-  private symbols: { count: number; own: Uint8Array } = { count: 0, own: new Uint8Array(0) };
+  #symbols: { count: number; own: Uint8Array } = { count: 0, own: new Uint8Array(0) };
   /** Source symbols sent, by generation. */
-  private readonly symbolsSent: Uint8Array;
+  readonly #symbolsSent: Uint8Array;
 
-  constructor(
-    private readonly geometry: Geometry,
-    private readonly share: Share,
-    limit: number,
-  ) {
-    this.order = firstPackets(geometry, share, limit);
-    this.symbolsSent = new Uint8Array(geometry.generationCount);
+  readonly #geometry: Geometry;
+  readonly #share: Share;
+
+  constructor(geometry: Geometry, share: Share, limit: number) {
+    this.#geometry = geometry;
+    this.#share = share;
+
+    this.#order = firstPackets(geometry, share, limit);
+    this.#symbolsSent = new Uint8Array(geometry.generationCount);
   }
 
   next(availableBytes: number): number | undefined {
-    const index = this.order[this.sent];
+    const index = this.#order[this.#sent];
     if (index === undefined) return undefined;
-    const { generationSize, symbolBytes, totalBytes } = this.geometry;
-    const own = this.ownSymbol(index);
+    const { generationSize, symbolBytes, totalBytes } = this.#geometry;
+    const own = this.#ownSymbol(index);
     const upTo = own === undefined ? (index + 1) * generationSize : index * generationSize + own + 1;
     if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;
-    this.sent++;
+    this.#sent++;
     this.symbolIndex = own;
-    if (own !== undefined) this.symbolsSent[index]!++;
+    if (own !== undefined) this.#symbolsSent[index]!++;
     return index;
   }
 
   following(index: number, limit: number): number {
     let count = 0;
-    while (count < limit && this.order[this.sent + count] === index) count++;
+    while (count < limit && this.#order[this.#sent + count] === index) count++;
     return count;
   }
 
-  private ownSymbol(index: number): number | undefined {
-    if (index < this.share.firstGeneration) return undefined;
-    const symbolCount = symbolsIn(this.geometry, index);
-    if (this.symbols.count !== symbolCount)
-      this.symbols = { count: symbolCount, own: symbolsOf(this.share, symbolCount) };
-    return this.symbols.own[this.symbolsSent[index]!];
+  #ownSymbol(index: number): number | undefined {
+    if (index < this.#share.firstGeneration) return undefined;
+    const symbolCount = symbolsIn(this.#geometry, index);
+    if (this.#symbols.count !== symbolCount)
+      this.#symbols = { count: symbolCount, own: symbolsOf(this.#share, symbolCount) };
+    return this.#symbols.own[this.#symbolsSent[index]!];
   }
 
   /**
@@ -133,19 +135,19 @@ export class GrantedSchedule implements Schedule {
    * than one grant tells, nor more than the chunk and a window could need.
    */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
-    const { order } = this;
-    if (grantSequence <= this.lastGrantSequence || fromSequence > this.sent) return;
+    const order = this.#order;
+    if (grantSequence <= this.lastGrantSequence || fromSequence > this.#sent) return;
     this.lastGrantSequence = grantSequence;
-    order.length = this.sent;
+    order.length = this.#sent;
     const sentOf = new Map<number, number>();
     for (const index of order.slice(fromSequence)) sentOf.set(index, 1 + (sentOf.get(index) ?? 0));
-    const most = this.sent + this.geometry.symbolCount + LIMITS.windowPacketsMax;
+    const most = this.#sent + this.#geometry.symbolCount + LIMITS.windowPacketsMax;
     const end = Math.min(
       runs.reduce((sum, { count }) => sum + count, fromSequence),
       most,
     );
     for (const { generationIndex, count } of runs) {
-      if (generationIndex >= this.geometry.generationCount) continue;
+      if (generationIndex >= this.#geometry.generationCount) continue;
       const sent = sentOf.get(generationIndex) ?? 0;
       sentOf.set(generationIndex, Math.max(0, sent - count));
       for (let left = Math.min(count - sent, end - order.length); left > 0; left--) order.push(generationIndex);

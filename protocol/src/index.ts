@@ -32,7 +32,7 @@ export {
   type SplitHttpCommand,
   type SplitHttpEvent,
   type SplitHttpOptions,
-} from "./splitHttp";
+} from "./split-http";
 export { Sender, type SenderOutcome } from "./sender";
 export {
   encodeUdpPacket,

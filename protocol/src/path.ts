@@ -98,11 +98,11 @@ export class Path {
   /** When each of them can come at the soonest: it was ordered a round trip before. 0: with the first share. */
   readonly soonestMs: number[] = [];
   /** The grant that ordered each of them. */
-  private readonly grantedBy: number[] = [];
+  readonly #grantedBy: number[] = [];
   /** The newest grant that the proxy is known to have, and the first packet that said so. */
-  private echoed = 0;
-  private echoedAt = -1;
-  private echoedSentMs = 0;
+  #echoed = 0;
+  #echoedAt = -1;
+  #echoedSentMs = 0;
   /** One more than the highest sequence received. */
   next = 0;
   /** Sequences passed over and not given up yet, with when that was seen. */
@@ -110,8 +110,8 @@ export class Path {
   received = 0;
   lost = 0;
   /** Packets that are no repeats, and of them those in vain although something was missing. */
-  private judged = 0;
-  private useless = 0;
+  #judged = 0;
+  #useless = 0;
   gone = false;
   /** The first frame has come. */
   heard = false;
@@ -124,69 +124,68 @@ export class Path {
   /** When it was last heard, or asked again after it had fallen quiet. */
   lastArrivalMs: number;
   /** What it was asked to begin with, each time, until its first data shows which it is. */
-  private readonly begins: number[][];
+  readonly #begins: number[][];
   /** When it was asked first; undefined as long as it was not. */
-  private begunMs: number | undefined;
-  private leastSeenMs = Infinity;
+  #begunMs: number | undefined;
+  #leastSeenMs = Infinity;
   /**
    * While round trips are longer than grants reach ahead: the first and the last whose grant found it without work, and
    * the least of those.
    */
-  private longer: { sinceMs: number; untilMs: number; leastMs: number } | undefined;
+  #longer: { sinceMs: number; untilMs: number; leastMs: number } | undefined;
   /** As last measured; before, as remembered, or 0. */
-  private perMsMeasured = 0;
+  #perMsMeasured = 0;
   /** The queue that all paths share: what all round trips have grown by. */
-  private sharedMs = 0;
-  private heardMs = 0;
+  #sharedMs = 0;
+  #heardMs = 0;
   /** When it was last asked for more although it was quiet, and how often since it was heard. */
-  private askedMs = -Infinity;
-  private askedCount = 0;
-  private readonly arrivals: Arrival[] = [];
+  #askedMs = -Infinity;
+  #askedCount = 0;
+  readonly #arrivals: Arrival[] = [];
   /** Moments of the last round trip: how far it had come, and how many packets the round trip before had brought. */
-  private readonly marks: { atMs: number; next: number; packets: number }[] = [];
+  readonly #marks: { atMs: number; next: number; packets: number }[] = [];
   /**
    * When grants were sent, and the first packet that knew of each: where the proxy had come to when a grant reached it.
    */
-  private readonly echoes: { grantSentMs: number; sequence: number }[] = [];
+  readonly #echoes: { grantSentMs: number; sequence: number }[] = [];
   /**
    * When each grant was sent that is newer than any echoed, and how long the order was; by the low byte of its
    * sequence. The time is not known where several have that byte.
    */
-  private readonly grants = new Map<
+  readonly #grants = new Map<
     number,
     { grantSequence: number; sentMs: number | undefined; end: number; full: boolean }
   >();
   /** From this sequence on the proxy had nothing to do, by the newest grant that it is known to have. */
-  private idleFrom: number;
+  #idleFrom: number;
   /** How long the order was in that grant: the proxy had nothing to do when a later one brought a packet beyond. */
-  private grantedEnd = Infinity;
+  #grantedEnd = Infinity;
   /** How long packets were seen to come after later ones. */
-  private reorderMs = 1;
-  private grantSequence = 0;
+  #reorderMs = 1;
+  #grantSequence = 0;
   /**
    * The longest pause lately after which packets came on as before: of a busy processor, the proxy's or this one's, or
    * of the way, as over radio. Neither rate nor proxy has changed then.
    */
   pauseMs = 0;
   /** The rate before the last arrival, and a packet that came late by it. */
-  private steadyPerMs = 0;
-  private late: { sequence: number; dueMs: number; lateMs: number; perMs: number } | undefined;
+  #steadyPerMs = 0;
+  #late: { sequence: number; dueMs: number; lateMs: number; perMs: number } | undefined;
+
+  readonly #remembered: Remembered | undefined;
 
   /** `begin`: the order that it is to begin with, asked for at `askedMs` if it was asked already. */
-  constructor(
-    begin: number[],
-    nowMs: number,
-    askedMs?: number,
-    private readonly remembered?: Remembered,
-  ) {
+  constructor(begin: number[], nowMs: number, askedMs?: number, remembered?: Remembered) {
+    this.#remembered = remembered;
+
     this.order = begin.slice();
-    this.begins = [begin];
-    this.idleFrom = this.quota = begin.length;
+    this.#begins = [begin];
+    this.#idleFrom = this.quota = begin.length;
     this.lastArrivalMs = nowMs;
-    this.begunMs = askedMs;
+    this.#begunMs = askedMs;
     if (remembered === undefined) return;
     this.rttMs = remembered.rttMs;
-    this.perMsMeasured = remembered.perMs;
+    this.#perMsMeasured = remembered.perMs;
     if (remembered.loss === undefined) return;
     this.lost = remembered.loss * LOSS_PACKETS_KNOWN;
     this.received = LOSS_PACKETS_KNOWN - this.lost;
@@ -195,9 +194,9 @@ export class Path {
   /** It is asked once more, or a new sender is; it begins as it was asked first, or as now. */
   handleAsked(begin: number[], nowMs: number): void {
     if (this.heard) return;
-    this.begins.push(begin);
+    this.#begins.push(begin);
     this.quota = Math.max(this.quota, begin.length);
-    this.begunMs ??= nowMs;
+    this.#begunMs ??= nowMs;
   }
 
   /**
@@ -205,20 +204,20 @@ export class Path {
    * nothing is, or where it is long overdue.
    */
   expectedMs(nowMs: number): number | undefined {
-    if (this.heard || !this.remembered || this.begunMs === undefined) return undefined;
-    const atMs = this.begunMs + this.remembered.rttMs + SLACK_MS;
+    if (this.heard || !this.#remembered || this.#begunMs === undefined) return undefined;
+    const atMs = this.#begunMs + this.#remembered.rttMs + SLACK_MS;
     return nowMs < atMs + EXPECTED_MS_LATE ? Math.max(atMs, nowMs) : undefined;
   }
 
   /** The sender at the other end is a new one. */
   restart(nowMs: number): void {
-    this.begunMs = undefined;
-    this.begins.length = 0;
+    this.#begunMs = undefined;
+    this.#begins.length = 0;
     this.order.length = 0;
     this.soonestMs.length = 0;
-    this.grantedBy.length = 0;
-    for (const list of [this.gaps, this.grants]) list.clear();
-    for (const list of [this.arrivals, this.marks, this.echoes]) list.length = 0;
+    this.#grantedBy.length = 0;
+    for (const list of [this.gaps, this.#grants]) list.clear();
+    for (const list of [this.#arrivals, this.#marks, this.#echoes]) list.length = 0;
     Object.assign(this, {
       next: 0,
       gone: false,
@@ -237,7 +236,7 @@ export class Path {
 
   handleRoundTrip(rttMs: number): void {
     this.rttMs = rttMs;
-    this.leastSeenMs = Math.min(this.leastSeenMs, rttMs);
+    this.#leastSeenMs = Math.min(this.#leastSeenMs, rttMs);
   }
 
   /**
@@ -245,16 +244,16 @@ export class Path {
    * than they reach ahead, the way has become longer: its least round trip is that of now.
    */
   handleLess(): void {
-    const { longer } = this;
+    const longer = this.#longer;
     if (!longer || longer.untilMs - longer.sinceMs < LONGER_ROUNDS * longer.leastMs) return;
-    this.leastSeenMs = longer.leastMs;
-    this.longer = undefined;
-    this.arrivals.length = 0;
+    this.#leastSeenMs = longer.leastMs;
+    this.#longer = undefined;
+    this.#arrivals.length = 0;
   }
 
   /** The least round trip seen; what is supposed as long as none was. */
   get leastRttMs(): number {
-    return Math.min(this.leastSeenMs, this.rttMs);
+    return Math.min(this.#leastSeenMs, this.rttMs);
   }
 
   /** How long it takes from now on for a grant to be felt: where nothing is on its way, no queue is either. */
@@ -266,50 +265,50 @@ export class Path {
   handleHeard(nowMs: number): void {
     if (this.heard) return;
     this.heard = true;
-    this.heardMs = nowMs;
+    this.#heardMs = nowMs;
     this.lastArrivalMs = nowMs;
-    this.arrivals.push({ atMs: nowMs, sequence: -1 });
+    this.#arrivals.push({ atMs: nowMs, sequence: -1 });
   }
 
   /** `useful`: it was innovative, or its generation needed nothing more. */
   handleData({ sequence, generationIndex, coding }: DataFrame, useful: boolean, nowMs: number): void {
     this.received++;
     this.handleHeard(nowMs);
-    if (this.begins.length > 0) this.settleBegin(sequence, generationIndex);
-    const stalled = sequence >= this.idleFrom;
-    if (coding.kind !== "vector") this.noteEcho(coding.grant, sequence, nowMs);
+    if (this.#begins.length > 0) this.#settleBegin(sequence, generationIndex);
+    const stalled = sequence >= this.#idleFrom;
+    if (coding.kind !== "vector") this.#noteEcho(coding.grant, sequence, nowMs);
     if (sequence < this.next) {
       const missedMs = this.gaps.get(sequence);
       if (missedMs === undefined) return;
-      this.reorderMs = Math.max(this.reorderMs, 1.5 * (nowMs - missedMs));
+      this.#reorderMs = Math.max(this.#reorderMs, 1.5 * (nowMs - missedMs));
       this.gaps.delete(sequence);
-      this.judge(useful);
+      this.#judge(useful);
       return;
     }
-    this.judge(useful);
-    this.notePause(sequence, nowMs);
+    this.#judge(useful);
+    this.#notePause(sequence, nowMs);
     for (let missed = this.next; missed < sequence; missed++) this.gaps.set(missed, nowMs);
     while (this.order.length <= sequence) this.order.push(generationIndex);
-    if (this.order[sequence] !== generationIndex) this.displace(sequence, generationIndex, nowMs);
+    if (this.order[sequence] !== generationIndex) this.#displace(sequence, generationIndex, nowMs);
     this.next = sequence + 1;
     this.lastArrivalMs = nowMs;
-    this.askedCount = 0;
-    this.noteArrival(sequence, stalled, nowMs);
-    this.steadyPerMs = this.perMsMeasured;
+    this.#askedCount = 0;
+    this.#noteArrival(sequence, stalled, nowMs);
+    this.#steadyPerMs = this.#perMsMeasured;
   }
 
   /** Gives up gaps that are older than any reordering seen. */
   settleGaps(nowMs: number): void {
     for (const [sequence, missedMs] of this.gaps) {
-      if (nowMs - missedMs <= this.reorderMs) continue;
+      if (nowMs - missedMs <= this.#reorderMs) continue;
       this.gaps.delete(sequence);
       this.lost++;
     }
     if (this.lost + this.received <= LOSS_PACKETS) return;
     this.lost /= 2;
     this.received /= 2;
-    this.judged /= 2;
-    this.useless /= 2;
+    this.#judged /= 2;
+    this.#useless /= 2;
   }
 
   /**
@@ -317,48 +316,50 @@ export class Path {
    * as soon as it does, and one less of what came: §8.4. Before a link that has fallen all waits that the proxy sent
    * before the grant that ordered the other reached it.
    */
-  private displace(sequence: number, generationIndex: number, nowMs: number): void {
-    const { order, soonestMs, grantedBy } = this;
+  #displace(sequence: number, generationIndex: number, nowMs: number): void {
+    const grantedBy = this.#grantedBy;
+    const { order, soonestMs } = this;
     const grantSequence = grantedBy[sequence] ?? 0;
-    if (grantSequence > this.echoed) {
+    if (grantSequence > this.#echoed) {
       const same = order.indexOf(generationIndex, sequence + 1);
       const end = same < 0 ? order.length - 1 : same;
       for (const list of [order, soonestMs, grantedBy]) moveUp(list, sequence, end);
-      const sentMs = this.grants.get(grantSequence % GRANT_BYTES)?.sentMs;
+      const sentMs = this.#grants.get(grantSequence % GRANT_BYTES)?.sentMs;
       if (end > sequence && sentMs !== undefined)
         soonestMs[sequence + 1] = Math.max(
           soonestMs[sequence + 1]!,
-          nowMs + this.fallen * (sentMs - this.echoedSentMs),
+          nowMs + this.#fallen * (sentMs - this.#echoedSentMs),
         );
     }
     order[sequence] = generationIndex;
   }
 
-  private notePause(sequence: number, nowMs: number): void {
-    const { late, steadyPerMs: perMs } = this;
+  #notePause(sequence: number, nowMs: number): void {
+    const late = this.#late;
+    const perMs = this.#steadyPerMs;
     this.pauseMs *= 1 - 1 / PAUSE_PACKETS;
     if (late && sequence >= late.sequence + PAUSE_SEEN_PACKETS) {
       const behindMs = nowMs - late.dueMs - (sequence - late.sequence) / late.perMs;
-      if (behindMs < PAUSE_BEHIND * late.lateMs) this.handlePause(late.lateMs, late.perMs);
-      this.late = undefined;
+      if (behindMs < PAUSE_BEHIND * late.lateMs) this.#handlePause(late.lateMs, late.perMs);
+      this.#late = undefined;
     }
     const dueMs = Math.max(this.lastArrivalMs + 1 / perMs, this.soonestMs[sequence] ?? 0);
     const lateMs = nowMs - dueMs;
-    if (perMs > 0 && sequence === this.next && lateMs > Math.max(HICCUP_MS, this.late?.lateMs ?? 0))
-      this.late = { sequence, dueMs, lateMs, perMs };
+    if (perMs > 0 && sequence === this.next && lateMs > Math.max(HICCUP_MS, this.#late?.lateMs ?? 0))
+      this.#late = { sequence, dueMs, lateMs, perMs };
   }
 
   /** What was taken for a fall meanwhile was none. */
-  private handlePause(lateMs: number, perMs: number): void {
+  #handlePause(lateMs: number, perMs: number): void {
     this.pauseMs = Math.max(this.pauseMs, Math.min(lateMs, PAUSE_MS_MAX));
-    if (this.perMsMeasured > PAUSE_FALL * perMs) return;
-    this.arrivals.length = 0;
-    this.perMsMeasured = perMs;
+    if (this.#perMsMeasured > PAUSE_FALL * perMs) return;
+    this.#arrivals.length = 0;
+    this.#perMsMeasured = perMs;
   }
 
-  private judge(useful: boolean): void {
-    this.judged++;
-    if (!useful) this.useless++;
+  #judge(useful: boolean): void {
+    this.#judged++;
+    if (!useful) this.#useless++;
   }
 
   /**
@@ -366,7 +367,7 @@ export class Path {
    * malicious.
    */
   get usefulShare(): number {
-    return 1 - this.useless / (this.judged + USEFUL_PACKETS_SUPPOSED);
+    return 1 - this.#useless / (this.#judged + USEFUL_PACKETS_SUPPOSED);
   }
 
   /** Nothing is to be expected of it. */
@@ -376,11 +377,11 @@ export class Path {
 
   /** Packets per ms; 0 while nothing is known. */
   perMs(sharedMs: number, nowMs: number): number {
-    this.sharedMs = sharedMs;
-    const last = this.arrivals.at(-1);
-    if (!last || (this.arrivals.length < RATE_SAMPLES_MIN && this.perMsMeasured > 0)) return this.perMsMeasured;
+    this.#sharedMs = sharedMs;
+    const last = this.#arrivals.at(-1);
+    if (!last || (this.#arrivals.length < RATE_SAMPLES_MIN && this.#perMsMeasured > 0)) return this.#perMsMeasured;
     const dueSinceMs = this.next < this.order.length ? nowMs - Math.max(last.atMs, this.soonestMs[this.next] ?? 0) : 0;
-    return this.measure(last.atMs + Math.max(0, dueSinceMs));
+    return this.#measure(last.atMs + Math.max(0, dueSinceMs));
   }
 
   /**
@@ -389,7 +390,8 @@ export class Path {
    * moment.
    */
   openingPackets(nowMs: number): number {
-    const { marks, leastRttMs } = this;
+    const marks = this.#marks;
+    const { leastRttMs } = this;
     while (marks[1] && nowMs - marks[1].atMs >= leastRttMs) marks.shift();
     const [first] = marks;
     const packets = this.next - (first?.next ?? 0);
@@ -400,23 +402,23 @@ export class Path {
 
   /** For how long its rate was seen as it is. */
   seenMs(nowMs: number): number {
-    return nowMs - (this.arrivals[0]?.atMs ?? nowMs);
+    return nowMs - (this.#arrivals[0]?.atMs ?? nowMs);
   }
 
   /** One packet more, which can come at `soonestMs` at the soonest. */
   orderMore(generationIndex: number, soonestMs = 0): void {
-    for (const list of [this.soonestMs, this.grantedBy]) while (list.length < this.order.length) list.push(0);
+    for (const list of [this.soonestMs, this.#grantedBy]) while (list.length < this.order.length) list.push(0);
     this.soonestMs[this.order.length] = soonestMs;
-    this.grantedBy[this.order.length] = this.grantSequence + 1;
+    this.#grantedBy[this.order.length] = this.#grantSequence + 1;
     this.order.push(generationIndex);
   }
 
   /** Undefined as long as neither rate nor round trip was measured. */
   toRemember(packetBytes: number): KnownPath | undefined {
-    if (this.perMsMeasured === 0 || this.leastSeenMs === Infinity) return undefined;
+    if (this.#perMsMeasured === 0 || this.#leastSeenMs === Infinity) return undefined;
     return {
-      rttMs: this.leastSeenMs,
-      bytesPerSec: this.perMsMeasured * this.usefulShare * packetBytes * 1000,
+      rttMs: this.#leastSeenMs,
+      bytesPerSec: this.#perMsMeasured * this.usefulShare * packetBytes * 1000,
       loss: this.lost / (this.lost + this.received),
     };
   }
@@ -424,7 +426,7 @@ export class Path {
   /** Packets are due and none has come for too long. */
   isQuiet(perMs: number, nowMs: number): boolean {
     if (this.next >= this.order.length) return false;
-    return nowMs - Math.max(this.lastArrivalMs, this.soonestMs[this.next] ?? 0) > this.quietMs(perMs);
+    return nowMs - Math.max(this.lastArrivalMs, this.soonestMs[this.next] ?? 0) > this.#quietMs(perMs);
   }
 
   /**
@@ -432,45 +434,45 @@ export class Path {
    * to be granted a packet beyond that.
    */
   isToBeAsked(perMs: number, nowMs: number): boolean {
-    if (nowMs - this.askedMs <= this.quietMs(perMs) * 2 ** this.askedCount) return false;
-    this.askedMs = nowMs;
-    this.askedCount = Math.min(this.askedCount + 1, QUIET_DOUBLINGS);
+    if (nowMs - this.#askedMs <= this.#quietMs(perMs) * 2 ** this.#askedCount) return false;
+    this.#askedMs = nowMs;
+    this.#askedCount = Math.min(this.#askedCount + 1, QUIET_DOUBLINGS);
     return true;
   }
 
   /** It was asked for more while it was quiet, and has not been heard since: all of its order may have been sent. */
   get isAsked(): boolean {
-    return this.askedCount > 0;
+    return this.#askedCount > 0;
   }
 
-  private quietMs(perMs: number): number {
-    return this.reorderMs + Math.max(QUIET_MS_MIN + this.pauseMs, Math.min(QUIET_PACKETS / perMs, QUIET_MS_MAX));
+  #quietMs(perMs: number): number {
+    return this.#reorderMs + Math.max(QUIET_MS_MIN + this.pauseMs, Math.min(QUIET_PACKETS / perMs, QUIET_MS_MAX));
   }
 
   /** Too little has been heard to say how fast it is. */
   isYoung(nowMs: number): boolean {
-    return this.next < YOUNG_PACKETS && nowMs - this.heardMs < YOUNG_MS;
+    return this.next < YOUNG_PACKETS && nowMs - this.#heardMs < YOUNG_MS;
   }
 
   /** How far the proxy will have come when a grant that is sent at `atMs` reaches it. */
   sentBy(perMs: number, atMs: number): number {
-    const last = this.echoes.at(-1);
+    const last = this.#echoes.at(-1);
     if (!last) return this.next + Math.ceil(perMs * (this.rttMs + SLACK_MS));
-    return Math.max(this.next, last.sequence + 1 + Math.ceil(this.sendPerMs(perMs) * (atMs - last.grantSentMs)));
+    return Math.max(this.next, last.sequence + 1 + Math.ceil(this.#sendPerMs(perMs) * (atMs - last.grantSentMs)));
   }
 
   /**
    * How many times slower packets come than they were sent, where a queue fills before this link alone; 0 where none
    * does.
    */
-  private get fallen(): number {
-    const times = this.sendPerMs(this.perMsMeasured) / this.perMsMeasured;
-    return times > FALLEN_TIMES && this.rttMs - this.leastRttMs > 2 * this.sharedMs ? times : 0;
+  get #fallen(): number {
+    const times = this.#sendPerMs(this.#perMsMeasured) / this.#perMsMeasured;
+    return times > FALLEN_TIMES && this.rttMs - this.leastRttMs > 2 * this.#sharedMs ? times : 0;
   }
 
   /** Packets per ms that the proxy sends, of which `perMs` arrive. */
-  private sendPerMs(perMs: number): number {
-    const [first, last] = [this.echoes[0], this.echoes.at(-1)];
+  #sendPerMs(perMs: number): number {
+    const [first, last] = [this.#echoes[0], this.#echoes.at(-1)];
     const spanMs = first && last ? last.grantSentMs - first.grantSentMs : 0;
     return spanMs > 0 ? Math.max(perMs, (last!.sequence - first!.sequence) / spanMs) : 2 * perMs;
   }
@@ -478,47 +480,47 @@ export class Path {
   /** A grant of the order as it is now leaves; `full` where only the quota keeps it from being longer. */
   nextGrant(full: boolean, nowMs: number): number {
     this.quota = Math.max(this.quota, this.order.length);
-    const repeats = this.grants.size === GRANTS_OUT;
-    this.grantSequence += repeats ? GRANT_BYTES : 1;
-    this.grants.set(this.grantSequence % GRANT_BYTES, {
-      grantSequence: this.grantSequence,
+    const repeats = this.#grants.size === GRANTS_OUT;
+    this.#grantSequence += repeats ? GRANT_BYTES : 1;
+    this.#grants.set(this.#grantSequence % GRANT_BYTES, {
+      grantSequence: this.#grantSequence,
       sentMs: repeats ? undefined : nowMs,
       end: this.order.length,
       full,
     });
-    return this.grantSequence;
+    return this.#grantSequence;
   }
 
   /** The first data shows which of its requests reached the proxy: the last one that agrees. */
-  private settleBegin(sequence: number, generationIndex: number): void {
-    const begin = this.begins.findLast((order) => order[sequence] === generationIndex) ?? [];
-    this.begins.length = 0;
+  #settleBegin(sequence: number, generationIndex: number): void {
+    const begin = this.#begins.findLast((order) => order[sequence] === generationIndex) ?? [];
+    this.#begins.length = 0;
     this.order.length = 0;
     for (const index of begin) this.order.push(index);
-    this.idleFrom = begin.length;
+    this.#idleFrom = begin.length;
   }
 
   /** `stalled`: the proxy had come to the end of its order and waited. */
-  private noteArrival(sequence: number, stalled: boolean, nowMs: number): void {
-    const { arrivals } = this;
+  #noteArrival(sequence: number, stalled: boolean, nowMs: number): void {
+    const arrivals = this.#arrivals;
     if (stalled) arrivals.length = 0;
     const last = arrivals.at(-1);
     if (last && last.sequence >= 0 && nowMs - last.atMs < RATE_STEP_MS) last.sequence = sequence;
     else arrivals.push({ atMs: nowMs, sequence });
     const { length } = arrivals;
     while (arrivals.length > RATE_SAMPLES && nowMs - arrivals[1]!.atMs > RATE_ROUNDS * this.rttMs) arrivals.shift();
-    if (length >= RATE_SAMPLES_MIN) this.perMsMeasured = this.measure(nowMs);
+    if (length >= RATE_SAMPLES_MIN) this.#perMsMeasured = this.#measure(nowMs);
   }
 
   /**
    * The mean over the samples kept. Where the latest ones are far from that, the older ones count no longer; a proxy
    * sends at another rate as soon as more comes, but on as before when less does, until it notices.
    */
-  private measure(nowMs: number): number {
-    const { arrivals } = this;
+  #measure(nowMs: number): number {
+    const arrivals = this.#arrivals;
     const last = arrivals.at(-1)!;
     const mean = rateSince(arrivals[0]!, last, nowMs);
-    const doubtMs = this.reorderMs + this.sharedMs + Math.max(HICCUP_MS, this.pauseMs);
+    const doubtMs = this.#reorderMs + this.#sharedMs + Math.max(HICCUP_MS, this.pauseMs);
     for (let back = 1; back <= CHANGE_SAMPLES && back < arrivals.length; back++) {
       const from = arrivals.at(-back)!;
       const packets = last.sequence - from.sequence;
@@ -526,9 +528,9 @@ export class Path {
       const spanMs = nowMs - from.atMs;
       if (packets + spread >= mean * (spanMs - doubtMs) && packets - spread <= mean * (spanMs + doubtMs)) continue;
       arrivals.splice(0, arrivals.length - back);
-      this.perMsMeasured = rateSince(from, last, nowMs);
-      if (this.perMsMeasured > mean) this.echoes.splice(0, this.echoes.length - 1);
-      return this.perMsMeasured;
+      this.#perMsMeasured = rateSince(from, last, nowMs);
+      if (this.#perMsMeasured > mean) this.#echoes.splice(0, this.#echoes.length - 1);
+      return this.#perMsMeasured;
     }
     return mean;
   }
@@ -537,29 +539,29 @@ export class Path {
    * The first packet that knows of a grant tells how long grants take now, queues included. One sent before it knows of
    * no newer grant: what it echoes is an older one of the same low byte, or the 0 of a proxy that had none.
    */
-  private noteEcho(grant: number, sequence: number, nowMs: number): void {
-    const known = sequence > this.echoedAt ? this.grants.get(grant) : undefined;
+  #noteEcho(grant: number, sequence: number, nowMs: number): void {
+    const known = sequence > this.#echoedAt ? this.#grants.get(grant) : undefined;
     if (!known) return;
-    this.echoedAt = sequence;
-    for (const older of this.grants.keys()) {
-      this.grants.delete(older);
+    this.#echoedAt = sequence;
+    for (const older of this.#grants.keys()) {
+      this.#grants.delete(older);
       if (older === grant) break;
     }
-    this.echoed = known.grantSequence;
-    const idle = sequence >= this.grantedEnd;
-    this.idleFrom = known.full ? Infinity : known.end;
-    this.grantedEnd = known.end;
+    this.#echoed = known.grantSequence;
+    const idle = sequence >= this.#grantedEnd;
+    this.#idleFrom = known.full ? Infinity : known.end;
+    this.#grantedEnd = known.end;
     if (known.sentMs === undefined) return;
-    this.echoedSentMs = known.sentMs;
-    if (this.echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.echoes.shift();
+    this.#echoedSentMs = known.sentMs;
+    if (this.#echoes.push({ grantSentMs: known.sentMs, sequence }) > ECHOES) this.#echoes.shift();
     const rttMs = nowMs - known.sentMs;
     this.handleRoundTrip(rttMs);
-    if (rttMs <= this.leastSeenMs + SLACK_MS + AHEAD_MS) this.longer = undefined;
+    if (rttMs <= this.#leastSeenMs + SLACK_MS + AHEAD_MS) this.#longer = undefined;
     else if (idle)
-      this.longer = {
-        sinceMs: this.longer?.sinceMs ?? nowMs,
+      this.#longer = {
+        sinceMs: this.#longer?.sinceMs ?? nowMs,
         untilMs: nowMs,
-        leastMs: Math.min(this.longer?.leastMs ?? Infinity, rttMs),
+        leastMs: Math.min(this.#longer?.leastMs ?? Infinity, rttMs),
       };
   }
 }

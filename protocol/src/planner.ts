@@ -51,32 +51,40 @@ interface Source {
 }
 
 export class Planner {
-  private readonly paths: Path[];
+  readonly #paths: Path[];
   /** By path. */
-  private readonly comings: Coming[];
+  readonly #comings: Coming[];
   /** Packets that others have overtaken and that may still come, by generation. */
-  private readonly overtaken = new Map<number, number>();
+  readonly #overtaken = new Map<number, number>();
   /** Generations from this one on are not all granted yet. */
-  private frontier = 0;
-  private progressMs: number;
-  private readonly flow = new Flow();
+  #frontier = 0;
+  #progressMs: number;
+  readonly #flow = new Flow();
   /** All proxies are to be granted anew this often. */
   grantEveryMs: number = TIMING.grantEveryMsMin;
   /** So many times the variance of losses, as long as few packets have shown how many are lost. */
-  private doubt = 1;
+  #doubt = 1;
+
+  readonly #geometry: Geometry;
+  readonly #assembly: Assembly;
+  readonly #beginnings: readonly Beginning[];
 
   constructor(
-    private readonly geometry: Geometry,
-    private readonly assembly: Assembly,
-    private readonly beginnings: readonly Beginning[],
+    geometry: Geometry,
+    assembly: Assembly,
+    beginnings: readonly Beginning[],
     known: readonly (KnownPath | undefined)[],
     /** When each proxy was asked first; undefined: it was not yet. */
     askedMs: readonly (number | undefined)[],
     packetBytes: number,
     nowMs: number,
   ) {
-    this.progressMs = nowMs;
-    this.paths = beginnings.map(
+    this.#geometry = geometry;
+    this.#assembly = assembly;
+    this.#beginnings = beginnings;
+
+    this.#progressMs = nowMs;
+    this.#paths = beginnings.map(
       ({ share, windowPackets }, index) =>
         new Path(
           firstPackets(geometry, share, windowPackets),
@@ -85,73 +93,73 @@ export class Planner {
           rememberedOf(known[index], packetBytes),
         ),
     );
-    this.comings = this.paths.map(() => new Coming());
+    this.#comings = this.#paths.map(() => new Coming());
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
-    this.paths[proxyIndex]!.handleRoundTrip(rttMs);
+    this.#paths[proxyIndex]!.handleRoundTrip(rttMs);
   }
 
   handleHeard(proxyIndex: number, nowMs: number): void {
-    this.paths[proxyIndex]!.handleHeard(nowMs);
+    this.#paths[proxyIndex]!.handleHeard(nowMs);
   }
 
   /** The proxy sends nothing any more, or does so again. */
   handleGone(proxyIndex: number, gone: boolean): void {
-    this.paths[proxyIndex]!.gone = gone;
+    this.#paths[proxyIndex]!.gone = gone;
   }
 
   /** The proxy begins anew. */
   handleBack(proxyIndex: number, nowMs: number): void {
-    this.paths[proxyIndex]!.restart(nowMs);
+    this.#paths[proxyIndex]!.restart(nowMs);
   }
 
   /** The share with which a proxy is to begin that is asked now: of what the others are not granted yet. */
   shareFor(proxyIndex: number, nowMs: number): Share {
-    const { share: all, windowPackets } = this.beginnings[proxyIndex]!;
-    const share = { ...all, firstGeneration: this.frontier };
-    this.paths[proxyIndex]!.handleAsked(firstPackets(this.geometry, share, windowPackets), nowMs);
+    const { share: all, windowPackets } = this.#beginnings[proxyIndex]!;
+    const share = { ...all, firstGeneration: this.#frontier };
+    this.#paths[proxyIndex]!.handleAsked(firstPackets(this.#geometry, share, windowPackets), nowMs);
     return share;
   }
 
   /** True when the proxy may have sent a packet with this sequence. */
   allows(proxyIndex: number, sequence: number): boolean {
-    return sequence < this.paths[proxyIndex]!.quota;
+    return sequence < this.#paths[proxyIndex]!.quota;
   }
 
   /** A packet was innovative. */
   handleProgress(nowMs: number): void {
-    this.progressMs = nowMs;
+    this.#progressMs = nowMs;
   }
 
   handleData(proxyIndex: number, frame: DataFrame, useful: boolean, nowMs: number): void {
-    this.flow.packets++;
-    this.paths[proxyIndex]!.handleData(frame, useful, nowMs);
+    this.#flow.packets++;
+    this.#paths[proxyIndex]!.handleData(frame, useful, nowMs);
   }
 
   /** What is worth remembering of a proxy; undefined as long as too little has come. */
   knownOf(proxyIndex: number, packetBytes: number): KnownPath | undefined {
-    return this.paths[proxyIndex]!.toRemember(packetBytes);
+    return this.#paths[proxyIndex]!.toRemember(packetBytes);
   }
 
   /** A fresh plan for all; `grantFor` then gives each proxy its part. */
   replan(nowMs: number): void {
-    const able = this.paths.filter((path) => !path.gone && path.heard);
-    if (this.flow.hasFallen(nowMs)) for (const path of able) path.handleLess();
+    const able = this.#paths.filter((path) => !path.gone && path.heard);
+    if (this.#flow.hasFallen(nowMs)) for (const path of able) path.handleLess();
     const roundMs = Math.min(...able.map((path) => path.leastRttMs));
     this.grantEveryMs = Math.max(
       TIMING.grantEveryMsMin,
       Math.min(roundMs / TIMING.grantsPerRoundTrip, TIMING.grantEveryMsMax),
     );
     for (const path of able) path.settleGaps(nowMs);
-    this.noteOvertaken(able);
-    const losses = this.losses();
+    this.#noteOvertaken(able);
+    const losses = this.#losses();
     const sharedMs = Math.max(0, Math.min(...able.map((path) => path.rttMs - path.leastRttMs)));
-    const sources = able.map((path) => this.sourceOf(path, losses(path), sharedMs, nowMs));
+    const sources = able.map((path) => this.#sourceOf(path, losses(path), sharedMs, nowMs));
     const live = sources.filter(({ quiet }) => !quiet);
-    if (live.length === 0) for (const path of able) this.askAnew(path, nowMs);
-    for (const source of sources) this.askAlone(source, nowMs);
-    this.spread(live.length > 0 ? [...live, ...this.expected(live, losses, nowMs)] : sources, nowMs);
+    if (live.length === 0) for (const path of able) this.#askAnew(path, nowMs);
+    for (const source of sources) this.#askAlone(source, nowMs);
+    this.#spread(live.length > 0 ? [...live, ...this.#expected(live, losses, nowMs)] : sources, nowMs);
   }
 
   /** What the proxy is to send from its next packet on. */
@@ -159,12 +167,12 @@ export class Planner {
     proxyIndex: number,
     nowMs: number,
   ): { grantSequence: number; fromSequence: number; base: number; runs: Run[] } {
-    const path = this.paths[proxyIndex]!;
+    const path = this.#paths[proxyIndex]!;
     const runs = runsOf(path.order, path.next, LIMITS.grantRunsMax);
     return {
       grantSequence: path.nextGrant(path.order.length >= path.limit, nowMs),
       fromSequence: path.next,
-      base: this.assembly.base,
+      base: this.#assembly.base,
       runs,
     };
   }
@@ -172,22 +180,22 @@ export class Planner {
   /**
    * The chance that a packet of a path brings nothing. Loss is what was seen there, leaning on what was seen on all.
    */
-  private losses(): (path: Path) => number {
-    const lost = this.paths.reduce((sum, path) => sum + path.lost, 0);
-    const received = this.paths.reduce((sum, path) => sum + path.received, 0);
+  #losses(): (path: Path) => number {
+    const lost = this.#paths.reduce((sum, path) => sum + path.lost, 0);
+    const received = this.#paths.reduce((sum, path) => sum + path.received, 0);
     const shared = lost / (lost + received + LOSS_PACKETS_SHARED);
-    this.doubt = 1 + this.geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
+    this.#doubt = 1 + this.#geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
     return (path) =>
       1 -
       path.usefulShare *
         (1 - (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED));
   }
 
-  private noteOvertaken(able: readonly Path[]): void {
-    this.overtaken.clear();
+  #noteOvertaken(able: readonly Path[]): void {
+    this.#overtaken.clear();
     for (const { gaps, order } of able) {
       for (const sequence of gaps.keys())
-        this.overtaken.set(order[sequence]!, 1 + (this.overtaken.get(order[sequence]!) ?? 0));
+        this.#overtaken.set(order[sequence]!, 1 + (this.#overtaken.get(order[sequence]!) ?? 0));
     }
   }
 
@@ -195,15 +203,15 @@ export class Planner {
    * Collects what is on its way from there and can no longer be changed; what can is taken back. Of a quiet or useless
    * one nothing is expected.
    */
-  private sourceOf(path: Path, loss: number, sharedMs: number, nowMs: number): Source {
+  #sourceOf(path: Path, loss: number, sharedMs: number, nowMs: number): Source {
     const { order } = path;
     const rttMs = path.delayMs;
-    const coming = this.comings[this.paths.indexOf(path)]!;
+    const coming = this.#comings[this.#paths.indexOf(path)]!;
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
     if (path.isUseless || path.isQuiet(perMs, nowMs)) {
       path.limit = 0;
-      if (path.isToBeAsked(perMs, nowMs)) this.askMore(path);
+      if (path.isToBeAsked(perMs, nowMs)) this.#askMore(path);
       coming.clear();
       return {
         path,
@@ -242,14 +250,14 @@ export class Planner {
   /**
    * Proxies that have not answered yet and will, by what is known of them: they bring what they were asked for first.
    */
-  private expected(live: readonly Source[], losses: (path: Path) => number, nowMs: number): Source[] {
+  #expected(live: readonly Source[], losses: (path: Path) => number, nowMs: number): Source[] {
     const meanMs = live.reduce((sum, { gapMs }) => sum + gapMs, 0) / live.length;
-    return this.paths.flatMap((path, index) => {
+    return this.#paths.flatMap((path, index) => {
       const firstMs = path.gone ? undefined : path.expectedMs(nowMs);
       if (firstMs === undefined) return [];
       const perMs = path.perMs(0, nowMs);
       const gapMs = perMs > 0 ? 1 / perMs : meanMs;
-      const coming = this.comings[index]!;
+      const coming = this.#comings[index]!;
       coming.begin(path.order, 0);
       for (let sequence = 0; sequence < path.order.length; sequence++)
         coming.setTime(sequence, firstMs + sequence * gapMs - PATIENCE_MS);
@@ -269,29 +277,29 @@ export class Planner {
   }
 
   /** One packet more than it was ever granted, at least. */
-  private askMore(path: Path): void {
-    do path.orderMore(Math.min(this.assembly.base, this.geometry.generationCount - 1));
+  #askMore(path: Path): void {
+    do path.orderMore(Math.min(this.#assembly.base, this.#geometry.generationCount - 1));
     while (path.order.length <= path.quota);
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
   /** As one that is not quiet. */
-  private askAnew(path: Path, nowMs: number): void {
+  #askAnew(path: Path, nowMs: number): void {
     if (path.isUseless) return;
     path.lastArrivalMs = nowMs;
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
   /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */
-  private askAlone({ path, loss, quiet }: Source, nowMs: number): void {
-    const stalled = nowMs - this.progressMs > STALL_MS + 2 * path.rttMs;
-    const proxyIndex = this.paths.indexOf(path);
-    if (!stalled && this.assembly.disputed.size === 0) return;
-    for (let index = this.assembly.base; index < this.geometry.generationCount; index++) {
-      if (!stalled && !this.assembly.isDisputed(index)) continue;
+  #askAlone({ path, loss, quiet }: Source, nowMs: number): void {
+    const stalled = nowMs - this.#progressMs > STALL_MS + 2 * path.rttMs;
+    const proxyIndex = this.#paths.indexOf(path);
+    if (!stalled && this.#assembly.disputed.size === 0) return;
+    for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++) {
+      if (!stalled && !this.#assembly.isDisputed(index)) continue;
       const sent = quiet ? [] : path.order.slice(path.next);
       const underWay = sent.filter((other) => other === index).length * (1 - loss);
-      for (let left = this.assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - loss) {
+      for (let left = this.#assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - loss) {
         if (path.order.length >= path.limit) return;
         path.orderMore(index);
       }
@@ -299,28 +307,28 @@ export class Planner {
   }
 
   /** In the order of the generations: each its need, and a margin, larger where no time is left to ask again. */
-  private spread(sources: readonly Source[], nowMs: number): void {
-    const { generationCount } = this.geometry;
+  #spread(sources: readonly Source[], nowMs: number): void {
+    const { generationCount } = this.#geometry;
     if (sources.length === 0) return;
     let left = 0;
-    for (let index = this.assembly.base; index < generationCount; index++) left += this.assembly.missing(index);
+    for (let index = this.#assembly.base; index < generationCount; index++) left += this.#assembly.missing(index);
     const endMs = nowMs + left / sources.reduce((sum, { gapMs, loss }) => sum + (1 - loss) / gapMs, 0);
     const lastCallMs = endMs - this.grantEveryMs - SLACK_MS - Math.min(...sources.map(({ rttMs }) => rttMs));
-    for (let index = this.assembly.base; index < generationCount; index++) {
-      const need = this.assembly.missing(index);
-      this.frontier = index;
-      if (need > 0 && !this.fill(index, need, sources, { nowMs, lastCallMs })) return;
+    for (let index = this.#assembly.base; index < generationCount; index++) {
+      const need = this.#assembly.missing(index);
+      this.#frontier = index;
+      if (need > 0 && !this.#fill(index, need, sources, { nowMs, lastCallMs })) return;
     }
   }
 
   /** Orders packets of a generation until its need is met; false when no proxy may be given more. */
-  private fill(
+  #fill(
     index: number,
     need: number,
     sources: readonly Source[],
     { nowMs, lastCallMs }: { nowMs: number; lastCallMs: number },
   ): boolean {
-    let overtaken = this.overtaken.get(index) ?? 0;
+    let overtaken = this.#overtaken.get(index) ?? 0;
     let variance = 0;
     let sigmas = SIGMAS;
     for (const { coming } of sources) coming.select(index);
@@ -343,7 +351,7 @@ export class Planner {
       else return false;
       need -= 1 - loss;
       const supposed = sigmas === SIGMAS_LAST ? Math.max(loss, unseen) : loss;
-      variance += supposed * (1 - supposed) * this.doubt;
+      variance += supposed * (1 - supposed) * this.#doubt;
     }
     return true;
   }

@@ -129,34 +129,34 @@ interface Proxy {
 const NOTHING = { base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
 
 export class Receiver {
-  private readonly request: RequestFrame;
-  private readonly codec: Codec;
-  private readonly startMs: number;
-  private readonly packetBytes: number;
-  private readonly known: readonly (KnownPath | undefined)[];
-  private readonly beginnings: readonly Beginning[];
-  private readonly everyPackets: number;
-  private readonly everyMsWanted: number | undefined;
-  private readonly trusted: Trusted | undefined;
-  private readonly renewsSessions: boolean;
-  private readonly onPacket: OnPacket | undefined;
-  private readonly proxies: Proxy[];
-  private readonly events: ReceiverEvent[] = [];
-  private head: ResponseHead | undefined;
-  private geometry: Geometry | undefined;
-  private assembly: Assembly | undefined;
+  readonly #request: RequestFrame;
+  readonly #codec: Codec;
+  readonly #startMs: number;
+  readonly #packetBytes: number;
+  readonly #known: readonly (KnownPath | undefined)[];
+  readonly #beginnings: readonly Beginning[];
+  readonly #everyPackets: number;
+  readonly #everyMsWanted: number | undefined;
+  readonly #trusted: Trusted | undefined;
+  readonly #renewsSessions: boolean;
+  readonly #onPacket: OnPacket | undefined;
+  readonly #proxies: Proxy[];
+  readonly #events: ReceiverEvent[] = [];
+  #head: ResponseHead | undefined;
+  #geometry: Geometry | undefined;
+  #assembly: Assembly | undefined;
   /** Mode `coded` only. */
-  private planner: Planner | undefined;
-  private plannedMs = -1;
-  private firstPacketMs: number | undefined;
-  private feedbackSequence = 0;
-  private feedbackFrames = 0;
+  #planner: Planner | undefined;
+  #plannedMs = -1;
+  #firstPacketMs: number | undefined;
+  #feedbackSequence = 0;
+  #feedbackFrames = 0;
   /** Set once the chunk is delivered, given up or failed: only final feedback is left to do. */
-  private closed = false;
+  #closed = false;
 
   constructor(options: ReceiverOptions) {
     const coded = options.mode === "coded";
-    this.request = {
+    this.#request = {
       type: "request",
       requestId: options.requestId,
       mode: options.mode,
@@ -168,32 +168,32 @@ export class Receiver {
       ...(options.range ? { range: options.range } : {}),
       ...(options.token === undefined ? {} : { token: options.token }),
     };
-    this.packetBytes = this.request.symbolBytes + dataHeaderBytes("seed", 0);
-    this.known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
-    this.beginnings = beginningsOf(this.known, this.request, this.packetBytes);
+    this.#packetBytes = this.#request.symbolBytes + dataHeaderBytes("seed", 0);
+    this.#known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
+    this.#beginnings = beginningsOf(this.#known, this.#request, this.#packetBytes);
     const checked = parseFrame(
-      encodeFrame(coded ? { ...this.request, share: this.beginnings[0]!.share } : this.request),
+      encodeFrame(coded ? { ...this.#request, share: this.#beginnings[0]!.share } : this.#request),
     );
     if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
-    this.codec = options.codec;
-    this.startMs = options.nowMs;
-    this.everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
-    this.everyMsWanted = options.feedbackEveryMs;
-    this.proxies = Array.from({ length: options.proxyCount }, () => newProxy());
-    this.trusted = options.trusted;
-    this.renewsSessions = options.renewsSessions ?? false;
-    this.onPacket = options.onPacket;
-    if (this.trusted) checkDigests(this.trusted, this.request);
+    this.#codec = options.codec;
+    this.#startMs = options.nowMs;
+    this.#everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
+    this.#everyMsWanted = options.feedbackEveryMs;
+    this.#proxies = Array.from({ length: options.proxyCount }, () => newProxy());
+    this.#trusted = options.trusted;
+    this.#renewsSessions = options.renewsSessions ?? false;
+    this.#onPacket = options.onPacket;
+    if (this.#trusted) checkDigests(this.#trusted, this.#request);
   }
 
   /** Delivered, given up or failed: packets are of no use any more. */
   get decided(): boolean {
-    return this.closed;
+    return this.#closed;
   }
 
   /** Nothing is left to send or to wait for. */
   get finished(): boolean {
-    return this.closed && this.proxies.every((proxy) => !proxy.final);
+    return this.#closed && this.#proxies.every((proxy) => !proxy.final);
   }
 
   /**
@@ -201,10 +201,10 @@ export class Receiver {
    * `handleProxyReady` sends it again, unless the plan is here by then.
    */
   firstRequest(proxyIndex: number, nowMs: number): Uint8Array | undefined {
-    const proxy = this.proxies[proxyIndex];
-    if (!proxy || this.closed || proxy.asked || proxy.planned || proxy.stats.state === "failed") return undefined;
+    const proxy = this.#proxies[proxyIndex];
+    if (!proxy || this.#closed || proxy.asked || proxy.planned || proxy.stats.state === "failed") return undefined;
     proxy.askedFirst = true;
-    return encodeFrame(this.requestTo(proxyIndex, nowMs));
+    return encodeFrame(this.#requestTo(proxyIndex, nowMs));
   }
 
   /**
@@ -212,20 +212,20 @@ export class Receiver {
    * nothing of it.
    */
   handleFirstGone(proxyIndex: number, nowMs: number): void {
-    const proxy = this.proxies[proxyIndex];
-    if (!proxy || this.closed || proxy.asked || !proxy.askedFirst || proxy.stats.state === "failed") return;
-    for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "rejected", atMs, frame);
+    const proxy = this.#proxies[proxyIndex];
+    if (!proxy || this.#closed || proxy.asked || !proxy.askedFirst || proxy.stats.state === "failed") return;
+    for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "rejected", atMs, frame);
     startAgain(proxy);
-    this.planner?.handleBack(proxyIndex, nowMs);
+    this.#planner?.handleBack(proxyIndex, nowMs);
   }
 
   /** The session to this proxy is up, for the first time or again after it was lost. */
   handleProxyReady(proxyIndex: number, nowMs: number): void {
-    const proxy = this.proxies[proxyIndex];
-    if (!proxy || this.closed) return;
+    const proxy = this.#proxies[proxyIndex];
+    if (!proxy || this.#closed) return;
     if (proxy.lost) {
       startAgain(proxy);
-      this.planner?.handleBack(proxyIndex, nowMs);
+      this.#planner?.handleBack(proxyIndex, nowMs);
     } else if (proxy.asked || proxy.stats.state === "failed") return;
     proxy.asked = true;
     proxy.requestDueMs = nowMs;
@@ -237,53 +237,53 @@ export class Receiver {
    * does not fail for want of proxies: `handleProxyReady` follows, or this again without it.
    */
   handleProxyLost(proxyIndex: number, reason: string, nowMs: number, away = false): void {
-    const proxy = this.proxies[proxyIndex];
+    const proxy = this.#proxies[proxyIndex];
     if (!proxy) return;
     proxy.away = away;
     proxy.final = undefined;
     proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";
     proxy.silent = false;
-    if (this.closed) return;
-    this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);
+    if (this.#closed) return;
+    this.#failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);
   }
 
   handleFrame(proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
-    const proxy = this.proxies[proxyIndex];
+    const proxy = this.#proxies[proxyIndex];
     if (!proxy) return;
     const frame = parseFrame(bytes);
-    if (frame.type === "parseError" || !("requestId" in frame) || frame.requestId !== this.request.requestId) {
-      this.count(proxy, bytes.length, "rejected", nowMs);
+    if (frame.type === "parseError" || !("requestId" in frame) || frame.requestId !== this.#request.requestId) {
+      this.#count(proxy, bytes.length, "rejected", nowMs);
       return;
     }
     proxy.lastHeardMs = nowMs;
-    if (proxy.silent) this.revive(proxy);
-    this.dispatch(proxy, frame, bytes.length, nowMs);
+    if (proxy.silent) this.#revive(proxy);
+    this.#dispatch(proxy, frame, bytes.length, nowMs);
   }
 
   /** True when a proxy has fallen silent. */
   handleTimeout(nowMs: number): boolean {
     let isNews = false;
-    for (const proxy of this.proxies) {
-      if (this.closed || !isServing(proxy)) continue;
+    for (const proxy of this.#proxies) {
+      if (this.#closed || !isServing(proxy)) continue;
       if (nowMs - proxy.lastHeardMs < TIMING.proxySilenceMs) continue;
       isNews = proxy.silent = true;
-      proxy.away = this.renewsSessions;
+      proxy.away = this.#renewsSessions;
       const text = `The proxy was silent for ${TIMING.proxySilenceMs} ms.`;
-      this.failProxy(proxy, { kind: "proxySilent", message: text }, nowMs, true);
+      this.#failProxy(proxy, { kind: "proxySilent", message: text }, nowMs, true);
     }
     return isNews;
   }
 
   /** Gives the chunk up: no more events; each proxy asked is told so. */
   abort(nowMs: number): void {
-    this.close("aborted", nowMs);
-    this.events.length = 0;
+    this.#close("aborted", nowMs);
+    this.#events.length = 0;
   }
 
   pollTransmit(nowMs: number): { proxyIndex: number; bytes: Uint8Array } | undefined {
-    if (this.planner && !this.closed) this.replanWhenDue(this.planner, nowMs);
-    for (let proxyIndex = 0; proxyIndex < this.proxies.length; proxyIndex++) {
-      const frame = this.nextFrame(this.proxies[proxyIndex]!, nowMs);
+    if (this.#planner && !this.#closed) this.#replanWhenDue(this.#planner, nowMs);
+    for (let proxyIndex = 0; proxyIndex < this.#proxies.length; proxyIndex++) {
+      const frame = this.#nextFrame(this.#proxies[proxyIndex]!, nowMs);
       if (frame) return { proxyIndex, bytes: encodeFrame(frame) };
     }
     return undefined;
@@ -291,10 +291,10 @@ export class Receiver {
 
   pollTimeout(): number | undefined {
     let at = Infinity;
-    for (const proxy of this.proxies) {
+    for (const proxy of this.#proxies) {
       if (proxy.final) at = Math.min(at, proxy.final.dueMs);
-      if (!this.closed && isAskedOn(proxy)) at = Math.min(at, proxy.requestDueMs);
-      if (this.closed || !isServing(proxy)) continue;
+      if (!this.#closed && isAskedOn(proxy)) at = Math.min(at, proxy.requestDueMs);
+      if (this.#closed || !isServing(proxy)) continue;
       at = Math.min(at, proxy.lastHeardMs + TIMING.proxySilenceMs);
       at = Math.min(at, proxy.planned ? proxy.feedbackDueMs : proxy.requestDueMs);
     }
@@ -302,46 +302,47 @@ export class Receiver {
   }
 
   pollEvent(): ReceiverEvent | undefined {
-    return this.events.shift();
+    return this.#events.shift();
   }
 
   stats(): ReceiverStats {
-    const proxies = this.proxies.map(({ stats, nextSequence, dataFrames }, index) => {
-      const path = this.planner?.knownOf(index, this.packetBytes);
+    const proxies = this.#proxies.map(({ stats, nextSequence, dataFrames }, index) => {
+      const path = this.#planner?.knownOf(index, this.#packetBytes);
       return { ...stats, lost: stats.lost + Math.max(0, nextSequence - dataFrames), ...(path ? { path } : {}) };
     });
     return {
-      deliveredBytes: this.assembly?.deliveredBytes ?? 0,
+      deliveredBytes: this.#assembly?.deliveredBytes ?? 0,
       grossBytes: proxies.reduce((sum, proxy) => sum + proxy.bytes, 0),
-      rank: this.assembly?.rank ?? 0,
-      symbolCount: this.geometry?.symbolCount ?? 0,
-      generationCount: this.geometry?.generationCount ?? 0,
-      ...(this.firstPacketMs === undefined ? {} : { firstPacketMs: this.firstPacketMs }),
-      feedbackFrames: this.feedbackFrames,
+      rank: this.#assembly?.rank ?? 0,
+      symbolCount: this.#geometry?.symbolCount ?? 0,
+      generationCount: this.#geometry?.generationCount ?? 0,
+      ...(this.#firstPacketMs === undefined ? {} : { firstPacketMs: this.#firstPacketMs }),
+      feedbackFrames: this.#feedbackFrames,
       proxies,
     };
   }
 
   free(): void {
-    this.assembly?.free();
-    for (const proxy of this.proxies) proxy.early.length = 0;
+    this.#assembly?.free();
+    for (const proxy of this.#proxies) proxy.early.length = 0;
   }
 
-  private dispatch(proxy: Proxy, frame: Frame, frameBytes: number, nowMs: number): void {
+  #dispatch(proxy: Proxy, frame: Frame, frameBytes: number, nowMs: number): void {
     switch (frame.type) {
       case "data":
-        this.handleData(proxy, frame, frameBytes, nowMs);
+        this.#handleData(proxy, frame, frameBytes, nowMs);
         return;
       case "pending":
-        this.measureRoundTrip(proxy, nowMs);
+        this.#measureRoundTrip(proxy, nowMs);
         return;
       case "plan":
-        this.measureRoundTrip(proxy, nowMs);
-        if (!this.closed && !proxy.planned && proxy.stats.state !== "failed") this.handlePlan(proxy, frame.head, nowMs);
+        this.#measureRoundTrip(proxy, nowMs);
+        if (!this.#closed && !proxy.planned && proxy.stats.state !== "failed")
+          this.#handlePlan(proxy, frame.head, nowMs);
         return;
       case "reject":
-        if (this.closed || proxy.stats.state === "failed") proxy.final ??= finalOf("rejected", nowMs);
-        else this.failProxy(proxy, frame.rejection, nowMs, true);
+        if (this.#closed || proxy.stats.state === "failed") proxy.final ??= finalOf("rejected", nowMs);
+        else this.#failProxy(proxy, frame.rejection, nowMs, true);
         return;
       case "end":
         if (!proxy.final) return;
@@ -349,15 +350,15 @@ export class Receiver {
         if (proxy.stats.state !== "failed") proxy.stats.state = "ended";
         return;
       default:
-        this.count(proxy, frameBytes, "rejected", nowMs);
+        this.#count(proxy, frameBytes, "rejected", nowMs);
     }
   }
 
-  private measureRoundTrip(proxy: Proxy, nowMs: number): void {
+  #measureRoundTrip(proxy: Proxy, nowMs: number): void {
     if (proxy.stats.rttMs === null && !proxy.askedFirst && proxy.requestTries <= 2) {
       proxy.stats.rttMs = nowMs - proxy.requestSentMs;
-      this.hastenRequests(proxy.stats.rttMs, nowMs);
-      this.planner?.handleRoundTrip(this.proxies.indexOf(proxy), proxy.stats.rttMs);
+      this.#hastenRequests(proxy.stats.rttMs, nowMs);
+      this.#planner?.handleRoundTrip(this.#proxies.indexOf(proxy), proxy.stats.rttMs);
     }
     if (!proxy.planned && proxy.requestEveryMs < TIMING.requestRepeatMsMax) {
       proxy.requestEveryMs = TIMING.requestRepeatMsMax;
@@ -366,32 +367,32 @@ export class Receiver {
   }
 
   /** One proxy has answered: a request that another has not by now may be lost, and is not left to the first timer. */
-  private hastenRequests(rttMs: number, nowMs: number): void {
+  #hastenRequests(rttMs: number, nowMs: number): void {
     const dueMs = nowMs + TIMING.requestHastenMs + rttMs / 4;
-    for (const proxy of this.proxies) {
+    for (const proxy of this.#proxies) {
       if (proxy.asked && !proxy.planned && proxy.requestTries <= 2 && proxy.stats.rttMs === null)
         proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
     }
   }
 
-  private handlePlan(proxy: Proxy, head: ResponseHead, nowMs: number): void {
-    const known = this.trusted?.head ?? this.head;
-    const wrong = (known && differenceOf(known, head)) ?? (this.head ? undefined : this.adopt(head, nowMs));
+  #handlePlan(proxy: Proxy, head: ResponseHead, nowMs: number): void {
+    const known = this.#trusted?.head ?? this.#head;
+    const wrong = (known && differenceOf(known, head)) ?? (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) {
-      this.failProxy(proxy, wrong, nowMs, true);
+      this.#failProxy(proxy, wrong, nowMs, true);
       return;
     }
     proxy.planned = true;
     proxy.stats.state = "active";
-    proxy.feedbackDueMs = nowMs + this.everyMs;
-    this.planner?.handleHeard(this.proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs);
-    for (const { frame, atMs } of proxy.early.splice(0)) this.addData(proxy, frame, atMs);
-    if (this.assembly!.isComplete) this.complete(nowMs);
+    proxy.feedbackDueMs = nowMs + this.#everyMs;
+    this.#planner?.handleHeard(this.#proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs);
+    for (const { frame, atMs } of proxy.early.splice(0)) this.#addData(proxy, frame, atMs);
+    if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
 
   /** The first plan is the one that the others must agree with. */
-  private adopt(head: ResponseHead, nowMs: number): Rejection | undefined {
-    const { range, symbolBytes, generationSize, mode } = this.request;
+  #adopt(head: ResponseHead, nowMs: number): Rejection | undefined {
+    const { range, symbolBytes, generationSize, mode } = this.#request;
     if (head.status === 206 && range && head.totalBytes > range.end - range.start + 1) {
       const limit = range.end - range.start + 1;
       return {
@@ -403,183 +404,183 @@ export class Receiver {
     }
     const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
     if (isRejection(geometry)) return geometry;
-    this.head = head;
-    this.geometry = geometry;
-    this.assembly = new Assembly(geometry, mode, this.codec, this.trusted);
+    this.#head = head;
+    this.#geometry = geometry;
+    this.#assembly = new Assembly(geometry, mode, this.#codec, this.#trusted);
     if (mode === "coded") {
-      const askedMs = this.proxies.map(({ requestTries, requestSentMs }) =>
+      const askedMs = this.#proxies.map(({ requestTries, requestSentMs }) =>
         requestTries > 0 ? requestSentMs : undefined,
       );
-      this.planner = new Planner(
+      this.#planner = new Planner(
         geometry,
-        this.assembly,
-        this.beginnings,
-        this.known,
+        this.#assembly,
+        this.#beginnings,
+        this.#known,
         askedMs,
-        this.packetBytes,
+        this.#packetBytes,
         nowMs,
       );
-      this.proxies.forEach((proxy, index) => {
-        if (proxy.stats.rttMs !== null) this.planner!.handleRoundTrip(index, proxy.stats.rttMs);
+      this.#proxies.forEach((proxy, index) => {
+        if (proxy.stats.rttMs !== null) this.#planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });
     }
-    this.events.push({ kind: "head", head });
+    this.#events.push({ kind: "head", head });
     return undefined;
   }
 
-  private handleData(proxy: Proxy, frame: DataFrame, frameBytes: number, nowMs: number): void {
-    this.firstPacketMs ??= nowMs - this.startMs;
+  #handleData(proxy: Proxy, frame: DataFrame, frameBytes: number, nowMs: number): void {
+    this.#firstPacketMs ??= nowMs - this.#startMs;
     proxy.dataFrames++;
     proxy.nextSequence = Math.max(proxy.nextSequence, frame.sequence + 1);
     proxy.packetsSinceFeedback++;
-    if (this.closed || proxy.stats.state === "failed") {
-      this.count(proxy, frameBytes, "late", nowMs, frame);
+    if (this.#closed || proxy.stats.state === "failed") {
+      this.#count(proxy, frameBytes, "late", nowMs, frame);
       return;
     }
     if (proxy.planned) {
       proxy.stats.bytes += frameBytes;
-      this.addData(proxy, frame, nowMs);
-      if (this.assembly!.isComplete) this.complete(nowMs);
+      this.#addData(proxy, frame, nowMs);
+      if (this.#assembly!.isComplete) this.#complete(nowMs);
     } else if (proxy.early.length < LIMITS.earlyFramesMax) {
       proxy.stats.bytes += frameBytes;
       proxy.early.push({ frame, atMs: nowMs });
-    } else this.count(proxy, frameBytes, "rejected", nowMs, frame);
+    } else this.#count(proxy, frameBytes, "rejected", nowMs, frame);
   }
 
   /** Counts the packet, its bytes are counted already. */
-  private addData(proxy: Proxy, frame: DataFrame, nowMs: number): void {
-    const assembly = this.assembly!;
-    const proxyIndex = this.proxies.indexOf(proxy);
-    if (this.closed || proxy.stats.state === "failed") {
-      this.count(proxy, 0, "late", nowMs, frame);
+  #addData(proxy: Proxy, frame: DataFrame, nowMs: number): void {
+    const assembly = this.#assembly!;
+    const proxyIndex = this.#proxies.indexOf(proxy);
+    if (this.#closed || proxy.stats.state === "failed") {
+      this.#count(proxy, 0, "late", nowMs, frame);
       return;
     }
-    const allowed = this.planner?.allows(proxyIndex, frame.sequence) ?? true;
+    const allowed = this.#planner?.allows(proxyIndex, frame.sequence) ?? true;
     if (!allowed || !assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length)) {
-      this.count(proxy, 0, "rejected", nowMs, frame);
+      this.#count(proxy, 0, "rejected", nowMs, frame);
       return;
     }
     const needed = assembly.missingFrom(proxyIndex, frame.generationIndex) > 0;
     const innovative = assembly.add(proxyIndex, frame.generationIndex, frame.coding, frame.payload);
-    this.planner?.handleData(proxyIndex, frame, innovative || !needed, nowMs);
-    this.count(proxy, 0, innovative ? "innovative" : "duplicate", nowMs, frame);
+    this.#planner?.handleData(proxyIndex, frame, innovative || !needed, nowMs);
+    this.#count(proxy, 0, innovative ? "innovative" : "duplicate", nowMs, frame);
     if (!innovative) return;
-    for (const [liar, generationIndex] of assembly.liars) this.excludeLiar(liar, generationIndex, nowMs);
-    this.noteProgress(nowMs);
+    for (const [liar, generationIndex] of assembly.liars) this.#excludeLiar(liar, generationIndex, nowMs);
+    this.#noteProgress(nowMs);
   }
 
-  private count(proxy: Proxy, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
+  #count(proxy: Proxy, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
     proxy.stats.bytes += bytes;
     proxy.stats.packets++;
     proxy.stats[fate]++;
-    this.onPacket?.(atMs, this.proxies.indexOf(proxy), frame?.generationIndex ?? 0, fate);
+    this.#onPacket?.(atMs, this.#proxies.indexOf(proxy), frame?.generationIndex ?? 0, fate);
   }
 
   /** A proxy that has sent false packets is done with, and what it sent counts for nothing: protocol.md §9. */
-  private excludeLiar(proxyIndex: number, generationIndex: number, nowMs: number): void {
-    const proxy = this.proxies[proxyIndex]!;
-    const dropped = this.assembly!.exclude(proxyIndex);
+  #excludeLiar(proxyIndex: number, generationIndex: number, nowMs: number): void {
+    const proxy = this.#proxies[proxyIndex]!;
+    const dropped = this.#assembly!.exclude(proxyIndex);
     proxy.stats.innovative -= dropped;
     proxy.stats.rejected += dropped;
     proxy.lost = proxy.silent = false;
     const message = `The proxy sent false packets of generation ${generationIndex}: its bytes do not have the digest.`;
-    this.failProxy(proxy, { kind: "digestMismatch", message }, nowMs, true);
+    this.#failProxy(proxy, { kind: "digestMismatch", message }, nowMs, true);
   }
 
-  private noteProgress(nowMs: number): void {
-    this.planner?.handleProgress(nowMs);
-    for (let next = this.assembly!.takeBytes(); next; next = this.assembly!.takeBytes()) {
-      this.events.push({ kind: "bytes", ...next });
+  #noteProgress(nowMs: number): void {
+    this.#planner?.handleProgress(nowMs);
+    for (let next = this.#assembly!.takeBytes(); next; next = this.#assembly!.takeBytes()) {
+      this.#events.push({ kind: "bytes", ...next });
     }
-    for (const proxy of this.proxies) {
-      if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.everyMs);
+    for (const proxy of this.#proxies) {
+      if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.#everyMs);
     }
   }
 
-  private complete(nowMs: number): void {
-    if (this.closed) return;
-    this.events.push({ kind: "complete" });
-    this.close("complete", nowMs);
+  #complete(nowMs: number): void {
+    if (this.#closed) return;
+    this.#events.push({ kind: "complete" });
+    this.#close("complete", nowMs);
   }
 
-  private close(reason: FinalReason, nowMs: number): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.assembly?.free();
-    for (const proxy of this.proxies) {
-      for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "late", atMs, frame);
+  #close(reason: FinalReason, nowMs: number): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#assembly?.free();
+    for (const proxy of this.#proxies) {
+      for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "late", atMs, frame);
       if (proxy.asked && (proxy.stats.state !== "failed" || proxy.silent)) proxy.final = finalOf(reason, nowMs);
     }
   }
 
-  private failProxy(proxy: Proxy, rejection: Rejection, nowMs: number, tell: boolean): void {
-    if (proxy.stats.state === "failed") return this.failWithoutProxies(rejection, nowMs);
+  #failProxy(proxy: Proxy, rejection: Rejection, nowMs: number, tell: boolean): void {
+    if (proxy.stats.state === "failed") return this.#failWithoutProxies(rejection, nowMs);
     proxy.stats.state = "failed";
-    this.planner?.handleGone(this.proxies.indexOf(proxy), true);
+    this.#planner?.handleGone(this.#proxies.indexOf(proxy), true);
     proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
-    for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "rejected", atMs, frame);
+    for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "rejected", atMs, frame);
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
-    this.failWithoutProxies(rejection, nowMs);
+    this.#failWithoutProxies(rejection, nowMs);
   }
 
-  private failWithoutProxies(rejection: Rejection, nowMs: number): void {
+  #failWithoutProxies(rejection: Rejection, nowMs: number): void {
     if (
-      this.closed ||
-      this.assembly?.isComplete ||
-      this.proxies.some(({ stats, away }) => away || stats.state !== "failed")
+      this.#closed ||
+      this.#assembly?.isComplete ||
+      this.#proxies.some(({ stats, away }) => away || stats.state !== "failed")
     )
       return;
-    this.events.push({ kind: "failed", rejection });
-    this.close("aborted", nowMs);
+    this.#events.push({ kind: "failed", rejection });
+    this.#close("aborted", nowMs);
   }
 
-  private revive(proxy: Proxy): void {
+  #revive(proxy: Proxy): void {
     proxy.silent = proxy.away = false;
-    if (this.closed || proxy.stats.state !== "failed") return;
+    if (this.#closed || proxy.stats.state !== "failed") return;
     proxy.stats.state = proxy.planned ? "active" : "waiting";
-    this.planner?.handleGone(this.proxies.indexOf(proxy), false);
+    this.#planner?.handleGone(this.#proxies.indexOf(proxy), false);
     delete proxy.stats.error;
   }
 
-  private nextFrame(proxy: Proxy, nowMs: number): Frame | undefined {
-    if (proxy.final) return this.nextFinal(proxy, proxy.final, nowMs);
-    if (this.closed || !(isServing(proxy) || isAskedOn(proxy))) return undefined;
-    if (!proxy.planned) return this.nextRequest(proxy, nowMs);
-    if (this.planner) return this.nextGrant(this.planner, proxy, nowMs);
-    if (proxy.packetsSinceFeedback < this.everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
+  #nextFrame(proxy: Proxy, nowMs: number): Frame | undefined {
+    if (proxy.final) return this.#nextFinal(proxy, proxy.final, nowMs);
+    if (this.#closed || !(isServing(proxy) || isAskedOn(proxy))) return undefined;
+    if (!proxy.planned) return this.#nextRequest(proxy, nowMs);
+    if (this.#planner) return this.#nextGrant(this.#planner, proxy, nowMs);
+    if (proxy.packetsSinceFeedback < this.#everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
     proxy.packetsSinceFeedback = 0;
     proxy.feedbackDueMs = nowMs + TIMING.feedbackKeepaliveMs;
-    return this.feedback(proxy, false, "none");
+    return this.#feedback(proxy, false, "none");
   }
 
   /** All proxies are granted anew together: what one gets, another does not. */
-  private replanWhenDue(planner: Planner, nowMs: number): void {
+  #replanWhenDue(planner: Planner, nowMs: number): void {
     if (
-      nowMs === this.plannedMs ||
-      !this.proxies.some((proxy) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs)
+      nowMs === this.#plannedMs ||
+      !this.#proxies.some((proxy) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs)
     )
       return;
-    this.plannedMs = nowMs;
+    this.#plannedMs = nowMs;
     planner.replan(nowMs);
-    for (const proxy of this.proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
+    for (const proxy of this.#proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
   }
 
-  private get everyMs(): number {
-    return this.everyMsWanted ?? this.planner?.grantEveryMs ?? TIMING.feedbackEveryMsDefault;
+  get #everyMs(): number {
+    return this.#everyMsWanted ?? this.#planner?.grantEveryMs ?? TIMING.feedbackEveryMsDefault;
   }
 
-  private nextGrant(planner: Planner, proxy: Proxy, nowMs: number): Frame | undefined {
+  #nextGrant(planner: Planner, proxy: Proxy, nowMs: number): Frame | undefined {
     if (nowMs < proxy.feedbackDueMs) return undefined;
-    this.feedbackFrames++;
-    proxy.feedbackDueMs = nowMs + this.everyMs;
+    this.#feedbackFrames++;
+    proxy.feedbackDueMs = nowMs + this.#everyMs;
     return {
       type: "grant",
-      requestId: this.request.requestId,
-      ...planner.grantFor(this.proxies.indexOf(proxy), nowMs),
+      requestId: this.#request.requestId,
+      ...planner.grantFor(this.#proxies.indexOf(proxy), nowMs),
     };
   }
 
-  private nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
+  #nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
     if (nowMs < proxy.requestDueMs) return undefined;
     if (++proxy.requestTries === 1) {
       proxy.requestSentMs = nowMs;
@@ -588,16 +589,16 @@ export class Receiver {
       proxy.requestDueMs = nowMs + proxy.requestEveryMs;
       proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
     }
-    return this.requestTo(this.proxies.indexOf(proxy), nowMs);
+    return this.#requestTo(this.#proxies.indexOf(proxy), nowMs);
   }
 
-  private requestTo(proxyIndex: number, nowMs: number): RequestFrame {
-    if (this.request.mode !== "coded") return this.request;
-    const beginning = this.beginnings[proxyIndex]!;
-    return { ...this.request, ...beginning, share: this.planner?.shareFor(proxyIndex, nowMs) ?? beginning.share };
+  #requestTo(proxyIndex: number, nowMs: number): RequestFrame {
+    if (this.#request.mode !== "coded") return this.#request;
+    const beginning = this.#beginnings[proxyIndex]!;
+    return { ...this.#request, ...beginning, share: this.#planner?.shareFor(proxyIndex, nowMs) ?? beginning.share };
   }
 
-  private nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {
+  #nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {
     if (nowMs < final.dueMs) return undefined;
     if (final.tries === TIMING.finalTries) {
       proxy.final = undefined;
@@ -605,21 +606,21 @@ export class Receiver {
     }
     final.dueMs = nowMs + TIMING.finalRepeatMs * 2 ** Math.min(final.tries, 3);
     final.tries++;
-    return this.feedback(proxy, true, final.reason);
+    return this.#feedback(proxy, true, final.reason);
   }
 
-  private feedback(proxy: Proxy, final: boolean, reason: FinalReason): Frame {
-    this.feedbackFrames++;
+  #feedback(proxy: Proxy, final: boolean, reason: FinalReason): Frame {
+    this.#feedbackFrames++;
     return {
       type: "feedback",
-      requestId: this.request.requestId,
-      feedbackSequence: this.feedbackSequence++,
-      epoch: this.assembly?.epoch ?? 0,
+      requestId: this.#request.requestId,
+      feedbackSequence: this.#feedbackSequence++,
+      epoch: this.#assembly?.epoch ?? 0,
       final,
       reason,
       nextSequence: proxy.nextSequence,
       receivedPackets: proxy.dataFrames,
-      ...(this.assembly && !final ? this.assembly.report(this.proxies.indexOf(proxy)) : NOTHING),
+      ...(this.#assembly && !final ? this.#assembly.report(this.#proxies.indexOf(proxy)) : NOTHING),
     };
   }
 }

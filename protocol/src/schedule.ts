@@ -26,27 +26,31 @@ export interface Schedule {
 
 /** Uncoded MUTP: a symbol drawn uniformly at random, without replacement, from the sendable list. */
 export class RandomSchedule implements Schedule {
-  private windowStart = 0;
-  private windowEnd = 0;
-  private readonly received: Uint8Array;
+  #windowStart = 0;
+  #windowEnd = 0;
+  readonly #received: Uint8Array;
   /** The sendable list: in window, not received, not in transit; `place` finds a symbol in it. */
-  private readonly sendable: number[] = [];
-  private readonly place: Int32Array;
+  readonly #sendable: number[] = [];
+  readonly #place: Int32Array;
 
-  constructor(
-    private readonly geometry: Geometry,
-    private readonly windowPackets: number,
-    private readonly rng: Rng,
-  ) {
-    this.received = new Uint8Array(geometry.symbolCount);
-    this.place = new Int32Array(geometry.symbolCount).fill(-1);
+  readonly #geometry: Geometry;
+  readonly #windowPackets: number;
+  readonly #rng: Rng;
+
+  constructor(geometry: Geometry, windowPackets: number, rng: Rng) {
+    this.#geometry = geometry;
+    this.#windowPackets = windowPackets;
+    this.#rng = rng;
+
+    this.#received = new Uint8Array(geometry.symbolCount);
+    this.#place = new Int32Array(geometry.symbolCount).fill(-1);
   }
 
   next(availableBytes: number): number | undefined {
-    this.slide(availableBytes);
-    if (this.sendable.length === 0) return undefined;
-    const symbol = this.sendable[below(this.rng, this.sendable.length)]!;
-    this.remove(symbol);
+    this.#slide(availableBytes);
+    if (this.#sendable.length === 0) return undefined;
+    const symbol = this.#sendable[below(this.#rng, this.#sendable.length)]!;
+    this.#remove(symbol);
     return symbol;
   }
 
@@ -56,86 +60,87 @@ export class RandomSchedule implements Schedule {
 
   acknowledge(received: FeedbackFrame["received"], base: number): void {
     if (received.kind !== "symbols") return;
-    const last = Math.min(base, this.geometry.symbolCount);
-    for (let symbol = this.windowStart; symbol < last; symbol++) this.markReceived(symbol);
-    const count = Math.min(received.count, this.geometry.symbolCount - last);
+    const last = Math.min(base, this.#geometry.symbolCount);
+    for (let symbol = this.#windowStart; symbol < last; symbol++) this.#markReceived(symbol);
+    const count = Math.min(received.count, this.#geometry.symbolCount - last);
     for (let i = 0; i < count; i++) {
-      if (received.bitmap[i >> 3]! & (1 << (i & 7))) this.markReceived(last + i);
+      if (received.bitmap[i >> 3]! & (1 << (i & 7))) this.#markReceived(last + i);
     }
-    while (this.windowStart < this.geometry.symbolCount && this.received[this.windowStart]) this.windowStart++;
+    while (this.#windowStart < this.#geometry.symbolCount && this.#received[this.#windowStart]) this.#windowStart++;
   }
 
   release(symbol: number): void {
-    if (!this.received[symbol]) this.insert(symbol);
+    if (!this.#received[symbol]) this.#insert(symbol);
   }
 
   decided(symbol: number, packetsSince: number): boolean {
-    return this.received[symbol] === 1 || packetsSince > REORDER_PACKETS;
+    return this.#received[symbol] === 1 || packetsSince > REORDER_PACKETS;
   }
 
-  private slide(availableBytes: number): void {
-    const { symbolBytes, symbolCount, totalBytes } = this.geometry;
+  #slide(availableBytes: number): void {
+    const { symbolBytes, symbolCount, totalBytes } = this.#geometry;
     const available = availableBytes === totalBytes ? symbolCount : Math.floor(availableBytes / symbolBytes);
-    const end = Math.min(this.windowStart + this.windowPackets, available);
-    for (; this.windowEnd < end; this.windowEnd++) {
-      if (!this.received[this.windowEnd]) this.insert(this.windowEnd);
+    const end = Math.min(this.#windowStart + this.#windowPackets, available);
+    for (; this.#windowEnd < end; this.#windowEnd++) {
+      if (!this.#received[this.#windowEnd]) this.#insert(this.#windowEnd);
     }
   }
 
-  private markReceived(symbol: number): void {
-    this.received[symbol] = 1;
-    this.remove(symbol);
+  #markReceived(symbol: number): void {
+    this.#received[symbol] = 1;
+    this.#remove(symbol);
   }
 
-  private insert(symbol: number): void {
-    if (this.place[symbol] !== -1) return;
-    this.place[symbol] = this.sendable.push(symbol) - 1;
+  #insert(symbol: number): void {
+    if (this.#place[symbol] !== -1) return;
+    this.#place[symbol] = this.#sendable.push(symbol) - 1;
   }
 
-  private remove(symbol: number): void {
-    const at = this.place[symbol]!;
+  #remove(symbol: number): void {
+    const at = this.#place[symbol]!;
     if (at === -1) return;
-    const last = this.sendable.pop()!;
+    const last = this.#sendable.pop()!;
     if (last !== symbol) {
-      this.sendable[at] = last;
-      this.place[last] = at;
+      this.#sendable[at] = last;
+      this.#place[last] = at;
     }
-    this.place[symbol] = -1;
+    this.#place[symbol] = -1;
   }
 }
 
 /** Coded MUTP: the generation with the fewest degrees of freedom received and in transit, first one on a tie. */
 export class RarestGenerationSchedule implements Schedule {
-  private windowStart = 0;
-  private readonly windowGenerations: number;
-  private readonly received: Uint8Array;
-  private readonly inTransit: Uint16Array;
+  #windowStart = 0;
+  readonly #windowGenerations: number;
+  readonly #received: Uint8Array;
+  readonly #inTransit: Uint16Array;
 
-  constructor(
-    private readonly geometry: Geometry,
-    windowPackets: number,
-  ) {
-    this.windowGenerations = Math.max(1, Math.floor(windowPackets / geometry.generationSize));
-    this.received = new Uint8Array(geometry.generationCount);
-    this.inTransit = new Uint16Array(geometry.generationCount);
+  readonly #geometry: Geometry;
+
+  constructor(geometry: Geometry, windowPackets: number) {
+    this.#geometry = geometry;
+
+    this.#windowGenerations = Math.max(1, Math.floor(windowPackets / geometry.generationSize));
+    this.#received = new Uint8Array(geometry.generationCount);
+    this.#inTransit = new Uint16Array(geometry.generationCount);
   }
 
   next(availableBytes: number): number | undefined {
-    const { geometry } = this;
+    const geometry = this.#geometry;
     const generationBytes = geometry.generationSize * geometry.symbolBytes;
     const available =
       availableBytes === geometry.totalBytes ? geometry.generationCount : Math.floor(availableBytes / generationBytes);
-    const end = Math.min(this.windowStart + this.windowGenerations, available);
+    const end = Math.min(this.#windowStart + this.#windowGenerations, available);
     let rarest: number | undefined;
     let fewest = Infinity;
-    for (let index = this.windowStart; index < end; index++) {
-      const underway = this.received[index]! + this.inTransit[index]!;
+    for (let index = this.#windowStart; index < end; index++) {
+      const underway = this.#received[index]! + this.#inTransit[index]!;
       if (underway < symbolsIn(geometry, index) && underway < fewest) {
         fewest = underway;
         rarest = index;
       }
     }
-    if (rarest !== undefined) this.inTransit[rarest]!++;
+    if (rarest !== undefined) this.#inTransit[rarest]!++;
     return rarest;
   }
 
@@ -146,26 +151,26 @@ export class RarestGenerationSchedule implements Schedule {
 
   acknowledge(received: FeedbackFrame["received"], base: number): void {
     if (received.kind !== "degreesOfFreedom") return;
-    const { geometry } = this;
+    const geometry = this.#geometry;
     const last = Math.min(base, geometry.generationCount);
-    for (let index = this.windowStart; index < last; index++) this.received[index] = symbolsIn(geometry, index);
+    for (let index = this.#windowStart; index < last; index++) this.#received[index] = symbolsIn(geometry, index);
     const count = Math.min(received.counts.length, geometry.generationCount - last);
     for (let i = 0; i < count; i++) {
       const degrees = Math.min(received.counts[i]!, symbolsIn(geometry, last + i));
-      if (degrees > this.received[last + i]!) this.received[last + i] = degrees;
+      if (degrees > this.#received[last + i]!) this.#received[last + i] = degrees;
     }
-    while (this.windowStart < geometry.generationCount && this.isComplete(this.windowStart)) this.windowStart++;
+    while (this.#windowStart < geometry.generationCount && this.#isComplete(this.#windowStart)) this.#windowStart++;
   }
 
   release(index: number): void {
-    this.inTransit[index]!--;
+    this.#inTransit[index]!--;
   }
 
   decided(): boolean {
     return true;
   }
 
-  private isComplete(index: number): boolean {
-    return this.received[index] === symbolsIn(this.geometry, index);
+  #isComplete(index: number): boolean {
+    return this.#received[index] === symbolsIn(this.#geometry, index);
   }
 }

@@ -40,24 +40,24 @@ interface Body {
 export class Sender {
   readonly requestId: number;
   readonly stats = { sentPackets: 0, sentBytes: 0, feedbackFrames: 0 };
-  private readonly request: RequestFrame;
-  private readonly codec: Codec;
-  private readonly rng: Rng;
-  private readonly memoryFor: ((byteCount: number) => Uint8Array) | undefined;
-  private body: Body | undefined;
-  private failure: Rejection | undefined;
-  private failureTries = 0;
-  private readonly control: Frame[] = [];
-  private readonly inTransit: InTransit[] = [];
-  private clientHeard = false;
-  private endQueued: SenderOutcome | undefined;
-  private lastHeardMs: number;
-  private lastSentMs: number;
-  private lastFeedbackSequence = -1;
-  private epoch = 0;
-  private roundTrip: { smoothedMs: number; variationMs: number } | undefined;
-  private backoff = 1;
-  private result: SenderOutcome | undefined;
+  readonly #request: RequestFrame;
+  readonly #codec: Codec;
+  readonly #rng: Rng;
+  readonly #memoryFor: ((byteCount: number) => Uint8Array) | undefined;
+  #body: Body | undefined;
+  #failure: Rejection | undefined;
+  #failureTries = 0;
+  readonly #control: Frame[] = [];
+  readonly #inTransit: InTransit[] = [];
+  #clientHeard = false;
+  #endQueued: SenderOutcome | undefined;
+  #lastHeardMs: number;
+  #lastSentMs: number;
+  #lastFeedbackSequence = -1;
+  #epoch = 0;
+  #roundTrip: { smoothedMs: number; variationMs: number } | undefined;
+  #backoff = 1;
+  #result: SenderOutcome | undefined;
 
   /** Data frames are written to what `memoryFor` gives; by default each has memory of its own. */
   constructor(options: {
@@ -67,214 +67,214 @@ export class Sender {
     nowMs: number;
     memoryFor?: (byteCount: number) => Uint8Array;
   }) {
-    this.request = options.request;
+    this.#request = options.request;
     this.requestId = options.request.requestId;
-    this.codec = options.codec;
-    this.rng = options.rng;
-    this.memoryFor = options.memoryFor;
-    this.lastHeardMs = options.nowMs;
-    this.lastSentMs = options.nowMs;
-    this.control.push({ type: "pending", requestId: this.requestId });
+    this.#codec = options.codec;
+    this.#rng = options.rng;
+    this.#memoryFor = options.memoryFor;
+    this.#lastHeardMs = options.nowMs;
+    this.#lastSentMs = options.nowMs;
+    this.#control.push({ type: "pending", requestId: this.requestId });
   }
 
   get finished(): boolean {
-    return this.result !== undefined;
+    return this.#result !== undefined;
   }
   get outcome(): SenderOutcome | undefined {
-    return this.result;
+    return this.#result;
   }
 
   /** The origin's head is known; `source` grows by itself from now on. */
   handlePlan(head: ResponseHead, source: ChunkSource): void {
-    if (this.body || this.failure || this.finished) return;
-    const geometry = geometryOf(head.totalBytes, this.request.symbolBytes, this.request.generationSize);
+    if (this.#body || this.#failure || this.finished) return;
+    const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
-    const coded = new CodedSymbols(this.codec, this.rng, geometry, source);
-    this.body = { head, source, geometry, schedule: this.scheduleFor(geometry), coded };
-    this.queuePlan();
+    const coded = new CodedSymbols(this.#codec, this.#rng, geometry, source);
+    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded };
+    this.#queuePlan();
   }
 
-  private scheduleFor(geometry: Geometry): Schedule {
-    const { mode, windowPackets, share } = this.request;
-    if (mode === "uncoded-mutp") return new RandomSchedule(geometry, windowPackets, this.rng);
+  #scheduleFor(geometry: Geometry): Schedule {
+    const { mode, windowPackets, share } = this.#request;
+    if (mode === "uncoded-mutp") return new RandomSchedule(geometry, windowPackets, this.#rng);
     if (mode === "coded-mutp") return new RarestGenerationSchedule(geometry, windowPackets);
     return new GrantedSchedule(geometry, share!, windowPackets);
   }
 
   /** The chunk cannot be had, or no longer: REJECT is repeated until the client's final feedback. */
   handleFailure(rejection: Rejection): void {
-    if (this.failure || this.finished || this.endQueued) return;
-    this.failure = rejection;
-    this.queueReject();
+    if (this.#failure || this.finished || this.#endQueued) return;
+    this.#failure = rejection;
+    this.#queueReject();
   }
 
   handleFrame(frame: Frame, nowMs: number): void {
     if (this.finished) return;
     if (frame.type === "request") {
-      this.lastHeardMs = nowMs;
-      if (this.failure) this.queueReject();
-      else if (this.body) this.queuePlan();
-      else this.control.push({ type: "pending", requestId: this.requestId });
+      this.#lastHeardMs = nowMs;
+      if (this.#failure) this.#queueReject();
+      else if (this.#body) this.#queuePlan();
+      else this.#control.push({ type: "pending", requestId: this.requestId });
     } else if (frame.type === "feedback") {
-      this.lastHeardMs = nowMs;
-      this.handleFeedback(frame, nowMs);
+      this.#lastHeardMs = nowMs;
+      this.#handleFeedback(frame, nowMs);
     } else if (frame.type === "grant") {
-      this.lastHeardMs = nowMs;
-      this.handleGrant(frame);
+      this.#lastHeardMs = nowMs;
+      this.#handleGrant(frame);
     }
   }
 
   handleTimeout(nowMs: number): void {
     if (this.finished) return;
-    if (nowMs - this.lastHeardMs >= TIMING.clientSilenceMs) {
-      this.finish("timedOut");
+    if (nowMs - this.#lastHeardMs >= TIMING.clientSilenceMs) {
+      this.#finish("timedOut");
       return;
     }
-    this.dropLost(nowMs);
-    if (this.control.length > 0 || nowMs - this.lastSentMs < this.quietMs()) return;
-    if (!this.failure) this.control.push({ type: "pending", requestId: this.requestId });
-    else if (this.failureTries < TIMING.finalTries) this.queueReject();
-    else this.finish("failed");
+    this.#dropLost(nowMs);
+    if (this.#control.length > 0 || nowMs - this.#lastSentMs < this.#quietMs()) return;
+    if (!this.#failure) this.#control.push({ type: "pending", requestId: this.requestId });
+    else if (this.#failureTries < TIMING.finalTries) this.#queueReject();
+    else this.#finish("failed");
   }
 
   pollTimeout(): number | undefined {
     if (this.finished) return undefined;
-    let at = Math.min(this.lastHeardMs + TIMING.clientSilenceMs, this.lastSentMs + this.quietMs());
-    const oldest = this.inTransit[0];
-    if (oldest) at = Math.min(at, oldest.sentMs + this.retransmitMs());
+    let at = Math.min(this.#lastHeardMs + TIMING.clientSilenceMs, this.#lastSentMs + this.#quietMs());
+    const oldest = this.#inTransit[0];
+    if (oldest) at = Math.min(at, oldest.sentMs + this.#retransmitMs());
     return at;
   }
 
   pollTransmit(nowMs: number): Uint8Array | undefined {
     if (this.finished) return undefined;
-    const control = this.control.shift();
-    const bytes = control ? encodeFrame(control) : this.nextData(nowMs);
+    const control = this.#control.shift();
+    const bytes = control ? encodeFrame(control) : this.#nextData(nowMs);
     if (!bytes) return undefined;
-    this.lastSentMs = nowMs;
+    this.#lastSentMs = nowMs;
     this.stats.sentBytes += bytes.length;
-    if (control?.type === "end") this.finish(this.endQueued!);
+    if (control?.type === "end") this.#finish(this.#endQueued!);
     return bytes;
   }
 
   free(): void {
-    this.body?.coded.free();
+    this.#body?.coded.free();
   }
 
-  private quietMs(): number {
-    return this.failure ? TIMING.finalRepeatMs : TIMING.pendingRepeatMs;
+  #quietMs(): number {
+    return this.#failure ? TIMING.finalRepeatMs : TIMING.pendingRepeatMs;
   }
 
-  private queuePlan(): void {
-    if (!this.control.some((frame) => frame.type === "plan")) {
-      this.control.push({ type: "plan", requestId: this.requestId, head: this.body!.head });
+  #queuePlan(): void {
+    if (!this.#control.some((frame) => frame.type === "plan")) {
+      this.#control.push({ type: "plan", requestId: this.requestId, head: this.#body!.head });
     }
   }
 
-  private queueReject(): void {
-    this.failureTries++;
-    this.control.length = 0;
-    this.control.push({ type: "reject", requestId: this.requestId, rejection: this.failure! });
+  #queueReject(): void {
+    this.#failureTries++;
+    this.#control.length = 0;
+    this.#control.push({ type: "reject", requestId: this.requestId, rejection: this.#failure! });
   }
 
-  private finish(outcome: SenderOutcome): void {
-    this.result = outcome;
-    this.control.length = 0;
-    this.inTransit.length = 0;
+  #finish(outcome: SenderOutcome): void {
+    this.#result = outcome;
+    this.#control.length = 0;
+    this.#inTransit.length = 0;
     this.free();
   }
 
-  private handleFeedback(frame: FeedbackFrame, nowMs: number): void {
+  #handleFeedback(frame: FeedbackFrame, nowMs: number): void {
     this.stats.feedbackFrames++;
-    this.clientHeard = true;
+    this.#clientHeard = true;
     if (frame.final) {
-      this.endQueued = this.failure ? "failed" : frame.reason === "complete" ? "complete" : "aborted";
-      this.control.length = 0;
-      this.control.push({ type: "end", requestId: this.requestId, sentPackets: this.stats.sentPackets });
+      this.#endQueued = this.#failure ? "failed" : frame.reason === "complete" ? "complete" : "aborted";
+      this.#control.length = 0;
+      this.#control.push({ type: "end", requestId: this.requestId, sentPackets: this.stats.sentPackets });
       return;
     }
-    if (!this.body || this.request.mode === "coded" || frame.epoch < this.epoch) return;
-    if (frame.epoch > this.epoch) this.startEpoch(this.body, frame.epoch);
-    this.body.schedule.acknowledge(frame.received, frame.base);
-    if (frame.received.kind === "degreesOfFreedom") this.body.coded.freeBelow(frame.base);
-    if (frame.feedbackSequence <= this.lastFeedbackSequence) return;
-    this.lastFeedbackSequence = frame.feedbackSequence;
-    this.clearTransit(frame.nextSequence, nowMs);
+    if (!this.#body || this.#request.mode === "coded" || frame.epoch < this.#epoch) return;
+    if (frame.epoch > this.#epoch) this.#startEpoch(this.#body, frame.epoch);
+    this.#body.schedule.acknowledge(frame.received, frame.base);
+    if (frame.received.kind === "degreesOfFreedom") this.#body.coded.freeBelow(frame.base);
+    if (frame.feedbackSequence <= this.#lastFeedbackSequence) return;
+    this.#lastFeedbackSequence = frame.feedbackSequence;
+    this.#clearTransit(frame.nextSequence, nowMs);
   }
 
   /** The client has taken back some of what it had reported: what it has is told anew. */
-  private startEpoch(body: Body, epoch: number): void {
-    this.epoch = epoch;
-    this.inTransit.length = 0;
-    body.schedule = this.scheduleFor(body.geometry);
+  #startEpoch(body: Body, epoch: number): void {
+    this.#epoch = epoch;
+    this.#inTransit.length = 0;
+    body.schedule = this.#scheduleFor(body.geometry);
   }
 
-  private handleGrant(frame: GrantFrame): void {
+  #handleGrant(frame: GrantFrame): void {
     this.stats.feedbackFrames++;
-    this.clientHeard = true;
-    if (!(this.body?.schedule instanceof GrantedSchedule)) return;
-    this.body.schedule.grant(frame);
-    this.body.coded.freeBelow(frame.base);
+    this.#clientHeard = true;
+    if (!(this.#body?.schedule instanceof GrantedSchedule)) return;
+    this.#body.schedule.grant(frame);
+    this.#body.coded.freeBelow(frame.base);
   }
 
   /** Packets up to the newest one the client reports are received or lost: none is in transit any more. */
-  private clearTransit(nextSequence: number, nowMs: number): void {
-    const { schedule } = this.body!;
+  #clearTransit(nextSequence: number, nowMs: number): void {
+    const { schedule } = this.#body!;
     let kept = 0;
-    for (const packet of this.inTransit) {
+    for (const packet of this.#inTransit) {
       const since = nextSequence - 1 - packet.sequence;
-      if (since === 0) this.measureRoundTrip(nowMs - packet.sentMs);
+      if (since === 0) this.#measureRoundTrip(nowMs - packet.sentMs);
       if (since >= 0 && schedule.decided(packet.item, since)) schedule.release(packet.item);
-      else this.inTransit[kept++] = packet;
+      else this.#inTransit[kept++] = packet;
     }
-    if (kept < this.inTransit.length) this.backoff = 1;
-    this.inTransit.length = kept;
+    if (kept < this.#inTransit.length) this.#backoff = 1;
+    this.#inTransit.length = kept;
   }
 
   /** RFC 6298 §2, with the client's feedback as the acknowledgement. */
-  private measureRoundTrip(sampleMs: number): void {
-    if (!this.roundTrip) {
-      this.roundTrip = { smoothedMs: sampleMs, variationMs: sampleMs / 2 };
+  #measureRoundTrip(sampleMs: number): void {
+    if (!this.#roundTrip) {
+      this.#roundTrip = { smoothedMs: sampleMs, variationMs: sampleMs / 2 };
       return;
     }
-    const { smoothedMs, variationMs } = this.roundTrip;
-    this.roundTrip.variationMs = 0.75 * variationMs + 0.25 * Math.abs(smoothedMs - sampleMs);
-    this.roundTrip.smoothedMs = 0.875 * smoothedMs + 0.125 * sampleMs;
+    const { smoothedMs, variationMs } = this.#roundTrip;
+    this.#roundTrip.variationMs = 0.75 * variationMs + 0.25 * Math.abs(smoothedMs - sampleMs);
+    this.#roundTrip.smoothedMs = 0.875 * smoothedMs + 0.125 * sampleMs;
   }
 
-  private retransmitMs(): number {
-    const { roundTrip } = this;
+  #retransmitMs(): number {
+    const roundTrip = this.#roundTrip;
     const base = roundTrip ? roundTrip.smoothedMs + 4 * roundTrip.variationMs : TIMING.retransmitMsInitial;
-    const bounded = Math.max(TIMING.retransmitMsMin, base) * this.backoff;
+    const bounded = Math.max(TIMING.retransmitMsMin, base) * this.#backoff;
     return Math.min(TIMING.retransmitMsMax, bounded);
   }
 
-  private dropLost(nowMs: number): void {
-    const limitMs = nowMs - this.retransmitMs();
+  #dropLost(nowMs: number): void {
+    const limitMs = nowMs - this.#retransmitMs();
     let lost = 0;
-    while (lost < this.inTransit.length && this.inTransit[lost]!.sentMs <= limitMs) lost++;
+    while (lost < this.#inTransit.length && this.#inTransit[lost]!.sentMs <= limitMs) lost++;
     if (lost === 0) return;
-    for (const packet of this.inTransit.splice(0, lost)) this.body!.schedule.release(packet.item);
-    this.backoff = Math.min(this.backoff * 2, 8);
+    for (const packet of this.#inTransit.splice(0, lost)) this.#body!.schedule.release(packet.item);
+    this.#backoff = Math.min(this.#backoff * 2, 8);
   }
 
-  private nextData(nowMs: number): Uint8Array | undefined {
-    if (!this.body || this.failure) return undefined;
-    const item = this.body.schedule.next(this.body.source.availableBytes);
+  #nextData(nowMs: number): Uint8Array | undefined {
+    if (!this.#body || this.#failure) return undefined;
+    const item = this.#body.schedule.next(this.#body.source.availableBytes);
     if (item === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
-    if (this.request.mode !== "coded") this.inTransit.push({ sequence, item, sentMs: nowMs });
+    if (this.#request.mode !== "coded") this.#inTransit.push({ sequence, item, sentMs: nowMs });
     const sent = this.stats.sentPackets;
-    if (!this.clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.queuePlan();
-    if (this.request.mode === "uncoded-mutp") return this.sourceData(sequence, item, 0);
-    const schedule = this.body.schedule;
-    if (!(schedule instanceof GrantedSchedule)) return this.codedData(sequence, item, 0);
+    if (!this.#clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.#queuePlan();
+    if (this.#request.mode === "uncoded-mutp") return this.#sourceData(sequence, item, 0);
+    const schedule = this.#body.schedule;
+    if (!(schedule instanceof GrantedSchedule)) return this.#codedData(sequence, item, 0);
     const grant = schedule.lastGrantSequence & 0xff;
-    if (schedule.symbolIndex === undefined) return this.codedData(sequence, item, grant);
-    return this.sourceData(sequence, item * this.request.generationSize + schedule.symbolIndex, grant);
+    if (schedule.symbolIndex === undefined) return this.#codedData(sequence, item, grant);
+    return this.#sourceData(sequence, item * this.#request.generationSize + schedule.symbolIndex, grant);
   }
 
-  private sourceData(sequence: number, symbol: number, grant: number): Uint8Array {
-    const { geometry, source } = this.body!;
+  #sourceData(sequence: number, symbol: number, grant: number): Uint8Array {
+    const { geometry, source } = this.#body!;
     const start = symbol * geometry.symbolBytes;
     const end = Math.min(start + geometry.symbolBytes, geometry.totalBytes);
     let payload = source.view(start, end);
@@ -287,17 +287,17 @@ export class Sender {
     const coding = { kind: "systematic", symbolIndex: symbol % geometry.generationSize, grant } as const;
     return encodeData(
       { type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload },
-      this.memoryFor,
+      this.#memoryFor,
     );
   }
 
-  private codedData(sequence: number, generationIndex: number, grant: number): Uint8Array {
-    const { coded, schedule } = this.body!;
+  #codedData(sequence: number, generationIndex: number, grant: number): Uint8Array {
+    const { coded, schedule } = this.#body!;
     const { seed, payload } = coded.next(generationIndex, (limit) => schedule.following(generationIndex, limit));
     const coding = { kind: "seed", seed, grant } as const;
     return encodeData(
       { type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload },
-      this.memoryFor,
+      this.#memoryFor,
     );
   }
 }

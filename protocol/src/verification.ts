@@ -53,28 +53,32 @@ export class OpenGeneration {
   /** Counts how often degrees of freedom that a proxy may have been told of were given up. */
   takenBack = 0;
   /** Undefined while disputed. */
-  private together: Solver | undefined;
-  private readonly alone = new Map<number, Solver>();
-  private packets: Packet[] = [];
+  #together: Solver | undefined;
+  readonly #alone = new Map<number, Solver>();
+  #packets: Packet[] = [];
   /** Symbols from the first one on. */
-  private readable = 0;
-  private taken = 0;
+  #readable = 0;
+  #taken = 0;
 
-  constructor(private readonly options: GenerationOptions) {
-    this.together = options.makeSolver();
+  readonly #options: GenerationOptions;
+
+  constructor(options: GenerationOptions) {
+    this.#options = options;
+
+    this.#together = options.makeSolver();
   }
 
   get disputed(): boolean {
-    return this.together === undefined;
+    return this.#together === undefined;
   }
 
   /** Degrees of freedom that the generation is certain to have or, while disputed, the most that one proxy gave. */
   get rank(): number {
-    return this.together?.rank ?? Math.max(0, ...[...this.alone.values()].map((solver) => solver.rank));
+    return this.#together?.rank ?? Math.max(0, ...[...this.#alone.values()].map((solver) => solver.rank));
   }
 
   rankFor(proxyIndex: number): number {
-    return (this.together ?? this.alone.get(proxyIndex))?.rank ?? 0;
+    return (this.#together ?? this.#alone.get(proxyIndex))?.rank ?? 0;
   }
 
   /**
@@ -82,24 +86,24 @@ export class OpenGeneration {
    * or undefined. None where a digest must be right first.
    */
   takeReadable(leastCount: number): Uint8Array | undefined {
-    if (!this.together || this.options.isTrue) return undefined;
-    while (this.readable < this.options.symbolCount && this.together.has(this.readable)) this.readable++;
-    const [first, count] = [this.taken, this.readable - this.taken];
+    if (!this.#together || this.#options.isTrue) return undefined;
+    while (this.#readable < this.#options.symbolCount && this.#together.has(this.#readable)) this.#readable++;
+    const [first, count] = [this.#taken, this.#readable - this.#taken];
     if (count < leastCount) return undefined;
-    this.taken = this.readable;
-    return this.together.read(first, count);
+    this.#taken = this.#readable;
+    return this.#together.read(first, count);
   }
 
   hasFor(proxyIndex: number, symbolIndex: number): boolean {
-    return (this.together ?? this.alone.get(proxyIndex))?.has(symbolIndex) ?? false;
+    return (this.#together ?? this.#alone.get(proxyIndex))?.has(symbolIndex) ?? false;
   }
 
   /** True when the packet was innovative; then `bytes` and `liars` may have become known. */
   add(proxyIndex: number, coding: Coding, payload: Uint8Array): boolean {
-    const solver = this.together ?? this.aloneOf(proxyIndex);
+    const solver = this.#together ?? this.#aloneOf(proxyIndex);
     if (!solver.add(coding, payload)) return false;
-    if (this.options.isTrue) this.packets.push({ proxyIndex, coding, payload: payload.slice() });
-    if (solver.rank === this.options.symbolCount) this.solved(solver, proxyIndex);
+    if (this.#options.isTrue) this.#packets.push({ proxyIndex, coding, payload: payload.slice() });
+    if (solver.rank === this.#options.symbolCount) this.#solved(solver, proxyIndex);
     return true;
   }
 
@@ -107,55 +111,57 @@ export class OpenGeneration {
    * Forgets what this proxy sent, and gives the others' packets another chance together. Returns the packets dropped.
    */
   exclude(proxyIndex: number): number {
-    const kept = this.packets.filter((packet) => packet.proxyIndex !== proxyIndex);
-    const dropped = this.packets.length - kept.length;
+    const kept = this.#packets.filter((packet) => packet.proxyIndex !== proxyIndex);
+    const dropped = this.#packets.length - kept.length;
     this.liars.delete(proxyIndex);
     if (dropped === 0 || this.bytes) return dropped;
     this.takenBack++;
-    this.packets = kept;
-    this.freeSolvers();
-    const together = (this.together = this.options.makeSolver());
+    this.#packets = kept;
+    this.#freeSolvers();
+    const together = (this.#together = this.#options.makeSolver());
     for (const { coding, payload } of kept) {
-      if (together.rank < this.options.symbolCount) together.add(coding, payload);
+      if (together.rank < this.#options.symbolCount) together.add(coding, payload);
     }
-    if (together.rank === this.options.symbolCount) this.solved(together, proxyIndex);
+    if (together.rank === this.#options.symbolCount) this.#solved(together, proxyIndex);
     return dropped;
   }
 
   free(): void {
-    this.freeSolvers();
-    this.packets.length = 0;
+    this.#freeSolvers();
+    this.#packets.length = 0;
   }
 
-  private solved(solver: Solver, proxyIndex: number): void {
-    const { byteCount, symbolCount, symbolBytes, isTrue } = this.options;
-    const bytes = solver.read(this.taken, symbolCount - this.taken).subarray(0, byteCount - this.taken * symbolBytes);
-    if (!isTrue || isTrue(bytes)) this.settle(bytes);
-    else if (solver === this.together) this.dispute();
+  #solved(solver: Solver, proxyIndex: number): void {
+    const { byteCount, symbolCount, symbolBytes, isTrue } = this.#options;
+    const bytes = solver
+      .read(this.#taken, symbolCount - this.#taken)
+      .subarray(0, byteCount - this.#taken * symbolBytes);
+    if (!isTrue || isTrue(bytes)) this.#settle(bytes);
+    else if (solver === this.#together) this.#dispute();
     else this.liars.add(proxyIndex);
   }
 
-  private dispute(): void {
+  #dispute(): void {
     this.takenBack++;
-    this.freeSolvers();
-    for (const { proxyIndex, coding, payload } of this.packets) {
-      const solver = this.aloneOf(proxyIndex);
-      if (!this.bytes && solver.add(coding, payload) && solver.rank === this.options.symbolCount)
-        this.solved(solver, proxyIndex);
+    this.#freeSolvers();
+    for (const { proxyIndex, coding, payload } of this.#packets) {
+      const solver = this.#aloneOf(proxyIndex);
+      if (!this.bytes && solver.add(coding, payload) && solver.rank === this.#options.symbolCount)
+        this.#solved(solver, proxyIndex);
     }
   }
 
   /** The true bytes show which of the packets kept were false. Solved together, none can be. */
-  private settle(bytes: Uint8Array): void {
+  #settle(bytes: Uint8Array): void {
     this.bytes = bytes;
     if (!this.disputed) return;
-    const { codec, symbolCount, symbolBytes } = this.options;
+    const { codec, symbolCount, symbolBytes } = this.#options;
     const padded = new Uint8Array(symbolCount * symbolBytes);
     padded.set(bytes);
     const encoder = codec.createEncoder(symbolCount, symbolBytes);
     encoder.setSymbols(0, padded);
     const expected = new Uint8Array(symbolBytes);
-    for (const { proxyIndex, coding, payload } of this.packets) {
+    for (const { proxyIndex, coding, payload } of this.#packets) {
       if (coding.kind === "systematic")
         expected.set(padded.subarray(coding.symbolIndex * symbolBytes, (coding.symbolIndex + 1) * symbolBytes));
       else if (coding.kind === "seed") encoder.encodeSeeds(Uint32Array.of(coding.seed), expected);
@@ -165,19 +171,19 @@ export class OpenGeneration {
     encoder.free();
   }
 
-  private aloneOf(proxyIndex: number): Solver {
-    const known = this.alone.get(proxyIndex);
+  #aloneOf(proxyIndex: number): Solver {
+    const known = this.#alone.get(proxyIndex);
     if (known) return known;
-    const made = this.options.makeSolver();
-    this.alone.set(proxyIndex, made);
+    const made = this.#options.makeSolver();
+    this.#alone.set(proxyIndex, made);
     return made;
   }
 
-  private freeSolvers(): void {
-    this.together?.free();
-    this.together = undefined;
-    for (const solver of this.alone.values()) solver.free();
-    this.alone.clear();
+  #freeSolvers(): void {
+    this.#together?.free();
+    this.#together = undefined;
+    for (const solver of this.#alone.values()) solver.free();
+    this.#alone.clear();
   }
 }
 

@@ -82,91 +82,95 @@ interface Reader {
 
 export class ChunkStore {
   /** By key, least recently used first. */
-  private readonly chunks = new Map<string, Chunk>();
-  private readonly counts = { originBytes: 0, cacheHits: 0 };
-  private pinnedBytes = 0;
-  private keptBytes = 0;
-  private pinnedBytesMax: number;
-  private cacheBytesMax: number;
-  private keepMsMax = Infinity;
-  private readonly nowMs: () => number;
+  readonly #chunks = new Map<string, Chunk>();
+  readonly #counts = { originBytes: 0, cacheHits: 0 };
+  #pinnedBytes = 0;
+  #keptBytes = 0;
+  #pinnedBytesMax: number;
+  #cacheBytesMax: number;
+  #keepMsMax = Infinity;
+  readonly #nowMs: () => number;
 
-  constructor(private readonly options: ChunkStoreOptions) {
-    this.pinnedBytesMax = options.pinnedBytesMax ?? PINNED_BYTES_MAX;
-    this.cacheBytesMax = options.cacheBytes;
-    this.nowMs = options.nowMs ?? (() => performance.now());
+  readonly #options: ChunkStoreOptions;
+
+  constructor(options: ChunkStoreOptions) {
+    this.#options = options;
+
+    this.#pinnedBytesMax = options.pinnedBytesMax ?? PINNED_BYTES_MAX;
+    this.#cacheBytesMax = options.cacheBytes;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
   get stats(): ChunkStats {
-    return { ...this.counts, cacheBytes: this.keptBytes };
+    return { ...this.#counts, cacheBytes: this.#keptBytes };
   }
 
   /** Joins the chunk or starts its fetch. Throws an `EgressError` when the policy refuses the URL. */
   open(url: string, range: RangeRequest | undefined, listener: ChunkListener): Lease {
-    const { href } = this.options.egress.vet(url);
+    const { href } = this.#options.egress.vet(url);
     const key = keyOf(href, range);
-    const same = this.find(key);
-    const part = same || !range ? undefined : this.findPart(keyOf(href, undefined), range);
+    const same = this.#find(key);
+    const part = same || !range ? undefined : this.#findPart(keyOf(href, undefined), range);
     const known = same ?? part?.whole;
     const chunk = known ?? newChunk(key);
     const reader: Reader = { chunk, listener, part: part?.part, told: false };
-    if (known) this.counts.cacheHits++;
-    this.join(reader);
+    if (known) this.#counts.cacheHits++;
+    this.#join(reader);
     if (!known) {
-      this.chunks.set(key, chunk);
-      void this.fill(chunk, url, range);
-    } else if (chunk.body) setImmediate(() => this.tell(reader, { ...chunk.head!, serverFetchMs: 0 }));
-    return { close: () => this.leave(reader) };
+      this.#chunks.set(key, chunk);
+      void this.#fill(chunk, url, range);
+    } else if (chunk.body) setImmediate(() => this.#tell(reader, { ...chunk.head!, serverFetchMs: 0 }));
+    return { close: () => this.#leave(reader) };
   }
 
   /** Holds from now on; what is kept beyond it goes at once, what is being read stays for its readers. */
   setLimits(limits: { cacheBytes: number; pinnedBytes: number; cacheKeepMs: number }): void {
-    this.cacheBytesMax = limits.cacheBytes;
-    this.pinnedBytesMax = limits.pinnedBytes;
-    this.keepMsMax = limits.cacheKeepMs;
-    this.evict();
+    this.#cacheBytesMax = limits.cacheBytes;
+    this.#pinnedBytesMax = limits.pinnedBytes;
+    this.#keepMsMax = limits.cacheKeepMs;
+    this.#evict();
   }
 
   /** Ends all fetches; readers are told. */
   close(): void {
-    for (const chunk of [...this.chunks.values()]) chunk.cancel.abort();
+    for (const chunk of [...this.#chunks.values()]) chunk.cancel.abort();
   }
 
-  private find(key: string): Chunk | undefined {
-    const chunk = this.chunks.get(key);
+  #find(key: string): Chunk | undefined {
+    const chunk = this.#chunks.get(key);
     if (!chunk) return undefined;
-    if (chunk.expiresMs !== undefined && chunk.expiresMs <= this.nowMs()) {
-      this.forget(chunk);
+    if (chunk.expiresMs !== undefined && chunk.expiresMs <= this.#nowMs()) {
+      this.#forget(chunk);
       return undefined;
     }
-    this.chunks.delete(key);
-    this.chunks.set(key, chunk);
+    this.#chunks.delete(key);
+    this.#chunks.set(key, chunk);
     return chunk;
   }
 
-  private findPart(key: string, range: RangeRequest): { whole: Chunk; part: BodyPart } | undefined {
-    const whole = this.find(key);
+  #findPart(key: string, range: RangeRequest): { whole: Chunk; part: BodyPart } | undefined {
+    const whole = this.#find(key);
     if (whole?.expiresMs === undefined || whole.head?.status !== 200) return undefined;
     const part = partOf(whole.body!, range);
     return part && { whole, part };
   }
 
-  private join(reader: Reader): void {
+  #join(reader: Reader): void {
     const { chunk } = reader;
-    if (chunk.readers.size === 0 && chunk.body) this.pinnedBytes += chunk.body.totalBytes;
+    if (chunk.readers.size === 0 && chunk.body) this.#pinnedBytes += chunk.body.totalBytes;
     chunk.readers.add(reader);
   }
 
-  private leave(reader: Reader): void {
+  #leave(reader: Reader): void {
     const { chunk } = reader;
     if (!chunk.readers.delete(reader) || chunk.readers.size > 0) return;
-    if (chunk.body) this.pinnedBytes -= chunk.body.totalBytes;
+    if (chunk.body) this.#pinnedBytes -= chunk.body.totalBytes;
     if (chunk.expiresMs !== undefined) return;
-    this.forget(chunk);
+    this.#forget(chunk);
     chunk.cancel.abort();
   }
 
-  private tell(reader: Reader, head: ResponseHead): void {
+  #tell(reader: Reader, head: ResponseHead): void {
     if (reader.told || !reader.chunk.readers.has(reader)) return;
     reader.told = true;
     if (reader.part) reader.listener.onHead(partialHead(head, reader.part), reader.part);
@@ -174,94 +178,89 @@ export class ChunkStore {
     if (reader.chunk.readers.has(reader)) reader.listener.onGrowth();
   }
 
-  private async fill(chunk: Chunk, url: string, range: RangeRequest | undefined): Promise<void> {
+  async #fill(chunk: Chunk, url: string, range: RangeRequest | undefined): Promise<void> {
     try {
-      const response = await this.options.egress.fetch(url, range, chunk.cancel.signal);
+      const response = await this.#options.egress.fetch(url, range, chunk.cancel.signal);
       if (chunk.readers.size === 0) return response.cancel();
       const head = headOf(response);
       const unshareable = unshareableReason(response);
-      if (unshareable) return this.handOver(chunk, head, response, unshareable);
-      if (!this.makeRoom(chunk, { ...head, totalBytes: response.totalBytes! })) return response.cancel();
-      chunk.keepMs = Math.min(keepMsOf(response.status, response.headers), this.keepMsMax);
-      for await (const bytes of response.body) this.grow(chunk, bytes);
-      this.complete(chunk);
+      if (unshareable) return this.#handOver(chunk, head, response, unshareable);
+      if (!this.#makeRoom(chunk, { ...head, totalBytes: response.totalBytes! })) return response.cancel();
+      chunk.keepMs = Math.min(keepMsOf(response.status, response.headers), this.#keepMsMax);
+      for await (const bytes of response.body) this.#grow(chunk, bytes);
+      this.#complete(chunk);
     } catch (error) {
-      this.fail(chunk, rejectionOf(error, this.options.log));
+      this.#fail(chunk, rejectionOf(error, this.#options.log));
     }
   }
 
   /** Allocates the body and tells the readers the head; false when there is no memory left for it. */
-  private makeRoom(chunk: Chunk, head: ResponseHead): boolean {
-    const wanted = this.pinnedBytes + head.totalBytes;
-    if (wanted > this.pinnedBytesMax) {
-      const message = `The proxy is busy with other chunks: they would fill ${wanted} bytes, limit ${this.pinnedBytesMax}. Try again.`;
-      this.fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.pinnedBytesMax });
+  #makeRoom(chunk: Chunk, head: ResponseHead): boolean {
+    const wanted = this.#pinnedBytes + head.totalBytes;
+    if (wanted > this.#pinnedBytesMax) {
+      const message = `The proxy is busy with other chunks: they would fill ${wanted} bytes, limit ${this.#pinnedBytesMax}. Try again.`;
+      this.#fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.#pinnedBytesMax });
       return false;
     }
     chunk.head = head;
     chunk.body = new GrowingBody(head.totalBytes);
-    this.pinnedBytes += head.totalBytes;
-    for (const reader of [...chunk.readers]) this.tell(reader, head);
+    this.#pinnedBytes += head.totalBytes;
+    for (const reader of [...chunk.readers]) this.#tell(reader, head);
     return true;
   }
 
-  private grow(chunk: Chunk, bytes: Uint8Array): void {
-    this.counts.originBytes += bytes.length;
+  #grow(chunk: Chunk, bytes: Uint8Array): void {
+    this.#counts.originBytes += bytes.length;
     chunk.body!.append(bytes);
     for (const reader of [...chunk.readers]) if (chunk.readers.has(reader) && reader.told) reader.listener.onGrowth();
   }
 
-  private complete(chunk: Chunk): void {
+  #complete(chunk: Chunk): void {
     const bytes = chunk.body!.totalBytes;
-    if (this.chunks.get(chunk.key) !== chunk) return;
-    if (chunk.keepMs <= 0 || bytes > this.cacheBytesMax) {
-      this.chunks.delete(chunk.key);
+    if (this.#chunks.get(chunk.key) !== chunk) return;
+    if (chunk.keepMs <= 0 || bytes > this.#cacheBytesMax) {
+      this.#chunks.delete(chunk.key);
     } else {
-      chunk.expiresMs = this.nowMs() + chunk.keepMs;
-      this.keptBytes += bytes;
-      this.evict();
+      chunk.expiresMs = this.#nowMs() + chunk.keepMs;
+      this.#keptBytes += bytes;
+      this.#evict();
     }
   }
 
-  private evict(): void {
-    for (const chunk of this.chunks.values()) {
-      if (this.keptBytes <= this.cacheBytesMax) return;
-      if (chunk.expiresMs !== undefined) this.forget(chunk);
+  #evict(): void {
+    for (const chunk of this.#chunks.values()) {
+      if (this.#keptBytes <= this.#cacheBytesMax) return;
+      if (chunk.expiresMs !== undefined) this.#forget(chunk);
     }
   }
 
   /** Nobody finds it from here on; who reads it goes on. */
-  private forget(chunk: Chunk): void {
-    if (this.chunks.get(chunk.key) !== chunk) return;
-    this.chunks.delete(chunk.key);
-    if (chunk.expiresMs !== undefined) this.keptBytes -= chunk.body!.totalBytes;
+  #forget(chunk: Chunk): void {
+    if (this.#chunks.get(chunk.key) !== chunk) return;
+    this.#chunks.delete(chunk.key);
+    if (chunk.expiresMs !== undefined) this.#keptBytes -= chunk.body!.totalBytes;
   }
 
-  private fail(chunk: Chunk, rejection: Rejection, except?: Reader): void {
-    this.forget(chunk);
+  #fail(chunk: Chunk, rejection: Rejection, except?: Reader): void {
+    this.#forget(chunk);
     for (const reader of [...chunk.readers]) {
       if (reader === except || !chunk.readers.has(reader)) continue;
-      this.leave(reader);
+      this.#leave(reader);
       reader.listener.onFailure(rejection);
     }
   }
 
   /** To the first reader that can stream it, whose lease now ends it; the others would need the body from its start. */
-  private handOver(
-    chunk: Chunk,
-    head: Omit<ResponseHead, "totalBytes">,
-    response: OriginResponse,
-    reason: Rejection,
-  ): void {
+  #handOver(chunk: Chunk, head: Omit<ResponseHead, "totalBytes">, response: OriginResponse, reason: Rejection): void {
     const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
-    this.fail(chunk, reason, taker);
+    this.#fail(chunk, reason, taker);
     if (!taker) return response.cancel();
-    taker.listener.onUnshareable!(head, { ...response, body: this.counted(response.body) });
+    taker.listener.onUnshareable!(head, { ...response, body: this.#counted(response.body) });
   }
 
-  private async *counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async *#counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const bytes of body) {
-      this.counts.originBytes += bytes.length;
+      this.#counts.originBytes += bytes.length;
       yield bytes;
     }
   }
@@ -269,20 +268,20 @@ export class ChunkStore {
 
 /** One buffer of the announced length that fills from its start. */
 class GrowingBody implements ChunkSource {
-  private readonly buffer: Uint8Array;
+  readonly #buffer: Uint8Array;
   availableBytes = 0;
 
   constructor(readonly totalBytes: number) {
-    this.buffer = Buffer.allocUnsafeSlow(totalBytes);
+    this.#buffer = Buffer.allocUnsafeSlow(totalBytes);
   }
   view(start: number, end: number): Uint8Array {
     if (start < 0 || end > this.availableBytes || start > end) {
       throw new RangeError(`view: got ${start}..${end}, available ${this.availableBytes}`);
     }
-    return this.buffer.subarray(start, end);
+    return this.#buffer.subarray(start, end);
   }
   append(bytes: Uint8Array): void {
-    this.buffer.set(bytes, this.availableBytes);
+    this.#buffer.set(bytes, this.availableBytes);
     this.availableBytes += bytes.length;
   }
 }
@@ -291,20 +290,24 @@ class GrowingBody implements ChunkSource {
 class BodyPart implements ChunkSource {
   readonly availableBytes: number;
 
+  readonly #body: GrowingBody;
+
   constructor(
-    private readonly body: GrowingBody,
+    body: GrowingBody,
     readonly start: number,
     readonly totalBytes: number,
   ) {
+    this.#body = body;
+
     this.availableBytes = totalBytes;
   }
   get bodyBytes(): number {
-    return this.body.totalBytes;
+    return this.#body.totalBytes;
   }
   view(start: number, end: number): Uint8Array {
     if (start < 0 || end > this.totalBytes || start > end)
       throw new RangeError(`view: got ${start}..${end}, available ${this.totalBytes}`);
-    return this.body.view(this.start + start, this.start + end);
+    return this.#body.view(this.start + start, this.start + end);
   }
 }
 

@@ -35,77 +35,81 @@ const PASSED_ON = ["content-type", "content-range", "etag", "last-modified", "ac
 const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
 
 export class Delivery implements Feeder {
-  private lease: Lease | undefined;
-  private source: ChunkSource | undefined;
-  private sentBytes = 0;
+  #lease: Lease | undefined;
+  #source: ChunkSource | undefined;
+  #sentBytes = 0;
   /** Of an unshareable body: the piece being sent, and who waits for its end. */
-  private piece: Uint8Array | undefined;
-  private onPieceSent: (() => void) | undefined;
-  private waitsForClient = false;
-  private ended = false;
+  #piece: Uint8Array | undefined;
+  #onPieceSent: (() => void) | undefined;
+  #waitsForClient = false;
+  #ended = false;
 
-  constructor(private readonly options: DeliveryOptions) {
+  readonly #options: DeliveryOptions;
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+
     const { response, chunks, url, range, shaper } = options;
-    response.once("close", () => this.end(undefined));
+    response.once("close", () => this.#end(undefined));
     response.setTimeout(IDLE_MS_MAX, () => response.destroy());
     try {
-      this.lease = chunks.open(url, range, {
-        onHead: (head, source) => this.start(head, source),
+      this.#lease = chunks.open(url, range, {
+        onHead: (head, source) => this.#start(head, source),
         onGrowth: () => shaper.wake(this),
-        onFailure: (rejection) => this.fail(rejection),
-        onUnshareable: (head, origin) => void this.stream(head, origin),
+        onFailure: (rejection) => this.#fail(rejection),
+        onUnshareable: (head, origin) => void this.#stream(head, origin),
       });
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
-      this.fail(error.rejection);
+      this.#fail(error.rejection);
     }
   }
 
   feed(budgetBytes: number): number {
-    if (this.ended || this.waitsForClient) return 0;
-    const bytes = this.take(budgetBytes);
-    if (bytes.length > 0) this.write(bytes);
-    if (this.source && this.sentBytes === this.source.totalBytes) this.finish();
+    if (this.#ended || this.#waitsForClient) return 0;
+    const bytes = this.#take(budgetBytes);
+    if (bytes.length > 0) this.#write(bytes);
+    if (this.#source && this.#sentBytes === this.#source.totalBytes) this.#finish();
     return bytes.length;
   }
 
-  private take(budgetBytes: number): Uint8Array {
-    if (this.source) {
-      const end = Math.min(this.source.availableBytes, this.sentBytes + budgetBytes);
-      return this.source.view(this.sentBytes, end);
+  #take(budgetBytes: number): Uint8Array {
+    if (this.#source) {
+      const end = Math.min(this.#source.availableBytes, this.#sentBytes + budgetBytes);
+      return this.#source.view(this.#sentBytes, end);
     }
-    const bytes = this.piece?.subarray(0, budgetBytes) ?? new Uint8Array(0);
-    this.piece = this.piece?.subarray(bytes.length);
-    if (this.piece?.length === 0) {
-      this.piece = undefined;
-      this.onPieceSent?.();
+    const bytes = this.#piece?.subarray(0, budgetBytes) ?? new Uint8Array(0);
+    this.#piece = this.#piece?.subarray(bytes.length);
+    if (this.#piece?.length === 0) {
+      this.#piece = undefined;
+      this.#onPieceSent?.();
     }
     return bytes;
   }
 
-  private write(bytes: Uint8Array): void {
-    const { response, shaper } = this.options;
-    this.sentBytes += bytes.length;
-    if (this.options.allowance) this.options.allowance.leftBytes -= bytes.length;
+  #write(bytes: Uint8Array): void {
+    const { response, shaper } = this.#options;
+    this.#sentBytes += bytes.length;
+    if (this.#options.allowance) this.#options.allowance.leftBytes -= bytes.length;
     if (response.write(bytes)) return;
-    this.waitsForClient = true;
+    this.#waitsForClient = true;
     response.once("drain", () => {
-      this.waitsForClient = false;
+      this.#waitsForClient = false;
       shaper.wake(this);
     });
   }
 
-  private start(head: ResponseHead, source: ChunkSource): void {
-    this.source = source;
-    this.writeHead(head, source.totalBytes);
-    if (source.totalBytes === 0) this.finish();
+  #start(head: ResponseHead, source: ChunkSource): void {
+    this.#source = source;
+    this.#writeHead(head, source.totalBytes);
+    if (source.totalBytes === 0) this.#finish();
   }
 
-  private writeHead(
+  #writeHead(
     { status, headers, serverFetchMs }: Omit<ResponseHead, "totalBytes">,
     totalBytes: number | undefined,
   ): void {
-    const { response } = this.options;
+    const { response } = this.#options;
     response.status(status);
     for (const name of PASSED_ON) if (headers[name] !== undefined) response.setHeader(name, headers[name]);
     for (const name of RENAMED) if (headers[name] !== undefined) response.setHeader(`X-Origin-${name}`, headers[name]);
@@ -114,41 +118,41 @@ export class Delivery implements Feeder {
     response.flushHeaders();
   }
 
-  private async stream(head: Omit<ResponseHead, "totalBytes">, origin: OriginResponse): Promise<void> {
+  async #stream(head: Omit<ResponseHead, "totalBytes">, origin: OriginResponse): Promise<void> {
     try {
-      this.writeHead(head, origin.totalBytes);
+      this.#writeHead(head, origin.totalBytes);
       for await (const piece of origin.body) {
-        if (this.ended) return;
-        this.piece = piece;
-        this.options.shaper.wake(this);
-        await new Promise<void>((resolve) => (this.onPieceSent = resolve));
+        if (this.#ended) return;
+        this.#piece = piece;
+        this.#options.shaper.wake(this);
+        await new Promise<void>((resolve) => (this.#onPieceSent = resolve));
       }
-      this.finish();
+      this.#finish();
     } catch (error) {
-      this.fail(rejectionOf(error, this.options.log));
+      this.#fail(rejectionOf(error, this.#options.log));
     }
   }
 
-  private finish(): void {
-    if (this.ended) return;
-    this.options.response.end();
-    this.end(undefined);
+  #finish(): void {
+    if (this.#ended) return;
+    this.#options.response.end();
+    this.#end(undefined);
   }
 
-  private fail(rejection: Rejection): void {
-    if (this.ended) return;
-    const { response, refuse } = this.options;
+  #fail(rejection: Rejection): void {
+    if (this.#ended) return;
+    const { response, refuse } = this.#options;
     if (response.headersSent) response.destroy();
     else refuse(rejection);
-    this.end(rejection);
+    this.#end(rejection);
   }
 
-  private end(failure: Rejection | undefined): void {
-    if (this.ended) return;
-    this.ended = true;
-    this.lease?.close();
-    this.options.shaper.remove(this);
-    this.onPieceSent?.();
-    this.options.onEnded(failure);
+  #end(failure: Rejection | undefined): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#lease?.close();
+    this.#options.shaper.remove(this);
+    this.#onPieceSent?.();
+    this.#options.onEnded(failure);
   }
 }

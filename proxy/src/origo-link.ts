@@ -25,95 +25,99 @@ const RETRY_MS_MAX = 2000;
 const ACK_MS_MAX = 5000;
 
 export class OrigoLink {
-  private readonly socket: Socket;
-  private heartbeat: NodeJS.Timeout | undefined;
-  private heartbeatMs = HEARTBEAT_MS;
-  private retry: NodeJS.Timeout | undefined;
-  private retryMs = RETRY_MS_MIN;
-  private reported = "";
+  readonly #socket: Socket;
+  #heartbeat: NodeJS.Timeout | undefined;
+  #heartbeatMs = HEARTBEAT_MS;
+  #retry: NodeJS.Timeout | undefined;
+  #retryMs = RETRY_MS_MIN;
+  #reported = "";
 
-  constructor(private readonly options: OrigoLinkOptions) {
-    this.socket = io(`${options.origoUrl}/proxies`, {
+  readonly #options: OrigoLinkOptions;
+
+  constructor(options: OrigoLinkOptions) {
+    this.#options = options;
+
+    this.#socket = io(`${options.origoUrl}/proxies`, {
       auth: { secret: options.secret },
       transports: ["websocket"],
       reconnection: false,
       forceNew: true,
       timeout: 5000,
     });
-    this.socket.on("connect", () => this.register());
-    this.socket.on("control", (message: unknown) => this.handleControl(message));
-    this.socket.on("connect_error", (error) => this.connectLater("origoUnreachable", error.message));
-    this.socket.on("disconnect", (reason) => this.connectLater("origoLost", reason));
+    this.#socket.on("connect", () => this.#register());
+    this.#socket.on("control", (message: unknown) => this.#handleControl(message));
+    this.#socket.on("connect_error", (error) => this.#connectLater("origoUnreachable", error.message));
+    this.#socket.on("disconnect", (reason) => this.#connectLater("origoLost", reason));
   }
 
   /** The hello has changed. */
   renew(): void {
-    if (this.socket.connected) this.register();
+    if (this.#socket.connected) this.#register();
   }
 
   /** With a report at once: the next one may come later than what the old time and the new one allow. */
   setHeartbeat(ms: number): void {
-    if (ms === this.heartbeatMs) return;
-    this.heartbeatMs = ms;
-    if (this.heartbeat !== undefined) this.startHeartbeat();
+    if (ms === this.#heartbeatMs) return;
+    this.#heartbeatMs = ms;
+    if (this.#heartbeat !== undefined) this.#startHeartbeat();
   }
 
   close(): void {
-    clearInterval(this.heartbeat);
-    clearTimeout(this.retry);
-    this.socket.removeAllListeners();
-    this.socket.disconnect();
+    clearInterval(this.#heartbeat);
+    clearTimeout(this.#retry);
+    this.#socket.removeAllListeners();
+    this.#socket.disconnect();
   }
 
-  private register(): void {
-    this.socket.timeout(ACK_MS_MAX).emit("hello", this.options.hello(), (late: Error | null, answer: ProxyAck) => {
+  #register(): void {
+    this.#socket.timeout(ACK_MS_MAX).emit("hello", this.#options.hello(), (late: Error | null, answer: ProxyAck) => {
       if (late || "error" in answer) {
         const reason = late ? "no answer to hello" : "error" in answer ? answer.error.message : "";
-        this.socket.disconnect();
-        return this.connectLater("origoRefused", reason);
+        this.#socket.disconnect();
+        return this.#connectLater("origoRefused", reason);
       }
-      this.retryMs = RETRY_MS_MIN;
-      this.report("registered", { id: answer.id });
-      this.options.onRegistered?.(answer.id);
-      this.startHeartbeat();
+      this.#retryMs = RETRY_MS_MIN;
+      this.#report("registered", { id: answer.id });
+      this.#options.onRegistered?.(answer.id);
+      this.#startHeartbeat();
     });
   }
 
   /** Reports now, and from now on at each heartbeat. */
-  private startHeartbeat(): void {
-    clearInterval(this.heartbeat);
-    this.heartbeat = setInterval(() => this.beat(), this.heartbeatMs);
-    this.beat();
+  #startHeartbeat(): void {
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = setInterval(() => this.#beat(), this.#heartbeatMs);
+    this.#beat();
   }
 
-  private handleControl(message: unknown): void {
+  #handleControl(message: unknown): void {
     const control = ProxyControl.safeParse(message);
-    if (control.success) this.options.onControl?.(control.data);
-    else this.options.log("controlRefused", { reason: control.error.issues[0]?.message ?? "" });
+    if (control.success) this.#options.onControl?.(control.data);
+    else this.#options.log("controlRefused", { reason: control.error.issues[0]?.message ?? "" });
   }
 
   /** An Origo that no longer knows this proxy says so: then register again. */
-  private beat(): void {
-    this.socket.timeout(ACK_MS_MAX).emit("status", this.options.status(), (late: Error | null, answer: ProxyAck) => {
-      if (late || !this.socket.connected || !("error" in answer)) return;
-      this.report("statusRefused", { reason: answer.error.message });
-      this.register();
+  #beat(): void {
+    this.#socket.timeout(ACK_MS_MAX).emit("status", this.#options.status(), (late: Error | null, answer: ProxyAck) => {
+      if (late || !this.#socket.connected || !("error" in answer)) return;
+      this.#report("statusRefused", { reason: answer.error.message });
+      this.#register();
     });
   }
 
-  private connectLater(event: string, reason: string): void {
-    clearInterval(this.heartbeat);
-    this.heartbeat = undefined;
-    clearTimeout(this.retry);
-    this.report(event, { reason });
-    this.retry = setTimeout(() => this.socket.connect(), this.retryMs);
-    this.retryMs = Math.min(this.retryMs * 2, RETRY_MS_MAX);
+  #connectLater(event: string, reason: string): void {
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
+    clearTimeout(this.#retry);
+    this.#report(event, { reason });
+    this.#retry = setTimeout(() => this.#socket.connect(), this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
   }
 
   /** Once for each change, not once for each try. */
-  private report(event: string, fields: Record<string, string>): void {
+  #report(event: string, fields: Record<string, string>): void {
     const line = `${event} ${JSON.stringify(fields)}`;
-    if (line !== this.reported) this.options.log(event, fields);
-    this.reported = line;
+    if (line !== this.#reported) this.#options.log(event, fields);
+    this.#reported = line;
   }
 }

@@ -35,31 +35,31 @@ const DRAIN_POLL_MS = 25;
 const HOSTNAME_CHARS = 58;
 
 export class Proxy {
-  private readonly startedMs = performance.now();
-  private readonly startedAtMs = Date.now();
+  readonly #startedMs = performance.now();
+  readonly #startedAtMs = Date.now();
   /** Origo's clock less this process's own one, which does not jump. */
-  private clockAheadMs = this.startedAtMs - this.startedMs;
-  private readonly counters = newCounters();
-  private readonly sessions = new Map<string, Session>();
-  private readonly egress: Egress;
-  private readonly chunks: ChunkStore;
-  private readonly shaper: Shaper;
-  private readonly nonce = randomUUID();
-  private readonly http: Server;
-  private rtc: Rtc | undefined;
-  private webTransport: WebTransportEdge | undefined;
-  private udp: UdpEdge | undefined;
-  private link: OrigoLink | undefined;
-  private deliveries = 0;
-  private limits: Limits;
-  private readonly tokens = new TokenGate({
-    required: () => this.limits.requireToken,
-    nowMs: () => this.origosClock(),
-    log: (event, fields) => this.log(event, fields),
+  #clockAheadMs = this.#startedAtMs - this.#startedMs;
+  readonly #counters = newCounters();
+  readonly #sessions = new Map<string, Session>();
+  readonly #egress: Egress;
+  readonly #chunks: ChunkStore;
+  readonly #shaper: Shaper;
+  readonly #nonce = randomUUID();
+  readonly #http: Server;
+  #rtc: Rtc | undefined;
+  #webTransport: WebTransportEdge | undefined;
+  #udp: UdpEdge | undefined;
+  #link: OrigoLink | undefined;
+  #deliveries = 0;
+  #limits: Limits;
+  readonly #tokens = new TokenGate({
+    required: () => this.#limits.requireToken,
+    nowMs: () => this.#origosClock(),
+    log: (event, fields) => this.#log(event, fields),
   });
-  private lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
-  private closing = false;
-  private status: "starting" | "ok" | "draining" = "starting";
+  #lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
+  #closing = false;
+  #status: "starting" | "ok" | "draining" = "starting";
   /** As told to Origo. Known once `start` has resolved. */
   url = "";
   /** Of WebRTC. */
@@ -67,147 +67,152 @@ export class Proxy {
   webTransportAddress: ProxyHello["webTransport"];
   udpAddress: ProxyHello["udp"];
 
-  constructor(
-    private readonly config: ProxyConfig,
-    private readonly codec: Codec,
-    private readonly log: Log,
-  ) {
-    this.egress = new Egress({ policy: policyOf(config) });
-    this.chunks = new ChunkStore({ egress: this.egress, log, cacheBytes: config.CACHE_BYTES });
-    this.limits = limitsOf(config);
-    this.shaper = new Shaper(config.RATE_BYTES_PER_SEC);
+  readonly #config: ProxyConfig;
+  readonly #codec: Codec;
+  readonly #log: Log;
+
+  constructor(config: ProxyConfig, codec: Codec, log: Log) {
+    this.#config = config;
+    this.#codec = codec;
+    this.#log = log;
+
+    this.#egress = new Egress({ policy: policyOf(config) });
+    this.#chunks = new ChunkStore({ egress: this.#egress, log, cacheBytes: config.CACHE_BYTES });
+    this.#limits = limitsOf(config);
+    this.#shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
       health: () => ({
-        status: this.status,
+        status: this.#status,
         name: config.PROXY_NAME,
         engine: codec.engine,
-        sessions: this.sessions.size,
+        sessions: this.#sessions.size,
       }),
-      nonce: this.nonce,
-      chunks: this.chunks,
-      shaper: this.shaper,
+      nonce: this.#nonce,
+      chunks: this.#chunks,
+      shaper: this.#shaper,
       log,
-      admit: (token) => this.tokens.admit(token),
-      openSession: (offer) => this.openSession(offer),
-      onDelivery: (change, failure) => this.countDelivery(change, failure),
+      admit: (token) => this.#tokens.admit(token),
+      openSession: (offer) => this.#openSession(offer),
+      onDelivery: (change, failure) => this.#countDelivery(change, failure),
     });
-    this.http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
-    this.http.maxConnections = this.limits.httpConnectionsMax;
+    this.#http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+    this.#http.maxConnections = this.#limits.httpConnectionsMax;
   }
 
   /** Rejects when a port is taken or the published ports cannot be found; the process should end then. */
   async start(): Promise<void> {
-    const { config } = this;
-    await listen(this.http, config.PORT, config.HOST);
-    const { port } = this.http.address() as AddressInfo;
+    const config = this.#config;
+    await listen(this.#http, config.PORT, config.HOST);
+    const { port } = this.#http.address() as AddressInfo;
     this.udpPort = await pickUdpPort(config.UDP_PORT, config.HOST);
-    const native = this.findNative();
+    const native = this.#findNative();
     const webTransportPort =
       native && config.WEBTRANSPORT_PORT !== "off"
         ? await pickUdpPort(Number(config.WEBTRANSPORT_PORT), config.HOST)
         : undefined;
     const udpPorts = [this.udpPort, ...(webTransportPort === undefined ? [] : [webTransportPort])];
     const found = config.PROBE_PUBLISHED
-      ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.nonce, host: config.HOST, udpPorts })
+      ? await findPublished({ range: config.PROBE_PUBLISHED, nonce: this.#nonce, host: config.HOST, udpPorts })
       : undefined;
     const host = config.PUBLIC_ADDRESS ?? found?.address ?? reachable(config.HOST);
     this.url = config.PUBLIC_URL ?? `http://${urlHost(host)}:${found?.tcpPort ?? port}`;
-    this.startRtc(native, found);
+    this.#startRtc(native, found);
     const publicPort = config.PUBLIC_WEBTRANSPORT_PORT ?? found?.udpPorts[1];
     if (native && webTransportPort !== undefined) {
       if (found && publicPort === undefined)
-        this.log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
-      else this.startWebTransport(native, webTransportPort, host, publicPort);
+        this.#log("noWebTransport", { reason: `UDP port ${webTransportPort} is not published` });
+      else this.#startWebTransport(native, webTransportPort, host, publicPort);
     }
-    if (config.UDP_PLAIN_PORT !== undefined) await this.startUdp(config.UDP_PLAIN_PORT, host);
-    this.status = "ok";
+    if (config.UDP_PLAIN_PORT !== undefined) await this.#startUdp(config.UDP_PLAIN_PORT, host);
+    this.#status = "ok";
     if (config.ORIGO_URL !== undefined)
-      this.link = this.register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
+      this.#link = this.#register(config.ORIGO_URL, config.PUBLIC_UDP_PORT ?? found?.udpPorts[0] ?? this.udpPort);
   }
 
-  private startRtc(native: NativeTransport | undefined, found: PublishedPorts | undefined): void {
-    const { config } = this;
+  #startRtc(native: NativeTransport | undefined, found: PublishedPorts | undefined): void {
+    const config = this.#config;
     const publicAddress = config.PUBLIC_ADDRESS ?? found?.address;
     const publicUdpPort = config.PUBLIC_UDP_PORT ?? found?.udpPorts[0];
     const edge = { host: config.HOST, udpPort: this.udpPort, publicAddress, publicUdpPort };
-    this.rtc = startRtc(edge, native, (message) => this.log("rtcError", { message }));
+    this.#rtc = startRtc(edge, native, (message) => this.#log("rtcError", { message }));
   }
 
   /** Without the native part the proxy offers WebRTC alone, over a library, and says so. */
-  private findNative(): NativeTransport | undefined {
+  #findNative(): NativeTransport | undefined {
     const loaded = loadNativeTransport();
-    if (!loaded.native) this.log("noWebTransport", { reason: loaded.reason });
+    if (!loaded.native) this.#log("noWebTransport", { reason: loaded.reason });
     return loaded.native;
   }
 
-  private startWebTransport(native: NativeTransport, port: number, host: string, publicPort: number | undefined): void {
-    const { config } = this;
+  #startWebTransport(native: NativeTransport, port: number, host: string, publicPort: number | undefined): void {
+    const config = this.#config;
     const edge = new WebTransportEdge(native, {
       host: config.HOST,
       port,
       name: host,
       sessionsMax: config.MAX_SESSIONS,
-      onSession: this.onSession,
+      onSession: this.#onSession,
       onRotated: () => {
         this.webTransportAddress = edge.address(`${urlHost(host)}:${publicPort ?? edge.port}`);
-        this.link?.renew();
+        this.#link?.renew();
       },
     });
-    this.webTransport = edge;
+    this.#webTransport = edge;
     this.webTransportAddress = edge.address(`${urlHost(host)}:${publicPort ?? edge.port}`);
   }
 
-  private async startUdp(port: number, host: string): Promise<void> {
-    this.udp = await UdpEdge.listen({
-      host: this.config.HOST,
+  async #startUdp(port: number, host: string): Promise<void> {
+    this.#udp = await UdpEdge.listen({
+      host: this.#config.HOST,
       port,
-      sessionsMax: this.config.MAX_SESSIONS,
-      onSession: this.onSession,
+      sessionsMax: this.#config.MAX_SESSIONS,
+      onSession: this.#onSession,
     });
-    this.udpAddress = { host, port: this.udp.port };
+    this.udpAddress = { host, port: this.#udp.port };
   }
 
   /** Takes nothing new, lets what is under way finish for up to `drainMs`, then ends it. */
   async close(drainMs: number): Promise<void> {
-    this.closing = true;
-    this.status = "draining";
-    this.link?.close();
-    this.webTransport?.drain();
-    this.udp?.drain();
-    for (const session of this.sessions.values()) session.drain();
+    this.#closing = true;
+    this.#status = "draining";
+    this.#link?.close();
+    this.#webTransport?.drain();
+    this.#udp?.drain();
+    for (const session of this.#sessions.values()) session.drain();
     const endMs = performance.now() + drainMs;
-    while (this.activeRequests() > 0 && performance.now() < endMs)
+    while (this.#activeRequests() > 0 && performance.now() < endMs)
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
-    for (const session of [...this.sessions.values()]) session.close("the proxy stops");
-    this.rtc?.close();
-    this.webTransport?.close();
-    this.udp?.close();
-    this.chunks.close();
-    this.egress.close();
-    this.http.closeAllConnections();
-    await new Promise<void>((resolve) => this.http.close(() => resolve()));
+    for (const session of [...this.#sessions.values()]) session.close("the proxy stops");
+    this.#rtc?.close();
+    this.#webTransport?.close();
+    this.#udp?.close();
+    this.#chunks.close();
+    this.#egress.close();
+    this.#http.closeAllConnections();
+    await new Promise<void>((resolve) => this.#http.close(() => resolve()));
   }
 
   /** Tokens expire by the clock of who signed them: the one of this machine may be off. Milliseconds since 1970. */
-  private origosClock(): number {
-    return this.clockAheadMs + performance.now();
+  #origosClock(): number {
+    return this.#clockAheadMs + performance.now();
   }
 
-  private activeRequests(): number {
-    let count = this.deliveries;
-    for (const session of this.sessions.values()) count += session.activeRequests;
+  #activeRequests(): number {
+    let count = this.#deliveries;
+    for (const session of this.#sessions.values()) count += session.activeRequests;
     return count;
   }
 
-  private countDelivery(change: 1 | -1, failure: Rejection | undefined): void {
-    this.deliveries += change;
-    if (failure) this.counters.errors++;
+  #countDelivery(change: 1 | -1, failure: Rejection | undefined): void {
+    this.#deliveries += change;
+    if (failure) this.#counters.errors++;
   }
 
   /** Makes a WebRTC session of an offer. */
-  private async openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
-    const limit = this.limits.sessionsMax;
-    const got = this.rtc!.connectionCount + (this.webTransport?.sessionCount ?? 0) + (this.udp?.sessionCount ?? 0) + 1;
+  async #openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
+    const limit = this.#limits.sessionsMax;
+    const got =
+      this.#rtc!.connectionCount + (this.#webTransport?.sessionCount ?? 0) + (this.#udp?.sessionCount ?? 0) + 1;
     if (got > limit)
       return {
         kind: "tooManySessions",
@@ -219,7 +224,7 @@ export class Proxy {
     try {
       return {
         sessionId,
-        sdp: await this.rtc!.accept(sessionId, offer, (channel) => this.makeSession(sessionId, channel)),
+        sdp: await this.#rtc!.accept(sessionId, offer, (channel) => this.#makeSession(sessionId, channel)),
       };
     } catch (error) {
       if (!(error instanceof OfferError)) throw error;
@@ -228,15 +233,19 @@ export class Proxy {
   }
 
   /** Of the transports that need no signalling. */
-  private readonly onSession: OpenSession = (channel) => {
-    const session = this.makeSession(randomUUID(), channel);
-    const limit = this.limits.sessionsMax;
-    if (this.sessions.size > limit) setImmediate(() => session.close(`tooManySessions: limit ${limit}`));
+  readonly #onSession: OpenSession = (channel) => {
+    const session = this.#makeSession(randomUUID(), channel);
+    const limit = this.#limits.sessionsMax;
+    if (this.#sessions.size > limit) setImmediate(() => session.close(`tooManySessions: limit ${limit}`));
     return session;
   };
 
-  private makeSession(id: string, channel: Channel): Session {
-    const { codec, chunks, shaper, counters, log } = this;
+  #makeSession(id: string, channel: Channel): Session {
+    const codec = this.#codec;
+    const chunks = this.#chunks;
+    const shaper = this.#shaper;
+    const counters = this.#counters;
+    const log = this.#log;
     const rng = xorshift128(randomBytes(4).readUInt32LE());
     const session = new Session({
       id,
@@ -247,20 +256,22 @@ export class Proxy {
       shaper,
       counters,
       log,
-      onClosed: () => this.sessions.delete(id),
-      idleMs: this.limits.sessionIdleMs,
-      admit: (token) => this.tokens.admit(token),
+      onClosed: () => this.#sessions.delete(id),
+      idleMs: this.#limits.sessionIdleMs,
+      admit: (token) => this.#tokens.admit(token),
     });
-    if (this.status === "draining") session.drain();
-    this.sessions.set(id, session);
-    log("sessionOpened", { session: id, transport: channel.transport, sessions: this.sessions.size });
+    if (this.#status === "draining") session.drain();
+    this.#sessions.set(id, session);
+    log("sessionOpened", { session: id, transport: channel.transport, sessions: this.#sessions.size });
     return session;
   }
 
-  private register(origoUrl: string, udpPort: number): OrigoLink {
-    const { config, codec, log } = this;
+  #register(origoUrl: string, udpPort: number): OrigoLink {
+    const config = this.#config;
+    const codec = this.#codec;
+    const log = this.#log;
     // Inside a container neither changes when it starts anew; the port that the host gives it does.
-    const instance = `${hostname().slice(0, HOSTNAME_CHARS)}:${(this.http.address() as AddressInfo).port}`;
+    const instance = `${hostname().slice(0, HOSTNAME_CHARS)}:${(this.#http.address() as AddressInfo).port}`;
     const hello = (): ProxyHello => ({
       name: config.PROXY_NAME,
       instance,
@@ -271,72 +282,72 @@ export class Proxy {
       ...(this.webTransportAddress ? { webTransport: this.webTransportAddress } : {}),
       ...(this.udpAddress ? { udp: this.udpAddress } : {}),
       rateBytesPerSec: config.RATE_BYTES_PER_SEC,
-      startedAtMs: this.startedAtMs,
+      startedAtMs: this.#startedAtMs,
       capacity: config.MAX_SESSIONS,
       ...(config.PLACE ? { place: config.PLACE } : {}),
       ...(config.OPERATOR ? { operator: config.OPERATOR } : {}),
     });
-    const onControl = (control: ProxyControl): void => this.handleControl(control);
+    const onControl = (control: ProxyControl): void => this.#handleControl(control);
     return new OrigoLink({
       origoUrl,
       secret: config.ORIGO_SECRET!,
       hello,
-      status: () => this.report(),
+      status: () => this.#report(),
       onControl,
       log,
-      onRegistered: (id) => this.tokens.setId(id),
+      onRegistered: (id) => this.#tokens.setId(id),
     });
   }
 
   /** Origo's wishes, as far as they narrow what this proxy was started with. */
-  private handleControl({ draining, version, values, keys, nowMs }: ProxyControl): void {
-    if (this.closing) return;
-    this.clockAheadMs = nowMs - performance.now();
-    this.tokens.setKeys(keys);
-    this.limits = narrowed(limitsOf(this.config), values);
-    this.shaper.setRate(this.limits.rateBytesPerSec);
-    this.chunks.setLimits(this.limits);
-    this.egress.setTimes({
-      headMs: this.limits.originHeadMs,
-      stallMs: this.limits.originStallMs,
-      totalMs: this.limits.originTotalMs,
+  #handleControl({ draining, version, values, keys, nowMs }: ProxyControl): void {
+    if (this.#closing) return;
+    this.#clockAheadMs = nowMs - performance.now();
+    this.#tokens.setKeys(keys);
+    this.#limits = narrowed(limitsOf(this.#config), values);
+    this.#shaper.setRate(this.#limits.rateBytesPerSec);
+    this.#chunks.setLimits(this.#limits);
+    this.#egress.setTimes({
+      headMs: this.#limits.originHeadMs,
+      stallMs: this.#limits.originStallMs,
+      totalMs: this.#limits.originTotalMs,
     });
-    this.http.maxConnections = this.limits.httpConnectionsMax;
-    this.link?.setHeartbeat(this.limits.heartbeatMs);
-    this.status = draining ? "draining" : "ok";
-    for (const session of this.sessions.values()) session.drain(draining);
-    this.log("controlled", { draining, version, ...this.limits });
+    this.#http.maxConnections = this.#limits.httpConnectionsMax;
+    this.#link?.setHeartbeat(this.#limits.heartbeatMs);
+    this.#status = draining ? "draining" : "ok";
+    for (const session of this.#sessions.values()) session.drain(draining);
+    this.#log("controlled", { draining, version, ...this.#limits });
   }
 
   /** Of what is scarce here, the scarcest: rate, sessions, or this thread's time, since the last report. */
-  private load(): number {
-    const before = this.lastReport;
+  #load(): number {
+    const before = this.#lastReport;
     const atMs = performance.now();
-    const { sentBytes } = this.shaper;
-    this.lastReport = { atMs, sentBytes, eventLoop: performance.eventLoopUtilization() };
-    const { rateBytesPerSec, sessionsMax } = this.limits;
+    const { sentBytes } = this.#shaper;
+    this.#lastReport = { atMs, sentBytes, eventLoop: performance.eventLoopUtilization() };
+    const { rateBytesPerSec, sessionsMax } = this.#limits;
     const rate = ((sentBytes - before.sentBytes) * 1000) / Math.max(1, atMs - before.atMs);
-    const busy = performance.eventLoopUtilization(this.lastReport.eventLoop, before.eventLoop).utilization;
+    const busy = performance.eventLoopUtilization(this.#lastReport.eventLoop, before.eventLoop).utilization;
     return Math.max(
       busy,
       rateBytesPerSec > 0 ? rate / rateBytesPerSec : 0,
-      sessionsMax > 0 ? this.sessions.size / sessionsMax : 1,
+      sessionsMax > 0 ? this.#sessions.size / sessionsMax : 1,
     );
   }
 
-  private report() {
-    const { originBytes, cacheHits, cacheBytes } = this.chunks.stats;
+  #report() {
+    const { originBytes, cacheHits, cacheBytes } = this.#chunks.stats;
     return {
-      sessions: this.sessions.size,
-      activeRequests: this.activeRequests(),
-      sentBytes: this.shaper.sentBytes,
-      sentPackets: this.counters.sentPackets,
+      sessions: this.#sessions.size,
+      activeRequests: this.#activeRequests(),
+      sentBytes: this.#shaper.sentBytes,
+      sentPackets: this.#counters.sentPackets,
       originBytes,
       cacheBytes,
       cacheHits,
-      errors: this.counters.errors,
-      uptimeMs: performance.now() - this.startedMs,
-      load: this.load(),
+      errors: this.#counters.errors,
+      uptimeMs: performance.now() - this.#startedMs,
+      load: this.#load(),
     };
   }
 }

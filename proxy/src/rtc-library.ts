@@ -41,33 +41,34 @@ function setLibrary(onWarning: (message: string) => void): void {
 }
 
 export class LibraryRtc implements Rtc {
-  private readonly listener: IceUdpMuxListener;
-  private readonly bindAddress: string | undefined;
-  private readonly connections = new Set<PeerConnection>();
+  readonly #listener: IceUdpMuxListener;
+  readonly #bindAddress: string | undefined;
+  readonly #connections = new Set<PeerConnection>();
+
+  readonly #options: RtcOptions;
 
   /** Throws when the UDP port is taken. Holds it until `close`. */
-  constructor(
-    private readonly options: RtcOptions,
-    onWarning: (message: string) => void,
-  ) {
+  constructor(options: RtcOptions, onWarning: (message: string) => void) {
+    this.#options = options;
+
     setLibrary(onWarning);
-    this.bindAddress = options.host === "::" ? undefined : options.host;
-    this.listener = new IceUdpMuxListener(options.udpPort, this.bindAddress);
+    this.#bindAddress = options.host === "::" ? undefined : options.host;
+    this.#listener = new IceUdpMuxListener(options.udpPort, this.#bindAddress);
   }
 
   get connectionCount(): number {
-    return this.connections.size;
+    return this.#connections.size;
   }
 
   async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
-    const connection = this.makeConnection(id);
-    this.connections.add(connection);
+    const connection = this.#makeConnection(id);
+    this.#connections.add(connection);
     let gone = false;
     let handlers: ChannelHandlers | undefined;
     const end = (): void => {
       gone = true;
       clearTimeout(opening);
-      this.connections.delete(connection);
+      this.#connections.delete(connection);
       setImmediate(() => connection.close());
     };
     const leave = (reason: string): void => {
@@ -86,7 +87,7 @@ export class LibraryRtc implements Rtc {
       serve(dataChannel, session, leave);
     });
     try {
-      return this.withPublicCandidate(await answerTo(connection, offer));
+      return this.#withPublicCandidate(await answerTo(connection, offer));
     } catch (error) {
       leave("offer refused");
       throw error;
@@ -94,25 +95,25 @@ export class LibraryRtc implements Rtc {
   }
 
   close(): void {
-    for (const connection of this.connections) connection.close();
-    this.connections.clear();
-    this.listener.stop();
+    for (const connection of this.#connections) connection.close();
+    this.#connections.clear();
+    this.#listener.stop();
   }
 
-  private makeConnection(id: string): PeerConnection {
+  #makeConnection(id: string): PeerConnection {
     return new PeerConnection(id, {
       iceServers: [],
       enableIceUdpMux: true,
-      portRangeBegin: this.options.udpPort,
-      portRangeEnd: this.options.udpPort,
+      portRangeBegin: this.#options.udpPort,
+      portRangeEnd: this.#options.udpPort,
       mtu: MTU_BYTES,
       maxMessageSize: LIMITS.messageBytesMax,
-      ...(this.bindAddress === undefined ? {} : { bindAddress: this.bindAddress }),
+      ...(this.#bindAddress === undefined ? {} : { bindAddress: this.#bindAddress }),
     });
   }
 
-  private withPublicCandidate(answer: string): string {
-    const { publicAddress, publicUdpPort, udpPort } = this.options;
+  #withPublicCandidate(answer: string): string {
+    const { publicAddress, publicUdpPort, udpPort } = this.#options;
     return publicAddress === undefined ? answer : withCandidate(answer, publicAddress, publicUdpPort ?? udpPort);
   }
 }

@@ -7,18 +7,19 @@ import { OfferError, type Rtc, type RtcOptions } from "./rtc";
 import { answerSdp, readOffer } from "./sdp";
 
 export class NativeRtc implements Rtc {
-  private readonly server: RtcServer;
+  readonly #server: RtcServer;
+
+  readonly #options: RtcOptions;
 
   /** Throws when the UDP port is taken. */
-  constructor(
-    native: NativeTransport,
-    private readonly options: RtcOptions,
-  ) {
-    this.server = native.listenRtc(options.host, options.udpPort);
+  constructor(native: NativeTransport, options: RtcOptions) {
+    this.#options = options;
+
+    this.#server = native.listenRtc(options.host, options.udpPort);
   }
 
   get connectionCount(): number {
-    return this.server.sessionCount;
+    return this.#server.sessionCount;
   }
 
   async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
@@ -26,21 +27,21 @@ export class NativeRtc implements Rtc {
     if (!read)
       throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
     const { ufrag, password } = drawRtcName();
-    const fingerprint = this.server.accept({
+    const fingerprint = this.#server.accept({
       fingerprint: read.fingerprint,
       ufrag,
       password,
       onSession: (channel) => nativeHandlers(onSession(nativeChannel("webrtc", channel))),
     });
-    return answerSdp({ id, mid: read.mid, ufrag, password, fingerprint, candidates: this.candidates() });
+    return answerSdp({ id, mid: read.mid, ufrag, password, fingerprint, candidates: this.#candidates() });
   }
 
   close(): void {
-    this.server.close();
+    this.#server.close();
   }
 
-  private candidates(): { address: string; port: number }[] {
-    const { host, udpPort, publicAddress, publicUdpPort } = this.options;
+  #candidates(): { address: string; port: number }[] {
+    const { host, udpPort, publicAddress, publicUdpPort } = this.#options;
     const own = (host === "0.0.0.0" || host === "::" ? ownAddresses(host) : [host]).map((address) => ({
       address,
       port: udpPort,

@@ -51,140 +51,144 @@ interface Active {
 
 export class Session implements Feeder, ChannelHandlers {
   readonly id: string;
-  private readonly active = new Map<number, Active>();
+  readonly #active = new Map<number, Active>();
   /** In order of their turns. */
-  private readonly turns: Active[] = [];
+  readonly #turns: Active[] = [];
   /** Request id to packets sent, oldest first. */
-  private readonly ended = new Map<number, number>();
-  private timer: NodeJS.Timeout | undefined;
-  private timerDueMs = Infinity;
-  private blocked = false;
-  private closed = false;
-  private draining = false;
-  private lastFrameMs = performance.now();
-  private readonly idleMs: number;
+  readonly #ended = new Map<number, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #timerDueMs = Infinity;
+  #blocked = false;
+  #closed = false;
+  #draining = false;
+  #lastFrameMs = performance.now();
+  readonly #idleMs: number;
 
-  constructor(private readonly options: SessionOptions) {
+  readonly #options: SessionOptions;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+
     this.id = options.id;
-    this.idleMs = options.idleMs ?? IDLE_MS;
-    this.arm();
+    this.#idleMs = options.idleMs ?? IDLE_MS;
+    this.#arm();
   }
 
   get activeRequests(): number {
-    return this.active.size;
+    return this.#active.size;
   }
 
   handleMessage(bytes: Uint8Array): void {
-    if (this.closed) return;
-    const nowMs = (this.lastFrameMs = performance.now());
+    if (this.#closed) return;
+    const nowMs = (this.#lastFrameMs = performance.now());
     const frame = parseFrame(bytes);
     if (frame.type === "parseError") {
-      this.options.counters.rejectedFrames++;
+      this.#options.counters.rejectedFrames++;
       const requestId = frame.requestId ?? requestIdOf(bytes);
-      if (requestId !== undefined) this.reject(requestId, frame.rejection);
-    } else this.handleFrame(frame, nowMs);
-    this.arm();
+      if (requestId !== undefined) this.#reject(requestId, frame.rejection);
+    } else this.#handleFrame(frame, nowMs);
+    this.#arm();
   }
 
   /** The channel's queue has become short. */
   handleWritable(): void {
-    if (this.closed || !this.blocked) return;
-    this.blocked = false;
-    this.options.shaper.wake(this);
+    if (this.#closed || !this.#blocked) return;
+    this.#blocked = false;
+    this.#options.shaper.wake(this);
   }
 
   /** The channel is gone. */
   handleClosed(reason: string): void {
-    if (this.closed) return;
-    this.closed = true;
-    clearTimeout(this.timer);
-    this.options.shaper.remove(this);
-    for (const entry of [...this.active.values()]) this.end(entry, "sessionClosed");
-    const { transport } = this.options.channel;
-    this.options.log("sessionClosed", { session: this.id, transport, reason, ...this.options.channel.signals() });
-    this.options.onClosed();
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#options.shaper.remove(this);
+    for (const entry of [...this.#active.values()]) this.#end(entry, "sessionClosed");
+    const { transport } = this.#options.channel;
+    this.#options.log("sessionClosed", { session: this.id, transport, reason, ...this.#options.channel.signals() });
+    this.#options.onClosed();
   }
 
   /** Takes no new requests while `draining`. */
   drain(draining = true): void {
-    this.draining = draining;
+    this.#draining = draining;
   }
 
   close(reason: string): void {
-    if (this.closed) return;
+    if (this.#closed) return;
     this.handleClosed(reason);
-    this.options.channel.close(reason);
+    this.#options.channel.close(reason);
   }
 
   feed(budgetBytes: number, nowMs: number): number {
     let sentBytes = 0;
-    while (!this.closed && sentBytes < budgetBytes) {
-      if (this.options.channel.room <= 0) {
-        this.blocked = true;
+    while (!this.#closed && sentBytes < budgetBytes) {
+      if (this.#options.channel.room <= 0) {
+        this.#blocked = true;
         break;
       }
-      const bytes = this.nextMessage(nowMs);
+      const bytes = this.#nextMessage(nowMs);
       if (!bytes) break;
-      this.options.channel.send(bytes);
-      this.options.counters.sentPackets++;
+      this.#options.channel.send(bytes);
+      this.#options.counters.sentPackets++;
       sentBytes += bytes.length;
     }
-    if (!this.closed) this.arm();
+    if (!this.#closed) this.#arm();
     return sentBytes;
   }
 
-  private handleFrame(frame: Frame, nowMs: number): void {
-    const entry = "requestId" in frame ? this.active.get(frame.requestId) : undefined;
-    if (frame.type === "ping") this.answer({ type: "pong", token: frame.token });
+  #handleFrame(frame: Frame, nowMs: number): void {
+    const entry = "requestId" in frame ? this.#active.get(frame.requestId) : undefined;
+    if (frame.type === "ping") this.#answer({ type: "pong", token: frame.token });
     else if (frame.type === "pong") return;
     else if (frame.type !== "request" && frame.type !== "feedback" && frame.type !== "grant")
-      this.options.counters.rejectedFrames++;
+      this.#options.counters.rejectedFrames++;
     else if (entry) {
       entry.sender.handleFrame(frame, nowMs);
-      this.settle(entry);
-      this.wake();
-    } else if (frame.type === "request") this.handleRequest(frame, nowMs);
-    else if (frame.type === "feedback" && frame.final) this.answerEnd(frame.requestId);
+      this.#settle(entry);
+      this.#wake();
+    } else if (frame.type === "request") this.#handleRequest(frame, nowMs);
+    else if (frame.type === "feedback" && frame.final) this.#answerEnd(frame.requestId);
   }
 
-  private handleRequest(request: RequestFrame, nowMs: number): void {
+  #handleRequest(request: RequestFrame, nowMs: number): void {
     const { requestId } = request;
-    if (this.ended.has(requestId)) return this.answerEnd(requestId);
-    if (this.draining)
-      return this.reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
+    if (this.#ended.has(requestId)) return this.#answerEnd(requestId);
+    if (this.#draining)
+      return this.#reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
     const limit = LIMITS.requestsPerSessionMax;
-    if (this.active.size >= limit) {
-      const message = `Too many requests at once in this session: got ${this.active.size + 1}, limit ${limit}.`;
-      return this.reject(requestId, { kind: "tooManyRequests", message, got: this.active.size + 1, limit });
+    if (this.#active.size >= limit) {
+      const message = `Too many requests at once in this session: got ${this.#active.size + 1}, limit ${limit}.`;
+      return this.#reject(requestId, { kind: "tooManyRequests", message, got: this.#active.size + 1, limit });
     }
-    const allowance = this.options.admit?.(request.token);
-    if (allowance && "kind" in allowance) return this.reject(requestId, allowance);
-    const { codec, rng } = this.options;
+    const allowance = this.#options.admit?.(request.token);
+    if (allowance && "kind" in allowance) return this.#reject(requestId, allowance);
+    const { codec, rng } = this.#options;
     const entry: Active = {
       sender: new Sender({ request, codec, rng, nowMs, memoryFor }),
       lease: undefined,
       allowance,
     };
-    this.active.set(requestId, entry);
-    this.turns.push(entry);
-    this.fetchChunk(entry, request);
-    this.wake();
+    this.#active.set(requestId, entry);
+    this.#turns.push(entry);
+    this.#fetchChunk(entry, request);
+    this.#wake();
   }
 
-  private fetchChunk(entry: Active, { url, range }: RequestFrame): void {
+  #fetchChunk(entry: Active, { url, range }: RequestFrame): void {
     const fail = (rejection: Rejection): void => {
-      this.options.counters.errors++;
-      this.options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
+      this.#options.counters.errors++;
+      this.#options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
       entry.sender.handleFailure(rejection);
-      this.wake();
+      this.#wake();
     };
     try {
-      entry.lease = this.options.chunks.open(url, range, {
+      entry.lease = this.#options.chunks.open(url, range, {
         onHead: (head, source) => {
           entry.sender.handlePlan(head, source);
-          this.wake();
+          this.#wake();
         },
-        onGrowth: () => this.wake(),
+        onGrowth: () => this.#wake(),
         onFailure: fail,
       });
     } catch (error) {
@@ -197,51 +201,51 @@ export class Session implements Feeder, ChannelHandlers {
    * There may be more to send; while the channel is still full, `handleWritable` or the look after BLOCKED_MS comes
    * first.
    */
-  private wake(): void {
-    if (this.blocked && this.options.channel.room <= 0) return;
-    this.options.shaper.wake(this);
+  #wake(): void {
+    if (this.#blocked && this.#options.channel.room <= 0) return;
+    this.#options.shaper.wake(this);
   }
 
   /** The next message of the sender whose turn it is; senders with nothing to send are passed over. */
-  private nextMessage(nowMs: number): Uint8Array | undefined {
-    for (let tried = this.turns.length; tried > 0; tried--) {
-      const entry = this.turns.shift()!;
-      this.turns.push(entry);
+  #nextMessage(nowMs: number): Uint8Array | undefined {
+    for (let tried = this.#turns.length; tried > 0; tried--) {
+      const entry = this.#turns.shift()!;
+      this.#turns.push(entry);
       const bytes = entry.sender.pollTransmit(nowMs);
-      this.settle(entry);
+      this.#settle(entry);
       if (bytes && entry.allowance) entry.allowance.leftBytes -= bytes.length;
       if (bytes) return bytes;
     }
     return undefined;
   }
 
-  private settle(entry: Active): void {
-    if (entry.sender.finished) this.end(entry, entry.sender.outcome!);
+  #settle(entry: Active): void {
+    if (entry.sender.finished) this.#end(entry, entry.sender.outcome!);
   }
 
-  private end(entry: Active, outcome: string): void {
+  #end(entry: Active, outcome: string): void {
     const { sender } = entry;
-    if (this.active.get(sender.requestId) !== entry) return;
-    this.active.delete(sender.requestId);
-    this.turns.splice(this.turns.indexOf(entry), 1);
+    if (this.#active.get(sender.requestId) !== entry) return;
+    this.#active.delete(sender.requestId);
+    this.#turns.splice(this.#turns.indexOf(entry), 1);
     entry.lease?.close();
     sender.free();
-    this.ended.set(sender.requestId, sender.stats.sentPackets);
-    if (this.ended.size > ENDED_REQUESTS_MAX) this.ended.delete(this.ended.keys().next().value!);
-    this.options.log("requestEnded", { session: this.id, request: sender.requestId, outcome, ...sender.stats });
+    this.#ended.set(sender.requestId, sender.stats.sentPackets);
+    if (this.#ended.size > ENDED_REQUESTS_MAX) this.#ended.delete(this.#ended.keys().next().value!);
+    this.#options.log("requestEnded", { session: this.id, request: sender.requestId, outcome, ...sender.stats });
   }
 
-  private answerEnd(requestId: number): void {
-    this.answer({ type: "end", requestId, sentPackets: this.ended.get(requestId) ?? 0 });
+  #answerEnd(requestId: number): void {
+    this.#answer({ type: "end", requestId, sentPackets: this.#ended.get(requestId) ?? 0 });
   }
 
-  private reject(requestId: number, rejection: Rejection): void {
-    this.options.counters.errors++;
-    this.answer({ type: "reject", requestId, rejection });
+  #reject(requestId: number, rejection: Rejection): void {
+    this.#options.counters.errors++;
+    this.#answer({ type: "reject", requestId, rejection });
   }
 
-  private answer(frame: Frame): void {
-    const { channel, counters, shaper } = this.options;
+  #answer(frame: Frame): void {
+    const { channel, counters, shaper } = this.#options;
     if (channel.room <= -ANSWER_OVERDRAFT_BYTES) return;
     const bytes = encodeFrame(frame);
     channel.send(bytes);
@@ -250,27 +254,27 @@ export class Session implements Feeder, ChannelHandlers {
   }
 
   /** Sets the timer to the earliest thing due: a sender's timeout, the look at a full channel, the idle limit. */
-  private arm(): void {
-    let dueMs = this.active.size === 0 ? this.lastFrameMs + this.idleMs : Infinity;
-    for (const { sender } of this.turns) dueMs = Math.min(dueMs, sender.pollTimeout() ?? Infinity);
-    if (this.blocked) dueMs = Math.min(dueMs, performance.now() + BLOCKED_MS);
-    if (dueMs >= this.timerDueMs || this.closed) return;
-    clearTimeout(this.timer);
-    this.timerDueMs = dueMs;
-    this.timer = setTimeout(() => this.handleTimer(), Math.max(1, Math.ceil(dueMs - performance.now())));
+  #arm(): void {
+    let dueMs = this.#active.size === 0 ? this.#lastFrameMs + this.#idleMs : Infinity;
+    for (const { sender } of this.#turns) dueMs = Math.min(dueMs, sender.pollTimeout() ?? Infinity);
+    if (this.#blocked) dueMs = Math.min(dueMs, performance.now() + BLOCKED_MS);
+    if (dueMs >= this.#timerDueMs || this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#timerDueMs = dueMs;
+    this.#timer = setTimeout(() => this.#handleTimer(), Math.max(1, Math.ceil(dueMs - performance.now())));
   }
 
-  private handleTimer(): void {
-    this.timerDueMs = Infinity;
+  #handleTimer(): void {
+    this.#timerDueMs = Infinity;
     const nowMs = performance.now();
-    for (const entry of [...this.turns]) {
+    for (const entry of [...this.#turns]) {
       if (nowMs < (entry.sender.pollTimeout() ?? Infinity)) continue;
       entry.sender.handleTimeout(nowMs);
-      this.settle(entry);
+      this.#settle(entry);
     }
-    if (this.active.size === 0 && nowMs - this.lastFrameMs >= this.idleMs) return this.close("idle");
-    this.blocked = false;
-    if (this.active.size > 0) this.options.shaper.wake(this);
-    this.arm();
+    if (this.#active.size === 0 && nowMs - this.#lastFrameMs >= this.#idleMs) return this.close("idle");
+    this.#blocked = false;
+    if (this.#active.size > 0) this.#options.shaper.wake(this);
+    this.#arm();
   }
 }

@@ -28,82 +28,83 @@ const SLEEP_MS_MIN = 4;
 
 export class Shaper {
   sentBytes = 0;
-  private pacer: Pacer;
-  private turnBytes: number;
+  #pacer: Pacer;
+  #turnBytes: number;
   /** In order of their turns. */
-  private readonly ready = new Set<Feeder>();
-  private scheduled = false;
-  private timer: NodeJS.Timeout | undefined;
+  readonly #ready = new Set<Feeder>();
+  #scheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  readonly #nowMs: () => number;
 
   /** `bytesPerSec` 0 = unlimited. */
-  constructor(
-    bytesPerSec: number,
-    private readonly nowMs: () => number = () => performance.now(),
-  ) {
-    this.pacer = pacerOf(bytesPerSec, nowMs());
-    this.turnBytes = turnBytesOf(bytesPerSec);
+  constructor(bytesPerSec: number, nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+
+    this.#pacer = pacerOf(bytesPerSec, nowMs());
+    this.#turnBytes = turnBytesOf(bytesPerSec);
   }
 
   get bytesPerSec(): number {
-    return this.pacer.bytesPerSec;
+    return this.#pacer.bytesPerSec;
   }
 
   /** Holds from now on; 0 = unlimited. What was owed at the old rate is forgotten. */
   setRate(bytesPerSec: number): void {
-    if (bytesPerSec === this.pacer.bytesPerSec) return;
-    this.pacer = pacerOf(bytesPerSec, this.nowMs());
-    this.turnBytes = turnBytesOf(bytesPerSec);
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    if (this.ready.size > 0) this.schedule();
+    if (bytesPerSec === this.#pacer.bytesPerSec) return;
+    this.#pacer = pacerOf(bytesPerSec, this.#nowMs());
+    this.#turnBytes = turnBytesOf(bytesPerSec);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#ready.size > 0) this.#schedule();
   }
 
   /** The feeder may have something to send. */
   wake(feeder: Feeder): void {
-    this.ready.add(feeder);
-    this.schedule();
+    this.#ready.add(feeder);
+    this.#schedule();
   }
 
   remove(feeder: Feeder): void {
-    this.ready.delete(feeder);
+    this.#ready.delete(feeder);
   }
 
   /** For what was sent out of turn (short answers): it is owed to the bucket. */
   debit(bytes: number): void {
     this.sentBytes += bytes;
-    this.pacer.take(bytes, this.nowMs());
+    this.#pacer.take(bytes, this.#nowMs());
   }
 
-  private schedule(): void {
-    if (this.scheduled || this.timer) return;
-    this.scheduled = true;
-    setImmediate(() => this.run());
+  #schedule(): void {
+    if (this.#scheduled || this.#timer) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#run());
   }
 
-  private run(): void {
-    this.scheduled = false;
-    const endMs = this.nowMs() + BATCH_MS;
-    for (const feeder of this.ready) {
-      const nowMs = this.nowMs();
+  #run(): void {
+    this.#scheduled = false;
+    const endMs = this.#nowMs() + BATCH_MS;
+    for (const feeder of this.#ready) {
+      const nowMs = this.#nowMs();
       if (nowMs >= endMs) break;
-      if (!this.pacer.canSend(this.turnBytes, nowMs)) {
-        this.sleep(this.pacer.nextMs(this.turnBytes, nowMs) - nowMs);
+      if (!this.#pacer.canSend(this.#turnBytes, nowMs)) {
+        this.#sleep(this.#pacer.nextMs(this.#turnBytes, nowMs) - nowMs);
         return;
       }
-      this.ready.delete(feeder);
-      const sent = feeder.feed(this.turnBytes, nowMs);
+      this.#ready.delete(feeder);
+      const sent = feeder.feed(this.#turnBytes, nowMs);
       if (sent === 0) continue;
       this.debit(sent);
-      this.ready.add(feeder);
+      this.#ready.add(feeder);
     }
-    if (this.ready.size > 0) this.schedule();
+    if (this.#ready.size > 0) this.#schedule();
   }
 
-  private sleep(ms: number): void {
-    this.timer = setTimeout(
+  #sleep(ms: number): void {
+    this.#timer = setTimeout(
       () => {
-        this.timer = undefined;
-        this.run();
+        this.#timer = undefined;
+        this.#run();
       },
       Math.max(SLEEP_MS_MIN, Math.ceil(ms)),
     );

@@ -26,40 +26,44 @@ const TOKENS_MAX = 10_000;
 const SKEW_SEC = 30;
 
 export class TokenGate {
-  private readonly known = new Map<string, { allowance: Allowance; claims: TokenClaims }>();
-  private readonly keys = new Map<string, KeyObject>();
-  private proxyId: string | undefined;
+  readonly #known = new Map<string, { allowance: Allowance; claims: TokenClaims }>();
+  readonly #keys = new Map<string, KeyObject>();
+  #proxyId: string | undefined;
 
-  constructor(private readonly options: TokenGateOptions) {}
+  readonly #options: TokenGateOptions;
+
+  constructor(options: TokenGateOptions) {
+    this.#options = options;
+  }
 
   /** Of this proxy, at its Origo. */
   setId(proxyId: string): void {
-    this.proxyId = proxyId;
+    this.#proxyId = proxyId;
   }
 
   /** Public keys by id: Ed25519, SPKI, PEM. One that is none is left out. */
   setKeys(keys: Record<string, string>): void {
-    this.keys.clear();
+    this.#keys.clear();
     for (const [id, pem] of Object.entries(keys)) {
       try {
         const key = createPublicKey(pem);
         if (key.asymmetricKeyType !== "ed25519") throw new TypeError(`it is for ${key.asymmetricKeyType}`);
-        this.keys.set(id, key);
+        this.#keys.set(id, key);
       } catch (error) {
-        this.options.log("keyRefused", { key: id, reason: (error as Error).message });
+        this.#options.log("keyRefused", { key: id, reason: (error as Error).message });
       }
     }
   }
 
   /** What the token allows; undefined where none is asked for. */
   admit(token: string | undefined): Allowance | Rejection | undefined {
-    if (!this.options.required()) return undefined;
+    if (!this.#options.required()) return undefined;
     if (token === undefined)
       return refused("tokenMissing", "This proxy serves only clients that show a token of its Origo.");
-    const entry = this.known.get(token) ?? this.learn(token);
+    const entry = this.#known.get(token) ?? this.#learn(token);
     if ("kind" in entry) return entry;
     const { claims, allowance } = entry;
-    const lateSec = this.options.nowMs() / 1000 - claims.exp;
+    const lateSec = this.#options.nowMs() / 1000 - claims.exp;
     if (lateSec > SKEW_SEC)
       return refused("tokenExpired", "The token has expired: ask Origo for the list of proxies again.");
     if (allowance.leftBytes > 0) return allowance;
@@ -72,20 +76,20 @@ export class TokenGate {
     };
   }
 
-  private learn(token: string): { allowance: Allowance; claims: TokenClaims } | Rejection {
-    const claims = this.read(token);
+  #learn(token: string): { allowance: Allowance; claims: TokenClaims } | Rejection {
+    const claims = this.#read(token);
     if (claims === undefined) return refused("tokenRefused", "The token is not one that this proxy's Origo signed.");
-    if (this.proxyId === undefined || !claims.aud.includes(this.proxyId))
+    if (this.#proxyId === undefined || !claims.aud.includes(this.#proxyId))
       return refused("tokenRefused", "The token is for other proxies.");
     const entry = { claims, allowance: { leftBytes: claims.bytes } };
-    this.known.set(token, entry);
-    if (this.known.size > TOKENS_MAX) this.known.delete(this.known.keys().next().value!);
+    this.#known.set(token, entry);
+    if (this.#known.size > TOKENS_MAX) this.#known.delete(this.#known.keys().next().value!);
     return entry;
   }
 
-  private read(token: string): TokenClaims | undefined {
+  #read(token: string): TokenClaims | undefined {
     const [header = "", payload = "", signature = "", ...more] = token.split(".");
-    const key = this.keys.get(String((decoded(header) as { kid?: unknown } | undefined)?.kid));
+    const key = this.#keys.get(String((decoded(header) as { kid?: unknown } | undefined)?.kid));
     if (key === undefined || more.length > 0) return undefined;
     const signed = Buffer.from(signature, "base64url");
     // Another spelling of the same signature would be another token, with all of its bytes left.

@@ -45,17 +45,20 @@ interface Client {
 }
 
 export class UdpEdge {
-  private readonly secret = randomBytes(32);
-  private readonly byToken = new Map<string, Client>();
+  readonly #secret = randomBytes(32);
+  readonly #byToken = new Map<string, Client>();
   /** By address, port and nonce: a repeated OPEN is the same session. */
-  private readonly byOpening = new Map<string, Client>();
-  private draining = false;
+  readonly #byOpening = new Map<string, Client>();
+  #draining = false;
 
-  private constructor(
-    private readonly socket: dgram.Socket,
-    private readonly options: UdpEdgeOptions,
-  ) {
-    socket.on("message", (bytes, from) => this.handlePacket(bytes, from));
+  readonly #socket: dgram.Socket;
+  readonly #options: UdpEdgeOptions;
+
+  private constructor(socket: dgram.Socket, options: UdpEdgeOptions) {
+    this.#socket = socket;
+    this.#options = options;
+
+    socket.on("message", (bytes, from) => this.#handlePacket(bytes, from));
     socket.on("error", () => undefined);
   }
 
@@ -77,58 +80,58 @@ export class UdpEdge {
   }
 
   get port(): number {
-    return this.socket.address().port;
+    return this.#socket.address().port;
   }
 
   get sessionCount(): number {
-    return this.byToken.size;
+    return this.#byToken.size;
   }
 
   drain(): void {
-    this.draining = true;
+    this.#draining = true;
   }
 
   close(): void {
-    this.socket.close();
+    this.#socket.close();
   }
 
-  private handlePacket(bytes: Buffer, from: dgram.RemoteInfo): void {
+  #handlePacket(bytes: Buffer, from: dgram.RemoteInfo): void {
     const packet = parseUdpPacket(bytes);
     if (packet?.type === "hello")
-      this.send(
-        encodeUdpPacket({ type: "cookie", nonce: packet.nonce, cookie: this.cookieOf(from, packet.nonce, 0) }),
+      this.#send(
+        encodeUdpPacket({ type: "cookie", nonce: packet.nonce, cookie: this.#cookieOf(from, packet.nonce, 0) }),
         from,
       );
-    else if (packet?.type === "open") this.handleOpen(packet.nonce, packet.cookie, from);
-    else if (packet?.type === "message" || packet?.type === "close") this.handleFromClient(packet, from);
+    else if (packet?.type === "open") this.#handleOpen(packet.nonce, packet.cookie, from);
+    else if (packet?.type === "message" || packet?.type === "close") this.#handleFromClient(packet, from);
   }
 
-  private handleOpen(nonce: Uint8Array, cookie: Uint8Array, from: dgram.RemoteInfo): void {
-    const isGood = [0, 1].some((ago) => timingSafeEqual(this.cookieOf(from, nonce, ago), cookie));
+  #handleOpen(nonce: Uint8Array, cookie: Uint8Array, from: dgram.RemoteInfo): void {
+    const isGood = [0, 1].some((ago) => timingSafeEqual(this.#cookieOf(from, nonce, ago), cookie));
     if (!isGood) return;
     const opening = `${from.address} ${from.port} ${Buffer.from(nonce).toString("hex")}`;
-    const known = this.byOpening.get(opening);
-    if (!known && (this.draining || this.byToken.size >= this.options.sessionsMax)) {
-      return this.send(encodeUdpPacket({ type: "refused", nonce }), from);
+    const known = this.#byOpening.get(opening);
+    if (!known && (this.#draining || this.#byToken.size >= this.#options.sessionsMax)) {
+      return this.#send(encodeUdpPacket({ type: "refused", nonce }), from);
     }
-    const client = known ?? this.admit(opening, from);
-    this.send(encodeUdpPacket({ type: "opened", nonce, token: client.token }), from);
-    client.handlers ??= this.options.onSession(this.channelTo(client));
+    const client = known ?? this.#admit(opening, from);
+    this.#send(encodeUdpPacket({ type: "opened", nonce, token: client.token }), from);
+    client.handlers ??= this.#options.onSession(this.#channelTo(client));
   }
 
-  private admit(opening: string, { address, port }: dgram.RemoteInfo): Client {
+  #admit(opening: string, { address, port }: dgram.RemoteInfo): Client {
     const token = randomBytes(UDP_TOKEN_BYTES);
     const client = { opening, address, port, token, reassembler: new Reassembler(), handlers: undefined };
-    this.byToken.set(token.toString("hex"), client);
-    this.byOpening.set(opening, client);
+    this.#byToken.set(token.toString("hex"), client);
+    this.#byOpening.set(opening, client);
     return client;
   }
 
-  private handleFromClient(packet: Extract<UdpPacket, { type: "message" | "close" }>, from: dgram.RemoteInfo): void {
-    const client = this.byToken.get(Buffer.from(packet.token).toString("hex"));
+  #handleFromClient(packet: Extract<UdpPacket, { type: "message" | "close" }>, from: dgram.RemoteInfo): void {
+    const client = this.#byToken.get(Buffer.from(packet.token).toString("hex"));
     if (!client || client.address !== from.address || client.port !== from.port) return;
     if (packet.type === "close") {
-      this.forget(client);
+      this.#forget(client);
       client.handlers?.handleClosed("closed by the client");
       return;
     }
@@ -136,15 +139,15 @@ export class UdpEdge {
     if (message) client.handlers?.handleMessage(message);
   }
 
-  private channelTo(client: Client): Channel {
+  #channelTo(client: Client): Channel {
     const fragmenter = new Fragmenter();
-    const { socket } = this;
+    const socket = this.#socket;
     const { token } = client;
     return {
       transport: "udp",
       send: (bytes) => {
         for (const datagram of fragmenter.split(bytes, UDP_DATAGRAM_BYTES_MAX))
-          this.send(encodeUdpPacket({ type: "message", token, datagram }), client);
+          this.#send(encodeUdpPacket({ type: "message", token, datagram }), client);
         return true;
       },
       get room() {
@@ -153,27 +156,27 @@ export class UdpEdge {
       signals: () => undefined,
       close: () => {
         for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++)
-          this.send(encodeUdpPacket({ type: "close", token }), client);
-        this.forget(client);
+          this.#send(encodeUdpPacket({ type: "close", token }), client);
+        this.#forget(client);
       },
     };
   }
 
-  private forget(client: Client): void {
-    this.byToken.delete(client.token.toString("hex"));
-    this.byOpening.delete(client.opening);
+  #forget(client: Client): void {
+    this.#byToken.delete(client.token.toString("hex"));
+    this.#byOpening.delete(client.opening);
   }
 
-  private cookieOf({ address, port }: dgram.RemoteInfo, nonce: Uint8Array, periodsAgo: number): Buffer {
-    const period = Math.floor((this.options.nowMs ?? Date.now)() / COOKIE_MS) - periodsAgo;
-    return createHmac("sha256", this.secret)
+  #cookieOf({ address, port }: dgram.RemoteInfo, nonce: Uint8Array, periodsAgo: number): Buffer {
+    const period = Math.floor((this.#options.nowMs ?? Date.now)() / COOKIE_MS) - periodsAgo;
+    return createHmac("sha256", this.#secret)
       .update(`${address} ${port} ${period} `)
       .update(nonce)
       .digest()
       .subarray(0, UDP_COOKIE_BYTES);
   }
 
-  private send(packet: Uint8Array, { address, port }: { address: string; port: number }): void {
-    this.socket.send(packet, port, address, () => undefined);
+  #send(packet: Uint8Array, { address, port }: { address: string; port: number }): void {
+    this.#socket.send(packet, port, address, () => undefined);
   }
 }

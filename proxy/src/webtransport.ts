@@ -22,40 +22,40 @@ export interface WebTransportEdgeOptions {
 const ROTATE_MS = 4 * 24 * 3600 * 1000;
 
 export class WebTransportEdge {
-  private readonly server: WebTransportServer;
-  private readonly rotation: NodeJS.Timeout;
+  readonly #server: WebTransportServer;
+  readonly #rotation: NodeJS.Timeout;
 
   /** Throws when the port is taken. */
   constructor(native: NativeTransport, { onSession, onRotated, ...options }: WebTransportEdgeOptions) {
-    this.server = native.listen({
+    this.#server = native.listen({
       ...options,
       onSession: (channel) => nativeHandlers(onSession(nativeChannel("webtransport", channel))),
     });
-    this.rotation = setInterval(() => {
-      this.server.rotateCertificate();
+    this.#rotation = setInterval(() => {
+      this.#server.rotateCertificate();
       onRotated();
     }, ROTATE_MS).unref();
   }
 
   get port(): number {
-    return this.server.port;
+    return this.#server.port;
   }
 
   get sessionCount(): number {
-    return this.server.sessionCount;
+    return this.#server.sessionCount;
   }
 
   /** What a client must know to connect; `authority` is HOST:PORT as clients see it. */
   address(authority: string): { url: string; certificateHashes: string[] } {
-    return { url: `https://${authority}${this.server.path}`, certificateHashes: this.server.certificateHashes };
+    return { url: `https://${authority}${this.#server.path}`, certificateHashes: this.#server.certificateHashes };
   }
 
   drain(): void {
-    this.server.drain();
+    this.#server.drain();
   }
 
   close(): void {
-    clearInterval(this.rotation);
-    this.server.close();
+    clearInterval(this.#rotation);
+    this.#server.close();
   }
 }

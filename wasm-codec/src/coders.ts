@@ -63,13 +63,11 @@ interface EncoderExports {
 
 /** What encoders of generations and of blocks have in common. */
 abstract class SymbolEncoder extends Coder {
-  protected constructor(
-    memory: ModuleMemory,
-    symbolCount: number,
-    symbolBytes: number,
-    private readonly exports: EncoderExports,
-  ) {
+  readonly #exports: EncoderExports;
+
+  protected constructor(memory: ModuleMemory, symbolCount: number, symbolBytes: number, exports: EncoderExports) {
     super(memory, symbolCount, symbolBytes, exports.create, exports.destroy);
+    this.#exports = exports;
   }
 
   setSymbols(firstIndex: number, bytes: Uint8Array): void {
@@ -80,7 +78,7 @@ abstract class SymbolEncoder extends Coder {
     const bytesPerCall = this.stagedSymbols * this.symbolBytes;
     for (let start = 0, index = firstIndex; start < total; start += bytesPerCall, index += this.stagedSymbols) {
       const part = bytes.subarray(start, start + bytesPerCall);
-      this.memory.checked(this.exports.setSymbols(encoder, index, this.memory.stageIn(part), part.length));
+      this.memory.checked(this.#exports.setSymbols(encoder, index, this.memory.stageIn(part), part.length));
     }
   }
 
@@ -92,7 +90,7 @@ abstract class SymbolEncoder extends Coder {
     const perCall = Math.min(SEEDS_PER_CALL, this.stagedSymbols);
     for (let first = 0; first < seeds.length; first += perCall) {
       const part = seeds.subarray(first, first + perCall);
-      memory.checked(this.exports.encodeSeeds(encoder, memory.seedsIn(part), part.length, memory.stage));
+      memory.checked(this.#exports.encodeSeeds(encoder, memory.seedsIn(part), part.length, memory.stage));
       memory.copyOut(memory.stage, out, first * symbolBytes, part.length * symbolBytes);
     }
   }

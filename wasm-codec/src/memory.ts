@@ -19,7 +19,7 @@ export class ModuleMemory {
   readonly vector: number;
   /** Staging area for up to STAGE_BYTES of payload. */
   readonly stage: number;
-  private view: Uint8Array;
+  #view: Uint8Array;
 
   /** `poolBytes`: what objects may take together before the memory has to grow. */
   constructor(
@@ -31,7 +31,7 @@ export class ModuleMemory {
     this.stage = module.allocate(STAGE_BYTES);
     if (poolBytes > 0 && module.reserve(poolBytes) === 0) throw outOfMemory(poolBytes);
     if (this.vector === 0 || this.stage === 0) throw outOfMemory(VECTOR_BYTES + STAGE_BYTES);
-    this.view = new Uint8Array(module.memory.buffer);
+    this.#view = new Uint8Array(module.memory.buffer);
   }
 
   /**
@@ -39,8 +39,8 @@ export class ModuleMemory {
    * without a length, which is quicker to see than whether `memory.buffer` is another one.
    */
   bytes(): Uint8Array {
-    if (this.view.length === 0) this.view = new Uint8Array(this.module.memory.buffer);
-    return this.view;
+    if (this.#view.length === 0) this.#view = new Uint8Array(this.module.memory.buffer);
+    return this.#view;
   }
 
   /** Copies `source` to the payload stage (at most STAGE_BYTES) and says where it is. */
@@ -93,30 +93,30 @@ function outOfMemory(bytes: number): CodecError {
 
 /** Owns one object of the module until `free()`, or until it is garbage. */
 export class Handle {
-  private address: number;
-  private static readonly registry = new FinalizationRegistry<() => void>((destroy) => destroy());
+  #address: number;
+  static readonly #registry = new FinalizationRegistry<() => void>((destroy) => destroy());
+
+  readonly #destroy: (address: number) => void;
 
   /** `address`: what a `*New` export returned; 0 throws what the status record says. */
-  constructor(
-    memory: ModuleMemory,
-    address: number,
-    private readonly destroy: (address: number) => void,
-  ) {
+  constructor(memory: ModuleMemory, address: number, destroy: (address: number) => void) {
+    this.#destroy = destroy;
+
     if (address === 0) throw memory.failure();
-    this.address = address;
-    Handle.registry.register(this, () => destroy(address), this);
+    this.#address = address;
+    Handle.#registry.register(this, () => destroy(address), this);
   }
 
   get(): number {
-    if (this.address === 0) throw new CodecError("freed", 0, 0, "used after free()");
-    return this.address;
+    if (this.#address === 0) throw new CodecError("freed", 0, 0, "used after free()");
+    return this.#address;
   }
 
   /** A second call does nothing. */
   free(): void {
-    if (this.address === 0) return;
-    Handle.registry.unregister(this);
-    this.destroy(this.address);
-    this.address = 0;
+    if (this.#address === 0) return;
+    Handle.#registry.unregister(this);
+    this.#destroy(this.#address);
+    this.#address = 0;
   }
 }

@@ -48,121 +48,125 @@ interface Chunk {
 }
 
 class Transfer {
-  private readonly watch: StallWatch;
-  private readonly stops = new Set<() => void>();
+  readonly #watch: StallWatch;
+  readonly #stops = new Set<() => void>();
   /** Proxies that were cut off for their silence and have brought nothing since. */
-  private readonly silent = new Set<number>();
+  readonly #silent = new Set<number>();
   /** By request. */
-  private readonly lastStats = new Map<number, ReceiverStats>();
-  private readonly headArrivals = new Map<Chunk, () => void>();
-  private stalled: Rejection | undefined;
-  private stopped = false;
-  private hasSession = false;
+  readonly #lastStats = new Map<number, ReceiverStats>();
+  readonly #headArrivals = new Map<Chunk, () => void>();
+  #stalled: Rejection | undefined;
+  #stopped = false;
+  #hasSession = false;
   /** Why sessions could not be had, by proxy. */
-  private readonly refusals = new Map<number, string>();
-  private sessionTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #refusals = new Map<number, string>();
+  #sessionTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(
-    private readonly download: Run,
-    private readonly proxies: readonly ProxyInfo[],
-    private readonly services: MutpServices,
-  ) {
+  readonly #download: Run;
+  readonly #proxies: readonly ProxyInfo[];
+  readonly #services: MutpServices;
+
+  constructor(download: Run, proxies: readonly ProxyInfo[], services: MutpServices) {
+    this.#download = download;
+    this.#proxies = proxies;
+    this.#services = services;
+
     const { firstByteMs, stallMs } = download.settings;
-    this.watch = new StallWatch(firstByteMs, stallMs, (ms) => {
-      this.stalled = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
+    this.#watch = new StallWatch(firstByteMs, stallMs, (ms) => {
+      this.#stalled = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
       this.stop();
     });
     download.signal.addEventListener("abort", this.stop);
   }
 
   async execute(): Promise<ModeResult> {
-    const { range } = this.download.request;
-    if (range && range.end - range.start + 1 > this.download.settings.chunkBytesMax) return this.runCut(range, 206);
-    const chunk = this.start(range);
-    this.takeTurn(chunk);
+    const { range } = this.#download.request;
+    if (range && range.end - range.start + 1 > this.#download.settings.chunkBytesMax) return this.#runCut(range, 206);
+    const chunk = this.#start(range);
+    this.#takeTurn(chunk);
     const result = await chunk.result;
     const length =
       result.kind === "failed" && result.rejection.kind === "chunkTooLarge" ? result.rejection.got : undefined;
-    if (length === undefined || range || this.download.head) return result;
-    return this.runCut({ start: 0, end: length - 1 }, 200);
+    if (length === undefined || range || this.#download.head) return result;
+    return this.#runCut({ start: 0, end: length - 1 }, 200);
   }
 
   /** Gives up all that is under way. */
   readonly stop = (): void => {
-    this.stopped = true;
-    this.watch.pause();
-    clearTimeout(this.sessionTimer);
-    this.download.signal.removeEventListener("abort", this.stop);
-    for (const stop of [...this.stops]) stop();
+    this.#stopped = true;
+    this.#watch.pause();
+    clearTimeout(this.#sessionTimer);
+    this.#download.signal.removeEventListener("abort", this.stop);
+    for (const stop of [...this.#stops]) stop();
   };
 
-  private progress(): void {
-    if (!this.stopped) this.watch.progress();
+  #progress(): void {
+    if (!this.#stopped) this.#watch.progress();
   }
 
   /**
    * The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told: with 200 all that the origin
    * has, whatever a proxy said.
    */
-  private async runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
-    const { cutBytes } = this.download.settings;
+  async #runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
+    const { cutBytes } = this.#download.settings;
     const inFlight: Chunk[] = [];
     let next = whole.start;
     let end = whole.end;
     let first: DownloadHead | undefined;
-    while (!this.stopped && (next <= end || inFlight.length > 0)) {
+    while (!this.#stopped && (next <= end || inFlight.length > 0)) {
       while (
         next <= end &&
-        inFlight.length < (first ? this.download.settings.cutsInFlight : 1) &&
-        !this.download.sink.isFull
+        inFlight.length < (first ? this.#download.settings.cutsInFlight : 1) &&
+        !this.#download.sink.isFull
       ) {
         const last = Math.min(next + cutBytes - 1, end);
-        inFlight.push(this.start({ start: next, end: last }));
+        inFlight.push(this.#start({ start: next, end: last }));
         next = last + 1;
       }
       const chunk = inFlight[0];
       if (!chunk) {
-        this.watch.pause();
-        await this.download.sink.ready();
-        this.progress();
+        this.#watch.pause();
+        await this.#download.sink.ready();
+        this.#progress();
         continue;
       }
-      const head = await this.headOf(chunk);
+      const head = await this.#headOf(chunk);
       if ("kind" in head) return head;
       first ??= head;
       const fault = cutFault(first, head, chunk.range!);
       if (fault) return { kind: "failed", rejection: fault };
       const total = parseContentRange(head.headers["content-range"])?.total ?? undefined;
       if (total !== undefined) end = status === 200 ? total - 1 : Math.min(end, total - 1);
-      this.download.setHead(wholeHead(first, { start: whole.start, end }, status), this.download.serverFetchMs);
-      this.takeTurn(chunk);
+      this.#download.setHead(wholeHead(first, { start: whole.start, end }, status), this.#download.serverFetchMs);
+      this.#takeTurn(chunk);
       const result = await chunk.result;
       if (result.kind !== "complete") return result;
       inFlight.shift();
     }
-    return this.stopped ? this.endOf(undefined) : { kind: "complete" };
+    return this.#stopped ? this.#endOf(undefined) : { kind: "complete" };
   }
 
   /** The head of a chunk, or how it ended without one. */
-  private async headOf(chunk: Chunk): Promise<DownloadHead | Exclude<ModeResult, { kind: "complete" }>> {
+  async #headOf(chunk: Chunk): Promise<DownloadHead | Exclude<ModeResult, { kind: "complete" }>> {
     while (!chunk.head) {
-      const result = await Promise.race([chunk.result, this.headArrival(chunk)]);
+      const result = await Promise.race([chunk.result, this.#headArrival(chunk)]);
       if (result && result.kind !== "complete") return result;
     }
     return chunk.head;
   }
 
-  private headArrival(chunk: Chunk): Promise<undefined> {
-    return new Promise((resolve) => this.headArrivals.set(chunk, () => resolve(undefined)));
+  #headArrival(chunk: Chunk): Promise<undefined> {
+    return new Promise((resolve) => this.#headArrivals.set(chunk, () => resolve(undefined)));
   }
 
   /** From now on the chunk's bytes go straight to the sink. */
-  private takeTurn(chunk: Chunk): void {
+  #takeTurn(chunk: Chunk): void {
     chunk.isTurn = true;
-    for (const bytes of chunk.queue.splice(0)) this.download.sink.write(bytes);
+    for (const bytes of chunk.queue.splice(0)) this.#download.sink.write(bytes);
   }
 
-  private start(range: ByteRange | undefined): Chunk {
+  #start(range: ByteRange | undefined): Chunk {
     const chunk: Chunk = {
       range,
       queue: [],
@@ -170,54 +174,54 @@ class Transfer {
       head: undefined,
       result: Promise.resolve({ kind: "aborted" }),
     };
-    chunk.result = this.fetchChunk(chunk);
+    chunk.result = this.#fetchChunk(chunk);
     return chunk;
   }
 
-  private async fetchChunk(chunk: Chunk): Promise<ModeResult> {
-    const { slots } = this.services;
+  async #fetchChunk(chunk: Chunk): Promise<ModeResult> {
+    const { slots } = this.#services;
     await slots.take();
-    if (this.stopped) {
+    if (this.#stopped) {
       slots.give();
-      return this.endOf(undefined);
+      return this.#endOf(undefined);
     }
     const ended = new Promise<Rejection | undefined>((resolve) => {
-      const closed = new Promise<void>((resolveClosed) => this.ask(chunk, resolve, resolveClosed));
-      this.download.closing.push(closed);
+      const closed = new Promise<void>((resolveClosed) => this.#ask(chunk, resolve, resolveClosed));
+      this.#download.closing.push(closed);
       void closed.then(() => slots.give());
     });
     const rejection = await ended;
-    if (rejection) return this.endOf(rejection);
-    return this.stopped ? this.endOf(undefined) : { kind: "complete" };
+    if (rejection) return this.#endOf(rejection);
+    return this.#stopped ? this.#endOf(undefined) : { kind: "complete" };
   }
 
-  private endOf(rejection: Rejection | undefined): ModeResult {
-    if (this.download.signal.aborted) return { kind: "aborted" };
+  #endOf(rejection: Rejection | undefined): ModeResult {
+    if (this.#download.signal.aborted) return { kind: "aborted" };
     const fallback = { kind: "proxiesFailed", message: "The request was given up." };
-    return { kind: "failed", rejection: this.stalled ?? rejection ?? fallback };
+    return { kind: "failed", rejection: this.#stalled ?? rejection ?? fallback };
   }
 
   /** Starts the request in the engine and brings the sessions up for it. */
-  private ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
-    const { engine, sessions, memory } = this.services;
+  #ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
+    const { engine, sessions, memory } = this.#services;
     const {
       request,
       token,
       settings: { sessionMs, chunkBytesMax },
-    } = this.download;
-    this.sessionTimer ??= setTimeout(() => this.giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
-    const users = this.proxies.map((proxy) => sessions.of(proxy));
-    const startedMs = this.download.elapsedMs();
+    } = this.#download;
+    this.#sessionTimer ??= setTimeout(() => this.#giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
+    const users = this.#proxies.map((proxy) => sessions.of(proxy));
+    const startedMs = this.#download.elapsedMs();
     let traced: RequestTrace | undefined;
     // Proxies whose failure was reported, until they are back.
     const told = new Set<number>();
-    const known = this.proxies.map(({ id }) => memory.of(id, this.download.platform.now()));
+    const known = this.#proxies.map(({ id }) => memory.of(id, this.#download.platform.now()));
     const requestId: number = engine.start(
       users.map(({ key }) => key),
       {
         known,
         chunkBytesMax,
-        traced: this.download.traced,
+        traced: this.#download.traced,
         url: request.url,
         mode: request.mode as MutpMode,
         ...(chunk.range ? { range: chunk.range } : {}),
@@ -225,25 +229,25 @@ class Transfer {
         ...request.tuning,
       },
       {
-        onHead: (head) => this.handleHead(chunk, head),
+        onHead: (head) => this.#handleHead(chunk, head),
         onBytes: (bytes) => {
-          if (this.stopped) return;
-          if (chunk.isTurn) this.download.sink.write(bytes);
+          if (this.#stopped) return;
+          if (chunk.isTurn) this.#download.sink.write(bytes);
           else chunk.queue.push(bytes);
         },
-        onStats: (stats) => this.handleStats(requestId, stats, startedMs, told),
+        onStats: (stats) => this.#handleStats(requestId, stats, startedMs, told),
         onComplete: () => onEnd(undefined),
         onFailed: onEnd,
         onTrace: (trace) => (traced = trace),
         onClosed: () => {
           if (traced)
-            this.download.addTrace(
+            this.#download.addTrace(
               chunk.range?.start ?? 0,
               startedMs,
               traced,
-              this.download.tally.generationsOf(requestId),
+              this.#download.tally.generationsOf(requestId),
             );
-          this.stops.delete(stop);
+          this.#stops.delete(stop);
           for (const release of releases) release();
           onClosed();
         },
@@ -253,13 +257,13 @@ class Transfer {
       engine.abort(requestId);
       onEnd({ kind: "proxiesFailed", message: "The request was given up." });
     };
-    this.stops.add(stop);
+    this.#stops.add(stop);
     const releases = users.map((session, index) => {
       const lost = (reason: string, away: boolean): void => {
         told.add(index);
         engine.lost(requestId, index, reason, away);
       };
-      return this.bringUp(session, index, { ready: () => engine.ready(requestId, index), lost });
+      return this.#bringUp(session, index, { ready: () => engine.ready(requestId, index), lost });
     });
   }
 
@@ -267,14 +271,14 @@ class Transfer {
    * Opens the session for a chunk, and again when it is lost, over whatever transport then gets through: the engine
    * keeps what it has and asks for the rest. Returns what ends it.
    */
-  private bringUp(
+  #bringUp(
     session: Session,
     index: number,
     engine: { ready(): void; lost(reason: string, away: boolean): void },
   ): () => void {
     let [isOver, opensLeft] = [false, REOPENS_MAX + 1];
     const lost = (reason: string): void => {
-      const isAgain = !isOver && !this.stopped && opensLeft > 0;
+      const isAgain = !isOver && !this.#stopped && opensLeft > 0;
       engine.lost(reason, isAgain);
       if (!isAgain) return;
       session.release(lost);
@@ -284,13 +288,13 @@ class Transfer {
       opensLeft--;
       session.acquire(lost).then(
         () => {
-          this.hasSession = true;
-          if (opensLeft < REOPENS_MAX) this.progress();
-          this.download.connectMs ??= this.download.elapsedMs();
-          if (session.transport) this.download.tally.carry(index, session.transport);
+          this.#hasSession = true;
+          if (opensLeft < REOPENS_MAX) this.#progress();
+          this.#download.connectMs ??= this.#download.elapsedMs();
+          if (session.transport) this.#download.tally.carry(index, session.transport);
           engine.ready();
         },
-        (error: unknown) => this.handleRefusal(index, messageOf(error), () => engine.lost(messageOf(error), false)),
+        (error: unknown) => this.#handleRefusal(index, messageOf(error), () => engine.lost(messageOf(error), false)),
       );
     };
     open();
@@ -300,66 +304,70 @@ class Transfer {
     };
   }
 
-  private handleRefusal(index: number, reason: string, tellEngine: () => void): void {
-    this.refusals.set(index, reason);
-    if (this.refusals.size === this.proxies.length) this.giveUpSessions(reason);
+  #handleRefusal(index: number, reason: string, tellEngine: () => void): void {
+    this.#refusals.set(index, reason);
+    if (this.#refusals.size === this.#proxies.length) this.#giveUpSessions(reason);
     tellEngine();
   }
 
   /** Datagrams do not get through, by any transport, to any of the proxies. */
-  private giveUpSessions(reason: string): void {
-    if (this.hasSession || this.stopped) return;
-    this.stalled = { kind: "noTransport", message: `No session to any of ${this.proxies.length} proxies: ${reason}.` };
+  #giveUpSessions(reason: string): void {
+    if (this.#hasSession || this.#stopped) return;
+    this.#stalled = {
+      kind: "noTransport",
+      message: `No session to any of ${this.#proxies.length} proxies: ${reason}.`,
+    };
     this.stop();
   }
 
-  private handleHead(chunk: Chunk, head: ResponseHead): void {
+  #handleHead(chunk: Chunk, head: ResponseHead): void {
     const { status, headers, totalBytes, serverFetchMs } = head;
     chunk.head = { status, headers, totalBytes };
-    this.progress();
-    if (this.download.serverFetchMs === 0) this.download.serverFetchMs = serverFetchMs;
-    if (chunk.isTurn) this.download.setHead(chunk.head, serverFetchMs);
-    this.headArrivals.get(chunk)?.();
-    this.headArrivals.delete(chunk);
+    this.#progress();
+    if (this.#download.serverFetchMs === 0) this.#download.serverFetchMs = serverFetchMs;
+    if (chunk.isTurn) this.#download.setHead(chunk.head, serverFetchMs);
+    this.#headArrivals.get(chunk)?.();
+    this.#headArrivals.delete(chunk);
   }
 
-  private handleStats(requestId: number, stats: ReceiverStats, startedMs: number, told: Set<number>): void {
-    const { download: run, services } = this;
-    const before = this.lastStats.get(requestId);
-    this.lastStats.set(requestId, stats);
+  #handleStats(requestId: number, stats: ReceiverStats, startedMs: number, told: Set<number>): void {
+    const run = this.#download;
+    const services = this.#services;
+    const before = this.#lastStats.get(requestId);
+    this.#lastStats.set(requestId, stats);
     run.engine ??= services.engine.engineName;
-    if (stats.rank > (before?.rank ?? 0)) this.progress();
+    if (stats.rank > (before?.rank ?? 0)) this.#progress();
     if (stats.firstPacketMs !== undefined) run.firstPacketMs ??= startedMs + stats.firstPacketMs;
     run.tally.addReceiver(requestId, stats);
     stats.proxies.forEach(({ state, error, path, innovative }, index) => {
-      const proxy = this.proxies[index]!;
+      const proxy = this.#proxies[index]!;
       if (path) services.memory.note(proxy.id, path, run.platform.now());
-      if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.silent.delete(index))
+      if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.#silent.delete(index))
         services.onProxyBack(proxy);
       if (state !== "failed") told.delete(index);
       else if (!told.has(index)) {
         told.add(index);
-        this.suspect(index, error ?? "");
+        this.#suspect(index, error ?? "");
       }
     });
   }
 
   /** One that found the chunk too large has not failed. */
-  private suspect(index: number, error: string): void {
-    const proxy = this.proxies[index]!;
+  #suspect(index: number, error: string): void {
+    const proxy = this.#proxies[index]!;
     const [kind = "proxyFailed"] = error.split(":", 1);
     if (kind === "chunkTooLarge") return;
-    if (kind === "proxySilent") this.cutOff(index, error);
-    this.services.onProxyFailed(proxy, { kind, message: error.slice(kind.length + 1).trim() });
+    if (kind === "proxySilent") this.#cutOff(index, error);
+    this.#services.onProxyFailed(proxy, { kind, message: error.slice(kind.length + 1).trim() });
   }
 
   /**
    * Of one that went silent the session is closed, so that this download and the next one make a new one. While it is
    * not open another download was first to do so, and the new one is on its way.
    */
-  private cutOff(index: number, reason: string): void {
-    this.silent.add(index);
-    const session = this.services.sessions.of(this.proxies[index]!);
+  #cutOff(index: number, reason: string): void {
+    this.#silent.add(index);
+    const session = this.#services.sessions.of(this.#proxies[index]!);
     if (session.state === "open") session.close(reason);
   }
 }

@@ -35,30 +35,34 @@ interface Answer {
 }
 
 class SplitTransfer {
-  private readonly split: SplitHttp;
-  private readonly answers = new Map<number, Answer>();
-  private readonly watch: StallWatch;
-  private readonly abort: ReturnType<typeof linkedAbort>;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private result: ModeResult | undefined;
-  private resolve!: () => void;
-  private waitsForReader = false;
+  readonly #split: SplitHttp;
+  readonly #answers = new Map<number, Answer>();
+  readonly #watch: StallWatch;
+  readonly #abort: ReturnType<typeof linkedAbort>;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #result: ModeResult | undefined;
+  #resolve!: () => void;
+  #waitsForReader = false;
 
-  constructor(
-    private readonly download: Run,
-    private readonly proxies: readonly ProxyInfo[],
-    private readonly onProxyFailed: ProxyFailure,
-  ) {
+  readonly #download: Run;
+  readonly #proxies: readonly ProxyInfo[];
+  readonly #onProxyFailed: ProxyFailure;
+
+  constructor(download: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure) {
+    this.#download = download;
+    this.#proxies = proxies;
+    this.#onProxyFailed = onProxyFailed;
+
     const { firstByteMs, stallMs, chunkBytesMax } = download.settings;
-    this.split = new SplitHttp({
+    this.#split = new SplitHttp({
       proxyCount: proxies.length,
       range: download.request.range,
-      nowMs: this.nowMs(),
+      nowMs: this.#nowMs(),
       aheadBytesMax: chunkBytesMax,
     });
-    this.abort = linkedAbort(download.signal);
-    this.watch = new StallWatch(firstByteMs, stallMs, (ms) => {
-      this.end({
+    this.#abort = linkedAbort(download.signal);
+    this.#watch = new StallWatch(firstByteMs, stallMs, (ms) => {
+      this.#end({
         kind: "failed",
         rejection: { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` },
       });
@@ -66,145 +70,141 @@ class SplitTransfer {
   }
 
   async execute(): Promise<ModeResult> {
-    const over = new Promise<void>((resolve) => (this.resolve = resolve));
-    this.abort.controller.signal.addEventListener("abort", () => this.end({ kind: "aborted" }));
-    if (this.abort.controller.signal.aborted) this.end({ kind: "aborted" });
-    this.pump();
+    const over = new Promise<void>((resolve) => (this.#resolve = resolve));
+    this.#abort.controller.signal.addEventListener("abort", () => this.#end({ kind: "aborted" }));
+    if (this.#abort.controller.signal.aborted) this.#end({ kind: "aborted" });
+    this.#pump();
     await over;
-    await Promise.all([...this.answers.values()].map(({ ended }) => ended));
-    return this.result!;
+    await Promise.all([...this.#answers.values()].map(({ ended }) => ended));
+    return this.#result!;
   }
 
-  private nowMs(): number {
-    return this.download.elapsedMs();
+  #nowMs(): number {
+    return this.#download.elapsedMs();
   }
 
-  private end(result: ModeResult): void {
-    if (this.result) return;
-    this.result = result;
-    clearTimeout(this.timer);
-    this.watch.pause();
-    this.abort.unlink();
-    this.split.stop();
-    for (const { controller } of this.answers.values()) controller.abort();
-    this.resolve();
+  #end(result: ModeResult): void {
+    if (this.#result) return;
+    this.#result = result;
+    clearTimeout(this.#timer);
+    this.#watch.pause();
+    this.#abort.unlink();
+    this.#split.stop();
+    for (const { controller } of this.#answers.values()) controller.abort();
+    this.#resolve();
   }
 
   /** Does what is wanted now, and comes back when it is time. */
-  private pump(): void {
-    for (let event = this.split.pollEvent(); event && !this.result; event = this.split.pollEvent()) this.take(event);
-    for (let command = this.split.pollCommand(); command && !this.result; command = this.split.pollCommand())
-      this.do(command);
-    if (this.download.sink.isFull) void this.awaitReader();
-    clearTimeout(this.timer);
-    const atMs = this.split.pollTimeout();
-    if (this.result || atMs === undefined) return;
-    this.timer = setTimeout(
+  #pump(): void {
+    for (let event = this.#split.pollEvent(); event && !this.#result; event = this.#split.pollEvent())
+      this.#take(event);
+    for (let command = this.#split.pollCommand(); command && !this.#result; command = this.#split.pollCommand())
+      this.#do(command);
+    if (this.#download.sink.isFull) void this.#awaitReader();
+    clearTimeout(this.#timer);
+    const atMs = this.#split.pollTimeout();
+    if (this.#result || atMs === undefined) return;
+    this.#timer = setTimeout(
       () => {
-        this.split.handleTimeout(this.nowMs());
-        this.pump();
+        this.#split.handleTimeout(this.#nowMs());
+        this.#pump();
       },
-      Math.max(1, atMs - this.nowMs()),
+      Math.max(1, atMs - this.#nowMs()),
     );
   }
 
-  private take(event: SplitHttpEvent): void {
+  #take(event: SplitHttpEvent): void {
     switch (event.kind) {
       case "head":
-        return this.setHead(event.askId, event.whole);
+        return this.#setHead(event.askId, event.whole);
       case "bytes":
-        return this.download.sink.write(event.bytes);
+        return this.#download.sink.write(event.bytes);
       case "proxyFailed":
-        return this.noteFailed(event.proxyIndex, event.rejection);
+        return this.#noteFailed(event.proxyIndex, event.rejection);
       case "complete":
-        return this.end({ kind: "complete" });
+        return this.#end({ kind: "complete" });
       case "failed":
-        return this.end({ kind: "failed", rejection: event.rejection });
+        return this.#end({ kind: "failed", rejection: event.rejection });
     }
   }
 
-  private do(command: SplitHttpCommand): void {
+  #do(command: SplitHttpCommand): void {
     if (command.kind === "cancel") {
-      this.answers.get(command.askId)?.controller.abort();
+      this.#answers.get(command.askId)?.controller.abort();
       return;
     }
     const { askId, proxyIndex, range } = command;
     const controller = new AbortController();
-    const ended = this.read(askId, proxyIndex, range, controller.signal).finally(() => this.answers.delete(askId));
-    this.answers.set(askId, { controller, ended, head: undefined, serverFetchMs: 0 });
+    const ended = this.#read(askId, proxyIndex, range, controller.signal).finally(() => this.#answers.delete(askId));
+    this.#answers.set(askId, { controller, ended, head: undefined, serverFetchMs: 0 });
   }
 
-  private setHead(askId: number, whole: ByteRange | undefined): void {
-    const { head, serverFetchMs } = this.answers.get(askId)!;
-    const asked = this.download.request.range ? 206 : 200;
-    this.download.setHead(whole ? wholeHead(head!, whole, asked) : head!, serverFetchMs);
+  #setHead(askId: number, whole: ByteRange | undefined): void {
+    const { head, serverFetchMs } = this.#answers.get(askId)!;
+    const asked = this.#download.request.range ? 206 : 200;
+    this.#download.setHead(whole ? wholeHead(head!, whole, asked) : head!, serverFetchMs);
   }
 
-  private noteFailed(proxyIndex: number, rejection: Rejection): void {
-    this.download.tally.fail(proxyIndex, `${rejection.kind}: ${rejection.message}`);
-    this.onProxyFailed(this.proxies[proxyIndex]!, rejection);
+  #noteFailed(proxyIndex: number, rejection: Rejection): void {
+    this.#download.tally.fail(proxyIndex, `${rejection.kind}: ${rejection.message}`);
+    this.#onProxyFailed(this.#proxies[proxyIndex]!, rejection);
   }
 
   /** While the reader is behind silence does not count, whatever still comes. */
-  private progress(): void {
-    if (!this.result && !this.waitsForReader) this.watch.progress();
+  #progress(): void {
+    if (!this.#result && !this.#waitsForReader) this.#watch.progress();
   }
 
   /** While the reader is behind nothing new is asked for, and what comes waits. */
-  private async awaitReader(): Promise<void> {
-    if (this.waitsForReader) return;
-    this.waitsForReader = true;
-    this.watch.pause();
-    this.split.handleRoom(false, this.nowMs());
-    await this.download.sink.ready();
-    this.waitsForReader = false;
-    if (this.result) return;
-    this.progress();
-    this.split.handleRoom(true, this.nowMs());
-    this.pump();
+  async #awaitReader(): Promise<void> {
+    if (this.#waitsForReader) return;
+    this.#waitsForReader = true;
+    this.#watch.pause();
+    this.#split.handleRoom(false, this.#nowMs());
+    await this.#download.sink.ready();
+    this.#waitsForReader = false;
+    if (this.#result) return;
+    this.#progress();
+    this.#split.handleRoom(true, this.#nowMs());
+    this.#pump();
   }
 
   /** One answer from its head to its end. */
-  private async read(
-    askId: number,
-    proxyIndex: number,
-    range: ByteRange | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #read(askId: number, proxyIndex: number, range: ByteRange | undefined, signal: AbortSignal): Promise<void> {
     try {
       const { response, head, serverFetchMs } = await fetchThrough(
-        this.download,
-        this.proxies[proxyIndex]!,
+        this.#download,
+        this.#proxies[proxyIndex]!,
         range,
         signal,
       );
-      Object.assign(this.answers.get(askId)!, { head, serverFetchMs });
-      this.progress();
-      this.split.handleHead(askId, answerHeadOf(head), this.nowMs());
-      this.pump();
-      await this.readBody(askId, proxyIndex, response, signal);
+      Object.assign(this.#answers.get(askId)!, { head, serverFetchMs });
+      this.#progress();
+      this.#split.handleHead(askId, answerHeadOf(head), this.#nowMs());
+      this.#pump();
+      await this.#readBody(askId, proxyIndex, response, signal);
     } catch (error) {
       if (signal.aborted) return;
       const kind = error instanceof DownloadError ? error.kind : "proxyFailed";
-      this.split.handleFailure(askId, { kind, message: messageOf(error) }, this.nowMs());
-      this.pump();
+      this.#split.handleFailure(askId, { kind, message: messageOf(error) }, this.#nowMs());
+      this.#pump();
     }
   }
 
-  private async readBody(askId: number, proxyIndex: number, response: Response, signal: AbortSignal): Promise<void> {
+  async #readBody(askId: number, proxyIndex: number, response: Response, signal: AbortSignal): Promise<void> {
     const reader = response.body?.getReader();
     while (reader && !signal.aborted) {
-      if (this.download.sink.isFull) await this.download.sink.ready();
+      if (this.#download.sink.isFull) await this.#download.sink.ready();
       const { done, value } = await reader.read();
       if (done) break;
-      this.progress();
-      this.download.tally.addBytes(proxyIndex, value.length);
-      this.split.handleBytes(askId, value, this.nowMs());
-      this.pump();
+      this.#progress();
+      this.#download.tally.addBytes(proxyIndex, value.length);
+      this.#split.handleBytes(askId, value, this.#nowMs());
+      this.#pump();
     }
     if (signal.aborted) return;
-    this.split.handleEnd(askId, this.nowMs());
-    this.pump();
+    this.#split.handleEnd(askId, this.#nowMs());
+    this.#pump();
   }
 }
 

@@ -43,14 +43,14 @@ const PRESSURE = "/proc/pressure/cpu";
  * afterwards.
  */
 export class LoadWatch {
-  private readonly hasPressure = existsSync(PRESSURE);
-  private readonly looks = [this.look()];
-  private readonly timer = setInterval(() => this.looks.push(this.look()), LOOK_MS).unref();
+  readonly #hasPressure = existsSync(PRESSURE);
+  readonly #looks = [this.#look()];
+  readonly #timer = setInterval(() => this.#looks.push(this.#look()), LOOK_MS).unref();
 
   /** Both in ms since the epoch; before the first look and after the last nothing is known. */
   between(fromMs: number, toMs: number): Load {
-    const before = this.looks.findLast(({ atMs }) => atMs <= fromMs) ?? this.looks[0]!;
-    const after = this.looks.find(({ atMs }) => atMs >= toMs) ?? this.looks.at(-1)!;
+    const before = this.#looks.findLast(({ atMs }) => atMs <= fromMs) ?? this.#looks[0]!;
+    const after = this.#looks.find(({ atMs }) => atMs >= toMs) ?? this.#looks.at(-1)!;
     return {
       idleShare: (after.idle - before.idle) / Math.max(1, after.all - before.all),
       waitShare:
@@ -61,11 +61,11 @@ export class LoadWatch {
   }
 
   stop(): void {
-    clearInterval(this.timer);
+    clearInterval(this.#timer);
   }
 
-  private look(): { atMs: number; idle: number; all: number; waitedMs: number | null } {
-    const total = this.hasPressure ? /some .*total=(\d+)/.exec(readFileSync(PRESSURE, "utf8"))?.[1] : undefined;
+  #look(): { atMs: number; idle: number; all: number; waitedMs: number | null } {
+    const total = this.#hasPressure ? /some .*total=(\d+)/.exec(readFileSync(PRESSURE, "utf8"))?.[1] : undefined;
     return {
       atMs: performance.timeOrigin + performance.now(),
       ...processorTimes(),

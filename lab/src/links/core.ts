@@ -29,39 +29,42 @@ export class Core {
   /** Process whose /proc/PID/ns and /proc/PID/fd lead into the namespaces. */
   pid = 0;
   readonly ended: Promise<void>;
-  private readonly waiting: { resolve: (answer: Record<string, unknown>) => void; reject: (error: Error) => void }[] =
-    [];
-  private complaints = "";
-  private gone = false;
+  readonly #waiting: { resolve: (answer: Record<string, unknown>) => void; reject: (error: Error) => void }[] = [];
+  #complaints = "";
+  #gone = false;
+
+  readonly #child: ChildProcess;
 
   private constructor(
     readonly program: string,
-    private readonly child: ChildProcess,
+    child: ChildProcess,
   ) {
+    this.#child = child;
+
     createInterface({ input: child.stdout! }).on("line", (line) =>
-      this.take(JSON.parse(line) as Record<string, unknown>),
+      this.#take(JSON.parse(line) as Record<string, unknown>),
     );
-    child.stderr!.on("data", (text: Buffer) => (this.complaints = (this.complaints + text.toString()).slice(-2_000)));
+    child.stderr!.on("data", (text: Buffer) => (this.#complaints = (this.#complaints + text.toString()).slice(-2_000)));
     child.stdin!.on("error", () => undefined);
     this.ended = new Promise((resolve) => child.once("close", () => resolve()));
-    void this.ended.then(() => this.fail());
+    void this.ended.then(() => this.#fail());
   }
 
   static async start(): Promise<Core> {
     const program = await buildCore();
     // In a session of its own: a terminal's Ctrl-C is for the command, not for the network under it.
     const core = new Core(program, spawn(program, ["serve"], { stdio: ["pipe", "pipe", "pipe"], detached: true }));
-    const first = new Promise<Record<string, unknown>>((resolve, reject) => core.waiting.push({ resolve, reject }));
+    const first = new Promise<Record<string, unknown>>((resolve, reject) => core.#waiting.push({ resolve, reject }));
     core.pid = (await first)["pid"] as number;
     return core;
   }
 
   /** The answer to one line; rejects with LinksError when it is refused or the emulator has ended. */
   ask(line: string): Promise<Record<string, unknown>> {
-    if (this.gone) return Promise.reject(this.endError());
+    if (this.#gone) return Promise.reject(this.#endError());
     return new Promise((resolve, reject) => {
-      this.waiting.push({ resolve, reject });
-      this.child.stdin!.write(`${line}\n`);
+      this.#waiting.push({ resolve, reject });
+      this.#child.stdin!.write(`${line}\n`);
     });
   }
 
@@ -72,24 +75,24 @@ export class Core {
 
   /** Ends the emulator and with it every process in its namespaces. */
   async end(): Promise<void> {
-    this.child.stdin!.end();
-    const timer = setTimeout(() => this.child.kill("SIGKILL"), END_MS_MAX);
+    this.#child.stdin!.end();
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), END_MS_MAX);
     await this.ended;
     clearTimeout(timer);
   }
 
-  private take(answer: Record<string, unknown>): void {
-    const asked = this.waiting.shift();
+  #take(answer: Record<string, unknown>): void {
+    const asked = this.#waiting.shift();
     if (typeof answer["error"] === "string") asked?.reject(new LinksError(answer["error"]));
     else asked?.resolve(answer);
   }
 
-  private fail(): void {
-    this.gone = true;
-    for (const { reject } of this.waiting.splice(0)) reject(this.endError());
+  #fail(): void {
+    this.#gone = true;
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#endError());
   }
 
-  private endError(): LinksError {
-    return new LinksError(this.complaints.trim() || "the link emulator has ended");
+  #endError(): LinksError {
+    return new LinksError(this.#complaints.trim() || "the link emulator has ended");
   }
 }

@@ -152,27 +152,33 @@ function setLine(host: HostSpec, direction: Direction | "backbone", pipe: PipeSp
 class Network implements Links {
   readonly env: Record<string, string>;
   services: LinkServices | undefined;
-  private readonly pipes = new Map<string, PipeSpec>();
-  private timers: NodeJS.Timeout[] = [];
-  private beganNs = 0;
-  private folder: string | undefined;
+  readonly #pipes = new Map<string, PipeSpec>();
+  #timers: NodeJS.Timeout[] = [];
+  #beganNs = 0;
+  #folder: string | undefined;
+
+  readonly #core: Core;
+  readonly #descriptors: Record<string, number>;
 
   constructor(
-    private readonly core: Core,
+    core: Core,
     readonly scenario: Scenario,
-    private readonly descriptors: Record<string, number>,
+    descriptors: Record<string, number>,
   ) {
+    this.#core = core;
+    this.#descriptors = descriptors;
+
     this.env = Object.fromEntries(scenario.hosts.map(({ name, address }) => [`HOST_${name.toUpperCase()}`, address]));
     for (const host of scenario.hosts)
-      for (const direction of ["up", "down"] as const) this.pipes.set(`${host.name} ${direction}`, host[direction]);
+      for (const direction of ["up", "down"] as const) this.#pipes.set(`${host.name} ${direction}`, host[direction]);
   }
 
   get ended(): Promise<void> {
-    return this.core.ended;
+    return this.#core.ended;
   }
 
   address(host: string): string {
-    return this.specOf(host).address;
+    return this.#specOf(host).address;
   }
 
   run(host: string, command: readonly string[], options: RunOptions = {}): ChildProcess {
@@ -181,12 +187,12 @@ class Network implements Links {
   }
 
   words(host: string): string[] {
-    return this.core.enterWords(this.descriptors[this.specOf(host).name]!);
+    return this.#core.enterWords(this.#descriptors[this.#specOf(host).name]!);
   }
 
   async wrapper(host: string, program: string): Promise<string> {
-    this.folder ??= await mkdtemp(path.join(os.tmpdir(), "tributary-links-"));
-    const file = path.join(this.folder, `${host}-${path.basename(program)}`);
+    this.#folder ??= await mkdtemp(path.join(os.tmpdir(), "tributary-links-"));
+    const file = path.join(this.#folder, `${host}-${path.basename(program)}`);
     const quoted = [...this.words(host), program].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
     await writeFile(file, `#!/bin/sh\nexec ${quoted} "$@"\n`);
     await chmod(file, 0o755);
@@ -194,27 +200,27 @@ class Network implements Links {
   }
 
   async begin(): Promise<void> {
-    this.forgetChanges();
-    this.beganNs = (await this.core.ask("begin"))["nowNs"] as number;
-    this.timers = this.scenario.changes.map(({ atMs, link, change }) =>
-      setTimeout(() => void this.apply(link, change).catch(() => undefined), atMs),
+    this.#forgetChanges();
+    this.#beganNs = (await this.#core.ask("begin"))["nowNs"] as number;
+    this.#timers = this.scenario.changes.map(({ atMs, link, change }) =>
+      setTimeout(() => void this.#apply(link, change).catch(() => undefined), atMs),
     );
   }
 
   async set(link: string, change: LinkChangeInput): Promise<void> {
-    await this.apply(link, parseChange(change));
+    await this.#apply(link, parseChange(change));
   }
 
   async stats(): Promise<LinksStats> {
-    return (await this.core.ask("stats")) as unknown as LinksStats;
+    return (await this.#core.ask("stats")) as unknown as LinksStats;
   }
 
   async samples(link: string, direction: Direction | "backbone"): Promise<PipeSample[]> {
-    const { samples } = (await this.core.ask(`samples ${this.specOf(link).name} ${direction}`)) as {
+    const { samples } = (await this.#core.ask(`samples ${this.#specOf(link).name} ${direction}`)) as {
       samples: [number, number, number, number, number][];
     };
     return samples.map(([atNs, queueBytes, queueBytesMax, outBytes, dropPackets]) => ({
-      atMs: (atNs - this.beganNs) / 1e6,
+      atMs: (atNs - this.#beganNs) / 1e6,
       queueBytes,
       queueBytesMax,
       outBytes,
@@ -223,9 +229,9 @@ class Network implements Links {
   }
 
   async close(): Promise<void> {
-    this.forgetChanges();
-    await this.core.end();
-    if (this.folder) await rm(this.folder, { recursive: true, force: true });
+    this.#forgetChanges();
+    await this.#core.end();
+    if (this.#folder) await rm(this.#folder, { recursive: true, force: true });
   }
 
   async startServices(logFolder: string | null): Promise<void> {
@@ -233,22 +239,22 @@ class Network implements Links {
     Object.assign(this.env, this.services.env);
   }
 
-  private async apply(link: string, change: LinkChange): Promise<void> {
-    const host = this.specOf(link);
+  async #apply(link: string, change: LinkChange): Promise<void> {
+    const host = this.#specOf(link);
     for (const direction of ["up", "down"] as const) {
       if (!mentions(change, direction)) continue;
       const key = `${link} ${direction}`;
-      const pipe = changedPipe(this.pipes.get(key)!, change, direction, host[direction].rateBytesPerSec);
-      this.pipes.set(key, pipe);
-      await this.core.ask(setLine(host, direction, pipe));
+      const pipe = changedPipe(this.#pipes.get(key)!, change, direction, host[direction].rateBytesPerSec);
+      this.#pipes.set(key, pipe);
+      await this.#core.ask(setLine(host, direction, pipe));
     }
   }
 
-  private forgetChanges(): void {
-    for (const timer of this.timers.splice(0)) clearTimeout(timer);
+  #forgetChanges(): void {
+    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
   }
 
-  private specOf(name: string): HostSpec {
+  #specOf(name: string): HostSpec {
     const found = this.scenario.hosts.find((host) => host.name === name);
     if (!found)
       throw new LinksError(

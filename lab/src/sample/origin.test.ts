@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sizeBytes } from "./bytes";
 import { createSampleOrigin } from "./origin";
-import type { AccessLog } from "./accessLog";
+import type { AccessLog } from "./access-log";
 
 let server: Server;
 let log: AccessLog;

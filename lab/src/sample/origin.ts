@@ -26,7 +26,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import express from "express";
 import type { Express, NextFunction, Request, Response } from "express";
-import { AccessLog } from "./accessLog";
+import { AccessLog } from "./access-log";
 import { parseRange, sizeBytesPieces } from "./bytes";
 import { LiveStream, PARTS_PER_SEGMENT } from "./live";
 import { LONG_SEGMENT_SEC, LongVideo, longManifest, longMaster, longPlaylist } from "./long";

@@ -100,22 +100,23 @@ class Exchange {
   sent = 0;
   packets = 0;
   stateBytes = 0;
-  private readonly original: Uint8Array;
-  private readonly random = new Random(7);
-  private readonly receiver: Receiver;
-  private readonly senders: (Sender | undefined)[] = Array.from({ length: PROXIES });
-  private readonly down: Flying[][] = Array.from({ length: PROXIES }, () => []);
-  private readonly up: Flying[][] = Array.from({ length: PROXIES }, () => []);
-  private readonly codec = new RankCodec();
-  private readonly heldBefore: number;
+  readonly #original: Uint8Array;
+  readonly #random = new Random(7);
+  readonly #receiver: Receiver;
+  readonly #senders: (Sender | undefined)[] = Array.from({ length: PROXIES });
+  readonly #down: Flying[][] = Array.from({ length: PROXIES }, () => []);
+  readonly #up: Flying[][] = Array.from({ length: PROXIES }, () => []);
+  readonly #codec = new RankCodec();
+  readonly #heldBefore: number;
 
-  constructor(
-    private readonly mode: MutpMode,
-    chunkBytes: number,
-    verified: boolean,
-    private readonly looking = false,
-  ) {
-    this.original = contentOf(chunkBytes);
+  readonly #mode: MutpMode;
+  readonly #looking: boolean;
+
+  constructor(mode: MutpMode, chunkBytes: number, verified: boolean, looking = false) {
+    this.#mode = mode;
+    this.#looking = looking;
+
+    this.#original = contentOf(chunkBytes);
     const head = { status: 200, totalBytes: chunkBytes, headers: {} };
     const geometry = geometryOf(
       chunkBytes,
@@ -124,14 +125,14 @@ class Exchange {
     ) as Geometry;
     const digest = createHash("sha256").update("").digest();
     const digests = Array.from({ length: geometry.generationCount }, () => digest);
-    this.heldBefore = looking ? heldBytes() : 0;
+    this.#heldBefore = looking ? heldBytes() : 0;
     const trusted = verified ? { trusted: { head, digests, hash: () => digest } } : {};
-    this.receiver = new Receiver({
+    this.#receiver = new Receiver({
       requestId: 1,
       url: "http://origin/",
       mode,
       proxyCount: PROXIES,
-      codec: this.codec,
+      codec: this.#codec,
       nowMs: 0,
       generationSize: geometry.generationSize,
       ...trusted,
@@ -139,45 +140,45 @@ class Exchange {
   }
 
   run(): this {
-    for (let index = 0; index < PROXIES; index++) this.receiver.handleProxyReady(index, 0);
+    for (let index = 0; index < PROXIES; index++) this.#receiver.handleProxyReady(index, 0);
     let nextLook = 0;
-    for (let nowMs = 0; !this.receiver.finished; nowMs += STEP_MS) {
-      for (let index = 0; index < PROXIES; index++) this.stepSender(index, nowMs);
-      this.stepReceiver(nowMs);
-      const { rank, symbolCount } = this.receiver.stats();
-      if (!this.looking || symbolCount === 0 || rank < (nextLook * symbolCount) / LOOKS) continue;
+    for (let nowMs = 0; !this.#receiver.finished; nowMs += STEP_MS) {
+      for (let index = 0; index < PROXIES; index++) this.#stepSender(index, nowMs);
+      this.#stepReceiver(nowMs);
+      const { rank, symbolCount } = this.#receiver.stats();
+      if (!this.#looking || symbolCount === 0 || rank < (nextLook * symbolCount) / LOOKS) continue;
       nextLook++;
       this.stateBytes = Math.max(
         this.stateBytes,
-        heldBytes() - this.heldBefore - this.onTheWayBytes() - this.dataBytes(),
+        heldBytes() - this.#heldBefore - this.#onTheWayBytes() - this.#dataBytes(),
       );
     }
-    this.packets = this.receiver.stats().proxies.reduce((sum, { packets }) => sum + packets, 0);
+    this.packets = this.#receiver.stats().proxies.reduce((sum, { packets }) => sum + packets, 0);
     return this;
   }
 
-  private stepSender(index: number, nowMs: number): void {
-    const arrived = takeDue(this.up[index]!, nowMs).map(parseFrame);
+  #stepSender(index: number, nowMs: number): void {
+    const arrived = takeDue(this.#up[index]!, nowMs).map(parseFrame);
     const started = cpuUs();
     const out: Uint8Array[] = [];
     for (const frame of arrived) {
       if (frame.type === "parseError") continue;
-      const sender = this.senders[index];
+      const sender = this.#senders[index];
       if (sender) sender.handleFrame(frame, nowMs);
       else if (frame.type === "request") {
-        const made = (this.senders[index] = new Sender({
+        const made = (this.#senders[index] = new Sender({
           request: frame,
-          codec: this.codec,
-          rng: () => this.random.u32(),
+          codec: this.#codec,
+          rng: () => this.#random.u32(),
           nowMs,
         }));
         made.handlePlan(
-          { status: 200, totalBytes: this.original.length, headers: {}, serverFetchMs: 0 },
-          sourceOf(this.original, () => this.original.length),
+          { status: 200, totalBytes: this.#original.length, headers: {}, serverFetchMs: 0 },
+          sourceOf(this.#original, () => this.#original.length),
         );
       }
     }
-    const sender = this.senders[index];
+    const sender = this.#senders[index];
     const before = sender?.stats.sentPackets ?? 0;
     if ((sender?.pollTimeout() ?? Infinity) <= nowMs) sender!.handleTimeout(nowMs);
     for (let message = sender?.pollTransmit(nowMs); message; message = sender!.pollTransmit(nowMs)) {
@@ -186,43 +187,43 @@ class Exchange {
     }
     this.senderUs += cpuUs() - started - lookingUs();
     this.sent += (sender?.stats.sentPackets ?? 0) - before;
-    for (const message of out) this.launch(this.down[index]!, message, nowMs);
+    for (const message of out) this.#launch(this.#down[index]!, message, nowMs);
   }
 
-  private stepReceiver(nowMs: number): void {
-    const arrived = this.down.map((flying) => takeDue(flying, nowMs));
+  #stepReceiver(nowMs: number): void {
+    const arrived = this.#down.map((flying) => takeDue(flying, nowMs));
     const out: { proxyIndex: number; bytes: Uint8Array }[] = [];
     const started = cpuUs();
-    const { receiver } = this;
+    const receiver = this.#receiver;
     arrived.forEach((messages, index) => {
       for (const message of messages) receiver.handleFrame(index, message, nowMs);
     });
     if ((receiver.pollTimeout() ?? Infinity) <= nowMs) receiver.handleTimeout(nowMs);
     for (let one = receiver.pollTransmit(nowMs); one; one = receiver.pollTransmit(nowMs)) out.push(one);
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
-      if (event.kind === "bytes") this.codec.handedOnBytes += event.bytes.length;
+      if (event.kind === "bytes") this.#codec.handedOnBytes += event.bytes.length;
     }
     this.receiverUs += cpuUs() - started - lookingUs();
-    for (const { proxyIndex, bytes } of out) this.launch(this.up[proxyIndex]!, bytes, nowMs);
+    for (const { proxyIndex, bytes } of out) this.#launch(this.#up[proxyIndex]!, bytes, nowMs);
   }
 
-  private launch(flying: Flying[], message: Uint8Array, nowMs: number): void {
-    if (this.random.unit() >= LOSS) flying.push({ atMs: nowMs + DELAY_MS, message });
+  #launch(flying: Flying[], message: Uint8Array, nowMs: number): void {
+    if (this.#random.unit() >= LOSS) flying.push({ atMs: nowMs + DELAY_MS, message });
   }
 
-  private onTheWayBytes(): number {
-    return [...this.down, ...this.up].flat().reduce((sum, { message }) => sum + message.buffer.byteLength, 0);
+  #onTheWayBytes(): number {
+    return [...this.#down, ...this.#up].flat().reduce((sum, { message }) => sum + message.buffer.byteLength, 0);
   }
 
   /**
    * What waits for its turn: complete generations and, uncoded, the symbols of others. A real decoder holds those of
    * the coded modes outside this heap.
    */
-  private dataBytes(): number {
-    const { rank } = this.receiver.stats();
+  #dataBytes(): number {
+    const { rank } = this.#receiver.stats();
     return (
-      (this.mode === "uncoded-mutp" ? rank * LIMITS.symbolBytesDefault : this.codec.readBytes) -
-      this.codec.handedOnBytes
+      (this.#mode === "uncoded-mutp" ? rank * LIMITS.symbolBytesDefault : this.#codec.readBytes) -
+      this.#codec.handedOnBytes
     );
   }
 }

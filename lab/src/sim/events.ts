@@ -7,56 +7,58 @@ export type Handler = (arg: number) => void;
 export class EventQueue {
   /** Milliseconds since the run began. */
   nowMs = 0;
-  private readonly handlers: Handler[] = [];
-  private times = new Float64Array(1024);
-  private orders = new Float64Array(1024);
-  private targets = new Int32Array(1024);
-  private args = new Int32Array(1024);
-  private count = 0;
-  private made = 0;
+  readonly #handlers: Handler[] = [];
+  #times = new Float64Array(1024);
+  #orders = new Float64Array(1024);
+  #targets = new Int32Array(1024);
+  #args = new Int32Array(1024);
+  #count = 0;
+  #made = 0;
 
   /** The number by which `schedule` calls `handler`. */
   register(handler: Handler): number {
-    return this.handlers.push(handler) - 1;
+    return this.#handlers.push(handler) - 1;
   }
 
   get pending(): number {
-    return this.count;
+    return this.#count;
   }
 
   /** An event of the past happens now. */
   schedule(atMs: number, handler: number, arg: number): void {
-    if (this.count === this.times.length) this.grow();
-    this.sift(this.count++, Math.max(atMs, this.nowMs), this.made++, handler, arg);
+    if (this.#count === this.#times.length) this.#grow();
+    this.#sift(this.#count++, Math.max(atMs, this.nowMs), this.#made++, handler, arg);
   }
 
   /** Moves time to the next event and lets it happen; false when there is none up to `untilMs`. */
   step(untilMs: number): boolean {
-    if (this.count === 0 || this.times[0]! > untilMs) return false;
-    this.nowMs = this.times[0]!;
-    const handler = this.targets[0]!;
-    const arg = this.args[0]!;
-    this.removeFirst();
-    this.handlers[handler]!(arg);
+    if (this.#count === 0 || this.#times[0]! > untilMs) return false;
+    this.nowMs = this.#times[0]!;
+    const handler = this.#targets[0]!;
+    const arg = this.#args[0]!;
+    this.#removeFirst();
+    this.#handlers[handler]!(arg);
     return true;
   }
 
   /** Places an event at `hole` or above. */
-  private sift(hole: number, time: number, order: number, handler: number, arg: number): void {
-    const { times, orders } = this;
+  #sift(hole: number, time: number, order: number, handler: number, arg: number): void {
+    const times = this.#times;
+    const orders = this.#orders;
     while (hole > 0) {
       const parent = (hole - 1) >> 1;
       if (times[parent]! < time || (times[parent]! === time && orders[parent]! < order)) break;
-      this.move(parent, hole);
+      this.#move(parent, hole);
       hole = parent;
     }
-    this.put(hole, time, order, handler, arg);
+    this.#put(hole, time, order, handler, arg);
   }
 
-  private removeFirst(): void {
-    const last = --this.count;
+  #removeFirst(): void {
+    const last = --this.#count;
     if (last === 0) return;
-    const { times, orders } = this;
+    const times = this.#times;
+    const orders = this.#orders;
     const time = times[last]!;
     const order = orders[last]!;
     let hole = 0;
@@ -68,32 +70,32 @@ export class EventQueue {
       )
         child = right;
       if (time < times[child]! || (time === times[child]! && order < orders[child]!)) break;
-      this.move(child, hole);
+      this.#move(child, hole);
       hole = child;
     }
-    this.put(hole, time, order, this.targets[last]!, this.args[last]!);
+    this.#put(hole, time, order, this.#targets[last]!, this.#args[last]!);
   }
 
-  private move(from: number, to: number): void {
-    this.put(to, this.times[from]!, this.orders[from]!, this.targets[from]!, this.args[from]!);
+  #move(from: number, to: number): void {
+    this.#put(to, this.#times[from]!, this.#orders[from]!, this.#targets[from]!, this.#args[from]!);
   }
 
-  private put(at: number, time: number, order: number, handler: number, arg: number): void {
-    this.times[at] = time;
-    this.orders[at] = order;
-    this.targets[at] = handler;
-    this.args[at] = arg;
+  #put(at: number, time: number, order: number, handler: number, arg: number): void {
+    this.#times[at] = time;
+    this.#orders[at] = order;
+    this.#targets[at] = handler;
+    this.#args[at] = arg;
   }
 
-  private grow(): void {
+  #grow(): void {
     const wider = <T extends Float64Array | Int32Array>(old: T, made: T): T => {
       made.set(old);
       return made;
     };
-    const length = this.times.length * 2;
-    this.times = wider(this.times, new Float64Array(length));
-    this.orders = wider(this.orders, new Float64Array(length));
-    this.targets = wider(this.targets, new Int32Array(length));
-    this.args = wider(this.args, new Int32Array(length));
+    const length = this.#times.length * 2;
+    this.#times = wider(this.#times, new Float64Array(length));
+    this.#orders = wider(this.#orders, new Float64Array(length));
+    this.#targets = wider(this.#targets, new Int32Array(length));
+    this.#args = wider(this.#args, new Int32Array(length));
   }
 }

@@ -22,76 +22,77 @@ interface Packet {
 }
 
 export class Flow {
-  private readonly open: Packet[] = [];
-  private inFlightBytes = 0;
-  private count = 0;
-  private nextMs = 0;
-  private smoothedMs: number;
-  private latestMs = 0;
+  readonly #open: Packet[] = [];
+  #inFlightBytes = 0;
+  #count = 0;
+  #nextMs = 0;
+  #smoothedMs: number;
+  #latestMs = 0;
   /** The number of the last one sent that has arrived. */
-  private newest = -1;
+  #newest = -1;
   /** The controller's time at time 0. */
-  private startMs = 0;
-  private lastMs = 0;
+  #startMs = 0;
+  #lastMs = 0;
 
-  constructor(
-    private readonly control: CongestionControl,
-    rttMs: number,
-  ) {
-    this.smoothedMs = rttMs;
+  readonly #control: CongestionControl;
+
+  constructor(control: CongestionControl, rttMs: number) {
+    this.#control = control;
+
+    this.#smoothedMs = rttMs;
   }
 
   get inFlightPackets(): number {
-    return this.open.length;
+    return this.#open.length;
   }
 
   /** When another packet may leave; Infinity: not before one has arrived or is lost. */
   readyMs(nowMs: number): number {
-    this.lastMs = nowMs;
-    this.dropOverdue(nowMs);
-    return this.inFlightBytes < this.control.window ? this.nextMs : Infinity;
+    this.#lastMs = nowMs;
+    this.#dropOverdue(nowMs);
+    return this.#inFlightBytes < this.#control.window ? this.#nextMs : Infinity;
   }
 
   /** Its number. */
   send(nowMs: number, bytes: number): number {
-    this.control.sent(nowMs + this.startMs, bytes);
-    this.open.push({ number: this.count, sentMs: nowMs, bytes });
-    this.inFlightBytes += bytes;
-    this.nextMs =
-      Math.max(this.nextMs, nowMs - BURST_MS) + (bytes * this.smoothedMs) / (PACING_GAIN * this.control.window);
-    return this.count++;
+    this.#control.sent(nowMs + this.#startMs, bytes);
+    this.#open.push({ number: this.#count, sentMs: nowMs, bytes });
+    this.#inFlightBytes += bytes;
+    this.#nextMs =
+      Math.max(this.#nextMs, nowMs - BURST_MS) + (bytes * this.#smoothedMs) / (PACING_GAIN * this.#control.window);
+    return this.#count++;
   }
 
   acknowledge(number: number, nowMs: number): void {
-    const at = this.open.findIndex((packet) => packet.number === number);
+    const at = this.#open.findIndex((packet) => packet.number === number);
     if (at < 0) return;
-    const [packet] = this.open.splice(at, 1);
-    this.inFlightBytes -= packet!.bytes;
-    this.smoothedMs += (nowMs - packet!.sentMs - this.smoothedMs) / 8;
-    this.control.arrived(nowMs + this.startMs, packet!.sentMs + this.startMs, packet!.bytes);
-    this.latestMs = nowMs - packet!.sentMs;
-    this.newest = Math.max(this.newest, number);
-    this.dropOverdue(nowMs);
-    this.control.acknowledged(nowMs + this.startMs, this.inFlightBytes);
+    const [packet] = this.#open.splice(at, 1);
+    this.#inFlightBytes -= packet!.bytes;
+    this.#smoothedMs += (nowMs - packet!.sentMs - this.#smoothedMs) / 8;
+    this.#control.arrived(nowMs + this.#startMs, packet!.sentMs + this.#startMs, packet!.bytes);
+    this.#latestMs = nowMs - packet!.sentMs;
+    this.#newest = Math.max(this.#newest, number);
+    this.#dropOverdue(nowMs);
+    this.#control.acknowledged(nowMs + this.#startMs, this.#inFlightBytes);
   }
 
   /** Another download begins at time 0, a while after whatever was last: what was on the way then is no longer. */
   startAnew(): void {
-    this.startMs += this.lastMs + PAUSE_MS;
-    this.open.length = this.inFlightBytes = this.nextMs = 0;
+    this.#startMs += this.#lastMs + PAUSE_MS;
+    this.#open.length = this.#inFlightBytes = this.#nextMs = 0;
   }
 
-  private dropOverdue(nowMs: number): void {
-    for (let [first] = this.open; first; [first] = this.open) {
-      const rounds = (nowMs - first.sentMs) / Math.max(this.smoothedMs, this.latestMs);
-      if (rounds <= (first.number < this.newest ? OVERTAKEN_ROUNDS : OVERDUE_ROUNDS)) return;
-      this.lose(nowMs);
+  #dropOverdue(nowMs: number): void {
+    for (let [first] = this.#open; first; [first] = this.#open) {
+      const rounds = (nowMs - first.sentMs) / Math.max(this.#smoothedMs, this.#latestMs);
+      if (rounds <= (first.number < this.#newest ? OVERTAKEN_ROUNDS : OVERDUE_ROUNDS)) return;
+      this.#lose(nowMs);
     }
   }
 
-  private lose(nowMs: number): void {
-    const packet = this.open.shift()!;
-    this.inFlightBytes -= packet.bytes;
-    this.control.lost(nowMs + this.startMs, packet.sentMs + this.startMs, packet.bytes);
+  #lose(nowMs: number): void {
+    const packet = this.#open.shift()!;
+    this.#inFlightBytes -= packet.bytes;
+    this.#control.lost(nowMs + this.#startMs, packet.sentMs + this.#startMs, packet.bytes);
   }
 }

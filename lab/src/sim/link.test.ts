@@ -1,4 +1,4 @@
-import { EventLog } from "./eventLog";
+import { EventLog } from "./event-log";
 import { EventQueue } from "./events";
 import { Link, meanLoss, PacketPool, type LinkOptions } from "./link";
 import { Random } from "./random";

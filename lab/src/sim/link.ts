@@ -3,7 +3,7 @@
  * Packets are whole: a rate counts every byte of them, headers included. Deterministic: random choices come from the
  * stream it is given. Knows no protocol: a packet is a slot of the pool.
  */
-import { LINK_EVENTS, type EventLog, type LinkEvent } from "./eventLog";
+import { LINK_EVENTS, type EventLog, type LinkEvent } from "./event-log";
 import type { EventQueue } from "./events";
 import type { Random } from "./random";
 
@@ -13,10 +13,10 @@ export class PacketPool {
   readonly bytes: number[] = [];
   readonly tag: number[] = [];
   readonly mark: number[] = [];
-  private readonly spare: number[] = [];
+  readonly #spare: number[] = [];
 
   take(message: Uint8Array | undefined, bytes: number, tag = 0, mark = 0): number {
-    const slot = this.spare.pop() ?? this.bytes.length;
+    const slot = this.#spare.pop() ?? this.bytes.length;
     this.message[slot] = message;
     this.bytes[slot] = bytes;
     this.tag[slot] = tag;
@@ -26,12 +26,12 @@ export class PacketPool {
 
   /** Packets taken and not given back. */
   get inUse(): number {
-    return this.bytes.length - this.spare.length;
+    return this.bytes.length - this.#spare.length;
   }
 
   giveBack(slot: number): void {
     this.message[slot] = undefined;
-    this.spare.push(slot);
+    this.#spare.push(slot);
   }
 }
 
@@ -85,121 +85,124 @@ const [SENT, DROPPED, LOST, DELIVERED] = [0, 1, 2, 3] as const;
 export class Link {
   /** While true, whatever leaves the serializer is lost. */
   down = false;
-  private readonly queue: number[] = [];
-  private head = 0;
-  private queuedBytes = 0;
-  private sending = false;
-  private bytesPerSec: number;
-  private bad = false;
-  private lastArrivalMs = 0;
-  private readonly onSent: number;
-  private readonly onArrival: number;
+  readonly #queue: number[] = [];
+  #head = 0;
+  #queuedBytes = 0;
+  #sending = false;
+  #bytesPerSec: number;
+  #bad = false;
+  #lastArrivalMs = 0;
+  readonly #onSent: number;
+  readonly #onArrival: number;
 
-  constructor(
-    private readonly options: LinkOptions,
-    private readonly place: LinkPlace,
-  ) {
-    this.bytesPerSec = options.bytesPerSec;
-    this.onSent = place.events.register(() => this.handleSent());
-    this.onArrival = place.events.register((slot) => this.handleArrival(slot));
+  readonly #options: LinkOptions;
+  readonly #place: LinkPlace;
+
+  constructor(options: LinkOptions, place: LinkPlace) {
+    this.#options = options;
+    this.#place = place;
+
+    this.#bytesPerSec = options.bytesPerSec;
+    this.#onSent = place.events.register(() => this.#handleSent());
+    this.#onArrival = place.events.register((slot) => this.#handleArrival(slot));
     const changes = options.rateChanges ?? [];
-    const onChange = place.events.register((index) => this.handleRate(changes[index]!.bytesPerSec));
+    const onChange = place.events.register((index) => this.#handleRate(changes[index]!.bytesPerSec));
     changes.forEach((change, index) => place.events.schedule(change.atMs, onChange, index));
   }
 
   /** Packets in the serializer and waiting for it. */
   get queuedPackets(): number {
-    return this.queue.length - this.head;
+    return this.#queue.length - this.#head;
   }
 
   send(slot: number): void {
-    const bytes = this.place.pool.bytes[slot]!;
-    if (this.queuedBytes + bytes > (this.options.queueBytes ?? Infinity) && this.queuedPackets > 0)
-      return this.discard(slot, DROPPED);
-    this.note(SENT, slot);
-    if (this.bytesPerSec === Infinity) return this.depart(slot);
-    this.queue.push(slot);
-    this.queuedBytes += bytes;
-    this.startNext();
+    const bytes = this.#place.pool.bytes[slot]!;
+    if (this.#queuedBytes + bytes > (this.#options.queueBytes ?? Infinity) && this.queuedPackets > 0)
+      return this.#discard(slot, DROPPED);
+    this.#note(SENT, slot);
+    if (this.#bytesPerSec === Infinity) return this.#depart(slot);
+    this.#queue.push(slot);
+    this.#queuedBytes += bytes;
+    this.#startNext();
   }
 
-  private startNext(): void {
-    if (this.sending || this.bytesPerSec === 0 || this.queuedPackets === 0) return;
-    const { events, pool } = this.place;
-    this.sending = true;
-    events.schedule(events.nowMs + (pool.bytes[this.queue[this.head]!]! * 1000) / this.bytesPerSec, this.onSent, 0);
+  #startNext(): void {
+    if (this.#sending || this.#bytesPerSec === 0 || this.queuedPackets === 0) return;
+    const { events, pool } = this.#place;
+    this.#sending = true;
+    events.schedule(events.nowMs + (pool.bytes[this.#queue[this.#head]!]! * 1000) / this.#bytesPerSec, this.#onSent, 0);
   }
 
-  private handleSent(): void {
-    const slot = this.queue[this.head++]!;
-    if (this.head === 64) {
-      this.queue.splice(0, 64);
-      this.head = 0;
+  #handleSent(): void {
+    const slot = this.#queue[this.#head++]!;
+    if (this.#head === 64) {
+      this.#queue.splice(0, 64);
+      this.#head = 0;
     }
-    this.queuedBytes -= this.place.pool.bytes[slot]!;
-    this.sending = false;
-    this.depart(slot);
-    this.startNext();
-    this.place.onFree?.();
+    this.#queuedBytes -= this.#place.pool.bytes[slot]!;
+    this.#sending = false;
+    this.#depart(slot);
+    this.#startNext();
+    this.#place.onFree?.();
   }
 
-  private handleRate(bytesPerSec: number): void {
-    this.bytesPerSec = bytesPerSec;
-    this.startNext();
-    this.place.onFree?.();
+  #handleRate(bytesPerSec: number): void {
+    this.#bytesPerSec = bytesPerSec;
+    this.#startNext();
+    this.#place.onFree?.();
   }
 
-  private depart(slot: number): void {
-    const { repeat } = this.options;
-    const { pool, random } = this.place;
-    if (this.isLost() || this.down) return this.discard(slot, LOST);
-    if (repeat !== undefined && !this.healed && random.unit() < repeat) {
-      this.travel(pool.take(pool.message[slot], pool.bytes[slot]!, pool.tag[slot], pool.mark[slot]));
+  #depart(slot: number): void {
+    const { repeat } = this.#options;
+    const { pool, random } = this.#place;
+    if (this.#isLost() || this.down) return this.#discard(slot, LOST);
+    if (repeat !== undefined && !this.#healed && random.unit() < repeat) {
+      this.#travel(pool.take(pool.message[slot], pool.bytes[slot]!, pool.tag[slot], pool.mark[slot]));
     }
-    this.travel(slot);
+    this.#travel(slot);
   }
 
-  private travel(slot: number): void {
-    const { jitterMs = 0, reorder } = this.options;
-    const { events, random } = this.place;
-    let atMs = events.nowMs + this.delayMs;
-    if (this.healed) return events.schedule(atMs, this.onArrival, slot);
+  #travel(slot: number): void {
+    const { jitterMs = 0, reorder } = this.#options;
+    const { events, random } = this.#place;
+    let atMs = events.nowMs + this.#delayMs;
+    if (this.#healed) return events.schedule(atMs, this.#onArrival, slot);
     if (jitterMs > 0) atMs += random.unit() * jitterMs;
     if (reorder && random.unit() < reorder.share) atMs += reorder.extraMs;
-    if (this.options.inOrder) atMs = this.lastArrivalMs = Math.max(atMs, this.lastArrivalMs);
-    events.schedule(atMs, this.onArrival, slot);
+    if (this.#options.inOrder) atMs = this.#lastArrivalMs = Math.max(atMs, this.#lastArrivalMs);
+    events.schedule(atMs, this.#onArrival, slot);
   }
 
-  private get delayMs(): number {
-    const { delayMs, delayChanges = [] } = this.options;
-    return delayChanges.findLast(({ atMs }) => atMs <= this.place.events.nowMs)?.delayMs ?? delayMs;
+  get #delayMs(): number {
+    const { delayMs, delayChanges = [] } = this.#options;
+    return delayChanges.findLast(({ atMs }) => atMs <= this.#place.events.nowMs)?.delayMs ?? delayMs;
   }
 
-  private get healed(): boolean {
-    return this.place.events.nowMs >= (this.options.healMs ?? Infinity);
+  get #healed(): boolean {
+    return this.#place.events.nowMs >= (this.#options.healMs ?? Infinity);
   }
 
-  private isLost(): boolean {
-    const { loss = 0, burst } = this.options;
-    const { random } = this.place;
-    if (this.healed) return false;
-    if (burst && random.unit() < (this.bad ? burst.leave : burst.enter)) this.bad = !this.bad;
-    if (burst && this.bad && random.unit() < burst.loss) return true;
+  #isLost(): boolean {
+    const { loss = 0, burst } = this.#options;
+    const { random } = this.#place;
+    if (this.#healed) return false;
+    if (burst && random.unit() < (this.#bad ? burst.leave : burst.enter)) this.#bad = !this.#bad;
+    if (burst && this.#bad && random.unit() < burst.loss) return true;
     return loss > 0 && random.unit() < loss;
   }
 
-  private handleArrival(slot: number): void {
-    this.note(DELIVERED, slot);
-    this.place.deliver(slot);
+  #handleArrival(slot: number): void {
+    this.#note(DELIVERED, slot);
+    this.#place.deliver(slot);
   }
 
-  private discard(slot: number, event: 1 | 2): void {
-    this.note(event, slot);
-    this.place.pool.giveBack(slot);
+  #discard(slot: number, event: 1 | 2): void {
+    this.#note(event, slot);
+    this.#place.pool.giveBack(slot);
   }
 
-  private note(event: 0 | 1 | 2 | 3, slot: number): void {
-    const { events, log, pool, name, onEvent } = this.place;
+  #note(event: 0 | 1 | 2 | 3, slot: number): void {
+    const { events, log, pool, name, onEvent } = this.#place;
     const message = pool.message[slot];
     log.add(
       events.nowMs,

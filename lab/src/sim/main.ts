@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
 import { boundMs } from "./bound";
 import { drawTo } from "./draw";
-import { simulateHttp } from "./httpClient";
+import { simulateHttp } from "./http-client";
 import type { OnLinkEvent } from "./network";
 import { findPlanted, USAGE as PLANTED_USAGE } from "./planted/main";
 import { Plot } from "./plot";

@@ -3,7 +3,7 @@
  */
 import type { Codec } from "@tributary/protocol";
 import { boundMs } from "./bound";
-import { simulateHttp } from "./httpClient";
+import { simulateHttp } from "./http-client";
 import { withPauses } from "./network";
 import type { Seventh, Variant } from "./rows";
 import { simulate } from "./simulate";

@@ -2,7 +2,7 @@
  * The links of a world, joined: two to a proxy, the downlink that all may share, and the outages. Carries whatever its
  * user puts into the pool; knows no protocol.
  */
-import { EventLog, type LinkEvent } from "./eventLog";
+import { EventLog, type LinkEvent } from "./event-log";
 import { EventQueue } from "./events";
 import { Link, PacketPool, type LinkOptions } from "./link";
 import { Random } from "./random";
@@ -67,39 +67,43 @@ export class Network {
   readonly log = new EventLog();
   readonly down: Link[];
   readonly dead: boolean[];
-  private readonly up: Link[];
-  private readonly downlink: Link | undefined;
-  private readonly source: number[] = [];
+  readonly #up: Link[];
+  readonly #downlink: Link | undefined;
+  readonly #source: number[] = [];
 
-  constructor(
-    private readonly world: World,
-    private readonly user: NetworkUser,
-    private readonly onLinkEvent: OnLinkEvent | undefined,
-  ) {
+  readonly #world: World;
+  readonly #user: NetworkUser;
+  readonly #onLinkEvent: OnLinkEvent | undefined;
+
+  constructor(world: World, user: NetworkUser, onLinkEvent: OnLinkEvent | undefined) {
+    this.#world = world;
+    this.#user = user;
+    this.#onLinkEvent = onLinkEvent;
+
     const { links, downlink, seed } = world;
     this.dead = links.map(() => false);
-    this.downlink =
+    this.#downlink =
       downlink &&
       new Link(
         { ...downlink, delayMs: 0 },
-        this.place(SHARED_DOWNLINK, new Random(seed, SHARED_DOWNLINK), (slot) =>
-          user.atClient(this.source[slot]!, slot),
+        this.#place(SHARED_DOWNLINK, new Random(seed, SHARED_DOWNLINK), (slot) =>
+          user.atClient(this.#source[slot]!, slot),
         ),
       );
-    this.down = links.map((link, proxy) => this.downLink(link, proxy));
-    this.up = links.map((link, proxy) => this.upLink(link, proxy));
-    links.forEach((link, proxy) => this.scheduleOutages(link, proxy));
+    this.down = links.map((link, proxy) => this.#downLink(link, proxy));
+    this.#up = links.map((link, proxy) => this.#upLink(link, proxy));
+    links.forEach((link, proxy) => this.#scheduleOutages(link, proxy));
   }
 
   toClient(proxy: number, message: Uint8Array | undefined, bytes: number, tag = 0, mark = 0): void {
-    this.down[proxy]!.send(this.pool.take(message, bytes + (this.world.overheadBytes ?? 0), tag, mark));
+    this.down[proxy]!.send(this.pool.take(message, bytes + (this.#world.overheadBytes ?? 0), tag, mark));
   }
 
   toProxy(proxy: number, message: Uint8Array | undefined, bytes: number, tag = 0, mark = 0): void {
-    this.up[proxy]!.send(this.pool.take(message, bytes + (this.world.overheadBytes ?? 0), tag, mark));
+    this.#up[proxy]!.send(this.pool.take(message, bytes + (this.#world.overheadBytes ?? 0), tag, mark));
   }
 
-  private downLink(link: ProxyLink, proxy: number): Link {
+  #downLink(link: ProxyLink, proxy: number): Link {
     const {
       bytesPerSec,
       rttMs,
@@ -128,15 +132,15 @@ export class Network {
       ...rare,
     };
     const deliver = (slot: number) => {
-      this.source[slot] = proxy;
-      if (this.downlink) this.downlink.send(slot);
-      else this.user.atClient(proxy, slot);
+      this.#source[slot] = proxy;
+      if (this.#downlink) this.#downlink.send(slot);
+      else this.#user.atClient(proxy, slot);
     };
-    const place = this.place(downName(proxy), new Random(this.world.seed, proxy, STREAM.down), deliver);
-    return new Link(options, { ...place, onFree: () => this.user.onFree(proxy) });
+    const place = this.#place(downName(proxy), new Random(this.#world.seed, proxy, STREAM.down), deliver);
+    return new Link(options, { ...place, onFree: () => this.#user.onFree(proxy) });
   }
 
-  private upLink(link: ProxyLink, proxy: number): Link {
+  #upLink(link: ProxyLink, proxy: number): Link {
     const {
       rttMs,
       jitterMs = 0,
@@ -148,7 +152,7 @@ export class Network {
     } = link;
     const deliver = (slot: number) => {
       if (this.dead[proxy]) this.pool.giveBack(slot);
-      else this.user.atProxy(proxy, slot);
+      else this.#user.atProxy(proxy, slot);
     };
     const options = {
       bytesPerSec: upBytesPerSec,
@@ -159,21 +163,22 @@ export class Network {
       loss: feedbackLoss,
       healMs,
     };
-    return new Link(options, this.place(upName(proxy), new Random(this.world.seed, proxy, STREAM.up), deliver));
+    return new Link(options, this.#place(upName(proxy), new Random(this.#world.seed, proxy, STREAM.up), deliver));
   }
 
-  private place(name: number, random: Random, deliver: (slot: number) => void) {
-    const { events, pool, log, onLinkEvent } = this;
+  #place(name: number, random: Random, deliver: (slot: number) => void) {
+    const onLinkEvent = this.#onLinkEvent;
+    const { events, pool, log } = this;
     const onEvent = (event: LinkEvent, link: number, slot: number) =>
       onLinkEvent!(events.nowMs, event, link, pool.bytes[slot]!, pool.message[slot]);
     return { events, pool, log, random, name, deliver, ...(onLinkEvent ? { onEvent } : {}) };
   }
 
-  private scheduleOutages({ outages = [] }: ProxyLink, proxy: number): void {
+  #scheduleOutages({ outages = [] }: ProxyLink, proxy: number): void {
     const set = (dead: boolean, phase: "crash" | "cut" | "over") => {
       this.dead[proxy] = dead;
       this.down[proxy]!.down = dead;
-      this.user.onOutage(proxy, phase);
+      this.#user.onOutage(proxy, phase);
     };
     const begin = this.events.register((which) => set(true, outages[which]!.crash ? "crash" : "cut"));
     const end = this.events.register(() => set(false, "over"));

@@ -10,24 +10,24 @@ import { SHARED_DOWNLINK } from "./network";
 import type { OnArrival, Outcome } from "./world";
 
 export class Plot {
-  private readonly arrivals: Arrival[] = [];
-  private readonly words: Word[] = [];
+  readonly #arrivals: Arrival[] = [];
+  readonly #words: Word[] = [];
 
-  readonly onArrival: OnArrival = (ms, source, kind) => void this.arrivals.push({ ms, source, kind });
+  readonly onArrival: OnArrival = (ms, source, kind) => void this.#arrivals.push({ ms, source, kind });
 
   /** Feedback, grants, and over HTTP requests, as the client sends them. */
   readonly onLinkEvent: OnLinkEvent = (ms, event, link, bytes, message) => {
     if (event !== "sent" || link === SHARED_DOWNLINK || !(link & 1)) return;
     if (message ? /feedback|grant/.test(parseFrame(message).type) : bytes > 100)
-      this.words.push({ ms, source: link >> 1 });
+      this.#words.push({ ms, source: link >> 1 });
   };
 
   /** `boundMs`: when no scheme could have been done sooner. */
   specification(title: string, outcome: Outcome, boundMs: number, sourceCount: number): object {
-    const lastMs = Math.max(boundMs, ...this.arrivals.map(({ ms }) => ms)) * 1.02;
+    const lastMs = Math.max(boundMs, ...this.#arrivals.map(({ ms }) => ms)) * 1.02;
     const panels = arrivalPanels(
-      this.arrivals,
-      this.words,
+      this.#arrivals,
+      this.#words,
       Array.from({ length: sourceCount }, (_, source) => `Source ${source + 1}`),
       lastMs,
     );
@@ -40,13 +40,13 @@ export class Plot {
     return {
       title,
       subtitle,
-      vconcat: [this.progress(outcome, boundMs, lastMs), ...panels],
+      vconcat: [this.#progress(outcome, boundMs, lastMs), ...panels],
       spacing: 12,
       resolve: { scale: { color: "shared" } },
     };
   }
 
-  private progress({ delivered, completionMs }: Outcome, boundMs: number, lastMs: number): object {
+  #progress({ delivered, completionMs }: Outcome, boundMs: number, lastMs: number): object {
     const values = [
       { ms: 0, bytes: 0 },
       ...delivered.map(({ atMs, untilByte }) => ({ ms: atMs, bytes: untilByte / 1000 })),

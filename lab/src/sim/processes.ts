@@ -16,27 +16,27 @@ export function serve<Job, Result>(work: (job: Job) => Result): void {
 
 /** A process that runs `file`, which serves. */
 export class Helper<Job extends object, Result> {
-  private readonly child: ChildProcess;
+  readonly #child: ChildProcess;
 
   constructor(file: string) {
-    this.child = fork(file, { serialization: "advanced" });
+    this.#child = fork(file, { serialization: "advanced" });
   }
 
   /** @throws Error when the process ends meanwhile, or does not answer within `limitMs`. */
   async ask(job: Job, limitMs = Infinity): Promise<Result> {
     const over = new AbortController();
     const { signal } = over;
-    const ended = once(this.child, "exit", { signal }).then(([status, killedBy]) => {
+    const ended = once(this.#child, "exit", { signal }).then(([status, killedBy]) => {
       throw new Error(`the process ends with ${killedBy ?? `status ${status}`}`);
     });
     const failed = new Promise<never>((_, reject) => {
-      this.child.send(job, (error) => error && reject(error));
+      this.#child.send(job, (error) => error && reject(error));
       if (limitMs === Infinity) return;
       const timer = setTimeout(() => reject(new Error(`does not end within ${limitMs / 1000} s`)), limitMs);
       signal.addEventListener("abort", () => clearTimeout(timer));
     });
     try {
-      const [result] = await Promise.race([once(this.child, "message", { signal }), ended, failed]);
+      const [result] = await Promise.race([once(this.#child, "message", { signal }), ended, failed]);
       return result as Result;
     } finally {
       over.abort();
@@ -44,7 +44,7 @@ export class Helper<Job extends object, Result> {
   }
 
   end(): void {
-    this.child.kill("SIGKILL");
+    this.#child.kill("SIGKILL");
   }
 }
 

@@ -4,24 +4,24 @@
  * The generator is sfc32 (Doty-Humphrey, PractRand), started by the finalizer of MurmurHash3.
  */
 export class Random {
-  private a: number;
-  private b: number;
-  private c: number;
-  private counter = 1;
+  #a: number;
+  #b: number;
+  #c: number;
+  #counter = 1;
 
   constructor(seed: number, stream = 0, part = 0) {
-    this.a = mixed(seed ^ 0x9e3779b9);
-    this.b = mixed(this.a ^ Math.imul(stream + 1, 0x85ebca6b));
-    this.c = mixed(this.b ^ Math.imul(part + 1, 0xc2b2ae35));
+    this.#a = mixed(seed ^ 0x9e3779b9);
+    this.#b = mixed(this.#a ^ Math.imul(stream + 1, 0x85ebca6b));
+    this.#c = mixed(this.#b ^ Math.imul(part + 1, 0xc2b2ae35));
     for (let i = 0; i < 12; i++) this.u32();
   }
 
   u32(): number {
-    const sum = (this.a + this.b + this.counter) | 0;
-    this.counter = (this.counter + 1) | 0;
-    this.a = this.b ^ (this.b >>> 9);
-    this.b = (this.c + (this.c << 3)) | 0;
-    this.c = (((this.c << 21) | (this.c >>> 11)) + sum) | 0;
+    const sum = (this.#a + this.#b + this.#counter) | 0;
+    this.#counter = (this.#counter + 1) | 0;
+    this.#a = this.#b ^ (this.#b >>> 9);
+    this.#b = (this.#c + (this.#c << 3)) | 0;
+    this.#c = (((this.#c << 21) | (this.#c >>> 11)) + sum) | 0;
     return sum >>> 0;
   }
 

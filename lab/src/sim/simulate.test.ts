@@ -1,6 +1,6 @@
 import { loadCodec } from "@tributary/native-codec";
 import { boundMs } from "./bound";
-import { simulateHttp } from "./httpClient";
+import { simulateHttp } from "./http-client";
 import { even, SCENARIOS } from "./scenarios";
 import { simulate, speaks } from "./simulate";
 import { HTTP_MODES, PROTOCOL_MODES, type Outcome, type World } from "./world";

@@ -100,41 +100,49 @@ export function contentOf(bytes: number): Uint8Array {
 }
 
 class Simulation implements NetworkUser {
-  private readonly network: Network;
-  private readonly original: Uint8Array;
-  private readonly receiver: Receiver;
-  private readonly proxies: ProxySide[];
-  private readonly overheadBytes: number;
-  private readonly receiverTimer: number;
-  private readonly senderTimer: number;
-  private readonly acknowledged: number;
-  private readonly paced: number;
-  private receiverTimerMs = Infinity;
-  private receiverFiredMs = -1;
-  private completionMs = Infinity;
-  private firstBytesMs = Infinity;
-  private deliveredBytes = 0;
-  private bytesRight = true;
-  private readonly delivered: Outcome["delivered"] = [];
-  private failure: string | undefined;
-  private dataPackets = 0;
-  private dataBytes = 0;
+  readonly #network: Network;
+  readonly #original: Uint8Array;
+  readonly #receiver: Receiver;
+  readonly #proxies: ProxySide[];
+  readonly #overheadBytes: number;
+  readonly #receiverTimer: number;
+  readonly #senderTimer: number;
+  readonly #acknowledged: number;
+  readonly #paced: number;
+  #receiverTimerMs = Infinity;
+  #receiverFiredMs = -1;
+  #completionMs = Infinity;
+  #firstBytesMs = Infinity;
+  #deliveredBytes = 0;
+  #bytesRight = true;
+  readonly #delivered: Outcome["delivered"] = [];
+  #failure: string | undefined;
+  #dataPackets = 0;
+  #dataBytes = 0;
+
+  readonly #world: World;
+  readonly #codec: Codec;
+  readonly #onArrival: OnArrival | undefined;
 
   constructor(
-    private readonly world: World,
+    world: World,
     mode: MutpMode,
-    private readonly codec: Codec,
+    codec: Codec,
     tuning: Tuning,
     onLinkEvent: OnLinkEvent | undefined,
-    private readonly onArrival: OnArrival | undefined,
+    onArrival: OnArrival | undefined,
     flows: readonly Flow[] | undefined,
   ) {
-    this.network = new Network(world, this, onLinkEvent);
-    this.original = contentOf(world.chunkBytes);
-    this.overheadBytes = world.overheadBytes ?? 0;
+    this.#world = world;
+    this.#codec = codec;
+    this.#onArrival = onArrival;
+
+    this.#network = new Network(world, this, onLinkEvent);
+    this.#original = contentOf(world.chunkBytes);
+    this.#overheadBytes = world.overheadBytes ?? 0;
     // The sessions are open: they know their round trips.
     const known = world.links.map(({ rttMs }) => ({ rttMs }));
-    this.receiver = new Receiver({
+    this.#receiver = new Receiver({
       requestId: REQUEST_ID,
       url: "http://origin/segment.m4s",
       mode,
@@ -144,11 +152,11 @@ class Simulation implements NetworkUser {
       known,
       ...tuning,
     });
-    this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
-    this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
-    this.acknowledged = this.network.events.register((packet) => this.handleAcknowledged(packet));
-    this.paced = this.network.events.register((index) => this.offer(index));
-    this.proxies = world.links.map((link, index) => ({
+    this.#receiverTimer = this.#network.events.register(() => this.#handleReceiverTimer());
+    this.#senderTimer = this.#network.events.register((index) => this.#handleSenderTimer(index));
+    this.#acknowledged = this.#network.events.register((packet) => this.#handleAcknowledged(packet));
+    this.#paced = this.#network.events.register((index) => this.#offer(index));
+    this.#proxies = world.links.map((link, index) => ({
       link,
       flow: flows?.[index],
       sender: undefined,
@@ -160,238 +168,236 @@ class Simulation implements NetworkUser {
   }
 
   run(): Outcome {
-    const untilMs = this.world.untilMs ?? 60_000;
-    this.proxies.forEach((_, index) => this.receiver.handleProxyReady(index, 0));
-    this.pumpReceiver();
-    while (!this.isOver() && this.network.events.step(untilMs));
-    const outcome = this.outcome();
-    if (this.world.congestion) this.settle();
-    this.receiver.free();
-    for (const { sender } of this.proxies) sender?.free();
+    const untilMs = this.#world.untilMs ?? 60_000;
+    this.#proxies.forEach((_, index) => this.#receiver.handleProxyReady(index, 0));
+    this.#pumpReceiver();
+    while (!this.#isOver() && this.#network.events.step(untilMs));
+    const outcome = this.#outcome();
+    if (this.#world.congestion) this.#settle();
+    this.#receiver.free();
+    for (const { sender } of this.#proxies) sender?.free();
     return outcome;
   }
 
   /** The last acknowledgements come, before another download begins. */
-  private settle(): void {
-    const { events } = this.network;
+  #settle(): void {
+    const { events } = this.#network;
     for (const untilMs = events.nowMs + SETTLED_MS; events.step(untilMs););
   }
 
   /** Decided, ended on both sides, and nothing on the way that could still count as late. */
-  private isOver(): boolean {
+  #isOver(): boolean {
     return (
-      this.receiver.finished &&
-      this.proxies.every(({ sender }, index) => !sender || sender.finished || this.network.dead[index]) &&
-      this.network.pool.inUse === 0
+      this.#receiver.finished &&
+      this.#proxies.every(({ sender }, index) => !sender || sender.finished || this.#network.dead[index]) &&
+      this.#network.pool.inUse === 0
     );
   }
 
   onOutage(index: number, phase: "crash" | "cut" | "over"): void {
-    const proxy = this.proxies[index]!;
+    const proxy = this.#proxies[index]!;
     if (phase === "crash") {
       proxy.sender?.free();
       proxy.sender = undefined;
-    } else if (phase === "over") this.pumpSender(index);
+    } else if (phase === "over") this.#pumpSender(index);
   }
 
   atClient(index: number, slot: number): void {
-    const { pool, events } = this.network;
+    const { pool, events } = this.#network;
     const message = pool.message[slot]!;
-    const { flow, link } = this.proxies[index]!;
-    if (flow) events.schedule(events.nowMs + link.rttMs / 2, this.acknowledged, pool.tag[slot]! * PROXIES_MAX + index);
+    const { flow, link } = this.#proxies[index]!;
+    if (flow) events.schedule(events.nowMs + link.rttMs / 2, this.#acknowledged, pool.tag[slot]! * PROXIES_MAX + index);
     pool.giveBack(slot);
-    const before = this.onArrival && this.receiver.stats().proxies[index]!;
-    this.receiver.handleFrame(index, message, events.nowMs);
-    if (before) this.tellArrival(index, before);
-    this.pumpReceiver();
+    const before = this.#onArrival && this.#receiver.stats().proxies[index]!;
+    this.#receiver.handleFrame(index, message, events.nowMs);
+    if (before) this.#tellArrival(index, before);
+    this.#pumpReceiver();
   }
 
   /** As the receiver counted it. */
-  private tellArrival(index: number, before: ProxyStats): void {
-    const after = this.receiver.stats().proxies[index]!;
+  #tellArrival(index: number, before: ProxyStats): void {
+    const after = this.#receiver.stats().proxies[index]!;
     const kind = (["innovative", "duplicate", "late"] as const).find((name) => after[name] > before[name]);
-    if (kind) this.onArrival!(this.network.events.nowMs, index, kind);
+    if (kind) this.#onArrival!(this.#network.events.nowMs, index, kind);
   }
 
-  private handleAcknowledged(packet: number): void {
+  #handleAcknowledged(packet: number): void {
     const index = packet % PROXIES_MAX;
-    this.proxies[index]!.flow!.acknowledge(Math.floor(packet / PROXIES_MAX), this.network.events.nowMs);
-    this.offer(index);
+    this.#proxies[index]!.flow!.acknowledge(Math.floor(packet / PROXIES_MAX), this.#network.events.nowMs);
+    this.#offer(index);
   }
 
-  private handleReceiverTimer(): void {
-    const { nowMs } = this.network.events;
-    if (nowMs !== this.receiverTimerMs) return;
-    this.receiverFiredMs = nowMs;
-    this.receiver.handleTimeout(nowMs);
-    this.receiverTimerMs = Infinity;
-    this.pumpReceiver();
+  #handleReceiverTimer(): void {
+    const { nowMs } = this.#network.events;
+    if (nowMs !== this.#receiverTimerMs) return;
+    this.#receiverFiredMs = nowMs;
+    this.#receiver.handleTimeout(nowMs);
+    this.#receiverTimerMs = Infinity;
+    this.#pumpReceiver();
   }
 
-  private pumpReceiver(): void {
-    const { receiver, network } = this;
+  #pumpReceiver(): void {
+    const receiver = this.#receiver;
+    const network = this.#network;
     const { events } = network;
     const { nowMs } = events;
     for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs)) {
-      this.network.toProxy(out.proxyIndex, out.bytes, out.bytes.length);
+      this.#network.toProxy(out.proxyIndex, out.bytes, out.bytes.length);
     }
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
-      if (event.kind === "bytes") this.handleBytes(event.offset, event.bytes);
-      else if (event.kind === "complete") this.completionMs = nowMs;
-      else if (event.kind === "failed") this.failure = `${event.rejection.kind}: ${event.rejection.message}`;
+      if (event.kind === "bytes") this.#handleBytes(event.offset, event.bytes);
+      else if (event.kind === "complete") this.#completionMs = nowMs;
+      else if (event.kind === "failed") this.#failure = `${event.rejection.kind}: ${event.rejection.message}`;
     }
     const asked = receiver.pollTimeout();
     if (asked === undefined) return;
-    const atMs = Math.max(asked, nowMs, this.receiverFiredMs + TIMER_STEP_MS);
-    if (atMs >= this.receiverTimerMs) return;
-    this.receiverTimerMs = atMs;
-    events.schedule(atMs, this.receiverTimer, 0);
+    const atMs = Math.max(asked, nowMs, this.#receiverFiredMs + TIMER_STEP_MS);
+    if (atMs >= this.#receiverTimerMs) return;
+    this.#receiverTimerMs = atMs;
+    events.schedule(atMs, this.#receiverTimer, 0);
   }
 
-  private handleBytes(offset: number, bytes: Uint8Array): void {
-    const expected = this.original.subarray(offset, offset + bytes.length);
-    this.bytesRight &&= offset === this.deliveredBytes && Buffer.compare(expected, bytes) === 0;
-    this.deliveredBytes += bytes.length;
-    this.firstBytesMs = Math.min(this.firstBytesMs, this.network.events.nowMs);
-    this.delivered.push({ untilByte: this.deliveredBytes, atMs: this.network.events.nowMs });
+  #handleBytes(offset: number, bytes: Uint8Array): void {
+    const expected = this.#original.subarray(offset, offset + bytes.length);
+    this.#bytesRight &&= offset === this.#deliveredBytes && Buffer.compare(expected, bytes) === 0;
+    this.#deliveredBytes += bytes.length;
+    this.#firstBytesMs = Math.min(this.#firstBytesMs, this.#network.events.nowMs);
+    this.#delivered.push({ untilByte: this.#deliveredBytes, atMs: this.#network.events.nowMs });
   }
 
   atProxy(index: number, slot: number): void {
-    const proxy = this.proxies[index]!;
-    const message = this.network.pool.message[slot]!;
-    this.network.pool.giveBack(slot);
+    const proxy = this.#proxies[index]!;
+    const message = this.#network.pool.message[slot]!;
+    this.#network.pool.giveBack(slot);
     const frame = parseFrame(message);
     if (frame.type === "parseError") return;
-    const localMs = this.localMs(proxy);
+    const localMs = this.#localMs(proxy);
     if (proxy.sender && !proxy.sender.finished) proxy.sender.handleFrame(frame, localMs);
-    else if (frame.type === "request" && !proxy.sender) this.accept(proxy, index, frame);
+    else if (frame.type === "request" && !proxy.sender) this.#accept(proxy, index, frame);
     else if (frame.type === "feedback" && frame.final)
-      this.transmit(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
-    this.pumpSender(index);
+      this.#transmit(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
+    this.#pumpSender(index);
   }
 
-  private accept(
-    proxy: ProxySide,
-    index: number,
-    request: Parameters<typeof encodeFrame>[0] & { type: "request" },
-  ): void {
-    const random = new Random(this.world.seed, index, STREAM.user + proxy.lives++);
-    const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: this.localMs(proxy) });
+  #accept(proxy: ProxySide, index: number, request: Parameters<typeof encodeFrame>[0] & { type: "request" }): void {
+    const random = new Random(this.#world.seed, index, STREAM.user + proxy.lives++);
+    const sender = new Sender({ request, codec: this.#codec, rng: () => random.u32(), nowMs: this.#localMs(proxy) });
     proxy.sender = sender;
     const { origin } = proxy.link;
     const head = {
       status: 200,
-      totalBytes: this.world.chunkBytes,
+      totalBytes: this.#world.chunkBytes,
       headers: { etag: '"1"' },
       serverFetchMs: origin?.rttMs ?? 0,
     };
     if (!origin)
       return sender.handlePlan(
         head,
-        sourceOf(this.original, () => this.original.length),
+        sourceOf(this.#original, () => this.#original.length),
       );
-    proxy.headMs = this.network.events.nowMs + origin.rttMs;
+    proxy.headMs = this.#network.events.nowMs + origin.rttMs;
     const available = () =>
       Math.max(
         0,
         Math.min(
-          this.original.length,
-          Math.floor(((this.network.events.nowMs - proxy.headMs) * origin.bytesPerSec) / 1000),
+          this.#original.length,
+          Math.floor(((this.#network.events.nowMs - proxy.headMs) * origin.bytesPerSec) / 1000),
         ),
       );
-    const grow = this.network.events.register(() => {
+    const grow = this.#network.events.register(() => {
       if (proxy.sender !== sender || sender.finished) return;
-      this.pumpSender(index);
-      if (available() < this.original.length)
-        this.network.events.schedule(this.network.events.nowMs + ORIGIN_STEP_MS, grow, 0);
+      this.#pumpSender(index);
+      if (available() < this.#original.length)
+        this.#network.events.schedule(this.#network.events.nowMs + ORIGIN_STEP_MS, grow, 0);
     });
-    const headCame = this.network.events.register(() => {
+    const headCame = this.#network.events.register(() => {
       if (proxy.sender !== sender) return;
-      sender.handlePlan(head, sourceOf(this.original, available));
-      this.network.events.schedule(this.network.events.nowMs, grow, 0);
+      sender.handlePlan(head, sourceOf(this.#original, available));
+      this.#network.events.schedule(this.#network.events.nowMs, grow, 0);
     });
-    this.network.events.schedule(proxy.headMs, headCame, 0);
+    this.#network.events.schedule(proxy.headMs, headCame, 0);
   }
 
-  private handleSenderTimer(index: number): void {
-    const proxy = this.proxies[index]!;
-    if (this.network.events.nowMs !== proxy.timerMs) return;
+  #handleSenderTimer(index: number): void {
+    const proxy = this.#proxies[index]!;
+    if (this.#network.events.nowMs !== proxy.timerMs) return;
     proxy.timerMs = Infinity;
-    proxy.firedMs = this.network.events.nowMs;
+    proxy.firedMs = this.#network.events.nowMs;
     if (!proxy.sender || proxy.sender.finished) return;
-    proxy.sender.handleTimeout(this.localMs(proxy));
-    this.pumpSender(index);
+    proxy.sender.handleTimeout(this.#localMs(proxy));
+    this.#pumpSender(index);
   }
 
-  private pumpSender(index: number): void {
-    this.offer(index);
-    const proxy = this.proxies[index]!;
+  #pumpSender(index: number): void {
+    this.#offer(index);
+    const proxy = this.#proxies[index]!;
     const asked = proxy.sender?.pollTimeout();
     if (asked === undefined) return;
     const atMs = Math.max(
       asked - (proxy.link.clockOffsetMs ?? 0),
-      this.network.events.nowMs,
+      this.#network.events.nowMs,
       proxy.firedMs + TIMER_STEP_MS,
     );
     if (atMs >= proxy.timerMs) return;
     proxy.timerMs = atMs;
-    this.network.events.schedule(atMs, this.senderTimer, index);
+    this.#network.events.schedule(atMs, this.#senderTimer, index);
   }
 
   onFree(index: number): void {
-    this.offer(index);
+    this.#offer(index);
   }
 
-  private offer(index: number): void {
-    const proxy = this.proxies[index]!;
+  #offer(index: number): void {
+    const proxy = this.#proxies[index]!;
     const { sender } = proxy;
-    while (sender && !sender.finished && this.maySend(index)) {
+    while (sender && !sender.finished && this.#maySend(index)) {
       const sentBefore = sender.stats.sentPackets;
-      const message = sender.pollTransmit(this.localMs(proxy));
+      const message = sender.pollTransmit(this.#localMs(proxy));
       if (!message) break;
       if (sender.stats.sentPackets > sentBefore) {
-        this.dataPackets++;
-        this.dataBytes += message.length + this.overheadBytes;
+        this.#dataPackets++;
+        this.#dataBytes += message.length + this.#overheadBytes;
       }
-      this.transmit(index, message);
+      this.#transmit(index, message);
     }
   }
 
   /** Under congestion control it is called again when the time has come. */
-  private maySend(index: number): boolean {
-    const { flow, link } = this.proxies[index]!;
-    const { events, down } = this.network;
+  #maySend(index: number): boolean {
+    const { flow, link } = this.#proxies[index]!;
+    const { events, down } = this.#network;
     if (!flow) return down[index]!.queuedPackets < (link.backpressurePackets ?? 2);
     const atMs = flow.readyMs(events.nowMs);
-    if (atMs > events.nowMs && atMs < Infinity) events.schedule(atMs, this.paced, index);
+    if (atMs > events.nowMs && atMs < Infinity) events.schedule(atMs, this.#paced, index);
     return atMs <= events.nowMs;
   }
 
-  private transmit(index: number, message: Uint8Array): void {
-    const number = this.proxies[index]!.flow?.send(this.network.events.nowMs, message.length + this.overheadBytes);
-    this.network.toClient(index, message, message.length, number);
+  #transmit(index: number, message: Uint8Array): void {
+    const number = this.#proxies[index]!.flow?.send(this.#network.events.nowMs, message.length + this.#overheadBytes);
+    this.#network.toClient(index, message, message.length, number);
   }
 
-  private localMs(proxy: ProxySide): number {
-    return this.network.events.nowMs + (proxy.link.clockOffsetMs ?? 0);
+  #localMs(proxy: ProxySide): number {
+    return this.#network.events.nowMs + (proxy.link.clockOffsetMs ?? 0);
   }
 
-  private outcome(): Outcome {
-    const stats = this.receiver.stats();
+  #outcome(): Outcome {
+    const stats = this.#receiver.stats();
     const receivedPackets = stats.proxies.reduce((sum, { packets }) => sum + packets, 0);
     return {
-      completionMs: this.completionMs,
-      firstBytesMs: this.firstBytesMs,
+      completionMs: this.#completionMs,
+      firstBytesMs: this.#firstBytesMs,
       normalizedGoodput: receivedPackets > 0 ? stats.symbolCount / receivedPackets : 0,
       symbolCount: stats.symbolCount,
       receivedPackets,
-      sentPackets: this.dataPackets,
-      packetBytes: this.dataPackets > 0 ? this.dataBytes / this.dataPackets : 0,
-      delivered: this.delivered,
-      bytesRight: this.bytesRight && (this.completionMs === Infinity || this.deliveredBytes === this.original.length),
-      eventHash: this.network.log.hash,
-      events: this.network.log.events,
-      ...(this.failure === undefined ? {} : { failure: this.failure }),
+      sentPackets: this.#dataPackets,
+      packetBytes: this.#dataPackets > 0 ? this.#dataBytes / this.#dataPackets : 0,
+      delivered: this.#delivered,
+      bytesRight:
+        this.#bytesRight && (this.#completionMs === Infinity || this.#deliveredBytes === this.#original.length),
+      eventHash: this.#network.log.hash,
+      events: this.#network.log.events,
+      ...(this.#failure === undefined ? {} : { failure: this.#failure }),
     };
   }
 }

@@ -24,154 +24,158 @@ const WINDOW_INITIAL = 10;
 
 export class TcpSender {
   /** The answer that is being sent: its segments, and the next new one of them. */
-  private first = 0;
-  private next = 0;
-  private end = 0;
-  private readonly sentSegment: number[] = [];
-  private readonly sentMs: number[] = [];
+  #first = 0;
+  #next = 0;
+  #end = 0;
+  readonly #sentSegment: number[] = [];
+  readonly #sentMs: number[] = [];
   /** 0 under way, 1 arrived, 2 taken for lost. */
-  private readonly state: number[] = [];
-  private readonly again: number[] = [];
-  private readonly arrived = new Set<number>();
-  private firstOpen = 0;
-  private open = 0;
-  private newest = -1;
-  private told = 0;
-  private smoothedMs: number;
-  private variationMs: number;
-  private overtaking = false;
-  private window: number;
-  private threshold: number;
-  private maximum: number;
-  private epochMs = 0;
-  private recoverySent = -1;
-  private silentProbes = 0;
-  private probeMs = Infinity;
+  readonly #state: number[] = [];
+  readonly #again: number[] = [];
+  readonly #arrived = new Set<number>();
+  #firstOpen = 0;
+  #open = 0;
+  #newest = -1;
+  #told = 0;
+  #smoothedMs: number;
+  #variationMs: number;
+  #overtaking = false;
+  #window: number;
+  #threshold: number;
+  #maximum: number;
+  #epochMs = 0;
+  #recoverySent = -1;
+  #silentProbes = 0;
+  #probeMs = Infinity;
 
-  constructor(private readonly path: TcpPath) {
-    this.smoothedMs = path.rttMs;
-    this.variationMs = path.rttMs / 8;
+  readonly #path: TcpPath;
+
+  constructor(path: TcpPath) {
+    this.#path = path;
+
+    this.#smoothedMs = path.rttMs;
+    this.#variationMs = path.rttMs / 8;
     const steady = steadyWindow(path.loss, path.rttMs);
-    this.window = Math.max(WINDOW_MIN, Math.min(path.capacitySegments, steady));
-    if (path.isNew) this.window = WINDOW_INITIAL;
-    this.threshold = path.isNew ? Infinity : this.window;
-    this.maximum = this.window;
+    this.#window = Math.max(WINDOW_MIN, Math.min(path.capacitySegments, steady));
+    if (path.isNew) this.#window = WINDOW_INITIAL;
+    this.#threshold = path.isNew ? Infinity : this.#window;
+    this.#maximum = this.#window;
   }
 
   get sentCount(): number {
-    return this.sentSegment.length;
+    return this.#sentSegment.length;
   }
   get overdueMs(): number {
-    return this.open > 0 ? this.probeMs : Infinity;
+    return this.#open > 0 ? this.#probeMs : Infinity;
   }
   segmentOf(sent: number): number {
-    return this.sentSegment[sent]!;
+    return this.#sentSegment[sent]!;
   }
 
   /** A new answer begins; what was under way of the last one is not repeated. */
   start(first: number, end: number): void {
     this.stop();
-    this.first = this.next = first;
-    this.end = end;
+    this.#first = this.#next = first;
+    this.#end = end;
   }
 
   stop(): void {
-    this.first = this.next = this.end = 0;
-    this.again.length = 0;
+    this.#first = this.#next = this.#end = 0;
+    this.#again.length = 0;
   }
 
   /** The number of the transmission, or -1 when nothing may be sent. `limit`: segments that are there to be sent. */
   send(nowMs: number, limit: number): number {
-    if (this.path.response === "cubic" && this.open >= Math.floor(this.window)) return -1;
-    const segment = this.pick(limit);
+    if (this.#path.response === "cubic" && this.#open >= Math.floor(this.#window)) return -1;
+    const segment = this.#pick(limit);
     if (segment < 0) return -1;
-    const sent = this.sentSegment.push(segment) - 1;
-    this.sentMs.push(nowMs);
-    this.state.push(0);
-    if (this.open++ === 0) this.probeMs = nowMs + this.probeAfterMs();
+    const sent = this.#sentSegment.push(segment) - 1;
+    this.#sentMs.push(nowMs);
+    this.#state.push(0);
+    if (this.#open++ === 0) this.#probeMs = nowMs + this.#probeAfterMs();
     return sent;
   }
 
   /** The acknowledgement that tells the first `count` of `arrivals` (numbers of transmissions, as they came). */
   acknowledge(arrivals: readonly number[], count: number, nowMs: number): void {
-    for (; this.told < count; this.told++) this.take(arrivals[this.told]!, nowMs);
-    this.findLost(nowMs);
+    for (; this.#told < count; this.#told++) this.#take(arrivals[this.#told]!, nowMs);
+    this.#findLost(nowMs);
   }
 
   handleTimeout(nowMs: number): void {
     if (nowMs < this.overdueMs) {
-      if (this.overtaking) this.findLost(nowMs);
+      if (this.#overtaking) this.#findLost(nowMs);
       return;
     }
-    this.silentProbes++;
-    this.probeMs = nowMs + this.probeAfterMs() * 2 ** Math.min(this.silentProbes, 6);
-    for (let sent = this.firstOpen; sent < this.state.length; sent++) {
-      if (this.state[sent] === 0 && (this.silentProbes > 1 || nowMs - this.sentMs[sent]! >= this.smoothedMs))
-        this.lose(sent, nowMs);
+    this.#silentProbes++;
+    this.#probeMs = nowMs + this.#probeAfterMs() * 2 ** Math.min(this.#silentProbes, 6);
+    for (let sent = this.#firstOpen; sent < this.#state.length; sent++) {
+      if (this.#state[sent] === 0 && (this.#silentProbes > 1 || nowMs - this.#sentMs[sent]! >= this.#smoothedMs))
+        this.#lose(sent, nowMs);
     }
-    if (this.silentProbes > 1) this.window = WINDOW_MIN;
+    if (this.#silentProbes > 1) this.#window = WINDOW_MIN;
   }
 
-  private pick(limit: number): number {
-    for (let segment = this.again.shift(); segment !== undefined; segment = this.again.shift()) {
-      if (!this.arrived.has(segment)) return segment;
+  #pick(limit: number): number {
+    for (let segment = this.#again.shift(); segment !== undefined; segment = this.#again.shift()) {
+      if (!this.#arrived.has(segment)) return segment;
     }
-    return this.next < Math.min(this.end, limit) ? this.next++ : -1;
+    return this.#next < Math.min(this.#end, limit) ? this.#next++ : -1;
   }
 
-  private take(sent: number, nowMs: number): void {
-    if (sent < this.newest) this.overtaking = true;
-    this.newest = Math.max(this.newest, sent);
-    this.arrived.add(this.sentSegment[sent]!);
-    this.silentProbes = 0;
-    this.probeMs = nowMs + this.probeAfterMs();
-    if (this.state[sent] !== 0) return;
-    this.state[sent] = 1;
-    this.open--;
-    const sampleMs = nowMs - this.sentMs[sent]!;
-    this.variationMs += (Math.abs(sampleMs - this.smoothedMs) - this.variationMs) / 4;
-    this.smoothedMs += (sampleMs - this.smoothedMs) / 8;
-    this.widen(nowMs);
+  #take(sent: number, nowMs: number): void {
+    if (sent < this.#newest) this.#overtaking = true;
+    this.#newest = Math.max(this.#newest, sent);
+    this.#arrived.add(this.#sentSegment[sent]!);
+    this.#silentProbes = 0;
+    this.#probeMs = nowMs + this.#probeAfterMs();
+    if (this.#state[sent] !== 0) return;
+    this.#state[sent] = 1;
+    this.#open--;
+    const sampleMs = nowMs - this.#sentMs[sent]!;
+    this.#variationMs += (Math.abs(sampleMs - this.#smoothedMs) - this.#variationMs) / 4;
+    this.#smoothedMs += (sampleMs - this.#smoothedMs) / 8;
+    this.#widen(nowMs);
   }
 
-  private findLost(nowMs: number): void {
-    while (this.firstOpen < this.state.length && this.state[this.firstOpen] !== 0) this.firstOpen++;
-    const overdueMs = this.smoothedMs + Math.max(this.smoothedMs / 4, 4 * this.variationMs);
-    const upTo = this.newest - (this.overtaking ? 1 : DUPLICATES);
-    for (let sent = this.firstOpen; sent <= upTo; sent++) {
-      if (this.state[sent] === 0 && (!this.overtaking || nowMs - this.sentMs[sent]! > overdueMs))
-        this.lose(sent, nowMs);
+  #findLost(nowMs: number): void {
+    while (this.#firstOpen < this.#state.length && this.#state[this.#firstOpen] !== 0) this.#firstOpen++;
+    const overdueMs = this.#smoothedMs + Math.max(this.#smoothedMs / 4, 4 * this.#variationMs);
+    const upTo = this.#newest - (this.#overtaking ? 1 : DUPLICATES);
+    for (let sent = this.#firstOpen; sent <= upTo; sent++) {
+      if (this.#state[sent] === 0 && (!this.#overtaking || nowMs - this.#sentMs[sent]! > overdueMs))
+        this.#lose(sent, nowMs);
     }
   }
 
-  private lose(sent: number, nowMs: number): void {
-    this.state[sent] = 2;
-    this.open--;
-    const segment = this.sentSegment[sent]!;
-    if (segment >= this.first && segment < this.end) this.again.push(segment);
-    if (sent <= this.recoverySent) return;
-    this.recoverySent = this.sentSegment.length - 1;
-    this.maximum = this.window < this.maximum ? (this.window * (1 + BETA)) / 2 : this.window;
-    this.window = this.threshold = Math.max(WINDOW_MIN, this.window * BETA);
-    this.epochMs = nowMs;
+  #lose(sent: number, nowMs: number): void {
+    this.#state[sent] = 2;
+    this.#open--;
+    const segment = this.#sentSegment[sent]!;
+    if (segment >= this.#first && segment < this.#end) this.#again.push(segment);
+    if (sent <= this.#recoverySent) return;
+    this.#recoverySent = this.#sentSegment.length - 1;
+    this.#maximum = this.#window < this.#maximum ? (this.#window * (1 + BETA)) / 2 : this.#window;
+    this.#window = this.#threshold = Math.max(WINDOW_MIN, this.#window * BETA);
+    this.#epochMs = nowMs;
   }
 
   /** RFC 9438 §4.2 to §4.5, with the Reno-friendly region. */
-  private widen(nowMs: number): void {
-    if (this.window < this.threshold) {
-      this.window++;
+  #widen(nowMs: number): void {
+    if (this.#window < this.#threshold) {
+      this.#window++;
       return;
     }
-    const seconds = (nowMs - this.epochMs + this.smoothedMs) / 1000;
-    const inflection = Math.cbrt((this.maximum * (1 - BETA)) / CUBIC_C);
-    const cubic = CUBIC_C * (seconds - inflection) ** 3 + this.maximum;
-    const reno = this.maximum * BETA + ((3 * (1 - BETA)) / (1 + BETA)) * ((nowMs - this.epochMs) / this.smoothedMs);
-    const target = Math.min(Math.max(cubic, reno), 1.5 * this.window);
-    if (target > this.window) this.window += (target - this.window) / this.window;
+    const seconds = (nowMs - this.#epochMs + this.#smoothedMs) / 1000;
+    const inflection = Math.cbrt((this.#maximum * (1 - BETA)) / CUBIC_C);
+    const cubic = CUBIC_C * (seconds - inflection) ** 3 + this.#maximum;
+    const reno = this.#maximum * BETA + ((3 * (1 - BETA)) / (1 + BETA)) * ((nowMs - this.#epochMs) / this.#smoothedMs);
+    const target = Math.min(Math.max(cubic, reno), 1.5 * this.#window);
+    if (target > this.#window) this.#window += (target - this.#window) / this.#window;
   }
 
-  private probeAfterMs(): number {
-    return Math.max(2 * this.smoothedMs, this.smoothedMs + 4 * this.variationMs, 10);
+  #probeAfterMs(): number {
+    return Math.max(2 * this.#smoothedMs, this.#smoothedMs + 4 * this.#variationMs, 10);
   }
 }
 

@@ -4,7 +4,7 @@
  * viewer's own downlink), direction, event, bytes, frame, sequence, generation, coding (systematic symbol or seed).
  */
 import { parseFrame } from "@tributary/protocol";
-import type { LinkEvent } from "./eventLog";
+import type { LinkEvent } from "./event-log";
 import { SHARED_DOWNLINK } from "./network";
 
 export const TRACE_HEADER = "timeMs,source,direction,event,bytes,frame,sequence,generation,coding\n";

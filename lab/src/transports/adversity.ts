@@ -203,11 +203,15 @@ function standIn(fleet: Fleet, path: Path): http.Server {
 
 /** A proxy whose clock is off by `offSec`, and what it takes to download through it. */
 class Bench {
-  private constructor(
-    private readonly fleet: Fleet,
-    private readonly quicPort: number,
-    private readonly sha256: string,
-  ) {}
+  readonly #fleet: Fleet;
+  readonly #quicPort: number;
+  readonly #sha256: string;
+
+  private constructor(fleet: Fleet, quicPort: number, sha256: string) {
+    this.#fleet = fleet;
+    this.#quicPort = quicPort;
+    this.#sha256 = sha256;
+  }
 
   static async open(offSec: number): Promise<Bench> {
     const fleet = await startFleet({
@@ -233,16 +237,21 @@ class Bench {
   }
 
   close(): Promise<void> {
-    return this.fleet.stop();
+    return this.#fleet.stop();
   }
 
   async run(test: Case): Promise<string> {
-    const path: Path = { quic: await Relay.to(this.quicPort), webRtc: await Relay.to(0), hashes: undefined, offers: 0 };
-    const server = standIn(this.fleet, path);
+    const path: Path = {
+      quic: await Relay.to(this.#quicPort),
+      webRtc: await Relay.to(0),
+      hashes: undefined,
+      offers: 0,
+    };
+    const server = standIn(this.#fleet, path);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
       return await test(path, (options = {}) =>
-        this.download(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options),
+        this.#download(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options),
       );
     } finally {
       server.close();
@@ -252,12 +261,9 @@ class Bench {
     }
   }
 
-  private async download(
-    origoUrl: string,
-    { during, transport = "auto", query = "" }: DownloadOptions,
-  ): Promise<Outcome> {
+  async #download(origoUrl: string, { during, transport = "auto", query = "" }: DownloadOptions): Promise<Outcome> {
     const client = createNodeClient({ origoUrl, reportRecords: false, transport });
-    const { body, record } = client.get(`${this.fleet.sample.url}/__size/${BYTES}${query}`, {
+    const { body, record } = client.get(`${this.#fleet.sample.url}/__size/${BYTES}${query}`, {
       mode: "coded",
       connections: 1,
     });
@@ -273,7 +279,7 @@ class Bench {
     } catch (failure) {
       error = String(failure);
     }
-    const outcome = { record: await record, isRight: bytes === BYTES && hash.digest("hex") === this.sha256, error };
+    const outcome = { record: await record, isRight: bytes === BYTES && hash.digest("hex") === this.#sha256, error };
     await client.close();
     return outcome;
   }

@@ -27,16 +27,20 @@ export interface StoredSession {
 type Documents = "experiments" | "views";
 
 export class AdminStore {
-  constructor(private readonly database: Database) {}
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
 
   async users(): Promise<User[]> {
-    return (await this.database.all("SELECT name, role, created_at_ms, last_login_ms FROM users ORDER BY name")).map(
+    return (await this.#database.all("SELECT name, role, created_at_ms, last_login_ms FROM users ORDER BY name")).map(
       userOf,
     );
   }
 
   async passwordOf(name: string): Promise<{ password: string; role: Role } | undefined> {
-    const [row] = await this.database.all("SELECT password, role FROM users WHERE name = $1", [name]);
+    const [row] = await this.#database.all("SELECT password, role FROM users WHERE name = $1", [name]);
     return row && { password: String(row["password"]), role: row["role"] as Role };
   }
 
@@ -48,32 +52,32 @@ export class AdminStore {
   ): Promise<boolean> {
     const sql = `INSERT INTO users SELECT $1::VARCHAR, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, NULL
       WHERE NOT EXISTS (SELECT 1 FROM users${onlyFirst ? "" : " WHERE name = $1::VARCHAR"})`;
-    return (await this.decide(sql, [user.name, user.password, user.role, nowMs])) === 1;
+    return (await this.#decide(sql, [user.name, user.password, user.role, nowMs])) === 1;
   }
 
   /** False when there is no such user, or it is the last admin, who stays one. */
   async changeUser(name: string, change: { password?: string | undefined; role?: Role | undefined }): Promise<boolean> {
     const sql = `UPDATE users SET password = coalesce($2::VARCHAR, password), role = coalesce($3::VARCHAR, role) WHERE name = $1::VARCHAR
       AND ($3::VARCHAR IS NULL OR $3::VARCHAR = 'admin' OR ${OTHER_ADMIN})`;
-    return (await this.decide(sql, [name, change.password ?? null, change.role ?? null])) === 1;
+    return (await this.#decide(sql, [name, change.password ?? null, change.role ?? null])) === 1;
   }
 
   /** False when there is no such user, or it is the last admin. */
   async deleteUser(name: string): Promise<boolean> {
     return (
-      (await this.decide(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [
+      (await this.#decide(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [
         name,
       ])) === 1
     );
   }
 
   async noteLogin(name: string, nowMs: number): Promise<void> {
-    await this.database.run("UPDATE users SET last_login_ms = $2 WHERE name = $1", [name, nowMs]);
+    await this.#database.run("UPDATE users SET last_login_ms = $2 WHERE name = $1", [name, nowMs]);
   }
 
   async addSession(session: StoredSession, nowMs: number): Promise<void> {
-    await this.database.run("DELETE FROM sessions WHERE expires_at_ms <= $1", [nowMs]);
-    await this.database.run("INSERT INTO sessions VALUES ($1, $2, $3, $4)", [
+    await this.#database.run("DELETE FROM sessions WHERE expires_at_ms <= $1", [nowMs]);
+    await this.#database.run("INSERT INTO sessions VALUES ($1, $2, $3, $4)", [
       session.id,
       session.userName,
       session.csrfToken,
@@ -84,20 +88,20 @@ export class AdminStore {
   async session(id: string, nowMs: number): Promise<{ name: string; role: Role; csrfToken: string } | undefined> {
     const sql =
       "SELECT u.name, u.role, s.csrf_token FROM sessions s JOIN users u ON u.name = s.user_name WHERE s.id = $1 AND s.expires_at_ms > $2";
-    const [row] = await this.database.all(sql, [id, nowMs]);
+    const [row] = await this.#database.all(sql, [id, nowMs]);
     return row && { name: String(row["name"]), role: row["role"] as Role, csrfToken: String(row["csrf_token"]) };
   }
 
   async endSession(id: string): Promise<void> {
-    await this.database.run("DELETE FROM sessions WHERE id = $1", [id]);
+    await this.#database.run("DELETE FROM sessions WHERE id = $1", [id]);
   }
 
   async endSessionsOf(userName: string): Promise<void> {
-    await this.database.run("DELETE FROM sessions WHERE user_name = $1", [userName]);
+    await this.#database.run("DELETE FROM sessions WHERE user_name = $1", [userName]);
   }
 
   async proxyStates(): Promise<{ id: string; state: ProxyState; name: string | null }[]> {
-    const rows = await this.database.all("SELECT id, state, name FROM proxy_states");
+    const rows = await this.#database.all("SELECT id, state, name FROM proxy_states");
     return rows.map((row) => ({
       id: String(row["id"]),
       state: row["state"] as ProxyState,
@@ -106,7 +110,7 @@ export class AdminStore {
   }
 
   async setProxyState(id: string, state: ProxyState, name: string | null): Promise<void> {
-    await this.database.exclusive(async (inside) => {
+    await this.#database.exclusive(async (inside) => {
       const changed = await inside.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [
         id,
         state,
@@ -118,7 +122,7 @@ export class AdminStore {
 
   /** Newest first. */
   async configVersions(limit: number): Promise<ConfigVersion[]> {
-    const rows = await this.database.all(
+    const rows = await this.#database.all(
       "SELECT version, author, reason, at_ms, content FROM config_versions ORDER BY version DESC LIMIT $1",
       [limit],
     );
@@ -135,19 +139,19 @@ export class AdminStore {
   async addConfigVersion({ version, author, reason, atMs, values }: ConfigVersion): Promise<boolean> {
     const sql = `INSERT INTO config_versions SELECT $1::INTEGER, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, $5::VARCHAR
       WHERE NOT EXISTS (SELECT 1 FROM config_versions WHERE version >= $1::INTEGER)`;
-    return (await this.decide(sql, [version, author, reason, atMs, JSON.stringify(values)])) === 1;
+    return (await this.#decide(sql, [version, author, reason, atMs, JSON.stringify(values)])) === 1;
   }
 
   experiments(): Promise<Experiment[]> {
-    return documentsIn(this.database, "experiments");
+    return documentsIn(this.#database, "experiments");
   }
 
   views(): Promise<View[]> {
-    return documentsIn(this.database, "views");
+    return documentsIn(this.#database, "views");
   }
 
   async addDocument(table: Documents, document: Experiment | View): Promise<void> {
-    await this.database.run(`INSERT INTO ${table} VALUES ($1, $2, $3)`, [
+    await this.#database.run(`INSERT INTO ${table} VALUES ($1, $2, $3)`, [
       document.id,
       document.createdAtMs,
       JSON.stringify(document),
@@ -162,7 +166,7 @@ export class AdminStore {
     id: string,
     change: (known: Experiment, all: readonly Experiment[]) => Experiment,
   ): Promise<Experiment | undefined> {
-    return this.database.exclusive(async (inside) => {
+    return this.#database.exclusive(async (inside) => {
       const all = await documentsIn<Experiment>(inside, "experiments");
       const known = all.find((each) => each.id === id);
       if (known === undefined) return undefined;
@@ -173,29 +177,29 @@ export class AdminStore {
   }
 
   async deleteView(id: string): Promise<boolean> {
-    return (await this.database.run("DELETE FROM views WHERE id = $1", [id])) === 1;
+    return (await this.#database.run("DELETE FROM views WHERE id = $1", [id])) === 1;
   }
 
   /** What is kept under this name; `make` makes it the first time. */
   async secret(name: string, make: () => string): Promise<string> {
-    await this.decide(
+    await this.#decide(
       "INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)",
       [name, make()],
     );
-    const [row] = await this.database.all("SELECT content FROM secrets WHERE name = $1", [name]);
+    const [row] = await this.#database.all("SELECT content FROM secrets WHERE name = $1", [name]);
     if (row === undefined) throw new Error(`the secret ${name} was not kept`);
     return String(row["content"]);
   }
 
   async forgetSecret(name: string): Promise<void> {
-    await this.database.run("DELETE FROM secrets WHERE name = $1", [name]);
+    await this.#database.run("DELETE FROM secrets WHERE name = $1", [name]);
   }
 
   /**
    * A change that depends on what it finds, beside which no other is decided; resolves to the number of rows changed.
    */
-  private decide(sql: string, values: readonly Cell[]): Promise<number> {
-    return this.database.exclusive((inside) => inside.run(sql, values));
+  #decide(sql: string, values: readonly Cell[]): Promise<number> {
+    return this.#database.exclusive((inside) => inside.run(sql, values));
   }
 }
 

@@ -52,28 +52,38 @@ export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Dat
 class DuckDb implements Database {
   readonly kind = "duckdb";
   readonly patient: Database = this;
-  private writing: Promise<unknown> = Promise.resolve();
-  private closed: Promise<void> | undefined;
+  #writing: Promise<unknown> = Promise.resolve();
+  #closed: Promise<void> | undefined;
   /** Runs where something was put in place since its pieces were last put together. */
-  private idle: NodeJS.Timeout | undefined;
-  private readonly reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
+  #idle: NodeJS.Timeout | undefined;
+  readonly #reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
+
+  readonly #instance: DuckDBInstance;
+  readonly #writer: DuckDBConnection;
+  readonly #walFile: string;
+  readonly #idleMs: number;
 
   constructor(
-    private readonly instance: DuckDBInstance,
-    private readonly writer: DuckDBConnection,
+    instance: DuckDBInstance,
+    writer: DuckDBConnection,
     readers: readonly DuckDBConnection[],
-    private readonly walFile: string,
-    private readonly idleMs: number,
+    walFile: string,
+    idleMs: number,
   ) {
-    this.reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
+    this.#instance = instance;
+    this.#writer = writer;
+    this.#walFile = walFile;
+    this.#idleMs = idleMs;
+
+    this.#reading = readers.map((connection) => ({ connection, last: Promise.resolve(), waiting: 0 }));
   }
 
   run(sql: string, values: readonly Cell[] = []): Promise<number> {
-    return this.inTurn(() => run(this.writer, sql, values));
+    return this.#inTurn(() => run(this.#writer, sql, values));
   }
 
   all(sql: string, values: readonly Cell[] = []): Promise<Row[]> {
-    return this.asReader((connection) => all(connection, sql, values));
+    return this.#asReader((connection) => all(connection, sql, values));
   }
 
   insertNew(table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
@@ -81,18 +91,18 @@ class DuckDb implements Database {
   }
 
   transaction<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
-    return this.inTurn(async () => {
-      await this.writer.run("BEGIN TRANSACTION");
+    return this.#inTurn(async () => {
+      await this.#writer.run("BEGIN TRANSACTION");
       try {
         const result = await work({
-          run: (sql, values = []) => run(this.writer, sql, values),
-          all: (sql, values = []) => all(this.writer, sql, values),
-          insertNew: (table, columns, rows) => insertNew(this.writer, table, columns, rows),
+          run: (sql, values = []) => run(this.#writer, sql, values),
+          all: (sql, values = []) => all(this.#writer, sql, values),
+          insertNew: (table, columns, rows) => insertNew(this.#writer, table, columns, rows),
         });
-        await this.writer.run("COMMIT");
+        await this.#writer.run("COMMIT");
         return result;
       } catch (error) {
-        await this.writer.run("ROLLBACK").catch(() => undefined);
+        await this.#writer.run("ROLLBACK").catch(() => undefined);
         throw error;
       }
     });
@@ -104,7 +114,7 @@ class DuckDb implements Database {
 
   /** Has a connection of its own, open until the last piece was taken. */
   async *stream(sql: string, values: readonly Cell[] = []): AsyncIterable<Row[]> {
-    const connection = await this.instance.connect();
+    const connection = await this.#instance.connect();
     try {
       await connection.run("BEGIN TRANSACTION");
       const result = await connection.stream(sql, values.map(valueOf), values.map(typeOf));
@@ -115,18 +125,18 @@ class DuckDb implements Database {
   }
 
   close(): Promise<void> {
-    return (this.closed ??= (async () => {
-      await Promise.all([this.writing, ...this.reading.map((reader) => reader.last)]);
-      clearTimeout(this.idle);
-      for (const { connection } of this.reading) connection.closeSync();
-      this.writer.closeSync();
-      this.instance.closeSync();
+    return (this.#closed ??= (async () => {
+      await Promise.all([this.#writing, ...this.#reading.map((reader) => reader.last)]);
+      clearTimeout(this.#idle);
+      for (const { connection } of this.#reading) connection.closeSync();
+      this.#writer.closeSync();
+      this.#instance.closeSync();
     })());
   }
 
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.writing.then(work);
-    this.writing = turn.catch(() => undefined).then(() => this.checkpoint());
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#writing.then(work);
+    this.#writing = turn.catch(() => undefined).then(() => this.#checkpoint());
     return turn;
   }
 
@@ -134,29 +144,29 @@ class DuckDb implements Database {
    * A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries
    * again.
    */
-  private async checkpoint(): Promise<void> {
-    this.idle?.refresh();
+  async #checkpoint(): Promise<void> {
+    this.#idle?.refresh();
     if (
-      (await stat(this.walFile).then(
+      (await stat(this.#walFile).then(
         ({ size }) => size,
         () => 0,
       )) < CHECKPOINT_BYTES
     )
       return;
-    await this.writer.run("CHECKPOINT").catch(() => undefined);
-    this.idle ??= setTimeout(() => {
-      this.idle = undefined;
-      void this.inTurn(() => this.vacuum()).catch(() => undefined);
-    }, this.idleMs).unref();
+    await this.#writer.run("CHECKPOINT").catch(() => undefined);
+    this.#idle ??= setTimeout(() => {
+      this.#idle = undefined;
+      void this.#inTurn(() => this.#vacuum()).catch(() => undefined);
+    }, this.#idleMs).unref();
   }
 
-  private async vacuum(): Promise<void> {
-    await this.writer.run("SET max_vacuum_tasks = 100");
-    await this.writer.run("CHECKPOINT").finally(() => this.writer.run("SET max_vacuum_tasks = 0"));
+  async #vacuum(): Promise<void> {
+    await this.#writer.run("SET max_vacuum_tasks = 100");
+    await this.#writer.run("CHECKPOINT").finally(() => this.#writer.run("SET max_vacuum_tasks = 0"));
   }
 
-  private asReader<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-    const reader = this.reading.reduce((best, other) => (other.waiting < best.waiting ? other : best));
+  #asReader<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const reader = this.#reading.reduce((best, other) => (other.waiting < best.waiting ? other : best));
     reader.waiting++;
     const turn = reader.last.then(() => inSnapshot(reader.connection, work)).finally(() => reader.waiting--);
     reader.last = turn.catch(() => undefined);

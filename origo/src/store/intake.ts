@@ -27,59 +27,64 @@ interface Batch {
 }
 
 export class Intake {
-  private batches: Batch[] = [];
-  private waiting = 0;
-  private begunMs = -Infinity;
-  private running = false;
-  private writing: Promise<void> = Promise.resolve();
+  #batches: Batch[] = [];
+  #waiting = 0;
+  #begunMs = -Infinity;
+  #running = false;
+  #writing: Promise<void> = Promise.resolve();
 
-  constructor(
-    private readonly database: Database,
-    private readonly table: string,
-    private readonly columns: readonly Column[],
-    private readonly tuning: Tuning,
-  ) {}
+  readonly #database: Database;
+  readonly #table: string;
+  readonly #columns: readonly Column[];
+  readonly #tuning: Tuning;
+
+  constructor(database: Database, table: string, columns: readonly Column[], tuning: Tuning) {
+    this.#database = database;
+    this.#table = table;
+    this.#columns = columns;
+    this.#tuning = tuning;
+  }
 
   /** All or none of them. Rejects with IntakeFull, or with what the database says. */
   add(rows: readonly Row[]): Promise<IntakeResponse> {
-    const limit = this.tuning.intakeWaitingMax;
-    if (this.waiting + rows.length > limit) return Promise.reject(new IntakeFull(this.waiting, limit));
-    this.waiting += rows.length;
-    const answer = new Promise<IntakeResponse>((resolve, reject) => this.batches.push({ rows, resolve, reject }));
-    if (!this.running) this.writing = this.write();
+    const limit = this.#tuning.intakeWaitingMax;
+    if (this.#waiting + rows.length > limit) return Promise.reject(new IntakeFull(this.#waiting, limit));
+    this.#waiting += rows.length;
+    const answer = new Promise<IntakeResponse>((resolve, reject) => this.#batches.push({ rows, resolve, reject }));
+    if (!this.#running) this.#writing = this.#write();
     return answer;
   }
 
   /** Resolves when nothing waits. */
   idle(): Promise<void> {
-    return this.writing;
+    return this.#writing;
   }
 
-  private async write(): Promise<void> {
-    this.running = true;
-    while (this.batches.length > 0) {
-      const { intakeApartMs, intakeTogetherMax } = this.tuning;
-      const waitMs = intakeApartMs - (performance.now() - this.begunMs);
-      if (waitMs > 0 && this.waiting < intakeTogetherMax) await new Promise((resolve) => setTimeout(resolve, waitMs));
-      this.begunMs = performance.now();
-      const together = this.take(intakeTogetherMax);
-      await this.store(together).catch(async (error: unknown) => {
+  async #write(): Promise<void> {
+    this.#running = true;
+    while (this.#batches.length > 0) {
+      const { intakeApartMs, intakeTogetherMax } = this.#tuning;
+      const waitMs = intakeApartMs - (performance.now() - this.#begunMs);
+      if (waitMs > 0 && this.#waiting < intakeTogetherMax) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      this.#begunMs = performance.now();
+      const together = this.#take(intakeTogetherMax);
+      await this.#store(together).catch(async (error: unknown) => {
         if (together.length === 1) return together[0]?.reject(error);
-        await this.storeOneByOne(together);
+        await this.#storeOneByOne(together);
       });
-      this.waiting -= together.reduce((sum, { rows }) => sum + rows.length, 0);
+      this.#waiting -= together.reduce((sum, { rows }) => sum + rows.length, 0);
     }
-    this.running = false;
+    this.#running = false;
   }
 
   /** One batch at fault must not fail the others. */
-  private async storeOneByOne(batches: readonly Batch[]): Promise<void> {
+  async #storeOneByOne(batches: readonly Batch[]): Promise<void> {
     let failed = 0;
     let last: unknown;
     for (const batch of batches) {
       if (failed >= FAILED_MAX) batch.reject(last);
       else {
-        await this.store([batch]).then(
+        await this.#store([batch]).then(
           () => (failed = 0),
           (error: unknown) => {
             failed++;
@@ -91,19 +96,22 @@ export class Intake {
     }
   }
 
-  private take(rowsMax: number): Batch[] {
+  #take(rowsMax: number): Batch[] {
     let [count, rows] = [0, 0];
-    while (count < this.batches.length && (count === 0 || rows + (this.batches[count]?.rows.length ?? 0) <= rowsMax)) {
-      rows += this.batches[count]?.rows.length ?? 0;
+    while (
+      count < this.#batches.length &&
+      (count === 0 || rows + (this.#batches[count]?.rows.length ?? 0) <= rowsMax)
+    ) {
+      rows += this.#batches[count]?.rows.length ?? 0;
       count++;
     }
-    return this.batches.splice(0, count);
+    return this.#batches.splice(0, count);
   }
 
-  private async store(together: readonly Batch[]): Promise<void> {
+  async #store(together: readonly Batch[]): Promise<void> {
     const rows = together.flatMap((batch) => batch.rows);
-    const added = await this.database.transaction((inside: Queries) =>
-      inside.insertNew(this.table, this.columns, rows),
+    const added = await this.#database.transaction((inside: Queries) =>
+      inside.insertNew(this.#table, this.#columns, rows),
     );
     for (const batch of together) {
       let accepted = 0;

@@ -62,23 +62,27 @@ export async function openPostgres(url: string): Promise<Database> {
 class Postgres implements Database {
   readonly kind = "postgres";
   readonly patient: Database;
-  private closed: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  readonly #pool: Pool;
+  readonly #open: ReadonlySet<PoolClient>;
+  readonly #answerMsMax: number;
 
   /** `open` are the pool's connections. */
-  constructor(
-    private readonly pool: Pool,
-    private readonly open: ReadonlySet<PoolClient>,
-    private readonly answerMsMax: number,
-  ) {
+  constructor(pool: Pool, open: ReadonlySet<PoolClient>, answerMsMax: number) {
+    this.#pool = pool;
+    this.#open = open;
+    this.#answerMsMax = answerMsMax;
+
     this.patient = answerMsMax === PATIENT_MS_MAX ? this : new Postgres(pool, open, PATIENT_MS_MAX);
   }
 
   async run(sql: string, values: readonly Cell[] = []): Promise<number> {
-    return (await this.pool.query(this.timed(sql, values))).rowCount ?? 0;
+    return (await this.#pool.query(this.#timed(sql, values))).rowCount ?? 0;
   }
 
   async all(sql: string, values: readonly Cell[] = []): Promise<Row[]> {
-    return (await this.pool.query<Row>(this.timed(sql, values))).rows;
+    return (await this.#pool.query<Row>(this.#timed(sql, values))).rows;
   }
 
   insertNew(table: string, columns: readonly Column[], rows: readonly Row[]): Promise<Set<string>> {
@@ -86,11 +90,11 @@ class Postgres implements Database {
   }
 
   transaction<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
-    return this.onConnection((client) =>
-      this.inTransaction(client, () => {
+    return this.#onConnection((client) =>
+      this.#inTransaction(client, () => {
         const inside: Queries = {
-          run: async (sql, values = []) => (await client.query(this.timed(sql, values))).rowCount ?? 0,
-          all: async (sql, values = []) => (await client.query<Row>(this.timed(sql, values))).rows,
+          run: async (sql, values = []) => (await client.query(this.#timed(sql, values))).rowCount ?? 0,
+          all: async (sql, values = []) => (await client.query<Row>(this.#timed(sql, values))).rows,
           insertNew: (table, columns, rows) => insertNew(inside, table, columns, rows),
         };
         return work(inside);
@@ -108,13 +112,13 @@ class Postgres implements Database {
 
   /** Reads by a cursor, in a transaction of its own. */
   async *stream(sql: string, values: readonly Cell[] = []): AsyncIterable<Row[]> {
-    const client = await this.pool.connect();
+    const client = await this.#pool.connect();
     let broken: Error | undefined;
     try {
-      await client.query(this.timed("BEGIN READ ONLY"));
-      await client.query(this.timed(`DECLARE piece NO SCROLL CURSOR FOR ${sql}`, values));
+      await client.query(this.#timed("BEGIN READ ONLY"));
+      await client.query(this.#timed(`DECLARE piece NO SCROLL CURSOR FOR ${sql}`, values));
       for (;;) {
-        const { rows } = await client.query<Row>(this.timed(`FETCH ${STREAM_ROWS} FROM piece`));
+        const { rows } = await client.query<Row>(this.#timed(`FETCH ${STREAM_ROWS} FROM piece`));
         if (rows.length === 0) break;
         yield rows;
       }
@@ -129,23 +133,23 @@ class Postgres implements Database {
   }
 
   close(): Promise<void> {
-    return (this.closed ??= this.end());
+    return (this.#closed ??= this.#end());
   }
 
   /**
    * What is under way has as long as any statement; what takes longer, a question or a server that vanished, is cut
    * off.
    */
-  private async end(): Promise<void> {
+  async #end(): Promise<void> {
     const cut = setTimeout(() => {
-      for (const { connection } of this.open) connection.stream.destroy();
-    }, this.answerMsMax);
-    await this.pool.end().finally(() => clearTimeout(cut));
+      for (const { connection } of this.#open) connection.stream.destroy();
+    }, this.#answerMsMax);
+    await this.#pool.end().finally(() => clearTimeout(cut));
   }
 
   /** A connection on which something failed that a rollback did not mend is not used again. */
-  private async onConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
+  async #onConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
     try {
       const result = await work(client);
       client.release();
@@ -160,11 +164,11 @@ class Postgres implements Database {
    * Where this Origo vanishes in the middle, the server takes all of it back soon: others would wait for its rows and
    * its lock.
    */
-  private async inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
+  async #inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
     try {
-      await client.query(this.timed(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${this.answerMsMax}`));
+      await client.query(this.#timed(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${this.#answerMsMax}`));
       const result = await work();
-      await client.query(this.timed("COMMIT"));
+      await client.query(this.#timed("COMMIT"));
       return result;
     } catch (error) {
       await client.query(statement("ROLLBACK", [], ROLLBACK_MS_MAX)).catch(() => {
@@ -174,8 +178,8 @@ class Postgres implements Database {
     }
   }
 
-  private timed(sql: string, values: readonly Cell[] = []): Statement {
-    return statement(sql, values, this.answerMsMax);
+  #timed(sql: string, values: readonly Cell[] = []): Statement {
+    return statement(sql, values, this.#answerMsMax);
   }
 }
 

@@ -45,8 +45,10 @@ export class DiskFull extends Error {
 export class Store {
   /** May be changed at any time. */
   readonly tuning: Tuning = { ...TUNING_DEFAULT };
-  private readonly intake: Record<Table, Intake>;
-  private free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
+  readonly #intake: Record<Table, Intake>;
+  #free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
+
+  readonly #folder: string | undefined;
 
   /**
    * `folder` is where the database grows, where that is here; `scratchDir` where files lie on their way in and out, and
@@ -54,10 +56,12 @@ export class Store {
    */
   private constructor(
     readonly database: Database,
-    private readonly folder: string | undefined,
+    folder: string | undefined,
     readonly scratchDir: string,
   ) {
-    this.intake = {
+    this.#folder = folder;
+
+    this.#intake = {
       downloads: new Intake(database, "downloads", COLUMNS, this.tuning),
       errors: new Intake(database, "errors", ERROR_COLUMNS, this.tuning),
     };
@@ -86,7 +90,7 @@ export class Store {
    */
   async addRecords(records: readonly DownloadRecord[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
-    return this.intake.downloads.add(records.map((record) => rowOf(record, nowMs)));
+    return this.#intake.downloads.add(records.map((record) => rowOf(record, nowMs)));
   }
 
   /**
@@ -94,7 +98,7 @@ export class Store {
    */
   async addErrors(errors: readonly ErrorReport[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
-    return this.intake.errors.add(errors.map((error) => ({ ...rowOfError(error), receivedAtMs: nowMs })));
+    return this.#intake.errors.add(errors.map((error) => ({ ...rowOfError(error), receivedAtMs: nowMs })));
   }
 
   /** Stores the traces whose id is new, all or none of them. Throws DiskFull. */
@@ -118,13 +122,13 @@ export class Store {
 
   /** Undefined when `before` names no stored record. */
   async records(limit: number, before?: string): Promise<Page<DownloadRecord> | undefined> {
-    const page = await this.page("downloads", limit, before);
+    const page = await this.#page("downloads", limit, before);
     return page && { items: page.items.map(recordOf), next: page.next };
   }
 
   /** Undefined when `before` names no stored report. */
   async errors(limit: number, before?: string): Promise<Page<ErrorReport> | undefined> {
-    const page = await this.page("errors", limit, before);
+    const page = await this.#page("errors", limit, before);
     return page && { items: page.items.map(errorOf), next: page.next };
   }
 
@@ -149,13 +153,13 @@ export class Store {
 
   /** Throws DiskFull. */
   async checkDisk(): Promise<void> {
-    if (this.folder === undefined) return;
-    if (performance.now() >= this.free.untilMs) {
-      const { bavail, bsize } = await statfs(this.folder);
-      this.free = { bytes: bavail * bsize, untilMs: performance.now() + FREE_MS };
+    if (this.#folder === undefined) return;
+    if (performance.now() >= this.#free.untilMs) {
+      const { bavail, bsize } = await statfs(this.#folder);
+      this.#free = { bytes: bavail * bsize, untilMs: performance.now() + FREE_MS };
     }
     const limit = this.tuning.diskReserveBytes;
-    if (this.free.bytes < limit) throw new DiskFull(this.free.bytes, limit);
+    if (this.#free.bytes < limit) throw new DiskFull(this.#free.bytes, limit);
   }
 
   /** Resolves if the database answers. */
@@ -165,11 +169,11 @@ export class Store {
 
   /** Waits for writes under way, then closes the database. */
   async close(): Promise<void> {
-    await Promise.all([this.intake.downloads.idle(), this.intake.errors.idle()]);
+    await Promise.all([this.#intake.downloads.idle(), this.#intake.errors.idle()]);
     await this.database.close();
   }
 
-  private async page(table: Table, limit: number, before?: string): Promise<Page<Row> | undefined> {
+  async #page(table: Table, limit: number, before?: string): Promise<Page<Row> | undefined> {
     let bound: number | undefined;
     if (before !== undefined) {
       const [found] = await this.database.all(`SELECT seq FROM ${table} WHERE id = $1::UUID`, [before]);

@@ -25,21 +25,21 @@ const CONNECT_MS_MAX = 4000;
 const AGENT = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 16, maxSockets: 128, timeout: 20_000 } as const;
 
 export class VettedAgents {
-  private readonly plain = new VettedHttpAgent(AGENT);
-  private readonly secure: VettedHttpsAgent;
+  readonly #plain = new VettedHttpAgent(AGENT);
+  readonly #secure: VettedHttpsAgent;
 
   /** `tlsOptions`: e.g. a CA of one's own. */
   constructor(tlsOptions: tls.SecureContextOptions = {}) {
-    this.secure = new VettedHttpsAgent({ ...AGENT, secureContext: tls.createSecureContext(tlsOptions) });
+    this.#secure = new VettedHttpsAgent({ ...AGENT, secureContext: tls.createSecureContext(tlsOptions) });
   }
 
   of(protocol: string): http.Agent {
-    return protocol === "https:" ? this.secure : this.plain;
+    return protocol === "https:" ? this.#secure : this.#plain;
   }
 
   destroy(): void {
-    this.plain.destroy();
-    this.secure.destroy();
+    this.#plain.destroy();
+    this.#secure.destroy();
   }
 }
 

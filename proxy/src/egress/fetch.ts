@@ -65,26 +65,26 @@ export interface EgressOptions {
 }
 
 export class Egress {
-  private readonly policy: EgressPolicy;
-  private times: EgressTimes;
-  private readonly resolve: (host: string) => Promise<string[]>;
-  private readonly agents: VettedAgents;
+  readonly #policy: EgressPolicy;
+  #times: EgressTimes;
+  readonly #resolve: (host: string) => Promise<string[]>;
+  readonly #agents: VettedAgents;
 
   constructor(options: EgressOptions) {
-    this.policy = options.policy;
-    this.times = { ...EGRESS_TIMES, ...options.times };
-    this.resolve = options.resolve ?? resolveAll;
-    this.agents = new VettedAgents(options.tls);
+    this.#policy = options.policy;
+    this.#times = { ...EGRESS_TIMES, ...options.times };
+    this.#resolve = options.resolve ?? resolveAll;
+    this.#agents = new VettedAgents(options.tls);
   }
 
   /** For requests from now on. */
   setTimes(times: EgressTimes): void {
-    this.times = times;
+    this.#times = times;
   }
 
   /** The URL as it would be fetched. Throws an `EgressError` when this proxy may not fetch it. */
   vet(text: string): URL {
-    const url = vetUrl(text, this.policy);
+    const url = vetUrl(text, this.#policy);
     if (!(url instanceof URL)) throw new EgressError(url);
     return url;
   }
@@ -96,15 +96,15 @@ export class Egress {
     const stop = (): void => cancel.abort(egressError("aborted", "The request was given up."));
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    const tooLate = egressError("originTimeout", `The origin did not answer within ${this.times.headMs} ms.`, {
-      limit: this.times.headMs,
+    const tooLate = egressError("originTimeout", `The origin did not answer within ${this.#times.headMs} ms.`, {
+      limit: this.#times.headMs,
     });
-    const timer = setTimeout(() => cancel.abort(tooLate), this.times.headMs);
+    const timer = setTimeout(() => cancel.abort(tooLate), this.#times.headMs);
     const done = (): void => signal.removeEventListener("abort", stop);
     try {
-      const followed = await this.follow(text, range, cancel.signal);
+      const followed = await this.#follow(text, range, cancel.signal);
       followed.message.once("close", done);
-      return this.describe(followed, range, performance.now() - startMs, cancel);
+      return this.#describe(followed, range, performance.now() - startMs, cancel);
     } catch (error) {
       done();
       throw toEgressError(
@@ -118,10 +118,10 @@ export class Egress {
   }
 
   close(): void {
-    this.agents.destroy();
+    this.#agents.destroy();
   }
 
-  private async follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<Followed> {
+  async #follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<Followed> {
     const seen = new Set<string>();
     for (let url = this.vet(text); ;) {
       const numbers = { got: seen.size, limit: REDIRECTS_MAX };
@@ -130,7 +130,7 @@ export class Egress {
         throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, numbers);
       }
       seen.add(url.href);
-      const message = await this.get(url, await this.addressesOf(url, signal), range, signal);
+      const message = await this.#get(url, await this.#addressesOf(url, signal), range, signal);
       const location = message.headers.location;
       if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined)
         return { message, location: seen.size > 1 ? url.href : undefined };
@@ -142,37 +142,37 @@ export class Egress {
   }
 
   /** Vetted addresses of the URL's host: none of its answers is one that must not be dialled. */
-  private async addressesOf(url: URL, signal: AbortSignal): Promise<string[]> {
+  async #addressesOf(url: URL, signal: AbortSignal): Promise<string[]> {
     const host = hostOf(url);
-    const addresses = isIP(host) === 0 ? await abortable(this.lookUp(host), signal) : [host];
-    const refused = vetAddresses(url, addresses, this.policy);
+    const addresses = isIP(host) === 0 ? await abortable(this.#lookUp(host), signal) : [host];
+    const refused = vetAddresses(url, addresses, this.#policy);
     if (refused) throw new EgressError(refused);
     return addresses;
   }
 
-  private async lookUp(host: string): Promise<string[]> {
-    const addresses = await this.resolve(host).catch(() => []);
+  async #lookUp(host: string): Promise<string[]> {
+    const addresses = await this.#resolve(host).catch(() => []);
     if (addresses.length === 0) throw egressError("dnsFailed", `The name ${host} could not be resolved.`);
     return addresses;
   }
 
   /** A connection kept alive may be closed by the origin just as it is used again: then once more on a fresh one. */
-  private async get(
+  async #get(
     url: URL,
     addresses: string[],
     range: RangeRequest | undefined,
     signal: AbortSignal,
   ): Promise<http.IncomingMessage> {
-    const first = this.send(url, addresses, range, signal);
+    const first = this.#send(url, addresses, range, signal);
     try {
       return await first.response;
     } catch (error) {
       if (!first.request.reusedSocket || signal.aborted) throw error;
-      return await this.send(url, addresses, range, signal).response;
+      return await this.#send(url, addresses, range, signal).response;
     }
   }
 
-  private send(url: URL, vettedAddresses: string[], range: RangeRequest | undefined, signal: AbortSignal) {
+  #send(url: URL, vettedAddresses: string[], range: RangeRequest | undefined, signal: AbortSignal) {
     const options: VettedRequestOptions = {
       method: "GET",
       hostname: hostOf(url),
@@ -187,7 +187,7 @@ export class Egress {
         origin: url.origin,
         ...(range ? { range: rangeHeader(range) } : {}),
       },
-      agent: this.agents.of(url.protocol),
+      agent: this.#agents.of(url.protocol),
       maxHeaderSize: HEADER_BYTES_MAX,
       signal,
       vettedAddresses,
@@ -206,7 +206,7 @@ export class Egress {
     return { request, response };
   }
 
-  private describe(
+  #describe(
     { message, location }: Followed,
     range: RangeRequest | undefined,
     serverFetchMs: number,
@@ -233,7 +233,7 @@ export class Egress {
         headers,
         totalBytes,
         serverFetchMs,
-        body: readBody(message, totalBytes, this.times, cancel.signal),
+        body: readBody(message, totalBytes, this.#times, cancel.signal),
         cancel: quit,
       };
     } catch (error) {

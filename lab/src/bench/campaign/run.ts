@@ -138,42 +138,46 @@ function loadOf({ mode, runner, transport, connections, links: { ratesKB } }: Bo
  * Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others.
  */
 export class Room {
-  private readonly waiting: { weight: number; enter: () => void }[] = [];
-  private used = 0;
+  readonly #waiting: { weight: number; enter: () => void }[] = [];
+  #used = 0;
 
   size: number;
 
-  constructor(private readonly expected: number) {
+  readonly #expected: number;
+
+  constructor(expected: number) {
+    this.#expected = expected;
+
     this.size = expected;
   }
 
   async hold<T>(weight: number, work: () => Promise<T>): Promise<T> {
     await new Promise<void>((enter) => {
-      this.waiting.push({ weight, enter });
-      this.admit();
+      this.#waiting.push({ weight, enter });
+      this.#admit();
     });
     try {
       return await work();
     } finally {
-      this.used -= weight;
-      this.admit();
+      this.#used -= weight;
+      this.#admit();
     }
   }
 
   /** To what the machine had to spare: other machines may share its processors. */
   adjust(idleShare: number): void {
-    if (idleShare < IDLE_SHARES[0]) this.size = Math.max(0.98 * this.size, this.expected / 2);
-    if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 2 * this.expected);
+    if (idleShare < IDLE_SHARES[0]) this.size = Math.max(0.98 * this.size, this.#expected / 2);
+    if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 2 * this.#expected);
   }
 
-  private admit(): void {
+  #admit(): void {
     for (
-      let first = this.waiting[0];
-      first && (this.used === 0 || this.used + first.weight <= this.size);
-      first = this.waiting[0]
+      let first = this.#waiting[0];
+      first && (this.#used === 0 || this.#used + first.weight <= this.size);
+      first = this.#waiting[0]
     ) {
-      this.waiting.shift();
-      this.used += first.weight;
+      this.#waiting.shift();
+      this.#used += first.weight;
       first.enter();
     }
   }
@@ -232,30 +236,33 @@ function shuffled<T>(items: readonly T[]): T[] {
 
 /** The time left: what the boxes are expected to take, corrected by how fast it went so far. */
 class Clock {
-  private readonly startedMs = performance.now();
-  private readonly expectedSecFirst: number;
+  readonly #startedMs = performance.now();
+  readonly #expectedSecFirst: number;
 
-  constructor(
-    private readonly boxes: readonly Box[],
-    private readonly done: ReadonlyMap<string, number>,
-  ) {
-    this.expectedSecFirst = this.expectedSecLeft(boxes);
+  readonly #boxes: readonly Box[];
+  readonly #done: ReadonlyMap<string, number>;
+
+  constructor(boxes: readonly Box[], done: ReadonlyMap<string, number>) {
+    this.#boxes = boxes;
+    this.#done = done;
+
+    this.#expectedSecFirst = this.expectedSecLeft(boxes);
   }
 
   expectedSecLeft(boxes: readonly Box[]): number {
     return boxes.reduce(
-      (sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.done.get(id) ?? 0)) * expectedSec,
+      (sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.#done.get(id) ?? 0)) * expectedSec,
       0,
     );
   }
 
   progress(links: readonly string[]): Progress {
-    const left = this.expectedSecLeft(this.boxes);
-    const doneHere = this.expectedSecFirst - left;
-    const factor = doneHere > 0 ? (performance.now() - this.startedMs) / 1000 / doneHere : 1;
+    const left = this.expectedSecLeft(this.#boxes);
+    const doneHere = this.#expectedSecFirst - left;
+    const factor = doneHere > 0 ? (performance.now() - this.#startedMs) / 1000 / doneHere : 1;
     return {
-      visitsDone: visitsDone(this.boxes, this.done),
-      visitsTotal: this.boxes.reduce((sum, { visits }) => sum + visits, 0),
+      visitsDone: visitsDone(this.#boxes, this.#done),
+      visitsTotal: this.#boxes.reduce((sum, { visits }) => sum + visits, 0),
       secondsLeft: factor * left,
       links,
     };

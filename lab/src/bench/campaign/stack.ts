@@ -27,7 +27,7 @@ import type { Order, Pulled, Reply, SessionKind } from "./orders";
 import type { Sample } from "./rows";
 
 const DRIVER = path.join(repoRoot, "lab/dist/bench/campaign/driver.js");
-const HTTP2_ORIGIN = path.join(repoRoot, "lab/dist/bench/campaign/http2Origin.js");
+const HTTP2_ORIGIN = path.join(repoRoot, "lab/dist/bench/campaign/http2-origin.js");
 const HTTP2_PORT = 7681;
 const RECORD_MS_MAX = 5000;
 const STARTS = 5;
@@ -69,46 +69,49 @@ export async function startStack(spec: LinksSpec, boxes: readonly Box[]): Promis
 }
 
 export class Stack {
-  private readonly driver: ChildProcess;
-  private readonly waiting = new Map<number, { resolve: (reply: Reply) => void; reject: (error: Error) => void }>();
-  private readonly browsers = new Map<string, { open: OpenBrowser; page: Page }>();
-  private readonly expected = new Map<number, string>();
+  readonly #driver: ChildProcess;
+  readonly #waiting = new Map<number, { resolve: (reply: Reply) => void; reject: (error: Error) => void }>();
+  readonly #browsers = new Map<string, { open: OpenBrowser; page: Page }>();
+  readonly #expected = new Map<number, string>();
   /** By length: what all proxies hold, and since when. */
-  private readonly held = new Map<number, { url: string; sinceMs: number }>();
-  private lastId = 0;
-  private http2Origin: ChildProcess | undefined;
-  private ariaStartMs = 0;
+  readonly #held = new Map<number, { url: string; sinceMs: number }>();
+  #lastId = 0;
+  #http2Origin: ChildProcess | undefined;
+  #ariaStartMs = 0;
 
-  constructor(
-    private readonly links: Links,
-    private readonly spec: LinksSpec,
-  ) {
-    this.driver = links.run("client", [process.execPath, DRIVER, this.env("ORIGO_URL"), this.env("ORIGO_COOKIE")], {
+  readonly #links: Links;
+  readonly #spec: LinksSpec;
+
+  constructor(links: Links, spec: LinksSpec) {
+    this.#links = links;
+    this.#spec = spec;
+
+    this.#driver = links.run("client", [process.execPath, DRIVER, this.#env("ORIGO_URL"), this.#env("ORIGO_COOKIE")], {
       stdio: ["pipe", "pipe", "inherit"],
       detached: true,
     });
-    createInterface({ input: this.driver.stdout! }).on("line", (line) => {
+    createInterface({ input: this.#driver.stdout! }).on("line", (line) => {
       const reply = JSON.parse(line) as Reply;
-      this.waiting.get(reply.id)?.resolve(reply);
-      this.waiting.delete(reply.id);
+      this.#waiting.get(reply.id)?.resolve(reply);
+      this.#waiting.delete(reply.id);
     });
-    this.driver.stdin!.on("error", () => undefined);
-    this.driver.once("close", (code) => {
-      for (const { reject } of this.waiting.values()) reject(new Error(`the Node client ended with code ${code}`));
-      this.waiting.clear();
+    this.#driver.stdin!.on("error", () => undefined);
+    this.#driver.once("close", (code) => {
+      for (const { reject } of this.#waiting.values()) reject(new Error(`the Node client ended with code ${code}`));
+      this.#waiting.clear();
     });
   }
 
   /** Brings the programs to where a first use costs nothing more. */
   async prepare(boxes: readonly Box[]): Promise<void> {
-    if (boxes.some(({ mode }) => mode === "direct-http2")) await this.startHttp2Origin();
+    if (boxes.some(({ mode }) => mode === "direct-http2")) await this.#startHttp2Origin();
     const largestFirst = boxes.filter(({ runner }) => runner === "node").sort((a, b) => b.chunkBytes - a.chunkBytes);
     const byWay = new Map(largestFirst.map((box) => [`${box.mode} ${box.transport}`, box]));
-    for (const box of byWay.values()) await this.download(box, await this.urlOf(box, "first"));
+    for (const box of byWay.values()) await this.#download(box, await this.#urlOf(box, "first"));
     if (boxes.some(({ runner }) => runner === "aria2")) {
       const starts: number[] = [];
-      for (let start = 0; start < STARTS; start++) starts.push(await this.timed(["aria2c", "--version"]));
-      this.ariaStartMs = median(starts);
+      for (let start = 0; start < STARTS; start++) starts.push(await this.#timed(["aria2c", "--version"]));
+      this.#ariaStartMs = median(starts);
     }
   }
 
@@ -117,51 +120,51 @@ export class Stack {
    * are gone; a download that fails is a sample.
    */
   async visit(box: Box, visit: number, hold = (downloads: () => Promise<Sample[]>) => downloads()): Promise<Sample[]> {
-    if (box.runner === "node") await this.ask({ kind: "close" });
-    return hold(() => this.downloads(box, visit));
+    if (box.runner === "node") await this.#ask({ kind: "close" });
+    return hold(() => this.#downloads(box, visit));
   }
 
-  private async downloads(box: Box, visit: number): Promise<Sample[]> {
+  async #downloads(box: Box, visit: number): Promise<Sample[]> {
     const warmOnly = box.runner === "chromium" || box.links.event !== undefined;
     const sessions: readonly SessionKind[] = box.runner === "aria2" ? ["new"] : warmOnly ? ["warm"] : ["new", "warm"];
-    const url = await this.urlOf(box, `${visit}`);
+    const url = await this.#urlOf(box, `${visit}`);
     const urlFor = (download: string): string => (box.chunkAt === "origin" ? `${url}-${download}` : url);
-    if (box.links.event) await this.download(box, urlFor("before"));
+    if (box.links.event) await this.#download(box, urlFor("before"));
     const samples: Sample[] = [];
     for (const session of sessions)
       samples.push({
         box: box.id,
         visit,
         session,
-        ...(await this.measured(() => this.download(box, urlFor(session)))),
+        ...(await this.#measured(() => this.#download(box, urlFor(session)))),
       });
-    if (box.links.event) await this.links.set("proxy1", { cut: false, up: { rate: "100 %" } });
+    if (box.links.event) await this.#links.set("proxy1", { cut: false, up: { rate: "100 %" } });
     return samples;
   }
 
   async close(): Promise<void> {
-    for (const { open } of this.browsers.values()) await open.close();
-    this.driver.stdin!.end();
-    this.http2Origin?.stdin!.end();
-    await this.links.close();
+    for (const { open } of this.#browsers.values()) await open.close();
+    this.#driver.stdin!.end();
+    this.#http2Origin?.stdin!.end();
+    await this.#links.close();
   }
 
-  private async measured(download: () => Promise<Outcome>): Promise<Omit<Sample, "box" | "visit" | "session">> {
-    await this.links.begin();
+  async #measured(download: () => Promise<Outcome>): Promise<Omit<Sample, "box" | "visit" | "session">> {
+    await this.#links.begin();
     const { hosts, ...outcome } = await download();
-    const { lateUs } = await this.links.stats();
-    const linkBytesPerSec = hosts.reduce((sum, host) => sum + this.rateOf(host), 0);
+    const { lateUs } = await this.#links.stats();
+    const linkBytesPerSec = hosts.reduce((sum, host) => sum + this.#rateOf(host), 0);
     return { ...outcome, linkBytesPerSec, lateUs: lateUs.p99 };
   }
 
-  private download(box: Box, url: string): Promise<Outcome> {
-    if (box.runner === "aria2") return this.byAria2(box, url);
-    if (box.mode === "chunked") return this.byPull(box, url);
-    if (box.mode === "direct-http2") return this.byHttp2(box);
-    return box.runner === "chromium" ? this.byChromium(box, url) : this.byNode(box, url);
+  #download(box: Box, url: string): Promise<Outcome> {
+    if (box.runner === "aria2") return this.#byAria2(box, url);
+    if (box.mode === "chunked") return this.#byPull(box, url);
+    if (box.mode === "direct-http2") return this.#byHttp2(box);
+    return box.runner === "chromium" ? this.#byChromium(box, url) : this.#byNode(box, url);
   }
 
-  private async byNode(box: Box, url: string): Promise<Outcome> {
+  async #byNode(box: Box, url: string): Promise<Outcome> {
     const options: GetOptions = {
       mode: box.mode as Mode,
       connections: box.connections,
@@ -169,7 +172,7 @@ export class Stack {
       ...(box.generationSize ? { generationSize: box.generationSize } : {}),
       ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, problem, ...cost } = await this.ask({
+    const { record, problem, ...cost } = await this.#ask({
       kind: "get",
       url,
       transport: box.transport ?? "auto",
@@ -177,30 +180,30 @@ export class Stack {
       options,
     });
     if (!record) throw new Error(problem ?? "the Node client gave no record");
-    return { ...this.outcomeOf(record, box, cost), ...(box.traced ? { trace: await this.traceOf(record) } : {}) };
+    return { ...this.#outcomeOf(record, box, cost), ...(box.traced ? { trace: await this.#traceOf(record) } : {}) };
   }
 
-  private async byPull(box: Box, url: string): Promise<Outcome> {
-    const urls = this.mirrors(url).slice(0, box.connections);
-    const { pulled, problem, ...cost } = await this.ask({
+  async #byPull(box: Box, url: string): Promise<Outcome> {
+    const urls = this.#mirrors(url).slice(0, box.connections);
+    const { pulled, problem, ...cost } = await this.#ask({
       kind: "pull",
       urls,
       bytes: box.chunkBytes,
       partBytes: CHUNKED_BYTES,
     });
     if (!pulled) throw new Error(problem ?? "the Node client pulled nothing");
-    return this.fetchedOutcome(box, pulled, cost);
+    return this.#fetchedOutcome(box, pulled, cost);
   }
 
-  private async byHttp2(box: Box): Promise<Outcome> {
-    const url = `http://${this.links.address("origin")}:${HTTP2_PORT}`;
-    const { pulled, problem, ...cost } = await this.ask({ kind: "http2", url, bytes: box.chunkBytes });
+  async #byHttp2(box: Box): Promise<Outcome> {
+    const url = `http://${this.#links.address("origin")}:${HTTP2_PORT}`;
+    const { pulled, problem, ...cost } = await this.#ask({ kind: "http2", url, bytes: box.chunkBytes });
     if (!pulled) throw new Error(problem ?? "the Node client got nothing over HTTP/2");
-    return this.fetchedOutcome(box, pulled, cost, ["origin"]);
+    return this.#fetchedOutcome(box, pulled, cost, ["origin"]);
   }
 
-  private async startHttp2Origin(): Promise<void> {
-    const child = (this.http2Origin = this.links.run("origin", [process.execPath, HTTP2_ORIGIN, String(HTTP2_PORT)], {
+  async #startHttp2Origin(): Promise<void> {
+    const child = (this.#http2Origin = this.#links.run("origin", [process.execPath, HTTP2_ORIGIN, String(HTTP2_PORT)], {
       stdio: ["pipe", "pipe", "inherit"],
       detached: true,
     }));
@@ -211,13 +214,13 @@ export class Stack {
   }
 
   /** Of a download of which there is no record. */
-  private fetchedOutcome(
+  #fetchedOutcome(
     { connections, chunkBytes }: Box,
     { ms, firstByteMs, bytes, sha256 }: Pulled,
     { cpuMs, idleShare }: Cost,
-    hosts = this.proxies().slice(0, connections),
+    hosts = this.#proxies().slice(0, connections),
   ): Outcome {
-    const ok = sha256 === this.hashOf(chunkBytes);
+    const ok = sha256 === this.#hashOf(chunkBytes);
     return {
       ok,
       ...(ok ? {} : { problem: `${bytes} bytes of a wrong digest` }),
@@ -232,12 +235,12 @@ export class Stack {
     };
   }
 
-  private outcomeOf(record: DownloadRecord, box: Box, { cpuMs, idleShare }: Cost): Outcome {
+  #outcomeOf(record: DownloadRecord, box: Box, { cpuMs, idleShare }: Cost): Outcome {
     const fellBack = record.fallback !== null && record.fallback !== undefined;
     const isWhole =
       record.outcome === "complete" &&
       record.netBytes === box.chunkBytes &&
-      (record.sha256 === null || record.sha256 === this.hashOf(box.chunkBytes));
+      (record.sha256 === null || record.sha256 === this.#hashOf(box.chunkBytes));
     const problem = isWhole
       ? fellBack
         ? `fell back: ${record.fallback?.reason}`
@@ -261,21 +264,24 @@ export class Stack {
    * Of what the extension leaves to the browser there is no record. Right before each download that counts goes one
    * that does not: since the one of the last visit, connections may have been closed.
    */
-  private async byChromium(box: Box, url: string): Promise<Outcome> {
+  async #byChromium(box: Box, url: string): Promise<Outcome> {
     const key = `${box.mode} ${box.connections} ${box.transport}`;
-    if (!this.browsers.has(key)) this.browsers.set(key, await this.openPage(box));
-    const { page } = this.browsers.get(key)!;
+    if (!this.#browsers.has(key)) this.#browsers.set(key, await this.#openPage(box));
+    const { page } = this.#browsers.get(key)!;
     await fetchInPage(page, box.chunkAt === "origin" ? `${url}-before` : url);
     const startedMs = Date.now();
     const seen = await fetchInPage(page, url);
     if (box.mode === "direct")
-      return this.fetchedOutcome(box, { ...seen, firstByteMs: seen.firstMs }, { cpuMs: 0, idleShare: seen.idleShare }, [
-        "origin",
-      ]);
-    const record = await this.recordSince(startedMs);
-    const outcome = this.outcomeOf(record, box, { cpuMs: 0, idleShare: seen.idleShare });
+      return this.#fetchedOutcome(
+        box,
+        { ...seen, firstByteMs: seen.firstMs },
+        { cpuMs: 0, idleShare: seen.idleShare },
+        ["origin"],
+      );
+    const record = await this.#recordSince(startedMs);
+    const outcome = this.#outcomeOf(record, box, { cpuMs: 0, idleShare: seen.idleShare });
     const isRight =
-      seen.bytes === box.chunkBytes && seen.sha256 === this.hashOf(box.chunkBytes) && record.mode === box.mode;
+      seen.bytes === box.chunkBytes && seen.sha256 === this.#hashOf(box.chunkBytes) && record.mode === box.mode;
     return {
       ...outcome,
       ok: outcome.ok && isRight,
@@ -285,22 +291,22 @@ export class Stack {
     };
   }
 
-  private async openPage({ mode, connections, transport }: Box): Promise<{ open: OpenBrowser; page: Page }> {
+  async #openPage({ mode, connections, transport }: Box): Promise<{ open: OpenBrowser; page: Page }> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
     if (transport === "udp") throw new Error("a browser has no plain UDP");
-    const executable = await this.links.wrapper("client", chromium);
-    const defaults = { origoUrl: this.env("ORIGO_URL"), mode, connections, ...(transport ? { transport } : {}) };
+    const executable = await this.#links.wrapper("client", chromium);
+    const defaults = { origoUrl: this.#env("ORIGO_URL"), mode, connections, ...(transport ? { transport } : {}) };
     const open = await openBrowser({ headless: true, executable, defaults });
     const page = await open.browser.newPage();
-    await page.goto(`${this.env("ORIGIN_URL")}/`, { waitUntil: "load" });
+    await page.goto(`${this.#env("ORIGIN_URL")}/`, { waitUntil: "load" });
     await new Promise((resolve) => setTimeout(resolve, 1000));
     return { open, page };
   }
 
   /** The extension's record of what it downloaded last. */
-  private recordSince(sinceMs: number): Promise<DownloadRecord> {
-    return this.atOrigo("record of the extension's download", "records?limit=5", (json) =>
+  #recordSince(sinceMs: number): Promise<DownloadRecord> {
+    return this.#atOrigo("record of the extension's download", "records?limit=5", (json) =>
       (json as { records: DownloadRecord[] }).records.find(
         ({ source, startedAtMs }) => source === "extension" && startedAtMs >= sinceMs,
       ),
@@ -308,17 +314,17 @@ export class Stack {
   }
 
   /** When each packet of a download came, and from which of its proxies. */
-  private async traceOf({ id, proxies }: DownloadRecord): Promise<NonNullable<Sample["trace"]>> {
-    const { packets, feedback } = await this.atOrigo("trace of the download", `records/${id}/trace`, (json) =>
+  async #traceOf({ id, proxies }: DownloadRecord): Promise<NonNullable<Sample["trace"]>> {
+    const { packets, feedback } = await this.#atOrigo("trace of the download", `records/${id}/trace`, (json) =>
       "packets" in (json as object) ? (json as Trace) : undefined,
     );
     return { packets, feedback, proxies: proxies.map(({ name }, index) => name ?? `proxy ${index + 1}`) };
   }
 
   /** Asks Origo again until it has what `find` looks for. */
-  private async atOrigo<T>(what: string, question: string, find: (json: unknown) => T | undefined): Promise<T> {
+  async #atOrigo<T>(what: string, question: string, find: (json: unknown) => T | undefined): Promise<T> {
     for (const deadlineMs = Date.now() + RECORD_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
-      const { json } = await this.ask({ kind: "json", url: `${this.env("ORIGO_URL")}/v1/${question}` });
+      const { json } = await this.#ask({ kind: "json", url: `${this.#env("ORIGO_URL")}/v1/${question}` });
       const found = find(json);
       if (found !== undefined) return found;
       if (Date.now() > deadlineMs) throw new Error(`Origo got no ${what} within ${RECORD_MS_MAX} ms`);
@@ -328,7 +334,7 @@ export class Stack {
   /**
    * One connection a mirror; pieces of 1 MiB are the smallest that aria2 makes. The program's own start is taken off.
    */
-  private async byAria2(box: Box, url: string): Promise<Outcome> {
+  async #byAria2(box: Box, url: string): Promise<Outcome> {
     const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-aria2-"));
     try {
       const options = [
@@ -343,13 +349,13 @@ export class Stack {
         "--out=chunk",
       ];
       const idleShare = watchIdleShare();
-      const ms = await this.timed(["aria2c", ...options, ...this.mirrors(url).slice(0, box.connections)]);
+      const ms = await this.#timed(["aria2c", ...options, ...this.#mirrors(url).slice(0, box.connections)]);
       const cost = { cpuMs: 0, idleShare: idleShare() };
       const body = await readFile(path.join(folder, "chunk")).catch(() => Buffer.alloc(0));
       const sha256 = createHash("sha256").update(body).digest("hex");
-      return this.fetchedOutcome(
+      return this.#fetchedOutcome(
         box,
-        { ms: Math.max(1, ms - this.ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 },
+        { ms: Math.max(1, ms - this.#ariaStartMs), firstByteMs: 0, bytes: body.length, sha256 },
         cost,
       );
     } finally {
@@ -358,10 +364,10 @@ export class Stack {
   }
 
   /** Asked for by a server, past the proxies' own links. */
-  private fetchAtOrigo(urls: readonly string[]): Promise<void> {
+  #fetchAtOrigo(urls: readonly string[]): Promise<void> {
     const script =
       "(async () => { for (const url of process.argv.slice(1)) { const response = await fetch(url); if (!response.ok) throw new Error(`status ${response.status}`); await response.arrayBuffer(); } })()";
-    const child = this.links.run("origo", [process.execPath, "-e", script, ...urls], {
+    const child = this.#links.run("origo", [process.execPath, "-e", script, ...urls], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     return new Promise((resolve, reject) => {
@@ -371,64 +377,62 @@ export class Stack {
     });
   }
 
-  private timed(command: readonly string[]): Promise<number> {
+  #timed(command: readonly string[]): Promise<number> {
     const startedMs = performance.now();
-    const child = this.links.run("client", command, { stdio: "ignore", detached: true });
+    const child = this.#links.run("client", command, { stdio: "ignore", detached: true });
     return new Promise((resolve, reject) => {
       child.once("error", reject);
       child.once("close", () => resolve(performance.now() - startedMs));
     });
   }
 
-  private ask(order: Unnumbered): Promise<Reply> {
-    const id = ++this.lastId;
+  #ask(order: Unnumbered): Promise<Reply> {
+    const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.driver.stdin!.write(`${JSON.stringify({ id, ...order })}\n`);
+      this.#waiting.set(id, { resolve, reject });
+      this.#driver.stdin!.write(`${JSON.stringify({ id, ...order })}\n`);
     });
   }
 
-  private env(name: string): string {
-    return this.links.env[name]!;
+  #env(name: string): string {
+    return this.#links.env[name]!;
   }
 
-  private proxies(): string[] {
-    return this.spec.ratesKB.map((_, index) => `proxy${index + 1}`);
+  #proxies(): string[] {
+    return this.#spec.ratesKB.map((_, index) => `proxy${index + 1}`);
   }
 
-  private mirrors(url: string): string[] {
-    return this.env("PROXY_URLS")
+  #mirrors(url: string): string[] {
+    return this.#env("PROXY_URLS")
       .split(",")
       .map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(url)}`);
   }
 
   /** Of a chunk that no proxy has seen, or that all of them hold. */
-  private async urlOf(
-    { chunkAt, chunkBytes, runner, mode, transport, connections }: Box,
-    name: string,
-  ): Promise<string> {
-    if (chunkAt === "origin") return this.chunkUrl(chunkBytes, `${runner}-${mode}-${transport}-${connections}-${name}`);
-    const held = this.held.get(chunkBytes);
+  async #urlOf({ chunkAt, chunkBytes, runner, mode, transport, connections }: Box, name: string): Promise<string> {
+    if (chunkAt === "origin")
+      return this.#chunkUrl(chunkBytes, `${runner}-${mode}-${transport}-${connections}-${name}`);
+    const held = this.#held.get(chunkBytes);
     const sinceMs = performance.now();
     if (held && sinceMs - held.sinceMs < HELD_MS_MAX) return held.url;
-    const url = this.chunkUrl(chunkBytes, `held-${sinceMs}`);
-    await this.fetchAtOrigo(this.mirrors(url));
-    this.held.set(chunkBytes, { url, sinceMs });
+    const url = this.#chunkUrl(chunkBytes, `held-${sinceMs}`);
+    await this.#fetchAtOrigo(this.#mirrors(url));
+    this.#held.set(chunkBytes, { url, sinceMs });
     return url;
   }
 
-  private chunkUrl(bytes: number, name: string): string {
-    return `${this.env("ORIGIN_URL")}/__size/${bytes}.mp4?${name}`;
+  #chunkUrl(bytes: number, name: string): string {
+    return `${this.#env("ORIGIN_URL")}/__size/${bytes}.mp4?${name}`;
   }
 
-  private rateOf(host: string): number {
-    return this.links.scenario.hosts.find(({ name }) => name === host)?.up.rateBytesPerSec ?? 0;
+  #rateOf(host: string): number {
+    return this.#links.scenario.hosts.find(({ name }) => name === host)?.up.rateBytesPerSec ?? 0;
   }
 
-  private hashOf(bytes: number): string {
-    let hash = this.expected.get(bytes);
+  #hashOf(bytes: number): string {
+    let hash = this.#expected.get(bytes);
     if (hash === undefined)
-      this.expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
+      this.#expected.set(bytes, (hash = createHash("sha256").update(sizeBytes(0, bytes)).digest("hex")));
     return hash;
   }
 }

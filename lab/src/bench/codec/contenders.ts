@@ -212,42 +212,49 @@ function roofline(lookUp: string, { g, symbolBytes, outputs }: Shape): Measureme
 }
 
 export class Contenders {
-  private readonly prepared = new Map<string, Measurement>();
+  readonly #prepared = new Map<string, Measurement>();
+
+  readonly #codecs: ReadonlyMap<string, Codec>;
+  readonly #overrides: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurement>>;
 
   /** Codecs by engine name, fastest first. `overrides`: requests that a runner serves in its own way. */
   constructor(
-    private readonly codecs: ReadonlyMap<string, Codec>,
-    private readonly overrides: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurement>> = {},
-  ) {}
+    codecs: ReadonlyMap<string, Codec>,
+    overrides: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurement>> = {},
+  ) {
+    this.#codecs = codecs;
+    this.#overrides = overrides;
+  }
 
   async answer(line: string): Promise<string> {
     const [word, ...rest] = line.split(" ");
     try {
-      if (word === "engines") return ["engines", ...this.codecs.keys()].join(" ");
-      if (word === "measure") return await this.measure(rest);
-      this.prepared.clear();
+      if (word === "engines") return ["engines", ...this.#codecs.keys()].join(" ");
+      if (word === "measure") return await this.#measure(rest);
+      this.#prepared.clear();
       return "done";
     } catch (error) {
       return `error ${error instanceof Error ? error.message : String(error)}`;
     }
   }
 
-  private async measure(words: readonly string[]): Promise<string> {
+  async #measure(words: readonly string[]): Promise<string> {
     const [contender, path = "", request = "", g, symbolBytes, outputs, sliceMs] = words;
     const shape: Shape = { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) };
     const key = words.slice(0, -1).join(" ");
     const found =
-      this.prepared.get(key) ?? (contender === "roofline" ? roofline(path, shape) : this.prepare(path, request, shape));
+      this.#prepared.get(key) ??
+      (contender === "roofline" ? roofline(path, shape) : this.#prepare(path, request, shape));
     if (typeof found === "string") return `absent ${found}`;
-    this.prepared.set(key, found);
+    this.#prepared.set(key, found);
     return `seconds ${await found(Number(sliceMs))}`;
   }
 
   /** A measurement of ours, or why there is none. */
-  private prepare(path: string, request: string, shape: Shape): Measurement | string {
-    const codec = this.codecs.get(path);
+  #prepare(path: string, request: string, shape: Shape): Measurement | string {
+    const codec = this.#codecs.get(path);
     if (!codec) return `no engine ${path} here`;
-    const prepare = this.overrides[request] ?? REQUESTS[request];
+    const prepare = this.#overrides[request] ?? REQUESTS[request];
     return prepare ? prepare(codec, shape) : `${codec.engine} has no ${request}`;
   }
 }

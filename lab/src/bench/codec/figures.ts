@@ -44,30 +44,34 @@ function share(measured: Measured | undefined, roofline: Measured | undefined): 
 
 /** Cases of one group, by short names. */
 class View {
-  constructor(private readonly samples: GroupSamples) {}
+  readonly #samples: GroupSamples;
+
+  constructor(samples: GroupSamples) {
+    this.#samples = samples;
+  }
 
   ours(request: Request, outputs: number, path?: string): Measured | undefined {
-    return this.samples.fastest({ runner: "native", contender: "ours", request, outputs, ...(path ? { path } : {}) });
+    return this.#samples.fastest({ runner: "native", contender: "ours", request, outputs, ...(path ? { path } : {}) });
   }
 
   isaL(request: Request, outputs: number, path: string | readonly string[] = ISAL_BEST_PATHS): Measured | undefined {
-    return this.samples.fastest({ contender: "isa-l", request, outputs, path });
+    return this.#samples.fastest({ contender: "isa-l", request, outputs, path });
   }
 
   roofline(path: "registers" | "loads"): Measured | undefined {
-    return this.samples.fastest({ contender: "roofline", path });
+    return this.#samples.fastest({ contender: "roofline", path });
   }
 
   crate(contender: string, request: Request): Measured | undefined {
-    return this.samples.fastest({ contender, request });
+    return this.#samples.fastest({ contender, request });
   }
 
   chromium(path: string, request: Request, outputs: number): Measured | undefined {
-    return this.samples.fastest({ runner: "chromium", path, request, outputs });
+    return this.#samples.fastest({ runner: "chromium", path, request, outputs });
   }
 
   addon(outputs: number): Measured | undefined {
-    return this.samples.fastest({ runner: "addon", outputs });
+    return this.#samples.fastest({ runner: "addon", outputs });
   }
 }
 

@@ -27,17 +27,17 @@ export function speedRatio(a: Measured, b: Measured): number {
 
 /** The measured cases of one group, found by what they are. */
 export class GroupSamples {
-  private readonly byKey = new Map<string, Measured>();
+  readonly #byKey = new Map<string, Measured>();
 
   constructor(
     readonly name: string,
     measured: readonly Measured[],
   ) {
-    for (const one of measured) this.byKey.set(caseKey(one.case), one);
+    for (const one of measured) this.#byKey.set(caseKey(one.case), one);
   }
 
   all(): Measured[] {
-    return [...this.byKey.values()];
+    return [...this.#byKey.values()];
   }
 
   /** The fastest of the cases that agree with `wanted`; undefined when there is none. */

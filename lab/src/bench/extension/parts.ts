@@ -11,7 +11,7 @@ import type { ExtensionDefaults } from "../../browser";
 import { startFleet } from "../../fleet";
 import type { Fleet } from "../../fleet";
 import { median, quantile } from "../statistics";
-import { askWorker, memoryBytes, scriptMs } from "./browserCost";
+import { askWorker, memoryBytes, scriptMs } from "./browser-cost";
 import { estimates, PLAYERS } from "./estimates";
 import { inChromium, playTo } from "./play";
 import type { Row } from "./play";

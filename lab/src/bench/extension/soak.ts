@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser, samplePageState } from "../../browser";
 import { startFleet } from "../../fleet";
-import { memoryBytes } from "./browserCost";
+import { memoryBytes } from "./browser-cost";
 import type { Row } from "./play";
 
 const KILL_EVERY_MS = 30_000;

@@ -81,24 +81,27 @@ export async function startStage(spec: VideoLinks): Promise<Stage> {
 }
 
 export class Stage {
-  private readonly video = new LongVideo(path.join(mediaDir, "cmaf"));
-  private readonly digests = new Map<string, string>();
+  readonly #video = new LongVideo(path.join(mediaDir, "cmaf"));
+  readonly #digests = new Map<string, string>();
 
-  constructor(
-    private readonly links: Links,
-    private readonly spec: VideoLinks,
-  ) {}
+  readonly #links: Links;
+  readonly #spec: VideoLinks;
+
+  constructor(links: Links, spec: VideoLinks) {
+    this.#links = links;
+    this.#spec = spec;
+  }
 
   close(): Promise<void> {
-    return this.links.close();
+    return this.#links.close();
   }
 
   /** Rejects when the links, a service or the browser is gone; a play that goes badly is a play. */
   async play(box: VideoBox, play: number, sitting: Sitting): Promise<Play> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
-    const { env } = this.links;
-    const executable = await this.links.wrapper("client", chromium);
+    const { env } = this.#links;
+    const executable = await this.#links.wrapper("client", chromium);
     const defaults = {
       origoUrl: env["ORIGO_URL"]!,
       mode: box.mode,
@@ -113,37 +116,37 @@ export class Stage {
       await page.evaluateOnNewDocument(WATCH);
       await pause(SETTLE_MS);
       const id = `${Date.now()}-${play}`;
-      const watched = await this.watch(
+      const watched = await this.#watch(
         page,
         `${env["ORIGIN_URL"]}/hls.html?source=/long/${id}/${box.seconds}/master.m3u8`,
         box.seconds,
       );
       const state = await samplePageState(page);
-      const records = box.mode === "direct" ? [] : await this.recordsOf(`/long/${id}/`, state);
+      const records = box.mode === "direct" ? [] : await this.#recordsOf(`/long/${id}/`, state);
       return {
         box: box.id,
         play,
         seconds: box.seconds,
         sitting,
         ...watched,
-        ...this.judged(box, watched, state, records),
+        ...this.#judged(box, watched, state, records),
       };
     } finally {
       await close();
     }
   }
 
-  private async watch(
+  async #watch(
     page: Page,
     url: string,
     seconds: number,
   ): Promise<Seen & Pick<Play, "kills" | "idleShare" | "startIdleShare" | "startWaitShare" | "lateUs">> {
-    await this.links.begin();
+    await this.#links.begin();
     const idleShare = watchIdleShare();
     const load = new LoadWatch();
     const over = new AbortController();
     await page.goto(url, { waitUntil: "domcontentloaded", timeout: LONGER_MS_MAX });
-    const killing = this.killInTurn(over.signal);
+    const killing = this.#killInTurn(over.signal);
     killing.catch(() => undefined);
     let start: Load | undefined;
     for (const deadlineMs = performance.now() + 1000 * seconds + LONGER_MS_MAX; ; await pause(POLL_MS)) {
@@ -163,7 +166,7 @@ export class Stage {
       }
       if (!seen.finished && performance.now() < deadlineMs) continue;
       const idle = idleShare();
-      const { lateUs } = await this.links.stats();
+      const { lateUs } = await this.#links.stats();
       over.abort();
       load.stop();
       return {
@@ -181,9 +184,9 @@ export class Stage {
    * Cuts a link off and kills the proxy behind it, one after another, until the signal; all are back when it resolves
    * to how often.
    */
-  private async killInTurn(signal: AbortSignal): Promise<number> {
-    const { kills: plan, proxies } = this.spec;
-    const { services } = this.links;
+  async #killInTurn(signal: AbortSignal): Promise<number> {
+    const { kills: plan, proxies } = this.#spec;
+    const { services } = this.#links;
     if (!plan || !services) return 0;
     const beganMs = performance.now();
     const until = (sec: number): Promise<boolean> =>
@@ -191,16 +194,16 @@ export class Stage {
     let kills = 0;
     while (await until((kills + 1) * plan.everySec)) {
       const index = kills++ % proxies.length;
-      await this.links.set(`proxy${index + 1}`, { cut: true });
+      await this.#links.set(`proxy${index + 1}`, { cut: true });
       await services.proxies[index]!.kill();
       await until(kills * plan.everySec + plan.awaySec);
-      await this.links.set(`proxy${index + 1}`, { cut: false });
+      await this.#links.set(`proxy${index + 1}`, { cut: false });
       await services.restart(index);
     }
     return kills;
   }
 
-  private judged(
+  #judged(
     box: VideoBox,
     seen: Seen,
     { segments, errors }: SamplePageState,
@@ -211,7 +214,7 @@ export class Stage {
     const whole = media.filter(({ outcome }) => outcome === "complete");
     const fellBack = media.filter(({ fallback }) => fallback !== null);
     const carried = whole.filter(({ fallback, mode }) => fallback === null && mode === box.mode).length;
-    const wrong = got.filter(({ url, sha256 }) => sha256 !== this.digestOf(url)).length;
+    const wrong = got.filter(({ url, sha256 }) => sha256 !== this.#digestOf(url)).length;
     const sum = (of: (record: DownloadRecord) => number): number =>
       whole.reduce((total, record) => total + of(record), 0);
     const problems = [
@@ -250,25 +253,25 @@ export class Stage {
    * Once there is one for each segment that the player got, or after a while whatever there is: what went direct has
    * none.
    */
-  private async recordsOf(part: string, { segments }: SamplePageState): Promise<DownloadRecord[]> {
+  async #recordsOf(part: string, { segments }: SamplePageState): Promise<DownloadRecord[]> {
     for (const deadlineMs = performance.now() + RECORDS_MS_MAX; ; await pause(2 * POLL_MS)) {
-      const own = (await recordsOnLinks(this.links)).filter(({ url }) => url.includes(part));
+      const own = (await recordsOnLinks(this.#links)).filter(({ url }) => url.includes(part));
       const known = new Set(own.map(({ url }) => url));
       if (segments.every(({ url }) => !SEGMENT.test(url) || known.has(url)) || performance.now() > deadlineMs)
         return own;
     }
   }
 
-  private digestOf(url: string): string | undefined {
+  #digestOf(url: string): string | undefined {
     const [, track, number] = SEGMENT.exec(url)!;
     const key = `${track}-${number}`;
-    if (!this.digests.has(key))
-      this.digests.set(
+    if (!this.#digests.has(key))
+      this.#digests.set(
         key,
         createHash("sha256")
-          .update(this.video.segment(Number(track), Number(number)))
+          .update(this.#video.segment(Number(track), Number(number)))
           .digest("hex"),
       );
-    return this.digests.get(key);
+    return this.#digests.get(key);
   }
 }

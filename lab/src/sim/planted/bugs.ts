@@ -37,15 +37,15 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "plan not compared with the trusted head",
     file: "receiver.ts",
-    find: "this.trusted?.head ?? this.head",
-    replace: "this.head",
+    find: "this.#trusted?.head ?? this.#head",
+    replace: "this.#head",
     seed: 40,
   },
   {
     name: "bytes handed on twice",
     file: "receiver.ts",
-    find: 'this.events.push({ kind: "bytes", ...next });',
-    replace: 'this.events.push({ kind: "bytes", ...next }, { kind: "bytes", ...next });',
+    find: 'this.#events.push({ kind: "bytes", ...next });',
+    replace: 'this.#events.push({ kind: "bytes", ...next }, { kind: "bytes", ...next });',
     seed: 1,
   },
   {
@@ -65,15 +65,15 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "generation solved one symbol too early",
     file: "verification.ts",
-    find: "if (solver.rank === this.options.symbolCount) this.solved(solver, proxyIndex);",
-    replace: "if (solver.rank >= this.options.symbolCount - 1) this.solved(solver, proxyIndex);",
+    find: "if (solver.rank === this.#options.symbolCount) this.#solved(solver, proxyIndex);",
+    replace: "if (solver.rank >= this.#options.symbolCount - 1) this.#solved(solver, proxyIndex);",
     seed: 2,
   },
   {
     name: "missing rank counted one too low",
     file: "assembly.ts",
-    find: "0 : symbolsIn(this.geometry, index) - this.degrees[index]!;",
-    replace: "0 : Math.max(0, symbolsIn(this.geometry, index) - this.degrees[index]! - 1);",
+    find: "0 : symbolsIn(this.#geometry, index) - this.#degrees[index]!;",
+    replace: "0 : Math.max(0, symbolsIn(this.#geometry, index) - this.#degrees[index]! - 1);",
     seed: 1,
   },
   {
@@ -115,8 +115,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "sender waits for ever for its client",
     file: "sender.ts",
-    find: "if (nowMs - this.lastHeardMs >= TIMING.clientSilenceMs) {",
-    replace: "if (nowMs - this.lastHeardMs === Infinity) {",
+    find: "if (nowMs - this.#lastHeardMs >= TIMING.clientSilenceMs) {",
+    replace: "if (nowMs - this.#lastHeardMs === Infinity) {",
     seed: 3,
   },
   {
@@ -129,22 +129,22 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "lost session goes unnoticed",
     file: "receiver.ts",
-    find: 'this.failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);',
+    find: 'this.#failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);',
     replace: "",
     seed: 658,
   },
   {
     name: "early data dropped without being counted",
     file: "receiver.ts",
-    find: 'for (const { frame, atMs } of proxy.early.splice(0)) this.count(proxy, 0, "late", atMs, frame);',
+    find: 'for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "late", atMs, frame);',
     replace: "proxy.early.length = 0;",
     seed: 34,
   },
   {
     name: "grant sequence used again",
     file: "path.ts",
-    find: "this.grantSequence += repeats ? GRANT_BYTES : 1;",
-    replace: "this.grantSequence ||= 1;",
+    find: "this.#grantSequence += repeats ? GRANT_BYTES : 1;",
+    replace: "this.#grantSequence ||= 1;",
     seed: 5,
   },
   {
@@ -157,15 +157,15 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "lost symbol not sent again",
     file: "schedule.ts",
-    find: "if (!this.received[symbol]) this.insert(symbol);",
+    find: "if (!this.#received[symbol]) this.#insert(symbol);",
     replace: "",
     seed: 154,
   },
   {
     name: "useful proxy held for useless",
     file: "path.ts",
-    find: "if (!useful) this.useless++;",
-    replace: "if (useful) this.useless++;",
+    find: "if (!useful) this.#useless++;",
+    replace: "if (useful) this.#useless++;",
     seed: 48,
   },
 ];

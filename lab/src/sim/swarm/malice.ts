@@ -10,69 +10,74 @@ import type { Malice } from "./draw";
 const REPLAYED = 32;
 
 export class MaliciousProxy {
-  private readonly sent: Uint8Array[] = [];
-  private firstData: DataFrame | undefined;
-  private dataFrames = 0;
+  readonly #sent: Uint8Array[] = [];
+  #firstData: DataFrame | undefined;
+  #dataFrames = 0;
 
-  constructor(
-    private readonly kinds: readonly Malice[],
-    private readonly random: Random,
-    private readonly requestId: number,
-    private readonly symbolBytes: number,
-  ) {}
+  readonly #kinds: readonly Malice[];
+  readonly #random: Random;
+  readonly #requestId: number;
+  readonly #symbolBytes: number;
+
+  constructor(kinds: readonly Malice[], random: Random, requestId: number, symbolBytes: number) {
+    this.#kinds = kinds;
+    this.#random = random;
+    this.#requestId = requestId;
+    this.#symbolBytes = symbolBytes;
+  }
 
   /** The messages that go out in place of `message`. */
   twist(message: Uint8Array): Uint8Array[] {
     let out = [message];
-    for (const kind of this.kinds) out = out.flatMap((one) => this.twistOne(kind, one));
+    for (const kind of this.#kinds) out = out.flatMap((one) => this.#twistOne(kind, one));
     return out;
   }
 
-  private twistOne(kind: Malice, message: Uint8Array): Uint8Array[] {
+  #twistOne(kind: Malice, message: Uint8Array): Uint8Array[] {
     const frame = parseFrame(message);
-    const { random } = this;
+    const random = this.#random;
     if (kind === "noise") return random.unit() < 0.3 ? [message, garble(message, random)] : [message];
     if (kind === "wild")
       return random.unit() < 0.3
-        ? [message, encodeFrame(wildFrame(random, this.requestId, this.symbolBytes))]
+        ? [message, encodeFrame(wildFrame(random, this.#requestId, this.#symbolBytes))]
         : [message];
     if (kind === "wrong-id") return random.unit() < 0.5 ? [message, withId(frame, random.u32())] : [message];
-    if (kind === "replay") return this.replay(message);
+    if (kind === "replay") return this.#replay(message);
     if (kind === "no-end" && frame.type === "end") return [];
-    if (frame.type === "plan") return this.twistPlan(kind, frame, message);
-    if (frame.type === "data") return this.twistData(kind, frame, message);
+    if (frame.type === "plan") return this.#twistPlan(kind, frame, message);
+    if (frame.type === "data") return this.#twistData(kind, frame, message);
     return [message];
   }
 
-  private replay(message: Uint8Array): Uint8Array[] {
-    if (this.sent.push(message) > REPLAYED) this.sent.shift();
-    return [message, this.sent[below(this.random, this.sent.length)]!];
+  #replay(message: Uint8Array): Uint8Array[] {
+    if (this.#sent.push(message) > REPLAYED) this.#sent.shift();
+    return [message, this.#sent[below(this.#random, this.#sent.length)]!];
   }
 
-  private twistPlan(kind: Malice, frame: Frame & { type: "plan" }, message: Uint8Array): Uint8Array[] {
+  #twistPlan(kind: Malice, frame: Frame & { type: "plan" }, message: Uint8Array): Uint8Array[] {
     const { head } = frame;
     if (kind === "no-plan") return [];
     if (kind === "lie-status") return [encodeFrame({ ...frame, head: { ...head, status: 404 } })];
     if (kind === "lie-etag") return [encodeFrame({ ...frame, head: { ...head, headers: { etag: '"false"' } } })];
     if (kind !== "lie-length") return [message];
-    const totalBytes = below(this.random, 2) ? below(this.random, LIMITS.chunkBytesMax) : head.totalBytes + 1;
+    const totalBytes = below(this.#random, 2) ? below(this.#random, LIMITS.chunkBytesMax) : head.totalBytes + 1;
     return [encodeFrame({ ...frame, head: { ...head, totalBytes } })];
   }
 
-  private twistData(kind: Malice, frame: DataFrame, message: Uint8Array): Uint8Array[] {
-    const { random } = this;
-    const count = this.dataFrames++;
-    this.firstData ??= frame;
+  #twistData(kind: Malice, frame: DataFrame, message: Uint8Array): Uint8Array[] {
+    const random = this.#random;
+    const count = this.#dataFrames++;
+    this.#firstData ??= frame;
     if (kind === "mute") return count < 5 ? [message] : [];
     if (kind === "reject")
       return count === 3
-        ? [encodeFrame({ type: "reject", requestId: this.requestId, rejection: { kind: "false", message: "" } })]
+        ? [encodeFrame({ type: "reject", requestId: this.#requestId, rejection: { kind: "false", message: "" } })]
         : [message];
     if (kind === "end")
       return count % 8 === 3
-        ? [message, encodeFrame({ type: "end", requestId: this.requestId, sentPackets: random.u32() })]
+        ? [message, encodeFrame({ type: "end", requestId: this.#requestId, sentPackets: random.u32() })]
         : [message];
-    if (kind === "useless") return [encodeFrame({ ...this.firstData, sequence: frame.sequence })];
+    if (kind === "useless") return [encodeFrame({ ...this.#firstData, sequence: frame.sequence })];
     if (kind === "jump") return [encodeFrame({ ...frame, sequence: random.u32() })];
     if (kind === "mislabel") return [encodeFrame(mislabelled(frame, random))];
     const share = kind === "pollute" ? 1 : kind === "pollute-rarely" ? 0.05 : 0;

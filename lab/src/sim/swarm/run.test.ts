@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { loadCodec } from "@tributary/native-codec";
 import { PLANTED } from "../planted/bugs";
-import { CountingCodec } from "./countingCodec";
+import { CountingCodec } from "./counting-codec";
 import { draw } from "./draw";
 import { runSwarm } from "./run";
 

@@ -23,7 +23,7 @@ import {
 import { Network, STREAM, type NetworkUser } from "../network";
 import { Random } from "../random";
 import { contentOf, sourceOf } from "../simulate";
-import { CountingCodec } from "./countingCodec";
+import { CountingCodec } from "./counting-codec";
 import type { ProxyDraw, SwarmDraw } from "./draw";
 import { garble, MaliciousProxy, wildFrame } from "./malice";
 
@@ -121,53 +121,54 @@ function isSteady({ malice, originFailsMs, link: { outages = [] } }: ProxyDraw):
 }
 
 class SwarmRun implements NetworkUser {
-  private readonly network: Network;
-  private readonly codec: CountingCodec;
-  private readonly original: Uint8Array;
-  private readonly geometry: Geometry;
-  private readonly receiver: Receiver;
-  private readonly sides: Side[];
-  private readonly head: Trusted["head"];
-  private readonly wrongs: string[] = [];
-  private readonly boundMs: number;
-  private readonly receiverTimer: number;
-  private readonly senderTimer: number;
-  private receiverTimerMs = Infinity;
-  private receiverFiredMs = -1;
-  private spins = 0;
-  private events = 0;
-  private end: SwarmOutcome["end"] = "none";
-  private endMs = Infinity;
-  private deliveredBytes = 0;
+  readonly #network: Network;
+  readonly #codec: CountingCodec;
+  readonly #original: Uint8Array;
+  readonly #geometry: Geometry;
+  readonly #receiver: Receiver;
+  readonly #sides: Side[];
+  readonly #head: Trusted["head"];
+  readonly #wrongs: string[] = [];
+  readonly #boundMs: number;
+  readonly #receiverTimer: number;
+  readonly #senderTimer: number;
+  #receiverTimerMs = Infinity;
+  #receiverFiredMs = -1;
+  #spins = 0;
+  #events = 0;
+  #end: SwarmOutcome["end"] = "none";
+  #endMs = Infinity;
+  #deliveredBytes = 0;
 
-  constructor(
-    private readonly draw: SwarmDraw,
-    codec: Codec,
-  ) {
+  readonly #draw: SwarmDraw;
+
+  constructor(draw: SwarmDraw, codec: Codec) {
+    this.#draw = draw;
+
     const { seed, chunkBytes, symbolBytes, generationSize, windowPackets, mode, range, proxies, known } = draw;
-    this.codec = new CountingCodec(codec);
-    this.network = new Network({ seed, chunkBytes, links: proxies.map(({ link }) => link) }, this, undefined);
-    this.original = contentOf((seed % CONTENTS) + chunkBytes).subarray(seed % CONTENTS);
-    this.geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
-    this.head = headOf(draw);
-    this.boundMs = boundMs(draw, this.geometry);
-    const trusted = { head: this.head, digests: digestsOf(this.original, this.geometry), hash: digestOf };
+    this.#codec = new CountingCodec(codec);
+    this.#network = new Network({ seed, chunkBytes, links: proxies.map(({ link }) => link) }, this, undefined);
+    this.#original = contentOf((seed % CONTENTS) + chunkBytes).subarray(seed % CONTENTS);
+    this.#geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
+    this.#head = headOf(draw);
+    this.#boundMs = boundMs(draw, this.#geometry);
+    const trusted = { head: this.#head, digests: digestsOf(this.#original, this.#geometry), hash: digestOf };
     const given = { mode, symbolBytes, generationSize, windowPackets, trusted, known, ...(range ? { range } : {}) };
-    this.receiver = new Receiver({
+    this.#receiver = new Receiver({
       requestId: REQUEST_ID,
       url: "http://origin/segment.m4s",
       proxyCount: proxies.length,
-      codec: this.codec,
+      codec: this.#codec,
       nowMs: 0,
       ...given,
     });
-    this.receiverTimer = this.network.events.register(() => this.handleReceiverTimer());
-    this.senderTimer = this.network.events.register((index) => this.handleSenderTimer(index));
-    this.sides = proxies.map((proxy, index) => this.sideOf(proxy, index));
+    this.#receiverTimer = this.#network.events.register(() => this.#handleReceiverTimer());
+    this.#senderTimer = this.#network.events.register((index) => this.#handleSenderTimer(index));
+    this.#sides = proxies.map((proxy, index) => this.#sideOf(proxy, index));
   }
 
-  private sideOf(draw: ProxyDraw, index: number): Side {
-    const { seed, symbolBytes } = this.draw;
+  #sideOf(draw: ProxyDraw, index: number): Side {
+    const { seed, symbolBytes } = this.#draw;
     const malice =
       draw.malice.length > 0
         ? new MaliciousProxy(draw.malice, new Random(seed, index, USER_STREAM.malice), REQUEST_ID, symbolBytes)
@@ -190,295 +191,299 @@ class SwarmRun implements NetworkUser {
   }
 
   wrong(text: string): void {
-    if (this.wrongs.length < 5) this.wrongs.push(`${text} (at ${this.nowMs.toFixed(1)} ms)`);
+    if (this.#wrongs.length < 5) this.#wrongs.push(`${text} (at ${this.#nowMs.toFixed(1)} ms)`);
   }
 
-  private get nowMs(): number {
-    return this.network.events.nowMs;
+  get #nowMs(): number {
+    return this.#network.events.nowMs;
   }
 
   play(): void {
-    const { proxies, abortMs, rogueClient, seed } = this.draw;
+    const { proxies, abortMs, rogueClient, seed } = this.#draw;
     proxies.forEach(({ readyMs, originFailsMs }, index) => {
-      this.at(readyMs, () => this.bringUp(index, this.sides[index]!.session));
-      if (originFailsMs < Infinity) this.at(originFailsMs, () => this.failOrigin(index));
+      this.#at(readyMs, () => this.#bringUp(index, this.#sides[index]!.session));
+      if (originFailsMs < Infinity) this.#at(originFailsMs, () => this.#failOrigin(index));
     });
-    if (abortMs < Infinity) this.at(abortMs, () => this.abort());
-    if (!proxies.some(isSteady)) this.at(this.boundMs, () => this.abort());
+    if (abortMs < Infinity) this.#at(abortMs, () => this.#abort());
+    if (!proxies.some(isSteady)) this.#at(this.#boundMs, () => this.#abort());
     if (rogueClient)
-      new RogueClient(new Random(seed, 0, USER_STREAM.rogue), this.codec, this.draw.symbolBytes, (text) =>
+      new RogueClient(new Random(seed, 0, USER_STREAM.rogue), this.#codec, this.#draw.symbolBytes, (text) =>
         this.wrong(text),
       ).play();
-    const untilMs = this.boundMs + AFTERWARDS_MS;
-    while (this.network.events.step(untilMs)) {
-      if (++this.events > EVENTS_MAX) return this.wrong(`more than ${EVENTS_MAX} events`);
+    const untilMs = this.#boundMs + AFTERWARDS_MS;
+    while (this.#network.events.step(untilMs)) {
+      if (++this.#events > EVENTS_MAX) return this.wrong(`more than ${EVENTS_MAX} events`);
     }
-    this.checkEnd();
+    this.#checkEnd();
   }
 
   outcome(): SwarmOutcome {
-    const excluded = this.receiver.stats().proxies.filter(({ error }) => error?.startsWith("digestMismatch")).length;
-    this.receiver.free();
-    for (const { sender } of this.sides) sender?.free();
+    const excluded = this.#receiver.stats().proxies.filter(({ error }) => error?.startsWith("digestMismatch")).length;
+    this.#receiver.free();
+    for (const { sender } of this.#sides) sender?.free();
     return {
-      end: this.end,
-      endMs: this.endMs,
-      boundMs: this.boundMs,
+      end: this.#end,
+      endMs: this.#endMs,
+      boundMs: this.#boundMs,
       excluded,
-      events: this.events,
-      eventHash: this.network.log.hash,
-      wrongs: this.wrongs,
+      events: this.#events,
+      eventHash: this.#network.log.hash,
+      wrongs: this.#wrongs,
     };
   }
 
-  private at(ms: number, what: () => void): void {
-    this.network.events.schedule(ms, this.network.events.register(what), 0);
+  #at(ms: number, what: () => void): void {
+    this.#network.events.schedule(ms, this.#network.events.register(what), 0);
   }
 
   // ---- sessions ----------------------------------------------------------------------------------
 
-  private bringUp(index: number, session: number): void {
-    const side = this.sides[index]!;
-    if (side.up || side.session !== session || this.network.dead[index]) return;
+  #bringUp(index: number, session: number): void {
+    const side = this.#sides[index]!;
+    if (side.up || side.session !== session || this.#network.dead[index]) return;
     side.up = true;
-    side.lastArrivalMs = this.nowMs;
-    this.receiver.handleProxyReady(index, this.nowMs);
-    this.pumpReceiver();
+    side.lastArrivalMs = this.#nowMs;
+    this.#receiver.handleProxyReady(index, this.#nowMs);
+    this.#pumpReceiver();
   }
 
   onOutage(index: number, phase: "crash" | "cut" | "over"): void {
-    const side = this.sides[index]!;
+    const side = this.#sides[index]!;
     if (phase === "crash") {
       side.sender?.free();
       side.sender = undefined;
       const session = ++side.session;
-      this.at(this.nowMs + side.draw.noticeMs, () => this.replace(index, session));
+      this.#at(this.#nowMs + side.draw.noticeMs, () => this.#replace(index, session));
     } else if (phase === "over") {
-      this.pumpSender(index);
-      this.at(this.nowMs + side.draw.noticeMs, () => this.bringUp(index, side.session));
+      this.#pumpSender(index);
+      this.#at(this.#nowMs + side.draw.noticeMs, () => this.#bringUp(index, side.session));
     }
   }
 
   /** The client sees that the session is gone, and makes a new one when the proxy is there. */
-  private replace(index: number, session: number): void {
-    const side = this.sides[index]!;
+  #replace(index: number, session: number): void {
+    const side = this.#sides[index]!;
     if (side.session !== session) return;
     side.up = false;
-    this.receiver.handleProxyLost(index, "crash", this.nowMs);
-    this.pumpReceiver();
-    this.bringUp(index, session);
+    this.#receiver.handleProxyLost(index, "crash", this.#nowMs);
+    this.#pumpReceiver();
+    this.#bringUp(index, session);
   }
 
-  private abort(): void {
-    if (this.end !== "none") return;
-    this.finish("aborted");
-    this.receiver.abort(this.nowMs);
-    this.pumpReceiver();
+  #abort(): void {
+    if (this.#end !== "none") return;
+    this.#finish("aborted");
+    this.#receiver.abort(this.#nowMs);
+    this.#pumpReceiver();
   }
 
   // ---- client --------------------------------------------------------------------------------------
 
   atClient(index: number, slot: number): void {
-    const side = this.sides[index]!;
-    const { pool } = this.network;
+    const side = this.#sides[index]!;
+    const { pool } = this.#network;
     const message = pool.message[slot]!;
     const session = pool.tag[slot]!;
     pool.giveBack(slot);
     if (session !== side.session || !side.up) return;
     const frame = parseFrame(message);
     const known = frame.type !== "parseError" && "requestId" in frame && frame.requestId === REQUEST_ID;
-    if (known) side.lastArrivalMs = this.nowMs;
+    if (known) side.lastArrivalMs = this.#nowMs;
     if (!known || !CONTROL_FRAMES.has(frame.type)) side.handed++;
-    this.receiver.handleFrame(index, message, this.nowMs);
-    this.pumpReceiver();
+    this.#receiver.handleFrame(index, message, this.#nowMs);
+    this.#pumpReceiver();
   }
 
-  private handleReceiverTimer(): void {
-    if (this.nowMs !== this.receiverTimerMs) return;
-    this.receiverFiredMs = this.nowMs;
-    this.receiver.handleTimeout(this.nowMs);
-    this.receiverTimerMs = Infinity;
-    this.pumpReceiver();
+  #handleReceiverTimer(): void {
+    if (this.#nowMs !== this.#receiverTimerMs) return;
+    this.#receiverFiredMs = this.#nowMs;
+    this.#receiver.handleTimeout(this.#nowMs);
+    this.#receiverTimerMs = Infinity;
+    this.#pumpReceiver();
   }
 
-  private pumpReceiver(): void {
-    const { receiver, nowMs } = this;
+  #pumpReceiver(): void {
+    const receiver = this.#receiver;
+    const nowMs = this.#nowMs;
     for (let out = receiver.pollTransmit(nowMs); out; out = receiver.pollTransmit(nowMs))
-      this.toProxy(out.proxyIndex, out.bytes);
+      this.#toProxy(out.proxyIndex, out.bytes);
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
-      if (this.end !== "none") this.wrong(`event ${event.kind} after the end (${this.end})`);
-      if (event.kind === "bytes") this.handleBytes(event.offset, event.bytes);
-      else if (event.kind === "complete") this.complete();
-      else if (event.kind === "failed") this.fail();
+      if (this.#end !== "none") this.wrong(`event ${event.kind} after the end (${this.#end})`);
+      if (event.kind === "bytes") this.#handleBytes(event.offset, event.bytes);
+      else if (event.kind === "complete") this.#complete();
+      else if (event.kind === "failed") this.#fail();
     }
     const asked = receiver.pollTimeout();
     if (asked === undefined) return;
-    this.countSpins(asked);
-    const atMs = Math.max(asked, nowMs, this.receiverFiredMs + TIMER_STEP_MS);
-    if (atMs >= this.receiverTimerMs) return;
-    this.receiverTimerMs = atMs;
-    this.network.events.schedule(atMs, this.receiverTimer, 0);
+    this.#countSpins(asked);
+    const atMs = Math.max(asked, nowMs, this.#receiverFiredMs + TIMER_STEP_MS);
+    if (atMs >= this.#receiverTimerMs) return;
+    this.#receiverTimerMs = atMs;
+    this.#network.events.schedule(atMs, this.#receiverTimer, 0);
   }
 
-  private countSpins(askedMs: number): void {
-    this.spins = askedMs <= this.nowMs ? this.spins + 1 : 0;
-    if (this.spins === SPINS_MAX) this.wrong("a timer is always due");
+  #countSpins(askedMs: number): void {
+    this.#spins = askedMs <= this.#nowMs ? this.#spins + 1 : 0;
+    if (this.#spins === SPINS_MAX) this.wrong("a timer is always due");
   }
 
-  private handleBytes(offset: number, bytes: Uint8Array): void {
-    const expected = this.original.subarray(offset, offset + bytes.length);
-    if (offset !== this.deliveredBytes) this.wrong(`bytes at ${offset}, expected them at ${this.deliveredBytes}`);
+  #handleBytes(offset: number, bytes: Uint8Array): void {
+    const expected = this.#original.subarray(offset, offset + bytes.length);
+    if (offset !== this.#deliveredBytes) this.wrong(`bytes at ${offset}, expected them at ${this.#deliveredBytes}`);
     else if (Buffer.compare(expected, bytes) !== 0) this.wrong(`wrong bytes from ${offset} on`);
-    this.deliveredBytes += bytes.length;
+    this.#deliveredBytes += bytes.length;
   }
 
-  private complete(): void {
-    this.finish("complete");
-    if (this.deliveredBytes !== this.original.length)
-      this.wrong(`complete with ${this.deliveredBytes} of ${this.original.length} bytes`);
+  #complete(): void {
+    this.#finish("complete");
+    if (this.#deliveredBytes !== this.#original.length)
+      this.wrong(`complete with ${this.#deliveredBytes} of ${this.#original.length} bytes`);
   }
 
   /**
    * Failing is right only when every honest proxy is gone, has failed, or was not heard for as long as the limit says.
    */
-  private fail(): void {
-    this.finish("failed");
-    this.sides.forEach((side, index) => {
-      const silent = this.nowMs - side.lastArrivalMs >= TIMING.proxySilenceMs;
+  #fail(): void {
+    this.#finish("failed");
+    this.#sides.forEach((side, index) => {
+      const silent = this.#nowMs - side.lastArrivalMs >= TIMING.proxySilenceMs;
       if (!side.malice && side.up && !side.originFailed && !silent)
         this.wrong(`failed although honest proxy ${index} could be reached`);
     });
   }
 
-  private finish(end: SwarmOutcome["end"]): void {
-    this.end = end;
-    this.endMs = this.nowMs;
+  #finish(end: SwarmOutcome["end"]): void {
+    this.#end = end;
+    this.#endMs = this.#nowMs;
   }
 
   // ---- proxies -------------------------------------------------------------------------------------
 
-  private toProxy(index: number, bytes: Uint8Array): void {
-    const side = this.sides[index]!;
-    this.network.toProxy(index, this.onTheWay(side, bytes), bytes.length, side.session);
+  #toProxy(index: number, bytes: Uint8Array): void {
+    const side = this.#sides[index]!;
+    this.#network.toProxy(index, this.#onTheWay(side, bytes), bytes.length, side.session);
   }
 
-  private toClient(index: number, bytes: Uint8Array): void {
-    const side = this.sides[index]!;
+  #toClient(index: number, bytes: Uint8Array): void {
+    const side = this.#sides[index]!;
     for (const message of side.malice?.twist(bytes) ?? [bytes]) {
-      this.network.toClient(index, this.onTheWay(side, message), message.length, side.session);
+      this.#network.toClient(index, this.#onTheWay(side, message), message.length, side.session);
     }
   }
 
-  private onTheWay({ draw, way }: Side, bytes: Uint8Array): Uint8Array {
-    const corrupt = this.nowMs < this.draw.healMs && draw.corruption > 0 && way.unit() < draw.corruption;
+  #onTheWay({ draw, way }: Side, bytes: Uint8Array): Uint8Array {
+    const corrupt = this.#nowMs < this.#draw.healMs && draw.corruption > 0 && way.unit() < draw.corruption;
     return corrupt ? garble(bytes, way) : bytes;
   }
 
   atProxy(index: number, slot: number): void {
-    const side = this.sides[index]!;
-    const { pool } = this.network;
+    const side = this.#sides[index]!;
+    const { pool } = this.#network;
     const message = pool.message[slot]!;
     const session = pool.tag[slot]!;
     pool.giveBack(slot);
     if (session !== side.session) return;
     const frame = parseFrame(message);
     if (frame.type === "parseError") return;
-    if (side.sender && !side.sender.finished) side.sender.handleFrame(frame, this.localMs(side));
-    else if (frame.type === "request" && !side.sender) this.accept(side, index, frame);
+    if (side.sender && !side.sender.finished) side.sender.handleFrame(frame, this.#localMs(side));
+    else if (frame.type === "request" && !side.sender) this.#accept(side, index, frame);
     else if (frame.type === "feedback" && frame.final)
-      this.toClient(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
-    this.pumpSender(index);
+      this.#toClient(index, encodeFrame({ type: "end", requestId: REQUEST_ID, sentPackets: 0 }));
+    this.#pumpSender(index);
   }
 
-  private accept(side: Side, index: number, request: RequestFrame): void {
-    const random = new Random(this.draw.seed, index, USER_STREAM.sender + side.session);
+  #accept(side: Side, index: number, request: RequestFrame): void {
+    const random = new Random(this.#draw.seed, index, USER_STREAM.sender + side.session);
     const sender = (side.sender = new Sender({
       request,
-      codec: this.codec,
+      codec: this.#codec,
       rng: () => random.u32(),
-      nowMs: this.localMs(side),
+      nowMs: this.#localMs(side),
     }));
     if (side.originFailed) return sender.handleFailure({ kind: "originFailed", message: "The origin failed." });
     const { origin } = side.draw.link;
-    const head = { ...this.head, headers: { ...this.head.headers }, serverFetchMs: origin?.rttMs ?? 0 };
+    const head = { ...this.#head, headers: { ...this.#head.headers }, serverFetchMs: origin?.rttMs ?? 0 };
     if (!origin)
       return sender.handlePlan(
         head,
-        sourceOf(this.original, () => this.original.length),
+        sourceOf(this.#original, () => this.#original.length),
       );
-    side.headMs = this.nowMs + origin.rttMs;
+    side.headMs = this.#nowMs + origin.rttMs;
     const available = () =>
-      Math.max(0, Math.min(this.original.length, Math.floor(((this.nowMs - side.headMs) * origin.bytesPerSec) / 1000)));
-    const grow = this.network.events.register(() => {
+      Math.max(
+        0,
+        Math.min(this.#original.length, Math.floor(((this.#nowMs - side.headMs) * origin.bytesPerSec) / 1000)),
+      );
+    const grow = this.#network.events.register(() => {
       if (side.sender !== sender || sender.finished || side.originFailed) return;
-      this.pumpSender(index);
-      if (available() < this.original.length) this.network.events.schedule(this.nowMs + ORIGIN_STEP_MS, grow, 0);
+      this.#pumpSender(index);
+      if (available() < this.#original.length) this.#network.events.schedule(this.#nowMs + ORIGIN_STEP_MS, grow, 0);
     });
-    this.at(side.headMs, () => {
+    this.#at(side.headMs, () => {
       if (side.sender !== sender) return;
-      sender.handlePlan(head, sourceOf(this.original, available));
-      this.network.events.schedule(this.nowMs, grow, 0);
+      sender.handlePlan(head, sourceOf(this.#original, available));
+      this.#network.events.schedule(this.#nowMs, grow, 0);
     });
   }
 
-  private failOrigin(index: number): void {
-    const side = this.sides[index]!;
+  #failOrigin(index: number): void {
+    const side = this.#sides[index]!;
     side.originFailed = true;
     side.sender?.handleFailure({ kind: "originShort", message: "The origin's answer ended early." });
-    this.pumpSender(index);
+    this.#pumpSender(index);
   }
 
-  private handleSenderTimer(index: number): void {
-    const side = this.sides[index]!;
-    if (this.nowMs !== side.timerMs) return;
+  #handleSenderTimer(index: number): void {
+    const side = this.#sides[index]!;
+    if (this.#nowMs !== side.timerMs) return;
     side.timerMs = Infinity;
-    side.firedMs = this.nowMs;
+    side.firedMs = this.#nowMs;
     if (!side.sender || side.sender.finished) return;
-    side.sender.handleTimeout(this.localMs(side));
-    this.pumpSender(index);
+    side.sender.handleTimeout(this.#localMs(side));
+    this.#pumpSender(index);
   }
 
-  private pumpSender(index: number): void {
-    this.offer(index);
-    const side = this.sides[index]!;
+  #pumpSender(index: number): void {
+    this.#offer(index);
+    const side = this.#sides[index]!;
     const asked = side.sender?.pollTimeout();
     if (asked === undefined) return;
-    const atMs = Math.max(asked - (side.draw.link.clockOffsetMs ?? 0), this.nowMs, side.firedMs + TIMER_STEP_MS);
+    const atMs = Math.max(asked - (side.draw.link.clockOffsetMs ?? 0), this.#nowMs, side.firedMs + TIMER_STEP_MS);
     if (atMs >= side.timerMs) return;
     side.timerMs = atMs;
-    this.network.events.schedule(atMs, this.senderTimer, index);
+    this.#network.events.schedule(atMs, this.#senderTimer, index);
   }
 
   onFree(index: number): void {
-    this.offer(index);
+    this.#offer(index);
   }
 
-  private offer(index: number): void {
-    const side = this.sides[index]!;
+  #offer(index: number): void {
+    const side = this.#sides[index]!;
     const { sender } = side;
-    const down = this.network.down[index]!;
+    const down = this.#network.down[index]!;
     while (sender && !sender.finished && down.queuedPackets < QUEUED_PACKETS) {
-      const message = sender.pollTransmit(this.localMs(side));
+      const message = sender.pollTransmit(this.#localMs(side));
       if (!message) break;
-      this.toClient(index, message);
+      this.#toClient(index, message);
     }
   }
 
-  private localMs({ draw }: Side): number {
-    return this.nowMs + (draw.link.clockOffsetMs ?? 0);
+  #localMs({ draw }: Side): number {
+    return this.#nowMs + (draw.link.clockOffsetMs ?? 0);
   }
 
   // ---- what must hold ------------------------------------------------------------------------------
 
-  private checkEnd(): void {
-    const { receiver } = this;
-    if (this.end === "none") this.wrong(`not complete by its bound of ${this.boundMs.toFixed(0)} ms`);
-    if (this.end === "complete" && this.endMs > this.boundMs)
-      this.wrong(`complete at ${this.endMs.toFixed(0)} ms, bound ${this.boundMs.toFixed(0)} ms`);
-    this.checkNothingIsLeft();
+  #checkEnd(): void {
+    const receiver = this.#receiver;
+    if (this.#end === "none") this.wrong(`not complete by its bound of ${this.#boundMs.toFixed(0)} ms`);
+    if (this.#end === "complete" && this.#endMs > this.#boundMs)
+      this.wrong(`complete at ${this.#endMs.toFixed(0)} ms, bound ${this.#boundMs.toFixed(0)} ms`);
+    this.#checkNothingIsLeft();
     receiver.stats().proxies.forEach(({ packets, innovative, duplicate, late, rejected, error }, index) => {
       const sum = innovative + duplicate + late + rejected;
-      const { handed, malice } = this.sides[index]!;
+      const { handed, malice } = this.#sides[index]!;
       if (packets !== sum || packets !== handed)
         this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
       const blamed = error !== undefined && /^(digestMismatch|planMismatch)/.test(error);
@@ -486,8 +491,11 @@ class SwarmRun implements NetworkUser {
     });
   }
 
-  private checkNothingIsLeft(): void {
-    const { receiver, codec, sides, network } = this;
+  #checkNothingIsLeft(): void {
+    const receiver = this.#receiver;
+    const codec = this.#codec;
+    const sides = this.#sides;
+    const network = this.#network;
     if (!receiver.finished) this.wrong("the receiver has not finished");
     if (receiver.pollTimeout() !== undefined) this.wrong("the receiver's timer is left");
     sides.forEach(({ sender }, index) => {
@@ -503,19 +511,24 @@ class SwarmRun implements NetworkUser {
 
 /** Sends a proxy anything at all, reads what comes, then falls silent: the proxy must not mind, and must forget it. */
 class RogueClient {
-  private readonly original: Uint8Array;
+  readonly #original: Uint8Array;
 
-  constructor(
-    private readonly random: Random,
-    private readonly codec: Codec,
-    private readonly symbolBytes: number,
-    private readonly wrong: (text: string) => void,
-  ) {
-    this.original = contentOf(20_000);
+  readonly #random: Random;
+  readonly #codec: Codec;
+  readonly #symbolBytes: number;
+  readonly #wrong: (text: string) => void;
+
+  constructor(random: Random, codec: Codec, symbolBytes: number, wrong: (text: string) => void) {
+    this.#random = random;
+    this.#codec = codec;
+    this.#symbolBytes = symbolBytes;
+    this.#wrong = wrong;
+
+    this.#original = contentOf(20_000);
   }
 
   play(): void {
-    const { random } = this;
+    const random = this.#random;
     const mode = (["coded", "coded-mutp", "uncoded-mutp"] as const)[random.u32() % 3]!;
     const request: RequestFrame = {
       type: "request",
@@ -523,21 +536,21 @@ class RogueClient {
       mode,
       url: "http://origin/",
       share: { start: 0, end: 65535, firstGeneration: random.u32() % 4 },
-      symbolBytes: this.symbolBytes,
+      symbolBytes: this.#symbolBytes,
       generationSize: 1 + (random.u32() % 128),
       windowPackets: 1 + (random.u32() % 300),
     };
-    const sender = new Sender({ request, codec: this.codec, rng: () => random.u32(), nowMs: 0 });
+    const sender = new Sender({ request, codec: this.#codec, rng: () => random.u32(), nowMs: 0 });
     const plan = () =>
       sender.handlePlan(
-        { status: 200, totalBytes: this.original.length, headers: {}, serverFetchMs: 0 },
-        sourceOf(this.original, () => this.original.length),
+        { status: 200, totalBytes: this.#original.length, headers: {}, serverFetchMs: 0 },
+        sourceOf(this.#original, () => this.#original.length),
       );
     if (random.unit() < 0.8) plan();
     let nowMs = 0;
     for (let step = 0; step < 40 && !sender.finished; step++) {
       nowMs += random.unit() * 20;
-      const frame: Frame = random.unit() < 0.1 ? request : wildFrame(random, REQUEST_ID, this.symbolBytes);
+      const frame: Frame = random.unit() < 0.1 ? request : wildFrame(random, REQUEST_ID, this.#symbolBytes);
       sender.handleFrame(frame, nowMs);
       for (let sent = 0; sent < 20 && sender.pollTransmit(nowMs); sent++);
       if ((sender.pollTimeout() ?? Infinity) <= nowMs) sender.handleTimeout(nowMs);
@@ -547,8 +560,8 @@ class RogueClient {
       sender.handleTimeout(nowMs);
       for (let sent = 0; sent < 1000 && sender.pollTransmit(nowMs); sent++);
     }
-    if (!sender.finished) this.wrong("a sender does not forget a client that fell silent");
-    else if (sender.pollTimeout() !== undefined) this.wrong("a finished sender has a timer");
+    if (!sender.finished) this.#wrong("a sender does not forget a client that fell silent");
+    else if (sender.pollTimeout() !== undefined) this.#wrong("a finished sender has a timer");
   }
 }
 

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { markdownTable } from "./document";
-import { PLAYERS, SCENARIOS, applies } from "./matrixCells";
+import { PLAYERS, SCENARIOS, applies } from "./matrix-cells";
 
 const DOCUMENT = path.resolve(__dirname, "../../docs/matrix.md");
 const BROWSERS = ["chromium", "firefox"] as const;

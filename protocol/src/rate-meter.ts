@@ -10,16 +10,16 @@ const KNOWN_BYTES_MIN = 8000;
 const ELAPSED_MS_MIN = 0.5;
 
 export class RateMeter {
-  private readonly samples: { atMs: number; total: number }[] = [];
-  private rate = 0;
+  readonly #samples: { atMs: number; total: number }[] = [];
+  #rate = 0;
 
   get isKnown(): boolean {
-    return this.rate > 0;
+    return this.#rate > 0;
   }
 
   /** `total`: all bytes so far. */
   note(total: number, nowMs: number, rttMs: number): void {
-    const { samples } = this;
+    const samples = this.#samples;
     samples.push({ atMs: nowMs, total });
     while (
       samples.length > SAMPLES_MIN &&
@@ -28,18 +28,18 @@ export class RateMeter {
       samples.shift();
     const first = samples[0]!;
     if (total - first.total >= KNOWN_BYTES_MIN || nowMs - first.atMs >= WINDOW_MS_MIN)
-      this.rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
+      this.#rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
   }
 
   /** Nothing was asked for: the time until the next bytes says nothing. */
   rest(): void {
-    this.samples.length = 0;
+    this.#samples.length = 0;
   }
 
   /** Of the last stretch; 0 while too little has come. */
   bytesPerMs(nowMs: number, rttMs: number): number {
-    const [first, last] = [this.samples[0], this.samples.at(-1)];
-    if (!first || !last || nowMs - last.atMs <= rttMs || last.total === first.total) return this.rate;
-    return Math.min(this.rate, (last.total - first.total) / (nowMs - first.atMs));
+    const [first, last] = [this.#samples[0], this.#samples.at(-1)];
+    if (!first || !last || nowMs - last.atMs <= rttMs || last.total === first.total) return this.#rate;
+    return Math.min(this.#rate, (last.total - first.total) / (nowMs - first.atMs));
   }
 }

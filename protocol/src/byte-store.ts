@@ -16,8 +16,8 @@ export class ByteStore {
   /** All bytes below this were handed on, or can be by the next `take`. */
   prefix: number;
   /** Beyond the prefix, in order. */
-  private readonly kept: Kept[] = [];
-  private readonly ready: Uint8Array[] = [];
+  readonly #kept: Kept[] = [];
+  readonly #ready: Uint8Array[] = [];
 
   constructor(start: number) {
     this.prefix = start;
@@ -25,24 +25,24 @@ export class ByteStore {
 
   insert(start: number, bytes: Uint8Array): void {
     for (const gap of this.gaps(start, start + bytes.length))
-      this.keep(gap, bytes.subarray(gap.start - start, gap.end - start));
-    while (this.kept[0]?.start === this.prefix) {
-      const { end, parts } = this.kept.shift()!;
+      this.#keep(gap, bytes.subarray(gap.start - start, gap.end - start));
+    while (this.#kept[0]?.start === this.prefix) {
+      const { end, parts } = this.#kept.shift()!;
       this.prefix = end;
-      this.ready.push(...parts);
+      this.#ready.push(...parts);
     }
   }
 
   /** The next bytes in order, once. */
   take(): Uint8Array[] {
-    return this.ready.splice(0);
+    return this.#ready.splice(0);
   }
 
   /** What is missing of [start, end), in order. */
   gaps(start: number, end: number): Stretch[] {
     const found: Stretch[] = [];
     let at = Math.max(start, this.prefix);
-    for (const kept of this.kept) {
+    for (const kept of this.#kept) {
       if (kept.end <= at) continue;
       if (kept.start >= end) break;
       if (kept.start > at) found.push({ start: at, end: kept.start });
@@ -56,13 +56,13 @@ export class ByteStore {
     return this.gaps(start, end).reduce((sum, gap) => sum + gap.end - gap.start, 0);
   }
 
-  private keep({ start, end }: Stretch, bytes: Uint8Array): void {
-    const after = this.kept.findIndex((one) => one.start > start);
-    const at = after < 0 ? this.kept.length : after;
-    const before = this.kept[at - 1];
+  #keep({ start, end }: Stretch, bytes: Uint8Array): void {
+    const after = this.#kept.findIndex((one) => one.start > start);
+    const at = after < 0 ? this.#kept.length : after;
+    const before = this.#kept[at - 1];
     if (before?.end === start) {
       before.end = end;
       before.parts.push(bytes);
-    } else this.kept.splice(at, 0, { start, end, parts: [bytes] });
+    } else this.#kept.splice(at, 0, { start, end, parts: [bytes] });
   }
 }

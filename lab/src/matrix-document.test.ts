@@ -1,4 +1,4 @@
-import { matrixDocument, reportIn, told } from "./matrixDocument";
+import { matrixDocument, reportIn, told } from "./matrix-document";
 
 test("matrix document: reads what it has written, so that runs add up", () => {
   const report = new Map([

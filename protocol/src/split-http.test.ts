@@ -1,4 +1,4 @@
-import { ByteStore } from "./byteStore";
+import { ByteStore } from "./byte-store";
 import { xorshift128 } from "./rng";
 import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type Rejection, type SplitHttpOptions } from "./index";
 

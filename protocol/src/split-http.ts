@@ -6,9 +6,9 @@
  * wins. Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout,
  * pollEvent. HTTP itself is the caller's. The same code runs in the client and in the simulator.
  */
-import { ByteStore, type Stretch } from "./byteStore";
+import { ByteStore, type Stretch } from "./byte-store";
 import { TIMING } from "./limits";
-import { RateMeter } from "./rateMeter";
+import { RateMeter } from "./rate-meter";
 import type { ByteRange, Rejection } from "./types";
 
 export interface SplitHttpOptions {
@@ -129,39 +129,43 @@ interface Look {
 type Phase = "opening" | "pieces" | "single" | "over";
 
 export class SplitHttp {
-  private phase: Phase = "opening";
-  private readonly proxies: ProxyView[];
-  private readonly asks = new Map<number, Ask>();
-  private readonly commands: SplitHttpCommand[] = [];
-  private readonly events: SplitHttpEvent[] = [];
-  private readonly store: ByteStore;
+  #phase: Phase = "opening";
+  readonly #proxies: ProxyView[];
+  readonly #asks = new Map<number, Ask>();
+  readonly #commands: SplitHttpCommand[] = [];
+  readonly #events: SplitHttpEvent[] = [];
+  readonly #store: ByteStore;
   /** Never asked for, or given back by who failed; in order. */
-  private unasked: Stretch[];
+  #unasked: Stretch[];
   /** Exclusive; of the range asked for until the resource's length is known. */
-  private end: number;
-  private head: AnswerHead | undefined;
-  private singleRange: ByteRange | undefined;
-  private lastFailure: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
-  private made = 0;
+  #end: number;
+  #head: AnswerHead | undefined;
+  #singleRange: ByteRange | undefined;
+  #lastFailure: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
+  #made = 0;
   /** Some bytes were asked for twice, or are no longer wanted of whom they were asked. */
-  private overlaps = false;
-  private hasRoom = true;
-  private plannedMs: number;
+  #overlaps = false;
+  #hasRoom = true;
+  #plannedMs: number;
   /** Nothing beyond it is asked for before the length is known. */
-  private openedEnd = Infinity;
-  private readonly start: number;
-  private readonly alignBytes: number;
-  private readonly aheadBytesMax: number;
+  #openedEnd = Infinity;
+  readonly #start: number;
+  readonly #alignBytes: number;
+  readonly #aheadBytesMax: number;
 
-  constructor(private readonly options: SplitHttpOptions) {
+  readonly #options: SplitHttpOptions;
+
+  constructor(options: SplitHttpOptions) {
+    this.#options = options;
+
     const { proxyCount, range, nowMs, alignBytes = 1, aheadBytesMax = 32 * 1024 * 1024 } = options;
-    this.start = range?.start ?? 0;
-    this.end = range ? range.end + 1 : Infinity;
-    this.unasked = [{ start: this.start, end: this.end }];
-    this.store = new ByteStore(this.start);
-    this.alignBytes = alignBytes;
-    this.aheadBytesMax = aheadBytesMax;
-    this.plannedMs = nowMs;
+    this.#start = range?.start ?? 0;
+    this.#end = range ? range.end + 1 : Infinity;
+    this.#unasked = [{ start: this.#start, end: this.#end }];
+    this.#store = new ByteStore(this.#start);
+    this.#alignBytes = alignBytes;
+    this.#aheadBytesMax = aheadBytesMax;
+    this.#plannedMs = nowMs;
     const view = (): ProxyView => ({
       failed: false,
       failures: 0,
@@ -175,73 +179,73 @@ export class SplitHttp {
       lanes: 1,
       peak: 0,
     });
-    this.proxies = Array.from({ length: proxyCount }, view);
-    this.open(nowMs);
+    this.#proxies = Array.from({ length: proxyCount }, view);
+    this.#open(nowMs);
   }
 
   pollCommand(): SplitHttpCommand | undefined {
-    return this.commands.shift();
+    return this.#commands.shift();
   }
 
   pollEvent(): SplitHttpEvent | undefined {
-    return this.events.shift();
+    return this.#events.shift();
   }
 
   /** When to call `handleTimeout`; undefined once all is over. */
   pollTimeout(): number | undefined {
-    return this.phase === "over" ? undefined : this.plannedMs + TICK_MS;
+    return this.#phase === "over" ? undefined : this.#plannedMs + TICK_MS;
   }
 
   handleTimeout(nowMs: number): void {
-    if (nowMs >= this.plannedMs + TICK_MS) this.plan(nowMs);
+    if (nowMs >= this.#plannedMs + TICK_MS) this.#plan(nowMs);
   }
 
   /** Whether the reader takes more; without room nothing new is asked for. */
   handleRoom(hasRoom: boolean, nowMs: number): void {
-    if (hasRoom && !this.hasRoom) this.forgetSilence(nowMs);
-    this.hasRoom = hasRoom;
-    if (hasRoom) this.plan(nowMs);
+    if (hasRoom && !this.#hasRoom) this.#forgetSilence(nowMs);
+    this.#hasRoom = hasRoom;
+    if (hasRoom) this.#plan(nowMs);
   }
 
   handleHead(askId: number, head: AnswerHead, nowMs: number): void {
-    const ask = this.asks.get(askId);
+    const ask = this.#asks.get(askId);
     if (!ask) return;
     ask.answered = true;
-    this.hear(ask, nowMs);
-    if (this.phase === "single") this.checkSingle(ask, head, nowMs);
-    else if (head.status === 206 && head.contentRange) this.takePiece(ask, head, head.contentRange, nowMs);
-    else this.takeOther(ask, head, nowMs);
+    this.#hear(ask, nowMs);
+    if (this.#phase === "single") this.#checkSingle(ask, head, nowMs);
+    else if (head.status === 206 && head.contentRange) this.#takePiece(ask, head, head.contentRange, nowMs);
+    else this.#takeOther(ask, head, nowMs);
   }
 
   handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {
-    const ask = this.asks.get(askId);
+    const ask = this.#asks.get(askId);
     if (!ask || bytes.length === 0) return;
-    const view = this.proxies[ask.proxy]!;
-    this.hear(ask, nowMs);
+    const view = this.#proxies[ask.proxy]!;
+    this.#hear(ask, nowMs);
     view.bytes += bytes.length;
-    view.meter.note(view.bytes, nowMs, this.answerMs(ask.proxy));
+    view.meter.note(view.bytes, nowMs, this.#answerMs(ask.proxy));
     const wanted = bytes.subarray(0, Math.min(bytes.length, ask.end - ask.position));
-    this.store.insert(ask.position, wanted);
+    this.#store.insert(ask.position, wanted);
     ask.position += wanted.length;
-    for (const next of this.store.take()) this.events.push({ kind: "bytes", bytes: next });
-    if (this.phase !== "pieces") return;
+    for (const next of this.#store.take()) this.#events.push({ kind: "bytes", bytes: next });
+    if (this.#phase !== "pieces") return;
     const isWhole = ask.position >= ask.end;
-    if (isWhole) this.asks.delete(askId);
-    if (this.store.prefix >= this.end) return this.finish({ kind: "complete" });
-    if (this.overlaps) this.dropUnwanted();
-    if (isWhole || nowMs - this.plannedMs >= PLAN_MS) this.plan(nowMs);
+    if (isWhole) this.#asks.delete(askId);
+    if (this.#store.prefix >= this.#end) return this.#finish({ kind: "complete" });
+    if (this.#overlaps) this.#dropUnwanted();
+    if (isWhole || nowMs - this.#plannedMs >= PLAN_MS) this.#plan(nowMs);
   }
 
   /** The answer's body ended, as a body should. */
   handleEnd(askId: number, nowMs: number): void {
-    const ask = this.asks.get(askId);
+    const ask = this.#asks.get(askId);
     if (!ask) return;
-    if (this.phase === "single") {
-      const { bytes = null } = this.head ?? {};
+    if (this.#phase === "single") {
+      const { bytes = null } = this.#head ?? {};
       if (bytes !== null && ask.position !== bytes)
         return this.handleFailure(askId, bodyShort(ask.position, bytes), nowMs);
-      this.asks.delete(askId);
-      return this.finish({ kind: "complete" });
+      this.#asks.delete(askId);
+      return this.#finish({ kind: "complete" });
     }
     if (ask.position < ask.end)
       this.handleFailure(askId, bodyShort(ask.position - ask.start, ask.end - ask.start), nowMs);
@@ -249,33 +253,33 @@ export class SplitHttp {
 
   /** No answer, a broken one, or one that is the proxy's own and not the origin's. */
   handleFailure(askId: number, rejection: Rejection, nowMs: number): void {
-    const ask = this.asks.get(askId);
+    const ask = this.#asks.get(askId);
     if (!ask) return;
-    const view = this.proxies[ask.proxy]!;
-    this.asks.delete(askId);
-    this.giveBack(ask);
+    const view = this.#proxies[ask.proxy]!;
+    this.#asks.delete(askId);
+    this.#giveBack(ask);
     view.failures++;
-    if (view.bytes === 0 || view.failures >= FAILURES_MAX || this.phase === "single") this.fail(ask.proxy, rejection);
-    this.goOn(nowMs);
+    if (view.bytes === 0 || view.failures >= FAILURES_MAX || this.#phase === "single") this.#fail(ask.proxy, rejection);
+    this.#goOn(nowMs);
   }
 
   /** Drops everything: nothing is wanted any more. */
   stop(): void {
-    for (const id of [...this.asks.keys()]) this.cancel(id);
-    this.phase = "over";
+    for (const id of [...this.#asks.keys()]) this.#cancel(id);
+    this.#phase = "over";
   }
 
   /** Nobody was listening. */
-  private forgetSilence(nowMs: number): void {
-    for (const ask of this.asks.values()) ask.heardMs = nowMs;
-    for (const view of this.proxies) {
+  #forgetSilence(nowMs: number): void {
+    for (const ask of this.#asks.values()) ask.heardMs = nowMs;
+    for (const view of this.#proxies) {
       view.heardMs = nowMs;
       view.meter.rest();
     }
   }
 
-  private hear(ask: Ask, nowMs: number): void {
-    const view = this.proxies[ask.proxy]!;
+  #hear(ask: Ask, nowMs: number): void {
+    const view = this.#proxies[ask.proxy]!;
     if (ask.heardMs === ask.askedMs) view.answerMs = Math.min(view.answerMs, nowMs - ask.askedMs);
     ask.heardMs = view.heardMs = nowMs;
     view.quiet = false;
@@ -283,119 +287,119 @@ export class SplitHttp {
 
   // What answers mean.
 
-  private takePiece(ask: Ask, head: AnswerHead, told: NonNullable<AnswerHead["contentRange"]>, nowMs: number): void {
-    if (told.total === null) return this.goSingle(this.options.range, nowMs);
+  #takePiece(ask: Ask, head: AnswerHead, told: NonNullable<AnswerHead["contentRange"]>, nowMs: number): void {
+    if (told.total === null) return this.#goSingle(this.#options.range, nowMs);
     const end = Math.min(ask.end, told.total);
-    const fault = (this.head && differenceOf(this.head, head)) ?? rangeFault(ask.start, end, told, head.bytes);
-    if (fault) return this.reject(ask, fault, nowMs);
-    if (!this.head) this.begin(ask, head, told.total);
-    if (end < ask.end) this.replace(ask, end);
-    this.plan(nowMs);
+    const fault = (this.#head && differenceOf(this.#head, head)) ?? rangeFault(ask.start, end, told, head.bytes);
+    if (fault) return this.#reject(ask, fault, nowMs);
+    if (!this.#head) this.#begin(ask, head, told.total);
+    if (end < ask.end) this.#replace(ask, end);
+    this.#plan(nowMs);
   }
 
   /** The first piece is here: the resource's length is known. */
-  private begin(ask: Ask, head: AnswerHead, totalBytes: number): void {
-    this.head = head;
-    this.phase = "pieces";
-    this.end = Math.min(this.end, totalBytes);
-    for (const other of [...this.asks.values()]) if (other.start >= this.end) this.cancel(other.id);
-    this.unasked = this.uncovered({ start: this.start, end: this.end });
-    this.events.push({ kind: "head", askId: ask.id, whole: { start: this.start, end: this.end - 1 } });
+  #begin(ask: Ask, head: AnswerHead, totalBytes: number): void {
+    this.#head = head;
+    this.#phase = "pieces";
+    this.#end = Math.min(this.#end, totalBytes);
+    for (const other of [...this.#asks.values()]) if (other.start >= this.#end) this.#cancel(other.id);
+    this.#unasked = this.#uncovered({ start: this.#start, end: this.#end });
+    this.#events.push({ kind: "head", askId: ask.id, whole: { start: this.#start, end: this.#end - 1 } });
   }
 
   /** Anything but a part of the resource. */
-  private takeOther(ask: Ask, head: AnswerHead, nowMs: number): void {
-    if (this.head) return this.reject(ask, differs("status", head.status, 206), nowMs);
-    if (head.status !== 416) return this.adopt(ask, head);
-    if (ask.start > this.start) return this.cancel(ask.id);
-    if (this.options.range) return this.adopt(ask, head);
-    this.goSingle(undefined, nowMs);
+  #takeOther(ask: Ask, head: AnswerHead, nowMs: number): void {
+    if (this.#head) return this.#reject(ask, differs("status", head.status, 206), nowMs);
+    if (head.status !== 416) return this.#adopt(ask, head);
+    if (ask.start > this.#start) return this.#cancel(ask.id);
+    if (this.#options.range) return this.#adopt(ask, head);
+    this.#goSingle(undefined, nowMs);
   }
 
   /** This answer is the answer: an origin without ranges, or one that says something else than the body. */
-  private adopt(ask: Ask, head: AnswerHead): void {
-    for (const id of [...this.asks.keys()]) if (id !== ask.id) this.cancel(id);
-    this.phase = "single";
-    this.singleRange = this.options.range;
-    this.asks.set(ask.id, { ...ask, start: this.start, position: this.start, end: Infinity, wantedEnd: Infinity });
-    this.settleSingle(ask.id, head);
+  #adopt(ask: Ask, head: AnswerHead): void {
+    for (const id of [...this.#asks.keys()]) if (id !== ask.id) this.#cancel(id);
+    this.#phase = "single";
+    this.#singleRange = this.#options.range;
+    this.#asks.set(ask.id, { ...ask, start: this.#start, position: this.#start, end: Infinity, wantedEnd: Infinity });
+    this.#settleSingle(ask.id, head);
   }
 
-  private settleSingle(askId: number, head: AnswerHead): void {
-    this.head = { ...head, bytes: head.bytes === null ? null : this.start + head.bytes };
-    this.events.push({ kind: "head", askId, whole: undefined });
+  #settleSingle(askId: number, head: AnswerHead): void {
+    this.#head = { ...head, bytes: head.bytes === null ? null : this.#start + head.bytes };
+    this.#events.push({ kind: "head", askId, whole: undefined });
   }
 
-  private goSingle(range: ByteRange | undefined, nowMs: number): void {
-    for (const id of [...this.asks.keys()]) this.cancel(id);
-    this.phase = "single";
-    this.singleRange = range;
-    this.goOn(nowMs);
+  #goSingle(range: ByteRange | undefined, nowMs: number): void {
+    for (const id of [...this.#asks.keys()]) this.#cancel(id);
+    this.#phase = "single";
+    this.#singleRange = range;
+    this.#goOn(nowMs);
   }
 
-  private checkSingle(ask: Ask, head: AnswerHead, nowMs: number): void {
-    if (!this.head) return this.settleSingle(ask.id, head);
-    const bytes = head.bytes === null ? null : this.start + head.bytes;
+  #checkSingle(ask: Ask, head: AnswerHead, nowMs: number): void {
+    if (!this.#head) return this.#settleSingle(ask.id, head);
+    const bytes = head.bytes === null ? null : this.#start + head.bytes;
     const fault =
-      head.status !== this.head.status
-        ? differs("status", head.status, this.head.status)
-        : differenceOf(this.head, { ...head, bytes });
-    if (fault) this.reject(ask, fault, nowMs);
-    else if (this.head.bytes !== bytes) this.reject(ask, differs("length", bytes, this.head.bytes), nowMs);
+      head.status !== this.#head.status
+        ? differs("status", head.status, this.#head.status)
+        : differenceOf(this.#head, { ...head, bytes });
+    if (fault) this.#reject(ask, fault, nowMs);
+    else if (this.#head.bytes !== bytes) this.#reject(ask, differs("length", bytes, this.#head.bytes), nowMs);
   }
 
   /** The proxy's answer cannot be of the same bytes: nothing of it is trusted from here on. */
-  private reject(ask: Ask, rejection: Rejection, nowMs: number): void {
-    this.fail(ask.proxy, rejection);
-    this.goOn(nowMs);
+  #reject(ask: Ask, rejection: Rejection, nowMs: number): void {
+    this.#fail(ask.proxy, rejection);
+    this.#goOn(nowMs);
   }
 
-  private fail(proxy: number, rejection: Rejection): void {
-    const view = this.proxies[proxy]!;
+  #fail(proxy: number, rejection: Rejection): void {
+    const view = this.#proxies[proxy]!;
     if (view.failed) return;
     view.failed = true;
-    this.lastFailure = rejection;
-    this.events.push({ kind: "proxyFailed", proxyIndex: proxy, rejection });
-    for (const ask of [...this.asks.values()]) {
+    this.#lastFailure = rejection;
+    this.#events.push({ kind: "proxyFailed", proxyIndex: proxy, rejection });
+    for (const ask of [...this.#asks.values()]) {
       if (ask.proxy !== proxy) continue;
-      this.cancel(ask.id);
-      this.giveBack(ask);
+      this.#cancel(ask.id);
+      this.#giveBack(ask);
     }
   }
 
   /** Of the one answer: after this long another proxy is asked for it. */
-  private checkSilence(nowMs: number): void {
-    const [ask] = this.asks.values();
-    const silentMs = ask && this.hasRoom ? nowMs - ask.heardMs : 0;
+  #checkSilence(nowMs: number): void {
+    const [ask] = this.#asks.values();
+    const silentMs = ask && this.#hasRoom ? nowMs - ask.heardMs : 0;
     if (!ask || silentMs <= TIMING.proxySilenceMs) return;
-    this.reject(ask, { kind: "proxySilent", message: `Nothing came for ${Math.round(silentMs)} ms.` }, nowMs);
+    this.#reject(ask, { kind: "proxySilent", message: `Nothing came for ${Math.round(silentMs)} ms.` }, nowMs);
   }
 
-  private goOn(nowMs: number): void {
-    if (this.phase === "over") return;
-    const alive = this.proxies.findIndex(({ failed }) => !failed);
-    if (alive < 0) return this.finish({ kind: "failed", rejection: this.lastFailure });
-    if (this.phase !== "single") this.plan(nowMs);
-    else if (this.asks.size === 0) this.ask(alive, this.start, Infinity, nowMs);
+  #goOn(nowMs: number): void {
+    if (this.#phase === "over") return;
+    const alive = this.#proxies.findIndex(({ failed }) => !failed);
+    if (alive < 0) return this.#finish({ kind: "failed", rejection: this.#lastFailure });
+    if (this.#phase !== "single") this.#plan(nowMs);
+    else if (this.#asks.size === 0) this.#ask(alive, this.#start, Infinity, nowMs);
   }
 
-  private finish(event: SplitHttpEvent): void {
+  #finish(event: SplitHttpEvent): void {
     this.stop();
-    this.events.push(event);
+    this.#events.push(event);
   }
 
   // Asking.
 
-  private ask(proxy: number, start: number, end: number, nowMs: number): void {
-    const id = this.made++;
-    const view = this.proxies[proxy]!;
-    if (this.asksOf(proxy).length === 0) {
+  #ask(proxy: number, start: number, end: number, nowMs: number): void {
+    const id = this.#made++;
+    const view = this.#proxies[proxy]!;
+    if (this.#asksOf(proxy).length === 0) {
       view.meter.rest();
       view.unsent = 0;
       view.unsentMs = nowMs + (view.answerMs < Infinity ? view.answerMs : 0);
     }
     if (end < Infinity) view.unsent += end - start;
-    this.asks.set(id, {
+    this.#asks.set(id, {
       id,
       proxy,
       start,
@@ -407,241 +411,241 @@ export class SplitHttp {
       heardMs: nowMs,
       answered: false,
     });
-    const range = this.phase === "single" ? this.singleRange : { start, end: end - 1 };
-    this.commands.push({ kind: "ask", askId: id, proxyIndex: proxy, range });
+    const range = this.#phase === "single" ? this.#singleRange : { start, end: end - 1 };
+    this.#commands.push({ kind: "ask", askId: id, proxyIndex: proxy, range });
   }
 
-  private cancel(id: number): void {
-    if (this.asks.delete(id)) this.commands.push({ kind: "cancel", askId: id });
+  #cancel(id: number): void {
+    if (this.#asks.delete(id)) this.#commands.push({ kind: "cancel", askId: id });
   }
 
   /** The resource ends before what was asked for does. */
-  private replace(ask: Ask, end: number): void {
-    this.asks.set(ask.id, { ...ask, end, wantedEnd: Math.min(ask.wantedEnd, end) });
+  #replace(ask: Ask, end: number): void {
+    this.#asks.set(ask.id, { ...ask, end, wantedEnd: Math.min(ask.wantedEnd, end) });
   }
 
   /** What nobody else was asked for is to be asked for anew. */
-  private giveBack(ask: Ask): void {
-    if (this.phase === "single" || this.phase === "over") return;
-    const left = this.uncovered({ start: ask.position, end: Math.min(ask.wantedEnd, this.end) });
-    this.unasked = [...this.unasked, ...left].sort((a, b) => a.start - b.start);
+  #giveBack(ask: Ask): void {
+    if (this.#phase === "single" || this.#phase === "over") return;
+    const left = this.#uncovered({ start: ask.position, end: Math.min(ask.wantedEnd, this.#end) });
+    this.#unasked = [...this.#unasked, ...left].sort((a, b) => a.start - b.start);
   }
 
   /** What of it is missing, and not being asked for. */
-  private uncovered({ start, end }: Stretch): Stretch[] {
-    let left = this.store.gaps(start, end);
-    for (const ask of this.asks.values())
+  #uncovered({ start, end }: Stretch): Stretch[] {
+    let left = this.#store.gaps(start, end);
+    for (const ask of this.#asks.values())
       left = left.flatMap((gap) => without(gap, { start: ask.position, end: ask.wantedEnd }));
     return left;
   }
 
   /** Answers of which nothing is missing any more. */
-  private dropUnwanted(): void {
-    for (const ask of [...this.asks.values()]) if (this.wantedOf(ask) === 0) this.cancel(ask.id);
+  #dropUnwanted(): void {
+    for (const ask of [...this.#asks.values()]) if (this.#wantedOf(ask) === 0) this.#cancel(ask.id);
   }
 
   /** Small pieces first, so that a small body is shared; then larger ones, to fill the links until the first answer. */
-  private open(nowMs: number): void {
+  #open(nowMs: number): void {
     for (const bytes of OPENING_BYTES) {
-      for (let proxy = 0; proxy < this.proxies.length; proxy++) {
-        const next = this.nextStretch(this.aligned(bytes));
-        if (next) this.ask(proxy, next.start, next.end, nowMs);
+      for (let proxy = 0; proxy < this.#proxies.length; proxy++) {
+        const next = this.#nextStretch(this.#aligned(bytes));
+        if (next) this.#ask(proxy, next.start, next.end, nowMs);
       }
     }
-    this.openedEnd = this.unasked[0]?.start ?? this.end;
+    this.#openedEnd = this.#unasked[0]?.start ?? this.#end;
   }
 
-  private plan(nowMs: number): void {
-    this.plannedMs = nowMs;
-    if (this.phase === "single") return this.checkSilence(nowMs);
-    if (this.phase === "over") return;
-    for (let proxy = 0; proxy < this.proxies.length; proxy++) this.noteQuiet(proxy, nowMs);
-    if (!this.hasRoom) return;
-    let look = this.look(nowMs);
-    this.noteRates(look.rates);
-    for (let proxy = 0; proxy < this.proxies.length; proxy++) {
-      while (this.planFor(proxy, look, nowMs)) look = this.look(nowMs);
+  #plan(nowMs: number): void {
+    this.#plannedMs = nowMs;
+    if (this.#phase === "single") return this.#checkSilence(nowMs);
+    if (this.#phase === "over") return;
+    for (let proxy = 0; proxy < this.#proxies.length; proxy++) this.#noteQuiet(proxy, nowMs);
+    if (!this.#hasRoom) return;
+    let look = this.#look(nowMs);
+    this.#noteRates(look.rates);
+    for (let proxy = 0; proxy < this.#proxies.length; proxy++) {
+      while (this.#planFor(proxy, look, nowMs)) look = this.#look(nowMs);
     }
   }
 
   /** Asks this proxy for more, a round trip before it would have nothing to send. True when it was asked. */
-  private planFor(proxy: number, look: Look, nowMs: number): boolean {
-    const view = this.proxies[proxy]!;
+  #planFor(proxy: number, look: Look, nowMs: number): boolean {
+    const view = this.#proxies[proxy]!;
     const lanes = look.lanes[proxy]!;
     if (view.failed || view.quiet || lanes >= CONNECTIONS_MAX) return false;
-    const aheadMs = this.answerMs(proxy) + TICK_MS;
+    const aheadMs = this.#answerMs(proxy) + TICK_MS;
     const isEnough = look.debt[proxy]! / look.rates[proxy]! > aheadMs;
     if (lanes > 0 && (!view.meter.isKnown || (isEnough && (view.lanes === 1 || look.busy[proxy]! >= view.lanes))))
       return false;
-    if (!this.hasMore())
+    if (!this.#hasMore())
       return (
-        (look.backlog[proxy]! < look.rates[proxy]! && this.askAgain(proxy, look, nowMs)) ||
-        (!isEnough && this.takeOver(proxy, look, nowMs))
+        (look.backlog[proxy]! < look.rates[proxy]! && this.#askAgain(proxy, look, nowMs)) ||
+        (!isEnough && this.#takeOver(proxy, look, nowMs))
       );
     const least = Math.max(PIECE_BYTES_MIN, (look.rates[proxy]! * aheadMs) / (lanes === 0 ? 1 : LANES));
-    const size = this.pieceBytes(proxy, look, least);
-    const next = size > 0 ? this.nextStretch(size) : undefined;
-    if (next) this.ask(proxy, next.start, next.end, nowMs);
+    const size = this.#pieceBytes(proxy, look, least);
+    const next = size > 0 ? this.#nextStretch(size) : undefined;
+    if (next) this.#ask(proxy, next.start, next.end, nowMs);
     return next !== undefined;
   }
 
   /** A lane's part of what this proxy may still send so that all end together; all of it once that is little. */
-  private pieceBytes(proxy: number, { debt, rates }: Look, least: number): number {
-    const left = this.unasked.reduce((sum, { start, end }) => sum + end - start, 0);
-    if (left === Infinity) return this.aligned(least);
+  #pieceBytes(proxy: number, { debt, rates }: Look, least: number): number {
+    const left = this.#unasked.reduce((sum, { start, end }) => sum + end - start, 0);
+    if (left === Infinity) return this.#aligned(least);
     const endMs = (left + sumOf(debt)) / sumOf(rates);
     const fair = endMs * rates[proxy]! - debt[proxy]!;
-    const pieces = 2 * this.proxies[proxy]!.lanes;
-    if (fair > 2 * least) return this.aligned(Math.min(PIECE_BYTES_MAX, Math.max(least, fair / pieces)));
-    return fair >= this.alignBytes || debt[proxy] === 0 ? this.aligned(Math.max(1, fair)) : 0;
+    const pieces = 2 * this.#proxies[proxy]!.lanes;
+    if (fair > 2 * least) return this.#aligned(Math.min(PIECE_BYTES_MAX, Math.max(least, fair / pieces)));
+    return fair >= this.#alignBytes || debt[proxy] === 0 ? this.#aligned(Math.max(1, fair)) : 0;
   }
 
   /** There are bytes that may be asked for now. */
-  private hasMore(): boolean {
+  #hasMore(): boolean {
     const limit = Math.min(
-      this.store.prefix + this.aheadBytesMax,
-      this.phase === "opening" ? this.openedEnd : Infinity,
+      this.#store.prefix + this.#aheadBytesMax,
+      this.#phase === "opening" ? this.#openedEnd : Infinity,
     );
-    return (this.unasked[0]?.start ?? Infinity) < limit;
+    return (this.#unasked[0]?.start ?? Infinity) < limit;
   }
 
   /** The next bytes to ask for, no longer unasked. */
-  private nextStretch(size: number): Stretch | undefined {
-    const first = this.unasked[0];
-    if (!first || !this.hasMore()) return undefined;
+  #nextStretch(size: number): Stretch | undefined {
+    const first = this.#unasked[0];
+    if (!first || !this.#hasMore()) return undefined;
     const { start } = first;
     const end = Math.min(first.end, start + size);
-    if (end === first.end) this.unasked.shift();
+    if (end === first.end) this.#unasked.shift();
     else first.start = end;
     return { start, end };
   }
 
   /** End game: what an answer that fell silent still owes is asked for again; the first answer wins. */
-  private askAgain(proxy: number, { backlog, rates }: Look, nowMs: number): boolean {
-    const silent = [...this.asks.values()].filter(
-      (ask) => ask.proxy !== proxy && this.isSilent(ask, nowMs) && this.repeatable(ask).length > 0,
+  #askAgain(proxy: number, { backlog, rates }: Look, nowMs: number): boolean {
+    const silent = [...this.#asks.values()].filter(
+      (ask) => ask.proxy !== proxy && this.#isSilent(ask, nowMs) && this.#repeatable(ask).length > 0,
     );
     const ask = silent.sort((a, b) => a.heardMs - b.heardMs)[0];
     if (!ask) return false;
-    const idle = this.proxies.filter(
+    const idle = this.#proxies.filter(
       ({ failed, quiet }, index) => !failed && !quiet && backlog[index]! < rates[index]!,
     ).length;
-    const owed = silent.reduce((sum, one) => sum + this.wantedOf(one), 0);
-    const [gap] = this.repeatable(ask);
-    const size = this.aligned(Math.max(PIECE_BYTES_MIN, owed / idle, rates[proxy]! * TICK_MS));
+    const owed = silent.reduce((sum, one) => sum + this.#wantedOf(one), 0);
+    const [gap] = this.#repeatable(ask);
+    const size = this.#aligned(Math.max(PIECE_BYTES_MIN, owed / idle, rates[proxy]! * TICK_MS));
     const end = Math.min(gap!.end, gap!.start + size);
     ask.repeatedEnd = end;
-    this.overlaps = true;
-    this.ask(proxy, gap!.start, end, nowMs);
+    this.#overlaps = true;
+    this.#ask(proxy, gap!.start, end, nowMs);
     return true;
   }
 
   /** Splits the last piece of the proxy that would end last so that both halves end together. */
-  private takeOver(proxy: number, { owed, debt, rates }: Look, nowMs: number): boolean {
+  #takeOver(proxy: number, { owed, debt, rates }: Look, nowMs: number): boolean {
     const ends = debt.map((bytes, index) => (index === proxy ? 0 : bytes / rates[index]!));
     const lastMs = Math.max(...ends);
     const other = ends.indexOf(lastMs);
-    const ask = this.asksOf(other).findLast((one) => one.repeatedEnd <= one.position && this.wantedOf(one) > 0);
+    const ask = this.#asksOf(other).findLast((one) => one.repeatedEnd <= one.position && this.#wantedOf(one) > 0);
     if (!ask || other === proxy) return false;
     const [rate, theirs] = [rates[proxy]!, rates[other]!];
-    const isQuiet = this.proxies[other]!.quiet;
-    const readyMs = Math.max(this.answerMs(proxy), debt[proxy]! / rate);
-    const underway = isQuiet ? 0 : theirs * this.answerMs(other);
-    const fair = isQuiet ? this.wantedOf(ask) : (lastMs - readyMs) / (1 / rate + 1 / theirs);
-    const bytes = Math.min(fair, this.wantedOf(ask), owed[other]! - underway);
+    const isQuiet = this.#proxies[other]!.quiet;
+    const readyMs = Math.max(this.#answerMs(proxy), debt[proxy]! / rate);
+    const underway = isQuiet ? 0 : theirs * this.#answerMs(other);
+    const fair = isQuiet ? this.#wantedOf(ask) : (lastMs - readyMs) / (1 / rate + 1 / theirs);
+    const bytes = Math.min(fair, this.#wantedOf(ask), owed[other]! - underway);
     if (
-      bytes < Math.min(STEAL_BYTES_MIN, this.wantedOf(ask)) ||
-      lastMs - (readyMs + bytes / rate) < Math.max(STEAL_GAIN_MS, this.answerMs(proxy) / 5)
+      bytes < Math.min(STEAL_BYTES_MIN, this.#wantedOf(ask)) ||
+      lastMs - (readyMs + bytes / rate) < Math.max(STEAL_GAIN_MS, this.#answerMs(proxy) / 5)
     )
       return false;
     const end = ask.wantedEnd;
-    const cut = Math.max(ask.position, ask.start + this.aligned(end - bytes - ask.start));
+    const cut = Math.max(ask.position, ask.start + this.#aligned(end - bytes - ask.start));
     if (cut >= end) return false;
     ask.wantedEnd = cut;
-    this.overlaps = true;
-    this.ask(proxy, cut, end, nowMs);
-    if (this.wantedOf(ask) === 0) this.cancel(ask.id);
+    this.#overlaps = true;
+    this.#ask(proxy, cut, end, nowMs);
+    if (this.#wantedOf(ask) === 0) this.#cancel(ask.id);
     return true;
   }
 
   // What is known of the proxies.
 
-  private asksOf(proxy: number): Ask[] {
-    return [...this.asks.values()].filter((ask) => ask.proxy === proxy);
+  #asksOf(proxy: number): Ask[] {
+    return [...this.#asks.values()].filter((ask) => ask.proxy === proxy);
   }
 
-  private look(nowMs: number): Look {
-    const owed = this.proxies.map(() => 0);
-    const lanes = this.proxies.map(() => 0);
-    const busy = this.proxies.map(() => 0);
-    const rates = this.rates(nowMs);
-    for (const ask of this.asks.values()) {
-      const wanted = this.wantedOf(ask);
+  #look(nowMs: number): Look {
+    const owed = this.#proxies.map(() => 0);
+    const lanes = this.#proxies.map(() => 0);
+    const busy = this.#proxies.map(() => 0);
+    const rates = this.#rates(nowMs);
+    for (const ask of this.#asks.values()) {
+      const wanted = this.#wantedOf(ask);
       owed[ask.proxy]! += wanted;
       lanes[ask.proxy]!++;
-      if ((wanted * this.proxies[ask.proxy]!.lanes) / rates[ask.proxy]! > this.answerMs(ask.proxy) + TICK_MS)
+      if ((wanted * this.#proxies[ask.proxy]!.lanes) / rates[ask.proxy]! > this.#answerMs(ask.proxy) + TICK_MS)
         busy[ask.proxy]!++;
     }
-    const backlog = this.proxies.map((view, proxy) => {
+    const backlog = this.#proxies.map((view, proxy) => {
       view.unsent = Math.max(0, view.unsent - Math.max(0, nowMs - view.unsentMs) * rates[proxy]!);
       view.unsentMs = Math.max(nowMs, view.unsentMs);
-      view.unsent = Math.max(view.unsent, owed[proxy]! - HELD_ROUND_TRIPS * rates[proxy]! * this.answerMs(proxy));
+      view.unsent = Math.max(view.unsent, owed[proxy]! - HELD_ROUND_TRIPS * rates[proxy]! * this.#answerMs(proxy));
       return Math.min(owed[proxy]!, view.unsent);
     });
     const debt = owed.map((bytes, proxy) =>
-      this.proxies[proxy]!.quiet ? bytes : Math.min(bytes, backlog[proxy]! + rates[proxy]! * this.answerMs(proxy)),
+      this.#proxies[proxy]!.quiet ? bytes : Math.min(bytes, backlog[proxy]! + rates[proxy]! * this.#answerMs(proxy)),
     );
     return { owed, debt, lanes, busy, rates, backlog };
   }
 
-  private wantedOf(ask: Ask): number {
-    return this.store.missing(ask.position, Math.min(ask.wantedEnd, this.end));
+  #wantedOf(ask: Ask): number {
+    return this.#store.missing(ask.position, Math.min(ask.wantedEnd, this.#end));
   }
 
-  private repeatable(ask: Ask): Stretch[] {
-    return this.store.gaps(Math.max(ask.position, ask.repeatedEnd), Math.min(ask.wantedEnd, this.end));
+  #repeatable(ask: Ask): Stretch[] {
+    return this.#store.gaps(Math.max(ask.position, ask.repeatedEnd), Math.min(ask.wantedEnd, this.#end));
   }
 
-  private answerMs(proxy: number): number {
-    const known = this.proxies.map(({ answerMs }) => answerMs).filter((ms) => ms < Infinity);
-    const own = this.proxies[proxy]!.answerMs;
+  #answerMs(proxy: number): number {
+    const known = this.#proxies.map(({ answerMs }) => answerMs).filter((ms) => ms < Infinity);
+    const own = this.#proxies[proxy]!.answerMs;
     return own < Infinity ? own : known.length > 0 ? Math.max(...known) : ANSWER_MS_GUESS;
   }
 
-  private isSilent(ask: Ask, nowMs: number): boolean {
-    const answerMs = this.answerMs(ask.proxy);
+  #isSilent(ask: Ask, nowMs: number): boolean {
+    const answerMs = this.#answerMs(ask.proxy);
     return nowMs - ask.heardMs > answerMs * (ask.answered ? SILENT_ANSWERS : 1 + SILENT_ANSWERS) + TICK_MS;
   }
 
-  private noteQuiet(proxy: number, nowMs: number): void {
-    const view = this.proxies[proxy]!;
-    const limitMs = QUIET_ANSWERS * this.answerMs(proxy) + QUIET_MS;
-    if (this.asksOf(proxy).some(({ askedMs }) => nowMs - Math.max(view.heardMs, askedMs) > limitMs)) view.quiet = true;
+  #noteQuiet(proxy: number, nowMs: number): void {
+    const view = this.#proxies[proxy]!;
+    const limitMs = QUIET_ANSWERS * this.#answerMs(proxy) + QUIET_MS;
+    if (this.#asksOf(proxy).some(({ askedMs }) => nowMs - Math.max(view.heardMs, askedMs) > limitMs)) view.quiet = true;
   }
 
   /** Bytes a ms of each proxy; before anything came the mean of the others; next to nothing from quiet ones. */
-  private rates(nowMs: number): number[] {
-    const measured = this.proxies.map(({ meter }, proxy) =>
-      meter.isKnown ? meter.bytesPerMs(nowMs, this.answerMs(proxy)) : 0,
+  #rates(nowMs: number): number[] {
+    const measured = this.#proxies.map(({ meter }, proxy) =>
+      meter.isKnown ? meter.bytesPerMs(nowMs, this.#answerMs(proxy)) : 0,
     );
     const known = measured.filter((rate) => rate > 0);
     const mean = known.length > 0 ? sumOf(known) / known.length : 1000;
     return measured.map((rate, proxy) =>
-      this.proxies[proxy]!.failed || this.proxies[proxy]!.quiet ? 1e-3 : rate || mean,
+      this.#proxies[proxy]!.failed || this.#proxies[proxy]!.quiet ? 1e-3 : rate || mean,
     );
   }
 
   /** The opening asks for several pieces at once: what one at a time must come near to. */
-  private noteRates(rates: readonly number[]): void {
-    this.proxies.forEach((view, proxy) => {
+  #noteRates(rates: readonly number[]): void {
+    this.#proxies.forEach((view, proxy) => {
       if (!view.meter.isKnown) return;
       view.peak = Math.max(view.peak, rates[proxy]!);
       if (rates[proxy]! < LANES_GAIN * view.peak) view.lanes = LANES;
     });
   }
 
-  private aligned(bytes: number): number {
-    return Math.ceil(bytes / this.alignBytes) * this.alignBytes;
+  #aligned(bytes: number): number {
+    return Math.ceil(bytes / this.#alignBytes) * this.#alignBytes;
   }
 }
 

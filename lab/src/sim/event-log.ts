@@ -10,26 +10,26 @@ const words = new Uint32Array(time.buffer);
 
 export class EventLog {
   events = 0;
-  private low = 0x811c9dc5;
-  private high = 0xcbf29ce4;
+  #low = 0x811c9dc5;
+  #high = 0xcbf29ce4;
 
   /** `link` names link and direction; `word` is what else tells this packet from others. */
   add(nowMs: number, event: number, link: number, packetBytes: number, word: number): void {
     this.events++;
     time[0] = nowMs;
-    this.fold(words[0]!);
-    this.fold(words[1]!);
-    this.fold((event << 28) ^ (link << 16) ^ packetBytes);
-    this.fold(word);
+    this.#fold(words[0]!);
+    this.#fold(words[1]!);
+    this.#fold((event << 28) ^ (link << 16) ^ packetBytes);
+    this.#fold(word);
   }
 
   /** 16 hexadecimal digits. */
   get hash(): string {
-    return [this.high, this.low].map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
+    return [this.#high, this.#low].map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
   }
 
-  private fold(word: number): void {
-    this.low = Math.imul(this.low ^ word, 0x01000193);
-    this.high = Math.imul(this.high ^ word ^ (this.low >>> 15), 0x85ebca6b);
+  #fold(word: number): void {
+    this.#low = Math.imul(this.#low ^ word, 0x01000193);
+    this.#high = Math.imul(this.#high ^ word ^ (this.#low >>> 15), 0x85ebca6b);
   }
 }

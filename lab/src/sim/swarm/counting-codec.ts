@@ -12,23 +12,27 @@ export class CountingCodec implements Codec {
   readonly createRepairDecoder: Codec["createRepairDecoder"];
   readonly coefficients: Codec["coefficients"];
 
-  constructor(private readonly codec: Codec) {
+  readonly #codec: Codec;
+
+  constructor(codec: Codec) {
+    this.#codec = codec;
+
     this.engine = codec.engine;
-    this.createRecoder = (...given) => this.counted(codec.createRecoder(...given));
-    this.createRepairEncoder = (...given) => this.counted(codec.createRepairEncoder(...given));
-    this.createRepairDecoder = (...given) => this.counted(codec.createRepairDecoder(...given));
+    this.createRecoder = (...given) => this.#counted(codec.createRecoder(...given));
+    this.createRepairEncoder = (...given) => this.#counted(codec.createRepairEncoder(...given));
+    this.createRepairDecoder = (...given) => this.#counted(codec.createRepairDecoder(...given));
     this.coefficients = (...given) => codec.coefficients(...given);
   }
 
   createEncoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createEncoder"]> {
-    return this.counted(this.codec.createEncoder(symbolCount, symbolBytes));
+    return this.#counted(this.#codec.createEncoder(symbolCount, symbolBytes));
   }
 
   createDecoder(symbolCount: number, symbolBytes: number): ReturnType<Codec["createDecoder"]> {
-    return this.counted(this.codec.createDecoder(symbolCount, symbolBytes));
+    return this.#counted(this.#codec.createDecoder(symbolCount, symbolBytes));
   }
 
-  private counted<T extends { free(): void }>(coder: T): T {
+  #counted<T extends { free(): void }>(coder: T): T {
     this.live++;
     let freed = false;
     const free = coder.free.bind(coder);

@@ -1,0 +1,456 @@
+/**
+ * The modes over HTTP in simulation: one chunk from the proxies over persistent HTTP/1.1 connections, over the TCP of
+ * tcp.ts. Here is what carries requests and answers; who asks for what is the protocol's own SplitHttp, or
+ * parallel-http as the paper has it (section III: the same request to all, the first whole answer wins, the others are
+ * ended). A client sees the bytes of a connection in order only. A request that is cancelled costs its connection;
+ * the next one begins with a handshake and a new window. Answers have no head: HTTP's own bytes cost nothing here. A
+ * segment carries what a data frame does, with a header as long.
+ */
+import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type SplitHttpCommand } from "@tributary/protocol";
+import { meanLoss } from "./link";
+import { Network, type NetworkUser, type OnLinkEvent } from "./network";
+import { contentOf } from "./simulate";
+import { TcpSender } from "./tcp";
+import type { HttpMode, OnArrival, Outcome, World } from "./world";
+
+export const SEGMENT_BYTES = 1100;
+export const SEGMENT_HEADER_BYTES = 12;
+const ACK_BYTES = 40;
+const REQUEST_BYTES = 300;
+const TICK_MS = 5;
+/** TCP's least time before it sends a lone packet again. */
+const REPEAT_MS_MIN = 200;
+/** Late packets are counted for this long. */
+const LATE_MS = 1000;
+/** What a packet to a proxy is: `mark` holds it above the number that belongs to it. */
+const UP = { ack: 0, request: 1 << 28, close: 2 << 28 } as const;
+const UP_MASK = 3 << 28;
+
+/** A client's side: it asks and cancels, and is told of answers in the order of each connection's bytes. */
+interface HttpUser {
+  readonly isComplete: boolean;
+  handleHead(askId: number, head: AnswerHead, nowMs: number): void;
+  handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void;
+  handleEnd(askId: number, nowMs: number): void;
+  handleTick(nowMs: number): void;
+  pollCommand(): SplitHttpCommand | undefined;
+  /** The next bytes of the body in order. */
+  pollBytes(): Uint8Array | undefined;
+}
+
+/** One request and its answer: `count` segments of the connection's stream from `first` on. */
+interface Exchange {
+  readonly start: number;
+  readonly end: number;
+  readonly head: AnswerHead;
+  readonly connection: number;
+  first: number;
+  readonly count: number;
+  askedMs: number;
+  repeatMs: number;
+  repeatAfterMs: number;
+  heard: boolean;
+  /** When its bytes begin to reach the proxy. */
+  originMs: number;
+}
+
+interface Connection {
+  readonly proxy: number;
+  readonly sender: TcpSender;
+  /** Transmissions as they came, and which segments of the stream they were. */
+  readonly arrivals: number[];
+  readonly ahead: Set<number>;
+  /** The client has all of the stream below this. */
+  received: number;
+  /** End of what was asked for, in segments of the stream. */
+  asked: number;
+  /** All that were asked for over it. */
+  readonly asks: number[];
+  /** The exchange under way at the client, at the proxy; -1 for none. */
+  current: number;
+  serving: number;
+  closed: boolean;
+  isNew: boolean;
+}
+
+export function simulateHttp(world: World, mode: HttpMode, onLinkEvent?: OnLinkEvent, onArrival?: OnArrival): Outcome {
+  return new HttpSimulation(world, mode, onLinkEvent, onArrival).run();
+}
+
+class HttpSimulation implements NetworkUser {
+  readonly #network: Network;
+  readonly #user: HttpUser;
+  readonly #cubic: boolean;
+  readonly #original: Uint8Array;
+  readonly #connections: Connection[] = [];
+  readonly #byProxy: number[][];
+  readonly #turns: number[];
+  readonly #originFreeMs: number[];
+  readonly #exchanges = new Map<number, Exchange>();
+  readonly #arrived = new Set<number>();
+  readonly #tick: number;
+  readonly #sendRequest: number;
+  readonly #delivered: Outcome["delivered"] = [];
+  #deliveredBytes = 0;
+  #bytesRight = true;
+  #received = 0;
+  #completionMs = Infinity;
+
+  readonly #world: World;
+  readonly #onArrival: OnArrival | undefined;
+
+  constructor(world: World, mode: HttpMode, onLinkEvent: OnLinkEvent | undefined, onArrival: OnArrival | undefined) {
+    this.#world = world;
+    this.#onArrival = onArrival;
+
+    this.#cubic = mode.endsWith("cubic");
+    const links = this.#cubic
+      ? world.links.map((link) => ({ ...link, queueBytes: link.queueBytes ?? link.bytesPerSec / 10 }))
+      : world.links;
+    this.#network = new Network({ ...world, links }, this, onLinkEvent);
+    this.#original = contentOf(world.chunkBytes);
+    this.#user = mode.startsWith("split")
+      ? new SplitUser(world.links.length)
+      : new ParallelUser(world.links.length, world.chunkBytes);
+    this.#byProxy = world.links.map(() => []);
+    this.#turns = world.links.map(() => 0);
+    this.#originFreeMs = world.links.map(() => 0);
+    this.#tick = this.#network.events.register(() => this.#handleTick());
+    this.#sendRequest = this.#network.events.register((askId) => this.#repeatRequest(askId));
+    world.links.forEach((_, proxy) => {
+      for (let i = 0; i < SPLIT_CONNECTIONS_MAX; i++) this.#connect(proxy, false);
+    });
+  }
+
+  run(): Outcome {
+    const { events } = this.#network;
+    this.#drain();
+    events.schedule(TICK_MS, this.#tick, 0);
+    while (events.step(Math.min(this.#world.untilMs ?? 60_000, this.#completionMs + LATE_MS)));
+    const received = this.#received;
+    const completionMs = this.#completionMs;
+    const delivered = this.#delivered;
+    const symbolCount = Math.ceil(this.#world.chunkBytes / SEGMENT_BYTES);
+    return {
+      completionMs,
+      firstBytesMs: delivered[0]?.atMs ?? Infinity,
+      normalizedGoodput: received > 0 ? symbolCount / received : 0,
+      symbolCount,
+      receivedPackets: received,
+      sentPackets: this.#connections.reduce((sum, { sender }) => sum + sender.sentCount, 0),
+      packetBytes: SEGMENT_BYTES + SEGMENT_HEADER_BYTES + (this.#world.overheadBytes ?? 0),
+      delivered,
+      bytesRight: this.#bytesRight && (completionMs === Infinity || this.#deliveredBytes === this.#original.length),
+      eventHash: this.#network.log.hash,
+      events: this.#network.log.events,
+    };
+  }
+
+  onFree(proxy: number): void {
+    this.#pump(proxy);
+  }
+
+  onOutage(proxy: number, phase: "crash" | "cut" | "over"): void {
+    if (phase !== "crash") return;
+    for (const connection of this.#connections) if (connection.proxy === proxy) connection.sender.stop();
+  }
+
+  atProxy(proxy: number, slot: number): void {
+    const { pool, events } = this.#network;
+    const connection = this.#connections[pool.tag[slot]!]!;
+    const [kind, number] = [pool.mark[slot]! & UP_MASK, pool.mark[slot]! & ~UP_MASK];
+    pool.giveBack(slot);
+    if (kind === UP.ack) connection.sender.acknowledge(connection.arrivals, number, events.nowMs);
+    else if (kind === UP.close) connection.sender.stop();
+    else if (kind === UP.request && number > connection.serving) this.#serve(connection, number);
+    this.#pump(proxy);
+  }
+
+  atClient(proxy: number, slot: number): void {
+    const { pool, events } = this.#network;
+    const [index, sent] = [pool.tag[slot]!, pool.mark[slot]!];
+    pool.giveBack(slot);
+    const connection = this.#connections[index]!;
+    connection.arrivals.push(sent);
+    this.#received++;
+    this.#tellArrival(connection, connection.sender.segmentOf(sent));
+    if (connection.closed) return;
+    this.#network.toProxy(proxy, undefined, ACK_BYTES, index, UP.ack | connection.arrivals.length);
+    const segment = connection.sender.segmentOf(sent);
+    if (segment >= connection.received) connection.ahead.add(segment);
+    this.#readStream(connection, events.nowMs);
+  }
+
+  /** Of the body's bytes, whoever brings them first. */
+  #tellArrival({ proxy, asks }: Connection, segment: number): void {
+    if (!this.#onArrival) return;
+    const exchange = this.#exchanges.get(asks.findLast((askId) => this.#exchanges.get(askId)!.first <= segment)!)!;
+    const place = exchange.start + (segment - exchange.first) * SEGMENT_BYTES;
+    const kind = this.#completionMs < Infinity ? "late" : this.#arrived.has(place) ? "duplicate" : "innovative";
+    this.#arrived.add(place);
+    this.#onArrival(this.#network.events.nowMs, proxy, kind);
+  }
+
+  /** What of the stream can be read in order goes to the client. */
+  #readStream(connection: Connection, nowMs: number): void {
+    while (!connection.closed && connection.ahead.delete(connection.received)) {
+      const askId = connection.current;
+      const exchange = this.#exchanges.get(askId)!;
+      const at = connection.received++ - exchange.first;
+      if (!exchange.heard) this.#user.handleHead(askId, exchange.head, nowMs);
+      exchange.heard = true;
+      const start = exchange.start + at * SEGMENT_BYTES;
+      const isLast = connection.received === exchange.first + exchange.count;
+      if (isLast) connection.current = -1;
+      this.#user.handleBytes(
+        askId,
+        this.#original.subarray(start, Math.min(exchange.end, start + SEGMENT_BYTES)),
+        nowMs,
+      );
+      if (isLast) this.#user.handleEnd(askId, nowMs);
+      this.#drain();
+    }
+  }
+
+  #connect(proxy: number, isNew: boolean): number {
+    const { bytesPerSec, rttMs, loss = 0, burst, queueBytes = bytesPerSec / 10 } = this.#world.links[proxy]!;
+    const packetBytes = SEGMENT_BYTES + SEGMENT_HEADER_BYTES;
+    const held = this.#user instanceof SplitUser ? 0 : queueBytes / 2;
+    const capacitySegments = ((bytesPerSec * rttMs) / 1000 + held) / packetBytes;
+    const path = {
+      response: this.#cubic ? "cubic" : "ideal",
+      rttMs,
+      loss: meanLoss({ loss, ...(burst ? { burst } : {}) }),
+      capacitySegments,
+      isNew,
+    } as const;
+    const made = {
+      proxy,
+      sender: new TcpSender(path),
+      arrivals: [],
+      ahead: new Set<number>(),
+      received: 0,
+      asked: 0,
+      asks: [],
+      current: -1,
+      serving: -1,
+      closed: false,
+      isNew,
+    };
+    const index = this.#connections.push(made) - 1;
+    this.#byProxy[proxy]!.push(index);
+    return index;
+  }
+
+  #serve(connection: Connection, askId: number): void {
+    const exchange = this.#exchanges.get(askId)!;
+    const { origin } = this.#world.links[connection.proxy]!;
+    const { nowMs } = this.#network.events;
+    connection.serving = askId;
+    if (origin) {
+      exchange.originMs = Math.max(nowMs + origin.rttMs, this.#originFreeMs[connection.proxy]!);
+      this.#originFreeMs[connection.proxy] =
+        exchange.originMs + ((exchange.end - exchange.start) / origin.bytesPerSec) * 1000;
+    }
+    connection.sender.start(exchange.first, exchange.first + exchange.count);
+  }
+
+  /** End of what may be sent of the stream: the origin's bytes have to be at the proxy first. */
+  #available(connection: Connection): number {
+    const exchange = this.#exchanges.get(connection.serving);
+    const { origin } = this.#world.links[connection.proxy]!;
+    if (!exchange || !origin) return Infinity;
+    const bytes = ((this.#network.events.nowMs - exchange.originMs) * origin.bytesPerSec) / 1000;
+    if (bytes < 0) return exchange.first;
+    return bytes >= exchange.end - exchange.start ? Infinity : exchange.first + Math.floor(bytes / SEGMENT_BYTES);
+  }
+
+  /**
+   * The connections take turns, while the serializer wants more: a host holds the sockets of its own queue back (as
+   * Linux with TCP small queues), whatever their windows.
+   */
+  #pump(proxy: number): void {
+    const { events, down } = this.#network;
+    const own = this.#byProxy[proxy]!;
+    const limit = this.#world.links[proxy]!.backpressurePackets ?? 2;
+    for (const index of own) this.#connections[index]!.sender.handleTimeout(events.nowMs);
+    for (let idle = 0; idle < own.length;) {
+      if (down[proxy]!.queuedPackets >= limit) return;
+      const index = own[this.#turns[proxy]!++ % own.length]!;
+      const connection = this.#connections[index]!;
+      const sent = connection.sender.send(events.nowMs, this.#available(connection));
+      idle = sent < 0 ? idle + 1 : 0;
+      if (sent >= 0) this.#network.toClient(proxy, undefined, SEGMENT_BYTES + SEGMENT_HEADER_BYTES, index, sent);
+    }
+  }
+
+  #handleTick(): void {
+    const { events } = this.#network;
+    this.#world.links.forEach((_, proxy) => {
+      if (!this.#network.dead[proxy]) this.#pump(proxy);
+    });
+    if (this.#completionMs === Infinity) {
+      for (const askId of this.#exchanges.keys())
+        if (events.nowMs >= this.#exchanges.get(askId)!.repeatMs) this.#repeatRequest(askId);
+      this.#user.handleTick(events.nowMs);
+      this.#drain();
+    }
+    events.schedule(events.nowMs + TICK_MS, this.#tick, 0);
+  }
+
+  /** A request that nothing answered is sent again, as TCP would. */
+  #repeatRequest(askId: number): void {
+    const exchange = this.#exchanges.get(askId)!;
+    const connection = this.#connections[exchange.connection]!;
+    if (exchange.heard || connection.closed) return;
+    exchange.repeatMs = this.#network.events.nowMs + exchange.repeatAfterMs;
+    exchange.repeatAfterMs *= 2;
+    this.#network.toProxy(connection.proxy, undefined, REQUEST_BYTES, exchange.connection, UP.request | askId);
+  }
+
+  /** Does what the client wants, and takes what it hands on. */
+  #drain(): void {
+    for (let bytes = this.#user.pollBytes(); bytes; bytes = this.#user.pollBytes()) this.#deliver(bytes);
+    for (let command = this.#user.pollCommand(); command; command = this.#user.pollCommand()) {
+      if (command.kind === "ask") this.#ask(command.askId, command.proxyIndex, command.range);
+      else this.#close(command.askId);
+    }
+    if (this.#user.isComplete) this.#completionMs = Math.min(this.#completionMs, this.#network.events.nowMs);
+  }
+
+  #deliver(bytes: Uint8Array): void {
+    const expected = this.#original.subarray(this.#deliveredBytes, this.#deliveredBytes + bytes.length);
+    this.#bytesRight &&= Buffer.compare(expected, bytes) === 0;
+    this.#deliveredBytes += bytes.length;
+    this.#delivered.push({ untilByte: this.#deliveredBytes, atMs: this.#network.events.nowMs });
+  }
+
+  #ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
+    const { nowMs } = this.#network.events;
+    const { rttMs } = this.#world.links[proxy]!;
+    const index =
+      this.#byProxy[proxy]!.find((one) => this.#connections[one]!.current < 0) ?? this.#connect(proxy, true);
+    const connection = this.#connections[index]!;
+    const [start, asked] = range ? [range.start, range.end + 1] : [0, Infinity];
+    const total = this.#world.chunkBytes;
+    const end = Math.max(start, Math.min(asked, total));
+    const count = Math.max(1, Math.ceil((end - start) / SEGMENT_BYTES));
+    const contentRange = start < total ? { start, end: end - 1, total } : undefined;
+    const head = { status: contentRange ? 206 : 416, bytes: end - start, contentRange };
+    const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
+    this.#exchanges.set(askId, {
+      start,
+      end,
+      head,
+      connection: index,
+      first: connection.asked,
+      count,
+      askedMs: nowMs,
+      repeatMs: Infinity,
+      repeatAfterMs,
+      heard: false,
+      originMs: 0,
+    });
+    connection.asked += count;
+    connection.current = askId;
+    connection.asks.push(askId);
+    this.#network.events.schedule(nowMs + (connection.isNew ? rttMs : 0), this.#sendRequest, askId);
+    connection.isNew = false;
+  }
+
+  /** The client ends the connection in the middle of an answer. */
+  #close(askId: number): void {
+    const { connection: index } = this.#exchanges.get(askId)!;
+    const connection = this.#connections[index]!;
+    if (connection.current !== askId) return;
+    connection.closed = true;
+    this.#byProxy[connection.proxy] = this.#byProxy[connection.proxy]!.filter((one) => one !== index);
+    this.#network.toProxy(connection.proxy, undefined, ACK_BYTES, index, UP.close);
+  }
+}
+
+/** The client's own scheduler. */
+class SplitUser implements HttpUser {
+  isComplete = false;
+  readonly #split: SplitHttp;
+
+  constructor(proxyCount: number) {
+    this.#split = new SplitHttp({ proxyCount, nowMs: 0, alignBytes: SEGMENT_BYTES });
+  }
+
+  handleHead(askId: number, head: AnswerHead, nowMs: number): void {
+    this.#split.handleHead(askId, head, nowMs);
+  }
+  handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {
+    this.#split.handleBytes(askId, bytes, nowMs);
+  }
+  handleEnd(askId: number, nowMs: number): void {
+    this.#split.handleEnd(askId, nowMs);
+  }
+  handleTick(nowMs: number): void {
+    this.#split.handleTimeout(nowMs);
+  }
+  pollCommand(): SplitHttpCommand | undefined {
+    return this.#split.pollCommand();
+  }
+  pollBytes(): Uint8Array | undefined {
+    for (let event = this.#split.pollEvent(); event; event = this.#split.pollEvent()) {
+      if (event.kind === "bytes") return event.bytes;
+      if (event.kind === "complete") this.isComplete = true;
+    }
+    return undefined;
+  }
+}
+
+/** The same request to all; bytes of whoever is furthest ahead; the first to end wins, the others are ended. */
+class ParallelUser implements HttpUser {
+  readonly #positions: number[];
+  readonly #commands: SplitHttpCommand[];
+  readonly #bytes: Uint8Array[] = [];
+  #deliveredBytes = 0;
+
+  readonly #proxyCount: number;
+  readonly #chunkBytes: number;
+
+  constructor(proxyCount: number, chunkBytes: number) {
+    this.#proxyCount = proxyCount;
+    this.#chunkBytes = chunkBytes;
+
+    this.#positions = Array.from({ length: proxyCount }, () => 0);
+    this.#commands = this.#positions.map((_, proxyIndex) => ({
+      kind: "ask",
+      askId: proxyIndex,
+      proxyIndex,
+      range: undefined,
+    }));
+  }
+
+  get isComplete(): boolean {
+    return this.#deliveredBytes === this.#chunkBytes;
+  }
+  handleBytes(askId: number, bytes: Uint8Array): void {
+    this.#positions[askId]! += bytes.length;
+    const fresh = this.#positions[askId]! - this.#deliveredBytes;
+    if (fresh <= 0) return;
+    this.#bytes.push(bytes.subarray(bytes.length - fresh));
+    this.#deliveredBytes += fresh;
+    if (!this.isComplete) return;
+    for (let other = 0; other < this.#proxyCount; other++)
+      if (other !== askId) this.#commands.push({ kind: "cancel", askId: other });
+  }
+  handleHead(): void {
+    // The lengths agree here.
+  }
+  handleEnd(): void {
+    // Known by its bytes.
+  }
+  handleTick(): void {
+    // Waits for nothing but bytes.
+  }
+  pollCommand(): SplitHttpCommand | undefined {
+    return this.#commands.shift();
+  }
+  pollBytes(): Uint8Array | undefined {
+    return this.#bytes.shift();
+  }
+}
