@@ -4,6 +4,7 @@ module.exports = {
   /** A hang, not slowness: cores are shared. */
   testTimeout: 30_000,
   roots: [
+    "contract",
     "protocol",
     "native-codec",
     "wasm-codec",

@@ -15,7 +15,7 @@ const root = path.dirname(here);
 
 /** @tributary/X and @tributary/X/Y are the packages' TypeScript sources. */
 const aliases = Object.fromEntries(
-  ["protocol", "client", "wasm-codec", "origo"].flatMap((name) => {
+  ["contract", "protocol", "client", "wasm-codec"].flatMap((name) => {
     const source = path.join(root, name, "src");
     const doors = fs.existsSync(source) ? fs.readdirSync(source).filter((file) => /^[\w-]+\.ts$/.test(file)) : [];
     return doors.map((file) => {

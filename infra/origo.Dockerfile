@@ -7,6 +7,7 @@ RUN apt-get update \
 WORKDIR /app
 COPY package.json package-lock.json .npmrc tsconfig.base.json ./
 COPY client/package.json client/
+COPY contract/package.json contract/
 COPY extension/package.json extension/
 COPY lab/package.json lab/
 COPY native-codec/package.json native-codec/
@@ -19,9 +20,10 @@ COPY native-transport/package.json native-transport/
 RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
 
 FROM build AS origo-build
+COPY contract contract
 COPY origo origo
 RUN npx tsc -b origo && npx webpack --config origo/webpack.config.js
-RUN mkdir -p /out/origo && cp -r origo/package.json origo/dist /out/origo/
+RUN for part in contract origo; do mkdir -p /out/$part && cp -r $part/package.json $part/dist /out/$part/; done
 
 # Production dependencies alone.
 FROM build AS origo-deps

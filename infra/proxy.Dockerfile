@@ -7,6 +7,7 @@ RUN apt-get update \
 WORKDIR /app
 COPY package.json package-lock.json .npmrc tsconfig.base.json ./
 COPY client/package.json client/
+COPY contract/package.json contract/
 COPY extension/package.json extension/
 COPY lab/package.json lab/
 COPY native-codec/package.json native-codec/
@@ -35,18 +36,18 @@ COPY protocol protocol
 COPY wasm-codec wasm-codec
 COPY native-codec native-codec
 COPY native-transport native-transport
-COPY origo origo
+COPY contract contract
 COPY proxy proxy
 RUN npx tsc -b proxy && node native-codec/build.mjs
-RUN for part in protocol wasm-codec native-codec native-transport origo proxy; do \
+RUN for part in protocol wasm-codec native-codec native-transport contract proxy; do \
       mkdir -p /out/$part && cp -r $part/package.json $part/dist /out/$part/; \
     done \
  && cp -r wasm-codec/module /out/wasm-codec/ \
  && install -D -t /out/native-codec/build native-codec/build/codec.node
 
-# Production dependencies alone. The proxy uses Origo's message types, not its database.
+# Production dependencies alone.
 FROM build AS proxy-deps
-RUN npm ci --omit=dev -w @tributary/proxy && rm -rf node_modules/@duckdb
+RUN npm ci --omit=dev -w @tributary/proxy
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610 WEBTRANSPORT_PORT=7620

@@ -49,11 +49,11 @@ export async function setUp({
   await step("extension", () =>
     bundle(
       "extension",
-      ["extension", "client", "protocol", "wasm-codec", "origo/src"],
+      ["extension", "client", "protocol", "wasm-codec", "contract"],
       "extension/dist/firefox/manifest.json",
     ),
   );
-  await step("dashboard", () => bundle("origo", ["origo"], "origo/dist/dashboard/index.html"));
+  await step("dashboard", () => bundle("origo", ["origo", "contract"], "origo/dist/dashboard/index.html"));
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
   if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
   for (const { name, command } of tools) await step(name, () => ensureDebianTool(name, [name], () => onPath(command)));

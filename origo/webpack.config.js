@@ -20,7 +20,10 @@ module.exports = {
     publicPath: "",
     clean: true,
   },
-  resolve: { extensions: [".tsx", ".ts", ".mjs", ".js"] },
+  resolve: {
+    extensions: [".tsx", ".ts", ".mjs", ".js"],
+    alias: { "@tributary/contract": path.join(__dirname, "../contract/src") },
+  },
   module: {
     rules: [
       {

@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import { repoRoot, sizeBytes, startFleet } from "@tributary/lab";
 import type { Fleet } from "@tributary/lab";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { cli, getJson } from "./support";
 
 const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp"];

@@ -7,7 +7,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBrowser, recordsOf, repoRoot, samplePageState } from "@tributary/lab";
 import type { AccessLogEntry, BrowserName, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Browser, Page } from "puppeteer-core";
 
 export async function getJson<T>(url: string): Promise<T> {

@@ -1,6 +1,6 @@
 /** The words of the library as types: what goes into a download and what comes out of it. No code but constants. */
 import type { ByteRange } from "@tributary/protocol";
-import type { DownloadRecord, ListedProxy, TransportName } from "@tributary/origo/schema";
+import type { DownloadRecord, ListedProxy, TransportName } from "@tributary/contract/schema";
 
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];

@@ -2,7 +2,7 @@
  * Choice: which transports to try with a proxy, in which order. What worked last in this network comes first, with this
  * proxy or else with any: networks let a kind of traffic pass or they do not. Pure: time arrives as `nowMs`.
  */
-import type { TransportName } from "@tributary/origo/schema";
+import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo, TransportOption } from "./api";
 import type { NetworkMemory } from "./memory";
 import type { Transport } from "./platform";

@@ -1,4 +1,4 @@
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { LiveStats } from "./api";
 import { formatBytes, progressLine, summary } from "./cli-view";
 

@@ -1,5 +1,5 @@
 /** What the command line shows to people: the live line and the closing table, as text. No I/O. */
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { LiveStats } from "./api";
 
 export function formatBytes(count: number): string {

@@ -9,7 +9,7 @@ import {
   type Bench,
   type ProxyMoods,
 } from "../test/support";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { LIMITS, type Codec } from "@tributary/protocol";
 import type { GetOptions, Mode } from "./api";
 import { ProxyClient } from "./client";

@@ -2,7 +2,7 @@
  * ProxyClient: downloads over several proxies at once, in one of the modes, with the direct download behind them.
  * Owns what lives longer than a download: the list of proxies, their sessions, the engine, the reports to Origo.
  */
-import type { DownloadRecord, TransportName } from "@tributary/origo/schema";
+import type { DownloadRecord, TransportName } from "@tributary/contract/schema";
 import type { KnownPath, Rejection } from "@tributary/protocol";
 import {
   TRANSPORTS,

@@ -3,7 +3,7 @@
  * tells each request's handlers what the engine says; likewise for the channels that live in the worker. A worker that
  * dies fails its requests; the next one gets a new worker. Decides nothing about downloads.
  */
-import type { TransportName } from "@tributary/origo/schema";
+import type { TransportName } from "@tributary/contract/schema";
 import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import {

@@ -17,5 +17,5 @@ export { DownloadError, RequestError } from "./errors";
 export type { FromEngine, ToEngine } from "./messages";
 export type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 export { SETTINGS_DEFAULT, type Settings } from "./settings";
-export type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
+export type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 export type { ByteRange } from "@tributary/protocol";

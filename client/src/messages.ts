@@ -2,7 +2,7 @@
  * What goes between the main thread and the download engine in its worker. Frames travel packed: one buffer and the
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
-import type { TransportName } from "@tributary/origo/schema";
+import type { TransportName } from "@tributary/contract/schema";
 import type {
   ByteRange,
   KnownPath,

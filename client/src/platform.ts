@@ -2,7 +2,7 @@
  * The edge to the environment: all that differs between a browser and Node. browser.ts and node.ts implement it,
  * tests replace it. Timers and `fetch` types are the standard ones.
  */
-import type { TransportName } from "@tributary/origo/schema";
+import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { FromEngine, ToEngine } from "./messages";
 

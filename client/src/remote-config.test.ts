@@ -1,4 +1,4 @@
-import type { ClientConfig } from "@tributary/origo/admin-schema";
+import type { ClientConfig } from "@tributary/contract/admin-schema";
 import type { Platform } from "./platform";
 import { SETTINGS } from "../../origo/src/settings";
 import { RemoteConfig } from "./remote-config";

@@ -4,8 +4,8 @@
  * only where the caller left all that its arms set to the library, so that a record never names an arm that was not
  * followed.
  */
-import type { ClientConfig, SettingValues } from "@tributary/origo/admin-schema";
-import type { DrawnArm } from "@tributary/origo/schema";
+import type { ClientConfig, SettingValues } from "@tributary/contract/admin-schema";
+import type { DrawnArm } from "@tributary/contract/schema";
 import type { GetOptions } from "./api";
 import type { Platform } from "./platform";
 import { SETTINGS_DEFAULT, type Settings } from "./settings";

@@ -1,4 +1,4 @@
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Platform } from "./platform";
 import { Reporter } from "./reporter";
 import { SETTINGS_DEFAULT } from "./settings";

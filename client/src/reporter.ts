@@ -2,8 +2,8 @@
  * Sends download records, error reports and traces to Origo, in batches and in the background. A download never waits
  * for it; what cannot be sent is kept, up to a bound, and sent later. Origo counts a repeated id once.
  */
-import type { Trace } from "@tributary/origo/query-schema";
-import type { DownloadRecord, ErrorReport } from "@tributary/origo/schema";
+import type { Trace } from "@tributary/contract/query-schema";
+import type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 import type { Platform } from "./platform";
 import type { Settings } from "./settings";
 

@@ -2,8 +2,8 @@
  * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
  * made from it at the end. Modes write here; client.ts decides what comes after what.
  */
-import type { Trace } from "@tributary/origo/query-schema";
-import type { DownloadRecord, DrawnArm } from "@tributary/origo/schema";
+import type { Trace } from "@tributary/contract/query-schema";
+import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
 import type { Rejection } from "@tributary/protocol";
 import type { DownloadHead, Mode, ProxyInfo } from "./api";
 import { abortError, DownloadError, messageOf } from "./errors";

@@ -3,7 +3,7 @@
  * downloads, made again after it was lost. Knows no frames; the pool gives it the way to the engine.
  */
 import { LIMITS } from "@tributary/protocol";
-import type { TransportName } from "@tributary/origo/schema";
+import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { Choice } from "./choice";
 import { messageOf } from "./errors";

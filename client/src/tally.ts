@@ -1,5 +1,5 @@
 /** What a download received, by proxy: the numbers of its record, and the live totals of its client. */
-import type { TransportName } from "@tributary/origo/schema";
+import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
 import type { LiveProxy, ProxyInfo } from "./api";
 

@@ -3,7 +3,7 @@
  * what Origo recorded, and judges it. The checks are independent of each other: the page's digests, the origin's log,
  * Origo's records.
  */
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { openBrowser, samplePageState } from "./browser";
 import type { SamplePageState } from "./browser";
 import type { Fleet } from "./fleet";

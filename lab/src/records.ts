@@ -2,7 +2,7 @@
  * What a fleet's Origo has recorded. A browser sends its records in batches: it must stay open until they are there.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Fleet } from "./fleet";
 import type { Links } from "./links/links";
 

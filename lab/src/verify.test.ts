@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { formatTable, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
 
 const bytes = Buffer.from("tributary sample bytes");

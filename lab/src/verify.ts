@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { SamplePageState } from "./browser";
 import type { AccessLogEntry } from "./sample/access-log";
 import { mediaDir } from "./sample/origin";

@@ -6,7 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Request, Response } from "express";
-import type { Role, SessionResponse } from "./admin-schema";
+import type { Role, SessionResponse } from "@tributary/contract/admin-schema";
 import { Attempts } from "./attempts";
 import type { Configuration } from "./configuration";
 import { Refusal, type Gate } from "./http";

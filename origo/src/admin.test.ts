@@ -7,10 +7,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { io, type Socket } from "socket.io-client";
-import { ClientConfig, ConfigResponse, Experiment, SessionResponse } from "./admin-schema";
-import { FleetResponse, ProxiesResponse, type ProxyControl } from "./schema";
+import { ClientConfig, ConfigResponse, Experiment, SessionResponse } from "@tributary/contract/admin-schema";
+import { FleetResponse, ProxiesResponse, type ProxyControl } from "@tributary/contract/schema";
 import { startOrigo, type Origo } from "./server";
-import { helloOf, recordOf } from "../test/samples";
+import { helloOf, recordOf } from "../../contract/test/samples";
 
 jest.setTimeout(60_000);
 

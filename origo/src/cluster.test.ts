@@ -8,11 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { io, type Socket } from "socket.io-client";
 import { startOrigo, type Origo } from "./server";
-import type { FleetProxy, FleetResponse, ProxiesResponse, ProxyControl } from "./schema";
+import type { FleetProxy, FleetResponse, ProxiesResponse, ProxyControl } from "@tributary/contract/schema";
 import { startPostgres, type TestPostgres } from "../test/postgres";
 import { startRedis, type TestRedis } from "../test/redis";
 import { startRelay } from "../test/relay";
-import { helloOf, recordOf, statusOf } from "../test/samples";
+import { helloOf, recordOf, statusOf } from "../../contract/test/samples";
 
 jest.setTimeout(60_000);
 

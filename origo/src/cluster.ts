@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as after } from "node:timers/promises";
 import { createClient } from "@redis/client";
 import type { Registry } from "./registry";
-import type { FleetProxy } from "./schema";
+import type { FleetProxy } from "@tributary/contract/schema";
 import type { Log } from "./telemetry";
 
 /** How often an Origo tells of its proxies, and looks for the others'. */

@@ -12,7 +12,7 @@ import {
   type Experiment,
   type Setting,
   type SettingValues,
-} from "./admin-schema";
+} from "@tributary/contract/admin-schema";
 import { notFound, Refusal } from "./http";
 import { inTurn } from "./in-turn";
 import { checkValues, presetOf, SETTINGS } from "./settings";

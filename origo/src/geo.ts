@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { Reader, type CityResponse } from "mmdb-lib";
-import type { Place } from "./schema";
+import type { Place } from "@tributary/contract/schema";
 
 export type PlaceOf = (address: string) => Place | undefined;
 

@@ -13,7 +13,7 @@ import express, {
   type Response,
 } from "express";
 import { z } from "zod";
-import { faultOf, type ApiError } from "./schema";
+import { faultOf, type ApiError } from "@tributary/contract/schema";
 
 /** Largest body of a request, unless the endpoint says otherwise. */
 export const BODY_BYTES_MAX = 1_000_000;

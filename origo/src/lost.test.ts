@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOrigo, type Origo } from "./server";
-import type { ErrorResponse, RecordsResponse } from "./schema";
+import type { ErrorResponse, RecordsResponse } from "@tributary/contract/schema";
 import { startPostgres } from "../test/postgres";
 import { startRelay } from "../test/relay";
-import { recordOf } from "../test/samples";
+import { recordOf } from "../../contract/test/samples";
 
 jest.setTimeout(60_000);
 

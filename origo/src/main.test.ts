@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DATABASES, stopDatabases } from "../test/databases";
-import { recordOf } from "../test/samples";
-import type { RecordsResponse } from "./schema";
+import { recordOf } from "../../contract/test/samples";
+import type { RecordsResponse } from "@tributary/contract/schema";
 
 jest.setTimeout(60_000);
 

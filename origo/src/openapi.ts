@@ -5,7 +5,7 @@
 import { zodToJsonSchema } from "zod-to-json-schema";
 import type { z } from "zod";
 import type { Access, Endpoint } from "./http";
-import { ErrorResponse } from "./schema";
+import { ErrorResponse } from "@tributary/contract/schema";
 
 type Json = Record<string, unknown>;
 

@@ -9,7 +9,7 @@ import { Attempts } from "./attempts";
 import { startOrigo, type Origo } from "./server";
 import { keep, matches } from "./password";
 import { presetOf, SETTINGS } from "./settings";
-import { recordOf } from "../test/samples";
+import { recordOf } from "../../contract/test/samples";
 
 jest.setTimeout(60_000);
 let folder: string;

@@ -8,7 +8,14 @@ import type { Server as HttpServer } from "node:http";
 import { Server, type Socket } from "socket.io";
 import type { Configuration } from "./configuration";
 import type { Registry } from "./registry";
-import { faultOf, ProxyHello, ProxyStatus, type ApiError, type ProxyAck, type ProxyControl } from "./schema";
+import {
+  faultOf,
+  ProxyHello,
+  ProxyStatus,
+  type ApiError,
+  type ProxyAck,
+  type ProxyControl,
+} from "@tributary/contract/schema";
 import type { TokenSigner } from "./token";
 
 /** A hello or status is far smaller; a larger message closes the connection. */

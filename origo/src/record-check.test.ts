@@ -2,8 +2,8 @@
  * The quick look at records takes nothing that the schema would not take unchanged, and does take what clients send.
  */
 import { isRecordsRequest } from "./record-check";
-import { RecordsRequest, SCHEMA_LIMITS } from "./schema";
-import { bareRecordOf, recordOf } from "../test/samples";
+import { RecordsRequest, SCHEMA_LIMITS } from "@tributary/contract/schema";
+import { bareRecordOf, recordOf } from "../../contract/test/samples";
 
 const plain = { ...recordOf(), comment: "plain" };
 

@@ -3,7 +3,7 @@
  * says nothing: schema.ts decides then, and names the fault. The rules are those of RecordsRequest;
  * record-check.test.ts holds the two against each other.
  */
-import { Mode, SCHEMA_LIMITS, TransportName } from "./schema";
+import { Mode, SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
 
 type Check = (value: unknown) => boolean;
 

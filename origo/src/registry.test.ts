@@ -1,7 +1,7 @@
 /** Registry: who is live, what ids they keep, and how they are chosen. */
 import { Registry, proxyIdOf } from "./registry";
-import { ProxyHello } from "./schema";
-import { helloOf, statusOf } from "../test/samples";
+import { ProxyHello } from "@tributary/contract/schema";
+import { helloOf, statusOf } from "../../contract/test/samples";
 
 const T0 = 1_790_000_000_000;
 

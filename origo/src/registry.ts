@@ -7,14 +7,14 @@
  */
 import { createHash } from "node:crypto";
 import { inOrder, type SelectionInput } from "./selection";
+import { HEARTBEAT_MS } from "@tributary/contract";
 import {
-  HEARTBEAT_MS,
   type ApiError,
   type FleetProxy,
   type ListedProxy,
   type ProxyHello,
   type ProxyStatus,
-} from "./schema";
+} from "@tributary/contract/schema";
 
 export interface RegistryRules {
   heartbeatMs: () => number;

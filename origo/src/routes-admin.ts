@@ -12,7 +12,7 @@ import {
   UsersResponse,
   View,
   ViewsResponse,
-} from "./admin-schema";
+} from "@tributary/contract/admin-schema";
 import type { Access } from "./access";
 import { endpoint, notFound, Refusal, type Endpoint } from "./http";
 import { keep } from "./password";

@@ -8,10 +8,10 @@ import {
   ExperimentChange,
   ExperimentsResponse,
   NewExperiment,
-} from "./admin-schema";
+} from "@tributary/contract/admin-schema";
 import type { Configuration } from "./configuration";
 import { endpoint, type Endpoint } from "./http";
-import { SiteRules } from "./schema";
+import { SiteRules } from "@tributary/contract/schema";
 import { readSiteRules } from "./site-rules";
 
 export interface ConfigOptions {

@@ -4,12 +4,12 @@
  */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { FleetAction } from "./admin-schema";
+import { FleetAction } from "@tributary/contract/admin-schema";
 import type { Configuration } from "./configuration";
 import type { PlaceOf } from "./geo";
 import { endpoint, notFound, whole, type Endpoint } from "./http";
 import type { Decision, Registry } from "./registry";
-import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "./schema";
+import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
 import { networkOf } from "./network";
 import { SELECTIONS, type Selection } from "./selection";
 import type { AdminStore } from "./store/admin-store";

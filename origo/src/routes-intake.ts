@@ -4,9 +4,9 @@
  * is 503 with Retry-After.
  */
 import { endpoint, Refusal, type Endpoint } from "./http";
-import { TracesRequest } from "./query-schema";
+import { TracesRequest } from "@tributary/contract/query-schema";
 import { isRecordsRequest } from "./record-check";
-import { ErrorsRequest, IntakeResponse, RecordsRequest } from "./schema";
+import { ErrorsRequest, IntakeResponse, RecordsRequest } from "@tributary/contract/schema";
 import { DiskFull, IntakeFull, type Store } from "./store/index";
 
 /** Of traces, which hold an entry a packet. */

@@ -5,9 +5,9 @@ import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { DATABASES, stopDatabases, type TestDatabase } from "../test/databases";
-import { bareRecordOf, errorOf, recordOf } from "../test/samples";
-import type { DownloadsPage, FieldsResponse, Trace } from "./query-schema";
-import type { DownloadRecord, RecordsResponse } from "./schema";
+import { bareRecordOf, errorOf, recordOf } from "../../contract/test/samples";
+import type { DownloadsPage, FieldsResponse, Trace } from "@tributary/contract/query-schema";
+import type { DownloadRecord, RecordsResponse } from "@tributary/contract/schema";
 import { startOrigo, type Origo } from "./server";
 
 const HOSTILE = `'; DROP TABLE downloads; --\r\n<img src=x onerror=alert(1)> "quoted", ünï 🎬`;

@@ -12,9 +12,9 @@ import {
   FieldsResponse,
   ImportResponse,
   Trace,
-} from "./query-schema";
+} from "@tributary/contract/query-schema";
 import { busy } from "./routes-intake";
-import { DownloadRecord, ErrorsResponse, RecordsResponse, SCHEMA_LIMITS } from "./schema";
+import { DownloadRecord, ErrorsResponse, RecordsResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
 import {
   exportCsv,
   FIELDS,

@@ -1,8 +1,8 @@
 /** Selection: who comes first, and that equals share the clients. */
 import { distanceKm } from "./geo";
-import type { FleetProxy } from "./schema";
+import type { FleetProxy } from "@tributary/contract/schema";
 import { inOrder, type SelectionInput } from "./selection";
-import { helloOf, statusOf } from "../test/samples";
+import { helloOf, statusOf } from "../../contract/test/samples";
 
 function rngOf(seed: number): () => number {
   let state = seed >>> 0;

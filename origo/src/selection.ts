@@ -3,7 +3,7 @@
  * that equals share the clients; `random` is the paper's (Braun, Médard and Ekler 2019).
  */
 import { distanceKm } from "./geo";
-import type { FleetProxy, Place } from "./schema";
+import type { FleetProxy, Place } from "@tributary/contract/schema";
 
 export const SELECTIONS = ["random", "near", "least-loaded", "low-rtt", "operators"] as const;
 export type Selection = (typeof SELECTIONS)[number];

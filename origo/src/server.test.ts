@@ -6,9 +6,15 @@ import { join } from "node:path";
 import { io, type Socket } from "socket.io-client";
 import { BODY_BYTES_MAX } from "./http";
 import { sameSecret } from "./proxy-link";
-import { ErrorResponse, FleetResponse, ProxiesResponse, RecordsResponse, type ProxyAck } from "./schema";
+import {
+  ErrorResponse,
+  FleetResponse,
+  ProxiesResponse,
+  RecordsResponse,
+  type ProxyAck,
+} from "@tributary/contract/schema";
 import { startOrigo, type Origo } from "./server";
-import { bareRecordOf, errorOf, helloOf, recordOf, statusOf } from "../test/samples";
+import { bareRecordOf, errorOf, helloOf, recordOf, statusOf } from "../../contract/test/samples";
 
 const SECRET = "correct horse battery staple";
 let folder: string;

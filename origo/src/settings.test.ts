@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startOrigo, type Origo } from "./server";
 import { checkValues, SETTINGS } from "./settings";
-import { Chart } from "./query-schema";
+import { Chart } from "@tributary/contract/query-schema";
 import { TUNING_DEFAULT } from "./store/index";
-import { recordOf } from "../test/samples";
+import { recordOf } from "../../contract/test/samples";
 
 test("there are over sixty, each with help, of one name each, and each takes its own default and edges and nothing beyond", () => {
   expect(SETTINGS.length).toBeGreaterThan(60);

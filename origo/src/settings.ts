@@ -3,8 +3,8 @@
  * Each one is applied: by clients to downloads that begin after they asked (client/src/remote-config.ts), by proxies at
  * once (proxy/src/control.ts), by Origo at once. What is fixed by the protocol is in protocol/src/limits.ts instead.
  */
-import type { Setting, SettingValues } from "./admin-schema";
-import type { ApiError } from "./schema";
+import type { Setting, SettingValues } from "@tributary/contract/admin-schema";
+import type { ApiError } from "@tributary/contract/schema";
 import { SELECTIONS } from "./selection";
 import { TUNING_DEFAULT as TUNING } from "./store/tuning";
 

@@ -3,7 +3,7 @@
  * addresses are media beyond those that it knows. Read anew whenever asked: clients ask once an hour.
  */
 import { readFile } from "node:fs/promises";
-import { SiteRules, faultOf } from "./schema";
+import { SiteRules, faultOf } from "@tributary/contract/schema";
 
 const NONE: SiteRules = { rules: [] };
 

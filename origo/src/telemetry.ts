@@ -5,7 +5,7 @@
 import pino, { type Logger } from "pino";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry as Metrics } from "prom-client";
 import type { RequestHandler } from "express";
-import type { FleetProxy } from "./schema";
+import type { FleetProxy } from "@tributary/contract/schema";
 
 export interface TelemetryOptions {
   fleet: () => readonly FleetProxy[];

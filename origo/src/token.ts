@@ -3,7 +3,7 @@
  * public key over their link; others find it at /.well-known/tributary-keys.json (JWK Set, RFC 7517).
  */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
-import type { TokenClaims } from "./schema";
+import type { TokenClaims } from "@tributary/contract/schema";
 
 export function newTokenKey(): string {
   return generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();

@@ -8,8 +8,8 @@ import os from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab";
-import type { Trace } from "@tributary/origo/query-schema";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { Trace } from "@tributary/contract/query-schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { ElementHandle, Page } from "puppeteer-core";
 import { MAP, pxPerDegree } from "../dashboard/src/chart/places";
 import {

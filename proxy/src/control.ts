@@ -2,7 +2,8 @@
  * Control: what Origo may change about a running proxy, beside what the proxy was started with. The smaller limit of
  * the two holds: Origo can narrow a proxy, never widen it. Pure; proxy.ts applies the result.
  */
-import { HEARTBEAT_MS, type ProxyControl } from "@tributary/origo/schema";
+import { HEARTBEAT_MS } from "@tributary/contract";
+import type { ProxyControl } from "@tributary/contract/schema";
 import type { ProxyConfig } from "./config";
 import { EGRESS_TIMES } from "./egress/fetch";
 

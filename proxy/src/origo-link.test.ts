@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import type { FleetResponse, ProxiesResponse } from "@tributary/origo/schema";
+import type { FleetResponse, ProxiesResponse } from "@tributary/contract/schema";
 import { OrigoLink } from "./origo-link";
 
 const ORIGO = path.resolve(__dirname, "../../origo/dist/main.js");

@@ -2,7 +2,8 @@
  * Link to Origo: registers this proxy and reports its status for as long as it runs. Connects again for ever, with
  * growing pauses; a proxy serves its clients just as well while Origo is away.
  */
-import { HEARTBEAT_MS, ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/origo/schema";
+import { HEARTBEAT_MS } from "@tributary/contract";
+import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/contract/schema";
 import { io, type Socket } from "socket.io-client";
 import type { Log } from "./log";
 

@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
-import type { ProxyControl, ProxyHello } from "@tributary/origo/schema";
+import type { ProxyControl, ProxyHello } from "@tributary/contract/schema";
 import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
 import type { Channel, OpenSession } from "./channel";

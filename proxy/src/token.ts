@@ -4,7 +4,7 @@
  * algorithms.
  */
 import { createPublicKey, verify, type KeyObject } from "node:crypto";
-import { TokenClaims } from "@tributary/origo/schema";
+import { TokenClaims } from "@tributary/contract/schema";
 import type { Rejection } from "@tributary/protocol";
 import type { Log } from "./log";
 

@@ -9,7 +9,7 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { createNodeClient } from "@tributary/client/node";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { ProxyInfo, TransportOption } from "@tributary/client";
 import { startFleet } from "../fleet";
 import type { Fleet } from "../fleet";

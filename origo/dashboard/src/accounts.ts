@@ -1,7 +1,7 @@
 /**
  * Accounts: the sums that a download's record must satisfy. Pure. A gap is shown as an alarm, never smoothed over.
  */
-import type { DownloadRecord, RecordProxy } from "../../src/schema";
+import type { DownloadRecord, RecordProxy } from "@tributary/contract/schema";
 
 export type PacketSums = Pick<
   RecordProxy,

@@ -3,7 +3,7 @@
  * Answers come from the server that serves this page and are typed by the schemas that it checks with; they are not
  * parsed again.
  */
-import type { ApiError } from "../../src/schema";
+import type { ApiError } from "@tributary/contract/schema";
 
 export class Fault extends Error {
   constructor(

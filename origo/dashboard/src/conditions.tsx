@@ -3,7 +3,7 @@
  */
 import { Button, CloseButton, Popover, Select, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useState } from "react";
-import type { Condition, Field } from "../../src/query-schema";
+import type { Condition, Field } from "@tributary/contract/query-schema";
 import { fieldOptions } from "./fields";
 
 type Op = Condition["op"];

@@ -6,7 +6,7 @@ import { Autocomplete, Button, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { z } from "zod";
-import type { Condition, Difference, DifferenceQuery, Field } from "../../src/query-schema";
+import type { Condition, Difference, DifferenceQuery, Field } from "@tributary/contract/query-schema";
 import { api } from "./api";
 import { scalarOf } from "./conditions";
 import { fieldOptions } from "./fields";

@@ -1,8 +1,8 @@
 /** Fields: the list of a download's characteristics, as Origo gives it, and how it is offered for choice. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Experiment } from "../../src/admin-schema";
-import type { Field, FieldsResponse } from "../../src/query-schema";
+import type { Experiment } from "@tributary/contract/admin-schema";
+import type { Field, FieldsResponse } from "@tributary/contract/query-schema";
 import { api } from "./api";
 
 /** Besides Origo's list, the arm that a download drew of each experiment. */

@@ -1,7 +1,7 @@
 /** Format and accounts: the page's numbers at their edges, and sums that close or say by how much they do not. */
 import { accountsOf, gapPackets, speedWithoutServer } from "./accounts";
 import { bytes, cellOf, clock, count, leaf, quantity, rate, seconds, span } from "./format";
-import { bareRecordOf, recordOf } from "../../test/samples";
+import { bareRecordOf, recordOf } from "../../../contract/test/samples";
 
 test("bytes change unit at a thousand, never showing 1000 of one", () => {
   expect([0, 999, 1000, 999_499, 999_500, 1_620_000, 99_949_999, 999_600_000_000].map(bytes)).toEqual([

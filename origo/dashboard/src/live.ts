@@ -6,7 +6,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { io } from "socket.io-client";
-import type { FleetResponse } from "../../src/schema";
+import type { FleetResponse } from "@tributary/contract/schema";
 
 /** How often to ask while the link is down, ms; false = not at all. */
 export const pollMs = (live: boolean, ms: number): number | false => (live ? false : ms);

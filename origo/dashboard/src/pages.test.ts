@@ -1,6 +1,6 @@
 /** The pages' own logic without a browser: addresses, conditions, charts' questions and figures, traces, settings. */
-import type { ConfigResponse, Setting } from "../../src/admin-schema";
-import type { Chart, Field, Trace } from "../../src/query-schema";
+import type { ConfigResponse, Setting } from "@tributary/contract/admin-schema";
+import type { Chart, Field, Trace } from "@tributary/contract/query-schema";
 import { boxGrid, chartCsv, csvOf, figuresOf, optionOf, withEmpty } from "./chart/charts";
 import type { Look } from "./chart/look";
 import { fillingsOf } from "./chart/trace";

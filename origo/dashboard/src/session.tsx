@@ -5,7 +5,7 @@
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useState, type ReactNode } from "react";
-import type { SessionResponse } from "../../src/admin-schema";
+import type { SessionResponse } from "@tributary/contract/admin-schema";
 import { api, setCsrfToken } from "./api";
 import { Failure } from "./ui";
 

@@ -1,6 +1,6 @@
 /** Settings: one tunable's value as an input of its type, checked against its range before Origo checks it again. */
 import { NumberInput, Select, Switch, TextInput } from "@mantine/core";
-import type { Setting, SettingValues } from "../../src/admin-schema";
+import type { Setting, SettingValues } from "@tributary/contract/admin-schema";
 
 export type Value = SettingValues[string];
 

@@ -5,7 +5,7 @@
 import { Button, CloseButton, Group, Menu, Stack, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { View } from "../../src/admin-schema";
+import type { View } from "@tributary/contract/admin-schema";
 import { api, under } from "./api";
 import { usePlace } from "./hash";
 import { useSession } from "./session";

@@ -3,7 +3,7 @@
  * and the signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and
  * settings.ts.
  */
-import type { Experiment, Role, SettingValues, User, View } from "../admin-schema";
+import type { Experiment, Role, SettingValues, User, View } from "@tributary/contract/admin-schema";
 import type { Cell, Database, Queries, Row } from "./database";
 
 export type ProxyState = "live" | "draining" | "disabled";

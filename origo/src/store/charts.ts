@@ -4,7 +4,7 @@
  * chart.
  */
 import type { z } from "zod";
-import { QUERY_LIMITS, type Cell as GroupCell, type Chart, type ChartQuery } from "../query-schema";
+import { QUERY_LIMITS, type Cell as GroupCell, type Chart, type ChartQuery } from "@tributary/contract/query-schema";
 import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import type { StoredField } from "./fields";

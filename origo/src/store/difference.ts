@@ -4,7 +4,7 @@
  * Stat. Soc. B 69(3)). A client whose downloads are in both groups is drawn with both.
  */
 import type { z } from "zod";
-import type { Difference, DifferenceQuery } from "../query-schema";
+import type { Difference, DifferenceQuery } from "@tributary/contract/query-schema";
 import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import { known, knownNumber, Places, valueFor, whereOf } from "./sql";

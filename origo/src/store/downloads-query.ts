@@ -2,7 +2,7 @@
  * The table of downloads: any fields, any filter, sorted by any field, page by page. First the places of the page's
  * rows are found by what is filtered and sorted by alone; then only those rows are read.
  */
-import type { Cell as Shown, DownloadsPage, DownloadsQuery } from "../query-schema";
+import type { Cell as Shown, DownloadsPage, DownloadsQuery } from "@tributary/contract/query-schema";
 import type { z } from "zod";
 import type { Cell, Database } from "./database";
 import { faultAt } from "./faults";

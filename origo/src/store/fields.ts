@@ -5,8 +5,8 @@
  * paper's 58 basic and 14 derived characteristics in our words (docs/records.md); the 58th basic one, the arrival of
  * each packet, is a table of its own.
  */
-import type { Field } from "../query-schema";
-import { Mode } from "../schema";
+import type { Field } from "@tributary/contract/query-schema";
+import { Mode } from "@tributary/contract/schema";
 import type { Column } from "./database";
 
 export interface StoredField extends Field {

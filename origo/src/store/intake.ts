@@ -3,7 +3,7 @@
  * a commit is shared by as many as wait for it. Bounded: beyond the bound it refuses at once, and the sender keeps its
  * records.
  */
-import type { IntakeResponse } from "../schema";
+import type { IntakeResponse } from "@tributary/contract/schema";
 import type { Column, Database, Queries, Row } from "./database";
 import type { Tuning } from "./tuning";
 

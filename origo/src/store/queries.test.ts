@@ -1,8 +1,8 @@
 /** Questions over both databases: tables, charts and differences against the same sums done by hand. */
-import { ChartQuery, DifferenceQuery, DownloadsQuery, type Chart } from "../query-schema";
+import { ChartQuery, DifferenceQuery, DownloadsQuery, type Chart } from "@tributary/contract/query-schema";
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
-import { bareRecordOf, recordOf } from "../../test/samples";
-import type { DownloadRecord } from "../schema";
+import { bareRecordOf, recordOf } from "../../../contract/test/samples";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { intervalOf } from "./difference";
 import { FIELDS, queryChart, queryDifference, queryDownloads, type Store } from ".";
 

@@ -2,7 +2,7 @@
  * A download record as the one row that holds it, and back. Sums over proxies are columns, the proxies themselves JSON
  * in one.
  */
-import type { DownloadRecord, DrawnArm, RecordProxy } from "../schema";
+import type { DownloadRecord, DrawnArm, RecordProxy } from "@tributary/contract/schema";
 import type { Cell, Row } from "./database";
 import { ARM_SEPARATOR } from "./fields";
 

@@ -3,7 +3,7 @@
  * fields.ts; nothing that was asked ever becomes text of SQL.
  */
 import { faultAt } from "./faults";
-import type { Condition } from "../query-schema";
+import type { Condition } from "@tributary/contract/query-schema";
 import type { Cell } from "./database";
 import { fieldOf, type StoredField } from "./fields";
 

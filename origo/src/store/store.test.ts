@@ -2,9 +2,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DownloadRecord } from "../schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
-import { bareRecordOf, errorOf, recordOf } from "../../test/samples";
+import { bareRecordOf, errorOf, recordOf } from "../../../contract/test/samples";
 import { openDuckDb } from "./duckdb";
 import { COLUMNS, ERROR_COLUMNS, FIELDS } from "./fields";
 import { Store } from ".";

@@ -1,6 +1,6 @@
 /** What run.ts and driver.ts say to each other. Types only. */
 import type { GetOptions, TransportOption } from "@tributary/client";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 
 export type SessionKind = "warm" | "new";
 

@@ -3,7 +3,7 @@
  * Pure.
  */
 import { LIMITS } from "@tributary/protocol";
-import type { Trace } from "@tributary/origo/query-schema";
+import type { Trace } from "@tributary/contract/query-schema";
 import { isHostLimited } from "../machine";
 import { median, quartilesOf, type Quartiles } from "../statistics";
 import type { Box } from "./boxes";

@@ -13,7 +13,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { markdownTable, writeSection } from "../../document";
 import { repoRoot, startFleet } from "../../fleet";
 import { machineText } from "../machine";

@@ -6,7 +6,7 @@
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
 import { openBrowser, type BrowserName, type OpenBrowser } from "../../browser";
 import { dropConnections } from "../connections";

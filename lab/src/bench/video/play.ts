@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { DownloadRecord } from "@tributary/origo/schema";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
 import { openBrowser, samplePageState } from "../../browser";
 import type { SamplePageState } from "../../browser";

@@ -3,7 +3,7 @@
  * A group is named by its values; every box carries its n.
  */
 import { csvCell } from "../../../src/csv";
-import type { Box, Cell, Chart, Field } from "../../../src/query-schema";
+import type { Box, Cell, Chart, Field } from "@tributary/contract/query-schema";
 import { count, quantity } from "../format";
 import { axisLook, baseOption, type Option } from "./base";
 import { colourAt, type Look } from "./look";

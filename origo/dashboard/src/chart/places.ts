@@ -1,5 +1,5 @@
 /** Proxies' places on a map whose left edge is the meridian of 170° west, and which of them share one name. */
-import type { FleetProxy } from "../../../src/schema";
+import type { FleetProxy } from "@tributary/contract/schema";
 
 export type PlacedProxy = FleetProxy & { place: NonNullable<FleetProxy["place"]> };
 

@@ -3,7 +3,7 @@
  * proxy, one dot a packet by its time and generation, coloured by what became of it, with the feedback that the client
  * sent. The second shows from when to when each generation filled.
  */
-import type { Trace } from "../../../src/query-schema";
+import type { Trace } from "@tributary/contract/query-schema";
 import { count, quantity } from "../format";
 import { axisLook, baseOption, type Option } from "./base";
 import type { Look } from "./look";

@@ -7,7 +7,7 @@ import { Button, Checkbox, Menu, NumberInput, SegmentedControl, Select } from "@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef, type RefObject } from "react";
 import { z } from "zod";
-import { Condition, type Chart, type ChartQuery, type Field } from "../../../src/query-schema";
+import { Condition, type Chart, type ChartQuery, type Field } from "@tributary/contract/query-schema";
 import { api, saveFile } from "../api";
 import { chartCsv, figuresOf, optionOf, type ChartFields } from "../chart/charts";
 import { EChart, type ChartHandle } from "../chart/echart";

@@ -5,7 +5,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import type { ConfigHistory, ConfigResponse, Setting, SettingValues } from "../../../src/admin-schema";
+import type { ConfigHistory, ConfigResponse, Setting, SettingValues } from "@tributary/contract/admin-schema";
 import { api } from "../api";
 import { clock } from "../format";
 import { useSession } from "../session";

@@ -5,8 +5,8 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Trace } from "../../../src/query-schema";
-import type { DownloadRecord, RecordProxy } from "../../../src/schema";
+import type { Trace } from "@tributary/contract/query-schema";
+import type { DownloadRecord, RecordProxy } from "@tributary/contract/schema";
 import { accountsOf, gapPackets, speedWithoutServer, type PacketSums } from "../accounts";
 import { api, Fault, saveFile, under } from "../api";
 import { EChart } from "../chart/echart";

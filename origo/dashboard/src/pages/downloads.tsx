@@ -12,7 +12,7 @@ import {
   type DownloadsPage as RowsPage,
   type DownloadsQuery,
   type Field,
-} from "../../../src/query-schema";
+} from "@tributary/contract/query-schema";
 import { api } from "../api";
 import { Conditions } from "../conditions";
 import { useFields } from "../fields";

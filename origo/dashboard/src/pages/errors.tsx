@@ -1,7 +1,7 @@
 /** Errors: what clients and proxies reported beside their downloads, newest first. */
 import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { ErrorReport, ErrorsResponse } from "../../../src/schema";
+import type { ErrorReport, ErrorsResponse } from "@tributary/contract/schema";
 import { api } from "../api";
 import { clock, NONE } from "../format";
 import { pollMs } from "../live";

@@ -5,7 +5,7 @@
 import { Button, CloseButton, NumberInput, Select, Textarea, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { ConfigResponse, Experiment, Setting, SettingValues } from "../../../src/admin-schema";
+import type { ConfigResponse, Experiment, Setting, SettingValues } from "@tributary/contract/admin-schema";
 import { api, under } from "../api";
 import { clock } from "../format";
 import { linkTo } from "../hash";

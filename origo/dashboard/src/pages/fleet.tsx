@@ -4,8 +4,8 @@
 import { ActionIcon, Menu, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useRef, useState } from "react";
-import type { FleetAction } from "../../../src/admin-schema";
-import type { FleetProxy, FleetResponse } from "../../../src/schema";
+import type { FleetAction } from "@tributary/contract/admin-schema";
+import type { FleetProxy, FleetResponse } from "@tributary/contract/schema";
 import { api, under } from "../api";
 import type { PlacedProxy } from "../chart/places";
 import { bytes, count, degrees, NONE, rate, span } from "../format";

@@ -2,7 +2,7 @@
 import { ActionIcon, Button, Menu, PasswordInput, Select, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Role, User } from "../../../src/admin-schema";
+import type { Role, User } from "@tributary/contract/admin-schema";
 import { api, under } from "../api";
 import { clock } from "../format";
 import { useSession } from "../session";

@@ -5,6 +5,7 @@
  * Not here: what is done with a message (registry.ts, store.ts) and how it travels (app.ts, proxy-link.ts).
  */
 import { z } from "zod";
+import { MODES, TRANSPORTS } from "./index";
 
 /** Largest lengths: strings in UTF-16 code units, arrays in items. Cut a long error message before sending it. */
 export const SCHEMA_LIMITS = {
@@ -25,9 +26,6 @@ export const SCHEMA_LIMITS = {
   recordsPerPageDefault: 100,
   experimentsPerRecord: 16,
 } as const;
-
-/** A proxy reports its status this often; one that misses two reports in a row is gone. */
-export const HEARTBEAT_MS = 2000;
 
 /** Latest instant that a JavaScript Date can hold. */
 const EPOCH_MS_MAX = 8.64e15;
@@ -172,10 +170,10 @@ export type ProxyControl = z.infer<typeof ProxyControl>;
 export type ProxyAck = { id: string } | { error: ApiError };
 
 /** What carries a session's datagrams. */
-export const TransportName = z.enum(["webtransport", "webrtc", "udp"]);
+export const TransportName = z.enum(TRANSPORTS);
 export type TransportName = z.infer<typeof TransportName>;
 
-export const Mode = z.enum(["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"]);
+export const Mode = z.enum(MODES);
 export type Mode = z.infer<typeof Mode>;
 
 /** One proxy's part in a download. Each packet is counted once: packets = innovative + duplicate + late + rejected. */

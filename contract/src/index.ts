@@ -1,0 +1,15 @@
+/**
+ * What crosses a process boundary, as constants and types. Imports nothing, so every package can import it.
+ * The zod schemas are beside it: `@tributary/contract/schema` (messages), `/admin-schema` and `/query-schema`.
+ */
+
+/** A proxy reports its status this often, in ms. A proxy that misses two reports in a row counts as gone. */
+export const HEARTBEAT_MS = 2000;
+
+/** The transports between a client and a proxy. */
+export const TRANSPORTS = ["webtransport", "webrtc", "udp"] as const;
+export type TransportName = (typeof TRANSPORTS)[number];
+
+/** How a chunk is downloaded: README, section Modes. */
+export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
+export type Mode = (typeof MODES)[number];
