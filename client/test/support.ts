@@ -173,7 +173,7 @@ export interface ProxyMoods {
   tooLargeBytes?: number;
 }
 
-/** A proxy at its edge: /v1/fetch and /v1/sessions as docs/protocol.md has them. */
+/** A proxy at its edge: /v1/fetch and /v1/sessions as docs/spec/protocol.md has them. */
 export class StandInProxy extends HttpServer {
   readonly id = randomUUID();
   sessionsMade = 0;

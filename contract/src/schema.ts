@@ -215,7 +215,7 @@ export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(
 export type DrawnArm = z.infer<typeof DrawnArm>;
 
 /**
- * One download as its client saw it; every field is described with its unit in docs/records.md. The URL carries no
+ * One download as its client saw it; every field is described with its unit in docs/spec/records.md. The URL carries no
  * query string and no fragment; `status` is 0 when none was received. Throughput, goodput and their ratio are what the
  * client shows its user: Origo computes its own from bytes and time.
  */

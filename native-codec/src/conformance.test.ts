@@ -73,7 +73,7 @@ function* splitMix64(seed: number): Generator<bigint> {
   }
 }
 
-/** docs/protocol.md §5.3. */
+/** docs/spec/protocol.md §5.3. */
 function specifiedCoefficients(seed: number, symbolCount: number): Uint8Array {
   const words = splitMix64(seed);
   for (;;) {

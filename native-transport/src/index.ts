@@ -59,7 +59,7 @@ export interface ServerOptions {
   /** The address by which clients come; goes into the certificates. */
   name: string;
   sessionsMax: number;
-  /** Default `delivery`: docs/transport.md. */
+  /** Default `delivery`: docs/spec/transport.md. */
   congestion?: Congestion;
   onSession(channel: TransportChannel): ChannelHandlers;
 }

@@ -1,4 +1,4 @@
-/** What is on its way from one proxy: docs/protocol.md §8.7. */
+/** What is on its way from one proxy: docs/spec/protocol.md §8.7. */
 import { Coming } from "./coming";
 
 function comingOf(order: number[], first: number): Coming {

@@ -1,4 +1,4 @@
-/** Whether less comes than before: docs/protocol.md §8.7. */
+/** Whether less comes than before: docs/spec/protocol.md §8.7. */
 import { Flow } from "./flow";
 
 /** Asked each 5 ms; true when any answer was. */

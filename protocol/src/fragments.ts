@@ -1,5 +1,5 @@
 /**
- * Messages longer than a datagram, in pieces (docs/transport.md §6): for transports that carry datagrams only, and
+ * Messages longer than a datagram, in pieces (docs/spec/transport.md §6): for transports that carry datagrams only, and
  * where the other end's fragments might be too large for the path. A lost piece loses the message, which the protocol
  * survives. Pure.
  */

@@ -1,5 +1,5 @@
 /**
- * Frames to bytes and back: docs/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
+ * Frames to bytes and back: docs/spec/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
  * returns obeys every limit, so nothing behind it checks a length again. Big-endian throughout.
  */
 import { LIMITS, PROTOCOL_VERSION } from "./limits";

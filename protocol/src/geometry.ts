@@ -1,4 +1,4 @@
-/** How a chunk is cut into symbols and generations: docs/protocol.md §5.1. Pure arithmetic. */
+/** How a chunk is cut into symbols and generations: docs/spec/protocol.md §5.1. Pure arithmetic. */
 import { LIMITS } from "./limits";
 import type { Rejection } from "./types";
 

@@ -1,4 +1,4 @@
-/** Shares of mode `coded`: docs/protocol.md §8.2 and §8.3. */
+/** Shares of mode `coded`: docs/spec/protocol.md §8.2 and §8.3. */
 import { geometryOf, type Geometry } from "./geometry";
 import { firstPackets, GrantedSchedule, sharesOf, symbolsOf } from "./grants";
 import { LIMITS } from "./limits";

@@ -1,6 +1,6 @@
 /**
  * Mode `coded` at the proxy: packets are sent in the order that the client granted, and no further. Before the first
- * grant the order follows from the proxy's share. Specification: docs/protocol.md §8.
+ * grant the order follows from the proxy's share. Specification: docs/spec/protocol.md §8.
  */
 import { symbolsIn, type Geometry } from "./geometry";
 import { LIMITS } from "./limits";

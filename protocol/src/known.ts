@@ -1,7 +1,7 @@
 /**
  * What is known of a proxy and the way to it before a chunk is asked of it, from earlier chunks or from its session,
  * and what it is to begin with. It may be wrong: it decides only what goes out before the first grant, and what loss is
- * taken for until enough was seen. Pure. Specification: docs/protocol.md §8.10.
+ * taken for until enough was seen. Pure. Specification: docs/spec/protocol.md §8.10.
  */
 import { sharesOf } from "./grants";
 import { LIMITS } from "./limits";

@@ -1,6 +1,6 @@
 /**
  * Every limit of the protocol, with its reason. Both ends check a frame against these while parsing it
- * (frames.ts); past the parser nothing re-checks a length. Specification: docs/protocol.md §3.
+ * (frames.ts); past the parser nothing re-checks a length. Specification: docs/spec/protocol.md §3.
  */
 export const PROTOCOL_VERSION = 1;
 

@@ -1,7 +1,7 @@
 /**
  * What the client knows of one proxy and the way to it: what was ordered of it, what came, and from that its rate,
  * round trip, loss and reordering. Estimates only; what to order is the planner's. Pure: time arrives as `nowMs`.
- * Specification: docs/protocol.md §8.6.
+ * Specification: docs/spec/protocol.md §8.6.
  */
 import type { KnownPath } from "./known";
 import type { DataFrame } from "./types";

@@ -1,4 +1,4 @@
-/** What is granted when nothing comes: docs/protocol.md §8.9. */
+/** What is granted when nothing comes: docs/spec/protocol.md §8.9. */
 import { loadCodec } from "@tributary/native-codec";
 import { Assembly } from "./assembly";
 import { geometryOf, type Geometry } from "./geometry";

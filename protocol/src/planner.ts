@@ -1,7 +1,7 @@
 /**
  * Mode `coded` at the client: how many packets of which generation each proxy is to send. Every packet that a
  * generation still needs comes from where it would come first, be it on its way already or to be ordered now. Pure.
- * Specification: docs/protocol.md §8.
+ * Specification: docs/spec/protocol.md §8.
  */
 import type { Assembly } from "./assembly";
 import { Coming } from "./coming";

@@ -2,7 +2,7 @@
  * Receiver: one chunk at the client, from N proxies at once. Asks each proxy, checks that their plans agree, counts
  * degrees of freedom, feeds back, and hands bytes on in order. Any useful packet from any proxy counts.
  * Pure: time arrives as `nowMs`, packets as bytes. In: handle*, abort. Out: pollTransmit, pollTimeout, pollEvent.
- * Rules: docs/protocol.md §5 and §7.
+ * Rules: docs/spec/protocol.md §5 and §7.
  */
 import { Assembly } from "./assembly";
 import type { Codec } from "./codec";

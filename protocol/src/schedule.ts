@@ -1,7 +1,7 @@
 /**
  * What a sender may send next: the strict moving window (paper eq. 1) and the two schedulers of the paper
  * (section III). A `Schedule` knows what the client has (cumulative feedback), what is in transit and what
- * has arrived from the origin; it knows no frames, clock or codec. Specification: docs/protocol.md §6.
+ * has arrived from the origin; it knows no frames, clock or codec. Specification: docs/spec/protocol.md §6.
  */
 import { symbolsIn, type Geometry } from "./geometry";
 import { REORDER_PACKETS } from "./limits";

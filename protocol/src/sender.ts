@@ -1,7 +1,7 @@
 /**
  * Sender: one accepted request at a proxy, from the request to the END. Decides what to send, never when the
  * network can take it. Pure: time arrives as `nowMs`, randomness as `rng`, body bytes as a growing `ChunkSource`.
- * In: handle*. Out: pollTransmit, pollTimeout. Rules: docs/protocol.md §5 and §6.
+ * In: handle*. Out: pollTransmit, pollTimeout. Rules: docs/spec/protocol.md §5 and §6.
  */
 import type { Codec } from "./codec";
 import { CodedSymbols } from "./coded-symbols";

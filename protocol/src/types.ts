@@ -1,4 +1,4 @@
-/** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/protocol.md §4. */
+/** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/spec/protocol.md §4. */
 /** The paper's two protocols, and ours: `coded`, where the client says which proxy sends how much of what. */
 export type MutpMode = "uncoded-mutp" | "coded-mutp" | "coded";
 

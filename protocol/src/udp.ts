@@ -1,5 +1,5 @@
 /**
- * Packets of the plain UDP transport (docs/transport.md §5): a handshake that answers a stranger with less than it sent
+ * Packets of the plain UDP transport (docs/spec/transport.md §5): a handshake that answers a stranger with less than it sent
  * and keeps nothing of him, then messages under a token that only the owner of the address was told. Pure.
  */
 

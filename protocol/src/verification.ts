@@ -3,7 +3,7 @@
  * they have not. While nothing is wrong, all proxies' packets are solved together. Once the bytes turn out false, the
  * generation is disputed: each proxy's packets are solved alone, and the first whose bytes are true decides; every
  * packet that was kept is then held against those bytes. Knows no clock and no other generation. Rules:
- * docs/protocol.md §9.
+ * docs/spec/protocol.md §9.
  */
 import type { Codec } from "./codec";
 import type { Coding, ResponseHead } from "./types";

@@ -1,7 +1,7 @@
 /**
  * Session: one client's frames, over whatever carries messages. Makes a `Sender` for each request, lets them take
  * turns, sends while the channel has room and the shaper permits, and keeps their timers. Knows no transport:
- * that hands in messages and reports (handle*), and is a `Channel` to send on. Rules: docs/protocol.md §2 to §5.
+ * that hands in messages and reports (handle*), and is a `Channel` to send on. Rules: docs/spec/protocol.md §2 to §5.
  */
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
 import type { Codec, Frame, Rejection, RequestFrame, Rng } from "@tributary/protocol";

@@ -1,7 +1,7 @@
 /**
  * Plain UDP edge, for Node programs on links of one's own: no encryption and no congestion control but the client's
  * grants and the proxy's shaper. A stranger gets a cookie and leaves no trace; only who sends it back from the same
- * address gets a session, under a token that only he was told (docs/transport.md §5). Off unless UDP_PLAIN_PORT is set.
+ * address gets a session, under a token that only he was told (docs/spec/transport.md §5). Off unless UDP_PLAIN_PORT is set.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import dgram from "node:dgram";

@@ -1,6 +1,6 @@
 /**
  * Plain UDP in Node, for links of one's own: taken only when asked for by name. No encryption, no congestion control;
- * the handshake shows the proxy that this address is ours (docs/transport.md §5).
+ * the handshake shows the proxy that this address is ours (docs/spec/transport.md §5).
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";

@@ -1,7 +1,7 @@
 /** What WebTransport's addresses are like, in browsers and in Node. */
 import { hexOf } from "../bytes";
 
-/** What the proxy takes along with a session's request: docs/transport.md §3. */
+/** What the proxy takes along with a session's request: docs/spec/transport.md §3. */
 const FIRST_BYTES_MAX = 1024;
 
 /** The address that brings the first message along; one that is too long comes when the session is open. */

@@ -64,7 +64,7 @@ std::span<const Engine* const> availableEngines();
 const Engine* findEngine(std::string_view name);
 
 /**
- * Fills `out` (at least one byte) with the coding coefficients that `seed` stands for: docs/protocol.md §5.3.
+ * Fills `out` (at least one byte) with the coding coefficients that `seed` stands for: docs/spec/protocol.md §5.3.
  * Words 1, 2, 3, ... of SplitMix64 started at `seed`, each giving eight bytes, the lowest first. Words of a vector
  * are used up from its first byte on; a vector of nothing but zeros is dropped and the next word starts a new one.
  */

@@ -2,7 +2,7 @@
  * Fields: the characteristics of a download that can be shown, filtered, charted and exported, each with its SQL. A
  * basic one is a column; a derived one an expression over columns, the same text for both databases. What a client says
  * of a derived one is not kept: it is computed from the basic ones, so that the two never disagree. The list is the
- * paper's 58 basic and 14 derived characteristics in our words (docs/records.md); the 58th basic one, the arrival of
+ * paper's 58 basic and 14 derived characteristics in our words (docs/spec/records.md); the 58th basic one, the arrival of
  * each packet, is a table of its own.
  */
 import type { Field } from "@tributary/contract/query-schema";

@@ -28,7 +28,7 @@ export const EGRESS_TIMES: EgressTimes = { headMs: 10_000, stallMs: 15_000, tota
 const REDIRECTS_MAX = 3;
 const HEADER_BYTES_MAX = 16_384;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
-/** A plan tells no status beyond (docs/protocol.md §3), and below are those of answers that are still to come. */
+/** A plan tells no status beyond (docs/spec/protocol.md §3), and below are those of answers that are still to come. */
 const STATUS_MIN = 200;
 const STATUS_MAX = 599;
 const USER_AGENT = "tributary-proxy/0.1";

@@ -118,7 +118,7 @@ export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[]
 }
 
 const IP_UDP_BYTES = 28;
-/** Header of a systematic symbol: docs/protocol.md §4.4. */
+/** Header of a systematic symbol: docs/spec/protocol.md §4.4. */
 const FRAME_BYTES = 13;
 /**
  * At the least. QUIC: first byte, packet number, tag, type of the frame, stream (RFC 9000, 9221, 9297). SCTP in DTLS:
