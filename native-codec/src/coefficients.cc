@@ -1,4 +1,5 @@
-/** Coding coefficients from a seed: docs/spec/protocol.md §5.3. SplitMix64 is from Steele, Lea and Flood, OOPSLA 2014. */
+/** Coding coefficients from a seed: docs/spec/protocol.md §5.3. SplitMix64 is from Steele, Lea and Flood, OOPSLA 2014.
+ */
 #include <bit>
 #include <cstring>
 
