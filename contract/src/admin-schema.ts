@@ -1,7 +1,7 @@
 /**
  * What people do with Origo through the dashboard: sign in, keep users, act on proxies, change the configuration,
  * run experiments, save views. One zod schema each; imports nothing but zod, so that the page shares it.
- * Every change needs the role admin, the session's cookie and its CSRF token in the header `x-csrf-token`.
+ * Every change needs the role admin, the login's cookie and its CSRF token in the header `x-csrf-token`.
  */
 import { z } from "zod";
 
@@ -27,19 +27,19 @@ export const Role = z.enum(["admin", "viewer"]);
 export type Role = z.infer<typeof Role>;
 
 /**
- * Answer of GET, POST and DELETE /v1/session. `loginRequired` is false only where Origo was started so on a loopback
+ * Answer of GET, POST and DELETE /v1/login. `loginRequired` is false only where Origo was started so on a loopback
  * address.
  */
-export const SessionResponse = z
+export const LoginResponse = z
   .object({
     user: z.object({ name, role: Role }).strict().nullable(),
     csrfToken: z.string(),
     loginRequired: z.boolean(),
   })
   .strict();
-export type SessionResponse = z.infer<typeof SessionResponse>;
+export type LoginResponse = z.infer<typeof LoginResponse>;
 
-/** Body of POST /v1/session. */
+/** Body of POST /v1/login. */
 export const LoginRequest = z.object({ name, password: z.string().min(1).max(ADMIN_LIMITS.passwordChars) }).strict();
 /** Body of POST /v1/setup: makes the first admin with the token of the one-time link. */
 export const SetupRequest = z.object({ token: z.string().min(1).max(256), name, password }).strict();

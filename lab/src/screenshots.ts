@@ -100,7 +100,7 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
 
 /** So that each download of the campaign can be drawn packet by packet. */
 async function traceAll(fleet: Fleet): Promise<void> {
-  const { csrfToken } = (await (await fetch(`${fleet.origo.url}/v1/session`)).json()) as { csrfToken: string };
+  const { csrfToken } = (await (await fetch(`${fleet.origo.url}/v1/login`)).json()) as { csrfToken: string };
   const response = await fetch(`${fleet.origo.url}/v1/config`, {
     method: "PUT",
     headers: { "content-type": "application/json", "x-csrf-token": csrfToken },

@@ -1,12 +1,12 @@
 /**
- * Access: who is signed in. A session is a random cookie, kept as its digest; changing anything needs its CSRF token
+ * Access: who is signed in. A login is a random cookie, kept as its digest; changing anything needs its CSRF token
  * too. Where no login is required (loopback only, main.ts sees to it), everybody is the admin `local`, but only under a
  * loopback name: a page elsewhere whose name was rebound to this machine gets nothing.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Request, Response } from "express";
-import type { Role, SessionResponse } from "@tributary/contract/admin-schema";
+import type { Role, LoginResponse } from "@tributary/contract/admin-schema";
 import { Attempts } from "./attempts";
 import type { Configuration } from "./configuration";
 import { Refusal, type Gate } from "./http";
@@ -26,7 +26,7 @@ export interface Identity {
   csrfToken: string;
 }
 
-const COOKIE = "tributary_session";
+const COOKIE = "tributary_login";
 /** Name of the secret that is the token of the one-time link. */
 const SETUP = "setupToken";
 /** Names and addresses remembered for their failures. */
@@ -88,15 +88,15 @@ export class Access implements Gate {
       return LOOPBACK.test(host) && (origin === undefined || origin === `http://${host}`) ? this.#local : undefined;
     }
     const cookie = cookieOf(headers);
-    return cookie === undefined ? undefined : this.#options.store.session(digest(cookie), this.#options.nowMs());
+    return cookie === undefined ? undefined : this.#options.store.login(digest(cookie), this.#options.nowMs());
   }
 
-  async describe(headers: IncomingHttpHeaders): Promise<SessionResponse> {
+  async describe(headers: IncomingHttpHeaders): Promise<LoginResponse> {
     return answerOf(await this.identify(headers), this.#options.login === "required");
   }
 
   /** Signs in and sets the cookie. Every failure reads the same, and too many of them have to wait. */
-  async logIn(request: Request, response: Response, name: string, password: string): Promise<SessionResponse> {
+  async logIn(request: Request, response: Response, name: string, password: string): Promise<LoginResponse> {
     const { store, nowMs } = this.#options;
     const address = request.ip ?? "";
     const waitMs = Math.max(this.#byName.waitMs(name, nowMs()), this.#byAddress.waitMs(address, nowMs()));
@@ -125,7 +125,7 @@ export class Access implements Gate {
     request: Request,
     response: Response,
     given: { token: string; name: string; password: string },
-  ): Promise<SessionResponse> {
+  ): Promise<LoginResponse> {
     const { store, nowMs } = this.#options;
     const refused = new Refusal(403, {
       kind: "setupRefused",
@@ -142,31 +142,31 @@ export class Access implements Gate {
     return this.#open(request, response, given.name, "admin");
   }
 
-  async logOut(request: Request, response: Response): Promise<SessionResponse> {
+  async logOut(request: Request, response: Response): Promise<LoginResponse> {
     const identity = await this.identify(request.headers);
     if (identity !== undefined && this.#options.login === "required") {
       checkCsrf(request, identity);
-      await this.#options.store.endSession(digest(cookieOf(request.headers) ?? ""));
+      await this.#options.store.endLogin(digest(cookieOf(request.headers) ?? ""));
       setCookie(request, response, "", 0);
       return answerOf(undefined, true);
     }
     return this.describe(request.headers);
   }
 
-  async #open(request: Request, response: Response, name: string, role: Role): Promise<SessionResponse> {
+  async #open(request: Request, response: Response, name: string, role: Role): Promise<LoginResponse> {
     const { store, nowMs, configuration } = this.#options;
-    const sessionMs = configuration.number("origo.sessionHours") * 3_600_000;
+    const loginMs = configuration.number("origo.loginHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
-    await store.addSession(
-      { id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + sessionMs },
+    await store.addLogin(
+      { id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + loginMs },
       nowMs(),
     );
-    setCookie(request, response, cookie, sessionMs);
+    setCookie(request, response, cookie, loginMs);
     return answerOf({ name, role, csrfToken }, true);
   }
 }
 
-function answerOf(identity: Identity | undefined, loginRequired: boolean): SessionResponse {
+function answerOf(identity: Identity | undefined, loginRequired: boolean): LoginResponse {
   return {
     user: identity ? { name: identity.name, role: identity.role } : null,
     csrfToken: identity?.csrfToken ?? "",
@@ -179,7 +179,7 @@ function checkCsrf(request: Request, { csrfToken }: Identity): void {
   if (typeof got === "string" && same(got, csrfToken)) return;
   throw new Refusal(403, {
     kind: "csrfTokenWrong",
-    message: "the header x-csrf-token must hold this session's token, from GET /v1/session",
+    message: "the header x-csrf-token must hold this login's token, from GET /v1/login",
   });
 }
 

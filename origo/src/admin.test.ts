@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { io, type Socket } from "socket.io-client";
-import { ClientConfig, ConfigResponse, Experiment, SessionResponse } from "@tributary/contract/admin-schema";
+import { ClientConfig, ConfigResponse, Experiment, LoginResponse } from "@tributary/contract/admin-schema";
 import { FleetResponse, ProxiesResponse, type ProxyControl } from "@tributary/contract/schema";
 import { startOrigo, type Origo } from "./server";
 import { helloOf, recordOf } from "../../contract/test/samples";
@@ -59,12 +59,12 @@ class Visitor {
     const cookie = response.headers.get("set-cookie");
     if (cookie !== null) this.cookie = cookie.split(";")[0] ?? "";
     const answer: unknown = text === "" ? undefined : JSON.parse(text);
-    const session = SessionResponse.safeParse(answer);
-    if (session.success) this.csrfToken = session.data.csrfToken;
+    const login = LoginResponse.safeParse(answer);
+    if (login.success) this.csrfToken = login.data.csrfToken;
     return { status: response.status, body: answer, headers: response.headers };
   }
   logIn(name: string, password = PASSWORD) {
-    return this.call("POST", "/v1/session", { name, password });
+    return this.call("POST", "/v1/login", { name, password });
   }
 }
 
@@ -122,27 +122,27 @@ async function until(check: () => boolean | Promise<boolean>): Promise<void> {
 describe("signing in", () => {
   test("the one-time link makes the first admin, once, and signs in with a cookie that scripts cannot read", async () => {
     const visitor = new Visitor();
-    expect((await visitor.call("GET", "/v1/session")).body).toEqual({ user: null, csrfToken: "", loginRequired: true });
+    expect((await visitor.call("GET", "/v1/login")).body).toEqual({ user: null, csrfToken: "", loginRequired: true });
     const token = (origo.setupPath ?? "").split("=")[1];
     const wrong = await visitor.call("POST", "/v1/setup", { token: "x".repeat(32), name: "eve", password: PASSWORD });
     expect([wrong.status, wrong.body.error.kind]).toEqual([403, "setupRefused"]);
     const made = await visitor.call("POST", "/v1/setup", { token, name: "ada", password: PASSWORD });
     expect(made.body).toMatchObject({ user: { name: "ada", role: "admin" }, loginRequired: true });
     expect(made.headers.get("set-cookie")).toMatch(
-      /^tributary_session=[\w-]{43}; Max-Age=43200; Path=\/; Expires=.*; HttpOnly; SameSite=Strict$/,
+      /^tributary_login=[\w-]{43}; Max-Age=43200; Path=\/; Expires=.*; HttpOnly; SameSite=Strict$/,
     );
     expect((await visitor.call("POST", "/v1/setup", { token, name: "eve", password: PASSWORD })).status).toBe(403);
     await origo.close();
     origo = await start();
     expect(origo.setupPath).toBeUndefined();
-    expect((await visitor.call("GET", "/v1/session")).body.user).toEqual({ name: "ada", role: "admin" });
+    expect((await visitor.call("GET", "/v1/login")).body.user).toEqual({ name: "ada", role: "admin" });
   });
 
   test("behind TLS the cookie is Secure", async () => {
     await admin();
     const { headers } = await new Visitor().call(
       "POST",
-      "/v1/session",
+      "/v1/login",
       { name: "ada", password: PASSWORD },
       { "x-forwarded-proto": "https" },
     );
@@ -165,7 +165,7 @@ describe("signing in", () => {
     expect((await visitor.logIn("vera", "wrong")).status).toBe(401);
   });
 
-  test("reading needs a session, changing an admin with the CSRF token; proxies and clients need neither", async () => {
+  test("reading needs a login, changing an admin with the CSRF token; proxies and clients need neither", async () => {
     const ada = await admin();
     const vera = await viewer(ada);
     const stranger = new Visitor();
@@ -192,7 +192,7 @@ describe("signing in", () => {
       "/healthz",
       "/readyz",
       "/openapi.json",
-      "/v1/session",
+      "/v1/login",
     ]) {
       expect([path, (await stranger.call("GET", path)).status]).toEqual([path, 200]);
     }
@@ -207,10 +207,10 @@ describe("signing in", () => {
     expect((await ada.call("PUT", "/v1/config", change)).status).toBe(200);
   });
 
-  test("signing out ends the session, also for whoever kept the cookie", async () => {
+  test("signing out ends the login, also for whoever kept the cookie", async () => {
     const ada = await admin();
     const kept = Object.assign(new Visitor(), { cookie: ada.cookie, csrfToken: ada.csrfToken });
-    expect((await ada.call("DELETE", "/v1/session")).body).toEqual({ user: null, csrfToken: "", loginRequired: true });
+    expect((await ada.call("DELETE", "/v1/login")).body).toEqual({ user: null, csrfToken: "", loginRequired: true });
     expect((await kept.call("GET", "/v1/fleet")).status).toBe(401);
   });
 
@@ -219,7 +219,7 @@ describe("signing in", () => {
     origo = await start("off");
     expect(origo.setupPath).toBeUndefined();
     const visitor = new Visitor();
-    expect((await visitor.call("GET", "/v1/session")).body).toMatchObject({
+    expect((await visitor.call("GET", "/v1/login")).body).toMatchObject({
       user: { name: "local", role: "admin" },
       loginRequired: false,
     });

@@ -127,7 +127,7 @@ test("each knows the proxies of all, tells clients of them with a token that any
 test("what is decided at one reaches a proxy that is connected to the other, and pages everywhere", async () => {
   const { id, controls } = await register(first().url, "a");
   await until("the proxy at the other", async () => (await fleet(second())).length === 1);
-  const { csrfToken } = (await (await fetch(`${second().url}/v1/session`)).json()) as { csrfToken: string };
+  const { csrfToken } = (await (await fetch(`${second().url}/v1/login`)).json()) as { csrfToken: string };
   const response = await fetch(`${second().url}/v1/fleet/${id}`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-csrf-token": csrfToken },

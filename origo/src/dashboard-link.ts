@@ -1,6 +1,6 @@
 /**
  * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of
- * changes. Whoever signs out elsewhere, is removed or comes to the end of the session is cut off within
+ * changes. Whoever signs out elsewhere, is removed or comes to the end of the login is cut off within
  * `origo.refreshMs`. It only tells that there is something new; the records themselves are asked for over HTTP.
  */
 import type { Namespace, Server } from "socket.io";

@@ -22,7 +22,7 @@ export const REQUEST_MS_MAX = 30_000;
 
 /**
  * Who may call: `open` anyone, pages of any origin too; `public` anyone, pages of this origin only; `viewer` whoever is
- * signed in; `admin` administrators, with the session's CSRF token where something is changed.
+ * signed in; `admin` administrators, with the login's CSRF token where something is changed.
  */
 export type Access = "open" | "public" | "viewer" | "admin";
 export type Method = "get" | "post" | "put" | "patch" | "delete";

@@ -125,7 +125,7 @@ test("the disk fills: intake says 503 with Retry-After, reads go on, and so does
   }
   try {
     origo = await start(disk);
-    const { csrfToken } = (await (await fetch(`${origo.url}/v1/session`)).json()) as { csrfToken: string };
+    const { csrfToken } = (await (await fetch(`${origo.url}/v1/login`)).json()) as { csrfToken: string };
     const change = { baseVersion: 0, values: { "origo.diskReserveBytes": 16 * MIB }, reason: "a small disk" };
     const put = await fetch(`${origo.url}/v1/config`, {
       method: "PUT",

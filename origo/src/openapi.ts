@@ -34,7 +34,7 @@ export function openApiOf(endpoints: readonly Endpoint[], version: string): Json
     components: {
       schemas: { Error: schemaOf(ErrorResponse, "output") },
       securitySchemes: {
-        session: { type: "apiKey", in: "cookie", name: "tributary_session" },
+        login: { type: "apiKey", in: "cookie", name: "tributary_login" },
         csrf: { type: "apiKey", in: "header", name: "x-csrf-token" },
       },
     },
@@ -52,7 +52,7 @@ function operationOf(each: Endpoint): Json {
     summary: each.summary,
     description: ACCESS[access],
     ...(access === "viewer" || access === "admin"
-      ? { security: [{ session: [], ...(access === "admin" && method !== "get" ? { csrf: [] } : {}) }] }
+      ? { security: [{ login: [], ...(access === "admin" && method !== "get" ? { csrf: [] } : {}) }] }
       : {}),
     parameters: [...pathParameters(each.path), ...(query ? queryParameters(query) : [])],
     ...(body

@@ -56,7 +56,7 @@ test.each([
   "/v1/proxies",
   "/v1/client-config",
   "/v1/site-rules",
-  "/v1/session",
+  "/v1/login",
   "/.well-known/tributary-keys.json",
   "/openapi.json",
 ])("%s answers with the fields that its description requires, and no others", async (path) => {

@@ -1,11 +1,11 @@
-/** Administration: signing in, users, saved views. What a session is: access.ts. */
+/** Administration: signing in, users, saved views. What a login is: access.ts. */
 import { randomUUID } from "node:crypto";
 import {
   ADMIN_LIMITS,
   LoginRequest,
   NewUser,
   NewView,
-  SessionResponse,
+  LoginResponse,
   SetupRequest,
   User,
   UserChange,
@@ -25,18 +25,18 @@ export interface AdminOptions {
 }
 
 export const adminEndpoints = (options: AdminOptions): Endpoint[] => [
-  ...sessionEndpoints(options),
+  ...loginEndpoints(options),
   ...userEndpoints(options),
   ...viewEndpoints(options),
 ];
 
-const sessionEndpoints = ({ access }: AdminOptions): Endpoint[] => [
+const loginEndpoints = ({ access }: AdminOptions): Endpoint[] => [
   endpoint({
     method: "get",
-    path: "/v1/session",
+    path: "/v1/login",
     access: "public",
     summary: "Who is signed in",
-    answer: SessionResponse,
+    answer: LoginResponse,
     handle: ({ request, response }) => {
       response.set("Cache-Control", "no-store");
       return access.describe(request.headers);
@@ -44,19 +44,19 @@ const sessionEndpoints = ({ access }: AdminOptions): Endpoint[] => [
   }),
   endpoint({
     method: "post",
-    path: "/v1/session",
+    path: "/v1/login",
     access: "public",
     summary: "Sign in",
     body: LoginRequest,
-    answer: SessionResponse,
+    answer: LoginResponse,
     handle: ({ request, response, body }) => access.logIn(request, response, body.name, body.password),
   }),
   endpoint({
     method: "delete",
-    path: "/v1/session",
+    path: "/v1/login",
     access: "public",
     summary: "Sign out",
-    answer: SessionResponse,
+    answer: LoginResponse,
     handle: ({ request, response }) => access.logOut(request, response),
   }),
   endpoint({
@@ -65,7 +65,7 @@ const sessionEndpoints = ({ access }: AdminOptions): Endpoint[] => [
     access: "public",
     summary: "Make the first admin with the one-time link",
     body: SetupRequest,
-    answer: SessionResponse,
+    answer: LoginResponse,
     handle: ({ request, response, body }) => access.setUp(request, response, body),
   }),
 ];
@@ -109,7 +109,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     handle: async ({ params: { name = "" }, body }) => {
       const password = body.password === undefined ? undefined : await keep(body.password);
       if (!(await adminStore.changeUser(name, { password, role: body.role }))) throw await whyNot(adminStore, name);
-      await adminStore.endSessionsOf(name);
+      await adminStore.endLoginsOf(name);
       return { users: await adminStore.users() };
     },
   }),
@@ -121,7 +121,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     answer: UsersResponse,
     handle: async ({ params: { name = "" } }) => {
       if (!(await adminStore.deleteUser(name))) throw await whyNot(adminStore, name);
-      await adminStore.endSessionsOf(name);
+      await adminStore.endLoginsOf(name);
       return { users: await adminStore.users() };
     },
   }),

@@ -32,9 +32,9 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
       login: "off",
       ...more,
     });
-    const session = await fetch(`${origo.url}/v1/session`);
-    token = ((await session.json()) as { csrfToken: string }).csrfToken;
-    cookie = session.headers.get("set-cookie")?.split(";")[0] ?? "";
+    const login = await fetch(`${origo.url}/v1/login`);
+    token = ((await login.json()) as { csrfToken: string }).csrfToken;
+    cookie = login.headers.get("set-cookie")?.split(";")[0] ?? "";
   };
   beforeEach(async () => {
     place = await make();

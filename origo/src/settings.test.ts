@@ -57,7 +57,7 @@ describe("a running Origo", () => {
   });
 
   async function configure(values: Record<string, number>): Promise<void> {
-    const { csrfToken } = (await (await fetch(`${origo.url}/v1/session`)).json()) as { csrfToken: string };
+    const { csrfToken } = (await (await fetch(`${origo.url}/v1/login`)).json()) as { csrfToken: string };
     const response = await fetch(`${origo.url}/v1/config`, {
       method: "PUT",
       headers: { "content-type": "application/json", "x-csrf-token": csrfToken },

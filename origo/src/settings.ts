@@ -399,7 +399,7 @@ const ORIGO: readonly Setting[] = [
     "What each proxy sends on one token at most.",
   ),
   integer(
-    "origo.sessionHours",
+    "origo.loginHours",
     "Login",
     12,
     { min: 1, max: 720, unit: "h" },

@@ -120,13 +120,13 @@ test("an admin adds a viewer, who sees no way to change things", async () => {
 test("who is removed while a page is open finds the form to sign in there", async () => {
   const { url } = guarded.service;
   await sees(page, "No experiment yet");
-  const session = await fetch(`${url}/v1/session`, {
+  const login = await fetch(`${url}/v1/login`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ name: "ada", password: "a long enough password" }),
   });
-  const { csrfToken } = (await session.json()) as { csrfToken: string };
-  const cookie = session.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const { csrfToken } = (await login.json()) as { csrfToken: string };
+  const cookie = login.headers.get("set-cookie")?.split(";")[0] ?? "";
   expect(
     (await fetch(`${url}/v1/users/bob`, { method: "DELETE", headers: { cookie, "x-csrf-token": csrfToken } })).status,
   ).toBe(200);
@@ -315,7 +315,7 @@ test("configuration: a value out of range cannot be saved", async () => {
 
 test("one traced download: each packet of its record is in the trace, by proxy and by what it was good for, and all are drawn", async () => {
   const { version, values } = await read<{ version: number; values: Record<string, unknown> }>("/v1/config");
-  const { csrfToken } = await read<{ csrfToken: string }>("/v1/session");
+  const { csrfToken } = await read<{ csrfToken: string }>("/v1/login");
   const change = {
     baseVersion: version,
     values: { ...values, "client.tracePerMille": 1000 },

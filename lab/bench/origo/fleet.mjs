@@ -39,7 +39,7 @@ async function startOrigo(dataDir) {
 }
 
 async function setHeartbeat(url, heartbeatMs) {
-  const { csrfToken } = await (await fetch(`${url}/v1/session`)).json();
+  const { csrfToken } = await (await fetch(`${url}/v1/login`)).json();
   const response = await fetch(`${url}/v1/config`, {
     method: "PUT",
     headers: { "content-type": "application/json", "x-csrf-token": csrfToken },

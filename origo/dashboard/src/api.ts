@@ -16,7 +16,7 @@ export class Fault extends Error {
 
 let csrfToken = "";
 
-/** The token that every change must carry; it comes with the session. */
+/** The token that every change must carry; it comes with the login. */
 export function setCsrfToken(token: string): void {
   csrfToken = token;
 }

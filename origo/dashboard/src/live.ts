@@ -1,7 +1,7 @@
 /**
  * Live: what Origo tells without being asked, over socket.io's namespace /dashboard: the fleet, that new records or
  * errors came, that the configuration changed. While the link is down the pages ask every few seconds instead. Origo
- * cuts the link of whoever is signed out: the session is asked for anew then.
+ * cuts the link of whoever is signed out: the login is asked for anew then.
  */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -19,7 +19,7 @@ export function useLive(): boolean {
     // One connection, so that a balancer in front of several Origos need not keep them together.
     const socket = io("/dashboard", { transports: ["websocket"] });
     socket.on("connect", () => setLive(true));
-    const signedOut = (): void => void client.invalidateQueries({ queryKey: ["session"] });
+    const signedOut = (): void => void client.invalidateQueries({ queryKey: ["login"] });
     socket.on("disconnect", (reason) => {
       setLive(false);
       if (reason === "io server disconnect") signedOut();

@@ -8,14 +8,14 @@ import { createTheme, MantineProvider } from "@mantine/core";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { Fault } from "./api";
-import { SessionGate } from "./session";
+import { LoginGate } from "./login";
 import { Shell } from "./shell";
 
 const theme = createTheme({ cursorType: "pointer", respectReducedMotion: true });
 /** Who was signed out meanwhile is asked to sign in. */
 const onError = (error: Error): void => {
   if (error instanceof Fault && error.error.kind === "loginRequired")
-    void client.invalidateQueries({ queryKey: ["session"] });
+    void client.invalidateQueries({ queryKey: ["login"] });
 };
 const client = new QueryClient({
   queryCache: new QueryCache({ onError }),
@@ -33,9 +33,9 @@ if (root === null) throw new Error("the document has no #root");
 createRoot(root).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
     <QueryClientProvider client={client}>
-      <SessionGate>
+      <LoginGate>
         <Shell />
-      </SessionGate>
+      </LoginGate>
     </QueryClientProvider>
   </MantineProvider>,
 );

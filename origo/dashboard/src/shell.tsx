@@ -5,7 +5,7 @@ import { ActionIcon, Burger, Button, Menu, useComputedColorScheme, useMantineCol
 import { lazy, Suspense, useEffect, useState, type ComponentType, type LazyExoticComponent } from "react";
 import { linkTo, usePlace } from "./hash";
 import { useLive } from "./live";
-import { useSession } from "./session";
+import { useLogin } from "./login";
 
 export interface PageProps {
   /** Is Origo telling of changes by itself? */
@@ -41,7 +41,7 @@ const DOWNLOAD = lazy(() => import(/* webpackChunkName: "download" */ "./pages/d
 export function Shell() {
   const place = usePlace();
   const live = useLive();
-  const { admin } = useSession();
+  const { admin } = useLogin();
   const [open, setOpen] = useState(false);
   const name = place.page in PAGES ? place.page : "fleet";
   const entry = PAGES[name] as PageEntry;
@@ -125,8 +125,8 @@ function SchemeToggle() {
 }
 
 function Account() {
-  const { session, signOut } = useSession();
-  if (session.user === null)
+  const { login, signOut } = useLogin();
+  if (login.user === null)
     return (
       <span className="tag" title="Origo was started without login, on a loopback address">
         no login
@@ -136,11 +136,11 @@ function Account() {
     <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
       <Menu.Target>
         <Button variant="default" size="compact-md">
-          {session.user.name}
+          {login.user.name}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{session.user.role}</Menu.Label>
+        <Menu.Label>{login.user.role}</Menu.Label>
         <Menu.Item onClick={signOut}>Sign out</Menu.Item>
       </Menu.Dropdown>
     </Menu>

@@ -8,11 +8,11 @@ import { useState } from "react";
 import type { View } from "@tributary/contract/admin-schema";
 import { api, under } from "./api";
 import { usePlace } from "./hash";
-import { useSession } from "./session";
+import { useLogin } from "./login";
 import { Confirm } from "./ui";
 
 export function Views({ page, state }: { page: View["page"]; state: unknown }) {
-  const { admin } = useSession();
+  const { admin } = useLogin();
   const client = useQueryClient();
   const { state: shown } = usePlace();
   const [saving, setSaving] = useState(false);

@@ -1,5 +1,5 @@
 /**
- * AdminStore: users, sessions, what was decided about proxies, versions of the configuration, experiments, saved views,
+ * AdminStore: users, logins, what was decided about proxies, versions of the configuration, experiments, saved views,
  * and the signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and
  * settings.ts.
  */
@@ -16,7 +16,7 @@ export interface ConfigVersion {
   values: SettingValues;
 }
 
-export interface StoredSession {
+export interface StoredLogin {
   /** Digest of the cookie: whoever reads the table cannot sign in with it. */
   id: string;
   userName: string;
@@ -75,29 +75,29 @@ export class AdminStore {
     await this.#database.run("UPDATE users SET last_login_ms = $2 WHERE name = $1", [name, nowMs]);
   }
 
-  async addSession(session: StoredSession, nowMs: number): Promise<void> {
-    await this.#database.run("DELETE FROM sessions WHERE expires_at_ms <= $1", [nowMs]);
-    await this.#database.run("INSERT INTO sessions VALUES ($1, $2, $3, $4)", [
-      session.id,
-      session.userName,
-      session.csrfToken,
-      session.expiresAtMs,
+  async addLogin(login: StoredLogin, nowMs: number): Promise<void> {
+    await this.#database.run("DELETE FROM logins WHERE expires_at_ms <= $1", [nowMs]);
+    await this.#database.run("INSERT INTO logins VALUES ($1, $2, $3, $4)", [
+      login.id,
+      login.userName,
+      login.csrfToken,
+      login.expiresAtMs,
     ]);
   }
 
-  async session(id: string, nowMs: number): Promise<{ name: string; role: Role; csrfToken: string } | undefined> {
+  async login(id: string, nowMs: number): Promise<{ name: string; role: Role; csrfToken: string } | undefined> {
     const sql =
-      "SELECT u.name, u.role, s.csrf_token FROM sessions s JOIN users u ON u.name = s.user_name WHERE s.id = $1 AND s.expires_at_ms > $2";
+      "SELECT u.name, u.role, l.csrf_token FROM logins l JOIN users u ON u.name = l.user_name WHERE l.id = $1 AND l.expires_at_ms > $2";
     const [row] = await this.#database.all(sql, [id, nowMs]);
     return row && { name: String(row["name"]), role: row["role"] as Role, csrfToken: String(row["csrf_token"]) };
   }
 
-  async endSession(id: string): Promise<void> {
-    await this.#database.run("DELETE FROM sessions WHERE id = $1", [id]);
+  async endLogin(id: string): Promise<void> {
+    await this.#database.run("DELETE FROM logins WHERE id = $1", [id]);
   }
 
-  async endSessionsOf(userName: string): Promise<void> {
-    await this.#database.run("DELETE FROM sessions WHERE user_name = $1", [userName]);
+  async endLoginsOf(userName: string): Promise<void> {
+    await this.#database.run("DELETE FROM logins WHERE user_name = $1", [userName]);
   }
 
   async proxyStates(): Promise<{ id: string; state: ProxyState; name: string | null }[]> {

@@ -94,7 +94,7 @@ const third = (kind: Kind): readonly string[] => [
  */
 const ADMINISTRATION: readonly string[] = [
   "CREATE TABLE users (name VARCHAR PRIMARY KEY, password VARCHAR, role VARCHAR, created_at_ms DOUBLE PRECISION, last_login_ms DOUBLE PRECISION)",
-  "CREATE TABLE sessions (id VARCHAR PRIMARY KEY, user_name VARCHAR, csrf_token VARCHAR, expires_at_ms DOUBLE PRECISION)",
+  "CREATE TABLE logins (id VARCHAR PRIMARY KEY, user_name VARCHAR, csrf_token VARCHAR, expires_at_ms DOUBLE PRECISION)",
   "CREATE TABLE proxy_states (id VARCHAR PRIMARY KEY, state VARCHAR, name VARCHAR)",
   "CREATE TABLE config_versions (version INTEGER PRIMARY KEY, author VARCHAR, reason VARCHAR, at_ms DOUBLE PRECISION, content VARCHAR)",
   "CREATE TABLE experiments (id VARCHAR PRIMARY KEY, created_at_ms DOUBLE PRECISION, content VARCHAR)",

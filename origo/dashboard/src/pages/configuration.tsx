@@ -8,7 +8,7 @@ import { useMemo, useState } from "react";
 import type { ConfigHistory, ConfigResponse, Setting, SettingValues } from "@tributary/contract/admin-schema";
 import { api } from "../api";
 import { clock } from "../format";
-import { useSession } from "../session";
+import { useLogin } from "../login";
 import {
   Differences,
   differencesOf,
@@ -46,7 +46,7 @@ export default function ConfigurationPage(_props: PageProps) {
 }
 
 function Editor({ config }: { config: ConfigResponse }) {
-  const { admin } = useSession();
+  const { admin } = useLogin();
   const [edits, setEdits] = useState<SettingValues>({});
   const [search, setSearch] = useState("");
   const groups = useMemo(() => [...new Set(config.settings.map((setting) => setting.group))], [config.settings]);

@@ -9,7 +9,7 @@ import type { ConfigResponse, Experiment, Setting, SettingValues } from "@tribut
 import { api, under } from "../api";
 import { clock } from "../format";
 import { linkTo } from "../hash";
-import { useSession } from "../session";
+import { useLogin } from "../login";
 import { faultOf, SettingInput, showValue, without } from "../settings";
 import type { PageProps } from "../shell";
 import { Confirm, Empty, Failure, Page, Section, Tag, type Tone } from "../ui";
@@ -17,7 +17,7 @@ import { Confirm, Empty, Failure, Page, Section, Tag, type Tone } from "../ui";
 const STATE_TONES: Record<Experiment["state"], Tone> = { draft: "plain", running: "good", stopped: "warn" };
 
 export default function ExperimentsPage(_props: PageProps) {
-  const { admin } = useSession();
+  const { admin } = useLogin();
   const { data, error } = useQuery({
     queryKey: ["experiments"],
     queryFn: () => api.get<{ experiments: Experiment[] }>("/v1/experiments"),

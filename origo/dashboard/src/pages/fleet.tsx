@@ -10,7 +10,7 @@ import { api, under } from "../api";
 import type { PlacedProxy } from "../chart/places";
 import { bytes, count, degrees, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
-import { useSession } from "../session";
+import { useLogin } from "../login";
 import type { PageProps } from "../shell";
 import { Confirm, Empty, Failure, Page, Section, Tag, Tile, type Tone } from "../ui";
 
@@ -104,7 +104,7 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
 const STATE_TONES: Record<FleetProxy["state"], Tone> = { live: "good", draining: "warn", disabled: "bad" };
 
 function ProxyTable({ fleet, rates }: { fleet: FleetResponse; rates: Rates }) {
-  const { admin } = useSession();
+  const { admin } = useLogin();
   const heads = [
     ["Proxy"],
     ["State"],

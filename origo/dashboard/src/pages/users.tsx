@@ -5,7 +5,7 @@ import { useState } from "react";
 import type { Role, User } from "@tributary/contract/admin-schema";
 import { api, under } from "../api";
 import { clock } from "../format";
-import { useSession } from "../session";
+import { useLogin } from "../login";
 import type { PageProps } from "../shell";
 import { Confirm, Empty, Failure, Page, Tag } from "../ui";
 
@@ -15,7 +15,7 @@ const ROLES = [
 ];
 
 export default function UsersPage(_props: PageProps) {
-  const { session } = useSession();
+  const { login } = useLogin();
   const { data, error } = useQuery({ queryKey: ["users"], queryFn: () => api.get<{ users: User[] }>("/v1/users") });
   const [adding, setAdding] = useState(false);
   const users = data?.users ?? [];
@@ -29,7 +29,7 @@ export default function UsersPage(_props: PageProps) {
       }
     >
       <Failure error={error} />
-      {session.loginRequired ? null : (
+      {login.loginRequired ? null : (
         <p className="notice">
           Origo was started without login, so whoever reaches this address can do everything. Users matter once it asks
           for login.

@@ -1,59 +1,59 @@
 /**
- * Session: who is signed in and what they may do; the page to sign in, and the first set-up by the one-time link
+ * Login: who is signed in and what they may do; the page to sign in, and the first set-up by the one-time link
  * (`#setup=TOKEN`).
  */
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useState, type ReactNode } from "react";
-import type { SessionResponse } from "@tributary/contract/admin-schema";
+import type { LoginResponse } from "@tributary/contract/admin-schema";
 import { api, setCsrfToken } from "./api";
 import { Failure } from "./ui";
 
-interface SessionView {
-  session: SessionResponse;
+interface LoginView {
+  login: LoginResponse;
   /** May this person change things? */
   admin: boolean;
   signOut: () => void;
 }
 
-const Context = createContext<SessionView | undefined>(undefined);
+const Context = createContext<LoginView | undefined>(undefined);
 
-export function useSession(): SessionView {
+export function useLogin(): LoginView {
   const view = useContext(Context);
-  if (view === undefined) throw new Error("useSession outside of SessionGate");
+  if (view === undefined) throw new Error("useLogin outside of LoginGate");
   return view;
 }
 
 /** Shows `children` to who may read, otherwise the page to sign in or to set up. */
-export function SessionGate({ children }: { children: ReactNode }) {
+export function LoginGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [setupToken, setSetupToken] = useState(() => /^#setup=(.+)$/.exec(window.location.hash)?.[1]);
-  const { data: session, error } = useQuery({
-    queryKey: ["session"],
-    queryFn: () => api.get<SessionResponse>("/v1/session"),
+  const { data: login, error } = useQuery({
+    queryKey: ["login"],
+    queryFn: () => api.get<LoginResponse>("/v1/login"),
     staleTime: Infinity,
     retry: 2,
   });
-  const take = (next: SessionResponse): void => {
+  const take = (next: LoginResponse): void => {
     setCsrfToken(next.csrfToken);
-    client.removeQueries({ predicate: (query) => query.queryKey[0] !== "session" });
-    client.setQueryData(["session"], next);
+    client.removeQueries({ predicate: (query) => query.queryKey[0] !== "login" });
+    client.setQueryData(["login"], next);
     setSetupToken(undefined);
     if (window.location.hash.startsWith("#setup=")) window.location.replace("#/fleet");
   };
-  const signOut = useMutation({ mutationFn: () => api.remove<SessionResponse>("/v1/session"), onSuccess: take });
+  const signOut = useMutation({ mutationFn: () => api.remove<LoginResponse>("/v1/login"), onSuccess: take });
   if (error)
     return (
       <Entry title="Origo">
         <Failure error={error} />
       </Entry>
     );
-  if (session === undefined) return null;
-  setCsrfToken(session.csrfToken);
+  if (login === undefined) return null;
+  setCsrfToken(login.csrfToken);
   if (setupToken !== undefined) return <SetUp token={setupToken} done={take} />;
-  if (session.loginRequired && session.user === null) return <SignIn done={take} />;
-  const admin = session.user === null || session.user.role === "admin";
-  return <Context.Provider value={{ session, admin, signOut: () => signOut.mutate() }}>{children}</Context.Provider>;
+  if (login.loginRequired && login.user === null) return <SignIn done={take} />;
+  const admin = login.user === null || login.user.role === "admin";
+  return <Context.Provider value={{ login, admin, signOut: () => signOut.mutate() }}>{children}</Context.Provider>;
 }
 
 function Entry({ title, children }: { title: string; children: ReactNode }) {
@@ -66,11 +66,11 @@ function Entry({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-function SignIn({ done }: { done: (session: SessionResponse) => void }) {
+function SignIn({ done }: { done: (login: LoginResponse) => void }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const signIn = useMutation({
-    mutationFn: () => api.post<SessionResponse>("/v1/session", { name, password }),
+    mutationFn: () => api.post<LoginResponse>("/v1/login", { name, password }),
     onSuccess: done,
   });
   return (
@@ -109,12 +109,12 @@ function SignIn({ done }: { done: (session: SessionResponse) => void }) {
   );
 }
 
-function SetUp({ token, done }: { token: string; done: (session: SessionResponse) => void }) {
+function SetUp({ token, done }: { token: string; done: (login: LoginResponse) => void }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const [again, setAgain] = useState("");
   const setUp = useMutation({
-    mutationFn: () => api.post<SessionResponse>("/v1/setup", { token, name, password }),
+    mutationFn: () => api.post<LoginResponse>("/v1/setup", { token, name, password }),
     onSuccess: done,
   });
   const differs = again !== "" && again !== password;
