@@ -157,10 +157,7 @@ export class Access implements Gate {
     const { store, nowMs, configuration } = this.#options;
     const loginMs = configuration.number("origo.loginHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
-    await store.addLogin(
-      { id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + loginMs },
-      nowMs(),
-    );
+    await store.addLogin({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + loginMs }, nowMs());
     setCookie(request, response, cookie, loginMs);
     return answerOf({ name, role, csrfToken }, true);
   }

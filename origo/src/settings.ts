@@ -398,13 +398,7 @@ const ORIGO: readonly Setting[] = [
     { min: MIB, max: 2 ** 40, unit: "bytes" },
     "What each proxy sends on one token at most.",
   ),
-  integer(
-    "origo.loginHours",
-    "Login",
-    12,
-    { min: 1, max: 720, unit: "h" },
-    "Who signed in is signed out after this.",
-  ),
+  integer("origo.loginHours", "Login", 12, { min: 1, max: 720, unit: "h" }, "Who signed in is signed out after this."),
   integer(
     "origo.loginFailuresPerName",
     "Login",
