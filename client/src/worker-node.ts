@@ -1,6 +1,6 @@
 /** Entry of the engine's worker in Node (worker_threads). Its browser twin is worker.ts. */
 import { parentPort } from "node:worker_threads";
-import { loadNativeCodec } from "@tributary/native-codec";
+import { loadCodec } from "@tributary/native-codec";
 import { instantiateCodec } from "@tributary/wasm-codec";
 import type { ToEngine } from "./messages";
 import { nodeUdp } from "./transports/udp-node";
@@ -12,7 +12,12 @@ if (!parentPort) throw new Error("worker-node.js is the entry of a worker thread
 const port = parentPort;
 const environment = {
   transports: [nodeWebTransport, nodeUdp, nodeWebRtc],
-  makeCodec: (wasm: ArrayBuffer) => loadNativeCodec().codec ?? instantiateCodec(wasm),
+  /** A client is fast enough with WebAssembly, so it does not warn about the fallback. */
+  makeCodec: (wasm: ArrayBuffer) =>
+    loadCodec(
+      () => instantiateCodec(wasm),
+      () => undefined,
+    ),
   defer: (task: () => void) => void setImmediate(task),
 };
 const handle = serveEngine({ post: (message, transfer) => port.postMessage(message, transfer) }, environment);

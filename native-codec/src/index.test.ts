@@ -7,6 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { transformSync } from "@swc/core";
 import { CodecError, type Encoder } from "@tributary/protocol";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 
 /** This package's door as it is where the addon is not built. */
 function doorWithoutAddon(): typeof import("./index") {
@@ -33,19 +34,19 @@ afterEach(() => {
 describe("native codec: engine selection", () => {
   test("takes the fastest engine by default and for an empty name", () => {
     const fastest = `native/${door.nativeEngineNames()[0]}`;
-    expect(door.loadCodec().engine).toBe(fastest);
+    expect(door.loadCodec(loadWasmCodec).engine).toBe(fastest);
     process.env["TRIBUTARY_ENGINE"] = "";
-    expect(door.loadCodec().engine).toBe(fastest);
+    expect(door.loadCodec(loadWasmCodec).engine).toBe(fastest);
   });
 
   test("takes the engine that TRIBUTARY_ENGINE names", () => {
     process.env["TRIBUTARY_ENGINE"] = "reference";
-    expect(door.loadCodec().engine).toBe("native/reference");
+    expect(door.loadCodec(loadWasmCodec).engine).toBe("native/reference");
   });
 
   test("refuses a name that is no engine, and says which there are", () => {
     process.env["TRIBUTARY_ENGINE"] = "mmx";
-    const load = (): unknown => door.loadCodec();
+    const load = (): unknown => door.loadCodec(loadWasmCodec);
     expect(load).toThrow(CodecError);
     expect(load).toThrow(
       `TRIBUTARY_ENGINE: no engine "mmx" on this processor; there are ${door.nativeEngineNames().join(", ")}`,
@@ -54,12 +55,14 @@ describe("native codec: engine selection", () => {
 });
 
 describe("native codec: not built", () => {
-  test("loadNativeCodec says why, loadCodec warns once and hands out WebAssembly", () => {
+  test("loadNativeCodec says why; loadCodec warns once and returns the fallback", () => {
     const without = doorWithoutAddon();
     expect(without.nativeEngineNames()).toEqual([]);
     expect(without.loadNativeCodec()).toEqual({ codec: undefined, reason: expect.stringContaining("is not built") });
     const warnings: string[] = [];
-    expect(without.loadCodec((message) => warnings.push(message)).engine).toMatch(/^wasm\/(simd128|relaxed-simd)$/);
+    expect(without.loadCodec(loadWasmCodec, (message) => warnings.push(message)).engine).toMatch(
+      /^wasm\/(simd128|relaxed-simd)$/,
+    );
     expect(warnings).toEqual([
       expect.stringMatching(/^native codec not in use: .*codec\.node is not built.*wasm\/(simd128|relaxed-simd)/),
     ]);
@@ -104,7 +107,7 @@ describe("native codec: from the platform's package", () => {
 });
 
 test("native codec: methods and getters refuse an object of another class", () => {
-  const codec = door.loadCodec();
+  const codec = door.loadCodec(loadWasmCodec);
   const [encoder, decoder] = [codec.createEncoder(2, 2), codec.createDecoder(2, 2)];
   const rank = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(decoder), "rank")?.get;
   for (const receiver of [encoder, {}, undefined, 5]) {
@@ -122,7 +125,7 @@ describe("native codec: memory", () => {
 
   /** How much larger the process gets by 15 encoders of 16 MB, one after another. */
   const growthBytes = async (after: (encoder: Encoder) => void): Promise<number> => {
-    const codec = door.loadCodec();
+    const codec = door.loadCodec(loadWasmCodec);
     const before = process.memoryUsage.rss();
     for (let i = 0; i < 15; i++) {
       const encoder = codec.createEncoder(250, 64_000);

@@ -1,12 +1,11 @@
 /**
- * The door to the codec on Node: the native addon where it is built and loads, WebAssembly otherwise.
- * The environment variable TRIBUTARY_ENGINE names the native engine to use; by default the fastest that this
- * processor runs.
+ * The door to the native codec: it loads the addon, chooses between it and a fallback, and makes coder pools.
+ * The environment variable TRIBUTARY_ENGINE names the native engine to use. The default is the fastest engine that
+ * this processor runs.
  */
 import { availableParallelism } from "node:os";
 import { setImmediate } from "node:timers";
 import { CodecError, type Codec } from "@tributary/protocol";
-import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { loadAddon, type Addon } from "./addon";
 import { withTypedErrors } from "./errors";
 import { InlineBackend } from "./inline";
@@ -65,13 +64,14 @@ export function loadNativeCodec(engine: string | undefined = process.env["TRIBUT
 }
 
 /**
- * The fastest codec there is: native, else WebAssembly after a call of `onWarning` with the reason.
+ * Chooses the codec of a Node process: the native one or, where that does not load, the one that `loadFallback` makes.
+ * Callers pass the WebAssembly codec as the fallback. `onWarning` receives the reason for the fallback.
  * Throws as `loadNativeCodec` does for a TRIBUTARY_ENGINE that does not exist.
  */
-export function loadCodec(onWarning: (message: string) => void = console.warn): Codec {
+export function loadCodec(loadFallback: () => Codec, onWarning: (message: string) => void = console.warn): Codec {
   const native = loadNativeCodec();
   if (native.codec !== undefined) return native.codec;
-  const codec = loadWasmCodec();
+  const codec = loadFallback();
   onWarning(`native codec not in use: ${native.reason}. Using ${codec.engine}, which is slower.`);
   return codec;
 }

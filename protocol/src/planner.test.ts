@@ -1,5 +1,6 @@
 /** What is granted when nothing comes: docs/spec/protocol.md §8.9. */
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { Assembly } from "./assembly";
 import { geometryOf, type Geometry } from "./geometry";
 import { beginningsOf } from "./known";
@@ -9,7 +10,7 @@ import { Planner } from "./planner";
 function newPlanner(): Planner {
   const geometry = geometryOf(260_000, 551, 128) as Geometry;
   const known = [undefined, undefined];
-  const assembly = new Assembly(geometry, "coded", loadCodec());
+  const assembly = new Assembly(geometry, "coded", loadCodec(loadWasmCodec));
   return new Planner(
     geometry,
     assembly,

@@ -1,5 +1,6 @@
 /** A proxy as a process. stdout: one JSON line when ready; stderr: the log, and what is wrong with the environment. */
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { parseConfig } from "./config";
 import { jsonLog } from "./log";
 import { Proxy } from "./proxy";
@@ -16,7 +17,7 @@ async function main(): Promise<void> {
   const log = jsonLog(config.PROXY_NAME, (line) => process.stderr.write(line));
   const proxy = new Proxy(
     config,
-    loadCodec((reason) => log("codecFallback", { reason })),
+    loadCodec(loadWasmCodec, (reason) => log("codecFallback", { reason })),
     log,
   );
   stopOnSignals(proxy, log);

@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { Codec } from "@tributary/protocol";
 import { writeSection } from "../document";
 import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
@@ -272,7 +273,7 @@ async function main(words: string[]): Promise<number> {
     return 2;
   }
   if (settings.cost) return cost(settings);
-  const codec = loadCodec();
+  const codec = loadCodec(loadWasmCodec);
   const refused = settings.modes.filter(
     (mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec),
   );
@@ -314,7 +315,7 @@ async function main(words: string[]): Promise<number> {
 
 if (require.main === module) {
   if (isHelper) {
-    const codec = loadCodec();
+    const codec = loadCodec(loadWasmCodec);
     serve<Job, Result>((job) => work(job, codec));
   } else void main(process.argv.slice(2)).then((status) => (process.exitCode = status));
 }

@@ -1,5 +1,6 @@
 /** Sessions under the product's congestion control, in simulation. */
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { boundMs } from "./bound";
 import { Flow } from "./flow";
@@ -55,7 +56,7 @@ testBuilt("flow: what is never heard of is given up", () => {
 
 testBuilt("simulation: the same download comes whole under congestion control, and later in new sessions only", () => {
   const [free, warm, fresh] = [undefined, "warm" as const, "new" as const].map((congestion) =>
-    simulate(world(congestion), "coded", loadCodec()),
+    simulate(world(congestion), "coded", loadCodec(loadWasmCodec)),
   );
   for (const outcome of [free!, warm!, fresh!])
     expect([outcome.bytesRight, outcome.failure]).toEqual([true, undefined]);
@@ -74,7 +75,7 @@ testBuilt.each([
     const fallen: World = { seed: 1, links, chunkBytes: 4_000_000, congestion };
     const atMs = share * boundMs(fallen, 3677, PACKET_BYTES);
     links[0] = { ...links[0]!, rateChanges: [{ atMs, bytesPerSec: LINK.bytesPerSec / 10 }] };
-    const outcome = simulate(fallen, "coded", loadCodec());
+    const outcome = simulate(fallen, "coded", loadCodec(loadWasmCodec));
     expect(outcome.completionMs).toBeLessThan(most * boundMs(fallen, outcome.symbolCount, outcome.packetBytes));
   },
 );

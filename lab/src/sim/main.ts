@@ -7,6 +7,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { boundMs } from "./bound";
 import { drawTo } from "./draw";
 import { simulateHttp } from "./http-client";
@@ -34,7 +35,7 @@ function main(words: string[]): number {
     return 2;
   }
   const { world, scenario, seed, trace, plot: picture, json } = options;
-  const codec = loadCodec();
+  const codec = loadCodec(loadWasmCodec);
   const mode = options.mode ?? (speaks("coded", codec) ? "coded" : "coded-mutp");
   if (!isHttp(mode) && !speaks(mode, codec)) {
     console.error(`mode ${mode}: this build of the protocol does not speak it`);

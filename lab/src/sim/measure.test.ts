@@ -1,9 +1,10 @@
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { measure, measureSeventh, quantile } from "./measure";
 import { withPauses } from "./network";
 import { parseLinks, ROWS, SIX } from "./rows";
 
-const codec = loadCodec();
+const codec = loadCodec(loadWasmCodec);
 
 test("rows: links are read as they are written, and nothing else is", () => {
   expect(parseLinks("6x896", { rttMs: 50 })).toHaveLength(6);

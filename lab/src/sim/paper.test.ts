@@ -1,10 +1,11 @@
 /** The shape of the paper's figures (Braun, Médard, Ekler 2019, Figs 11, 13, 14) on its links, in simulation. */
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { measure } from "./measure";
 import { ROWS, type Variant } from "./rows";
 import type { Mode } from "./world";
 
-const codec = loadCodec();
+const codec = loadCodec(loadWasmCodec);
 const SEEDS = 3;
 const rowOf = (title: string): Variant[] => ROWS.find((row) => row.title.startsWith(title))!.variants;
 const goodput = (variant: Variant, mode: Mode): number => measure(variant, mode, SEEDS, 1, codec).normalizedGoodput;

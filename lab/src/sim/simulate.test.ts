@@ -1,11 +1,12 @@
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { boundMs } from "./bound";
 import { simulateHttp } from "./http-client";
 import { even, SCENARIOS } from "./scenarios";
 import { simulate, speaks } from "./simulate";
 import { HTTP_MODES, PROTOCOL_MODES, type Outcome, type World } from "./world";
 
-const codec = loadCodec();
+const codec = loadCodec(loadWasmCodec);
 const MODES = PROTOCOL_MODES.filter((mode) => speaks(mode, codec));
 const NAMES = Object.keys(SCENARIOS);
 const world = (name: string, seed: number): World => ({ ...SCENARIOS[name]!, seed });

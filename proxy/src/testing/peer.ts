@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { Receiver, type MutpMode, type ReceiverStats, type Rejection } from "@tributary/protocol";
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { PeerConnection, type DataChannel } from "node-datachannel";
 
 export interface PeerResult {
@@ -56,7 +57,14 @@ async function connect(proxyUrl: string, triesLeft = 5): Promise<{ channel: Data
 
 async function download(channel: DataChannel, url: string, mode: MutpMode): Promise<Omit<PeerResult, "candidates">> {
   const startMs = performance.now();
-  const receiver = new Receiver({ requestId: 1, url, mode, proxyCount: 1, codec: loadCodec(), nowMs: startMs });
+  const receiver = new Receiver({
+    requestId: 1,
+    url,
+    mode,
+    proxyCount: 1,
+    codec: loadCodec(loadWasmCodec),
+    nowMs: startMs,
+  });
   const hash = createHash("sha256");
   const result = {
     status: undefined as number | undefined,

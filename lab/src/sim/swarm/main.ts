@@ -9,6 +9,7 @@
  */
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { Codec } from "@tributary/protocol";
 import { inProcesses, serve } from "../processes";
 import { draw } from "./draw";
@@ -114,6 +115,6 @@ export async function swarm(words: string[]): Promise<number> {
 }
 
 if (require.main === module) {
-  const codec = loadCodec();
+  const codec = loadCodec(loadWasmCodec);
   serve<Batch, Report>((batch) => work(batch, codec));
 }

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { PLANTED } from "../planted/bugs";
 import { CountingCodec } from "./counting-codec";
 import { draw } from "./draw";
 import { runSwarm } from "./run";
 
-const codec = loadCodec();
+const codec = loadCodec(loadWasmCodec);
 
 test("swarm: the same seed gives the same run, to the last event; another seed another one", () => {
   const [first, again, other] = [7, 7, 8].map((seed) => runSwarm(draw(seed), codec));
