@@ -22,7 +22,18 @@ export default tseslint.config(
         AbortController: "readonly",
       },
     },
-    rules: { "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }], eqeqeq: "error" },
+    rules: {
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
+      eqeqeq: "error",
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector:
+            ":matches(PropertyDefinition, MethodDefinition[kind!='constructor'], TSParameterProperty)[accessibility='private']",
+          message: "Private members are #names.",
+        },
+      ],
+    },
   },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },
 );
