@@ -42,12 +42,12 @@ export async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8
 }
 
 abstract class HttpServer {
-  private readonly server: Server;
+  readonly #server: Server;
   readonly requests: { method: string; path: string; range: string | undefined }[] = [];
   url = "";
 
   constructor() {
-    this.server = createServer((request, response) => {
+    this.#server = createServer((request, response) => {
       this.requests.push({ method: request.method!, path: request.url!, range: request.headers.range });
       response.on("error", () => undefined);
       void this.handle(request, response);
@@ -57,14 +57,14 @@ abstract class HttpServer {
   protected abstract handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 
   async start(): Promise<this> {
-    await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve));
-    this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return this;
   }
 
   async stop(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => this.server.close(resolve));
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
   }
 }
 
@@ -88,7 +88,7 @@ export class Origin extends HttpServer {
       response.writeHead(302, { location: path }).end();
       return;
     }
-    const { start, end, partial } = this.partOf(request);
+    const { start, end, partial } = this.#partOf(request);
     if (start > end && partial) {
       response.writeHead(416, { "content-range": `bytes */${this.body.length}` }).end();
       return;
@@ -105,7 +105,7 @@ export class Origin extends HttpServer {
     else response.end(part);
   }
 
-  private partOf(request: IncomingMessage): { start: number; end: number; partial: boolean } {
+  #partOf(request: IncomingMessage): { start: number; end: number; partial: boolean } {
     const match = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "");
     const last = this.body.length - 1;
     if (!match || request.url!.includes("no-range")) return { start: 0, end: last, partial: false };
@@ -222,10 +222,10 @@ export class StandInProxy extends HttpServer {
       return;
     }
     const target = new URL(request.url!, this.url).searchParams.get("url")!;
-    await this.passOn(target, request.headers.range, response);
+    await this.#passOn(target, request.headers.range, response);
   }
 
-  private async passOn(target: string, range: string | undefined, response: ServerResponse): Promise<void> {
+  async #passOn(target: string, range: string | undefined, response: ServerResponse): Promise<void> {
     if (this.moods.mute) return;
     if (this.moods.portalStatus !== undefined) {
       response
@@ -271,85 +271,92 @@ async function trickle(response: ServerResponse, body: Buffer, everyMs: number):
 
 class GrowingSource implements ChunkSource {
   availableBytes: number;
-  constructor(private readonly bytes: Uint8Array) {
+  readonly #bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+
     this.availableBytes = bytes.length;
   }
   get totalBytes(): number {
-    return this.bytes.length;
+    return this.#bytes.length;
   }
   view(start: number, end: number): Uint8Array {
-    return this.bytes.subarray(start, end);
+    return this.#bytes.subarray(start, end);
   }
 }
 
 export class StandInSession {
-  private readonly senders = new Map<number, Sender>();
-  private readonly rng;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private ended = false;
-  private sentBytes = 0;
-  private readonly ordinal: number;
+  readonly #senders = new Map<number, Sender>();
+  readonly #rng;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #ended = false;
+  #sentBytes = 0;
+  readonly #ordinal: number;
 
-  constructor(
-    private readonly proxy: StandInProxy,
-    private readonly client: Attached,
-  ) {
-    this.rng = xorshift128((proxy.moods.seed ?? 7) + proxy.sessionsMade);
-    this.ordinal = proxy.sessionsMade;
+  readonly #proxy: StandInProxy;
+  readonly #client: Attached;
+
+  constructor(proxy: StandInProxy, client: Attached) {
+    this.#proxy = proxy;
+    this.#client = client;
+
+    this.#rng = xorshift128((proxy.moods.seed ?? 7) + proxy.sessionsMade);
+    this.#ordinal = proxy.sessionsMade;
   }
 
   fromClient(bytes: Uint8Array): void {
-    if (this.ended || this.isMute || this.isLost()) return;
+    if (this.#ended || this.#isMute || this.#isLost()) return;
     const frame = parseFrame(bytes);
     if (frame.type === "parseError" || !("requestId" in frame)) return;
-    const sender = this.senders.get(frame.requestId);
+    const sender = this.#senders.get(frame.requestId);
     if (sender) sender.handleFrame(frame, performance.now());
-    else if (frame.type === "request") this.accept(frame);
+    else if (frame.type === "request") this.#accept(frame);
     else if (frame.type === "feedback" && frame.final) {
-      this.client.toClient(encodeFrame({ type: "end", requestId: frame.requestId, sentPackets: 0 }));
+      this.#client.toClient(encodeFrame({ type: "end", requestId: frame.requestId, sentPackets: 0 }));
     }
-    this.pump();
+    this.#pump();
   }
 
   /** The connection breaks without a word to the sender's side. */
   die(reason: string): void {
-    if (this.ended) return;
+    if (this.#ended) return;
     this.close();
-    this.client.closed(reason);
+    this.#client.closed(reason);
   }
 
   close(): void {
-    this.ended = true;
-    clearTimeout(this.timer);
-    for (const sender of this.senders.values()) sender.free();
-    this.senders.clear();
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    for (const sender of this.#senders.values()) sender.free();
+    this.#senders.clear();
   }
 
   get openSenders(): number {
-    return this.senders.size;
+    return this.#senders.size;
   }
 
-  private get isMute(): boolean {
-    const { mute, muteFirst } = this.proxy.moods;
-    return mute === true || (muteFirst === true && this.ordinal === 1);
+  get #isMute(): boolean {
+    const { mute, muteFirst } = this.#proxy.moods;
+    return mute === true || (muteFirst === true && this.#ordinal === 1);
   }
 
-  private isLost(): boolean {
-    return this.rng() / 2 ** 32 < (this.proxy.moods.loss ?? 0);
+  #isLost(): boolean {
+    return this.#rng() / 2 ** 32 < (this.#proxy.moods.loss ?? 0);
   }
 
-  private accept(request: RequestFrame): void {
-    const sender = new Sender({ request, codec: this.proxy.codec!, rng: this.rng, nowMs: performance.now() });
-    this.senders.set(request.requestId, sender);
-    void this.fetchFor(request, sender);
+  #accept(request: RequestFrame): void {
+    const sender = new Sender({ request, codec: this.#proxy.codec!, rng: this.#rng, nowMs: performance.now() });
+    this.#senders.set(request.requestId, sender);
+    void this.#fetchFor(request, sender);
   }
 
-  private async fetchFor({ url, range }: RequestFrame, sender: Sender): Promise<void> {
+  async #fetchFor({ url, range }: RequestFrame, sender: Sender): Promise<void> {
     try {
       const answer = await fetch(url, { headers: range ? { range: `bytes=${range.start}-${range.end}` } : {} });
       const length = answer.headers.get("content-length");
       const got = Number(length);
-      const { chunkBytesMax: limit = LIMITS.chunkBytesMax, tooLargeBytes } = this.proxy.moods;
+      const { chunkBytesMax: limit = LIMITS.chunkBytesMax, tooLargeBytes } = this.#proxy.moods;
       if (length === null) sender.handleFailure({ kind: "lengthUnknown", message: "no length" });
       else if (tooLargeBytes !== undefined && !range)
         sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got: tooLargeBytes, limit });
@@ -359,7 +366,7 @@ export class StandInSession {
         const headers = Object.fromEntries(
           [...answer.headers].filter(([name]) => /^(etag|content-(type|range))$/.test(name)),
         );
-        if (this.proxy.moods.etag) headers.etag = this.proxy.moods.etag;
+        if (this.#proxy.moods.etag) headers.etag = this.#proxy.moods.etag;
         sender.handlePlan(
           { status: answer.status, totalBytes: body.length, headers, serverFetchMs: 2 },
           new GrowingSource(body),
@@ -368,30 +375,30 @@ export class StandInSession {
     } catch (error) {
       sender.handleFailure({ kind: "originFailed", message: String(error) });
     }
-    this.pump();
+    this.#pump();
   }
 
-  private pump(): void {
-    if (this.ended) return;
-    const { packetEveryMs = 0, dieAfterBytes = Infinity } = this.proxy.moods;
+  #pump(): void {
+    if (this.#ended) return;
+    const { packetEveryMs = 0, dieAfterBytes = Infinity } = this.#proxy.moods;
     let budget = packetEveryMs > 0 ? 1 : 64;
-    for (const [requestId, sender] of this.senders) {
+    for (const [requestId, sender] of this.#senders) {
       const nowMs = performance.now();
       if ((sender.pollTimeout() ?? Infinity) <= nowMs) sender.handleTimeout(nowMs);
       for (let bytes = sender.pollTransmit(nowMs); bytes; bytes = budget > 0 ? sender.pollTransmit(nowMs) : undefined) {
         budget--;
-        this.sentBytes += bytes.length;
-        if (!this.isLost()) this.client.toClient(bytes);
+        this.#sentBytes += bytes.length;
+        if (!this.#isLost()) this.#client.toClient(bytes);
         if (budget <= 0) break;
       }
       if (!sender.finished) continue;
-      this.proxy.outcomes.push(sender.outcome);
+      this.#proxy.outcomes.push(sender.outcome);
       sender.free();
-      this.senders.delete(requestId);
+      this.#senders.delete(requestId);
     }
-    if (this.sentBytes >= dieAfterBytes) return this.die("died");
-    clearTimeout(this.timer);
-    if (this.senders.size > 0) this.timer = setTimeout(() => this.pump(), Math.max(1, packetEveryMs));
+    if (this.#sentBytes >= dieAfterBytes) return this.die("died");
+    clearTimeout(this.#timer);
+    if (this.#senders.size > 0) this.#timer = setTimeout(() => this.#pump(), Math.max(1, packetEveryMs));
   }
 }
 

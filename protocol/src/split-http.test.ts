@@ -38,8 +38,8 @@ class World {
   end: { kind: "complete" } | { kind: "failed"; rejection: Rejection } | undefined;
   nowMs = 0;
   openMax = 0;
-  private readonly pieces: Uint8Array[] = [];
-  private readonly heads = new Map<number, AnswerHead>();
+  readonly #pieces: Uint8Array[] = [];
+  readonly #heads = new Map<number, AnswerHead>();
 
   constructor(
     readonly body: Uint8Array,
@@ -52,37 +52,37 @@ class World {
   }
 
   get delivered(): Uint8Array {
-    return Buffer.concat(this.pieces);
+    return Buffer.concat(this.#pieces);
   }
 
   run(untilMs = 60_000): this {
-    this.drain();
+    this.#drain();
     while (!this.end && this.nowMs < untilMs) this.step();
     return this;
   }
 
   step(): void {
     this.nowMs++;
-    this.moods.forEach((_, proxy) => this.send(proxy));
+    this.moods.forEach((_, proxy) => this.#send(proxy));
     this.split.handleTimeout(this.nowMs);
-    this.drain();
+    this.#drain();
   }
 
-  private drain(): void {
+  #drain(): void {
     for (let event = this.split.pollEvent(); event; event = this.split.pollEvent()) {
       expect(this.end).toBeUndefined();
-      if (event.kind === "bytes") this.pieces.push(event.bytes);
-      else if (event.kind === "head") this.head = { whole: event.whole, head: this.heads.get(event.askId)! };
+      if (event.kind === "bytes") this.#pieces.push(event.bytes);
+      else if (event.kind === "head") this.head = { whole: event.whole, head: this.#heads.get(event.askId)! };
       else if (event.kind === "proxyFailed") this.failed.push(event);
       else this.end = event;
     }
     for (let command = this.split.pollCommand(); command; command = this.split.pollCommand()) {
       if (command.kind === "cancel") this.open.delete(command.askId);
-      else this.ask(command.askId, command.proxyIndex, command.range);
+      else this.#ask(command.askId, command.proxyIndex, command.range);
     }
   }
 
-  private ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
+  #ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
     this.asks.push({ proxy, range });
     const { answerMs = 10, etag, total = this.body.length, shifts } = this.moods[proxy]!;
     const open = { proxy, sent: 0, readyMs: this.nowMs + answerMs, begun: false };
@@ -105,7 +105,7 @@ class World {
   }
 
   /** A proxy's answers share its rate. */
-  private send(proxy: number): void {
+  #send(proxy: number): void {
     const {
       bytesPerMs = 1000,
       refuses,
@@ -118,14 +118,14 @@ class World {
     for (const [askId, one] of own) {
       if (!this.open.has(askId)) continue;
       if (refuses) {
-        this.fail(askId, "proxyFailed");
+        this.#fail(askId, "proxyFailed");
         continue;
       }
       if (!one.begun) {
         one.begun = true;
-        this.heads.set(askId, one.head);
+        this.#heads.set(askId, one.head);
         this.split.handleHead(askId, one.head, this.nowMs);
-        this.drain();
+        this.#drain();
         if (!this.open.has(askId)) continue;
       }
       const until = Math.min(one.body.length, breaksAfter, endsAfter, one.sent + Math.ceil(bytesPerMs / own.length));
@@ -133,21 +133,21 @@ class World {
       this.received[proxy]! += bytes.length;
       one.sent = until;
       this.split.handleBytes(askId, bytes, this.nowMs);
-      this.drain();
+      this.#drain();
       if (!this.open.has(askId)) continue;
-      if (until === breaksAfter && until < one.body.length) this.fail(askId, "proxyLost");
+      if (until === breaksAfter && until < one.body.length) this.#fail(askId, "proxyLost");
       else if (until === one.body.length || until === endsAfter) {
         this.open.delete(askId);
         this.split.handleEnd(askId, this.nowMs);
-        this.drain();
+        this.#drain();
       }
     }
   }
 
-  private fail(askId: number, kind: string): void {
+  #fail(askId: number, kind: string): void {
     this.open.delete(askId);
     this.split.handleFailure(askId, { kind, message: kind }, this.nowMs);
-    this.drain();
+    this.#drain();
   }
 }
 

@@ -24,21 +24,25 @@ class FakeOrigin {
 class FakeFetch {
   aborted = false;
   cancelled = false;
-  private pieces: (Uint8Array | Error | null)[] = [];
-  private wake = (): void => undefined;
+  #pieces: (Uint8Array | Error | null)[] = [];
+  #wake = (): void => undefined;
+  readonly #resolve: (response: OriginResponse) => void;
+
   constructor(
-    private readonly resolve: (response: OriginResponse) => void,
+    resolve: (response: OriginResponse) => void,
     readonly reject: (error: Error) => void,
-  ) {}
+  ) {
+    this.#resolve = resolve;
+  }
 
   head(totalBytes: number | undefined, headers: Record<string, string> = {}, status = 200): Promise<void> {
     const cancel = () => (this.cancelled = true);
-    this.resolve({ status, headers, totalBytes, serverFetchMs: 12, body: this.body(), cancel });
+    this.#resolve({ status, headers, totalBytes, serverFetchMs: 12, body: this.#body(), cancel });
     return settled();
   }
   async push(piece: string | Error | null): Promise<void> {
-    this.pieces.push(typeof piece === "string" ? Buffer.from(piece) : piece);
-    this.wake();
+    this.#pieces.push(typeof piece === "string" ? Buffer.from(piece) : piece);
+    this.#wake();
     await settled();
   }
   stop(): void {
@@ -47,13 +51,13 @@ class FakeFetch {
     this.reject(error);
     void this.push(error);
   }
-  private async *body(): AsyncGenerator<Uint8Array> {
+  async *#body(): AsyncGenerator<Uint8Array> {
     for (;;) {
-      const next = this.pieces.shift();
+      const next = this.#pieces.shift();
       if (next === null) return;
       if (next instanceof Error) throw next;
       if (next) yield next;
-      else await new Promise<void>((resolve) => (this.wake = resolve));
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 }

@@ -2,10 +2,14 @@ import { Shaper, type Feeder } from "./shaper";
 
 class Source implements Feeder {
   sentBytes = 0;
-  constructor(private leftBytes: number) {}
+  #leftBytes: number;
+
+  constructor(leftBytes: number) {
+    this.#leftBytes = leftBytes;
+  }
   feed(budgetBytes: number): number {
-    const bytes = Math.min(budgetBytes, this.leftBytes);
-    this.leftBytes -= bytes;
+    const bytes = Math.min(budgetBytes, this.#leftBytes);
+    this.#leftBytes -= bytes;
     this.sentBytes += bytes;
     return bytes;
   }
