@@ -2,21 +2,22 @@
  * Answer: what the page's `fetch` gives for a request that the transport carries: a Response that looks like the
  * browser's own and whose body grows as bytes come.
  */
-import type { Carrier, ExchangeHead, ExchangeRequest } from "../shared/carry";
+import type { Carrier, MediaRequest } from "../shared/carry";
+import type { PageResponseHead } from "../shared/messages";
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 
-/** `exchange` and `natives` as in shared/carry.ts. */
+/** `carry` and `natives` as in shared/carry.ts. */
 export function respond(
   request: Request,
-  wanted: ExchangeRequest,
+  wanted: MediaRequest,
   link: Link,
   natives: Natives,
-  exchange: Carrier["exchange"],
+  carry: Carrier["carry"],
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     let answer: Answer | null = null;
-    const carried = exchange(wanted, {
+    const carried = carry(wanted, {
       native: () => resolve(fetchDirect(request, link, natives)),
       head: (head) => {
         answer = new Answer(
@@ -59,7 +60,7 @@ class Answer {
   #closed = false;
 
   /** `taken` is called when the page has read all that was pushed, `cancelled` when it gives the body up. */
-  constructor(head: ExchangeHead, natives: Natives, taken: () => void, cancelled: () => void) {
+  constructor(head: PageResponseHead, natives: Natives, taken: () => void, cancelled: () => void) {
     const stream = new natives.ReadableStream({
       type: "bytes",
       start: (controller) => {
@@ -101,7 +102,7 @@ const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as 
  * Gives a made Response what only the browser's own have: url, type, redirected; and readers that reject with the
  * abort's reason, where those of a made one reject with a TypeError.
  */
-function dress(response: Response, head: ExchangeHead, failure: () => { reason: unknown } | null): Response {
+function dress(response: Response, head: PageResponseHead, failure: () => { reason: unknown } | null): Response {
   const own = (name: string, value: unknown): void => {
     Object.defineProperty(response, name, { value, configurable: true });
   };

@@ -1,4 +1,4 @@
-import type { ExchangeHead } from "../shared/carry";
+import type { PageResponseHead } from "../shared/messages";
 import {
   CHECKED_FIRST,
   CHECKED_ONE_IN,
@@ -11,7 +11,7 @@ import {
 
 const TOTAL = LARGE_BYTES + SAMPLE_BYTES;
 const FILE = Uint8Array.from({ length: 2 * TOTAL }, (_, index) => index % 251);
-const HEAD: ExchangeHead = {
+const HEAD: PageResponseHead = {
   status: 200,
   statusText: "OK",
   headers: [["etag", '"v1"']],
@@ -52,7 +52,7 @@ function make({
 
 const ask = (
   checks: Checks,
-  head: Partial<ExchangeHead> = {},
+  head: Partial<PageResponseHead> = {},
   range: { start: number; end: number } | null = null,
 ): Check | undefined => checks.begin({ url: HEAD.url, range }, { ...HEAD, ...head });
 
@@ -81,7 +81,7 @@ describe("checks: which chunks are checked", () => {
     expect(checks.begin({ url: "https://other.test/a.m4s", range: null }, HEAD)).toBeDefined();
   });
 
-  test.each<[string, Partial<ExchangeHead>]>([
+  test.each<[string, Partial<PageResponseHead>]>([
     ["an empty one", { totalBytes: 0 }],
     ["one of unknown length", { totalBytes: null }],
     ["no media", { status: 404 }],

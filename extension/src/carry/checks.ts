@@ -6,7 +6,8 @@
  * changes a byte here and there is not found. Where nothing can be told (no answer in time, no range, another version
  * by now) nothing is said.
  */
-import type { ExchangeHead, ExchangeRequest } from "../shared/carry";
+import type { MediaRequest } from "../shared/carry";
+import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
 import { isPartOf } from "./representation";
 
@@ -46,7 +47,7 @@ export class Checks {
   ) {}
 
   /** Of an answer that begins; for most undefined. The sample is asked for at once. */
-  begin({ url, range }: ExchangeRequest, head: ExchangeHead): Check | undefined {
+  begin({ url, range }: MediaRequest, head: PageResponseHead): Check | undefined {
     const { status, totalBytes } = head;
     if ((status !== 200 && status !== 206) || totalBytes === null || totalBytes === 0) return undefined;
     const host = this.#hostOf(url);
@@ -87,7 +88,7 @@ export class Checks {
   }
 
   /** Null when the site's own bytes can't be had, or are of another version. */
-  async #sample(url: string, start: number, length: number, head: ExchangeHead): Promise<Uint8Array | null> {
+  async #sample(url: string, start: number, length: number, head: PageResponseHead): Promise<Uint8Array | null> {
     const controller = new this.natives.AbortController();
     const timer = this.natives.setTimeout(() => controller.abort(), ANSWER_MS_MAX);
     try {

@@ -7,7 +7,7 @@ import { PLAYERS, type Player } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
 import { respond } from "./answer";
 import { Checks } from "./checks";
-import { Exchange, type Surroundings } from "./exchange";
+import { CarriedRequest, type Surroundings } from "./carried-request";
 import { patienceMs } from "./patience";
 
 const make: MakeCarrier = (link, natives) => {
@@ -17,8 +17,8 @@ const make: MakeCarrier = (link, natives) => {
     patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
     player,
   };
-  const exchange: Carrier["exchange"] = (request, events) => new Exchange(link, page, request, events);
-  return { exchange, respond: (request, wanted) => respond(request, wanted, link, natives, exchange) };
+  const carry: Carrier["carry"] = (request, events) => new CarriedRequest(link, page, request, events);
+  return { carry, respond: (request, wanted) => respond(request, wanted, link, natives, carry) };
 };
 
 function player(): Player | undefined {

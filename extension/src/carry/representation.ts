@@ -2,13 +2,12 @@
  * Representation: whether two answers are of one version of a file (RFC 9110 §8.8), and what part of it to ask for.
  * Headers that the page may not see say nothing. Pure.
  */
-import type { ExchangeHead } from "../shared/carry";
-import type { ByteRange } from "../shared/messages";
+import type { ByteRange, PageResponseHead } from "../shared/messages";
 
 const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
 /** The Range header that asks for the rest of the answer `head` after `offset` bytes of it. */
-export function restOf(asked: ByteRange | null, head: ExchangeHead, offset: number): string | undefined {
+export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: number): string | undefined {
   if (head.status === 206 && asked !== null) return `bytes=${asked.start + offset}-${asked.end}`;
   return head.status === 200 ? `bytes=${offset}-` : undefined;
 }
@@ -18,7 +17,7 @@ export function restOf(asked: ByteRange | null, head: ExchangeHead, offset: numb
  */
 export function bytesToSkip(
   response: Response,
-  head: ExchangeHead,
+  head: PageResponseHead,
   offset: number,
   asked: ByteRange | null,
 ): number | undefined {
@@ -35,7 +34,7 @@ export function bytesToSkip(
 }
 
 /** Whether `response` is a part of `head`'s representation that begins at `start` of the file. */
-export function isPartOf(response: Response, head: ExchangeHead, start: number): boolean {
+export function isPartOf(response: Response, head: PageResponseHead, start: number): boolean {
   return (
     response.status === 206 &&
     hasSameValidators(response.headers, head.headers) &&
@@ -44,7 +43,7 @@ export function isPartOf(response: Response, head: ExchangeHead, start: number):
 }
 
 /** Whether a Content-Range, where the page may see it, begins at `start` and is of a file as long as before. */
-function isSamePart(contentRange: string | null, head: ExchangeHead, start: number): boolean {
+function isSamePart(contentRange: string | null, head: PageResponseHead, start: number): boolean {
   const now = CONTENT_RANGE.exec(contentRange ?? "");
   if (now === null) return true;
   const before = CONTENT_RANGE.exec(head.headers.find(([name]) => name === "content-range")?.[1] ?? "");

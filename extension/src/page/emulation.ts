@@ -3,7 +3,8 @@
  * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). Where the transport sends the request back, the browser's own fetch
  * delivers the same bytes into the same states.
  */
-import type { Carrier, ExchangeHead, ExchangeRequest } from "../shared/carry";
+import type { Carrier, MediaRequest } from "../shared/carry";
+import type { PageResponseHead } from "../shared/messages";
 import type { Link } from "./link";
 import { natives } from "./natives";
 
@@ -18,10 +19,10 @@ const PROGRESS_MS = 50;
 export class Emulation {
   readonly #xhr: XMLHttpRequest;
   readonly #link: Link;
-  readonly #request: ExchangeRequest;
+  readonly #request: MediaRequest;
   #state = OPENED;
   #sent = false;
-  #head: ExchangeHead | null = null;
+  #head: PageResponseHead | null = null;
   #body = new Body();
   #cached: { value: unknown } | null = null;
   #source: { abort(): void } | null = null;
@@ -29,7 +30,7 @@ export class Emulation {
   #startedMs = 0;
   #lastProgressMs = 0;
 
-  constructor(xhr: XMLHttpRequest, link: Link, request: ExchangeRequest) {
+  constructor(xhr: XMLHttpRequest, link: Link, request: MediaRequest) {
     this.#xhr = xhr;
     this.#link = link;
     this.#request = request;
@@ -115,17 +116,17 @@ export class Emulation {
   }
 
   #carry(carrier: Carrier): void {
-    const exchange = carrier.exchange(this.#request, {
+    const carried = carrier.carry(this.#request, {
       native: () => void this.#fetchNatively(),
       head: (head) => this.#handleHead(head),
       bytes: (bytes) => {
         this.#handleBytes(bytes);
-        exchange.credit();
+        carried.credit();
       },
       end: () => this.#handleEnd(),
       error: () => this.#endInError("error"),
     });
-    this.#source = exchange;
+    this.#source = carried;
   }
 
   async #fetchNatively(): Promise<void> {
@@ -149,7 +150,7 @@ export class Emulation {
     }
   }
 
-  #handleHead(head: ExchangeHead): void {
+  #handleHead(head: PageResponseHead): void {
     this.#head = head;
     this.#state = HEADERS_RECEIVED;
     this.#changed();
@@ -255,7 +256,7 @@ class Body {
   }
 }
 
-function headOf(response: Response): ExchangeHead {
+function headOf(response: Response): PageResponseHead {
   const { status, statusText, type, url, redirected } = response;
   const length = Number(response.headers.get("content-length") ?? NaN);
   const isEncoded = response.headers.has("content-encoding");

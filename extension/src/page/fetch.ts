@@ -2,12 +2,12 @@
  * Fetch: the page's `fetch` with media requests going through the transport. Anything that the transport can't repeat
  * exactly (another method, credentials, unusual headers, `no-cors`, integrity, ...) stays with the native function.
  */
-import type { ExchangeRequest } from "../shared/carry";
+import type { MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import type { Link } from "./link";
 import { natives, wrapFunction } from "./natives";
 
-interface Candidate extends ExchangeRequest {
+interface Candidate extends MediaRequest {
   /** The request as the browser understands it: what the page passed may change while it waits. */
   request: Request;
 }

@@ -1,6 +1,6 @@
 import type { Carrier } from "../shared/carry";
-import type { ToPage, ToTransport } from "../shared/messages";
-import { Link, PORT_READY_MS, type LinkListener, type PortLike } from "./link";
+import type { PortLike, ToPage, ToTransport } from "../shared/messages";
+import { Link, PORT_READY_MS, type LinkListener } from "./link";
 
 /** A clock whose timers run when it is moved on. */
 class Clock {
@@ -30,7 +30,7 @@ class Clock {
   }
 }
 
-class Port implements PortLike {
+class Port implements PortLike<ToTransport> {
   sent: ToTransport[] = [];
   closed = false;
   onmessage: ((event: MessageEvent) => void) | null = null;

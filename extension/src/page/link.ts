@@ -1,10 +1,10 @@
 /**
- * Link: the page's way to the transport. It waits once per page for one, carries exchanges over the
+ * Link: the page's way to the transport. It waits once per page for one, carries requests over the
  * port, and notices when the transport is gone (a closed offscreen document says nothing).
  * Clock, timers and the call for a port are handed in, so it runs in a test. No timer runs while nothing is asked for.
  */
 import type { Carrier } from "../shared/carry";
-import type { ToPage, ToTransport } from "../shared/messages";
+import type { PortLike, ToPage, ToTransport } from "../shared/messages";
 
 /**
  * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a `<video>` or a
@@ -20,25 +20,19 @@ const LOSSES_MAX = 3;
 /** `late`: requests are native until the port comes. */
 export type LinkState = "idle" | "connecting" | "late" | "ready" | "native" | "off";
 
-/** What an exchange hears. `lost`: the transport is gone; nothing more comes. */
+/** What a carried request hears. `lost`: the transport is gone; nothing more comes. */
 export interface LinkListener {
   message(message: ToPage): void;
   lost(): void;
-  /** Called every half second while the exchange runs. */
+  /** Called every half second while the request is carried. */
   tick(nowMs: number): void;
 }
 
-/** One exchange's hold on the port. */
+/** One carried request on the port. */
 export interface LinkCall {
   credit(bytes: number): void;
-  /** Ends the exchange on both sides; nothing more is heard of it. */
+  /** Ends the request on both sides; nothing more is heard of it. */
   abort(): void;
-}
-
-export interface PortLike {
-  postMessage(message: unknown, transfer?: Transferable[]): void;
-  onmessage: ((event: MessageEvent) => void) | null;
-  close(): void;
 }
 
 export interface LinkEnvironment {
@@ -53,7 +47,7 @@ export interface LinkEnvironment {
 
 export class Link {
   #state: LinkState = "idle";
-  #port: PortLike | null = null;
+  #port: PortLike<ToTransport> | null = null;
   #nextId = 1;
   #carrier: Carrier | null = null;
   /** The transport has said hello on this port. */
@@ -111,7 +105,7 @@ export class Link {
   }
 
   /** A port from the extension's frame. It counts once the transport says hello on it. */
-  attach(port: PortLike): void {
+  attach(port: PortLike<ToTransport>): void {
     if (!this.#isAwaited || this.#port !== null) return port.close();
     this.#port = port;
     port.onmessage = (event: MessageEvent) => this.#handle(event.data as ToPage);
@@ -123,7 +117,7 @@ export class Link {
     else if (this.#state === "off") this.#state = "idle";
   }
 
-  /** Starts an exchange. Only in state `ready`. */
+  /** Starts a carried request. Only in state `ready`. */
   call(request: Omit<Extract<ToTransport, { type: "get" }>, "type" | "id">, listener: LinkListener): LinkCall {
     const id = this.#nextId++;
     this.#calls.set(id, listener);

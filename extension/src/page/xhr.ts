@@ -4,7 +4,7 @@
  * at its side that answers for it, and events are dispatched on the object itself.
  * Sync requests, other methods, bodies, credentials, unusual headers and documents stay native.
  */
-import type { ExchangeRequest } from "../shared/carry";
+import type { MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import { Emulation } from "./emulation";
 import type { Link } from "./link";
@@ -138,7 +138,7 @@ function openedBy(args: unknown[]): Opened {
   return { url: isPlain ? mediaUrl(String(url), document.baseURI) : null, headers: [], overridesMime: false };
 }
 
-function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): ExchangeRequest | null {
+function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest | null {
   if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || !CARRIED_TYPES.has(xhr.responseType))
     return null;
   if (opened.overridesMime && xhr.responseType !== "arraybuffer") return null;

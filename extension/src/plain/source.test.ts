@@ -1,4 +1,4 @@
-import type { Carrier, ExchangeEvents } from "../shared/carry";
+import type { Carrier, CarriedRequestEvents } from "../shared/carry";
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 import { Unsupported } from "./mp4";
@@ -20,12 +20,12 @@ async function read(
   pieces: number[][],
 ): Promise<{ bytes: Reading["bytes"]; seen: { credits: number; aborts: number } }> {
   const seen = { credits: 0, aborts: 0 };
-  let events: ExchangeEvents | undefined;
-  const exchange = (_request: unknown, given: ExchangeEvents): ReturnType<Carrier["exchange"]> => {
+  let events: CarriedRequestEvents | undefined;
+  const carry = (_request: unknown, given: CarriedRequestEvents): ReturnType<Carrier["carry"]> => {
     events = given;
     return { credit: () => void seen.credits++, abort: () => void seen.aborts++ };
   };
-  const link = { ready: () => Promise.resolve({ exchange }) } as unknown as Link;
+  const link = { ready: () => Promise.resolve({ carry }) } as unknown as Link;
   const { bytes } = new Source(HEAD.url, link, {} as Natives).read(range);
   bytes.catch(() => undefined);
   await new Promise((resolve) => setTimeout(resolve, 5));

@@ -46,7 +46,7 @@ export class Source {
     return new Promise((resolve, reject) => {
       const whole = new Uint8Array(range.end - range.start + 1);
       let got = 0;
-      const exchange = carrier.exchange(
+      const carried = carrier.carry(
         { url: this.url, range },
         {
           native: () => resolve(undefined),
@@ -59,18 +59,18 @@ export class Source {
               return refuse(`more than the ${whole.length} bytes that were asked for`);
             whole.set(bytes, got);
             got += bytes.length;
-            exchange.credit();
+            carried.credit();
           },
           end: () => resolve(whole.subarray(0, got)),
           error: () => reject(new Error("the rest could not be had")),
         },
       );
       const refuse = (fault: string): void => {
-        exchange.abort();
+        carried.abort();
         reject(new Unsupported(fault));
       };
       signal.addEventListener("abort", () => {
-        exchange.abort();
+        carried.abort();
         reject(new Error("given up"));
       });
     });

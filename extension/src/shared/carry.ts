@@ -1,49 +1,41 @@
 /**
- * Carry: what the page script and the carrying script, which is brought into a page at its first need, have in common.
- * Types only: neither holds the other's code.
+ * Carry: the types that the page script and the carrying script share. The carrying script enters a page when the page
+ * first needs it. Neither script contains the other's code.
  */
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
-import type { ByteRange } from "./messages";
+import type { ByteRange, PageResponseHead } from "./messages";
 
-export interface ExchangeRequest {
+/** What a page asks for and the transport may carry. */
+export interface MediaRequest {
   url: string;
   range: ByteRange | null;
 }
 
-export interface ExchangeHead {
-  status: number;
-  statusText: string;
-  headers: [string, string][];
-  responseType: ResponseType;
-  url: string;
-  redirected: boolean;
-  totalBytes: number | null;
-}
-
-/** Either `native`, or `head`, then `bytes` in order, then `end` or `error`. Never from inside `exchange`. */
-export interface ExchangeEvents {
+/** Either `native`, or `head`, then `bytes` in order, then `end` or `error`. Never called from inside `carry`. */
+export interface CarriedRequestEvents {
   native(): void;
-  head(head: ExchangeHead): void;
+  head(head: PageResponseHead): void;
   bytes(bytes: Uint8Array<ArrayBuffer>): void;
   end(): void;
-  /** Like a network error: the body can't be finished. */
+  /** The body cannot be finished, as after a network error. */
   error(): void;
 }
 
-/** An exchange under way. */
-export interface Carried {
-  /** The caller has taken everything that was delivered so far. */
+/** The caller's hold on a carried request. */
+export interface RequestHandle {
+  /** The caller has taken all the bytes that it has received so far. */
   credit(): void;
-  /** Ends it; no event follows. */
+  /** Ends the request. No event follows. */
   abort(): void;
 }
 
+/** The carrying script's service to the page script. */
 export interface Carrier {
-  exchange(request: ExchangeRequest, events: ExchangeEvents): Carried;
-  /** The page's `fetch` of `request`, carried as `wanted`. */
-  respond(request: Request, wanted: ExchangeRequest): Promise<Response>;
+  carry(request: MediaRequest, events: CarriedRequestEvents): RequestHandle;
+  /** Answers the page's `fetch` of `request`, carried as `wanted`. */
+  respond(request: Request, wanted: MediaRequest): Promise<Response>;
 }
 
-/** `natives`: the browser's own, kept before any script of the page ran, as the carrying script comes after them. */
+/** `natives` are the browser's own functions, kept before any script of the page ran. */
 export type MakeCarrier = (link: Link, natives: Natives) => Carrier;

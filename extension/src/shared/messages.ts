@@ -10,6 +10,27 @@ export interface ByteRange {
   end: number;
 }
 
+/** The head of an answer, as the page may see it. */
+export interface PageResponseHead {
+  status: number;
+  statusText: string;
+  /** Only the headers that the page may read, with names in lower case. */
+  headers: [string, string][];
+  responseType: ResponseType;
+  /** The address that the answer came from, after redirects. */
+  url: string;
+  redirected: boolean;
+  /** Bytes of the body; null if not known in advance. */
+  totalBytes: number | null;
+}
+
+/** One end of the port between a page and the transport. */
+export interface PortLike<Sent> {
+  postMessage(message: Sent, transfer?: Transferable[]): void;
+  onmessage: ((event: MessageEvent) => void) | null;
+  close(): void;
+}
+
 /** Players that can be told by the name under which they put themselves into the page. */
 export const PLAYERS = { Hls: "hls.js", dashjs: "dash.js", shaka: "shaka", videojs: "video.js" } as const;
 export type Player = (typeof PLAYERS)[keyof typeof PLAYERS];
@@ -39,20 +60,7 @@ export type ToTransport =
 export type ToPage =
   | { type: "hello" }
   | { type: "native"; id: number }
-  | {
-      type: "head";
-      id: number;
-      status: number;
-      statusText: string;
-      /** Only the headers that the page may read, lower-case names. */
-      headers: [string, string][];
-      responseType: "basic" | "cors";
-      /** The address the answer came from, after redirects. */
-      url: string;
-      redirected: boolean;
-      /** Bytes of the body, null when not known in advance. */
-      totalBytes: number | null;
-    }
+  | ({ type: "head"; id: number } & PageResponseHead)
   | { type: "data"; id: number; buffer: ArrayBuffer }
   | { type: "end"; id: number }
   | { type: "failed"; id: number }

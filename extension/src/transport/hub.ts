@@ -1,7 +1,9 @@
 /**
  * Hub: one ProxyClient for all pages that this context serves: all of them in Chromium's offscreen document, the one
- * around it in Firefox's frame. It makes a session of each page's port and tells the popup what is under way.
+ * around it in Firefox's frame. It
+ * answers each page's port and tells the popup what is under way.
  */
+import type { GetOptions } from "@tributary/client";
 import { createBrowserClient, type ProxyClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
@@ -17,7 +19,7 @@ import { parseGivenRules, type GivenRule } from "../shared/given-rules";
 import { useRules } from "../shared/rules";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { PortSession, type CarriedDownload, type CarriedOptions, type SessionHost } from "./session";
+import { PagePort, type CarriedDownload, type PagePortHost } from "./page-port";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
@@ -30,7 +32,7 @@ const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded
 export type Client = Pick<ProxyClient, "get" | "live" | "prepare" | "warm" | "reportError" | "close">;
 
 const transportId = crypto.randomUUID();
-const sessions = new Set<PortSession>();
+const pagePorts = new Set<PagePort>();
 const detours = new Detours(() => Date.now());
 let settings: Settings = BUILT_IN;
 let clientId = "";
@@ -43,9 +45,9 @@ let givenRules: readonly GivenRule[] = [];
 let badgeShown = "";
 let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 
-const host: SessionHost = {
+const host: PagePortHost = {
   settings: () => settings,
-  carrier: () => ({ get: carry }),
+  get: startDownload,
   detours,
   activeCount,
   reportWrong: (url) =>
@@ -54,11 +56,11 @@ const host: SessionHost = {
   warm: async () => {
     if (isOverSessions()) await (client ??= makeClient()).warm(settings.connections);
   },
-  closed: (session) => void sessions.delete(session),
+  closed: (port) => void pagePorts.delete(port),
   nowMs: () => performance.now(),
 };
 
-function carry(url: string, options: CarriedOptions): CarriedDownload {
+function startDownload(url: string, options: GetOptions): CarriedDownload {
   const used = (client ??= makeClient());
   const download = used.get(url, withComment(options));
   download.head.catch((error: unknown) => {
@@ -119,12 +121,12 @@ function makeClient(): Client {
 }
 
 /** What a study's participant has written goes with each record. */
-function withComment(options: CarriedOptions): CarriedOptions & { userComment?: string } {
+function withComment(options: GetOptions): GetOptions {
   return settings.sendRecords && settings.comment !== "" ? { ...options, userComment: settings.comment } : options;
 }
 
 function activeCount(): number {
-  return [...sessions].reduce((sum, session) => sum + session.activeCount, 0);
+  return [...pagePorts].reduce((sum, port) => sum + port.activeCount, 0);
 }
 
 /** The settings have to be known before the first request is judged. */
@@ -147,11 +149,11 @@ export function admitPort(port: MessagePort, pageOrigin: string): void {
 function admit(port: MessagePort, pageOrigin: string): void {
   if (isOverSessions()) void (client ??= makeClient()).prepare();
   void refreshRules();
-  const session = new PortSession(port, pageOrigin, host);
-  sessions.add(session);
-  port.addEventListener("close", () => session.close());
-  const oldest = sessions.values().next();
-  if (sessions.size > PORTS_MAX && oldest.done === false) oldest.value.close();
+  const pagePort = new PagePort(port, pageOrigin, host);
+  pagePorts.add(pagePort);
+  port.addEventListener("close", () => pagePort.close());
+  const oldest = pagePorts.values().next();
+  if (pagePorts.size > PORTS_MAX && oldest.done === false) oldest.value.close();
 }
 
 function isOverSessions(): boolean {

@@ -1,21 +1,20 @@
 import type { ToPage } from "../shared/messages";
-import { CREDIT_BYTES } from "../shared/messages";
+import { CREDIT_BYTES, type PortLike } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours, FAILURE_APART_MS, REFUSED_MS } from "./detours";
 import {
   ASKS_PER_SEC_MAX,
-  EXCHANGES_PER_PORT_MAX,
+  REQUESTS_PER_PORT_MAX,
   INVALID_MESSAGES_MAX,
-  PortSession,
+  PagePort,
   type CarriedDownload,
-  type Carrier,
-  type SessionPort,
-} from "./session";
+  type PagePortHost,
+} from "./page-port";
 
 const PAGE = "https://page.example";
 const OPEN = { "content-type": "video/mp4", "access-control-allow-origin": "*" };
 
-class Port implements SessionPort {
+class Port implements PortLike<ToPage> {
   heard: ToPage[] = [];
   closed = false;
   onmessage: ((event: MessageEvent) => void) | null = null;
@@ -65,23 +64,21 @@ function download(
 
 function make(given: Given = {}, settings: Partial<Settings> = {}) {
   const port = new Port();
-  const asked: { url: string; options: Parameters<Carrier["get"]>[1] }[] = [];
+  const asked: { url: string; options: Parameters<PagePortHost["get"]>[1] }[] = [];
   const aborted: unknown[] = [];
   const reported: string[] = [];
-  const closed: PortSession[] = [];
+  const closed: PagePort[] = [];
   const clock = { nowMs: 0 };
   const warming = { end: (): void => undefined };
   const detours = new Detours(() => 0);
-  const session: PortSession = new PortSession(port, PAGE, {
+  const pagePort: PagePort = new PagePort(port, PAGE, {
     settings: () => ({ ...BUILT_IN, ...settings }),
-    carrier: () => ({
-      get: (url, options) => {
-        asked.push({ url, options });
-        return download(given, aborted);
-      },
-    }),
+    get: (url, options) => {
+      asked.push({ url, options });
+      return download(given, aborted);
+    },
     detours,
-    activeCount: () => session.activeCount,
+    activeCount: () => pagePort.activeCount,
     reportWrong: (url) => void reported.push(url),
     changed: () => undefined,
     warm: () => {
@@ -91,7 +88,7 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
     closed: (ended) => void closed.push(ended),
     nowMs: () => clock.nowMs,
   });
-  return { port, asked, aborted, reported, closed, clock, warming, detours, session };
+  return { port, asked, aborted, reported, closed, clock, warming, detours, pagePort };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
@@ -103,7 +100,7 @@ const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null)
   patienceMs: 4000,
 });
 
-describe("session: a request that may be carried", () => {
+describe("page port: a request that may be carried", () => {
   test("is answered with head, data in pieces of at most 64 KiB, and end", async () => {
     const { port, asked } = make({ bytes: 150_000 });
     port.send(get(7, "https://media.example/a.mp4?x", { start: 5, end: 150_004 }));
@@ -165,12 +162,12 @@ describe("session: a request that may be carried", () => {
   });
 
   test("an abort ends the download, also while it waits for credit", async () => {
-    const { port, aborted, session } = make({ bytes: 2 * CREDIT_BYTES });
+    const { port, aborted, pagePort } = make({ bytes: 2 * CREDIT_BYTES });
     port.send(get());
     await settle();
     port.send({ type: "abort", id: 1 });
     await settle();
-    expect([aborted.length, session.activeCount, port.types().at(-1)]).toEqual([1, 0, "data"]);
+    expect([aborted.length, pagePort.activeCount, port.types().at(-1)]).toEqual([1, 0, "data"]);
   });
 
   test("a failure in the middle says so, one before the head sends it back", async () => {
@@ -188,7 +185,7 @@ describe("session: a request that may be carried", () => {
   });
 });
 
-describe("session: a request that may not", () => {
+describe("page port: a request that may not", () => {
   test.each([
     ["file:///etc/passwd.mp4"],
     ["chrome-extension://x/y.mp4"],
@@ -268,27 +265,24 @@ describe("session: a request that may not", () => {
     expect([port.types(), asked.length, detours.trouble]).toEqual([["native"], 0, null]);
   });
 
-  test(`${EXCHANGES_PER_PORT_MAX} at once are carried, one more is not`, async () => {
+  test(`${REQUESTS_PER_PORT_MAX} at once are carried, one more is not`, async () => {
     const { port, asked } = make({ bytes: 2 * CREDIT_BYTES });
-    for (let id = 0; id <= EXCHANGES_PER_PORT_MAX; id++) port.send(get(id));
+    for (let id = 0; id <= REQUESTS_PER_PORT_MAX; id++) port.send(get(id));
     await settle();
-    expect([asked.length, port.types().filter((type) => type === "native").length]).toEqual([
-      EXCHANGES_PER_PORT_MAX,
-      1,
-    ]);
+    expect([asked.length, port.types().filter((type) => type === "native").length]).toEqual([REQUESTS_PER_PORT_MAX, 1]);
   });
 
   test(`${INVALID_MESSAGES_MAX - 1} messages that make no sense are dropped, with one more the port is closed`, () => {
-    const { port, session, closed } = make();
+    const { port, pagePort, closed } = make();
     for (let count = 1; count < INVALID_MESSAGES_MAX; count++)
       port.send({ type: "settings", origoUrl: "https://evil.example" });
     expect(port.closed).toBe(false);
     port.send(null);
-    expect([port.closed, port.onmessage, closed]).toEqual([true, null, [session]]);
+    expect([port.closed, port.onmessage, closed]).toEqual([true, null, [pagePort]]);
   });
 });
 
-describe("session: a host that refuses proxies", () => {
+describe("page port: a host that refuses proxies", () => {
   /** Asks once more, a moment later; true where that went as far as the proxies. */
   async function isAsked(
     { port, asked, clock }: ReturnType<typeof make>,
@@ -324,7 +318,7 @@ describe("session: a host that refuses proxies", () => {
   });
 });
 
-describe("session: a page that floods its port", () => {
+describe("page port: a page that floods its port", () => {
   test(`is carried ${ASKS_PER_SEC_MAX} times a second, whatever it gives up again; what is more is sent back`, async () => {
     const { port, asked, clock } = make();
     const flood = (): void => {
@@ -370,7 +364,7 @@ describe("session: a page that floods its port", () => {
   });
 });
 
-describe("session: a page that got wrong bytes", () => {
+describe("page port: a page that got wrong bytes", () => {
   test("has them told to Origo once, and its next requests for that host sent back", async () => {
     const { port, asked, reported } = make();
     const url = "https://media.example/a.mp4";

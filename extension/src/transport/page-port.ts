@@ -1,15 +1,15 @@
 /**
- * Session: one page's port at the transport. Every message on it is taken as hostile: it is parsed, the URL is put
- * under the same rule as in the page, the number of exchanges and what is asked in a second are limited, and an answer
- * is handed over only if the page's origin may read it. Whatever does not pass is answered `native`: the page then asks
- * for itself. The proxies' client, the settings and the clock are handed in.
+ * Page port: the transport's end of one page's port. Every message on it is taken as hostile. It is parsed, its URL must
+ * pass the same rule as in the page, and the requests at once and per second are limited. A page receives an answer only
+ * if its origin may read it. A request that does not pass is answered `native`: the page then asks the site itself.
  */
+import type { Download, DownloadHead, GetOptions } from "@tributary/client";
 import { exposeTo, passedStatusText } from "../shared/cors";
 import {
   CREDIT_BYTES,
   PIECE_BYTES_MAX,
   parseToTransport,
-  type ByteRange,
+  type PortLike,
   type ToPage,
   type ToTransport,
 } from "../shared/messages";
@@ -17,8 +17,8 @@ import { carriedAddress, mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import { REFUSED_MS, type Detours } from "./detours";
 
-export const EXCHANGES_PER_PORT_MAX = 16;
-const EXCHANGES_MAX = 64;
+export const REQUESTS_PER_PORT_MAX = 16;
+const REQUESTS_MAX = 64;
 /**
  * What makes work beyond the port (get, warm, wrong) a page may send so often within a second: a player that fills its
  * buffer over a fast line asks for some dozens of chunks. Beyond it a get is sent back, the others are dropped.
@@ -27,72 +27,50 @@ export const ASKS_PER_SEC_MAX = 100;
 /** A port that has sent so many messages that do not parse is closed. */
 export const INVALID_MESSAGES_MAX = 100;
 
+export type CarriedDownload = Pick<Download, "head" | "body" | "abort">;
+
 /** A page that claims to have less patience would only make its failures everybody's. */
 const PATIENCE_MS_MIN = 1000;
 
-export interface CarriedDownload {
-  head: Promise<{ status: number; headers: Record<string, string>; totalBytes: number | null }>;
-  body: ReadableStream<Uint8Array>;
-  abort(reason?: unknown): void;
-}
-
-export interface CarriedOptions {
-  mode: Settings["mode"];
-  connections: number;
-  range?: ByteRange;
-  player?: string;
-  allowFallback: "proxies";
-  patienceMs: number;
-}
-
-export interface Carrier {
-  get(url: string, options: CarriedOptions): CarriedDownload;
-}
-
-export interface SessionPort {
-  postMessage(message: ToPage, transfer?: Transferable[]): void;
-  onmessage: ((event: MessageEvent) => void) | null;
-  close(): void;
-}
-
-/** What all sessions share. */
-export interface SessionHost {
+/** What all page ports share. */
+export interface PagePortHost {
   settings(): Settings;
-  carrier(): Carrier;
+  /** Starts a download. Throws if the request cannot be a download. */
+  get(url: string, options: GetOptions): CarriedDownload;
   detours: Detours;
-  /** Exchanges running on all ports. */
+  /** Requests being carried on all ports. */
   activeCount(): number;
   /** Tells Origo, where the viewer lets it know of anything. */
   reportWrong(url: string): void;
   changed(): void;
   /** Opens sessions, so that the first request finds them open; resolves when that is through. */
   warm(): Promise<void>;
-  /** The session has ended, by whomever. */
-  closed(session: PortSession): void;
+  /** The port was closed, by either side. */
+  closed(port: PagePort): void;
   nowMs(): number;
 }
 
-interface Exchange {
+interface CarriedRequest {
   download: CarriedDownload;
   creditBytes: number;
-  /** Wakes the pump when credit comes or the exchange ends. */
+  /** Wakes the pump when credit comes or the request ends. */
   wake: (() => void) | null;
   /** Sent to the page so far. */
   sentBytes: number;
   over: boolean;
 }
 
-export class PortSession {
-  readonly #port: SessionPort;
+export class PagePort {
+  readonly #port: PortLike<ToPage>;
   readonly #pageOrigin: string;
-  readonly #host: SessionHost;
-  readonly #exchanges = new Map<number, Exchange>();
+  readonly #host: PagePortHost;
+  readonly #requests = new Map<number, CarriedRequest>();
   #invalidCount = 0;
   #isWarming = false;
   #askCount = 0;
   #askSecondMs = -Infinity;
 
-  constructor(port: SessionPort, pageOrigin: string, host: SessionHost) {
+  constructor(port: PortLike<ToPage>, pageOrigin: string, host: PagePortHost) {
     this.#port = port;
     this.#pageOrigin = pageOrigin;
     this.#host = host;
@@ -101,14 +79,14 @@ export class PortSession {
   }
 
   get activeCount(): number {
-    return this.#exchanges.size;
+    return this.#requests.size;
   }
 
   /** Ends everything on it. */
   close(): void {
     this.#port.onmessage = null;
     this.#port.close();
-    for (const id of [...this.#exchanges.keys()]) this.#abort(id);
+    for (const id of [...this.#requests.keys()]) this.#abort(id);
     this.#host.closed(this);
   }
 
@@ -136,15 +114,15 @@ export class PortSession {
   }
 
   #get({ id, url, range, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
-    if (this.#exchanges.has(id)) return;
+    if (this.#requests.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
     const { enabled, mode, connections } = this.#host.settings();
     if (!enabled) return this.#goNative(id, "off", "");
     if (mode === "direct") return this.#goNative(id, "direct-mode", "");
     if (!this.#mayAsk()) return this.#goNative(id, "busy", `more than ${ASKS_PER_SEC_MAX} requests in a second`);
-    if (this.#exchanges.size >= EXCHANGES_PER_PORT_MAX || this.#host.activeCount() >= EXCHANGES_MAX) {
-      return this.#goNative(id, "busy", `${this.#exchanges.size} requests at once`);
+    if (this.#requests.size >= REQUESTS_PER_PORT_MAX || this.#host.activeCount() >= REQUESTS_MAX) {
+      return this.#goNative(id, "busy", `${this.#requests.size} requests at once`);
     }
     if (this.#host.detours.isSmall(target, this.#pageOrigin, this.#host.nowMs()))
       return this.#goNative(id, "small", "too small to gain");
@@ -152,20 +130,18 @@ export class PortSession {
       return this.#post({ type: "native", id });
     let download: CarriedDownload;
     try {
-      download = this.#host
-        .carrier()
-        .get(carriedAddress(target), {
-          mode,
-          connections,
-          ...(range === null ? {} : { range }),
-          ...(player === undefined ? {} : { player }),
-          allowFallback: "proxies",
-          patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
-        });
+      download = this.#host.get(carriedAddress(target), {
+        mode,
+        connections,
+        ...(range === null ? {} : { range }),
+        ...(player === undefined ? {} : { player }),
+        allowFallback: "proxies",
+        patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
+      });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
-    this.#exchanges.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, sentBytes: 0, over: false });
+    this.#requests.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, sentBytes: 0, over: false });
     this.#host.changed();
     void this.#carry(id, target);
   }
@@ -197,28 +173,28 @@ export class PortSession {
   }
 
   async #carry(id: number, target: URL): Promise<void> {
-    const exchange = this.#exchanges.get(id);
-    if (exchange === undefined) return;
+    const request = this.#requests.get(id);
+    if (request === undefined) return;
     let headSent = false;
     try {
-      const head = await exchange.download.head;
+      const head = await request.download.head;
       const answered = answeredFrom(head, target);
       const problem = this.#problemWith(head, target, answered);
       if (problem !== null) {
         this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs(), REFUSED_MS);
-        return this.#giveUp(id, exchange, problem.kind, problem.detail);
+        return this.#giveUp(id, request, problem.kind, problem.detail);
       }
-      if (exchange.over) return;
+      if (request.over) return;
       // At once: a player measures the rate of an answer from its head on.
       this.#postHead(id, head, answered, answered.href !== target.href);
       headSent = true;
-      const reader = exchange.download.body.getReader();
-      for (let piece = await reader.read(); piece.value !== undefined && !exchange.over; piece = await reader.read()) {
-        await this.#sendBytes(id, exchange, piece.value);
+      const reader = request.download.body.getReader();
+      for (let piece = await reader.read(); piece.value !== undefined && !request.over; piece = await reader.read()) {
+        await this.#sendBytes(id, request, piece.value);
       }
-      if (!exchange.over) this.#complete(id, exchange, target);
+      if (!request.over) this.#complete(id, request, target);
     } catch (error) {
-      if (!exchange.over) this.#fail(id, exchange, target, headSent, error);
+      if (!request.over) this.#fail(id, request, target, headSent, error);
     }
   }
 
@@ -226,11 +202,7 @@ export class PortSession {
    * Why this answer to `target`, from `answered`, must not or should not be handed to the page; null when it may. At
    * its own origin the page has cookies and may have a service worker: an error or a page may be what a stranger gets.
    */
-  #problemWith(
-    { status, headers }: { status: number; headers: Record<string, string> },
-    target: URL,
-    answered: URL,
-  ): { kind: string; detail: string } | null {
+  #problemWith({ status, headers }: DownloadHead, target: URL, answered: URL): { kind: string; detail: string } | null {
     const { host } = answered;
     const isOwn = target.origin === this.#pageOrigin;
     if (passedStatusText(status) === undefined || (isOwn && status >= 400))
@@ -242,12 +214,7 @@ export class PortSession {
     return null;
   }
 
-  #postHead(
-    id: number,
-    head: { status: number; headers: Record<string, string>; totalBytes: number | null },
-    answered: URL,
-    redirected: boolean,
-  ): void {
+  #postHead(id: number, head: DownloadHead, answered: URL, redirected: boolean): void {
     const withLength =
       head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
     const exposure = exposeTo(this.#pageOrigin, answered, withLength);
@@ -269,47 +236,46 @@ export class PortSession {
   }
 
   /** In pieces of at most 64 KiB, as far as the page's credit goes; then waits for more of it. */
-  async #sendBytes(id: number, exchange: Exchange, bytes: Uint8Array): Promise<void> {
+  async #sendBytes(id: number, request: CarriedRequest, bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length;) {
-      while (exchange.creditBytes <= 0 && !exchange.over)
-        await new Promise<void>((resolve) => (exchange.wake = resolve));
-      if (exchange.over) return;
+      while (request.creditBytes <= 0 && !request.over) await new Promise<void>((resolve) => (request.wake = resolve));
+      if (request.over) return;
       const piece = bytes.subarray(at, at + PIECE_BYTES_MAX);
       const isWhole = piece.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
       const buffer = (isWhole ? bytes.buffer : piece.slice().buffer) as ArrayBuffer;
       at += piece.length;
-      exchange.creditBytes -= piece.length;
-      exchange.sentBytes += piece.length;
+      request.creditBytes -= piece.length;
+      request.sentBytes += piece.length;
       this.#post({ type: "data", id, buffer }, [buffer]);
     }
   }
 
   #credit(id: number, bytes: number): void {
-    const exchange = this.#exchanges.get(id);
-    if (exchange === undefined) return;
-    exchange.creditBytes = Math.min(CREDIT_BYTES, exchange.creditBytes + bytes);
-    wake(exchange);
+    const request = this.#requests.get(id);
+    if (request === undefined) return;
+    request.creditBytes = Math.min(CREDIT_BYTES, request.creditBytes + bytes);
+    wake(request);
   }
 
-  #complete(id: number, exchange: Exchange, target: URL): void {
-    this.#end(id, exchange);
+  #complete(id: number, request: CarriedRequest, target: URL): void {
+    this.#end(id, request);
     this.#host.detours.noteSuccess(target.host, this.#pageOrigin);
-    this.#host.detours.noteSize(target, this.#pageOrigin, exchange.sentBytes, this.#host.nowMs());
+    this.#host.detours.noteSize(target, this.#pageOrigin, request.sentBytes, this.#host.nowMs());
     this.#post({ type: "end", id });
   }
 
-  #fail(id: number, exchange: Exchange, target: URL, headSent: boolean, error: unknown): void {
+  #fail(id: number, request: CarriedRequest, target: URL, headSent: boolean, error: unknown): void {
     this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs());
-    if (!headSent) return this.#giveUp(id, exchange, kindOf(error), textOf(error));
-    this.#end(id, exchange);
+    if (!headSent) return this.#giveUp(id, request, kindOf(error), textOf(error));
+    this.#end(id, request);
     this.#host.detours.noteFallback(kindOf(error), textOf(error));
     this.#post({ type: "failed", id });
   }
 
-  #giveUp(id: number, exchange: Exchange, kind: string, detail: string): void {
-    this.#end(id, exchange);
-    exchange.download.body.cancel().catch(() => undefined);
-    exchange.download.abort("the page asks for itself");
+  #giveUp(id: number, request: CarriedRequest, kind: string, detail: string): void {
+    this.#end(id, request);
+    request.download.body.cancel().catch(() => undefined);
+    request.download.abort("the page asks for itself");
     this.#goNative(id, kind, detail);
   }
 
@@ -319,16 +285,16 @@ export class PortSession {
   }
 
   #abort(id: number): void {
-    const exchange = this.#exchanges.get(id);
-    if (exchange === undefined) return;
-    this.#end(id, exchange);
-    exchange.download.abort("the page gave it up");
+    const request = this.#requests.get(id);
+    if (request === undefined) return;
+    this.#end(id, request);
+    request.download.abort("the page gave it up");
   }
 
-  #end(id: number, exchange: Exchange): void {
-    exchange.over = true;
-    this.#exchanges.delete(id);
-    wake(exchange);
+  #end(id: number, request: CarriedRequest): void {
+    request.over = true;
+    this.#requests.delete(id);
+    wake(request);
     this.#host.changed();
   }
 
@@ -343,9 +309,9 @@ function answeredFrom(head: { headers: Record<string, string> }, target: URL): U
   return location !== undefined && URL.canParse(location) ? new URL(location) : target;
 }
 
-function wake(exchange: Exchange): void {
-  exchange.wake?.();
-  exchange.wake = null;
+function wake(request: CarriedRequest): void {
+  request.wake?.();
+  request.wake = null;
 }
 
 function kindOf(error: unknown): string {

@@ -1,8 +1,8 @@
 import type { ByteRange, ToPage } from "../shared/messages";
-import type { ExchangeEvents } from "../shared/carry";
+import type { CarriedRequestEvents } from "../shared/carry";
 import type { Link, LinkListener } from "../page/link";
 import type { Check } from "./checks";
-import { Exchange, GRACE_MS } from "./exchange";
+import { CarriedRequest, GRACE_MS } from "./carried-request";
 
 const MEDIA = "https://media.example/a.mp4";
 const PATIENCE_MS = 4000;
@@ -58,7 +58,7 @@ function make(
     const headers = { etag: '"v1"', ...native.headers };
     return new Response(native.bytes ?? WHOLE.slice(400), { status: native.status ?? 206, headers });
   }) as typeof fetch;
-  const events: ExchangeEvents = {
+  const events: CarriedRequestEvents = {
     native: () => seen.events.push("native"),
     head: () => seen.events.push("head"),
     bytes: (bytes) => seen.bytes.push(...bytes),
@@ -75,33 +75,25 @@ function make(
     patienceMs: () => PATIENCE_MS,
     player: () => undefined,
   };
-  const exchange = new Exchange(link, page, { url: MEDIA, range }, events);
+  const carried = new CarriedRequest(link, page, { url: MEDIA, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({
     type: "data",
     id: 1,
     buffer: WHOLE.slice(start, end).buffer,
   });
-  return {
-    exchange,
-    seen,
-    clock,
-    receive,
-    data,
-    lose: () => listener?.lost(),
-    tick: () => listener?.tick(clock.nowMs),
-  };
+  return { carried, seen, clock, receive, data, lose: () => listener?.lost(), tick: () => listener?.tick(clock.nowMs) };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
 
-describe("exchange: carried by the transport", () => {
+describe("carried request: carried by the transport", () => {
   test("head, bytes and end are handed on, and credit is given for what was taken", () => {
-    const { exchange, seen, receive, data } = make();
+    const { carried, seen, receive, data } = make();
     receive(HEAD, data(0, 600));
-    exchange.credit();
+    carried.credit();
     receive(data(600, 1000), { type: "end", id: 1 });
-    exchange.credit();
+    carried.credit();
     expect([seen.events, seen.bytes, seen.credit]).toEqual([["head", "end"], [...WHOLE], 600]);
   });
 
@@ -112,9 +104,9 @@ describe("exchange: carried by the transport", () => {
   });
 
   test("aborted it hears nothing more", () => {
-    const { exchange, seen, receive, data, lose } = make();
+    const { carried, seen, receive, data, lose } = make();
     receive(HEAD);
-    exchange.abort();
+    carried.abort();
     receive(data(0, 10));
     lose();
     expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], 1]);
@@ -140,15 +132,15 @@ describe("exchange: carried by the transport", () => {
   });
 });
 
-describe("exchange: finished natively", () => {
+describe("carried request: finished natively", () => {
   const failures: [string, (made: ReturnType<typeof make>) => void][] = [
     ["the transport fails", ({ receive }) => receive({ type: "failed", id: 1 })],
     ["the transport is lost", ({ lose }) => lose()],
     ["the body ends early", ({ receive }) => receive({ type: "end", id: 1 })],
     [
       "the body stalls",
-      ({ exchange, clock, tick }) => {
-        exchange.credit();
+      ({ carried, clock, tick }) => {
+        carried.credit();
         clock.nowMs = PATIENCE_MS + GRACE_MS + 1;
         tick();
       },
@@ -219,7 +211,7 @@ describe("exchange: finished natively", () => {
   });
 });
 
-describe("exchange: bytes that are checked", () => {
+describe("carried request: bytes that are checked", () => {
   const whole = ({ receive, data }: ReturnType<typeof make>): void =>
     receive(HEAD, data(0, 400), data(400, 1000), { type: "end", id: 1 });
 
@@ -255,12 +247,12 @@ describe("exchange: bytes that are checked", () => {
   test("given up while the check runs it hears nothing more, and one in the middle ends its check", async () => {
     const made = make({}, null, Promise.resolve(true));
     whole(made);
-    made.exchange.abort();
+    made.carried.abort();
     await settle();
     expect([made.seen.events, made.seen.wrong]).toEqual([["head"], []]);
     const other = make();
     other.receive(HEAD, other.data(0, 400));
-    other.exchange.abort();
+    other.carried.abort();
     expect(other.seen.ended).toEqual([false]);
   });
 });

@@ -1,12 +1,12 @@
 /**
- * Exchange: one media request of the page, carried by the transport and, where that fails, finished natively.
+ * Carried request: one media request of a page that the transport answers. If the transport fails, it is finished natively.
  * Events: either `native` (nothing was delivered, the caller asks for itself), or `head`, then `bytes` in order, then
  * `end` or `error`. When the transport fails in the middle, the rest is fetched by Range from the delivered offset with
  * the browser's own fetch, so its CORS decision holds, and only if it is the same representation. While a check of
  * its host runs (checks.ts) the end waits for it; bytes that are not the site's end in an error.
  */
-import type { Carried, ExchangeEvents, ExchangeHead, ExchangeRequest } from "../shared/carry";
-import type { Player, ToPage } from "../shared/messages";
+import type { RequestHandle, CarriedRequestEvents, MediaRequest } from "../shared/carry";
+import type { PageResponseHead, Player, ToPage } from "../shared/messages";
 import type { Link, LinkCall } from "../page/link";
 import type { Check, Checks } from "./checks";
 import { bytesToSkip, restOf } from "./representation";
@@ -14,7 +14,7 @@ import { bytesToSkip, restOf } from "./representation";
 /** The transport knows of the page's patience and ends by itself: so much later it is taken for hung. */
 export const GRACE_MS = 1000;
 
-/** What an exchange has of the page beside its request. */
+/** What a carried request needs from its page. */
 export interface Surroundings {
   fetch: typeof fetch;
   checks: Pick<Checks, "begin" | "verdict">;
@@ -24,16 +24,16 @@ export interface Surroundings {
   player(): Player | undefined;
 }
 
-export class Exchange implements Carried {
+export class CarriedRequest implements RequestHandle {
   readonly #link: Link;
   readonly #fetch: typeof fetch;
   readonly #checks: Pick<Checks, "begin" | "verdict">;
-  readonly #request: ExchangeRequest;
-  readonly #events: ExchangeEvents;
+  readonly #request: MediaRequest;
+  readonly #events: CarriedRequestEvents;
   #call: LinkCall | null;
   #resume: AbortController | null = null;
   #check: Check | undefined;
-  #head: ExchangeHead | null = null;
+  #head: PageResponseHead | null = null;
   #delivered = 0;
   #credited = 0;
   #lastProgressMs: number;
@@ -41,7 +41,7 @@ export class Exchange implements Carried {
   #over = false;
 
   /** Starts at once; the link has to be in state `ready`. Events come later, never from inside the constructor. */
-  constructor(link: Link, page: Surroundings, request: ExchangeRequest, events: ExchangeEvents) {
+  constructor(link: Link, page: Surroundings, request: MediaRequest, events: CarriedRequestEvents) {
     this.#link = link;
     this.#fetch = page.fetch;
     this.#checks = page.checks;
@@ -105,7 +105,7 @@ export class Exchange implements Carried {
     if (isWaiting && silentMs > this.#patienceMs + GRACE_MS) this.#failOver();
   }
 
-  #deliverHead(head: ExchangeHead): void {
+  #deliverHead(head: PageResponseHead): void {
     this.#head = head;
     this.#check = this.#checks.begin(this.#request, head);
     this.#events.head(head);
@@ -155,7 +155,7 @@ export class Exchange implements Carried {
   }
 
   /** Fetches the rest; false when it can't be asked for, has changed, or ended early. */
-  async #finishNatively(head: ExchangeHead): Promise<boolean> {
+  async #finishNatively(head: PageResponseHead): Promise<boolean> {
     this.#resume = new AbortController();
     const offset = this.#delivered;
     const range = restOf(this.#request.range, head, offset);
