@@ -1,6 +1,6 @@
 /**
  * Hosts with links on one machine, as a bench or a test uses them. `startLinks` brings them up; `close`, or the end of
- * this process however it comes, takes down every process in them. The model and its limits: docs/links.md.
+ * this process however it comes, takes down every process in them. The model and its limits: docs/use/researcher.md.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess, SpawnOptions } from "node:child_process";

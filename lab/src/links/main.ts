@@ -19,7 +19,7 @@ const USAGE = `usage: npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] -
 
 COMMAND finds ORIGIN_URL, ORIGO_URL and PROXY_URLS in its environment when the scenario has services, and HOST_CLIENT,
 HOST_PROXY1 ... always; the hosts' names are in /etc/hosts. --stats prints every link's counters as JSON on standard error
-at the end; --logs keeps what the services print. Scenarios: lab/links/scenarios; their format: docs/links.md.`;
+at the end; --logs keeps what the services print. Scenarios: lab/links/scenarios; their format: docs/use/researcher.md.`;
 
 interface Request {
   file: string;

@@ -1,6 +1,6 @@
 /**
  * A scenario: hosts, the link of each to a common core, and what changes over time. Text or object in, values in base
- * units out; everything that is wrong with it is named in one ScenarioError. The format: docs/links.md. Pure.
+ * units out; everything that is wrong with it is named in one ScenarioError. The format: docs/use/researcher.md. Pure.
  */
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";

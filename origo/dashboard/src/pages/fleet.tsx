@@ -61,7 +61,9 @@ export default function FleetPage({ live }: PageProps) {
       ) : null}
       <Section title="Proxies">
         {fleet.proxies.length === 0 ? (
-          <Empty>No proxy is registered. Start one with this Origo's address and secret; docs/origo.md says how.</Empty>
+          <Empty>
+            No proxy is registered. Start one with this Origo's address and secret; docs/use/operator.md says how.
+          </Empty>
         ) : (
           <ProxyTable fleet={fleet} rates={rates.current} />
         )}
