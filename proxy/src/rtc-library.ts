@@ -2,7 +2,7 @@
 import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
 import { IceUdpMuxListener, initLogger, PeerConnection, setSctpSettings, type DataChannel } from "node-datachannel";
 import type { Channel, ChannelHandlers, OpenSession } from "./channel";
-import { OfferError, type Rtc, type RtcOptions } from "./rtc";
+import { OfferError, type Rtc, type RtcOptions } from "./rtc-server";
 import { tameOffer, withCandidate } from "./sdp";
 
 /**

@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { drawRtcName, type NativeTransport, type RtcServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
-import { OfferError, type Rtc, type RtcOptions } from "./rtc";
+import { OfferError, type Rtc, type RtcOptions } from "./rtc-server";
 import { answerSdp, readOffer } from "./sdp";
 
 export class NativeRtc implements Rtc {

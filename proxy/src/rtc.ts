@@ -1,38 +1,13 @@
 /**
- * WebRTC edge: sessions of clients that come with an offer, all on one UDP port. The client makes the data channel; the
- * proxy answers once, with all its candidates. The native part serves them (rtc-native.ts), or a library where there is
- * none (rtc-library.ts). Knows no frames: that is session.ts.
+ * WebRTC edge: chooses what serves the sessions. The native part does where it is built (rtc-native.ts), the library
+ * elsewhere (rtc-library.ts).
  */
 import dgram from "node:dgram";
 import { isIP } from "node:net";
 import type { NativeTransport } from "@tributary/native-transport";
-import type { OpenSession } from "./channel";
 import { LibraryRtc } from "./rtc-library";
 import { NativeRtc } from "./rtc-native";
-
-export interface RtcOptions {
-  /** Where to listen: an IP address. */
-  host: string;
-  /** A port that was free a moment ago. */
-  udpPort: number;
-  /** An address and port told to clients in addition to those of this machine. */
-  publicAddress: string | undefined;
-  publicUdpPort: number | undefined;
-}
-
-export interface Rtc {
-  /** Those that are being made, too. */
-  readonly connectionCount: number;
-  /**
-   * Answers `offer`; rejects with an `OfferError`. `onSession` is called when the client's channel opens. Of a
-   * connection that is over, or that nothing came of, nothing is left.
-   */
-  accept(id: string, offer: string, onSession: OpenSession): Promise<string>;
-  close(): void;
-}
-
-/** The offer was not one this proxy can answer. */
-export class OfferError extends Error {}
+import type { Rtc, RtcOptions } from "./rtc-server";
 
 /** Throws when the UDP port is taken. */
 export function startRtc(

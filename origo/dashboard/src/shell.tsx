@@ -6,13 +6,7 @@ import { lazy, Suspense, useEffect, useState, type ComponentType, type LazyExoti
 import { linkTo, usePlace } from "./hash";
 import { useLive } from "./live";
 import { useLogin } from "./login";
-
-export interface PageProps {
-  /** Is Origo telling of changes by itself? */
-  live: boolean;
-  /** What follows the page's name in the address. */
-  rest: string;
-}
+import type { PageProps } from "./page-props";
 
 interface PageEntry {
   title: string;

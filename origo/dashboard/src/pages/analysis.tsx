@@ -17,7 +17,7 @@ import { DifferencePanel, DifferenceState } from "../difference";
 import { fieldOptions, useFields } from "../fields";
 import { count, quantity } from "../format";
 import { linkTo, useHashState } from "../hash";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Empty, Failure, Page, Section } from "../ui";
 import { Views } from "../views";
 

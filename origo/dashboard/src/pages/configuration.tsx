@@ -19,7 +19,7 @@ import {
   without,
   type Value,
 } from "../settings";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Empty, Failure, Page, Section, Tag } from "../ui";
 
 export default function ConfigurationPage(_props: PageProps) {

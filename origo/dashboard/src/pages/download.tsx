@@ -14,7 +14,7 @@ import { useLook } from "../chart/look";
 import { arrivalsOption, generationsOption } from "../chart/trace";
 import { bytes, clock, count, NONE, quantity, rate, ratio, seconds } from "../format";
 import { linkTo } from "../hash";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Empty, Fact, Failure, Page, Section, Tag, Tile } from "../ui";
 
 const KINDS = ["innovative", "duplicate", "late", "rejected"] as const;

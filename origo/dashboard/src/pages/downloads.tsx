@@ -19,7 +19,7 @@ import { useFields } from "../fields";
 import { cellOf, count, leaf, NONE } from "../format";
 import { linkTo, useHashState } from "../hash";
 import { pollMs } from "../live";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Empty, Failure, Page, Tag, type Tone } from "../ui";
 import { Views } from "../views";
 

@@ -5,7 +5,7 @@ import type { ErrorReport, ErrorsResponse } from "@tributary/contract/schema";
 import { api } from "../api";
 import { clock, NONE } from "../format";
 import { pollMs } from "../live";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Empty, Failure, Page, Tag } from "../ui";
 
 const PER_PAGE = 100;

@@ -11,7 +11,7 @@ import { clock } from "../format";
 import { linkTo } from "../hash";
 import { useLogin } from "../login";
 import { faultOf, SettingInput, showValue, without } from "../settings";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Confirm, Empty, Failure, Page, Section, Tag, type Tone } from "../ui";
 
 const STATE_TONES: Record<Experiment["state"], Tone> = { draft: "plain", running: "good", stopped: "warn" };

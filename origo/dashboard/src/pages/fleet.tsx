@@ -11,7 +11,7 @@ import type { PlacedProxy } from "../chart/places";
 import { bytes, count, degrees, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
 import { useLogin } from "../login";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Confirm, Empty, Failure, Page, Section, Tag, Tile, type Tone } from "../ui";
 
 const FleetMap = lazy(() => import(/* webpackChunkName: "map" */ "../chart/map"));

@@ -6,7 +6,7 @@ import type { Role, User } from "@tributary/contract/admin-schema";
 import { api, under } from "../api";
 import { clock } from "../format";
 import { useLogin } from "../login";
-import type { PageProps } from "../shell";
+import type { PageProps } from "../page-props";
 import { Confirm, Empty, Failure, Page, Tag } from "../ui";
 
 const ROLES = [
