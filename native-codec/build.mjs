@@ -1,11 +1,11 @@
 /**
- * Builds build/codec.node with a plain C++ compiler (g++, or what CXX names): no node-gyp, no headers to download, as
- * the npm packages node-api-headers and node-addon-api bring them. Does nothing when no input has changed.
+ * Builds build/codec.node with a plain C++ compiler: g++, or the one that CXX names. It needs no node-gyp, because the
+ * npm packages node-api-headers and node-addon-api bring the headers. It does nothing if no input has changed.
  *
- *   node native-codec/build.mjs              exits 1 when it cannot be built
- *   node native-codec/build.mjs --optional   warns and exits 0 then: the codec falls back to WebAssembly
- * node native-codec/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs it,
- *                                            and where it is installed no compiler is needed
+ *   node native-codec/build.mjs              builds the addon; exits with 1 if that fails
+ *   node native-codec/build.mjs --optional   warns and exits with 0 if that fails: the codec falls back to WebAssembly
+ *   node native-codec/build.mjs --package    also makes build/package/, the npm package for this platform, which
+ *                                            `npm pack` packs. A machine that installs it needs no compiler.
  */
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -17,10 +17,10 @@ const BUILD_DIR = join(PACKAGE_DIR, "build");
 const ADDON = join(BUILD_DIR, "codec.node");
 const STAMP = join(BUILD_DIR, "codec.stamp");
 const require = createRequire(import.meta.url);
-/** The C++ runtime inside, so that the file runs on systems with an older one. */
+/** Links the C++ runtime into the file, so that it runs on systems with an older runtime. */
 const PORTABLE = process.platform === "linux" ? ["-static-libstdc++", "-static-libgcc"] : [];
 
-/** One hash over everything that the addon is made from. */
+/** Returns one hash of all inputs of the build. */
 function inputHash(compilerVersion) {
   const hash = createHash("sha256").update(
     [process.arch, process.platform, compilerVersion, ...ADDON_FLAGS].join("\n"),
@@ -57,7 +57,7 @@ async function build() {
   console.log("native-codec: built build/codec.node");
 }
 
-/** What src/addon.ts looks for when nothing is built. It holds all engines of the architecture. */
+/** Makes the package that src/addon.ts loads if nothing is built. It has all engines of the architecture. */
 function makePackage() {
   const { version, license } = JSON.parse(readFileSync(join(PACKAGE_DIR, "package.json"), "utf8"));
   const { platform, arch } = process;

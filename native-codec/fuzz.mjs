@@ -1,8 +1,8 @@
 /**
- * The long fuzz run of the C++ core: test/codec_fuzz.cc with AddressSanitizer and UBSan.
+ * Fuzzes the C++ core for long: test/codec_fuzz.cc with AddressSanitizer and UBSan.
  *
- *   npm run fuzz -- codec                       10^6 operations from a seed that is printed
- *   npm run fuzz -- codec --ops 1e8             as many as named
+ *   npm run fuzz -- codec                       runs 10^6 operations from a random seed, and prints the seed
+ *   npm run fuzz -- codec --ops 1e8             runs 10^8 operations
  *   npm run fuzz -- codec --seed 7 --ops 1      replays the sequence of one seed
  */
 import { spawnSync } from "node:child_process";
@@ -20,9 +20,8 @@ if (
   !(Number(values.ops) >= 1) ||
   !/^\d+$/.test(values.seed)
 ) {
-  console.error(
-    `usage: npm run fuzz -- codec [--ops N (at least 1)] [--seed N (an integer)]; got ${process.argv.slice(2).join(" ")}`,
-  );
+  const got = process.argv.slice(2).join(" ");
+  console.error(`usage: npm run fuzz -- codec [--ops N (at least 1)] [--seed N (an integer)]; got ${got}`);
   process.exit(2);
 }
 const program = await buildSanitized("codec_fuzz");

@@ -1,13 +1,16 @@
 /**
- * Tests the C++ with AddressSanitizer and UBSan: test/codec_test.cc and 10^6 operations of test/codec_fuzz.cc; the
- * addon with Jest's native-codec tests and with allocations that fail (test/addon_faults.mjs); then codec_test.cc once
- * more for AArch64 under qemu, where a cross compiler and qemu-user are there (Debian: g++-aarch64-linux-gnu,
- * qemu-user) or root can install them. g++ only; the addon needs the compiled TypeScript too (`npm run build`).
+ * Tests the C++ with AddressSanitizer and UBSan, built by g++:
  *
- *   node native-codec/test.mjs                 all of that; prints lines `N passed, N failed`
+ * - the core, by test/codec_test.cc and by 10^6 operations of test/codec_fuzz.cc;
+ * - the addon, by native-codec's Jest tests and with failing allocations (test/addon_faults.mjs). This needs the
+ *   compiled TypeScript (`npm run build`);
+ * - the core for AArch64 under qemu, by test/codec_test.cc without sanitizers. This needs a cross compiler and qemu
+ *   (on Debian: g++-aarch64-linux-gnu, qemu-user). Root installs them; without them this part is skipped.
+ *
+ *   node native-codec/test.mjs                 runs everything; prints lines `N passed, N failed`
  *   node native-codec/test.mjs SEED            replays one case of codec_test.cc
- *   node native-codec/test.mjs SEED CASES      that many cases from SEED on
- *   node native-codec/test.mjs addon           the addon alone; `addon faults` and `addon jest`: one half of it
+ *   node native-codec/test.mjs SEED CASES      runs CASES cases of codec_test.cc from SEED on
+ *   node native-codec/test.mjs addon           tests the addon alone; add `faults` or `jest` to run one half of it
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -41,7 +44,7 @@ function hasArmTools() {
 
 function testsArm() {
   if (!hasArmTools()) {
-    console.log(`native-codec: NEON engine not tested: needs ${ARM_PACKAGES.join(" and ")}`);
+    console.log(`native-codec: the NEON engine is not tested, because that needs ${ARM_PACKAGES.join(" and ")}`);
     return true;
   }
   mkdirSync(ARM_DIR, { recursive: true });
@@ -57,7 +60,7 @@ const ROOT = join(PACKAGE_DIR, "..");
 const runsAddon = (args, env, stdio = "inherit") =>
   spawnSync(process.execPath, args, { stdio, cwd: ROOT, env: { ...process.env, ...env } }).status === 0;
 
-/** Jest's tests of this package on the sanitized addon. A crash leaves no report and is one failure. */
+/** Runs this package's Jest tests on the sanitized addon. A crash leaves no report and counts as one failure. */
 function testsAddonWithJest(env) {
   const folder = mkdtempSync(join(tmpdir(), "tributary-addon-"));
   const report = join(folder, "report.json");

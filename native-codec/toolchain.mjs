@@ -1,7 +1,4 @@
-/**
- * How the C++ of this package is compiled: sources, flags for each, objects in parallel. Used by build.mjs, test.mjs
- * and fuzz.mjs.
- */
+/** Compiles the C++ of this package, for build.mjs, test.mjs and fuzz.mjs: sources, flags, parallel compilation. */
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -21,7 +18,7 @@ const X86_ENGINES = {
 const IS_X86 = process.arch === "x64";
 const IS_ARM = process.arch === "arm64";
 
-/** The core's source files, each with the flags that it alone is compiled with. */
+/** The core's source files, each with the compiler flags of that file alone. */
 export const CORE_SOURCES = [
   ...[
     "coefficients",
@@ -51,13 +48,14 @@ export const ADDON_FLAGS = [
   "-DNAPI_VERSION=8",
   "-DNODE_ADDON_API_CPP_EXCEPTIONS_ALL",
   "-DNODE_ADDON_API_DISABLE_DEPRECATED",
-  "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS", // a worker that is terminated takes none any more
+  // A worker that is being terminated accepts no exception.
+  "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
 ];
 const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"].map((name) =>
   join("src", name),
 );
 
-/** Runs the compiler; rejects with what it printed. */
+/** Runs the compiler. Resolves to its output, or rejects with it. */
 export function compile(args) {
   return new Promise((resolve, reject) => {
     const child = spawn(COMPILER, args, { cwd: PACKAGE_DIR, stdio: ["ignore", "pipe", "pipe"] });
@@ -73,14 +71,14 @@ export function compile(args) {
   });
 }
 
-/** clang mis-assembles what engine_gfni512.cc needs, so only GCC builds it: docs in that file. */
+/** Only GCC builds engine_gfni512.cc; that file says why. */
 async function engineFlags() {
   if (!IS_X86) return [];
   const macros = await compile(["-dM", "-E", "-x", "c++", "/dev/null"]);
   return macros.includes("__clang__") ? [] : ["-DTRIBUTARY_HAS_GFNI512"];
 }
 
-/** Compiles `sources` into `objectDir`, as many at once as there are cores, and returns the objects' paths. */
+/** Compiles `sources` into `objectDir`, one on each core, and returns the objects' paths. */
 export async function compileAll(sources, flags, objectDir) {
   mkdirSync(objectDir, { recursive: true });
   const shared = [...COMMON_FLAGS, ...(await engineFlags()), ...flags];
@@ -99,9 +97,7 @@ export async function compileAll(sources, flags, objectDir) {
   return objects;
 }
 
-/**
- * Builds the addon: the addon's own sources and `sources`, which also see Node's headers, and the core or its objects.
- */
+/** Builds the addon from its own sources, extra `sources`, and the core. `core` names the core's objects, if built. */
 export async function buildAddon({ file, objectDir, flags, linkFlags, sources = [], core }) {
   const require = createRequire(import.meta.url);
   const headerDirs = [require("node-api-headers").include_dir, dirname(require.resolve("node-addon-api/napi.h"))];
@@ -115,7 +111,7 @@ export async function buildAddon({ file, objectDir, flags, linkFlags, sources = 
   await compile(["-shared", "-pthread", ...linkFlags, ...objects, "-o", file]);
 }
 
-/** The linker's flag that lets a test make allocations of the core fail. */
+/** With this linker flag a test can make the core's allocations fail. */
 export const WRAP_ALLOCATIONS = "-Wl,--wrap=calloc,--wrap=malloc";
 
 const SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
@@ -124,13 +120,13 @@ const SANITIZED_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", ...SANITIZERS];
 const SANITIZED_DIR = join(PACKAGE_DIR, "build", "sanitized");
 let sanitizedCore;
 
-/** The core's objects, with AddressSanitizer and UBSan; compiled once for all that this process builds. */
+/** Compiles the core with AddressSanitizer and UBSan, once in this process, and returns its objects. */
 function buildSanitizedCore() {
   sanitizedCore ??= compileAll(CORE_SOURCES, [...ADDON_FLAGS, ...SANITIZED_FLAGS], SANITIZED_DIR);
   return sanitizedCore;
 }
 
-/** Builds test/NAME.cc with the sanitized core, and returns the program's path; ends the process when it cannot. */
+/** Builds test/NAME.cc with the sanitized core and returns the program's path. Ends the process if that fails. */
 export async function buildSanitized(name) {
   const program = join(SANITIZED_DIR, name);
   try {
@@ -145,8 +141,8 @@ export async function buildSanitized(name) {
 }
 
 /**
- * The addon, sanitized, with allocations that fail when test/addon_faults.cc is told to; and what it needs to be
- * loaded.
+ * Builds the sanitized addon, whose allocations fail when test/addon_faults.cc says so. Returns its file and the
+ * environment variables that a process needs to load it.
  */
 export async function buildSanitizedAddon() {
   const file = join(SANITIZED_DIR, "codec.node");

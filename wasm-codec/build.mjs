@@ -1,11 +1,11 @@
 /**
- * Builds module/codec.wasm (SIMD128), codec-relaxed.wasm and codec-scalar.wasm from the C++ core in native-codec and
- * src/binding.cc. The compiler is the npm package @yowasp/clang, itself WebAssembly, at one pinned version: the same
- * bytes come out wherever npm runs. It is installed into .cache/ on first use (101 MB) and is no dependency of the
- * project.
+ * Builds module/codec.wasm (SIMD128), codec-relaxed.wasm and codec-scalar.wasm from native-codec's C++ core and
+ * src/binding.cc. The compiler is one pinned version of the npm package @yowasp/clang. It is WebAssembly itself, so the
+ * same bytes come out on every machine. The first build installs it into .cache/ (101 MB). The project does not depend
+ * on it.
  *
- *   node wasm-codec/build.mjs            builds, writes module/
- *   node wasm-codec/build.mjs --check    builds, compares with module/ byte for byte, writes nothing there
+ *   node wasm-codec/build.mjs            builds the modules and writes them to module/
+ *   node wasm-codec/build.mjs --check    builds the modules and compares them with module/ byte for byte
  */
 /* global WebAssembly */
 import { execFileSync } from "node:child_process";
@@ -53,7 +53,7 @@ async function loadToolchain() {
   return import(pathToFileURL(join(entry, "gen", "bundle.js")).href);
 }
 
-/** The file tree the compiler sees: relative names only, so that no path of this machine reaches the module. */
+/** The file tree that the compiler sees. Its names are relative, so that no local path gets into a module. */
 function sourceTree(module) {
   const texts = (dir, pattern) =>
     Object.fromEntries(
@@ -72,7 +72,7 @@ function sourceTree(module) {
   };
 }
 
-/** Engines for speed, all else for size. */
+/** Compiles a module: the engine for speed, all the rest for size. */
 async function compile(toolchain, module) {
   const clang = async (args, tree, output) =>
     (await toolchain.runClang(["clang++", ...args, "-o", output], tree, { fetchProgress: () => {} }))[output];
@@ -82,14 +82,14 @@ async function compile(toolchain, module) {
     const objects = { "core.o": await object(["-Os"], "core"), "engine.o": await object(ENGINE_FLAGS, "engine") };
     return await clang([...LINK_FLAGS, ...Object.keys(objects)], objects, module.file);
   } catch (error) {
-    // The toolchain's own error prints the whole file tree; what the compiler had to say stands above already.
+    // The toolchain's error prints the whole file tree. The compiler has already printed its messages.
     throw new Error(`${module.file} does not build: ${error.message}`, { cause: error });
   }
 }
 
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
-/** Names, as a person should read them, of what in module/ is not what the sources give. */
+/** Describes each file of module/ that differs from what the sources give. */
 function differences(built) {
   const committed = (name) =>
     existsSync(join(PACKAGE_DIR, "module", name)) ? readFileSync(join(PACKAGE_DIR, "module", name)) : Buffer.alloc(0);
@@ -98,13 +98,14 @@ function differences(built) {
     .map(({ file, bytes }) => `${file} (module/ has ${sha256(committed(file))}, the sources give ${sha256(bytes)})`);
 }
 
-// Only the message: the causes are long, see compile().
+// The causes of an error are long (see compile()), so only its message is printed.
 process.on("uncaughtException", (error) => {
   console.error(error.message);
   process.exit(1);
 });
 
-setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag; later ones ignore it
+// Node 20 runs relaxed SIMD only with this flag. Later versions ignore it.
+setFlagsFromString("--experimental-wasm-relaxed-simd");
 const toolchain = await loadToolchain();
 const built = [];
 for (const module of MODULES) {
@@ -123,7 +124,8 @@ if (process.argv.includes("--check")) {
   const different = differences(built);
   if (different.length > 0) {
     console.error(
-      `wasm-codec/module is not what the sources build: ${different.join("; ")}. Run \`node wasm-codec/build.mjs\` and commit module/.`,
+      `wasm-codec/module differs from what the sources build: ${different.join("; ")}. ` +
+        "Run `node wasm-codec/build.mjs` and commit module/.",
     );
     process.exit(1);
   }

@@ -1,12 +1,13 @@
 /**
- * Holds the core to emscripten too: builds the SIMD128 and the scalar module with em++ into .cache/emscripten/ and runs
- * the conformance suite over each. Nothing of it is committed or shipped: docs/adr/0001-wasm-toolchain.md.
+ * Checks that emscripten can build the core too: builds the SIMD128 and the scalar module with em++ into
+ * .cache/emscripten/ and runs the conformance suite on each. These modules are not committed and not shipped
+ * (docs/adr/0001-wasm-toolchain.md).
  *
- *   node wasm-codec/emscripten.mjs              with the em++ that there is
- *   node wasm-codec/emscripten.mjs --install    gets it by apt first where there is none, as root on Debian
+ *   node wasm-codec/emscripten.mjs              uses the em++ of this machine
+ *   node wasm-codec/emscripten.mjs --install    installs em++ by apt if it is missing, as root on Debian
  *
- * The last line is `N passed, N failed`, counting tests and builds; where there is no em++ it is `0 passed, 0 failed`
- * after a line that says that nothing was checked. Exit status 1 when anything failed.
+ * The last line is `N passed, N failed`, which counts tests and builds. Without em++ it is `0 passed, 0 failed`, after
+ * a line that says that nothing was checked. The exit status is 1 if anything failed.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +16,7 @@ import { CORE_DIR, coreText, ENGINE_FLAGS, engineText, LANGUAGE_FLAGS, MODULES, 
 
 const ROOT = join(PACKAGE_DIR, "..");
 const OUT_DIR = join(PACKAGE_DIR, ".cache", "emscripten");
-/** Debian's emscripten makes relaxed SIMD of an earlier draft, which no runtime takes. */
+/** Debian's emscripten builds relaxed SIMD of an earlier draft, which no runtime accepts. */
 const BUILT = MODULES.filter(({ flags }) => !flags.includes("-mrelaxed-simd"));
 const LINK_FLAGS = [
   "-O2",
@@ -29,7 +30,7 @@ const LINK_FLAGS = [
 
 class CommandError extends Error {}
 
-/** What the command printed on stdout. */
+/** Runs a command and returns what it printed on stdout. */
 function run(command, args, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd: ROOT,
@@ -38,17 +39,15 @@ function run(command, args, options = {}) {
     ...options,
   });
   if (error) throw new CommandError(`${command}: ${error.code}`);
-  if (status !== 0)
-    throw new CommandError(
-      `${command} ended with ${status}: ${(stderr || stdout).trim().split("\n").slice(-20).join("\n")}`,
-    );
-  return stdout;
+  if (status === 0) return stdout;
+  const lastLines = (stderr || stdout).trim().split("\n").slice(-20).join("\n");
+  throw new CommandError(`${command} ended with ${status}: ${lastLines}`);
 }
 
 const versionOf = () => run("em++", ["--version"]).split("\n")[0];
 
 function install() {
-  if (process.getuid?.() !== 0) throw new CommandError("not root, so that apt cannot install it");
+  if (process.getuid?.() !== 0) throw new CommandError("only root can install it by apt");
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const once = () => run("apt-get", ["install", "--yes", "--no-install-recommends", "emscripten"], { env });
   try {
@@ -59,7 +58,7 @@ function install() {
   }
 }
 
-/** The version of em++; undefined, and said why, when there is none. */
+/** Returns the version of em++. If it is missing, prints why and returns undefined. */
 function emscripten() {
   try {
     return versionOf();
@@ -69,7 +68,7 @@ function emscripten() {
       install();
       return versionOf();
     } catch (error) {
-      console.error(`emscripten: SKIPPED, nothing was checked: there is no em++ here (${error.message})`);
+      console.error(`emscripten: SKIPPED, nothing was checked, because em++ is missing (${error.message})`);
       return undefined;
     }
   }
@@ -92,7 +91,7 @@ function build(module) {
   return file;
 }
 
-/** The conformance suite on this module alone: how many tests passed and failed. */
+/** Runs the conformance suite on this module alone. Returns how many tests passed and failed. */
 function conformance(file) {
   const report = `${file}.json`;
   const args = [
@@ -119,9 +118,10 @@ function check(module) {
   try {
     const file = build(module);
     const counts = conformance(file);
-    console.log(
-      `${module.file} by emscripten: ${readFileSync(file).length} bytes, ${counts.passed} tests passed, ${counts.failed} failed (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
-    );
+    const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
+    const size = `${readFileSync(file).length} bytes`;
+    const result = `${counts.passed} tests passed, ${counts.failed} failed`;
+    console.log(`${module.file} by emscripten: ${size}, ${result} (${seconds} s)`);
     return counts;
   } catch (error) {
     console.error(`${module.file} by emscripten: ${error.message}`);

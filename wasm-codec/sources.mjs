@@ -1,4 +1,4 @@
-/** What the WebAssembly modules are made of, whichever compiler makes them: sources, engines, flags that both take. */
+/** The sources, engines and flags of the WebAssembly modules. Both compilers use them. */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -29,7 +29,7 @@ export const LANGUAGE_FLAGS = [
   "-fno-threadsafe-statics",
 ];
 
-/** For engines, whose loops are written as they should run. */
+/** For engines, whose loops are already written in vector form. */
 export const ENGINE_FLAGS = ["-O2", "-fno-vectorize", "-fno-slp-vectorize"];
 
 export const MODULES = [
@@ -38,9 +38,7 @@ export const MODULES = [
   { file: "codec-scalar.wasm", engine: "engine_scalar", flags: ["-mno-simd128"] },
 ];
 
-/**
- * One text that includes several sources: headers are read once and everything can be inlined, in a third of the time.
- */
+/** One text that includes all sources but the engine. It compiles in a third of the time and can inline everything. */
 export function coreText(coreDir, ownDir) {
   const files = [
     ...CORE_SOURCES.map((name) => `${coreDir}src/${name}.cc`),

@@ -25,7 +25,7 @@ Napi::Value makeError(Napi::Env env, const Status& status) {
   const auto got = static_cast<double>(status.got);
   if (status.code != Status::Code::kOutOfMemory)
     return makeError(env, status.what, got, static_cast<double>(status.limit));
-  return makeError(env, "memoryBytes", got, 0, Message("out of memory: %.0f more bytes were not to be had", got).text);
+  return makeError(env, "memoryBytes", got, 0, Message("out of memory: %.0f more bytes were not available", got).text);
 }
 
 void fail(Napi::Env env, const char* what, double got, double limit, const char* message) {

@@ -1,6 +1,6 @@
 /**
- * Finds and loads the addon: what was built here, else the package that carries it for this platform. Not the door:
- * that is index.ts, which also knows what to do without one.
+ * Finds and loads the addon: first build/codec.node, then the npm package for this platform. It does not choose what to
+ * use instead; index.ts does.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -17,7 +17,7 @@ import type { PoolBackend } from "./pool";
 
 type CoderClass<T> = new (engineIndex: number, symbolCount: number, symbolBytes: number) => T;
 
-/** What src/addon.cc exports. */
+/** The exports of src/addon.cc. */
 export interface Addon {
   readonly engineNames: readonly string[];
   readonly Encoder: CoderClass<Encoder>;
@@ -25,7 +25,7 @@ export interface Addon {
   readonly Recoder: CoderClass<Recoder>;
   readonly RepairEncoder: CoderClass<RepairEncoder>;
   readonly RepairDecoder: CoderClass<RepairDecoder>;
-  /** `wake` is called, on the event loop, when there is something to `settle`. */
+  /** The addon calls `wake` on the event loop when there are batches to `settle`. */
   readonly Pool: new (
     engineIndex: number,
     threads: number,
@@ -36,7 +36,7 @@ export interface Addon {
   setErrorClass(errorClass: typeof CodecError): void;
 }
 
-/** The same from src/ and from dist/. */
+/** This path holds for src/ and for dist/. */
 const PACKAGE_DIR = join(__dirname, "..");
 const PLATFORM_PACKAGE = `@tributary/native-codec-${process.platform}-${process.arch}`;
 
@@ -52,7 +52,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** TRIBUTARY_ADDON names another file, such as the one that the sanitizers watch (native-codec/test.mjs). */
+/** TRIBUTARY_ADDON names another file to load, for example the sanitized addon of native-codec/test.mjs. */
 function builtHere(): Addon | string {
   const path = process.env["TRIBUTARY_ADDON"] ?? join(PACKAGE_DIR, "build", "codec.node");
   if (!existsSync(path)) return "native-codec/build/codec.node is not built (node native-codec/build.mjs builds it)";
@@ -63,7 +63,7 @@ function builtHere(): Addon | string {
   }
 }
 
-/** A package of another version may hold another interface, so it is not tried. */
+/** Refuses a package of another version, because its interface may differ. */
 function fromPlatformPackage(): Addon | string {
   let manifest: string;
   try {
@@ -75,14 +75,14 @@ function fromPlatformPackage(): Addon | string {
     const [got, wanted] = [manifest, join(PACKAGE_DIR, "package.json")].map(
       (path) => (JSON.parse(readFileSync(path, "utf8")) as { version: string }).version,
     );
-    if (got !== wanted) return `${PLATFORM_PACKAGE} has version ${got}, wanted is ${wanted}`;
+    if (got !== wanted) return `${PLATFORM_PACKAGE} has version ${got}, but this package needs ${wanted}`;
     return load(join(manifest, "..", "codec.node"));
   } catch (error) {
     return `${PLATFORM_PACKAGE} does not load: ${messageOf(error)}`;
   }
 }
 
-/** The addon, or why there is none. */
+/** Returns the addon, or the reason why it does not load. */
 export function loadAddon(): Addon | string {
   const built = builtHere();
   if (typeof built !== "string") return built;

@@ -1,4 +1,4 @@
-/** What the binding library throws by itself when it has no memory for an object of its own, as a CodecError. */
+/** Turns the binding library's own out-of-memory error (`std::bad_alloc`) into a CodecError. */
 import { CodecError } from "@tributary/protocol";
 
 export function withTypedErrors<T>(call: () => T): T {

@@ -1,4 +1,4 @@
-/** The door: which codec it hands out, what it says when the native one is not there, and whether memory comes back. */
+/** The door: which codec it returns, what it says when the addon is missing, and whether memory comes back. */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { transformSync } from "@swc/core";
 import { CodecError, type Encoder } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 
-/** This package's door as it is where the addon is not built. */
+/** This package's door on a machine where the addon is not built. */
 function doorWithoutAddon(): typeof import("./index") {
   let door: typeof import("./index") | undefined;
   jest.isolateModules(() => {
@@ -32,19 +32,19 @@ afterEach(() => {
 });
 
 describe("native codec: engine selection", () => {
-  test("takes the fastest engine by default and for an empty name", () => {
+  test("uses the fastest engine by default and for an empty name", () => {
     const fastest = `native/${door.nativeEngineNames()[0]}`;
     expect(door.loadCodec(loadWasmCodec).engine).toBe(fastest);
     process.env["TRIBUTARY_ENGINE"] = "";
     expect(door.loadCodec(loadWasmCodec).engine).toBe(fastest);
   });
 
-  test("takes the engine that TRIBUTARY_ENGINE names", () => {
+  test("uses the engine that TRIBUTARY_ENGINE names", () => {
     process.env["TRIBUTARY_ENGINE"] = "reference";
     expect(door.loadCodec(loadWasmCodec).engine).toBe("native/reference");
   });
 
-  test("refuses a name that is no engine, and says which there are", () => {
+  test("refuses an unknown name and lists the engines", () => {
     process.env["TRIBUTARY_ENGINE"] = "mmx";
     const load = (): unknown => door.loadCodec(loadWasmCodec);
     expect(load).toThrow(CodecError);
@@ -74,7 +74,10 @@ describe("native codec: from the platform's package", () => {
   const packageJson = JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")) as { version: string };
   let dir: string;
 
-  /** What addon.ts finds, as an installed package without build/, beside a platform package of `version`. */
+  /**
+   * What addon.ts loads when this package is installed without build/, next to a platform package of `version`: the
+   * name of the first engine, or the reason why there is none.
+   */
   const engineWith = (version: string): string => {
     const scope = join(dir, "node_modules", "@tributary");
     mkdirSync(join(scope, name), { recursive: true });
@@ -87,7 +90,9 @@ describe("native codec: from the platform's package", () => {
     writeFileSync(join(scope, "native-codec", "src", "addon.js"), code);
     mkdirSync(join(scope, "protocol"), { recursive: true });
     writeFileSync(join(scope, "protocol", "index.js"), "exports.CodecError = class extends Error {}");
-    const script = `const a = require("@tributary/native-codec/src/addon.js").loadAddon(); console.log(typeof a === "string" ? a : a.engineNames[0])`;
+    const script = `
+      const addon = require("@tributary/native-codec/src/addon.js").loadAddon();
+      console.log(typeof addon === "string" ? addon : addon.engineNames[0])`;
     const env = { ...process.env, TRIBUTARY_ADDON: undefined };
     return execFileSync(process.execPath, ["-e", script], { cwd: dir, encoding: "utf8", env }).trim();
   };
@@ -99,9 +104,9 @@ describe("native codec: from the platform's package", () => {
     expect(engineWith(packageJson.version)).toBe(door.nativeEngineNames()[0]);
   });
 
-  test("of another version is not, and both reasons are given", () => {
+  test("is refused when it has another version, and both reasons are given", () => {
     expect(engineWith("0.0.1")).toMatch(
-      /codec\.node is not built.*; @tributary\/native-codec-.* has version 0\.0\.1, wanted is/,
+      /codec\.node is not built.*; @tributary\/native-codec-.* has version 0\.0\.1, but this package needs/,
     );
   });
 });
@@ -123,7 +128,7 @@ describe("native codec: memory", () => {
   const MEGABYTE = 1_000_000;
   const GENERATION = new Uint8Array(16 * MEGABYTE);
 
-  /** How much larger the process gets by 15 encoders of 16 MB, one after another. */
+  /** By how much the process grows while it makes 15 encoders of 16 MB, one after another. */
   const growthBytes = async (after: (encoder: Encoder) => void): Promise<number> => {
     const codec = door.loadCodec(loadWasmCodec);
     const before = process.memoryUsage.rss();
@@ -140,7 +145,7 @@ describe("native codec: memory", () => {
     expect(await growthBytes((encoder) => encoder.free())).toBeLessThan(100 * MEGABYTE);
   });
 
-  test("comes back when the object is garbage", async () => {
+  test("comes back when the object is garbage-collected", async () => {
     expect(await growthBytes(() => collectGarbage())).toBeLessThan(100 * MEGABYTE);
   }, 30_000);
 });

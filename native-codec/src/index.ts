@@ -14,18 +14,19 @@ import { CoderPool, type CoderPoolOptions } from "./pool";
 export { CoderPool, type CoderPoolOptions, type DecodeBatch, type DecodeResult, type EncodeBatch } from "./pool";
 export { SharedBuffers } from "./shared-buffers";
 
-/** A codec, or why there is none. */
-export type NativeCodecResult = { readonly codec: Codec } | { readonly codec: undefined; readonly reason: string };
+/** A codec, or the reason why it does not load. */
+type NativeCodecResult = { readonly codec: Codec } | { readonly codec: undefined; readonly reason: string };
 
 function engineIndexOf(addon: Addon, name: string | undefined): number {
   if (name === undefined || name === "") return 0;
   const index = addon.engineNames.indexOf(name);
   if (index >= 0) return index;
-  const message = `TRIBUTARY_ENGINE: no engine "${name}" on this processor; there are ${addon.engineNames.join(", ")}`;
+  const names = addon.engineNames.join(", ");
+  const message = `TRIBUTARY_ENGINE: no engine "${name}" on this processor; there are ${names}`;
   throw new CodecError("engine", index, addon.engineNames.length - 1, message);
 }
 
-/** The addon and engine behind each native codec handed out. */
+/** The addon and the engine behind each native codec. A codec that is not in this map is not native. */
 const nativeParts = new WeakMap<Codec, { addon: Addon; engineIndex: number }>();
 
 function codecOf(addon: Addon, engineIndex: number): Codec {
@@ -47,15 +48,15 @@ function codecOf(addon: Addon, engineIndex: number): Codec {
   return codec;
 }
 
-/** The engines that the native codec can use here, fastest first; none when it does not load. */
+/** The native engines of this processor, fastest first. Empty if the addon does not load. */
 export function nativeEngineNames(): readonly string[] {
   const addon = loadAddon();
   return typeof addon === "string" ? [] : addon.engineNames;
 }
 
 /**
- * The native codec on `engine`, or the reason why it does not load.
- * Throws a CodecError that names the engines there are when `engine` is not one of them.
+ * Returns the native codec on `engine`, or the reason why it does not load.
+ * Throws a CodecError that lists the engines if `engine` is not one of them.
  */
 export function loadNativeCodec(engine: string | undefined = process.env["TRIBUTARY_ENGINE"]): NativeCodecResult {
   const addon = loadAddon();
@@ -83,15 +84,15 @@ function optionOf(name: string, value: number, limit: number): number {
 }
 
 /**
- * A pool for batches of `codec`'s coders: on threads for a native codec, in turns of the event loop for any other.
- * Pools of the process share its threads. A pool that is dropped without `close` is cleaned up as garbage.
+ * Makes a pool for batches of `codec`'s coders. A native codec gets threads, which all pools of the process share. Any
+ * other codec gets turns of the event loop. The garbage collector cleans up a pool that is dropped without `close`.
  */
 export function createCoderPool(codec: Codec, options: CoderPoolOptions = {}): CoderPool {
   const threads = optionOf("threads", options.threads ?? Math.min(256, availableParallelism()), 256);
   const batchesMax = optionOf("batchesMax", options.batchesMax ?? 64, 65_536);
   const native = nativeParts.get(codec);
   if (!native) return new CoderPool(codec.engine, 1, batchesMax, new InlineBackend(codec, batchesMax));
-  // One turn of the event loop settles what is done by then, so that timers and sockets have theirs in between.
+  // Batches settle in a turn of their own, so that timers and sockets get turns in between.
   const wake = (): void => void setImmediate(() => backend.deref()?.settle());
   const pool = withTypedErrors(() => new native.addon.Pool(native.engineIndex, threads, batchesMax, wake));
   const backend = new WeakRef(pool);

@@ -1,18 +1,20 @@
 /**
- * What a CoderPool runs on when there are no threads for it, as with the WebAssembly codec: batches one after another,
- * a slice to each turn of the event loop, which therefore waits for a slice at most. Arguments are checked when a
- * batch's turn comes. Memory is only touched during a slice, so nothing can be detached under it.
+ * Runs a CoderPool's batches without threads, for codecs such as WebAssembly. Batches run one after another. Each turn
+ * of the event loop runs one slice of a batch, so the loop never waits for longer than a slice.
+ *
+ * A batch checks its arguments in its first slice. It touches memory only during a slice, so no caller can detach a
+ * buffer while a batch uses it.
  */
 import { setImmediate } from "node:timers";
 import { CodecError, type Codec, type Decoder, type Encoder } from "@tributary/protocol";
 import type { DecodeResult, PoolBackend } from "./pool";
 
-/** As in src/addon_pool.cc. */
+/** Symbols that one slice codes. src/addon_pool.cc has the same number. */
 const SLICE_SYMBOLS = 16;
 
 interface Job {
   id: number;
-  /** One slice. True when it was the last one. */
+  /** Runs one slice. Returns true after the last one. */
   step(): boolean;
   reject(error: unknown): void;
 }

@@ -1,6 +1,6 @@
 /**
- * How a pool's threads and memory end: with workers, with the process, with the garbage collector. Children run the
- * addon itself, in plain JavaScript, as they must be able to crash.
+ * How a pool's threads and memory end: with workers, with the process, with the garbage collector. Each test starts a
+ * child process, which may crash. The child uses the addon directly, in plain JavaScript.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -9,11 +9,15 @@ import { promisify } from "node:util";
 const ADDON = process.env["TRIBUTARY_ADDON"] ?? join(__dirname, "..", "build", "codec.node");
 
 /**
- * What every child and worker starts with: `pool`, and `run(id, bytes)`, a batch of about that many bytes of output.
+ * The start of every child's and worker's script. `newPool(threads)` makes a pool, and `run(pool, id, bytes)` submits a
+ * batch of about that many bytes of output.
  */
 const PREAMBLE = `
   const addon = require(${JSON.stringify(ADDON)});
-  addon.setErrorClass(class CodecError extends Error { constructor(what, got, limit) { super(what + " " + got + " " + limit); } });
+  class CodecError extends Error {
+    constructor(what, got, limit) { super(what + " " + got + " " + limit); }
+  }
+  addon.setErrorClass(CodecError);
   const newPool = (threads = 2) => {
     const wake = () => setImmediate(() => { const pool = weak.deref(); if (pool) pool.settle(); });
     const pool = new addon.Pool(0, threads, 1000, wake);
@@ -29,7 +33,7 @@ const PREAMBLE = `
   };
 `;
 
-/** What the child printed; a crash or a hang rejects. */
+/** Resolves to the child's output. A crash or a hang rejects. */
 async function child(script: string, ...flags: string[]): Promise<string> {
   const options = { timeout: 60_000, killSignal: "SIGKILL" } as const;
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, "-e", PREAMBLE + script], options);
@@ -38,13 +42,13 @@ async function child(script: string, ...flags: string[]): Promise<string> {
 
 jest.setTimeout(90_000);
 
-test("ends: batches in flight keep the process, an idle pool does not", async () => {
+test("ends: batches in flight keep the process alive, and an idle pool does not", async () => {
   expect(await child(`run(newPool(), 1, 8e6).then((out) => console.log(out.length));`)).toBe("8000000");
 });
 
 test.each([
   ["process.exit()", "process.exit(0)"],
-  ["an error nobody catches", "throw new Error('on purpose')"],
+  ["an uncaught error", "throw new Error('on purpose')"],
 ])("ends: %s while 30 batches are in flight", async (_how, end) => {
   const script = `
       const pool = newPool(4);
@@ -70,12 +74,15 @@ test("ends: 6 workers code at once, beside the main thread, with one set of thre
     const { Worker } = require("node:worker_threads");
     const workers = Array.from({ length: 6 }, () => new Worker(${JSON.stringify(PREAMBLE + worker)}, { eval: true }));
     const pool = newPool();
-    const done = workers.map((worker) => new Promise((resolve, reject) => { worker.on("message", resolve); worker.on("error", reject); }));
+    const done = workers.map((worker) => new Promise((resolve, reject) => {
+      worker.on("message", resolve);
+      worker.on("error", reject);
+    }));
     Promise.all([...done, run(pool, 1, 1e6)]).then(() => console.log("done"));`;
   expect(await child(script)).toBe("done");
 });
 
-test("ends: workers that are terminated, or exit, with batches in flight (24 of them, the last one unloads the addon)", async () => {
+test("ends: 24 workers exit or are terminated with batches in flight, and the last one unloads the addon", async () => {
   const worker = `
     const pool = newPool(3);
     for (let i = 0; i < 20; i++) run(pool, i, 2e6, i % 2 ? shared : (bytes) => new Uint8Array(bytes)).catch(() => {});
@@ -98,7 +105,7 @@ test("ends: workers that are terminated, or exit, with batches in flight (24 of 
   expect(stdout.trim()).toBe("done");
 });
 
-test("ends: garbage collected while in flight: views, coders, pools; memory comes back", async () => {
+test("ends: views, coders and pools are collected while in flight, and their memory comes back", async () => {
   const script = `
     (async () => {
       const check = new addon.Encoder(0, 64, 1000);
@@ -121,12 +128,13 @@ test("ends: garbage collected while in flight: views, coders, pools; memory come
         gc();
       }
       await new Promise((resolve) => setTimeout(resolve, 10));
-      console.log(process.memoryUsage.rss() - before < 64e6 ? "flat" : "grows by " + (process.memoryUsage.rss() - before));
+      const growth = process.memoryUsage.rss() - before;
+      console.log(growth < 64e6 ? "flat" : "grows by " + growth);
     })();`;
   expect(await child(script, "--expose-gc")).toBe("flat");
 });
 
-test("ends: output moved to a worker and freed there while in flight", async () => {
+test("ends: an output is moved to a worker and freed there while in flight", async () => {
   const script = `
     const { MessageChannel } = require("node:worker_threads");
     (async () => {
@@ -134,7 +142,8 @@ test("ends: output moved to a worker and freed there while in flight", async () 
       const ends = [];
       for (let id = 0; id < 200; id++) {
         const out = new Uint8Array(500e3);
-        ends.push(pool.encode(id, undefined, source, 1000, seedsOf(500e3), out).then(() => "done", (error) => error.message));
+        const encoding = pool.encode(id, undefined, source, 1000, seedsOf(500e3), out);
+        ends.push(encoding.then(() => "done", (error) => error.message));
         const { port1, port2 } = new MessageChannel();
         port1.postMessage(out, [out.buffer]);
         port1.close();

@@ -1,27 +1,17 @@
 /**
- * CoderPool on every native engine and on WebAssembly, compared with the codec's own calls; then misuse, cancel, ends.
+ * CoderPool on every native engine and on WebAssembly: the same bytes as the codec's own calls, the flow of batches,
+ * misuse and cancelling.
  */
-import { CodecError, xorshift128, type Codec } from "@tributary/protocol";
+import { CodecError, type Codec } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { createCoderPool, loadNativeCodec, nativeEngineNames, SharedBuffers, type CoderPool } from "./index";
-
-function nativeCodec(engine?: string): Codec {
-  const { codec } = loadNativeCodec(engine);
-  if (codec === undefined) throw new Error(`${engine} did not load`);
-  return codec;
-}
+import { nativeCodec } from "../test/codecs";
+import { encoderOf as encoderFor, randomBytes, rejectedMisuseOf as misuseOf, same, seedsFrom } from "../test/reference";
+import { createCoderPool, nativeEngineNames, SharedBuffers, type CoderPool } from "./index";
 
 const SYMBOL_COUNT = 24;
 const SYMBOL_BYTES = 1100;
 
-function randomBytes(length: number, seed: number): Uint8Array {
-  const rng = xorshift128(seed);
-  return Uint8Array.from({ length }, () => rng() >>> 24);
-}
-
 const SOURCE = randomBytes(SYMBOL_COUNT * SYMBOL_BYTES, 3);
-const seedsFrom = (first: number, count: number): Uint32Array =>
-  Uint32Array.from({ length: count }, (_, i) => first + i);
 const plain = (bytes: number): Uint8Array => new Uint8Array(bytes);
 const shared = (bytes: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(bytes));
 const sharedCopy = (from: Uint8Array): Uint8Array => {
@@ -29,13 +19,7 @@ const sharedCopy = (from: Uint8Array): Uint8Array => {
   copy.set(from);
   return copy;
 };
-const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
-
-function encoderOf(codec: Codec) {
-  const encoder = codec.createEncoder(SYMBOL_COUNT, SYMBOL_BYTES);
-  encoder.setSymbols(0, SOURCE);
-  return encoder;
-}
+const encoderOf = (codec: Codec) => encoderFor(codec, SOURCE, SYMBOL_BYTES);
 
 function coded(codec: Codec, seeds: Uint32Array): Uint8Array {
   const out = plain(seeds.length * SYMBOL_BYTES);
@@ -45,21 +29,11 @@ function coded(codec: Codec, seeds: Uint32Array): Uint8Array {
   return out;
 }
 
-/** A batch long enough to be seen in flight: tens of milliseconds on the fastest engine. */
+/** A batch that takes tens of milliseconds on the fastest engine, so that a test can see it in flight. */
 const LONG_SEEDS = seedsFrom(1, 4096);
 const LONG_BYTES = LONG_SEEDS.length * 16_384;
 function longEncoder(codec: Codec) {
   return codec.createEncoder(64, 16_384);
-}
-
-async function misuseOf(promise: Promise<unknown>): Promise<{ what: string; got: number; limit: number } | undefined> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof CodecError) return { what: error.what, got: error.got, limit: error.limit };
-    throw error;
-  }
-  return undefined;
 }
 
 const CODECS = [...nativeEngineNames().map(nativeCodec), loadWasmCodec()];
@@ -79,13 +53,13 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
   const seeds = seedsFrom(100, 53);
   const expected = coded(codec, seeds);
 
-  test("names the codec's engine", () => expect(pool.engine).toBe(engine));
+  test("has the name of the codec's engine", () => expect(pool.engine).toBe(engine));
 
   test.each([
     ["plain", plain, SOURCE],
     ["shared", shared, sharedCopy(SOURCE)],
   ] as const)(
-    "encodes as the codec does, from an encoder and from a source, into %s memory",
+    "encodes to the same bytes as the codec, from an encoder and from a source, into %s memory",
     async (_kind, allocate, source) => {
       const outs = [allocate(expected.length), allocate(expected.length)] as const;
       const encoder = encoderOf(codec);
@@ -150,7 +124,7 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
     expect(same(out, SOURCE)).toBe(true);
   });
 
-  test("adds batches to one decoder in the order they came, and reads in one of its own", async () => {
+  test("adds batches to one decoder in order, and reads in a batch of its own", async () => {
     const decoder = codec.createDecoder(SYMBOL_COUNT, SYMBOL_BYTES);
     const parts = Array.from({ length: 9 }, (_, i) => seeds.subarray(3 * i, 3 * i + 3));
     const results = parts.map((part) => pool.decode({ decoder, seeds: part, payloads: coded(codec, part) }));
@@ -162,7 +136,7 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
     decoder.free();
   });
 
-  test("a rank-deficient set is a CodecError with the first symbol missing and the rank, and writes nothing", async () => {
+  test("too few symbols reject with the first undetermined symbol and the rank, and write nothing", async () => {
     const out = plain(SOURCE.length);
     const some = seeds.subarray(0, 23);
     const batch = {
@@ -176,7 +150,7 @@ describe.each(CODECS.map((codec) => [codec.engine, codec] as const))("pool on %s
     expect(out.every((byte) => byte === 0)).toBe(true);
   });
 
-  test("lengths that do not match are a CodecError that names got and limit", async () => {
+  test("a wrong length is a CodecError with the length and the limit", async () => {
     const encoder = encoderOf(codec);
     const shape = { symbolCount: 4, symbolBytes: 10 };
     const two = seedsFrom(1, 2);
@@ -205,7 +179,7 @@ describe.each([
   const seeds = seedsFrom(1, 100);
   const batch = () => ({ source: SOURCE, symbolBytes: SYMBOL_BYTES, seeds, out: shared(seeds.length * SYMBOL_BYTES) });
 
-  test("the event loop turns between one batch and those that are submitted when it is done", async () => {
+  test("the event loop turns between two batches that follow each other", async () => {
     const pool = poolOf(codec, { batchesMax: 8 });
     let turns = 0;
     let isOver = false;
@@ -219,7 +193,7 @@ describe.each([
     isOver = true;
   });
 
-  test("refuses a batch over the limit; `ready` waits for room, first come, first served", async () => {
+  test("refuses a batch over the limit; `ready` waits for room in the order of the calls", async () => {
     const pool = poolOf(codec, { batchesMax: 2 });
     const first = [pool.encode(batch()), pool.encode(batch())];
     expect(pool.inFlight).toBe(2);
@@ -237,7 +211,7 @@ describe.each([
     expect(pool.inFlight).toBe(0);
   });
 
-  test("a signal drops a waiting batch and stops a running one; the reason is the rejection", async () => {
+  test("a signal drops a waiting batch, stops a running one, and gives its reason to both", async () => {
     const pool = poolOf(codec, { threads: 1 });
     const controller = new AbortController();
     const encoder = longEncoder(codec);
@@ -256,7 +230,7 @@ describe.each([
     encoder.free();
   });
 
-  test("cancel() rejects all, coders can be freed at once, and the pool goes on", async () => {
+  test("cancel() rejects every batch, coders can be freed at once, and the pool still works", async () => {
     const pool = poolOf(codec);
     const encoder = longEncoder(codec);
     const all = Array.from({ length: 6 }, () =>
@@ -268,7 +242,7 @@ describe.each([
     expect(same(await pool.encode(batch()), coded(codec, seeds))).toBe(true);
   });
 
-  test("close() lets batches in flight finish, then refuses", async () => {
+  test("close() lets batches in flight finish and refuses new ones", async () => {
     const pool = poolOf(codec);
     const last = pool.encode(batch());
     const closed = pool.close();
@@ -281,7 +255,7 @@ describe.each([
   test.each([
     ["threads", 1, 256],
     ["batchesMax", 1, 65_536],
-  ] as const)("%s has its limits", async (name, least, most) => {
+  ] as const)("%s is refused outside its limits", async (name, least, most) => {
     for (const value of [least, most]) await createCoderPool(codec, { [name]: value }).close();
     for (const value of [least - 1, most + 1, 1.5])
       expect(() => createCoderPool(codec, { [name]: value })).toThrow(CodecError);
@@ -304,7 +278,7 @@ describe("pool misuse while in flight", () => {
   test.each([
     ["plain", plain],
     ["shared", shared],
-  ] as const)("the same %s output in two batches", async (_kind, allocate) => {
+  ] as const)("two batches with the same %s output are refused", async (_kind, allocate) => {
     const out = allocate(LONG_BYTES);
     const { settled } = long(out);
     const other = misuseOf(
@@ -324,13 +298,13 @@ describe("pool misuse while in flight", () => {
     expect(await again).toBeUndefined();
   });
 
-  test("an input that is the output", async () => {
+  test("an input that is also the output is refused", async () => {
     const both = sharedCopy(SOURCE);
     const batch = { source: both, symbolBytes: SYMBOL_BYTES, seeds: seedsFrom(1, 2), out: both.subarray(0, 2200) };
     expect(await misuseOf(pool.encode(batch))).toEqual({ what: "bytesInFlight", got: 2200, limit: 0 });
   });
 
-  test("free() and setSymbols() of an encoder are refused, encodeSeeds() goes on", () => {
+  test("an encoder refuses free() and setSymbols(), and encodeSeeds() still works", () => {
     const { encoder } = long(shared(LONG_BYTES));
     for (const use of [() => encoder.free(), () => encoder.setSymbols(0, plain(1))]) {
       expect(use).toThrow(expect.objectContaining({ what: "batchesInFlight", got: 1, limit: 0 }));
@@ -343,7 +317,7 @@ describe("pool misuse while in flight", () => {
     );
   });
 
-  test("all calls of a decoder are refused", async () => {
+  test("a decoder refuses every call", async () => {
     const decoder = codec.createDecoder(2, 4);
     const adding = pool.decode({ decoder, indices: Uint32Array.of(1), payloads: plain(4) });
     const uses = [
@@ -361,7 +335,7 @@ describe("pool misuse while in flight", () => {
     );
   });
 
-  test("detaching an output or shrinking it is a CodecError when the batch is done", async () => {
+  test("an output that was detached or shrunk is a CodecError when the batch is done", async () => {
     const detached = plain(1100);
     const batch = { source: SOURCE, symbolBytes: 1100, seeds: Uint32Array.of(1) };
     const first = misuseOf(pool.encode({ ...batch, out: detached }));
@@ -374,7 +348,7 @@ describe("pool misuse while in flight", () => {
     expect(await second).toEqual({ what: "out", got: 0, limit: 1100 });
   });
 
-  test("detaching an input does not matter", async () => {
+  test("an input may be detached", async () => {
     const source = SOURCE.slice();
     const seeds = seedsFrom(1, 20);
     const encoding = pool.encode({ source, symbolBytes: SYMBOL_BYTES, seeds, out: plain(20 * SYMBOL_BYTES) });
@@ -383,7 +357,7 @@ describe("pool misuse while in flight", () => {
     expect(same(await encoding, coded(codec, seedsFrom(1, 20)))).toBe(true);
   });
 
-  test("wrong types are a CodecError that names the argument", async () => {
+  test("an argument of the wrong type is a CodecError that names it", async () => {
     const encoder = encoderOf(codec);
     const seeds = Uint32Array.of(1);
     for (const value of [
@@ -415,7 +389,7 @@ describe("pool misuse while in flight", () => {
   });
 });
 
-test("shared buffers: are used again, refuse what is not theirs, keep no more than their limit", async () => {
+test("shared buffers: are used again, refuse foreign buffers, and keep no more than their limit", async () => {
   const buffers = new SharedBuffers(250);
   const [a, b, c] = [buffers.take(100), buffers.take(100), buffers.take(100)];
   for (const view of [a, b, c]) buffers.give(view);

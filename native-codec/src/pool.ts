@@ -1,64 +1,72 @@
 /**
- * CoderPool: batches of coding beside the event loop. A batch is submitted, coded on a thread, and its promise settles;
- * meanwhile the memory it names is in use. Without the addon the same batches run in turns of the event loop
- * (inline.ts). Knows no protocol: what to code and when to send is the caller's.
+ * CoderPool: coding in batches beside the event loop. The caller submits a batch, a thread codes it, and then its
+ * promise settles. A batch uses the memory that it names until its promise settles. Without the addon, the same batches
+ * run in turns of the event loop (inline.ts). The pool knows no protocol: the caller decides what to code.
  *
- * Memory: views of a SharedArrayBuffer, such as `SharedBuffers` hands out, are read and written in place. Views of an
- * ArrayBuffer, which could be detached at any moment, cost a copy on the event loop: inputs when submitted, `out` when
- * settled. Until then nothing may be written to a shared input, and a shared `out` holds bytes half done.
+ * Memory: a batch reads and writes a view of a SharedArrayBuffer in place; `SharedBuffers` makes such views. A view of
+ * an ArrayBuffer could be detached at any moment, so the pool copies it on the event loop: inputs when the batch is
+ * submitted, `out` when it settles. Until a batch settles, do not write to a shared input, and do not read a shared
+ * `out`.
  *
- * Misuse rejects with a CodecError that names what was got and the limit:
- *   batches          more in flight than `batchesMax`: `await pool.ready`
- *   bytesInFlight    memory that a batch in flight, of any pool of the process, writes or that this one would
- *   batchesInFlight  thrown by a coder's own methods, `free` among them, while batches use it
- *   out              detached or resized before the batch was done, or of the wrong length
- *   notDecoded       a symbol to be read is not determined: got its index, limit the rank
- *   cancelled, closed, freed, threads, memoryBytes, and the codec's own
+ * Misuse rejects with a CodecError that names the value it got and the limit:
+ *
+ *     batches          the pool already has `batchesMax` batches in flight: `await pool.ready` first
+ *     bytesInFlight    a batch in flight writes memory that this batch uses, or the other way round. This holds for all
+ *                      pools of the process.
+ *     batchesInFlight  a coder's own method, for example `free`, was called while batches use the coder
+ *     out              `out` has the wrong length, or it was detached or resized before the batch was done
+ *     notDecoded       a symbol to read is not determined. It got the symbol's index; the limit is the rank.
+ *     threads          the system gives the process no thread
+ *     cancelled, closed, freed, memoryBytes, and every misuse of the codec itself
  */
 import { setImmediate } from "node:timers";
 import { CodecError, type Decoder, type Encoder } from "@tributary/protocol";
 import { withTypedErrors } from "./errors";
 
 export interface CoderPoolOptions {
-  /** Batches that run at once, 1..256; by default as many as the process may use processors. */
+  /** How many batches may run at once, 1..256. The default is the number of processors for this process. */
   threads?: number;
-  /** Batches in flight, waiting ones included, 1..65536; by default 64. */
+  /** How many batches may be in flight, waiting ones included, 1..65536. The default is 64. */
   batchesMax?: number;
 }
 
-/** Coded symbols of one generation: an encoder's, or of `source` cut into symbols, the last padded with zeros. */
+/**
+ * Makes coded symbols of one generation. The source symbols are those of `encoder`, or `source` cut into symbols, the
+ * last one padded with zeros.
+ */
 export type EncodeBatch = ({ encoder: Encoder } | { source: Uint8Array; symbolBytes: number }) & {
-  /** One coded symbol each. */
+  /** The batch makes one coded symbol for each seed. */
   seeds: Uint32Array;
-  /** `seeds.length * symbolBytes` bytes: the coded symbols, one after another. */
+  /** Receives the coded symbols, one after another: `seeds.length * symbolBytes` bytes. */
   out: Uint8Array;
   signal?: AbortSignal;
 };
 
-/** Received symbols of one generation, for a decoder or for one that lives as long as the batch. */
+/** Adds received symbols of one generation to `decoder`, or to a decoder that lives only for this batch. */
 export type DecodeBatch = ({ decoder: Decoder } | { symbolCount: number; symbolBytes: number }) & {
-  /** Source symbols received as they are, by index. */
+  /** The indices of systematic symbols. */
   indices?: Uint32Array;
+  /** The seeds of coded symbols. */
   seeds?: Uint32Array;
-  /** Coding coefficients, `symbolCount` bytes for each symbol. */
+  /** The vectors of coded symbols without a seed, `symbolCount` bytes each. */
   coefficients?: Uint8Array;
-  /** `symbolBytes` bytes for each symbol: those of `indices`, then those of `seeds`, then those of `coefficients`. */
+  /** `symbolBytes` bytes for each symbol: first those of `indices`, then of `seeds`, then of `coefficients`. */
   payloads?: Uint8Array;
-  /** Where source symbols go, a multiple of `symbolBytes`; when one is not determined none is written. */
+  /** Receives source symbols; its length is a multiple of `symbolBytes`. Unchanged if one is not determined. */
   out?: Uint8Array;
-  /** The first symbol in `out`, by default 0. */
+  /** The index of the first symbol in `out`. The default is 0. */
   firstIndex?: number;
   signal?: AbortSignal;
 };
 
 export interface DecodeResult {
-  /** Degrees of freedom that the decoder has now. */
+  /** The decoder's rank after the batch. */
   rank: number;
-  /** Symbols of this batch that raised it. */
+  /** How many symbols of this batch raised the rank. */
   innovative: number;
 }
 
-/** What runs the batches; positional, as it is mostly C++ (src/addon_pool.cc). */
+/** Runs the batches: threads in C++ (src/addon_pool.cc), or turns of the event loop (inline.ts). */
 export interface PoolBackend {
   encode(
     id: number,
@@ -80,9 +88,9 @@ export interface PoolBackend {
     out: Uint8Array | undefined,
     firstIndex: number | undefined,
   ): Promise<DecodeResult>;
-  /** Its promise rejects with CodecError `cancelled`: at once when it waits, at the next slice when it runs. */
+  /** Rejects the batch with CodecError `cancelled`: at once if it waits, at its next slice if it runs. */
   cancel(id: number): void;
-  /** Nothing is in flight any more. */
+  /** Gives the threads back. The caller makes sure that no batch is in flight. */
   close(): void;
 }
 
@@ -95,9 +103,9 @@ export class CoderPool {
 
   readonly #backend: PoolBackend;
 
-  /** For `createCoderPool`, which also says what `threads` and `batchesMax` are by default. */
+  /** Use `createCoderPool`, which knows the defaults. */
   constructor(
-    /** As `Codec.engine`. Only coders of a codec with the same kind of engine can be used. */
+    /** The codec's engine. The pool takes only coders of this kind of codec. */
     readonly engine: string,
     readonly threads: number,
     readonly batchesMax: number,
@@ -106,18 +114,18 @@ export class CoderPool {
     this.#backend = backend;
   }
 
-  /** Batches submitted and not settled. */
+  /** How many batches are submitted and not yet settled. */
   get inFlight(): number {
     return this.#flying.size;
   }
 
-  /** Resolves when one more batch, submitted in that turn, would be taken; first come, first served. */
+  /** Resolves when the pool has room for a batch that is submitted in the same turn. Callers are served in order. */
   get ready(): Promise<void> {
     if (this.#flying.size < this.batchesMax || this.#closing) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** Resolves to `out` once it is written. Batches may share an encoder. */
+  /** Resolves to `out` when it is written. Several batches may use one encoder. */
   encode(batch: EncodeBatch): Promise<Uint8Array> {
     const { seeds, out } = batch;
     const [encoder, source, symbolBytes] =
@@ -125,7 +133,7 @@ export class CoderPool {
     return this.#submit(batch.signal, (id) => this.#backend.encode(id, encoder, source, symbolBytes, seeds, out));
   }
 
-  /** Batches for the same decoder run one after another, in the order they came. */
+  /** Batches for one decoder run one after another, in the order of the calls. */
   decode(batch: DecodeBatch): Promise<DecodeResult> {
     const { indices, seeds, coefficients, payloads, out, firstIndex } = batch;
     const [decoder, symbolCount, symbolBytes] =
@@ -147,14 +155,14 @@ export class CoderPool {
   }
 
   /**
-   * Cancels all that is in flight. A decoder keeps the symbols that a batch had added before it stopped. Coders can be
-   * freed at once; memory is in use until the promises have settled.
+   * Cancels all batches in flight. A decoder keeps the symbols that a batch added before it stopped. The caller may
+   * free coders at once, but the batches use their memory until their promises settle.
    */
   cancel(): void {
     for (const id of [...this.#flying.keys()]) this.#backend.cancel(id);
   }
 
-  /** Takes no more batches; resolves when those in flight are settled and the threads are given back. */
+  /** Refuses new batches. Resolves when the batches in flight have settled and the threads are given back. */
   close(): Promise<void> {
     this.#closing ??= this.#finish();
     return this.#closing;
@@ -191,7 +199,7 @@ export class CoderPool {
     }
   }
 
-  /** Wakes who waits for room, one to a turn of the event loop, so that each can submit before the next is asked. */
+  /** Wakes one waiting caller in each turn of the event loop, so that it can submit before the next one wakes. */
   async #admit(): Promise<void> {
     this.#isAdmitting = true;
     while (this.#waiters.length > 0 && this.#flying.size < this.batchesMax) {

@@ -1,6 +1,6 @@
 /**
- * SharedBuffers: memory for a CoderPool, used again and again. It is shared memory (SharedArrayBuffer), which a batch
- * can use in place, and which can be posted to other workers without a copy. Not cleared between uses.
+ * SharedBuffers: reusable memory for a CoderPool. A batch uses it in place, and a worker receives it without a copy,
+ * because it is shared memory (SharedArrayBuffer). A reused buffer still holds its old bytes.
  */
 import { CodecError } from "@tributary/protocol";
 
@@ -13,12 +13,12 @@ export class SharedBuffers {
 
   readonly #keptBytesMax: number;
 
-  /** Keeps at most `keptBytesMax` bytes for later; what is given back beyond that is left to the garbage collector. */
+  /** Keeps at most `keptBytesMax` bytes for later use. The garbage collector takes the rest. */
   constructor(keptBytesMax = KEPT_BYTES_MAX) {
     this.#keptBytesMax = keptBytesMax;
   }
 
-  /** A view of exactly `bytes` bytes. */
+  /** Returns a view of exactly `bytes` bytes. */
   take(bytes: number): Uint8Array {
     const kept = this.#free.get(bytes)?.pop();
     if (kept) this.#keptBytes -= bytes;
@@ -27,14 +27,17 @@ export class SharedBuffers {
     return view;
   }
 
-  /** Gives back what `take` returned, once no batch uses it. Anything else, or the same one twice, is misuse. */
+  /**
+   * Takes back a view that `take` returned and that no batch uses. Throws CodecError `buffer` for any other view, and
+   * for the same view twice.
+   */
   give(view: Uint8Array): void {
     if (this.#state.get(view) !== "taken") {
       throw new CodecError(
         "buffer",
         view.length,
         0,
-        `buffer: got ${view.length} bytes that were not taken from here, or given back already`,
+        `buffer: got ${view.length} bytes that were not taken from here or were already given back`,
       );
     }
     this.#state.delete(view);

@@ -1,8 +1,8 @@
 /**
- * For the sanitized addon only: makes its allocations fail when JavaScript says so. `failAllocations(after,
- * isForever)`: this many more succeed, then one fails, or all do; -1 ends that. Both return how many have failed since
- * the last call. toolchain.mjs wraps malloc, calloc and operator new of the addon's own code; Node's and V8's stay as
- * they are.
+ * Lets JavaScript make allocations of the sanitized addon fail. `failAllocations(after, isForever)` lets `after` more
+ * allocations succeed; then one fails, or all do if `isForever`. With -1 no allocation fails. It returns how many have
+ * failed since the last call. toolchain.mjs wraps malloc, calloc and operator new in the addon's own code. Node and V8
+ * allocate as usual.
  */
 #include <atomic>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 /**
- * Out of memory in the addon: each thing it does is tried with its first allocation failing, then its second, and so
- * on, once with one failure and once with all from there on, until none is left to fail. Each must be a CodecError that
- * says so, or make no difference; and the same must work right after. Run by native-codec/test.mjs on the sanitized
- * addon.
+ * Tests that the addon survives a lack of memory. Each case runs again and again: first its first allocation fails,
+ * then its second, and so on, until no allocation is left to fail. It does so twice: once with a single failure, and
+ * once with all later allocations failing too. Each run must throw CodecError `memoryBytes` or succeed, and the same
+ * call must succeed right after. native-codec/test.mjs runs this file on the sanitized addon.
  *
  *   node native-codec/test.mjs addon faults
  */
@@ -36,8 +36,8 @@ function coderCase(make, use = () => undefined) {
 }
 
 /**
- * `run` may fail; `check` gets what it gave. `state`, made once for each attempt, is used by the attempt and its
- * repeat.
+ * Cases by name. `run` may fail, and `check` gets its result. `state` is made once for each attempt; the attempt and
+ * its repetition both use it.
  */
 const CASES = {
   "new Encoder": coderCase(() => codec.createEncoder(SYMBOL_COUNT, SYMBOL_BYTES)),
@@ -115,7 +115,7 @@ const CASES = {
   },
 };
 
-/** True when an allocation failed, so that there may be one more to try. */
+/** Returns true if an allocation failed, because then a later one may be left to try. */
 async function attempt({ state = () => undefined, run, check }, after, isForever) {
   const its = state();
   failAllocations(after, isForever);
@@ -135,17 +135,16 @@ async function attempt({ state = () => undefined, run, check }, after, isForever
 let [passed, failed] = [0, 0];
 for (const [name, one] of Object.entries(CASES)) {
   for (const isForever of [false, true]) {
+    const extent = isForever ? "all later ones" : "one";
     let after = 0;
     try {
-      while (await attempt(one, after, isForever)) assert.ok(++after < ALLOCATIONS_MAX, "no end of allocations");
+      while (await attempt(one, after, isForever)) assert.ok(++after < ALLOCATIONS_MAX, "The allocations do not end.");
       passed++;
-      console.log(`ok      ${name}: ${after} allocations, ${isForever ? "all from there on" : "one"} failing`);
+      console.log(`ok      ${name}: ${after} allocations, ${extent} failing`);
     } catch (error) {
       failAllocations(-1, false);
       failed++;
-      console.log(
-        `FAILED  ${name}: allocation ${after + 1}, ${isForever ? "all from there on" : "one"} failing: ${error.stack}`,
-      );
+      console.log(`FAILED  ${name}: allocation ${after + 1}, ${extent} failing: ${error.stack}`);
     }
   }
 }

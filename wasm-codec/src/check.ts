@@ -1,9 +1,9 @@
-/** Argument checks on this side of the module's border: what a 32-bit address or integer could not carry truly. */
+/** Checks arguments before they enter the module, whose addresses and integers have 32 bits. */
 import { CodecError } from "@tributary/protocol";
 
 export const U32_MAX = 0xffff_ffff;
 
-/** `value` if it is an integer 0..2^32-1. */
+/** Returns `value` if it is an integer 0..2^32-1. Else throws a CodecError. */
 export function u32(what: string, value: number): number {
   if (Number.isInteger(value) && value >= 0 && value <= U32_MAX) return value;
   throw new CodecError(what, Number(value), U32_MAX);
@@ -14,14 +14,14 @@ export function range(what: string, got: number, least: number, most: number): v
   if (got > most) throw new CodecError(what, got, most);
 }
 
-/** By its tag and not by its constructor, which another realm has its own of. */
+/** Checks the tag and not the constructor, because another realm has another constructor. */
 function isTyped(value: unknown, tag: "Uint8Array" | "Uint32Array"): boolean {
   return (
     ArrayBuffer.isView(value) && (value as unknown as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === tag
   );
 }
 
-/** `value` if it is bytes, and of them as many as `length` says. */
+/** Returns `value` if it is a Uint8Array of `length` bytes. Else throws a CodecError. */
 export function bytesArgument(what: string, value: Uint8Array, length?: number): Uint8Array {
   if (!isTyped(value, "Uint8Array")) throw new CodecError(what, Number.NaN, Number.NaN, `${what}: not a Uint8Array`);
   if (length !== undefined && value.length !== length) throw new CodecError(what, value.length, length);

@@ -1,7 +1,9 @@
 /**
- * The coders over the module's flat exports. Arguments are copied through the staging area, long ones in several calls
- * of whole symbols. Checked here is what has to be known before copying: types, lengths, and the range of what takes
- * several calls, which is done as a whole or not at all. The core checks the rest.
+ * The coders of protocol's Codec, on the module's flat exports. They copy arguments through a staging area; a long
+ * argument takes several calls of whole symbols.
+ *
+ * The coders check what they must know before they copy: types and lengths. They also check the whole range of an
+ * operation that takes several calls, so that it happens completely or not at all. The core checks the rest.
  */
 import {
   CodecError,
@@ -14,13 +16,13 @@ import {
 import { bytesArgument, range, seedsArgument, u32, U32_MAX } from "./check";
 import { Handle, STAGE_BYTES, type ModuleMemory } from "./memory";
 
-/** Seeds to a call: as many as the core codes in one pass; they and their bytes fit into the staging areas. */
+/** Seeds in one call. The core codes this many in one pass, and they fit into the staging areas. */
 const SEEDS_PER_CALL = 16;
 
-/** What all coders have in common: a shape, and an object in the module. */
+/** What all coders share: a shape, and an object in the module. */
 abstract class Coder {
   protected readonly handle: Handle;
-  /** Symbols that the staging area holds. */
+  /** How many symbols fit into the staging area. */
   protected readonly stagedSymbols: number;
 
   protected constructor(
@@ -38,12 +40,12 @@ abstract class Coder {
     this.handle.free();
   }
 
-  /** A symbol in the staging area. */
+  /** Copies a symbol into the staging area and returns its address. */
   protected payloadIn(payload: Uint8Array): number {
     return this.memory.stageIn(bytesArgument("payload", payload, this.symbolBytes));
   }
 
-  /** A coefficient vector in the staging area. */
+  /** Copies a coefficient vector into the staging area and returns its address. */
   protected vectorIn(coefficients: Uint8Array): number {
     return this.memory.vectorIn(bytesArgument("coefficients", coefficients, this.symbolCount));
   }
@@ -53,7 +55,7 @@ abstract class Coder {
   }
 }
 
-/** The exports of an encoder of either kind. */
+/** The exports of an Encoder or a RepairEncoder. */
 interface EncoderExports {
   create(symbolCount: number, symbolBytes: number): number;
   destroy(encoder: number): void;
@@ -61,7 +63,7 @@ interface EncoderExports {
   encodeSeeds(encoder: number, seeds: number, seedCount: number, out: number): number;
 }
 
-/** What encoders of generations and of blocks have in common. */
+/** What Encoder and RepairEncoder share. */
 abstract class SymbolEncoder extends Coder {
   readonly #exports: EncoderExports;
 
@@ -129,7 +131,7 @@ export class WasmRepairEncoder extends SymbolEncoder implements RepairEncoder {
   }
 }
 
-/** What decoder and recoder have in common: they take symbols in and count degrees of freedom. */
+/** What Decoder and Recoder share: they collect symbols and count degrees of freedom. */
 abstract class Collector extends Coder {
   abstract readonly rank: number;
 
@@ -157,7 +159,7 @@ abstract class Collector extends Coder {
   }
 }
 
-/** A decoder of either kind, as reading sees it. */
+/** What reading needs of a Decoder or a RepairDecoder. */
 interface Readable {
   readonly symbolCount: number;
   readonly symbolBytes: number;
@@ -165,8 +167,8 @@ interface Readable {
 }
 
 /**
- * Symbols into `out`, as many to a call as the staging area holds; `some` is the export that puts them there. When one
- * call is not enough, all symbols are asked for first: that one is not decoded must show before `out` is touched.
+ * Reads symbols into `out`. Each call of `some` puts as many into the staging area as fit. If one call is not enough,
+ * all symbols are checked first, so that an undetermined symbol leaves `out` unchanged.
  */
 function readSymbols(
   memory: ModuleMemory,

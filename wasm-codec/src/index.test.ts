@@ -1,6 +1,6 @@
 /**
- * What is particular to the WebAssembly codec: its files, its growing memory, its handles. The code itself:
- * native-codec's conformance suite.
+ * The parts that only the WebAssembly codec has: its files, its growing memory and its handles. native-codec's
+ * conformance suite tests the code itself.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -17,12 +17,13 @@ import { loadWasmCodec, wasmModulePath } from "./node";
 const MODULES: WasmModuleName[] = ["codec-relaxed.wasm", "codec.wasm", "codec-scalar.wasm"];
 const SIZE_LIMIT_BYTES = 30_000;
 
-setFlagsFromString("--experimental-wasm-relaxed-simd"); // Node 20 has it behind this flag
+/** Node 20 runs relaxed SIMD only with this flag. */
+setFlagsFromString("--experimental-wasm-relaxed-simd");
 
 describe.each(MODULES)("module/%s", (name) => {
   const bytes = readFileSync(wasmModulePath(name));
 
-  test("is the file that SHA256SUMS names", () => {
+  test("has the digest that SHA256SUMS records", () => {
     const sums = readFileSync(join(dirname(wasmModulePath(name)), "SHA256SUMS"), "utf8");
     expect(sums).toContain(`${createHash("sha256").update(bytes).digest("hex")}  ${name}\n`);
   });
@@ -33,7 +34,7 @@ describe.each(MODULES)("module/%s", (name) => {
     expect(bytes.includes(".cc")).toBe(false);
   });
 
-  test("keeps what it holds when its memory grows", () => {
+  test("keeps its objects when its memory grows", () => {
     const codec = instantiateCodec(bytes);
     const decoder = codec.createDecoder(2, 100);
     const symbols = [new Uint8Array(100).fill(7), new Uint8Array(100).fill(8)] as const;
@@ -46,7 +47,7 @@ describe.each(MODULES)("module/%s", (name) => {
     for (const encoder of large) encoder.free();
   });
 
-  test("gives memory back with free(): 2,000 decoders one after another need no more than one", () => {
+  test("gives memory back with free(): 2,000 decoders in turn need no more memory than one", () => {
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {});
     const module = instance.exports as unknown as CodecModule;
     module.start();
@@ -57,7 +58,7 @@ describe.each(MODULES)("module/%s", (name) => {
   });
 });
 
-test("wasm codec: blocks are aligned and apart, and freed in any order they are one again", () => {
+test("wasm codec: blocks are aligned and do not overlap, and freed blocks merge in any order", () => {
   const bytes = readFileSync(wasmModulePath("codec.wasm"));
   const module = new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule;
   const poolBytes = 1 << 20;
@@ -79,7 +80,7 @@ test("wasm codec: blocks are aligned and apart, and freed in any order they are 
   expect(module.memory.buffer).toBe(before);
 });
 
-test("wasm codec: a memory that cannot grow any more is a CodecError, and what there is goes on working", () => {
+test("wasm codec: a memory that cannot grow is a CodecError, and existing coders still work", () => {
   const bytes = readFileSync(wasmModulePath("codec.wasm"));
   const module = new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule;
   const memory = new ModuleMemory(module);
@@ -95,7 +96,7 @@ test("wasm codec: a memory that cannot grow any more is a CodecError, and what t
   expect([...out]).toEqual([2, 4, 6, 8]);
 });
 
-test("wasm codec: chooses relaxed SIMD where it validates, then SIMD128, then the scalar module", () => {
+test("wasm codec: chooses relaxed SIMD, then SIMD128, then the scalar module, by what validates", () => {
   expect(chooseWasmModule()).toBe("codec-relaxed.wasm");
   const validate = jest.spyOn(WebAssembly, "validate").mockReturnValueOnce(false);
   expect(chooseWasmModule()).toBe("codec.wasm");
@@ -106,7 +107,7 @@ test("wasm codec: chooses relaxed SIMD where it validates, then SIMD128, then th
   expect(loadWasmCodec().engine).toBe("wasm/relaxed-simd");
 });
 
-test("wasm codec: the memory does not grow while what is alive fits into the pool", () => {
+test("wasm codec: the memory does not grow while all objects fit into the pool", () => {
   const bytes = readFileSync(wasmModulePath("codec.wasm"));
   const memory = new ModuleMemory(
     new WebAssembly.Instance(new WebAssembly.Module(bytes), {}).exports as unknown as CodecModule,
@@ -123,7 +124,7 @@ test("wasm codec: the memory does not grow while what is alive fits into the poo
   expect(memory.module.memory.buffer).toBe(before);
 });
 
-test("wasm codec: bytes that are no module are refused", () => {
+test("wasm codec: refuses bytes that are not a module", () => {
   expect(() => instantiateCodec(Uint8Array.of(1, 2, 3))).toThrow(WebAssembly.CompileError);
 });
 
@@ -135,7 +136,7 @@ describe("handle", () => {
     );
   };
 
-  test("destroys its object once, and says so when it is used again", () => {
+  test("destroys its object once, and throws when it is used again", () => {
     const destroyed: number[] = [];
     const handle = new Handle(memory(), 64, (address) => destroyed.push(address));
     expect(handle.get()).toBe(64);
@@ -145,7 +146,7 @@ describe("handle", () => {
     expect(() => handle.get()).toThrow(CodecError);
   });
 
-  test("destroys its object when it is garbage", async () => {
+  test("destroys its object when it is garbage-collected", async () => {
     setFlagsFromString("--expose-gc");
     const collectGarbage = runInNewContext("gc") as () => void;
     const destroyed: number[] = [];
@@ -158,7 +159,7 @@ describe("handle", () => {
     expect(destroyed.sort((a, b) => a - b)).toEqual([64, 72, 80, 88, 96, 104, 112, 120]);
   });
 
-  test("turns a failed creation into the module's own error", () => {
+  test("turns a failed creation into the module's error", () => {
     const { module } = memory();
     const owner = new ModuleMemory(module);
     const create = (): unknown => new Handle(owner, module.encoderNew(257, 1), module.encoderFree);

@@ -1,6 +1,6 @@
 /**
- * The codec in WebAssembly: the C++ core of native-codec in a module without imports, behind the protocol's Codec.
- * Works in a Worker, a page and Node alike; who calls brings the module's bytes. Reading them from disk: `./node`.
+ * The codec in WebAssembly: native-codec's C++ core in a module without imports, behind protocol's Codec interface.
+ * It works in a page, a Worker and Node. The caller brings the module's bytes; in Node, `./node` reads them from disk.
  */
 import type { Codec } from "@tributary/protocol";
 import { range, u32 } from "./check";
@@ -10,99 +10,35 @@ import type { CodecModule } from "./module";
 
 export type WasmModuleName = "codec-relaxed.wasm" | "codec.wasm" | "codec-scalar.wasm";
 
-/** The smallest module with a relaxed SIMD instruction in it: i8x16.relaxed_swizzle of two splats, dropped. */
-const RELAXED_PROBE = Uint8Array.of(
-  0,
-  97,
-  115,
-  109,
-  1,
-  0,
-  0,
-  0,
-  1,
-  4,
-  1,
-  96,
-  0,
-  0,
-  3,
-  2,
-  1,
-  0,
-  10,
-  16,
-  1,
-  14,
-  0,
-  65,
-  0,
-  253,
-  15,
-  65,
-  0,
-  253,
-  15,
-  253,
-  128,
-  2,
-  26,
-  11,
-);
+const bytesOf = (hex: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(hex.match(/../g)!, (byte) => parseInt(byte, 16));
 
-/** The smallest module with a SIMD128 instruction in it: i8x16.splat, dropped. */
-const SIMD_PROBE = Uint8Array.of(
-  0,
-  97,
-  115,
-  109,
-  1,
-  0,
-  0,
-  0,
-  1,
-  4,
-  1,
-  96,
-  0,
-  0,
-  3,
-  2,
-  1,
-  0,
-  10,
-  9,
-  1,
-  7,
-  0,
-  65,
-  0,
-  253,
-  15,
-  26,
-  11,
-);
+/** The smallest module with a relaxed SIMD instruction: it drops an i8x16.relaxed_swizzle of two splats. */
+const RELAXED_PROBE = bytesOf("0061736d01000000010401600000030201000a10010e004100fd0f4100fd0ffd80021a0b");
+
+/** The smallest module with a SIMD128 instruction: it drops an i8x16.splat. */
+const SIMD_PROBE = bytesOf("0061736d01000000010401600000030201000a090107004100fd0f1a0b");
 
 const SYMBOL_COUNT_MAX = 256;
 
-/** Decoders of 140 generations of 24 x 1,100 bytes at once: a window of 3,360 packets. */
+/** Room for 140 decoders of 24 x 1,100 bytes at once, which is a window of 3,360 packets. */
 const POOL_BYTES = 8 * 1024 * 1024;
 
-/** The fastest module that this runtime can run, decided without fetching any. */
+/** Names the fastest module that this runtime can run. It fetches no module to find out. */
 export function chooseWasmModule(): WasmModuleName {
   if (WebAssembly.validate(RELAXED_PROBE)) return "codec-relaxed.wasm";
   return WebAssembly.validate(SIMD_PROBE) ? "codec.wasm" : "codec-scalar.wasm";
 }
 
 /**
- * A codec from the bytes of one of the modules, synchronously (the modules are far below the size from
- * which browsers want that done in a Worker). Each codec has a memory of its own. It is `poolBytes` large for the
- * objects alive together, grows when they need more, and never shrinks: with a pool that is large enough nothing grows
- * during a download. Throws WebAssembly.CompileError when the bytes are no module that this runtime can run.
+ * Makes a codec from the bytes of one of the modules. This is synchronous, because the modules are far smaller than the
+ * size that browsers compile only in a Worker. Each codec has its own memory. The memory starts with POOL_BYTES for
+ * coders, grows when the coders need more, and never shrinks.
+ * Throws WebAssembly.CompileError if this runtime cannot run the bytes as a module.
  */
-export function instantiateCodec(bytes: BufferSource, poolBytes = POOL_BYTES): Codec {
+export function instantiateCodec(bytes: BufferSource): Codec {
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {});
-  const memory = new ModuleMemory(instance.exports as unknown as CodecModule, poolBytes);
+  const memory = new ModuleMemory(instance.exports as unknown as CodecModule, POOL_BYTES);
   const { module } = memory;
   return {
     engine: `wasm/${memory.text(module.engineNameAddress())}`,

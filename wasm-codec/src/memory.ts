@@ -1,27 +1,29 @@
 /**
- * The module's memory seen from JavaScript: views that survive growth, one staging area for arguments and results,
- * the status record turned into a CodecError, and the handles by which the module's objects are owned.
+ * The module's memory, seen from JavaScript. ModuleMemory has views that survive growth and the staging areas for
+ * arguments and results, and turns the status record into a CodecError. Handle owns one object of the module.
  */
 import { CodecError } from "@tributary/protocol";
 import type { CodecModule } from "./module";
 
-/** What one call may carry in each direction: the longest coefficient vector and the longest symbol. */
+/** The longest coefficient vector. */
 const VECTOR_BYTES = 256;
+/** The longest symbol. */
 export const STAGE_BYTES = 65_536;
 
+/** Offsets in the status record of src/binding.cc. */
 const STATUS_GOT = 0;
 const STATUS_LIMIT = 8;
 const STATUS_WHAT = 16;
 const STATUS_OUT_OF_MEMORY = 20;
 
 export class ModuleMemory {
-  /** Staging area for up to VECTOR_BYTES of coefficients or seeds. */
+  /** The address of a staging area for up to VECTOR_BYTES of coefficients or seeds. */
   readonly vector: number;
-  /** Staging area for up to STAGE_BYTES of payload. */
+  /** The address of a staging area for up to STAGE_BYTES of payload. */
   readonly stage: number;
   #view: Uint8Array;
 
-  /** `poolBytes`: what objects may take together before the memory has to grow. */
+  /** The memory has room for `poolBytes` of objects before it grows. */
   constructor(
     readonly module: CodecModule,
     poolBytes = 0,
@@ -35,27 +37,27 @@ export class ModuleMemory {
   }
 
   /**
-   * All of the memory. To be taken anew after each call into the module, which may have grown it: that leaves views
-   * without a length, which is quicker to see than whether `memory.buffer` is another one.
+   * A view of the whole memory. Call this again after each call into the module: the call may grow the memory, which
+   * leaves old views with no bytes. That check is faster than a comparison of `memory.buffer`.
    */
   bytes(): Uint8Array {
     if (this.#view.length === 0) this.#view = new Uint8Array(this.module.memory.buffer);
     return this.#view;
   }
 
-  /** Copies `source` to the payload stage (at most STAGE_BYTES) and says where it is. */
+  /** Copies `source` (at most STAGE_BYTES) to the payload stage and returns its address. */
   stageIn(source: Uint8Array): number {
     this.bytes().set(source, this.stage);
     return this.stage;
   }
 
-  /** Copies `source` to the vector stage (at most VECTOR_BYTES) and says where it is. */
+  /** Copies `source` (at most VECTOR_BYTES) to the vector stage and returns its address. */
   vectorIn(source: Uint8Array): number {
     this.bytes().set(source, this.vector);
     return this.vector;
   }
 
-  /** Copies seeds to the vector stage and says where they are. */
+  /** Copies seeds to the vector stage and returns their address. */
   seedsIn(seeds: Uint32Array): number {
     new Uint32Array(this.module.memory.buffer, this.vector, seeds.length).set(seeds);
     return this.vector;
@@ -73,7 +75,7 @@ export class ModuleMemory {
     return text;
   }
 
-  /** The result of a call: a negative one throws what the status record says. */
+  /** Returns the result of a call. If it is negative, throws the error in the status record. */
   checked(result: number): number {
     if (result >= 0) return result;
     throw this.failure();
@@ -88,17 +90,17 @@ export class ModuleMemory {
 }
 
 function outOfMemory(bytes: number): CodecError {
-  return new CodecError("memoryBytes", bytes, 0, `out of memory: ${bytes} more bytes were not to be had`);
+  return new CodecError("memoryBytes", bytes, 0, `out of memory: ${bytes} more bytes were not available`);
 }
 
-/** Owns one object of the module until `free()`, or until it is garbage. */
+/** Owns one object of the module until `free()`, or until the garbage collector takes the handle. */
 export class Handle {
   #address: number;
   static readonly #registry = new FinalizationRegistry<() => void>((destroy) => destroy());
 
   readonly #destroy: (address: number) => void;
 
-  /** `address`: what a `*New` export returned; 0 throws what the status record says. */
+  /** Takes the address that a `*New` export returned. If it is 0, throws the error in the status record. */
   constructor(memory: ModuleMemory, address: number, destroy: (address: number) => void) {
     this.#destroy = destroy;
 
@@ -112,7 +114,7 @@ export class Handle {
     return this.#address;
   }
 
-  /** A second call does nothing. */
+  /** Destroys the object. A second call does nothing. */
   free(): void {
     if (this.#address === 0) return;
     Handle.#registry.unregister(this);

@@ -1,4 +1,4 @@
-/** The exports of codec.wasm, as src/binding.cc defines them. Addresses and lengths are 32-bit numbers. */
+/** The exports of a module, as src/binding.cc defines them. Addresses and lengths are 32-bit numbers. */
 export interface CodecModule {
   readonly memory: WebAssembly.Memory;
   start(): void;
@@ -15,7 +15,7 @@ export interface CodecModule {
   encoderEncodeSeeds(encoder: number, seeds: number, seedCount: number, out: number): number;
   encoderEncodeVector(encoder: number, coefficients: number, out: number): number;
 
-  /** Of a decoder or a recoder. */
+  /** `collector` is the address of a decoder or a recoder. */
   collectorAddSystematic(collector: number, index: number, payload: number): number;
   collectorAddSeeded(collector: number, seed: number, payload: number): number;
   collectorAddVector(collector: number, coefficients: number, payload: number): number;

@@ -1,15 +1,15 @@
-/** Reads the module from this package's folder: for Node. The path is the same from src/ and from dist/. */
+/** The WebAssembly codec in Node: reads the module from this package's folder. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Codec } from "@tributary/protocol";
 import { chooseWasmModule, instantiateCodec, type WasmModuleName } from "./index";
 
-/** Where the module lies on disk. */
+/** The path of the module on disk. It holds for src/ and for dist/. */
 export function wasmModulePath(name: WasmModuleName): string {
   return join(__dirname, "..", "module", name);
 }
 
-/** A codec from the module of that name, by default the one that suits this runtime. */
+/** Makes a codec from the module of that name. The default is the fastest module that this runtime can run. */
 export function loadWasmCodec(name: WasmModuleName = chooseWasmModule()): Codec {
   return instantiateCodec(readFileSync(wasmModulePath(name)));
 }
