@@ -10,7 +10,7 @@ import { localize, say } from "../shared/say";
 import { bytesText, percentText, rateText, stateWord, statusSentence, troubleSentence } from "../shared/words";
 import { COLOURS, History, drawChart } from "./chart";
 import { Merge } from "./merge";
-import { Rates, inVain, type Stream } from "./rates";
+import { Rates, wastedShare, type Stream } from "./rates";
 import { SiteSwitch } from "./site";
 
 const LISTEN_AGAIN_MS = 1000;
@@ -57,7 +57,7 @@ function showFigures(): void {
   const delivered = figures?.deliveredBytes ?? 0;
   element("delivered").textContent = bytesText(delivered);
   element("direct").textContent = bytesText(figures?.directBytes ?? 0);
-  element("in-vain").textContent = percentText(inVain(streams, delivered));
+  element("wasted").textContent = percentText(wastedShare(streams, delivered));
 }
 
 /** Keeps the rows that are there, so that bars move and a screen reader is not sent back to the start. */
@@ -104,7 +104,7 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
   row.style.setProperty("--stream", COLOURS[index % COLOURS.length] ?? "");
   const useful =
     stream.packets > 0
-      ? `, ${say("packetsNew", String(Math.round((100 * stream.innovative) / stream.packets)), stream.packets.toLocaleString())}`
+      ? `, ${say("packetsUseful", percentText(stream.innovative / stream.packets), stream.packets.toLocaleString())}`
       : "";
   set(".counts", `${bytesText(stream.bytes)}${useful}`);
   set(".rtt", stream.rttMs === null ? "" : `${Math.round(stream.rttMs)} ms`);

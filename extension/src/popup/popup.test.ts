@@ -4,7 +4,7 @@ import type { LiveFigures } from "../shared/runtime";
 import { BUILT_IN } from "../shared/settings";
 import { History } from "./chart";
 import { Merge } from "./merge";
-import { Rates, inVain } from "./rates";
+import { Rates, wastedShare } from "./rates";
 import { bytesText, rateText, statusSentence, troubleSentence } from "../shared/words";
 
 type Messages = Record<string, { message: string }>;
@@ -45,12 +45,12 @@ function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {})
 }
 
 describe("popup: rates of cumulative figures", () => {
-  test("one reading has shares of all time and no rate", () => {
+  test("after one reading, shares cover all time and there is no rate", () => {
     const { streams, bytesPerSec } = new Rates().add(figures(0, [300, 100]));
     expect([streams.map(({ share }) => share), bytesPerSec]).toEqual([[0.75, 0.25], 0]);
   });
 
-  test("two readings have the rates and shares of what came between", () => {
+  test("after two readings, rates and shares cover the time between them", () => {
     const rates = new Rates();
     rates.add(figures(0, [1000, 0]));
     const { streams, bytesPerSec } = rates.add(figures(500, [1500, 1500]));
@@ -61,25 +61,25 @@ describe("popup: rates of cumulative figures", () => {
     expect(bytesPerSec).toBe(4000);
   });
 
-  test("what is older than three seconds is forgotten", () => {
+  test("readings older than three seconds do not count", () => {
     const rates = new Rates();
     rates.add(figures(0, [0]));
     for (let atMs = 500; atMs <= 6000; atMs += 500) rates.add(figures(atMs, [1000]));
     expect(rates.add(figures(6500, [1000])).bytesPerSec).toBe(0);
   });
 
-  test("a transport that started anew gives no negative rate", () => {
+  test("a restarted transport gives no negative rate", () => {
     const rates = new Rates();
     rates.add(figures(0, [5000]));
     expect(rates.add(figures(500, [100])).bytesPerSec).toBe(0);
   });
 });
 
-describe("popup: what came in vain", () => {
+describe("popup: the wasted share", () => {
   const proxy = figures(0, [1000]).proxies[0]!;
   test.each([
     [
-      "packets that brought nothing new",
+      "packets that bring nothing new are wasted",
       [
         { ...proxy, packets: 90, innovative: 80 },
         { ...proxy, packets: 10, innovative: 10 },
@@ -87,9 +87,9 @@ describe("popup: what came in vain", () => {
       0,
       0.1,
     ],
-    ["without packets, bytes not handed on", [proxy, proxy], 1500, 0.25],
-    ["nothing of nothing", [], 0, 0],
-  ])("%s", (_name, proxies, delivered, part) => expect(inVain(proxies, delivered)).toBeCloseTo(part));
+    ["without packets, bytes that no page received are wasted", [proxy, proxy], 1500, 0.25],
+    ["without any bytes nothing is wasted", [], 0, 0],
+  ])("%s", (_name, proxies, delivered, part) => expect(wastedShare(proxies, delivered)).toBeCloseTo(part));
 });
 
 describe("popup: words", () => {
@@ -106,30 +106,31 @@ describe("popup: words", () => {
 
   test("a rate", () => expect(rateText(896_000)).toBe("896 kB/s"));
 
-  test("a dead Origo is named", () => {
+  test("a silent Origo is named with its address", () => {
     const trouble = {
       kind: "noProxies",
       detail: "Origo at http://127.0.0.1:7600 cannot be reached: Failed to fetch",
       atMs: 0,
     };
     expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
-      "No proxies: no answer from Origo (http://127.0.0.1:7600). Video plays directly.",
+      "Origo (http://127.0.0.1:7600) does not answer. Video plays directly.",
     );
     expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
     expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
   });
 
-  test("the line under the name says what is going on", () => {
+  test("the line under the name says what Tributary does", () => {
     expect(statusSentence(say, { ...BUILT_IN, enabled: false }, null, 0)).toMatch(/^Off/);
     expect(statusSentence(say, BUILT_IN, null, 0)).toMatch(/^Ready/);
-    expect(statusSentence(say, BUILT_IN, figures(0, [1], { active: 1 }), 0)).toBe("Bringing video; proxies: 1.");
-    expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 2)).toBe("Bringing video; proxies: 2.");
-    expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 0)).toBe("Ready; proxies connected: 2.");
+    expect(statusSentence(say, BUILT_IN, figures(0, [1], { active: 1 }), 0)).toBe("Loading video through 1 proxy.");
+    expect(statusSentence(say, BUILT_IN, figures(0, [], { active: 1 }), 0)).toBe("Connecting to the proxies…");
+    expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 2)).toBe("Loading video through 2 proxies.");
+    expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 0)).toBe("Ready. Connected to 2 proxies.");
   });
 });
 
 describe("popup: several transports", () => {
-  test("figures of two pages add up, and one that fell silent is gone", () => {
+  test("figures of two pages add up, and a silent page does not count", () => {
     const merge = new Merge();
     merge.add(figures(0, [100, 50], { deliveredBytes: 90, active: 1 }));
     const both = merge.add(figures(500, [10, 5], { transportId: "other", deliveredBytes: 9 }));
@@ -143,13 +144,13 @@ describe("popup: chart", () => {
   const reading = (rate: number): Parameters<History["add"]>[0] =>
     figures(0, [1, 1]).proxies.map((proxy, index) => ({ ...proxy, share: 0.5, bytesPerSec: rate * (index + 1) }));
 
-  test("nothing is drawn while nothing moves", () => {
+  test("nothing is drawn while no bytes arrive", () => {
     const history = new History();
     for (let count = 0; count < 3; count++) history.add(reading(0));
     expect(history.paths(["p0", "p1"])).toEqual([]);
   });
 
-  test("the proxies are stacked up to the full height at the highest rate", () => {
+  test("the proxies are stacked, and the highest rate fills the height", () => {
     const history = new History();
     for (const rate of [1, 2]) history.add(reading(rate));
     const [lower, upper] = history.paths(["p0", "p1"]);
@@ -159,7 +160,7 @@ describe("popup: chart", () => {
 });
 
 describe("texts", () => {
-  test("each language has the same texts with the same substitutions", () => {
+  test("all languages have the same texts with the same substitutions", () => {
     const holes = (texts: Messages): [string, string[]][] =>
       Object.entries(texts)
         .map(([key, { message }]): [string, string[]] => [key, (message.match(/\$\d/g) ?? []).sort()])
@@ -168,7 +169,7 @@ describe("texts", () => {
       expect(holes(messages(language))).toEqual(holes(english));
   });
 
-  test("each text that a page names is there", () => {
+  test("every text that a page names exists", () => {
     const pages = readdirSync(folder)
       .filter((name) => name.endsWith(".html"))
       .map((name) => readFileSync(path.join(folder, name), "utf8"));

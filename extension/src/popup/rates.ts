@@ -43,7 +43,7 @@ export class Rates {
  * Part of what proxies brought that was of no use, 0..1: of packets those that brought nothing new, so that what is on
  * its way to the page does not count; where there are no packets (HTTP), bytes that were not handed on.
  */
-export function inVain(proxies: readonly LiveProxy[], deliveredBytes: number): number {
+export function wastedShare(proxies: readonly LiveProxy[], deliveredBytes: number): number {
   const sum = (of: (proxy: LiveProxy) => number): number => proxies.reduce((total, proxy) => total + of(proxy), 0);
   const [bytes, packets] = [sum((proxy) => proxy.bytes), sum((proxy) => proxy.packets)];
   if (packets > 0) return Math.max(0, 1 - sum(({ innovative }) => innovative) / packets);

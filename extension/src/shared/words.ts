@@ -22,8 +22,15 @@ export function statusSentence(say: Say, settings: Settings, figures: LiveFigure
   if (figures === null) return say("statusNone");
   if (figures.trouble !== null) return say("statusTrouble");
   const used = figures.proxies.filter(({ state }) => isCarrying(state)).length;
-  if (figures.active > 0 || flowing > 0) return say("statusBringing", String(Math.max(flowing, used)));
-  return used > 0 ? say("statusConnected", String(used)) : say("statusReady");
+  const count = Math.max(flowing, used);
+  if (figures.active > 0 || flowing > 0)
+    return count === 0 ? say("statusConnecting") : countSentence(say, "statusLoading", count);
+  return used === 0 ? say("statusReady") : countSentence(say, "statusConnected", used);
+}
+
+/** The text `key` with a count in it. Its form for one has the same key with `One` at its end. */
+function countSentence(say: Say, key: string, count: number): string {
+  return count === 1 ? say(`${key}One`) : say(key, String(count));
 }
 
 /** Why video plays directly although the extension is on; null when nothing is wrong. */
@@ -76,5 +83,5 @@ export function rateText(bytesPerSec: number): string {
 }
 
 export function percentText(part: number): string {
-  return `${Math.round(part * 100)} %`;
+  return part.toLocaleString(undefined, { style: "percent" });
 }

@@ -208,7 +208,7 @@ export class PagePort {
     if (passedStatusText(status) === undefined || (isOwn && status >= 400))
       return { kind: "status", detail: `${host} answered ${status} through the proxies` };
     if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? ""))
-      return { kind: "status", detail: `${target.host} sent them to another page` };
+      return { kind: "status", detail: `${target.host} sent the proxies to another page` };
     if (exposeTo(this.#pageOrigin, answered, headers) === undefined)
       return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
     return null;
