@@ -2,7 +2,7 @@ import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["**/dist/**", "**/build/**", "**/node_modules/**", "lab/sample/media/**"] },
+  { ignores: ["**/dist/**", "**/build/**", "**/node_modules/**", "lab/stack/sample/media/**"] },
   eslint.configs.recommended,
   ...tseslint.configs.recommended,
   {

@@ -14,8 +14,9 @@ module.exports = {
     "origo",
     "extension",
     "lab",
+    "test",
   ].map((name) => `<rootDir>/${name}`),
-  testMatch: ["**/src/**/*.test.ts"],
+  testMatch: ["**/src/**/*.test.ts", "<rootDir>/test/*/**/*.test.ts"],
   modulePathIgnorePatterns: ["/dist/"],
   transform: Object.fromEntries(
     [
@@ -37,6 +38,7 @@ module.exports = {
     ]),
   ),
   moduleNameMapper: {
+    "^@tributary/lab-([^/]+)$": "<rootDir>/lab/$1/src/index.ts",
     "^@tributary/([^/]+)$": "<rootDir>/$1/src/index.ts",
     "^@tributary/([^/]+)/([^/]+)$": "<rootDir>/$1/src/$2.ts",
   },

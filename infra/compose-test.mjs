@@ -268,7 +268,7 @@ function makeFleet(engine, network) {
  */
 async function startSample(network) {
   const env = { ...process.env, HOST: "0.0.0.0", PORT: String(SAMPLE_PORT) };
-  const [program, args] = inside(network.server, process.execPath, path.join(ROOT, "lab/dist/sample/main.js"));
+  const [program, args] = inside(network.server, process.execPath, path.join(ROOT, "lab/stack/dist/sample/main.js"));
   const child = spawn(program, args, { env, stdio: ["ignore", "ignore", "inherit"] });
   undo.push(async () => void child.kill("SIGTERM"));
   await waitFor(
@@ -312,7 +312,7 @@ async function checkFilter(fleet, network, sampleUrl) {
  * after the first third; then checks every segment against the file on disk, Origo's records and the origin's log.
  */
 async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile, proxiesExpected = 2) {
-  const lab = createRequire(path.join(ROOT, "lab/package.json"));
+  const lab = createRequire(path.join(ROOT, "lab/stack/package.json"));
   const { samplePageState, segmentMismatch, notThroughProxies, mediaFetchedByBrowser } = lab("./dist/index.js");
   const sinceMs = Date.now();
   const { browser, close } = await openViewer(lab, network, work, { origoUrl: fleet.publicOrigoUrl, sampleUrl });

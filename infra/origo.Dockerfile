@@ -9,7 +9,10 @@ COPY package.json package-lock.json .npmrc tsconfig.base.json ./
 COPY client/package.json client/
 COPY contract/package.json contract/
 COPY extension/package.json extension/
-COPY lab/package.json lab/
+COPY lab/bench/package.json lab/bench/
+COPY lab/links/package.json lab/links/
+COPY lab/sim/package.json lab/sim/
+COPY lab/stack/package.json lab/stack/
 COPY native-codec/package.json native-codec/
 COPY origo/package.json origo/
 COPY protocol/package.json protocol/

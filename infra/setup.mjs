@@ -147,7 +147,7 @@ async function bundle(folder, inputs, output) {
 }
 
 async function browserPath(name) {
-  const finders = await import(pathToFileURL(path.join(root, "lab/dist/chromium.js")).href);
+  const finders = await import(pathToFileURL(path.join(root, "lab/stack/dist/chromium.js")).href);
   const found = finders[`find${name}`]();
   const variable = name.toUpperCase();
   if (!found && process.env[variable])

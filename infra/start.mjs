@@ -1,5 +1,5 @@
 /**
- * `npm start`: set-up, then a fleet on loopback (lab/src/start.ts). Options are checked first, so that a typing error
+ * `npm start`: set-up, then a fleet on loopback (lab/stack/src/start.ts). Options are checked first, so that a typing error
  * costs no build.
  */
 import path from "node:path";
@@ -78,7 +78,7 @@ async function main() {
     return 0;
   }
   await setUp({ browser: options.browser || options.once });
-  const { start } = await import(pathToFileURL(path.join(root, "lab/dist/start.js")).href);
+  const { start } = await import(pathToFileURL(path.join(root, "lab/stack/dist/start.js")).href);
   return start(options);
 }
 

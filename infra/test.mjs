@@ -20,7 +20,7 @@ const bin = {
   jest: "node_modules/jest/bin/jest.js",
 };
 
-const sim = "lab/dist/sim/main.js";
+const sim = "lab/sim/dist/main.js";
 
 /**
  * `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types; `show`
@@ -83,7 +83,7 @@ const STEPS = [
   },
   {
     name: "matrix",
-    commands: [["lab/dist/matrix.js", "--short"]],
+    commands: [["test/dist/matrix/main.js", "--short"]],
     repeat: "npm run test:matrix -- --short",
     count: countPrinted,
   },

@@ -6,8 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { repoRoot, sizeBytes, startFleet } from "@tributary/lab";
-import type { Fleet } from "@tributary/lab";
+import { repoRoot, sizeBytes, startFleet, type Fleet } from "@tributary/lab-stack";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import { cli, getJson } from "./support";
 

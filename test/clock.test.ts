@@ -5,8 +5,8 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { clockOff, DAY_SEC, findChromium, openBrowser, recordsOf, startFleet } from "@tributary/lab";
-import type { Fleet } from "@tributary/lab";
+import { clockOff, DAY_SEC } from "./skew";
+import { findChromium, openBrowser, recordsOf, startFleet, type Fleet } from "@tributary/lab-stack";
 
 let [fleet, folder] = [undefined as unknown as Fleet, ""];
 beforeAll(async () => {

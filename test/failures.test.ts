@@ -1,7 +1,6 @@
 /** What a viewer sees when parts die: playback goes on. */
 import path from "node:path";
-import { segmentMismatch, startFleet } from "@tributary/lab";
-import type { Fleet } from "@tributary/lab";
+import { segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import type { Browser } from "puppeteer-core";
 import { accessLog, eventually, faults, getJson, playPage } from "./support";
 

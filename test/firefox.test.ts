@@ -1,5 +1,5 @@
 /** The extension in Firefox: the transport is in the page's own frame; every byte compared with the files. */
-import { mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab";
+import { mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab-stack";
 import { accessLog, faults, playPage } from "./support";
 
 test("Firefox: the hls page plays to its end through four proxies, byte for byte right", async () => {

@@ -3,8 +3,7 @@
  * belong to benches: here a time is compared with one that the links themselves forbid to be shorter. A busy machine
  * can only make a download worse, so a figure counts as reached when one of a few downloads reaches it.
  */
-import { linksOf, makeBox, startStack } from "@tributary/lab";
-import type { Box, Sample, Stack } from "@tributary/lab";
+import { linksOf, makeBox, startStack, type Box, type Sample, type Stack } from "@tributary/lab-bench";
 import { loadNativeTransport } from "@tributary/native-transport";
 
 const VISITS = { node: 1, chromium: 1, aria2: 1 };

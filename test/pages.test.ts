@@ -3,8 +3,14 @@
  * the files.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { mediaFetchedByBrowser, notThroughProxies, openBrowser, segmentMismatch, startFleet } from "@tributary/lab";
-import type { Fleet } from "@tributary/lab";
+import {
+  mediaFetchedByBrowser,
+  notThroughProxies,
+  openBrowser,
+  segmentMismatch,
+  startFleet,
+  type Fleet,
+} from "@tributary/lab-stack";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { accessLog, eventually, faults, getJson, playPage } from "./support";
 

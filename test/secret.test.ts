@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { repoRoot } from "@tributary/lab";
+import { repoRoot } from "@tributary/lab-stack";
 
 const NOBODY = 65_534;
 let folder: string;

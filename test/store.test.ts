@@ -4,8 +4,7 @@
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { openBrowser, repoRoot, samplePageState, segmentMismatch, startFleet } from "@tributary/lab";
-import type { Fleet } from "@tributary/lab";
+import { openBrowser, repoRoot, samplePageState, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import { accessLog, eventually } from "./support";
 
 let fleet: Fleet;

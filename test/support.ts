@@ -5,8 +5,17 @@
 import { execFile, spawn } from "node:child_process";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openBrowser, recordsOf, repoRoot, samplePageState } from "@tributary/lab";
-import type { AccessLogEntry, BrowserName, ExtensionDefaults, Fleet, SamplePageState } from "@tributary/lab";
+import {
+  openBrowser,
+  recordsOf,
+  repoRoot,
+  samplePageState,
+  type AccessLogEntry,
+  type BrowserName,
+  type ExtensionDefaults,
+  type Fleet,
+  type SamplePageState,
+} from "@tributary/lab-stack";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Browser, Page } from "puppeteer-core";
 

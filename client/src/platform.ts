@@ -6,7 +6,7 @@ import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { FromEngine, ToEngine } from "./messages";
 
-/** A way to carry a session's messages. Each passes the same suite: lab/src/transports. */
+/** A way to carry a session's messages. Each passes the same suite: test/transports. */
 export interface Transport {
   readonly name: TransportName;
   /** Whether this end has it and that proxy offers it. */

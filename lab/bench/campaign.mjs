@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- campaign`: set-up, the campaign (lab/src/bench/campaign), table, pictures, and the files asked for.
+ * `npm run bench -- campaign`: set-up, the campaign (lab/bench/src/campaign), table, pictures, and the files asked for.
  *
  *     npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--json FILE] [--docs] [--list]
  *
@@ -9,7 +9,7 @@
  * report is of all
  *     --resume DIR   goes on with a campaign that was stopped (Ctrl-C)
  *     --report       draws what DIR has, and measures nothing
- *     --json FILE    a row a box (lab/src/bench/campaign/rows.ts), as an array
+ *     --json FILE    a row a box (lab/bench/src/campaign/rows.ts), as an array
  * --docs         writes the section `Campaign` of docs/measurements.md, its pictures, and docs/campaign: the table of
  * boxes
  *                    and the downloads, from where --resume docs/campaign goes on
@@ -59,7 +59,7 @@ function parseOptions(args) {
 }
 
 const PUBLISHED = path.join(root, "docs/campaign");
-const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/bench/dist", `${name}.js`)).href);
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
 const minutes = (seconds) =>
   seconds < 5400
@@ -112,7 +112,7 @@ async function openFolder({ resume, quick }) {
 }
 
 async function drawAll(figures, folder) {
-  const { draw, titleOf } = await import("./draw.mjs");
+  const { draw, titleOf } = await import("../sim/draw.mjs");
   const drawn = [];
   for (const { name, title, subtitle, specification } of figures) {
     const { svg, png } = await draw({ ...specification, title: titleOf(title, subtitle) });

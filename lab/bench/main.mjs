@@ -1,20 +1,20 @@
 /**
- * `npm run bench -- protocol`: the simulated rows (lab/src/sim/bench.ts).
+ * `npm run bench -- protocol`: the simulated rows (lab/bench/src/protocol/bench.ts).
  * `npm run bench -- campaign`: downloads over emulated links (campaign.mjs).
  * `npm run bench -- origo`: Origo's storage and questions (origo/bench.mjs).
  * `npm run bench -- origo --fleet`: what a thousand proxies cost Origo (origo/fleet.mjs).
  * `npm run bench -- extension`: what the extension costs and changes in real browsers
- * (lab/src/bench/extension/bench.ts). `npm run bench -- video`: hls.js playing over emulated links
- * (lab/src/bench/video/bench.ts). `npm run bench -- profile`: where the time of a download goes, on both sides
- * (lab/src/bench/profile/bench.ts). `npm run bench -- transport`: transports over emulated links
- * (lab/src/bench/transport/bench.ts). `npm run bench -- codec`: set-up, contenders, measurements, table, and the files
+ * (lab/bench/src/extension/bench.ts). `npm run bench -- video`: hls.js playing over emulated links
+ * (lab/bench/src/video/bench.ts). `npm run bench -- profile`: where the time of a download goes, on both sides
+ * (lab/bench/src/profile/bench.ts). `npm run bench -- transport`: transports over emulated links
+ * (lab/bench/src/transport/bench.ts). `npm run bench -- codec`: set-up, contenders, measurements, table, and the files
  * asked for.
  *
  *     npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE] [--docs]
  *
  *     --quick         the figures and few other shapes, about three minutes on two cores
  *     --row TEXT      only the groups of cases whose name contains TEXT, such as "through the addon"; not with --docs
- *     --json FILE     every row, as an array (lab/src/bench/codec/rows.ts)
+ *     --json FILE     every row, as an array (lab/bench/src/codec/rows.ts)
  *     --picture FILE  writes FILE as .svg and as .png
  *     --docs          writes the section `Codec` of docs/measurements.md and its picture
  *
@@ -59,7 +59,7 @@ async function setUpAll(print) {
   });
 }
 
-const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/dist", `${name}.js`)).href);
+const loadCompiled = (name) => import(pathToFileURL(path.join(root, "lab/bench/dist", `${name}.js`)).href);
 
 /** Relative to where the person typed the command. */
 const fileOf = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
@@ -73,7 +73,7 @@ async function writePicture(run, base) {
 }
 
 async function writeDocument(run) {
-  const { markdownSection } = await loadCompiled("bench/codec/report");
+  const { markdownSection } = await loadCompiled("codec/report");
   const { writeSection } = await loadCompiled("document");
   await writePicture(run, path.join(root, "docs", DOCUMENT_PICTURE));
   writeSection("codec", "npm run bench -- codec --docs", markdownSection(run, `${DOCUMENT_PICTURE}.png`));
@@ -88,7 +88,9 @@ const commandOf = ({ quick, row, docs }) =>
  * well; SIGINT of a terminal reaches it by itself.
  */
 function runProgram(name, args) {
-  const child = spawn(process.execPath, [path.join(root, "lab/dist", `${name}.js`), ...args], { stdio: "inherit" });
+  const child = spawn(process.execPath, [path.join(root, "lab/bench/dist", `${name}.js`), ...args], {
+    stdio: "inherit",
+  });
   for (const signal of ["SIGINT", "SIGTERM"])
     process.on(signal, () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal)));
   return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
@@ -96,22 +98,22 @@ function runProgram(name, args) {
 
 async function runProtocolBench(args) {
   await setUp({ print: () => undefined });
-  return runProgram("sim/bench", args);
+  return runProgram("protocol/bench", args);
 }
 
 async function runTransportBench(args) {
   await setUpAll(() => undefined);
-  return runProgram("bench/transport/bench", args);
+  return runProgram("transport/bench", args);
 }
 
 async function runProfileBench(args) {
   await setUp({ print: () => undefined });
-  return runProgram("bench/profile/bench", args);
+  return runProgram("profile/bench", args);
 }
 
 async function runVideoBench(args) {
   await setUp({ compiler: true, browser: true, print: () => undefined });
-  return runProgram("bench/video/bench", args);
+  return runProgram("video/bench", args);
 }
 
 /** The stand-in transport's package has to be built for it. */
@@ -124,7 +126,7 @@ async function runExtensionBench(args) {
     { cwd: root },
   );
   if (built.status !== 0) throw new SetupError(`the stand-in extension could not be built: ${built.stdout}`);
-  return runProgram("bench/extension/bench", args);
+  return runProgram("extension/bench", args);
 }
 
 async function main() {
@@ -149,8 +151,8 @@ async function main() {
   await setUpAll(print);
   const { prepareContenders } = await import("./codec/setup.mjs");
   const tools = await prepareContenders(print);
-  const { runCodecBench } = await loadCompiled("bench/codec/bench");
-  const { terminalTable } = await loadCompiled("bench/codec/report");
+  const { runCodecBench } = await loadCompiled("codec/bench");
+  const { terminalTable } = await loadCompiled("codec/report");
   const run = await runCodecBench({
     tools,
     quick: options.quick,

@@ -1,5 +1,5 @@
 /**
- * Builds the link emulator lab/build/links/links-core when its sources are newer, and prints its path.
+ * Builds the link emulator lab/links/build/links-core when its sources are newer, and prints its path.
  *
  *   node lab/links/build.mjs
  *
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const sources = path.join(here, "core");
-const folder = path.join(here, "../build/links");
+const folder = path.join(here, "build");
 const program = path.join(folder, "links-core");
 const compiler = process.env.CXX ?? "g++";
 

@@ -1,5 +1,5 @@
 /**
- * `npm run links`: does what set-up is left to do, without a word on standard output, then runs lab/dist/links/main.js
+ * `npm run links`: does what set-up is left to do, without a word on standard output, then runs lab/links/dist/main.js
  * here.
  */
 import { pathToFileURL } from "node:url";
@@ -13,4 +13,4 @@ try {
   console.error(error.message);
   process.exit(1);
 }
-await import(pathToFileURL(path.join(root, "lab/dist/links/main.js")).href);
+await import(pathToFileURL(path.join(root, "lab/links/dist/main.js")).href);

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
-import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab";
+import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { ElementHandle, Page } from "puppeteer-core";

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { repoRoot, startService, type Service } from "@tributary/lab";
+import { repoRoot, startService, type Service } from "@tributary/lab-stack";
 import type { Browser, Page } from "puppeteer-core";
 
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");

@@ -3,7 +3,7 @@ import path from "node:path";
 import { box, full, headerOf, u32, unpack, view } from "./boxes";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie } from "./mp4";
 
-const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/sample/media/progressive.mp4")));
+const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/stack/sample/media/progressive.mp4")));
 const moovOf = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
   const [ftyp, moov] = unpack(bytes.subarray(0, 32 + 17249));
   return bytes.slice(8 + (ftyp?.body.length ?? 0), 16 + (ftyp?.body.length ?? 0) + (moov?.body.length ?? 0));

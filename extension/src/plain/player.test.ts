@@ -3,7 +3,7 @@ import path from "node:path";
 import type { HeldVideo } from "./hold";
 import { playHeld } from "./player";
 
-const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/sample/media/progressive.mp4")));
+const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/stack/sample/media/progressive.mp4")));
 
 /** Takes what it is given, and says so by `updateend`; its listeners, all for once, are gone when they have heard. */
 class FakeBuffer {

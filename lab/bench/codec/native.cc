@@ -50,7 +50,7 @@ struct Case {
 
 /** The cold cases walk over so many bytes of sources, which no cache of today's holds for one core. */
 constexpr size_t kColdBytes = 96u << 20;
-/** Results in flight at once in `encode-flow`, as many as lab/src/bench/codec/addon.ts keeps. */
+/** Results in flight at once in `encode-flow`, as many as lab/bench/src/codec/addon.ts keeps. */
 constexpr size_t kInFlightBytes = 4u << 20;
 /** Coefficient matrices that ISA-L's cases take turns with. */
 constexpr size_t kMatrices = 16;

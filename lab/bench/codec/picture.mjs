@@ -2,7 +2,7 @@
  * The picture of a codec bench run: bandwidth against generation size and symbol size, and bars for each engine and
  * rival. One Vega-Lite specification; ../draw.mjs draws it.
  */
-import { draw, titleOf } from "../draw.mjs";
+import { draw, titleOf } from "../../sim/draw.mjs";
 
 /** Who a row is of, in words; its place in the legend, and its colour by kind. */
 const KINDS = [

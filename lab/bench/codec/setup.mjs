@@ -1,5 +1,5 @@
 /**
- * Gets the contenders of `npm run bench -- codec` ready, everything under lab/build/bench: the native program from the
+ * Gets the contenders of `npm run bench -- codec` ready, everything under lab/bench/build: the native program from the
  * core's own sources and flags, ISA-L from Debian 13, the Rust crates, the bundle that Chromium runs. What cannot be
  * had on this machine is named with the reason; the bench then reports it absent. Nothing is installed.
  */
@@ -13,7 +13,7 @@ import { COMPILER, compile, compileAll, CORE_SOURCES } from "../../../native-cod
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "../../..");
-const cache = path.join(root, "lab/build/bench");
+const cache = path.join(root, "lab/bench/build");
 
 /** @typedef {{ file: string, note: string } | { absent: string }} Tool */
 
@@ -128,7 +128,7 @@ async function bundleWorker() {
     mode: "production",
     target: "webworker",
     devtool: false,
-    entry: path.join(root, "lab/dist/bench/codec/browser-worker.js"),
+    entry: path.join(root, "lab/bench/dist/codec/browser-worker.js"),
     output: { path: output, filename: "worker.js" },
     resolve: { symlinks: true },
   });

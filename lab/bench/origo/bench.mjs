@@ -32,7 +32,7 @@ import { FIRST_MS, generateSql, LAST_MS } from "./generate.sql.mjs";
 
 const require = createRequire(import.meta.url);
 const origoModule = (name) => require(path.join(root, "origo/dist", name));
-const labModule = (name) => require(path.join(root, "lab/dist", name));
+const stack = require(path.join(root, "lab/stack/dist/index.js"));
 const RATE = 5000;
 const BATCH = 25;
 const LIMITS = { first: 150, box: 400, group: 500, memory: 1000, p99: 250, core: 0.15, paint: 1000 };
@@ -398,7 +398,7 @@ ${fleetSentence(run.fleet)} Limit: ${LIMITS.core * 100} % (${verdict(run.fleet.c
 
 /** Time to the first contentful paint of the page, each time in a profile that has never seen it. */
 async function measurePaint(url) {
-  const { browser, close } = await labModule("browser.js").openBrowser({ headless: true });
+  const { browser, close } = await stack.openBrowser({ headless: true });
   try {
     const times = [];
     for (let round = 0; round <= PAINTS; round++) {
@@ -474,6 +474,6 @@ export async function measureAll(values, print = console.log) {
       path.resolve(process.env.INIT_CWD ?? process.cwd(), values.json),
       `${JSON.stringify(run, null, 1)}\n`,
     );
-  if (values.docs) labModule("document.js").writeSection("origo", "`npm run bench -- origo --docs`", sectionOf(run));
+  if (values.docs) stack.writeSection("origo", "`npm run bench -- origo --docs`", sectionOf(run));
   return 0;
 }

@@ -1,0 +1,278 @@
+/**
+ * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at
+ * once, with as many downloads over them as this machine's cores carry; while a set is up its boxes take turns in
+ * random order, so that what else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as
+ * soon as it is over: a campaign that was stopped goes on from there.
+ */
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { startLinks } from "@tributary/lab-links";
+import { scenarioOf } from "./boxes";
+import type { Box } from "./boxes";
+import { visitsByBox } from "./rows";
+import type { Sample } from "./rows";
+import { Stack } from "./stack";
+
+export interface CampaignOptions {
+  boxes: readonly Box[];
+  /** Where the downloads are kept, and those that are there already (`readSamples`); new ones are added to both. */
+  folder: string;
+  samples: Sample[];
+  /** How often the links come up, and which shares of the visits are done by then. */
+  passes: readonly number[];
+  stopped: () => boolean;
+  onProgress: (progress: Progress) => void;
+}
+
+export interface Progress {
+  visitsDone: number;
+  visitsTotal: number;
+  secondsLeft: number;
+  /** Names of the sets that are up. */
+  links: readonly string[];
+}
+
+/** Links, origin, Origo, proxies and client, until all are ready. */
+const BRING_UP_SEC = 8;
+/**
+ * Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on
+ * it.
+ */
+const CORE_BYTES_PER_SEC = 3_500_000;
+/**
+ * Fewer downloads beside each other with less idle than the first, as they would soon count half (rows.ts); more with
+ * more than the second.
+ */
+const IDLE_SHARES = [0.25, 0.4] as const;
+/** Most of what sets do is wait, for a slow link or until connections are closed. */
+const SETS_PER_CORE = 3;
+/**
+ * Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of
+ * them take minutes.
+ */
+const START_SHARE = 0.8;
+/** A packet trace takes fifty times the room of a download without. */
+const TRACES_KEPT = 5;
+
+/** Resolves to what went wrong: links over which it did are left until the next pass. */
+export async function runCampaign({
+  boxes,
+  folder,
+  samples,
+  passes,
+  stopped,
+  onProgress,
+}: CampaignOptions): Promise<string[]> {
+  const file = plainFile(folder);
+  const done = visitsByBox(samples);
+  const next = new Map<string, number>();
+  for (const { box, visit } of samples) next.set(box, Math.max(next.get(box) ?? 0, visit + 1));
+  const clock = new Clock(boxes, done);
+  const up = new Set<readonly Box[]>();
+  const failures: string[] = [];
+  const room = new Room(os.cpus().length * CORE_BYTES_PER_SEC);
+  for (const share of passes) {
+    const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
+    const longestLast = setsOf(boxes.filter(isOpen)).sort(
+      (a, b) => clock.expectedSecLeft(a) - clock.expectedSecLeft(b),
+    );
+    const visitSets = async (): Promise<void> => {
+      for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await visitAll(set, isOpen);
+    };
+    await Promise.all(Array.from({ length: SETS_PER_CORE * os.cpus().length }, visitSets));
+  }
+  return failures;
+
+  async function visitAll(own: readonly Box[], isOpen: (box: Box) => boolean): Promise<void> {
+    const spec = own[0]!.links;
+    let stack: Stack | undefined;
+    up.add(own);
+    report();
+    try {
+      const links = await room.hold(START_SHARE * room.size, () => startLinks(scenarioOf(spec)));
+      const set = (stack = new Stack(links, spec));
+      await room.hold(Math.max(...own.map(loadOf)), () => set.prepare(own));
+      for (let open = own; open.length > 0; open = open.filter(isOpen)) {
+        for (const box of shuffled(open)) {
+          if (stopped()) return;
+          const visit = next.get(box.id) ?? 0;
+          const samplesOf = await set.visit(box, visit, (downloads) => room.hold(loadOf(box), downloads));
+          const taken = samplesOf.map(({ trace, ...sample }) => ({
+            ...sample,
+            ...(trace && visit < TRACES_KEPT ? { trace } : {}),
+          }));
+          if (stopped()) return;
+          samples.push(...taken);
+          appendFileSync(file, linesOf(taken));
+          next.set(box.id, visit + 1);
+          done.set(box.id, (done.get(box.id) ?? 0) + (visitsByBox(taken).get(box.id) ?? 0));
+          room.adjust(Math.min(...taken.map(({ idleShare }) => idleShare)));
+          report();
+        }
+      }
+    } catch (error) {
+      if (!stopped()) failures.push(`${spec.id}: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      up.delete(own);
+      await stack?.close();
+    }
+  }
+
+  function report(): void {
+    onProgress(clock.progress([...new Set([...up].map(([box]) => box!.links.id))]));
+  }
+}
+
+/**
+ * Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links, and what has
+ * no packets half.
+ */
+function loadOf({ mode, runner, transport, connections, links: { ratesKB } }: Box): number {
+  const used = mode === "direct" || mode === "direct-http2" ? ratesKB.slice(0, 1) : ratesKB.slice(0, connections);
+  return (runner === "chromium" ? 2000 : transport ? 1000 : 500) * used.reduce((sum, rate) => sum + rate, 0);
+}
+
+/**
+ * Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others.
+ */
+export class Room {
+  readonly #waiting: { weight: number; enter: () => void }[] = [];
+  #used = 0;
+
+  size: number;
+
+  readonly #expected: number;
+
+  constructor(expected: number) {
+    this.#expected = expected;
+
+    this.size = expected;
+  }
+
+  async hold<T>(weight: number, work: () => Promise<T>): Promise<T> {
+    await new Promise<void>((enter) => {
+      this.#waiting.push({ weight, enter });
+      this.#admit();
+    });
+    try {
+      return await work();
+    } finally {
+      this.#used -= weight;
+      this.#admit();
+    }
+  }
+
+  /** To what the machine had to spare: other machines may share its processors. */
+  adjust(idleShare: number): void {
+    if (idleShare < IDLE_SHARES[0]) this.size = Math.max(0.98 * this.size, this.#expected / 2);
+    if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 2 * this.#expected);
+  }
+
+  #admit(): void {
+    for (
+      let first = this.#waiting[0];
+      first && (this.#used === 0 || this.#used + first.weight <= this.size);
+      first = this.#waiting[0]
+    ) {
+      this.#waiting.shift();
+      this.#used += first.weight;
+      first.enter();
+    }
+  }
+}
+
+/** Of the visits that are asked for; `done` is those by box. */
+export const visitsDone = (boxes: readonly Box[], done: ReadonlyMap<string, number>): number =>
+  Math.floor(boxes.reduce((sum, { id, visits }) => sum + Math.min(visits, done.get(id) ?? 0), 0));
+
+/**
+ * Those that take turns: boxes of the same links, figure and chunk. All boxes of the paper's links, the most of any,
+ * would take one set of links hours longer than all others.
+ */
+export function setsOf(boxes: readonly Box[]): Box[][] {
+  const sets = new Map<string, Box[]>();
+  for (const box of boxes) {
+    const key = [box.figures[0], box.links.id, box.chunkBytes].join();
+    sets.set(key, [...(sets.get(key) ?? []), box]);
+  }
+  return [...sets.values()];
+}
+
+const plainFile = (folder: string): string => path.join(folder, "downloads.jsonl");
+const packedFile = (folder: string): string => path.join(folder, "downloads.jsonl.gz");
+const linesOf = (samples: readonly Sample[]): string => samples.map((sample) => `${JSON.stringify(sample)}\n`).join("");
+
+/** Puts all downloads into one compressed file, for a folder that is to be kept. */
+export function packDownloads(folder: string, samples: readonly Sample[]): void {
+  writeFileSync(packedFile(folder), gzipSync(linesOf(samples), { level: 9 }));
+  rmSync(plainFile(folder), { force: true });
+}
+
+/** Those packed and those after them. A line that was cut short when the machine went down is left out. */
+export function readSamples(folder: string): Sample[] {
+  const [packed, plain] = [packedFile(folder), plainFile(folder)];
+  const text =
+    (existsSync(packed) ? gunzipSync(readFileSync(packed)).toString() : "") +
+    (existsSync(plain) ? readFileSync(plain, "utf8") : "");
+  return text.split("\n").flatMap((line) => {
+    try {
+      return [JSON.parse(line) as Sample];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  const result = [...items];
+  for (let last = result.length - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [result[last], result[other]] = [result[other]!, result[last]!];
+  }
+  return result;
+}
+
+/** The time left: what the boxes are expected to take, corrected by how fast it went so far. */
+class Clock {
+  readonly #startedMs = performance.now();
+  readonly #expectedSecFirst: number;
+
+  readonly #boxes: readonly Box[];
+  readonly #done: ReadonlyMap<string, number>;
+
+  constructor(boxes: readonly Box[], done: ReadonlyMap<string, number>) {
+    this.#boxes = boxes;
+    this.#done = done;
+
+    this.#expectedSecFirst = this.expectedSecLeft(boxes);
+  }
+
+  expectedSecLeft(boxes: readonly Box[]): number {
+    return boxes.reduce(
+      (sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.#done.get(id) ?? 0)) * expectedSec,
+      0,
+    );
+  }
+
+  progress(links: readonly string[]): Progress {
+    const left = this.expectedSecLeft(this.#boxes);
+    const doneHere = this.#expectedSecFirst - left;
+    const factor = doneHere > 0 ? (performance.now() - this.#startedMs) / 1000 / doneHere : 1;
+    return {
+      visitsDone: visitsDone(this.#boxes, this.#done),
+      visitsTotal: this.#boxes.reduce((sum, { visits }) => sum + visits, 0),
+      secondsLeft: factor * left,
+      links,
+    };
+  }
+}
+
+/** Seconds that the whole is expected to take on an idle machine, one set of links at a time. */
+export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {
+  return (
+    boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) +
+    passes.length * BRING_UP_SEC * setsOf(boxes).length
+  );
+}

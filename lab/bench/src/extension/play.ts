@@ -1,0 +1,39 @@
+/** What the parts have in common: a browser for a while, a page that plays, and the row that a part tells. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Browser, Page } from "puppeteer-core";
+import { openBrowser, samplePageState, type OpenOptions } from "@tributary/lab-stack";
+
+const PLAY_MS_MAX = 60_000;
+
+export interface Row {
+  what: string;
+  got: number;
+  unit: string;
+  /** The figure to stay at or below; undefined: told for the others' sake. */
+  limit?: number;
+  /** How it was come by. */
+  note: string;
+}
+
+export async function inChromium<Value>(
+  options: Omit<OpenOptions, "headless">,
+  run: (browser: Browser) => Promise<Value>,
+): Promise<Value> {
+  const open = await openBrowser({ headless: true, ...options });
+  try {
+    return await run(open.browser);
+  } finally {
+    await open.close();
+  }
+}
+
+export async function playTo(page: Page, seconds: number): Promise<void> {
+  for (
+    const deadlineMs = Date.now() + PLAY_MS_MAX;
+    (await samplePageState(page)).currentTime < seconds;
+    await pause(100)
+  ) {
+    if (Date.now() > deadlineMs)
+      throw new Error(`${page.url()} has not reached ${seconds} s in ${PLAY_MS_MAX / 1000} s`);
+  }
+}

@@ -1,0 +1,328 @@
+/**
+ * `npm run bench -- protocol`: every mode over the rows of rows.ts, simulated, 60 seeds a row, on all processors.
+ * Prints completion over bound and normalized goodput; `--json FILE` writes the same as an array. Seeds are fixed, so
+ * are the figures, however many processors share the work.
+ */
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
+import type { Codec } from "@tributary/protocol";
+import {
+  drawTo,
+  HTTP_MODES,
+  inProcesses,
+  isHelper,
+  PROTOCOL_MODES,
+  serve,
+  speaks,
+  type Mode,
+  type World,
+} from "@tributary/lab-sim";
+import { writeSection } from "@tributary/lab-stack";
+import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
+import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
+import { pictureOf } from "./picture";
+import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
+
+const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--docs] [--mode MODE,...] [--row TEXT]
+       npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--docs] [--row TEXT]
+       npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
+       npm run bench -- protocol --cost [--mode MODE,...] [--json FILE] [--docs]
+  --congestion  proxies send under the product's congestion control (mode coded; links queue 100 ms): the chunk comes in new
+              sessions, or a second after the same chunk in the same ones; without it as fast as their links take
+  --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
+  --docs      writes the tables and the picture into docs/measurements.md
+  --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
+  --quick     10 seeds a row, not 60
+  --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
+  --row TEXT  only the rows whose title has TEXT
+  --links     one row of one's own, rates in KB/s (K = 1,000) of whole packets; loss both ways; rtt, jitter in ms
+modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
+
+const SESSIONS = ["new", "warm"] as const;
+const DOCUMENT_PICTURE = path.resolve(__dirname, "../../../../docs/images/protocol-modes.png");
+
+interface Settings {
+  rows: Row[];
+  seventh: boolean;
+  modes: Mode[];
+  seeds: number;
+  firstSeed: number;
+  json: string | undefined;
+  picture: string | undefined;
+  docs: boolean;
+  cost: boolean;
+  congestion: World["congestion"];
+}
+
+type Job = { variant: Variant; mode: Mode; seeds: number; firstSeed: number; seventh: boolean };
+type Result = { measured?: Measured; sevenths?: SeventhMeasured[] };
+
+function work({ variant, mode, seeds, firstSeed, seventh }: Job, codec: Codec): Result {
+  if (seventh) return { sevenths: measureSeventh(variant, SEVENTHS, mode, seeds, firstSeed, codec) };
+  return { measured: measure(variant, mode, seeds, firstSeed, codec) };
+}
+
+/** Results in the order of the jobs. */
+async function runAll(jobs: readonly Job[]): Promise<Result[]> {
+  const results: Result[] = new Array(jobs.length);
+  await inProcesses<Job, Result>(__filename, jobs, (result, index) => (results[index] = result));
+  return results;
+}
+
+function readSettings(words: string[]): Settings | string {
+  let values;
+  try {
+    const string = { type: "string" } as const;
+    const boolean = { type: "boolean" } as const;
+    const options = {
+      quick: boolean,
+      docs: boolean,
+      cost: boolean,
+      json: string,
+      picture: string,
+      mode: string,
+      row: string,
+      links: string,
+      loss: string,
+      rtt: string,
+      jitter: string,
+      chunk: string,
+      seeds: string,
+      seed: string,
+      congestion: string,
+    };
+    ({ values } = parseArgs({ args: words, options }));
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const congestion = SESSIONS.find((sessions) => sessions === values.congestion);
+  if (values.congestion !== congestion) return `--congestion: got ${values.congestion}, wanted new or warm`;
+  const known: readonly string[] = congestion ? PROTOCOL_MODES : [...PROTOCOL_MODES, ...HTTP_MODES];
+  const modes = values.mode?.split(",") ?? (congestion ? ["coded"] : known);
+  const strange = modes.find((mode) => !known.includes(mode));
+  if (strange !== undefined) return `--mode: got ${strange}, which is none of ${known.join(", ")}`;
+  const number = (text: string | undefined, otherwise: number) => (text === undefined ? otherwise : Number(text));
+  const seeds = number(values.seeds, values.seed !== undefined ? 1 : values.quick ? 10 : 60);
+  const firstSeed = number(values.seed, 1);
+  if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000)
+    return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
+  if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff)
+    return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
+  const common = {
+    modes: modes as Mode[],
+    seeds,
+    firstSeed,
+    json: values.json,
+    picture: values.picture,
+    docs: values.docs ?? false,
+    cost: values.cost ?? false,
+    congestion,
+  };
+  if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture))
+    return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
+  const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
+  if (own === false) {
+    const wanted = values.row?.toLowerCase() ?? "";
+    return {
+      ...common,
+      rows: ROWS.filter(({ title }) => title.toLowerCase().includes(wanted)),
+      seventh: "adding a 7th source".includes(wanted),
+    };
+  }
+  const row = ownRow(
+    values.links ?? "6x896",
+    number(values.loss, 0),
+    number(values.rtt, 50),
+    number(values.jitter, 0),
+    number(values.chunk, 1_500_000),
+  );
+  return typeof row === "string" ? row : { ...common, rows: [row], seventh: false };
+}
+
+function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, chunkBytes: number): Row | string {
+  if (!(loss >= 0 && loss < 1)) return `--loss: got ${loss}, wanted a share from 0 up to, not including, 1`;
+  if (!(rttMs >= 0 && rttMs <= 10_000)) return `--rtt: got ${rttMs}, wanted 0 to 10000 ms`;
+  if (!(jitterMs >= 0 && jitterMs <= 10_000)) return `--jitter: got ${jitterMs}, wanted 0 to 10000 ms`;
+  if (!(Number.isInteger(chunkBytes) && chunkBytes >= 1 && chunkBytes <= 33_554_432))
+    return `--chunk: got ${chunkBytes}, wanted 1 to 33554432 bytes`;
+  const made = parseLinks(links, { loss, rttMs, jitterMs });
+  if (!made) return `--links: got ${links}, wanted something like 6x896 or 1x1792+3x896`;
+  return {
+    title: `${links} KB/s, ${chunkBytes} bytes, jitter ${jitterMs} ms`,
+    target: "none",
+    variants: [{ links, loss, rttMs, chunkBytes, world: { links: made, chunkBytes } }],
+  };
+}
+
+/** Of a link's rate: what queues before it where something is sent faster. */
+const QUEUE_SEC = 0.1;
+
+function underCongestionControl(variant: Variant, congestion: World["congestion"]): Variant {
+  if (congestion === undefined) return variant;
+  const links = variant.world.links.map((link) => ({ queueBytes: link.bytesPerSec * QUEUE_SEC, ...link }));
+  return { ...variant, world: { ...variant.world, links, congestion } };
+}
+
+function jobsOf({ rows, seventh, modes, seeds, firstSeed, congestion }: Settings): Job[] {
+  const jobs = rows.flatMap((row) =>
+    row.variants.flatMap((variant) =>
+      modesOf(row, modes).map((mode) => ({
+        variant: underCongestionControl(variant, congestion),
+        mode,
+        seeds,
+        firstSeed,
+        seventh: false,
+      })),
+    ),
+  );
+  const own = modes.filter((mode) => mode === "coded");
+  return seventh && congestion === undefined
+    ? [...jobs, ...SIX.flatMap((variant) => own.map((mode) => ({ variant, mode, seeds, firstSeed, seventh: true })))]
+    : jobs;
+}
+
+function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] {
+  return modes.filter((mode) => !only || only.includes(mode));
+}
+
+/** The row's table, as markdown. */
+function tableOf(row: Row, measured: readonly Measured[], modeCount: number): string {
+  const lines = [
+    "| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" +
+      headOf(row),
+  ];
+  lines.push("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
+  measured.forEach((one, i) => {
+    const group = measured.slice(i - (i % modeCount), i - (i % modeCount) + modeCount);
+    const { completionSec: median, completionSecP95: slow, boundSec } = one;
+    const cells = [
+      one.links,
+      `${one.loss * 100} %`,
+      one.rttMs,
+      one.chunkBytes,
+      one.mode,
+      `${median.toFixed(3)} (${slow.toFixed(3)})`,
+    ];
+    cells.push(
+      `${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`,
+      `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`,
+    );
+    cells.push(one.linkShare.toFixed(3), (one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
+    lines.push(
+      `| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`,
+    );
+  });
+  return lines.join("\n");
+}
+
+function headOf({ also }: Row): string {
+  if (also === "lag") return " largest lag ms (95 %) |";
+  if (also === "roundTripsOver") return " RTTs over bound (95 %) |";
+  return also === "versusBest" ? " over best other mode |" : "";
+}
+
+function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): string[] {
+  const over = (sec: number) => (((sec - one.boundSec) * 1000) / one.rttMs).toFixed(2);
+  if (also === "lag") return [`${(one.lagSec * 1000).toFixed(0)} (${(one.lagSecP95 * 1000).toFixed(0)})`];
+  if (also === "roundTripsOver") return [`${over(one.completionSec)} (${over(one.completionSecP95)})`];
+  if (also !== "versusBest") return [];
+  const best = Math.min(...group.filter(({ mode }) => mode !== one.mode).map(({ completionSec }) => completionSec));
+  return [best < Infinity ? (one.completionSec / best).toFixed(3) : "-"];
+}
+
+const SEVENTH_TITLE =
+  "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";
+
+function tableOfSevenths(sevenths: readonly SeventhMeasured[]): string {
+  const lines = [
+    "| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+  ];
+  for (const one of sevenths) {
+    const cells = [one.mode, `${one.baseLoss * 100} %`, one.bytesPerSec / 1000, one.rttMs, `${one.loss * 100} %`];
+    lines.push(
+      `| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`,
+    );
+  }
+  const worst = Math.max(...sevenths.map(({ slowdownUpper95 }) => slowdownUpper95));
+  return [...lines, "", `Worst upper bound: ${(worst * 100).toFixed(2)} %`].join("\n");
+}
+
+function cost({ modes, json, docs }: Settings): number {
+  const rows = measureCost(modes);
+  const text = costText(rows);
+  console.log(text);
+  if (docs) writeSection("protocol-cost", "npm run bench -- protocol --cost --docs", text);
+  if (json !== undefined) writeFileSync(json, JSON.stringify(rows, null, 1));
+  return rows.every(({ stateBytes }) => stateBytes <= STATE_FLOOR_BYTES) ? 0 : 1;
+}
+
+/** What was measured, by row: in the order of the jobs. */
+function groupsOf(
+  rows: readonly Row[],
+  modes: readonly Mode[],
+  measured: readonly Measured[],
+): { row: Row; measured: Measured[] }[] {
+  let from = 0;
+  return rows.map((row) => ({
+    row,
+    measured: measured.slice(from, (from += row.variants.length * modesOf(row, modes).length)),
+  }));
+}
+
+async function main(words: string[]): Promise<number> {
+  const settings = readSettings(words);
+  if (typeof settings === "string") {
+    console.error(`${settings}\n${USAGE}`);
+    return 2;
+  }
+  if (settings.cost) return cost(settings);
+  const codec = loadCodec(loadWasmCodec);
+  const refused = settings.modes.filter(
+    (mode) => !(HTTP_MODES as readonly string[]).includes(mode) && !speaks(mode, codec),
+  );
+  for (const mode of refused) console.log(`mode ${mode} left out: this build of the protocol does not speak it`);
+  const modes = settings.modes.filter((mode) => !refused.includes(mode));
+  const startedMs = Date.now();
+  const results = await runAll(jobsOf({ ...settings, modes }));
+  const measured = results.flatMap(({ measured: one }) => (one ? [one] : []));
+  const groups = groupsOf(settings.rows, modes, measured);
+  const tables: [string, string][] = groups.flatMap(({ row, measured: own }): [string, string][] =>
+    own.length > 0 ? [[`${row.title} (${row.target})`, tableOf(row, own, modesOf(row, modes).length)]] : [],
+  );
+  const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
+  if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
+  for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
+  if (settings.docs) {
+    const { congestion } = settings;
+    const [name, options] = congestion
+      ? [`protocol-${congestion}`, ` --congestion ${congestion}${words.includes("--quick") ? " --quick" : ""}`]
+      : ["protocol", ""];
+    if (!congestion) drawTo(DOCUMENT_PICTURE, pictureOf(groups, settings.seeds));
+    writeSection(
+      name,
+      `npm run bench -- protocol${options} --docs`,
+      tables
+        .map(
+          ([title, table]) => `${congestion ? "####" : "###"} ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`,
+        )
+        .join("\n\n"),
+    );
+  }
+  if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
+  if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
+  console.log(
+    `\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
+  );
+  return measured.some(({ failed }) => failed > 0) ? 1 : 0;
+}
+
+if (require.main === module) {
+  if (isHelper) {
+    const codec = loadCodec(loadWasmCodec);
+    serve<Job, Result>((job) => work(job, codec));
+  } else void main(process.argv.slice(2)).then((status) => (process.exitCode = status));
+}

@@ -1,0 +1,7 @@
+/** Emulated links between programs of this machine. Format of a scenario: docs/links.md. */
+export { LinksError } from "./core";
+export { startLinks } from "./links";
+export type { HostStats, Links, LinksStats, PipeSample, PipeStats } from "./links";
+export { recordsOnLinks } from "./records";
+export { parseScenario, parseScenarioText, ScenarioError } from "./scenario";
+export type { LinkChangeInput, Scenario, ScenarioInput } from "./scenario";

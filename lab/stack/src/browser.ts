@@ -1,0 +1,209 @@
+/**
+ * A browser with the extension loaded, driven by puppeteer: Chromium, or Firefox over BiDi. The extension is copied
+ * first, with its packaged defaults (defaults.json) pointing at the fleet at hand, so that several browsers with
+ * different settings can run side by side.
+ */
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import puppeteer from "puppeteer-core";
+import type { Browser, Page } from "puppeteer-core";
+import { findChromium, findFirefox } from "./chromium";
+import { repoRoot } from "./fleet";
+
+export type BrowserName = "chromium" | "firefox";
+
+/** The package that webpack made: a folder of extension/dist. */
+export const builtExtensionDir = (name: string): string => path.join(repoRoot, "extension/dist", name);
+
+export interface ExtensionDefaults {
+  origoUrl: string;
+  /** Asked, in turn, when that one is silent. */
+  otherOrigoUrls?: readonly string[];
+  mode: string;
+  connections: number;
+  /** Default `auto`. */
+  transport?: "auto" | "webtransport" | "webrtc";
+}
+
+/**
+ * Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own
+ * Origo.
+ */
+export async function writeExtensionDefaults(
+  extensionDir: string,
+  { origoUrl, otherOrigoUrls = [], ...defaults }: ExtensionDefaults,
+): Promise<void> {
+  const settings = { ...defaults, origoUrls: [origoUrl, ...otherOrigoUrls], sendRecords: true };
+  await writeFile(path.join(extensionDir, "defaults.json"), `${JSON.stringify(settings)}\n`);
+}
+
+export interface OpenBrowser {
+  readonly browser: Browser;
+  /** A tab; in a private window where the browser was opened so. */
+  newPage(): Promise<Page>;
+  /** Installs the extension again, as an update does. */
+  update(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** Default chromium. */
+  name?: BrowserName;
+  /** Without them it opens without the extension. */
+  defaults?: ExtensionDefaults;
+  headless: boolean;
+  /** Further flags, for Chromium only. */
+  flags?: readonly string[];
+  /** What to run instead of the browser found on this machine, such as a script that starts it elsewhere. */
+  executable?: string;
+  /** Folder of extension/dist; default the browser's name. */
+  build?: string;
+  /** Changes the copied package before it is loaded. */
+  prepare?: (extensionDir: string) => Promise<void>;
+  /** Tabs in private windows, with the extension allowed there. */
+  isPrivate?: boolean;
+  /** For pictures, of Firefox: its dark colours, and pages of extensions may be opened. Undefined: neither. */
+  isDark?: boolean;
+  /**
+   * In Firefox: a host whose pages count as secure though they come over plain HTTP, as in lab/links; the transport is
+   * in their frames.
+   */
+  secureHost?: string;
+}
+
+/** Opens a browser. Throws a sentence when it is not on this machine. */
+export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
+  const name = options.name ?? "chromium";
+  const executablePath = options.executable ?? (name === "firefox" ? findFirefox() : findChromium());
+  const spoken = name === "firefox" ? "Firefox" : "Chromium";
+  if (!executablePath)
+    throw new Error(`no ${spoken} found: install it, or name its path in the variable ${name.toUpperCase()}`);
+  const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));
+  const extensionDir = path.join(folder, "extension");
+  if (options.defaults) {
+    await cp(builtExtensionDir(options.build ?? name), extensionDir, { recursive: true });
+    await writeExtensionDefaults(extensionDir, options.defaults);
+    await options.prepare?.(extensionDir);
+  }
+  const isFirefox = name === "firefox";
+  const browser = await (isFirefox ? launchFirefox : launchChromium)(
+    executablePath,
+    path.join(folder, "profile"),
+    options,
+  );
+  const update = (): Promise<void> =>
+    (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
+  if (options.defaults) await update();
+  const windows = options.isPrivate === true && !isFirefox ? await browser.createBrowserContext() : browser;
+  const close = async (): Promise<void> => {
+    await browser.close().catch(() => undefined);
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => undefined);
+  };
+  return { browser, newPage: () => windows.newPage(), update, close };
+}
+
+async function installInChromium(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
+  const session = await browser.target().createCDPSession();
+  await session.send("Extensions.loadUnpacked", { path: extensionDir, enableInIncognito: isPrivate });
+  await session.detach();
+}
+
+/** Firefox's own word for private windows is not among puppeteer's. */
+async function installInFirefox(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
+  const { connection } = browser as unknown as {
+    connection: { send(method: string, params: object): Promise<unknown> };
+  };
+  await connection.send("webExtension.install", {
+    extensionData: { type: "path", path: extensionDir },
+    "moz:allowPrivateBrowsing": isPrivate,
+  });
+}
+
+const COMMON = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false } as const;
+
+function launchChromium(executablePath: string, userDataDir: string, options: OpenOptions): Promise<Browser> {
+  return puppeteer.launch({
+    ...COMMON,
+    executablePath,
+    userDataDir,
+    headless: options.headless,
+    pipe: true,
+    ignoreDefaultArgs: ["--enable-automation"],
+    enableExtensions: options.defaults !== undefined,
+    ...(options.headless ? {} : { defaultViewport: null }),
+    args: [...browserFlags(), ...(options.flags ?? [])],
+  });
+}
+
+async function launchFirefox(executablePath: string, userDataDir: string, options: OpenOptions): Promise<Browser> {
+  await mkdir(userDataDir);
+  return puppeteer.launch({
+    ...COMMON,
+    browser: "firefox",
+    executablePath,
+    userDataDir,
+    headless: options.headless,
+    args: options.isDark === undefined ? [] : ["--remote-allow-system-access"],
+    extraPrefsFirefox: {
+      ...FIREFOX_PREFS,
+      "browser.privatebrowsing.autostart": options.isPrivate === true,
+      "layout.css.prefers-color-scheme.content-override": options.isDark === true ? 0 : 1,
+      "dom.securecontext.allowlist": options.secureHost ?? "",
+    },
+  });
+}
+
+/** The add-on's id in the manifest, and the address that the tests give it. */
+const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
+export const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
+
+/**
+ * Proxies on loopback need the last three: Firefox pairs no other address of its own with 127.0.0.1, and a proxy can't
+ * look up the mDNS names that it gives instead of addresses. Proxies elsewhere need none of them.
+ */
+const FIREFOX_PREFS = {
+  "extensions.webextensions.uuids": JSON.stringify({ [FIREFOX_ADD_ON]: FIREFOX_UUID }),
+  "media.autoplay.default": 0,
+  "media.autoplay.blocking_policy": 0,
+  "media.peerconnection.ice.loopback": true,
+  "media.peerconnection.ice.default_address_only": false,
+  "media.peerconnection.ice.obfuscate_host_addresses": false,
+};
+
+function browserFlags(): string[] {
+  const flags = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--autoplay-policy=no-user-gesture-required",
+    "--disable-dev-shm-usage",
+  ];
+  return process.getuid?.() === 0 ? [...flags, "--no-sandbox"] : flags;
+}
+
+/** What a player page of the sample origin tells about itself (lab/stack/sample/pages/page.js). */
+export interface SamplePageState {
+  player: string;
+  segments: { url: string; start?: number; end?: number; bytes: number; ms: number; sha256: string }[];
+  errors: string[];
+  currentTime: number;
+  /** Seconds of media in the buffer ahead of the playhead. */
+  bufferedSeconds: number;
+  ended: boolean;
+}
+
+const READ_STATE = `(() => {
+  const video = document.querySelector("video");
+  const ranges = video ? video.buffered : { length: 0 };
+  const last = ranges.length ? ranges.end(ranges.length - 1) : 0;
+  return { ...window.tributarySample, currentTime: video ? video.currentTime : 0,
+    bufferedSeconds: Math.max(0, last - (video ? video.currentTime : 0)), ended: video ? video.ended : false };
+})()`;
+
+export async function samplePageState(page: Page): Promise<SamplePageState> {
+  return (await page.evaluate(READ_STATE)) as SamplePageState;
+}

@@ -1,0 +1,18 @@
+/**
+ * A local fleet, the sample site, browsers with the extension, and checks of what a fleet and a player did.
+ */
+export { builtExtensionDir, FIREFOX_UUID, openBrowser, samplePageState, writeExtensionDefaults } from "./browser";
+export type { BrowserName, ExtensionDefaults, OpenBrowser, OpenOptions, SamplePageState } from "./browser";
+export { findChromium, findFirefox } from "./chromium";
+export { markdownTable, writeSection } from "./document";
+export { DEFAULT_PORTS, freePort, repoRoot, startFleet } from "./fleet";
+export type { Fleet, FleetOptions } from "./fleet";
+export { recordsOf, recordsSince } from "./records";
+export type { AccessLogEntry } from "./sample/access-log";
+export { sizeBytes } from "./sample/bytes";
+export { LONG_LEVELS, LongVideo } from "./sample/long";
+export { mediaDir } from "./sample/origin";
+export { startService } from "./services";
+export type { Service } from "./services";
+export { formatTable, isCheck, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
+export type { PlayedSegment } from "./verify";

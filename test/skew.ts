@@ -1,0 +1,38 @@
+/** Programs whose clock is off, as those of machines that nobody has set: skew.cc, built when first asked for. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { repoRoot } from "@tributary/lab-stack";
+
+export const DAY_SEC = 24 * 3600;
+
+let folder: string | undefined;
+
+/**
+ * Variables of a process whose clock is ahead by so much, or behind where it is negative. Throws without a C++
+ * compiler, and but on Linux.
+ */
+export function clockOff(seconds: number): Record<string, string> {
+  if (process.platform !== "linux") throw new Error(`clocks can be put off on Linux only, this is ${process.platform}`);
+  if (folder === undefined) {
+    const made = mkdtempSync(path.join(os.tmpdir(), "tributary-skew-"));
+    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
+    execFileSync(
+      "g++",
+      [
+        "-shared",
+        "-fPIC",
+        "-O2",
+        "-Wall",
+        "-Werror",
+        "-o",
+        path.join(made, "skew.so"),
+        path.join(repoRoot, "test/skew.cc"),
+      ],
+      { stdio: ["ignore", "ignore", "inherit"] },
+    );
+    folder = made;
+  }
+  return { LD_PRELOAD: path.join(folder, "skew.so"), CLOCK_OFF_SEC: String(seconds) };
+}
