@@ -9,12 +9,12 @@ export {
   type RepairDecoder,
   type RepairEncoder,
 } from "./codec";
-export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./frames";
-export { Fragmenter, Reassembler } from "./fragments";
+export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./wire/frames";
+export { Fragmenter, Reassembler } from "./wire/fragments";
 export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
-export type { KnownPath } from "./known";
-export { Pacer } from "./pacer";
+export type { KnownPath } from "./planner/known";
+export { Pacer } from "./sender/pacer";
 export {
   farewell,
   Receiver,
@@ -23,7 +23,7 @@ export {
   type ReceiverEvent,
   type ReceiverOptions,
   type ReceiverStats,
-} from "./receiver";
+} from "./receiver/receiver";
 export { xorshift128 } from "./rng";
 export {
   SplitHttp,
@@ -32,8 +32,8 @@ export {
   type SplitHttpCommand,
   type SplitHttpEvent,
   type SplitHttpOptions,
-} from "./split-http";
-export { Sender, type SenderOutcome } from "./sender";
+} from "./split-http/split-http";
+export { Sender, type SenderOutcome } from "./sender/sender";
 export {
   encodeUdpPacket,
   parseUdpPacket,
@@ -42,8 +42,8 @@ export {
   UDP_NONCE_BYTES,
   UDP_TOKEN_BYTES,
   type UdpPacket,
-} from "./udp";
-export type { Trusted } from "./verification";
+} from "./wire/udp";
+export type { Trusted } from "./receiver/verification";
 export type {
   ByteRange,
   ChunkSource,

@@ -3,12 +3,12 @@
  * delay and every random choice come from the seed that the test's name carries.
  */
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { encodeFrame, parseFrame } from "./frames";
+import { encodeFrame, parseFrame } from "./wire/frames";
 import { LIMITS } from "./limits";
-import { Pacer } from "./pacer";
-import { Receiver, type ReceiverEvent, type ReceiverOptions } from "./receiver";
+import { Pacer } from "./sender/pacer";
+import { Receiver, type ReceiverEvent, type ReceiverOptions } from "./receiver/receiver";
 import { xorshift128 } from "./rng";
-import { Sender } from "./sender";
+import { Sender } from "./sender/sender";
 import type { ChunkSource, MutpMode, ResponseHead, Rng } from "./types";
 
 const codec = loadWasmCodec();

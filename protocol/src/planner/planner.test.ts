@@ -1,8 +1,8 @@
 /** What is granted when nothing comes: docs/spec/protocol.md §8.9. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { Assembly } from "./assembly";
-import { geometryOf, type Geometry } from "./geometry";
+import { geometryOf, type Geometry } from "../geometry";
+import { Assembly } from "../receiver/assembly";
 import { beginningsOf } from "./known";
 import { Planner } from "./planner";
 

@@ -1,6 +1,6 @@
 /** What is known of a proxy: docs/spec/protocol.md §8.6. */
 import { Path } from "./path";
-import type { DataFrame } from "./types";
+import type { DataFrame } from "../types";
 
 const frame = (sequence: number, grant = 0): DataFrame => ({
   type: "data",
@@ -27,19 +27,19 @@ test("path: the rate is what arrives, and a lost packet does not lower it", () =
   for (let sequence = 0; sequence < 200; sequence++)
     if (sequence % 10) path.handleData(frame(sequence), true, 51.25 + 1.25 * sequence);
   expect(path.perMs(0, 300)).toBeCloseTo(0.8, 2);
-  path.settleGaps(400);
-  expect(path.lost / (path.lost + path.received)).toBeCloseTo(0.1, 1);
+  path.loss.settle(400);
+  expect(path.loss.share).toBeCloseTo(0.1, 1);
 });
 
 test("path: packets in vain although something is missing tell how useful it is, each sequence once", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   for (const sequence of [99, 99, 99]) path.handleData(frame(sequence), false, 180);
-  expect([path.usefulShare, path.isUseless]).toEqual([1, false]);
+  expect([path.loss.usefulShare, path.loss.isUseless]).toEqual([1, false]);
   for (let sequence = 100; sequence < 500; sequence++) path.handleData(frame(sequence), false, 181 + sequence);
-  path.settleGaps(600);
-  expect(path.usefulShare).toBeGreaterThan(0);
-  expect(path.isUseless).toBe(true);
+  path.loss.settle(600);
+  expect(path.loss.usefulShare).toBeGreaterThan(0);
+  expect(path.loss.isUseless).toBe(true);
 });
 
 test("path: a fall to a tenth is believed within two gaps; a hiccup of 5 ms is not one", () => {
@@ -99,7 +99,7 @@ test("path: an echo tells the round trip, and how far the proxy comes before a g
   arrive(path, 0, 40, 1.25, 51.25);
   path.nextGrant(true, 60);
   path.handleData(frame(40, 1), true, 110);
-  expect(path.rttMs).toBe(50);
+  expect(path.roundTrip.latestMs).toBe(50);
   expect(path.sentBy(0.8, 110)).toBe(41 + 80);
 });
 
@@ -108,14 +108,14 @@ test("path: an echo of the past, or of no grant, is no round trip, however many 
   arrive(path, 0, 20, 1.25, 51.25);
   for (let i = 0; i < 400; i++) path.nextGrant(true, 100 + 5 * i);
   for (const [at, echo] of [0, 200, 255].entries()) path.handleData(frame(20 + at, echo), true, 2100);
-  expect(path.rttMs).toBe(100);
+  expect(path.roundTrip.latestMs).toBe(100);
   path.handleData(frame(23, 1), true, 2100);
-  expect([path.rttMs, path.leastRttMs]).toEqual([2000, 2000]);
+  expect([path.roundTrip.latestMs, path.roundTrip.leastMs]).toEqual([2000, 2000]);
   path.handleData(frame(24, 128), true, 2200);
-  expect(path.rttMs).toBe(2000);
+  expect(path.roundTrip.latestMs).toBe(2000);
   const known = path.nextGrant(true, 2300);
   path.handleData(frame(25, known % 256), true, 2350);
-  expect([path.rttMs, path.leastRttMs]).toEqual([50, 50]);
+  expect([path.roundTrip.latestMs, path.roundTrip.leastMs]).toEqual([50, 50]);
 });
 
 test("path: a packet that others have overtaken says nothing of a grant newer than theirs, though it echoes the same low byte", () => {
@@ -125,18 +125,18 @@ test("path: a packet that others have overtaken says nothing of a grant newer th
     path.nextGrant(true, 60 + i);
     if (i === 128) path.handleData(frame(4, 128), true, 238);
   }
-  expect(path.rttMs).toBe(50);
+  expect(path.roundTrip.latestMs).toBe(50);
   path.handleData(frame(2, 0), true, 316);
-  expect([path.rttMs, path.leastRttMs]).toEqual([50, 50]);
+  expect([path.roundTrip.latestMs, path.roundTrip.leastMs]).toEqual([50, 50]);
   path.handleData(frame(5, 0), true, 376);
-  expect(path.rttMs).toBe(60);
+  expect(path.roundTrip.latestMs).toBe(60);
 });
 
 test("path: what is supposed of a round trip is not the least one seen", () => {
   const path = fresh();
   path.nextGrant(true, 60);
   path.handleData(frame(0, 1), true, 410);
-  expect([path.rttMs, path.leastRttMs]).toEqual([350, 350]);
+  expect([path.roundTrip.latestMs, path.roundTrip.leastMs]).toEqual([350, 350]);
 });
 
 test("path: sequences of grants only grow, and 256 of them without an echo do not repeat what is out", () => {
@@ -144,6 +144,18 @@ test("path: sequences of grants only grow, and 256 of them without an echo do no
   const sequences = Array.from({ length: 300 }, (_, i) => path.nextGrant(true, i));
   expect(sequences.every((sequence, i) => i === 0 || sequence > sequences[i - 1]!)).toBe(true);
   expect(new Set(sequences.map((sequence) => sequence % 256)).size).toBe(128);
+});
+
+test("path: a new sender's grants count from 1 again, and its packets are judged by them (swarm seeds 96, 237 and 267)", () => {
+  const path = fresh();
+  arrive(path, 0, 20, 1.25, 51.25);
+  for (let i = 0; i < 3; i++) path.nextGrant(true, 60 + i);
+  path.handleData(frame(20, 3), true, 110);
+  path.restart(200);
+  expect([path.next, path.quota, path.order.length]).toEqual([0, 0, 0]);
+  expect(path.nextGrant(true, 210)).toBe(1);
+  path.handleData(frame(0, 1), true, 250);
+  expect(path.roundTrip.latestMs).toBe(40);
 });
 
 test("path: one with packets due that sends none is quiet, one without is not", () => {
@@ -158,7 +170,7 @@ test("path: one with packets due that sends none is quiet, one without is not", 
 test("path: what is worth remembering is known once rate and round trip were measured; a remembered loss gives way", () => {
   const path = new Path(Array<number>(1000).fill(0), 0, 0, { rttMs: 40, perMs: 8, loss: 0.2 });
   expect(path.toRemember(1000)).toBeUndefined();
-  path.handleRoundTrip(50);
+  path.roundTrip.handleSample(50);
   path.handleHeard(50);
   arrive(path, 0, 200, 1.25, 51.25);
   const { rttMs, bytesPerSec, loss } = path.toRemember(1000)!;
@@ -184,8 +196,8 @@ test("path: one that was not asked yet is expected once it is", () => {
 
 test("path: a grant is felt after the latest round trip, after the least one where nothing is on its way", () => {
   const path = fresh();
-  path.handleRoundTrip(50);
-  path.handleRoundTrip(120);
+  path.roundTrip.handleSample(50);
+  path.roundTrip.handleSample(120);
   expect(path.delayMs).toBe(120);
   path.order.length = 0;
   expect(path.delayMs).toBe(50);
@@ -195,9 +207,9 @@ test("path: a rate has been seen since the first packet, and anew since a change
   const path = fresh();
   arrive(path, 0, 40, 1.25, 51.25);
   const lastMs = 51.25 + 39 * 1.25;
-  expect(path.seenMs(lastMs)).toBeCloseTo(lastMs - 50, 6);
+  expect(path.rate.seenMs(lastMs)).toBeCloseTo(lastMs - 50, 6);
   arrive(path, 40, 2, 12.5, lastMs + 12.5);
-  expect(path.seenMs(lastMs + 25)).toBeLessThan(30);
+  expect(path.rate.seenMs(lastMs + 25)).toBeLessThan(30);
 });
 
 test("path: after a pause that packets came on from as before, the next such one is neither a fall nor quiet; after a fall it is", () => {
@@ -218,12 +230,12 @@ test("path: packets that come ever later are a fall, no pause", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   arrive(path, 100, 20, 12.5, 187.5);
-  expect(path.pauseMs).toBe(0);
+  expect(path.rate.pauseMs).toBe(0);
 });
 
 test("path: as long as each round trip brings far more packets than the one before, twice as many may be under way", () => {
   const path = fresh();
-  path.handleRoundTrip(100);
+  path.roundTrip.handleSample(100);
   expect(path.openingPackets(50)).toBe(0);
   let [sequence, opening] = [0, 0];
   for (const [round, packets] of [10, 20, 40, 44, 44].entries()) {
@@ -257,13 +269,13 @@ test("path: round trips of grants that find the proxy without work are the least
   const path = new Path([], 0);
   path.handleHeard(0);
   const nowMs = starve(path, 4, 0, 30);
-  expect(path.leastRttMs).toBe(30);
+  expect(path.roundTrip.leastMs).toBe(30);
   const laterMs = starve(path, 4, nowMs, 130);
-  expect(path.leastRttMs).toBe(30);
+  expect(path.roundTrip.leastMs).toBe(30);
   path.handleLess();
-  expect(path.leastRttMs).toBe(130);
+  expect(path.roundTrip.leastMs).toBe(130);
   starve(path, 1, laterMs, 40);
-  expect(path.leastRttMs).toBe(40);
+  expect(path.roundTrip.leastMs).toBe(40);
 });
 
 test("path: round trips no longer than grants reach, or of grants that the proxy had work before, tell of no longer way", () => {
@@ -271,7 +283,7 @@ test("path: round trips no longer than grants reach, or of grants that the proxy
   near.handleHeard(0);
   starve(near, 8, starve(near, 4, 0, 30), 70);
   near.handleLess();
-  expect(near.leastRttMs).toBe(30);
+  expect(near.roundTrip.leastMs).toBe(30);
   const busy = new Path([], 0);
   busy.handleHeard(0);
   let nowMs = starve(busy, 4, 0, 30);
@@ -285,7 +297,7 @@ test("path: round trips no longer than grants reach, or of grants that the proxy
       busy.handleData(frame(busy.next, packet < 9 ? grant : grant + 1), true, nowMs + packet);
   }
   busy.handleLess();
-  expect(busy.leastRttMs).toBe(30);
+  expect(busy.roundTrip.leastMs).toBe(30);
 });
 
 test("path: a pause long enough to be taken for a fall leaves the rate as it was, once packets have come on as before", () => {
@@ -294,7 +306,7 @@ test("path: a pause long enough to be taken for a fall leaves the rate as it was
   const lastMs = 51.25 + 99 * 1.25;
   expect(path.perMs(0, lastMs + 40)).toBeLessThan(0.1);
   arrive(path, 100, 32, 0.01, lastMs + 40);
-  expect(path.pauseMs).toBeGreaterThan(30);
+  expect(path.rate.pauseMs).toBeGreaterThan(30);
   arrive(path, 132, 8, 1.25, lastMs + 41.25);
   expect(path.perMs(0, lastMs + 50)).toBeGreaterThan(0.6);
 });

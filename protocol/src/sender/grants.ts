@@ -2,10 +2,10 @@
  * Mode `coded` at the proxy: packets are sent in the order that the client granted, and no further. Before the first
  * grant the order follows from the proxy's share. Specification: docs/spec/protocol.md §8.
  */
-import { symbolsIn, type Geometry } from "./geometry";
-import { LIMITS } from "./limits";
+import { symbolsIn, type Geometry } from "../geometry";
+import { LIMITS } from "../limits";
 import type { Schedule } from "./schedule";
-import type { GrantFrame, Run, Share } from "./types";
+import type { GrantFrame, Run, Share } from "../types";
 
 const SHARE_WHOLE = 65535;
 /** Closing repair: so many times the square root of the packets before it, of the last generations in turn. */

@@ -3,15 +3,16 @@
  * generation still needs comes from where it would come first, be it on its way already or to be ordered now. Pure.
  * Specification: docs/spec/protocol.md §8.
  */
-import type { Assembly } from "./assembly";
+import type { Assembly } from "../receiver/assembly";
 import { Coming } from "./coming";
 import { Flow } from "./flow";
-import type { Geometry } from "./geometry";
-import { firstPackets, runsOf } from "./grants";
+import type { Geometry } from "../geometry";
+import { firstPackets, runsOf } from "../sender/grants";
 import type { Beginning, KnownPath } from "./known";
-import { LIMITS, TIMING } from "./limits";
-import { AHEAD_MS, Path, SLACK_MS, type Remembered } from "./path";
-import type { DataFrame, Run, Share } from "./types";
+import { LIMITS, TIMING } from "../limits";
+import { Path, type Remembered } from "./path";
+import { AHEAD_MS, SLACK_MS } from "./round-trip";
+import type { DataFrame, Run, Share } from "../types";
 
 /** A proxy may always have this many packets on their way. */
 const OUTSTANDING_MIN = 8;
@@ -97,7 +98,7 @@ export class Planner {
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
-    this.#paths[proxyIndex]!.handleRoundTrip(rttMs);
+    this.#paths[proxyIndex]!.roundTrip.handleSample(rttMs);
   }
 
   handleHeard(proxyIndex: number, nowMs: number): void {
@@ -146,15 +147,15 @@ export class Planner {
   replan(nowMs: number): void {
     const able = this.#paths.filter((path) => !path.gone && path.heard);
     if (this.#flow.hasFallen(nowMs)) for (const path of able) path.handleLess();
-    const roundMs = Math.min(...able.map((path) => path.leastRttMs));
+    const roundMs = Math.min(...able.map((path) => path.roundTrip.leastMs));
     this.grantEveryMs = Math.max(
       TIMING.grantEveryMsMin,
       Math.min(roundMs / TIMING.grantsPerRoundTrip, TIMING.grantEveryMsMax),
     );
-    for (const path of able) path.settleGaps(nowMs);
+    for (const path of able) path.loss.settle(nowMs);
     this.#noteOvertaken(able);
     const losses = this.#losses();
-    const sharedMs = Math.max(0, Math.min(...able.map((path) => path.rttMs - path.leastRttMs)));
+    const sharedMs = Math.max(0, Math.min(...able.map((path) => path.roundTrip.latestMs - path.roundTrip.leastMs)));
     const sources = able.map((path) => this.#sourceOf(path, losses(path), sharedMs, nowMs));
     const live = sources.filter(({ quiet }) => !quiet);
     if (live.length === 0) for (const path of able) this.#askAnew(path, nowMs);
@@ -181,20 +182,22 @@ export class Planner {
    * The chance that a packet of a path brings nothing. Loss is what was seen there, leaning on what was seen on all.
    */
   #losses(): (path: Path) => number {
-    const lost = this.#paths.reduce((sum, path) => sum + path.lost, 0);
-    const received = this.#paths.reduce((sum, path) => sum + path.received, 0);
+    const lost = this.#paths.reduce((sum, path) => sum + path.loss.lost, 0);
+    const received = this.#paths.reduce((sum, path) => sum + path.loss.received, 0);
     const shared = lost / (lost + received + LOSS_PACKETS_SHARED);
     this.#doubt = 1 + this.#geometry.generationSize / (lost + received + LOSS_PACKETS_SHARED);
     return (path) =>
       1 -
-      path.usefulShare *
-        (1 - (path.lost + shared * LOSS_PACKETS_SHARED) / (path.lost + path.received + LOSS_PACKETS_SHARED));
+      path.loss.usefulShare *
+        (1 -
+          (path.loss.lost + shared * LOSS_PACKETS_SHARED) /
+            (path.loss.lost + path.loss.received + LOSS_PACKETS_SHARED));
   }
 
   #noteOvertaken(able: readonly Path[]): void {
     this.#overtaken.clear();
-    for (const { gaps, order } of able) {
-      for (const sequence of gaps.keys())
+    for (const { loss, order } of able) {
+      for (const sequence of loss.gaps.keys())
         this.#overtaken.set(order[sequence]!, 1 + (this.#overtaken.get(order[sequence]!) ?? 0));
     }
   }
@@ -209,7 +212,7 @@ export class Planner {
     const coming = this.#comings[this.#paths.indexOf(path)]!;
     const perMs = path.perMs(sharedMs, nowMs);
     const gapMs = 1 / perMs;
-    if (path.isUseless || path.isQuiet(perMs, nowMs)) {
+    if (path.loss.isUseless || path.isQuiet(perMs, nowMs)) {
       path.limit = 0;
       if (path.isToBeAsked(perMs, nowMs)) this.#askMore(path);
       coming.clear();
@@ -231,7 +234,7 @@ export class Planner {
     let atMs = Math.max(path.lastArrivalMs + gapMs, nowMs);
     for (let sequence = path.next; sequence < order.length; sequence++) {
       atMs = Math.max(atMs + gapMs, path.soonestMs[sequence] ?? 0);
-      coming.setTime(sequence, atMs - Math.max(PATIENCE_MS, path.pauseMs) - sharedMs);
+      coming.setTime(sequence, atMs - Math.max(PATIENCE_MS, path.rate.pauseMs) - sharedMs);
     }
     path.limit = young ? 0 : path.next + reachOf(path, perMs, nowMs);
     return {
@@ -268,7 +271,7 @@ export class Planner {
         loss: losses(path),
         unseen: unseenOf(path),
         gapMs,
-        rttMs: path.rttMs,
+        rttMs: path.roundTrip.latestMs,
         soonestMs: Infinity,
         atMs: Infinity,
         coming,
@@ -285,14 +288,14 @@ export class Planner {
 
   /** As one that is not quiet. */
   #askAnew(path: Path, nowMs: number): void {
-    if (path.isUseless) return;
+    if (path.loss.isUseless) return;
     path.lastArrivalMs = nowMs;
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
   /** What each proxy is to give by itself: disputed generations and, in a stall, all that is missing. */
   #askAlone({ path, loss, quiet }: Source, nowMs: number): void {
-    const stalled = nowMs - this.#progressMs > STALL_MS + 2 * path.rttMs;
+    const stalled = nowMs - this.#progressMs > STALL_MS + 2 * path.roundTrip.latestMs;
     const proxyIndex = this.#paths.indexOf(path);
     if (!stalled && this.#assembly.disputed.size === 0) return;
     for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++) {
@@ -357,7 +360,7 @@ export class Planner {
   }
 }
 
-function unseenOf({ received, lost }: Path): number {
+function unseenOf({ loss: { received, lost } }: Path): number {
   return UNSEEN_LOST / (received + lost + LOSS_PACKETS_SHARED);
 }
 
@@ -371,8 +374,8 @@ function rememberedOf(known: KnownPath | undefined, packetBytes: number): Rememb
  * reach beyond the pause.
  */
 function reachOf(path: Path, perMs: number, nowMs: number): number {
-  const aheadMs = Math.min(AHEAD_MS + path.pauseMs, path.seenMs(nowMs));
-  return Math.max(OUTSTANDING_MIN, perMs * (path.leastRttMs + SLACK_MS + aheadMs), path.openingPackets(nowMs));
+  const aheadMs = Math.min(AHEAD_MS + path.rate.pauseMs, path.rate.seenMs(nowMs));
+  return Math.max(OUTSTANDING_MIN, perMs * (path.roundTrip.leastMs + SLACK_MS + aheadMs), path.openingPackets(nowMs));
 }
 
 /** The proxy from which the next packet of the generation looked at comes first, of those on their way. */

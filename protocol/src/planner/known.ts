@@ -3,9 +3,9 @@
  * and what it is to begin with. It may be wrong: it decides only what goes out before the first grant, and what loss is
  * taken for until enough was seen. Pure. Specification: docs/spec/protocol.md §8.10.
  */
-import { sharesOf } from "./grants";
-import { LIMITS } from "./limits";
-import type { Share } from "./types";
+import { sharesOf } from "../sender/grants";
+import { LIMITS } from "../limits";
+import type { Share } from "../types";
 
 export interface KnownPath {
   /** The least round trip. */

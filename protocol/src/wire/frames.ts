@@ -2,8 +2,8 @@
  * Frames to bytes and back: docs/spec/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
  * returns obeys every limit, so nothing behind it checks a length again. Big-endian throughout.
  */
-import { LIMITS, PROTOCOL_VERSION } from "./limits";
-import { rejection } from "./geometry";
+import { LIMITS, PROTOCOL_VERSION } from "../limits";
+import { rejection } from "../geometry";
 import type {
   ByteRange,
   Coding,
@@ -16,7 +16,7 @@ import type {
   Rejection,
   RequestFrame,
   Run,
-} from "./types";
+} from "../types";
 
 export const FRAME_TYPE = {
   request: 0x01,

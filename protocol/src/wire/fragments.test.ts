@@ -1,5 +1,5 @@
 import { Fragmenter, Reassembler } from "./fragments";
-import { LIMITS } from "./limits";
+import { LIMITS } from "../limits";
 
 const message = (bytes: number): Uint8Array =>
   Uint8Array.from({ length: bytes }, (_, index) => (index * 7 + (index >> 8)) & 0x7f);

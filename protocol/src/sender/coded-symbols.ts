@@ -3,9 +3,9 @@
  * (docs/adr/0007-coding-in-batches.md). What a changed plan makes useless is dropped: at most one batch. Decides
  * neither what to send nor when.
  */
-import type { Codec, Encoder } from "./codec";
-import { generationBytes, generationStart, symbolsIn, type Geometry } from "./geometry";
-import type { ChunkSource, Rng } from "./types";
+import type { Codec, Encoder } from "../codec";
+import { generationBytes, generationStart, symbolsIn, type Geometry } from "../geometry";
+import type { ChunkSource, Rng } from "../types";
 
 /** What an encoder makes in one pass over the generation. */
 export const BATCH_SYMBOLS_MAX = 16;

@@ -1,6 +1,6 @@
 import { ByteStore } from "./byte-store";
-import { xorshift128 } from "./rng";
-import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type Rejection, type SplitHttpOptions } from "./index";
+import { xorshift128 } from "../rng";
+import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type Rejection, type SplitHttpOptions } from "../index";
 
 interface Mood {
   bytesPerMs?: number;

@@ -3,10 +3,10 @@
  * and of a proxy only its number. A generation's memory is taken with its first packet and given back once its bytes
  * are known.
  */
-import type { Codec, Decoder } from "./codec";
-import { generationBytes, symbolsIn, type Geometry } from "./geometry";
-import { LIMITS } from "./limits";
-import type { Coding, FeedbackFrame, MutpMode } from "./types";
+import type { Codec, Decoder } from "../codec";
+import { generationBytes, symbolsIn, type Geometry } from "../geometry";
+import { LIMITS } from "../limits";
+import type { Coding, FeedbackFrame, MutpMode } from "../types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
 /**

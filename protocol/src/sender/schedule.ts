@@ -3,10 +3,10 @@
  * (section III). A `Schedule` knows what the client has (cumulative feedback), what is in transit and what
  * has arrived from the origin; it knows no frames, clock or codec. Specification: docs/spec/protocol.md §6.
  */
-import { symbolsIn, type Geometry } from "./geometry";
-import { REORDER_PACKETS } from "./limits";
-import { below } from "./rng";
-import type { FeedbackFrame, Rng } from "./types";
+import { symbolsIn, type Geometry } from "../geometry";
+import { REORDER_PACKETS } from "../limits";
+import { below } from "../rng";
+import type { FeedbackFrame, Rng } from "../types";
 
 /** `item` is a symbol index (uncoded) or a generation index (coded). */
 export interface Schedule {

@@ -7,9 +7,9 @@
  * pollEvent. HTTP itself is the caller's. The same code runs in the client and in the simulator.
  */
 import { ByteStore, type Stretch } from "./byte-store";
-import { TIMING } from "./limits";
+import { TIMING } from "../limits";
 import { RateMeter } from "./rate-meter";
-import type { ByteRange, Rejection } from "./types";
+import type { ByteRange, Rejection } from "../types";
 
 export interface SplitHttpOptions {
   proxyCount: number;

@@ -1,9 +1,9 @@
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { encodeFrame, parseFrame } from "./frames";
+import { encodeFrame, parseFrame } from "../wire/frames";
 import { Receiver } from "./receiver";
-import { xorshift128 } from "./rng";
-import { Sender } from "./sender";
-import type { Coding, DataFrame, FeedbackFrame, Frame, MutpMode } from "./types";
+import { xorshift128 } from "../rng";
+import { Sender } from "../sender/sender";
+import type { Coding, DataFrame, FeedbackFrame, Frame, MutpMode } from "../types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
 const codec = loadWasmCodec();

@@ -1,7 +1,7 @@
 /** The schedulers against section III of the paper and eq. (1), on chunks of one-byte-wide arithmetic. */
-import { geometryOf, type Geometry } from "./geometry";
+import { geometryOf, type Geometry } from "../geometry";
 import { RandomSchedule, RarestGenerationSchedule } from "./schedule";
-import { xorshift128 } from "./rng";
+import { xorshift128 } from "../rng";
 
 const geometry = (symbols: number, generationSize: number) =>
   geometryOf(symbols * 100, 100, generationSize) as Geometry;

@@ -3,11 +3,11 @@
  * network can take it. Pure: time arrives as `nowMs`, randomness as `rng`, body bytes as a growing `ChunkSource`.
  * In: handle*. Out: pollTransmit, pollTimeout. Rules: docs/spec/protocol.md §5 and §6.
  */
-import type { Codec } from "./codec";
+import type { Codec } from "../codec";
 import { CodedSymbols } from "./coded-symbols";
-import { encodeFrame, encodeData } from "./frames";
-import { geometryOf, isRejection, type Geometry } from "./geometry";
-import { PLAN_REPEAT_PACKETS, TIMING } from "./limits";
+import { encodeFrame, encodeData } from "../wire/frames";
+import { geometryOf, isRejection, type Geometry } from "../geometry";
+import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
 import { GrantedSchedule } from "./grants";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
 import type {
@@ -19,7 +19,7 @@ import type {
   RequestFrame,
   ResponseHead,
   Rng,
-} from "./types";
+} from "../types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 

@@ -1,11 +1,11 @@
 /** How many symbols a sender has made, of what, and when; that they decode is what transfer.test.ts shows. */
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import type { Codec } from "./codec";
-import { parseFrame } from "./frames";
+import type { Codec } from "../codec";
+import { parseFrame } from "../wire/frames";
 import { BATCH_SYMBOLS_MAX } from "./coded-symbols";
-import { xorshift128 } from "./rng";
+import { xorshift128 } from "../rng";
 import { Sender } from "./sender";
-import type { DataFrame, MutpMode, RequestFrame, Run } from "./types";
+import type { DataFrame, MutpMode, RequestFrame, Run } from "../types";
 
 const wasm = loadWasmCodec();
 const SYMBOL_BYTES = 100;

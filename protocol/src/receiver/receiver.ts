@@ -5,12 +5,12 @@
  * Rules: docs/spec/protocol.md §5 and §7.
  */
 import { Assembly } from "./assembly";
-import type { Codec } from "./codec";
-import { dataHeaderBytes, encodeFrame, parseFrame } from "./frames";
-import { Planner } from "./planner";
-import { geometryOf, isRejection, type Geometry } from "./geometry";
-import { beginningsOf, type Beginning, type KnownPath } from "./known";
-import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "./limits";
+import type { Codec } from "../codec";
+import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
+import { Planner } from "../planner/planner";
+import { geometryOf, isRejection, type Geometry } from "../geometry";
+import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
+import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "../limits";
 import type {
   ByteRange,
   DataFrame,
@@ -20,7 +20,7 @@ import type {
   Rejection,
   RequestFrame,
   ResponseHead,
-} from "./types";
+} from "../types";
 import type { Trusted } from "./verification";
 
 export type ReceiverEvent =

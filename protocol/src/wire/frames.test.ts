@@ -1,8 +1,8 @@
 /** Frames: every layout of protocol.md §4 there and back, both sides of each limit, and garbage. */
 import { encodeData, encodeFrame, parseFrame, requestIdOf } from "./frames";
-import { LIMITS } from "./limits";
-import { xorshift128 } from "./rng";
-import type { Frame, RequestFrame } from "./types";
+import { LIMITS } from "../limits";
+import { xorshift128 } from "../rng";
+import type { Frame, RequestFrame } from "../types";
 
 const request: RequestFrame = {
   type: "request",

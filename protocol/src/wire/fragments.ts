@@ -3,7 +3,7 @@
  * where the other end's fragments might be too large for the path. A lost piece loses the message, which the protocol
  * survives. Pure.
  */
-import { LIMITS } from "./limits";
+import { LIMITS } from "../limits";
 
 /** No frame begins with it. */
 const FRAGMENT = 0xf0;

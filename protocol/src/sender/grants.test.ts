@@ -1,7 +1,7 @@
 /** Shares of mode `coded`: docs/spec/protocol.md §8.2 and §8.3. */
-import { geometryOf, type Geometry } from "./geometry";
+import { geometryOf, type Geometry } from "../geometry";
 import { firstPackets, GrantedSchedule, sharesOf, symbolsOf } from "./grants";
-import { LIMITS } from "./limits";
+import { LIMITS } from "../limits";
 
 const geometry = (symbols: number, generationSize: number) =>
   geometryOf(symbols * 100, 100, generationSize) as Geometry;

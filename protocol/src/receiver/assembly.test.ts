@@ -1,6 +1,6 @@
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { Assembly } from "./assembly";
-import { geometryOf, type Geometry } from "./geometry";
+import { geometryOf, type Geometry } from "../geometry";
 import type { Trusted } from "./verification";
 
 const SYMBOL_BYTES = 1000;

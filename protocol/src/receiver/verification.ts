@@ -5,8 +5,8 @@
  * packet that was kept is then held against those bytes. Knows no clock and no other generation. Rules:
  * docs/spec/protocol.md §9.
  */
-import type { Codec } from "./codec";
-import type { Coding, ResponseHead } from "./types";
+import type { Codec } from "../codec";
+import type { Coding, ResponseHead } from "../types";
 
 /** What the receiver was told beforehand by someone it believes: no proxy can make it hand on anything else. */
 export interface Trusted {
