@@ -1,11 +1,12 @@
 /**
- * Builds build/native-transport.node with cargo: the crate in this folder, dependencies as Cargo.lock says, from the
- * registry that cargo is set up with. Does nothing when no input has changed.
+ * Builds build/native-transport.node from the crate in this folder, with cargo and the versions in Cargo.lock. Does
+ * nothing when no input has changed. Exits with 1 when the build fails.
  *
- *   node native-transport/build.mjs              exits 1 when it cannot be built
- * node native-transport/build.mjs --package    also makes build/package/, this platform's npm package: `npm pack` packs
- * it, and
- *                                                where it is installed no Rust is needed
+ *   node native-transport/build.mjs
+ *   node native-transport/build.mjs --package
+ *
+ * With --package it also makes build/package/, the npm package for this platform. `npm pack` packs it. A machine that
+ * installs the package needs no Rust.
  */
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -18,7 +19,7 @@ const LIBRARY =
   { darwin: "libtributary_native_transport.dylib", win32: "tributary_native_transport.dll" }[process.platform] ??
   "libtributary_native_transport.so";
 
-/** One hash over everything that the addon is made from. */
+/** One hash over all inputs of the build. */
 function inputHash(version) {
   const hash = createHash("sha256").update([process.arch, process.platform, version].join("\n"));
   const sources = readdirSync(join(PACKAGE_DIR, "src"), { recursive: true })
@@ -38,14 +39,15 @@ function build() {
   }
   const done = cargo("build");
   if (done.status !== 0) throw new Error(`cargo build failed:\n${done.stderr.trimEnd()}`);
+  // A process that has loaded the old file keeps it, because the rename replaces the file and does not write into it.
   const fresh = `${ADDON}.${process.pid}`;
   copyFileSync(join(TARGET_DIR, "release", LIBRARY), fresh);
-  renameSync(fresh, ADDON); // a process that has the old file loaded keeps it
+  renameSync(fresh, ADDON);
   writeFileSync(STAMP, hash);
   console.log("native-transport: built build/native-transport.node");
 }
 
-/** What src/addon.ts looks for when nothing is built. */
+/** Makes the package that src/addon.ts loads when nothing is built. */
 function makePackage() {
   const { version, license } = JSON.parse(readFileSync(join(PACKAGE_DIR, "package.json"), "utf8"));
   const { platform, arch } = process;

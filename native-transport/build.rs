@@ -1,4 +1,4 @@
-//! What napi-rs asks of a build: linker arguments of a Node addon.
+//! Sets the linker arguments that a Node addon needs (napi-rs).
 fn main() {
     napi_build::setup();
 }

@@ -1,4 +1,6 @@
-/** Runs cargo on the crate in this folder: release, dependencies as Cargo.lock says, results in build/target. */
+/**
+ * Runs cargo on the crate in this folder: a release build with the versions in Cargo.lock. Results go to build/target.
+ */
 import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,10 +8,10 @@ import { fileURLToPath } from "node:url";
 export const PACKAGE_DIR = dirname(fileURLToPath(import.meta.url));
 export const BUILD_DIR = join(PACKAGE_DIR, "build");
 export const TARGET_DIR = join(BUILD_DIR, "target");
-/** What the dependencies ask for; Cargo.toml says the same. */
+/** The dependencies need this version. Cargo.toml states it too. */
 const RUST_VERSION_MIN = [1, 89];
 
-/** Throws a sentence when there is no cargo, or none that is recent enough. */
+/** Cargo's version. Throws an error for the reader when cargo is missing or too old. */
 export function cargoVersion() {
   const found = spawnSync("cargo", ["--version"], { encoding: "utf8" });
   if (found.status !== 0) throw new Error("no cargo on this machine (https://rustup.rs installs it)");
@@ -21,7 +23,7 @@ export function cargoVersion() {
   return version;
 }
 
-/** The ended process; its output is kept back. */
+/** Runs `cargo WORD` to its end. Returns the process with its output, and prints nothing. */
 export function cargo(word) {
   const env = { ...process.env, CARGO_TARGET_DIR: TARGET_DIR };
   return spawnSync("cargo", [word, "--release", "--locked"], {

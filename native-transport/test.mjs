@@ -1,12 +1,13 @@
 /**
- * The crate's own tests, with cargo: `node native-transport/test.mjs`. Prints `N passed, N failed`. Without a cargo
- * that is recent enough there is nothing of it to test, and one test asks that the door says why instead.
+ * Runs the crate's own tests with cargo: `node native-transport/test.mjs`. Prints `N passed, N failed`. Without a
+ * recent cargo it runs one test instead: the door must say why the native part is missing.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { cargo, cargoVersion, PACKAGE_DIR } from "./cargo.mjs";
 
-function reasonForNone() {
+/** The reason why cargo cannot run, or undefined. */
+function whyNoCargo() {
   try {
     cargoVersion();
     return undefined;
@@ -15,7 +16,7 @@ function reasonForNone() {
   }
 }
 
-const reason = reasonForNone();
+const reason = whyNoCargo();
 if (reason === undefined) {
   const done = cargo("test");
   process.stdout.write(done.stdout + done.stderr);
@@ -26,7 +27,7 @@ if (reason === undefined) {
   const script = "process.stdout.write(JSON.stringify(require(process.argv[1]).loadNativeTransport().reason ?? null))";
   const door = spawnSync(process.execPath, ["-e", script, join(PACKAGE_DIR, "dist", "index.js")], { encoding: "utf8" });
   const says = /native-transport\.node is not built/.test(door.stdout) || door.stdout === "null";
-  console.log(`cargo's tests are left out: ${reason}`);
+  console.log(`The tests of the crate do not run: ${reason}`);
   console.log(says ? "1 passed, 0 failed" : "0 passed, 1 failed");
   process.exitCode = says ? 0 : 1;
 }

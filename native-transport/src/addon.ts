@@ -1,6 +1,6 @@
 /**
- * Finds and loads the addon: what was built here, else the package that carries it for this platform. Not the door:
- * that is index.ts.
+ * Finds and loads the addon: the one that was built here, else the one in this platform's package. Also declares its
+ * interface, which src/lib.rs implements. The door is index.ts.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,23 +16,25 @@ export interface SessionStats {
 export interface SessionEvent {
   session: number;
   kind: "opened" | "received" | "writable" | "closed";
-  /** With "opened": the largest datagram that the path is sure to carry. */
+  /** "opened": the largest datagram that the session carries. */
   datagramBytesMax?: number;
-  /** With "received": datagrams end to end, and their lengths. */
+  /** "received": datagrams end to end, and their lengths. */
   bytes?: Uint8Array;
   lengths?: Uint32Array;
-  /** With "closed". */
+  /** "closed". */
   reason?: string;
 }
 
 export type Congestion = "delivery" | "bbr" | "cubic";
 
-/**
- * What listener and connector have in common. `wake` (of the constructors) is called when there is something to `take`.
- */
+/** What servers and clients have in common. Their constructors take `wake`, which is called when there are events. */
 export interface NativeSessions {
+  /** All events since the last call. */
   take(): SessionEvent[];
-  /** Queues datagrams, end to end in `bytes`. Bytes still welcome; when not above 0, an event "writable" follows. */
+  /**
+   * Queues datagrams that lie end to end in `bytes`. Returns the bytes that the queue still takes. When the result is
+   * not above 0, an event "writable" follows.
+   */
   send(session: number, bytes: Uint8Array, lengths: Uint32Array): number;
   /** null when the session is over. */
   stats(session: number): SessionStats | null;
@@ -40,57 +42,58 @@ export interface NativeSessions {
   close(): void;
 }
 
-export interface NativeListener extends NativeSessions {
+export interface NativeWebTransportServer extends NativeSessions {
   readonly port: number;
-  /** SHA-256 in hex of the certificate shown now and of the one that follows. */
+  /** SHA-256 in lower-case hex of the certificate that is shown and of the next one. */
   readonly certificateHashes: string[];
   rotateCertificate(): void;
   drain(): void;
 }
 
-export interface NativeConnector extends NativeSessions {
+export interface NativeWebTransportClient extends NativeSessions {
+  /** Returns the session's number. An event "opened" or "closed" follows. */
   connect(url: string, certificateHashes: string[]): number;
 }
 
-export interface RtcOffer {
-  /** SHA-256 of the client's certificate, 32 bytes. */
-  fingerprint: Uint8Array;
-  /** What the client will name us by in ICE, and what it will sign with. */
+/** An end's name in ICE, and the key with which the other end signs its checks (RFC 8445 section 5.3). */
+export interface IceCredentials {
+  /** Must be new for each session. */
   ufrag: string;
+  /** Secret. */
   password: string;
 }
 
-/** A session's number, and the SHA-256 of the certificate that the other end will be shown. */
+/** A client's offer, with the credentials that our answer gives to the client. */
+export interface RtcOffer extends IceCredentials {
+  /** SHA-256 of the client's certificate, 32 bytes. */
+  fingerprint: Uint8Array;
+}
+
+/** A session's number, and the SHA-256 of the certificate that the other end will see. */
 export interface RtcSession {
   session: number;
   fingerprint: Uint8Array;
 }
 
-export interface NativeRtcListener extends NativeSessions {
+export interface NativeRtcServer extends NativeSessions {
   readonly port: number;
-  /** The session's event "opened" or "closed" follows. */
+  /** An event "opened" or "closed" follows for the session. */
   accept(offer: RtcOffer): RtcSession;
 }
 
-/** How an end is called in ICE, and what is signed with by who calls it. */
-export interface RtcName {
-  ufrag: string;
-  password: string;
-}
-
-/** What a proxy's answer says of it. */
-export interface RtcProxy extends RtcName {
-  /** SHA-256 of its certificate, 32 bytes. */
+/** A proxy's answer. */
+export interface RtcAnswer extends IceCredentials {
+  /** SHA-256 of the proxy's certificate, 32 bytes. */
   fingerprint: Uint8Array;
   /** IP addresses and ports. */
   candidates: { address: string; port: number }[];
 }
 
-export interface NativeRtcCaller extends NativeSessions {
-  /** `call` or `closeSession` follows. */
+export interface NativeRtcClient extends NativeSessions {
+  /** `call` or `closeSession` must follow. */
   offer(): RtcSession;
-  /** The session's event "opened" or "closed" follows. */
-  call(session: number, own: RtcName, proxy: RtcProxy): void;
+  /** `own`: the credentials in the offer. An event "opened" or "closed" follows for the session. */
+  call(session: number, own: IceCredentials, answer: RtcAnswer): void;
 }
 
 export interface ListenOptions {
@@ -103,12 +106,10 @@ export interface ListenOptions {
   congestion: Congestion;
 }
 
-/**
- * The congestion control of one session by itself, for simulations. Times in milliseconds from 0 on, sizes in bytes.
- */
+/** The congestion controller of one session alone, for simulations. Times are milliseconds from 0 on. */
 export interface CongestionControl {
   sent(nowMs: number, bytes: number): void;
-  /** A packet that was sent at `sentMs` has arrived; `acknowledged` ends what one acknowledgement tells. */
+  /** The packet that was sent at `sentMs` has arrived. `acknowledged` must follow at the acknowledgement's end. */
   arrived(nowMs: number, sentMs: number, bytes: number): void;
   acknowledged(nowMs: number, inFlightBytes: number): void;
   lost(nowMs: number, sentMs: number, bytes: number): void;
@@ -118,15 +119,16 @@ export interface CongestionControl {
 
 /** What src/lib.rs exports. */
 export interface Addon {
-  readonly Listener: new (options: ListenOptions, wake: () => void) => NativeListener;
-  readonly Connector: new (congestion: Congestion, wake: () => void) => NativeConnector;
-  readonly RtcListener: new (host: string, port: number, wake: () => void) => NativeRtcListener;
-  readonly RtcCaller: new (wake: () => void) => NativeRtcCaller;
+  readonly Listener: new (options: ListenOptions, wake: () => void) => NativeWebTransportServer;
+  readonly Connector: new (congestion: Congestion, wake: () => void) => NativeWebTransportClient;
+  readonly RtcListener: new (host: string, port: number, wake: () => void) => NativeRtcServer;
+  readonly RtcCaller: new (wake: () => void) => NativeRtcClient;
   readonly CongestionControl: new (packetBytes: number) => CongestionControl;
+  /** The path on which a WebTransport server takes sessions. */
   path(): string;
 }
 
-/** The same from src/ and from dist/. */
+/** Works from src/ and from dist/. */
 const PACKAGE_DIR = join(__dirname, "..");
 const PLATFORM_PACKAGE = `@tributary/native-transport-${process.platform}-${process.arch}`;
 
@@ -139,7 +141,10 @@ function messageOf(error: unknown): string {
 function builtHere(): Addon | string {
   const path = join(PACKAGE_DIR, "build", "native-transport.node");
   if (!existsSync(path))
-    return "native-transport/build/native-transport.node is not built (node native-transport/build.mjs builds it, with cargo)";
+    return (
+      "native-transport/build/native-transport.node is not built " +
+      "(node native-transport/build.mjs builds it, with cargo)"
+    );
   try {
     return requireHere(path) as Addon;
   } catch (error) {
@@ -147,7 +152,7 @@ function builtHere(): Addon | string {
   }
 }
 
-/** A package of another version may hold another interface, so it is not tried. */
+/** Refuses a package of another version, because its interface may differ. */
 function fromPlatformPackage(): Addon | string {
   let manifest: string;
   try {
@@ -157,7 +162,7 @@ function fromPlatformPackage(): Addon | string {
   }
   const versionIn = (path: string): string => (JSON.parse(readFileSync(path, "utf8")) as { version: string }).version;
   const [got, wanted] = [versionIn(manifest), versionIn(join(PACKAGE_DIR, "package.json"))];
-  if (got !== wanted) return `${PLATFORM_PACKAGE} is version ${got}, this is ${wanted}`;
+  if (got !== wanted) return `${PLATFORM_PACKAGE} must be version ${wanted}, got ${got}`;
   try {
     return requireHere(PLATFORM_PACKAGE) as Addon;
   } catch (error) {
@@ -165,7 +170,7 @@ function fromPlatformPackage(): Addon | string {
   }
 }
 
-/** The addon, or why there is none. TRIBUTARY_NATIVE_TRANSPORT=off makes as if there were none. */
+/** The addon, or the reason why it is missing. TRIBUTARY_NATIVE_TRANSPORT=off turns it off. */
 export function loadAddon(): Addon | string {
   if (process.env["TRIBUTARY_NATIVE_TRANSPORT"] === "off") return "TRIBUTARY_NATIVE_TRANSPORT is off";
   const built = builtHere();

@@ -1,17 +1,16 @@
-//! The certificates that browsers accept by their hash alone (`serverCertificateHashes`): ECDSA P-256, valid for at
-//most
-//! 14 days. The server holds two, the one it shows and the one it will show next, and tells the hashes of both: a
-//client
-//! that learned them before a rotation still gets in after it.
+//! Self-signed certificates. Browsers accept a WebTransport server's certificate by its hash alone
+//! (`serverCertificateHashes` of W3C WebTransport) when its key is ECDSA P-256 and it is valid for at most 14 days. The
+//! server holds two: the one it shows and the next one. It publishes both hashes, so a client that learned them before
+//! a rotation can still connect after it.
 
 use dimpl::DtlsCertificate;
 use time::{Duration, OffsetDateTime};
 use wtransport::tls::{Certificate, Sha256DigestFmt};
 use wtransport::Identity;
 
-/// Before its making, for clients whose clocks are slow.
+/// A certificate is valid from this time before it is made, for clients whose clocks are slow.
 const SLOW_CLOCK: Duration = Duration::days(2);
-/// With `SLOW_CLOCK` within the 14 days that browsers allow.
+/// Together with `SLOW_CLOCK`, less than the 14 days that browsers allow.
 const LIFETIME: Duration = Duration::days(11);
 
 pub struct Certificates {
@@ -21,7 +20,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// For a server reached as `name`, a host name or an address; nobody checks it.
+    /// `name`: the server's host name or address. No client checks it.
     pub fn new(name: &str) -> Result<Self, String> {
         Ok(Self { name: name.to_owned(), shown: make(name)?, next: make(name)? })
     }
@@ -37,13 +36,14 @@ impl Certificates {
         self.shown.clone_identity()
     }
 
-    /// SHA-256 in lower-case hex: of the one shown, then of the next.
+    /// SHA-256 in lower-case hex of the certificate that is shown, then of the next one.
     pub fn hashes(&self) -> Vec<String> {
         [&self.shown, &self.next].map(hash_of).to_vec()
     }
 }
 
-/// For one connection of WebRTC, and its SHA-256: both ends know each other's by the hash alone.
+/// A certificate for one connection of WebRTC, and its SHA-256. Each end knows the other's certificate by its hash
+/// alone.
 pub fn make_for_dtls() -> Result<(DtlsCertificate, [u8; 32]), String> {
     let identity = make("tributary")?;
     let certificate = identity.certificate_chain().as_slice()[0].der().to_vec();
@@ -51,7 +51,7 @@ pub fn make_for_dtls() -> Result<(DtlsCertificate, [u8; 32]), String> {
     Ok((DtlsCertificate { certificate, private_key: identity.private_key().secret_der().to_vec() }, fingerprint))
 }
 
-/// Of a certificate in DER; zeros when it is none.
+/// The hash of a certificate in DER. Zeros when `der` is no certificate.
 pub fn sha256(der: &[u8]) -> [u8; 32] {
     Certificate::from_der(der.to_vec()).map_or([0; 32], |certificate| *certificate.hash().as_ref())
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rotation_shows_the_certificate_that_was_announced() {
+    fn a_rotation_shows_the_certificate_that_was_announced() {
         let mut certificates = Certificates::new("127.0.0.1").unwrap();
         let before = certificates.hashes();
         certificates.rotate().unwrap();

@@ -1,13 +1,14 @@
-//! Events on their way to JavaScript. Any thread adds; the event loop is woken once and then takes all there is, so
-//that a
-//! burst of datagrams costs one crossing. What a session has received waits in one buffer with a bound.
+//! Events on their way to JavaScript. Any thread adds events. The event loop is woken once and then takes all of them,
+//! so a burst of datagrams costs one crossing. The received datagrams of a session wait in one bounded buffer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Duration;
 
-/// Datagrams of a session that wait for JavaScript; what comes beyond it is dropped, as on any path.
+use crate::runtime::lock;
+
+/// Limit of the datagrams of a session that wait for JavaScript. More datagrams are dropped, as on any path.
 const INBOX_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Received datagrams, end to end.
@@ -18,18 +19,18 @@ pub struct Batch {
 }
 
 pub enum Change {
-    /// A session is there; the largest datagram it carries.
+    /// The session carries datagrams of up to `datagram_bytes_max`.
     Opened {
         datagram_bytes_max: u32,
     },
-    /// The session's queue has become short.
+    /// The session's queue has room again.
     Writable,
     Closed {
         reason: String,
     },
 }
 
-/// Of a session, as its congestion control sees it.
+/// A session as its congestion control sees it.
 #[derive(Clone, Copy)]
 pub struct Stats {
     pub rtt: Duration,
@@ -38,9 +39,10 @@ pub struct Stats {
     pub window_bytes: u64,
 }
 
-/// What happened since the last `take`: changes in their order, then what was received.
+/// What happened since the last `take`.
 #[derive(Default)]
 pub struct Pending {
+    /// In the order in which they happened, with the session's number.
     pub changes: Vec<(u32, Change)>,
     pub received: HashMap<u32, Batch>,
 }
@@ -58,12 +60,12 @@ impl Events {
     }
 
     pub fn change(&self, session: u32, change: Change) {
-        self.lock().changes.push((session, change));
+        lock(&self.pending).changes.push((session, change));
         self.wake();
     }
 
     pub fn received(&self, session: u32, datagram: &[u8]) {
-        let mut pending = self.lock();
+        let mut pending = lock(&self.pending);
         let batch = pending.received.entry(session).or_default();
         if batch.bytes.len() + datagram.len() > INBOX_BYTES_MAX {
             return;
@@ -76,16 +78,12 @@ impl Events {
 
     pub fn take(&self) -> Pending {
         self.woken.store(false, Ordering::Release);
-        std::mem::take(&mut *self.lock())
+        std::mem::take(&mut *lock(&self.pending))
     }
 
     fn wake(&self) {
         if !self.woken.swap(true, Ordering::AcqRel) {
             (self.wake)();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

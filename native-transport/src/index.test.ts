@@ -1,12 +1,15 @@
-/** The door, with the native part where it is built; carrying messages is the conformance suite's business (lab). */
+/**
+ * The door, and the native part where it is built. Sessions that carry messages are tested by the conformance suite in
+ * lab/.
+ */
 import dgram from "node:dgram";
 import {
-  drawRtcName,
+  drawIceCredentials,
   loadNativeTransport,
   type ChannelHandlers,
   type NativeTransport,
-  type RtcCaller,
-  type RtcProxy,
+  type RtcAnswer,
+  type RtcClient,
   type RtcServer,
   type WebTransportServer,
 } from "./index";
@@ -14,13 +17,13 @@ import {
 const loaded = loadNativeTransport();
 const nothing: ChannelHandlers = { onMessage: () => undefined, onWritable: () => undefined, onClosed: () => undefined };
 
-test("webtransport: where the native part is switched off, the door says why there is none", () => {
+test("webtransport: the door says when the native part is turned off", () => {
   process.env["TRIBUTARY_NATIVE_TRANSPORT"] = "off";
   expect(loadNativeTransport()).toEqual({ native: undefined, reason: "TRIBUTARY_NATIVE_TRANSPORT is off" });
   delete process.env["TRIBUTARY_NATIVE_TRANSPORT"];
 });
 
-test("webtransport: it is there, or the door names what to build", () => {
+test("webtransport: the door gives the native part or names what to build", () => {
   if (!loaded.native) expect(loaded.reason).toMatch(/not built \(node native-transport\/build\.mjs builds it/);
   else expect(loaded.native).toBeDefined();
 });
@@ -59,13 +62,13 @@ test("webtransport: it is there, or the door names what to build", () => {
   });
   afterAll(() => client?.close());
 
-  test("a certificate whose hash was not given is refused", async () => {
+  test("refuses a certificate whose hash was not given", async () => {
     const server = listen();
     expect(await failure(connect(server, ["0".repeat(64)]))).toMatch(/certificate|UnknownIssuer/i);
     expect(await failure(connect(server, ["no hash"]))).toMatch(/not a SHA-256/);
   });
 
-  test("after a rotation, who knows the hash that was announced gets in, who knows the old one alone does not", async () => {
+  test("after a rotation the announced hash is accepted and the old hash alone is refused", async () => {
     const server = listen();
     const [shown, next] = server.certificateHashes as [string, string];
     server.rotateCertificate();
@@ -74,7 +77,7 @@ test("webtransport: it is there, or the door names what to build", () => {
     expect(await failure(connect(server, [shown]))).not.toBe("none");
   });
 
-  test("a path that is not the server's, a session too many and a server that drains are refused", async () => {
+  test("refuses an unknown path, a session above the limit, and any session while it drains", async () => {
     const server = listen(1);
     expect(await failure(connect(server, server.certificateHashes, "/other"))).not.toBe("none");
     const first = await connect(server, server.certificateHashes);
@@ -84,7 +87,7 @@ test("webtransport: it is there, or the door names what to build", () => {
     expect(await failure(connect(server, server.certificateHashes))).not.toBe("none");
   });
 
-  test("a port that is taken is named", async () => {
+  test("names a port that is taken", async () => {
     const socket = dgram.createSocket("udp4");
     await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
     const { port } = socket.address();
@@ -95,31 +98,32 @@ test("webtransport: it is there, or the door names what to build", () => {
   });
 });
 
-(loaded.native ? describe : describe.skip)("webrtc: server and caller", () => {
+(loaded.native ? describe : describe.skip)("webrtc: server and client", () => {
   const native = loaded.native as NativeTransport;
   let server: RtcServer;
-  let caller: RtcCaller;
+  let client: RtcClient;
 
   beforeAll(() => {
     server = native.listenRtc("127.0.0.1", 0);
-    caller = native.rtcCaller();
+    client = native.rtcClient();
   });
   afterAll(() => {
-    caller.close();
+    client.close();
     server.close();
   });
 
-  /** `change`: what the caller is told otherwise. */
-  const connect = (change: (proxy: RtcProxy) => Partial<RtcProxy>, signal = AbortSignal.timeout(5000)) =>
-    caller.connect({
+  /** `change`: the parts of the answer that differ for the client. */
+  const connect = (change: (answer: RtcAnswer) => Partial<RtcAnswer>, signal = AbortSignal.timeout(5000)) =>
+    client.connect({
       ...nothing,
       signal,
-      exchange: ({ fingerprint, ...own }) => {
-        const name = drawRtcName();
-        const shown = server.accept({ ...name, fingerprint, onSession: () => nothing });
-        const proxy = { ...name, fingerprint: shown, candidates: [{ address: "127.0.0.1", port: server.port }] };
+      sendOffer: ({ fingerprint, ...own }) => {
+        const credentials = drawIceCredentials();
+        const shown = server.accept({ ...credentials, fingerprint, onSession: () => nothing });
+        const candidates = [{ address: "127.0.0.1", port: server.port }];
+        const answer = { ...credentials, fingerprint: shown, candidates };
         expect(own.ufrag.length).toBeGreaterThan(3);
-        return Promise.resolve({ ...proxy, ...change(proxy) });
+        return Promise.resolve({ ...answer, ...change(answer) });
       },
     });
   const failure = (attempt: Promise<unknown>): Promise<string> =>
@@ -128,7 +132,7 @@ test("webtransport: it is there, or the door names what to build", () => {
       (error: Error) => error.message,
     );
 
-  test("the first address that answers is taken", async () => {
+  test("uses the first address that answers", async () => {
     const channel = await connect(({ candidates }) => ({
       candidates: [{ address: "127.0.0.1", port: 9 }, { address: "::1", port: 9 }, ...candidates],
     }));
@@ -136,20 +140,20 @@ test("webtransport: it is there, or the door names what to build", () => {
     channel.close("done");
   });
 
-  test("a certificate that is not the one announced is refused", async () => {
+  test("refuses a certificate that was not announced", async () => {
     expect(await failure(connect(() => ({ fingerprint: new Uint8Array(32) })))).toMatch(/not the one it announced/);
   });
 
-  test("an end that does not sign with the password is not taken for the proxy", async () => {
+  test("does not connect to an end that signs with another password", async () => {
     const reason = new Error("enough");
     const stop = new AbortController();
     setTimeout(() => stop.abort(reason), 500);
     await expect(connect(() => ({ password: "another" }), stop.signal)).rejects.toBe(reason);
   });
 
-  test("what cannot be exchanged, or is no answer, ends the attempt with the reason", async () => {
+  test("ends the attempt with the reason when the answer is missing or wrong", async () => {
     const refused = new Error("refused");
-    await expect(caller.connect({ ...nothing, exchange: () => Promise.reject(refused) })).rejects.toBe(refused);
+    await expect(client.connect({ ...nothing, sendOffer: () => Promise.reject(refused) })).rejects.toBe(refused);
     expect(await failure(connect(() => ({ fingerprint: new Uint8Array(3) })))).toMatch(/must be 32 bytes, got 3/);
     expect(await failure(connect(() => ({ candidates: [{ address: "name", port: 1 }] })))).toMatch(/IP address/);
   });

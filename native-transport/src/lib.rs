@@ -1,26 +1,18 @@
 //! Transports for Node, as a Node addon: WebTransport, which is HTTP/3 datagrams over QUIC (RFC 9220, RFC 9221, RFC
-//9297), and
-//! WebRTC with one data channel (RFC 8831). This file is the door: it translates between JavaScript and the parts
-//! behind it and decides nothing. Datagrams cross in batches, one call each way; whatever happens calls `wake` once,
-//and
-//! `take` gives all of it.
+//! 9297), and WebRTC with one data channel (RFC 8831). This file is the door: it translates between JavaScript and the
+//! modules behind it and decides nothing. src/addon.ts declares the same interface. Datagrams cross in batches, one
+//! call each way. Events call `wake` once, and `take` then returns all of them.
 
-mod caller;
 mod certificate;
 mod congestion;
-mod cubic;
-mod endpoint;
 mod events;
-mod http3;
 #[cfg(test)]
 mod neighbours;
-mod peer;
 mod rivals;
 mod room;
-mod round_trips;
-mod rtc;
-mod sctp;
-mod session;
+mod runtime;
+mod webrtc;
+mod webtransport;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -32,22 +24,19 @@ use napi::{Error, Result};
 use napi_derive::napi;
 use quinn_proto::congestion::Controller;
 
-use crate::caller::{Answer, Caller, Name};
-use crate::congestion::{Delivery, ACK_TIME};
-use crate::endpoint::{Congestion, Connector, Listener, HANDSHAKE_TIME_MAX};
+use crate::congestion::{DeliveryController, ACK_TIME};
 use crate::events::{Change, Events, Stats};
-use crate::peer::Handle;
-use crate::rtc::{Offer, RtcListener};
-use crate::session::Session;
+use crate::webrtc::PeerHandle;
+use crate::webtransport::{Congestion, Session, HANDSHAKE_TIME_MAX};
 
-/// One thing that happened to a session; `kind` says which of the others are there.
+/// An event of a session. `kind` says which other fields are present.
 #[napi(object)]
 pub struct SessionEvent {
     pub session: u32,
     /// "opened", "received", "writable" or "closed".
     pub kind: String,
     pub datagram_bytes_max: Option<u32>,
-    /// Datagrams end to end, and their lengths.
+    /// The received datagrams, end to end.
     pub bytes: Option<Buffer>,
     pub lengths: Option<Uint32Array>,
     pub reason: Option<String>,
@@ -65,7 +54,7 @@ pub struct SessionStats {
 pub struct ListenOptions {
     pub host: String,
     pub port: u32,
-    /// What clients call this server; goes into its certificates.
+    /// The server's host name or address. It goes into the certificates.
     pub name: String,
     pub sessions_max: u32,
     /// "delivery", "bbr" or "cubic".
@@ -73,39 +62,41 @@ pub struct ListenOptions {
 }
 
 #[napi(js_name = "Listener")]
-pub struct JsListener {
-    listener: Listener,
+pub struct JsWebTransportServer {
+    server: webtransport::Server,
     events: Arc<Events>,
 }
 
 #[napi]
-impl JsListener {
+impl JsWebTransportServer {
     /// Throws when the port is taken.
     #[napi(constructor)]
     pub fn new(options: ListenOptions, wake: Function<(), ()>) -> Result<Self> {
-        let address = address_of(&options.host, options.port)?;
         let events = events_to(wake)?;
-        let congestion = congestion_of(&options.congestion)?;
-        let sessions_max = options.sessions_max as usize;
-        let listener =
-            Listener::bind(address, &options.name, sessions_max, HANDSHAKE_TIME_MAX, congestion, Arc::clone(&events))
-                .map_err(Error::from_reason)?;
-        Ok(Self { listener, events })
+        let options = webtransport::Options {
+            address: address_of(&options.host, options.port)?,
+            name: &options.name,
+            sessions_max: options.sessions_max as usize,
+            handshake_time: HANDSHAKE_TIME_MAX,
+            congestion: congestion_of(&options.congestion)?,
+        };
+        let server = webtransport::Server::bind(options, Arc::clone(&events)).map_err(Error::from_reason)?;
+        Ok(Self { server, events })
     }
 
     #[napi(getter)]
     pub fn port(&self) -> u32 {
-        self.listener.port.into()
+        self.server.port.into()
     }
 
     #[napi(getter)]
     pub fn certificate_hashes(&self) -> Vec<String> {
-        self.listener.hashes()
+        self.server.certificate_hashes()
     }
 
     #[napi]
     pub fn rotate_certificate(&self) -> Result<()> {
-        self.listener.rotate().map_err(Error::from_reason)
+        self.server.rotate_certificate().map_err(Error::from_reason)
     }
 
     #[napi]
@@ -115,50 +106,51 @@ impl JsListener {
 
     #[napi]
     pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
-        send(self.listener.session(session), &bytes, &lengths)
+        send(self.server.session(session), &bytes, &lengths)
     }
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.listener.session(session).map(|session| stats(session.stats()))
+        self.server.session(session).map(|session| stats(session.stats()))
     }
 
     #[napi]
     pub fn close_session(&self, session: u32, reason: String) {
-        if let Some(session) = self.listener.session(session) {
+        if let Some(session) = self.server.session(session) {
             session.close(&reason);
         }
     }
 
     #[napi]
     pub fn drain(&self) {
-        self.listener.drain();
+        self.server.drain();
     }
 
     #[napi]
     pub fn close(&self) {
-        self.listener.close();
+        self.server.close();
     }
 }
 
 #[napi(js_name = "Connector")]
-pub struct JsConnector {
-    connector: Connector,
+pub struct JsWebTransportClient {
+    client: webtransport::Client,
     events: Arc<Events>,
 }
 
 #[napi]
-impl JsConnector {
+impl JsWebTransportClient {
     #[napi(constructor)]
     pub fn new(congestion: String, wake: Function<(), ()>) -> Result<Self> {
         let events = events_to(wake)?;
-        Ok(Self { connector: Connector::new(congestion_of(&congestion)?, Arc::clone(&events)), events })
+        let client = webtransport::Client::new(congestion_of(&congestion)?, Arc::clone(&events));
+        Ok(Self { client, events })
     }
 
-    /// The session's number; its event "opened" or "closed" follows.
+    /// Returns the session's number. An event "opened" or "closed" follows.
     #[napi]
     pub fn connect(&self, url: String, certificate_hashes: Vec<String>) -> Result<u32> {
-        self.connector.connect(url, &certificate_hashes).map_err(Error::from_reason)
+        self.client.connect(url, &certificate_hashes).map_err(Error::from_reason)
     }
 
     #[napi]
@@ -168,35 +160,42 @@ impl JsConnector {
 
     #[napi]
     pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
-        send(self.connector.session(session), &bytes, &lengths)
+        send(self.client.session(session), &bytes, &lengths)
     }
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.connector.session(session).map(|session| stats(session.stats()))
+        self.client.session(session).map(|session| stats(session.stats()))
     }
 
     #[napi]
     pub fn close_session(&self, session: u32) {
-        self.connector.close_session(session);
+        self.client.close_session(session);
     }
 
     #[napi]
     pub fn close(&self) {
-        self.connector.close();
+        self.client.close();
     }
+}
+
+/// An end's name in ICE, and the key with which the other end signs its checks.
+#[napi(object)]
+pub struct IceCredentials {
+    pub ufrag: String,
+    pub password: String,
 }
 
 #[napi(object)]
 pub struct RtcOffer {
     /// SHA-256 of the client's certificate: 32 bytes.
     pub fingerprint: Uint8Array,
-    /// What the client will name us by in ICE, and what it will sign with.
+    /// The credentials that our answer gives to the client.
     pub ufrag: String,
     pub password: String,
 }
 
-/// A session that is to be, and the certificate that the other end will be shown.
+/// A session that is not open yet, and the fingerprint of the certificate that the other end will see.
 #[napi(object)]
 pub struct RtcSession {
     pub session: u32,
@@ -204,34 +203,33 @@ pub struct RtcSession {
 }
 
 #[napi(js_name = "RtcListener")]
-pub struct JsRtcListener {
-    listener: RtcListener,
+pub struct JsRtcServer {
+    server: webrtc::Server,
     events: Arc<Events>,
 }
 
 #[napi]
-impl JsRtcListener {
+impl JsRtcServer {
     /// Throws when the port is taken.
     #[napi(constructor)]
     pub fn new(host: String, port: u32, wake: Function<(), ()>) -> Result<Self> {
         let address = address_of(&host, port)?;
         let events = events_to(wake)?;
-        let listener = RtcListener::bind(address, Arc::clone(&events)).map_err(Error::from_reason)?;
-        Ok(Self { listener, events })
+        let server = webrtc::Server::bind(address, Arc::clone(&events)).map_err(Error::from_reason)?;
+        Ok(Self { server, events })
     }
 
     #[napi(getter)]
     pub fn port(&self) -> u32 {
-        self.listener.port.into()
+        self.server.port.into()
     }
 
-    /// The session's event "opened" or "closed" follows.
+    /// An event "opened" or "closed" follows for the session.
     #[napi]
     pub fn accept(&self, offer: RtcOffer) -> Result<RtcSession> {
-        let fingerprint = bytes_of(&offer.fingerprint)?;
-        let offer = Offer { fingerprint, ufrag: offer.ufrag, password: offer.password };
-        let (session, fingerprint) = self.listener.accept(offer).map_err(Error::from_reason)?;
-        Ok(RtcSession { session, fingerprint: fingerprint.to_vec().into() })
+        let RtcOffer { fingerprint, ufrag, password } = offer;
+        let credentials = webrtc::IceCredentials { ufrag, password };
+        rtc_session(self.server.accept(webrtc::Offer { fingerprint: fingerprint_of(&fingerprint)?, credentials }))
     }
 
     #[napi]
@@ -241,36 +239,29 @@ impl JsRtcListener {
 
     #[napi]
     pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
-        self.listener.with(session, |handle| handle.send(&bytes, &lengths)).unwrap_or(0)
+        self.server.with(session, |peer| peer.send(&bytes, &lengths)).unwrap_or(0)
     }
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.listener.with(session, Handle::stats).flatten().map(stats)
+        self.server.with(session, PeerHandle::stats).flatten().map(stats)
     }
 
     #[napi]
     pub fn close_session(&self, session: u32) {
-        self.listener.with(session, Handle::close);
+        self.server.with(session, PeerHandle::close);
     }
 
     #[napi]
     pub fn close(&self) {
-        self.listener.close();
+        self.server.close();
     }
 }
 
-/// How an end is called in ICE, and what is signed with by who calls it.
+/// A proxy's answer.
 #[napi(object)]
-pub struct RtcName {
-    pub ufrag: String,
-    pub password: String,
-}
-
-/// What a proxy's answer says of it.
-#[napi(object)]
-pub struct RtcProxy {
-    /// SHA-256 of its certificate: 32 bytes.
+pub struct RtcAnswer {
+    /// SHA-256 of the proxy's certificate: 32 bytes.
     pub fingerprint: Uint8Array,
     pub ufrag: String,
     pub password: String,
@@ -285,38 +276,37 @@ pub struct RtcCandidate {
 }
 
 #[napi(js_name = "RtcCaller")]
-pub struct JsRtcCaller {
-    caller: Caller,
+pub struct JsRtcClient {
+    client: webrtc::Client,
     events: Arc<Events>,
 }
 
 #[napi]
-impl JsRtcCaller {
+impl JsRtcClient {
     #[napi(constructor)]
     pub fn new(wake: Function<(), ()>) -> Result<Self> {
         let events = events_to(wake)?;
-        Ok(Self { caller: Caller::new(Arc::clone(&events)).map_err(Error::from_reason)?, events })
+        Ok(Self { client: webrtc::Client::new(Arc::clone(&events)).map_err(Error::from_reason)?, events })
     }
 
-    /// `call` or `close_session` follows.
+    /// `connect` or `close_session` must follow.
     #[napi]
     pub fn offer(&self) -> Result<RtcSession> {
-        let (session, fingerprint) = self.caller.offer().map_err(Error::from_reason)?;
-        Ok(RtcSession { session, fingerprint: fingerprint.to_vec().into() })
+        rtc_session(self.client.offer())
     }
 
-    /// The session's event "opened" or "closed" follows.
-    #[napi]
-    pub fn call(&self, session: u32, own: RtcName, proxy: RtcProxy) -> Result<()> {
-        let fingerprint = bytes_of(&proxy.fingerprint)?;
-        let candidates = proxy
-            .candidates
-            .iter()
-            .map(|candidate| address_of(&candidate.address, candidate.port))
-            .collect::<Result<_>>()?;
-        let name = |ufrag, password| Name { ufrag, password };
-        let answer = Answer { fingerprint, name: name(proxy.ufrag, proxy.password), candidates };
-        self.caller.call(session, name(own.ufrag, own.password), answer).map_err(Error::from_reason)
+    /// `own`: the credentials in the offer. An event "opened" or "closed" follows for the session.
+    #[napi(js_name = "call")]
+    pub fn connect(&self, session: u32, own: IceCredentials, answer: RtcAnswer) -> Result<()> {
+        let RtcAnswer { fingerprint, ufrag, password, candidates } = answer;
+        let address = |candidate: &RtcCandidate| address_of(&candidate.address, candidate.port);
+        let answer = webrtc::Answer {
+            fingerprint: fingerprint_of(&fingerprint)?,
+            credentials: webrtc::IceCredentials { ufrag, password },
+            candidates: candidates.iter().map(address).collect::<Result<_>>()?,
+        };
+        let own = webrtc::IceCredentials { ufrag: own.ufrag, password: own.password };
+        self.client.connect(session, own, answer).map_err(Error::from_reason)
     }
 
     #[napi]
@@ -326,29 +316,29 @@ impl JsRtcCaller {
 
     #[napi]
     pub fn send(&self, session: u32, bytes: Uint8Array, lengths: Uint32Array) -> i64 {
-        self.caller.with(session, |handle| handle.send(&bytes, &lengths)).unwrap_or(0)
+        self.client.with(session, |peer| peer.send(&bytes, &lengths)).unwrap_or(0)
     }
 
     #[napi]
     pub fn stats(&self, session: u32) -> Option<SessionStats> {
-        self.caller.with(session, Handle::stats).flatten().map(stats)
+        self.client.with(session, PeerHandle::stats).flatten().map(stats)
     }
 
     #[napi]
     pub fn close_session(&self, session: u32) {
-        self.caller.close_session(session);
+        self.client.close_session(session);
     }
 
     #[napi]
     pub fn close(&self) {
-        self.caller.close();
+        self.client.close();
     }
 }
 
-/// The congestion control of one session by itself, for simulations. Times in milliseconds from 0 on, sizes in bytes.
+/// The congestion controller of one session alone, for simulations. Times are milliseconds from 0 on.
 #[napi(js_name = "CongestionControl")]
 pub struct JsCongestionControl {
-    control: Delivery,
+    controller: DeliveryController,
     start: Instant,
 }
 
@@ -357,33 +347,34 @@ impl JsCongestionControl {
     #[napi(constructor)]
     pub fn new(packet_bytes: u32) -> Self {
         let start = Instant::now();
-        Self { control: Delivery::new(start, packet_bytes.min(u16::MAX.into()) as u16, ACK_TIME), start }
+        let mtu = packet_bytes.min(u16::MAX.into()) as u16;
+        Self { controller: DeliveryController::new(start, mtu, ACK_TIME), start }
     }
 
     #[napi]
     pub fn sent(&mut self, now_ms: f64, bytes: u32) {
-        self.control.on_sent(self.at(now_ms), bytes.into(), 0);
+        self.controller.on_sent(self.at(now_ms), bytes.into(), 0);
     }
 
-    /// A packet that was sent at `sent_ms` has arrived; `acknowledged` ends what one acknowledgement tells.
+    /// The packet that was sent at `sent_ms` has arrived. `acknowledged` must follow at the acknowledgement's end.
     #[napi]
     pub fn arrived(&mut self, now_ms: f64, sent_ms: f64, bytes: u32) {
-        self.control.acked(self.at(now_ms), self.at(sent_ms), bytes.into());
+        self.controller.acked(self.at(now_ms), self.at(sent_ms), bytes.into());
     }
 
     #[napi]
-    pub fn acknowledged(&mut self, now_ms: f64, in_flight: u32) {
-        self.control.on_end_acks(self.at(now_ms), in_flight.into(), false, None);
+    pub fn acknowledged(&mut self, now_ms: f64, in_flight_bytes: u32) {
+        self.controller.on_end_acks(self.at(now_ms), in_flight_bytes.into(), false, None);
     }
 
     #[napi]
     pub fn lost(&mut self, now_ms: f64, sent_ms: f64, bytes: u32) {
-        self.control.on_congestion_event(self.at(now_ms), self.at(sent_ms), false, bytes.into());
+        self.controller.on_congestion_event(self.at(now_ms), self.at(sent_ms), false, bytes.into());
     }
 
     #[napi(getter)]
     pub fn window(&self) -> f64 {
-        self.control.window() as f64
+        self.controller.window() as f64
     }
 
     fn at(&self, ms: f64) -> Instant {
@@ -391,23 +382,30 @@ impl JsCongestionControl {
     }
 }
 
-/// The path on which a listener takes sessions.
+/// The path on which a WebTransport server takes sessions.
 #[napi]
 pub fn path() -> String {
-    endpoint::PATH.to_owned()
+    webtransport::PATH.to_owned()
 }
 
 fn address_of(host: &str, port: u32) -> Result<SocketAddr> {
-    let host: IpAddr = host.parse().map_err(|_| Error::from_reason("host must be an IP address"))?;
-    let port = u16::try_from(port).map_err(|_| Error::from_reason("port must be 0 to 65535"))?;
-    Ok(SocketAddr::new(host, port))
+    let ip: IpAddr =
+        host.parse().map_err(|_| Error::from_reason(format!("the host must be an IP address, got {host}")))?;
+    let port =
+        u16::try_from(port).map_err(|_| Error::from_reason(format!("the port must be 0 to 65535, got {port}")))?;
+    Ok(SocketAddr::new(ip, port))
 }
 
-fn bytes_of<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
-    bytes.try_into().map_err(|_| Error::from_reason(format!("must be {N} bytes, got {}", bytes.len())))
+fn fingerprint_of(bytes: &[u8]) -> Result<[u8; 32]> {
+    bytes.try_into().map_err(|_| Error::from_reason(format!("a fingerprint must be 32 bytes, got {}", bytes.len())))
 }
 
-/// `wake` runs on the event loop and does not keep the process alive.
+fn rtc_session(made: std::result::Result<(u32, [u8; 32]), String>) -> Result<RtcSession> {
+    let (session, fingerprint) = made.map_err(Error::from_reason)?;
+    Ok(RtcSession { session, fingerprint: fingerprint.to_vec().into() })
+}
+
+/// Events that call `wake` on the event loop. `wake` does not keep the process alive.
 fn events_to(wake: Function<(), ()>) -> Result<Arc<Events>> {
     let wake = wake.build_threadsafe_function::<()>().weak::<true>().build()?;
     Ok(Arc::new(Events::new(Box::new(move || {
@@ -420,11 +418,11 @@ fn congestion_of(name: &str) -> Result<Congestion> {
         "delivery" => Ok(Congestion::Delivery),
         "bbr" => Ok(Congestion::Bbr),
         "cubic" => Ok(Congestion::Cubic),
-        _ => Err(Error::from_reason(format!("congestion must be delivery, bbr or cubic, got {name}"))),
+        _ => Err(Error::from_reason(format!("the congestion control must be delivery, bbr or cubic, got {name}"))),
     }
 }
 
-/// Changes that open sessions come first, those that close them last.
+/// All events since the last call. "opened" comes first and "closed" last.
 fn take(events: &Events) -> Vec<SessionEvent> {
     let pending = events.take();
     let (closed, others): (Vec<_>, Vec<_>) =

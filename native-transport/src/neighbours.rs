@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use quinn_proto::congestion::Controller;
 
-use crate::congestion::{Delivery, ACK_TIME, LOST_AFTER_ROUND_TRIPS, PACING};
+use crate::congestion::{DeliveryController, ACK_TIME, LOST_AFTER_ROUND_TRIPS, PACING};
 
 const PACKET: f64 = 1200.0;
 const ROUND_TRIP: f64 = 0.04;
@@ -34,7 +34,7 @@ trait Sender {
 }
 
 struct Ours {
-    controller: Delivery,
+    controller: DeliveryController,
     start: Instant,
     gathers: (usize, f64),
 }
@@ -224,7 +224,7 @@ fn ours_to_a_browser() -> Box<dyn Sender> {
 
 fn ours_to_one_who_gathers(gathers: (usize, f64)) -> Box<dyn Sender> {
     let start = Instant::now();
-    Box::new(Ours { controller: Delivery::new(start, PACKET as u16, ACK_TIME), start, gathers })
+    Box::new(Ours { controller: DeliveryController::new(start, PACKET as u16, ACK_TIME), start, gathers })
 }
 
 fn cubic() -> Box<dyn Sender> {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::cubic::Cubic;
+use crate::congestion::Cubic;
 
 #[derive(Clone)]
 pub enum Rivals {

@@ -1,11 +1,10 @@
-//! The queue that JavaScript fills and a session empties, as both count it. Data that waits there can no longer change
-//its
-//! mind, so it is kept at a few milliseconds of the present rate.
+//! Counts the bytes in the queue that JavaScript fills and a session empties. Queued data cannot be recalled, so the
+//! queue is kept to a few milliseconds of the present rate. The datagrams themselves are elsewhere.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The queue holds what the path carries in this time.
+/// The queue holds the bytes that the path carries in this time.
 const TIME: Duration = Duration::from_millis(8);
 const BYTES_MIN: usize = 8 * 1024;
 const BYTES_MAX: usize = 512 * 1024;
@@ -13,7 +12,7 @@ const BYTES_MAX: usize = 512 * 1024;
 pub struct Room {
     queued: AtomicUsize,
     most: AtomicUsize,
-    /// JavaScript found the queue full and waits to be told.
+    /// JavaScript found the queue full and waits for `Writable`.
     blocked: AtomicBool,
 }
 
@@ -28,21 +27,21 @@ impl Room {
         self.queued.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// True when JavaScript is to be told that there is room again.
+    /// True when JavaScript waits and must be told that there is room again.
     pub fn remove(&self, bytes: usize) -> bool {
         let left = self.queued.fetch_sub(bytes, Ordering::AcqRel) - bytes;
         left * 2 < self.most.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel)
     }
 
-    /// How many more bytes are welcome, less than 0 when there are too many already; when it is not positive, `remove`
-    /// tells.
+    /// How many more bytes the queue takes: below 0 when it holds too many. When the result is not above 0, `remove`
+    /// says when there is room again.
     pub fn left(&self) -> i64 {
         let (_, left) = self.look();
         if left > 0 {
             return left;
         }
         self.blocked.store(true, Ordering::Release);
-        // The queue may have been emptied between the two looks, with nobody marked as waiting.
+        // The session may have emptied the queue between the two looks, before JavaScript was marked as waiting.
         let (most, left) = self.look();
         if 2 * left > most && self.blocked.swap(false, Ordering::AcqRel) {
             return left;
@@ -50,11 +49,13 @@ impl Room {
         left.min(0)
     }
 
+    /// Sets the queue's length by the present rate.
     pub fn follow(&self, bytes_per_sec: f64) {
-        let worth = (bytes_per_sec * TIME.as_secs_f64()) as usize;
-        self.most.store(worth.clamp(BYTES_MIN, BYTES_MAX), Ordering::Release);
+        let bytes = (bytes_per_sec * TIME.as_secs_f64()) as usize;
+        self.most.store(bytes.clamp(BYTES_MIN, BYTES_MAX), Ordering::Release);
     }
 
+    /// The queue's length, and how many more bytes it takes.
     fn look(&self) -> (i64, i64) {
         let most = self.most.load(Ordering::Acquire) as i64;
         (most, most - self.queued.load(Ordering::Acquire) as i64)

@@ -1,7 +1,7 @@
 /** WebRTC edge over the native part: SCTP under the congestion control that WebTransport has. */
 import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
-import { drawRtcName, type NativeTransport, type RtcServer } from "@tributary/native-transport";
+import { drawIceCredentials, type NativeTransport, type RtcServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 import { OfferError, type Rtc, type RtcOptions } from "./rtc-server";
 import { answerSdp, readOffer } from "./sdp";
@@ -26,7 +26,7 @@ export class NativeRtc implements Rtc {
     const read = readOffer(offer);
     if (!read)
       throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
-    const { ufrag, password } = drawRtcName();
+    const { ufrag, password } = drawIceCredentials();
     const fingerprint = this.#server.accept({
       fingerprint: read.fingerprint,
       ufrag,

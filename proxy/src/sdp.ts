@@ -1,6 +1,6 @@
 /** What of an SDP a proxy reads or writes itself (RFC 8839, RFC 8841, RFC 8842). Pure text. */
 import { isIP } from "node:net";
-import { fingerprintLine, readFingerprint, sdpValue, type RtcProxy } from "@tributary/native-transport";
+import { fingerprintLine, readFingerprint, sdpValue, type RtcAnswer } from "@tributary/native-transport";
 import { LIMITS } from "@tributary/protocol";
 
 const OFFERED_CANDIDATES_MAX = 16;
@@ -55,7 +55,7 @@ export function readOffer(sdp: string): Offer | undefined {
   return { fingerprint, mid };
 }
 
-export interface Answer extends RtcProxy {
+export interface Answer extends RtcAnswer {
   /** A UUID. */
   id: string;
   mid: string;

@@ -5,24 +5,24 @@ import {
   loadNativeTransport,
   readFingerprint,
   sdpValue,
-  type RtcCaller,
-  type RtcName,
-  type RtcProxy,
+  type RtcClient,
+  type IceCredentials,
+  type RtcAnswer,
 } from "@tributary/native-transport";
 import { LIMITS } from "@tributary/protocol";
 import type { Transport } from "../platform";
 
 const CANDIDATES_MAX = 16;
 
-let caller: RtcCaller | undefined;
+let client: RtcClient | undefined;
 
 export const nodeWebRtc: Transport = {
   name: "webrtc",
   reaches: () => true,
   open: async ({ exchange, signal, onMessage, onClosed }) => {
-    caller ??= loadNativeTransport().native!.rtcCaller();
-    const channel = await caller.connect({
-      exchange: async (own) => readAnswer(await exchange(offerSdp(own))),
+    client ??= loadNativeTransport().native!.rtcClient();
+    const channel = await client.connect({
+      sendOffer: async (own) => readAnswer(await exchange(offerSdp(own))),
       signal,
       onMessage,
       onClosed,
@@ -33,7 +33,7 @@ export const nodeWebRtc: Transport = {
 };
 
 /** Of an end that connects, and whose addresses the proxy learns by that (RFC 8839, RFC 8841, RFC 8842). */
-export function offerSdp({ ufrag, password, fingerprint }: RtcName & { fingerprint: Uint8Array }): string {
+export function offerSdp({ ufrag, password, fingerprint }: IceCredentials & { fingerprint: Uint8Array }): string {
   return [
     "v=0",
     "o=- 1 1 IN IP4 127.0.0.1",
@@ -54,7 +54,7 @@ export function offerSdp({ ufrag, password, fingerprint }: RtcName & { fingerpri
 }
 
 /** Throws when it names no end that can be connected to. */
-export function readAnswer(sdp: string): RtcProxy {
+export function readAnswer(sdp: string): RtcAnswer {
   const value = (name: string): string => {
     const found = sdpValue(sdp, name);
     if (!found) throw new Error(`the proxy's answer has no ${name}`);

@@ -1,8 +1,6 @@
-//! The other end of a connection over WebRTC: DTLS and SCTP on top of what its datagrams bring, and the messages that
-//wait to
-//! be sent. A task of its own that ends with the connection; addresses and ports are the business of rtc.rs, where it
-//is a
-//! client, and of caller.rs, where it is a proxy.
+//! The other end of a session over WebRTC: its DTLS, its SCTP, and the queue of messages for it. Each peer is a task
+//! that ends with the session. The socket, and the addresses that ICE finds, belong to server.rs when the peer is a
+//! client, and to client.rs when it is a proxy.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,57 +10,58 @@ use bytes::Bytes;
 use dimpl::{Dtls, Output};
 use tokio::sync::mpsc;
 
-use crate::endpoint::lock;
+use super::sctp::{Association, Event, MESSAGE_BYTES_MAX};
+use super::socket::{Route, Socket};
 use crate::events::{Change, Events, Stats};
 use crate::room::Room;
-use crate::rtc::{Route, Socket};
-use crate::sctp::{Association, Happening, MESSAGE_BYTES_MAX};
+use crate::runtime::lock;
 
-/// One that is not heard for so long is gone (RFC 7675 asks browsers to be heard every few seconds).
+/// A peer that is silent for this time is gone. RFC 7675 makes browsers send something every few seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// From the offer to the open channel.
+/// The time from the offer to the open channel.
 pub const OPENING_MAX: Duration = Duration::from_secs(15);
-/// What one packet of DTLS surely fits in.
+/// One packet of DTLS fits in this.
 const BUFFER_BYTES: usize = 2048;
-/// By what comes back of it a client shows that it is where it says; asked again so much later.
+/// A client proves its address by sending this nonce back.
 const NONCE_BYTES: usize = 16;
-const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// Datagrams dealt with before it is our turn to send.
+/// The time between two probes of an address.
+const PROBE_AGAIN: Duration = Duration::from_secs(1);
+/// The peer handles this many datagrams before it sends.
 const TURN_MAX: usize = 64;
 const SLEEP_MAX: Duration = Duration::from_secs(5);
 
 /// What the rest of the process asks of a peer.
 pub enum Order {
     Send(Bytes),
-    /// JavaScript has closed the session and wants to hear no more of it.
+    /// JavaScript has closed the session. No event may follow.
     Close,
 }
 
-/// What the rest of the process sees of a peer.
-pub struct Handle {
+/// The end of a peer that the rest of the process holds.
+pub struct PeerHandle {
     orders: mpsc::UnboundedSender<Order>,
     room: Arc<Room>,
-    /// None until SCTP is there.
+    /// None until the association exists.
     stats: Arc<Mutex<Option<Stats>>>,
 }
 
-/// The peer's side of a handle.
-pub struct Held {
+/// The peer's end of a handle.
+pub struct PeerControls {
     pub orders: mpsc::UnboundedReceiver<Order>,
     room: Arc<Room>,
     stats: Arc<Mutex<Option<Stats>>>,
 }
 
-impl Handle {
-    pub fn new() -> (Self, Held) {
+impl PeerHandle {
+    pub fn new() -> (Self, PeerControls) {
         let (orders, ordered) = mpsc::unbounded_channel();
         let handle = Self { orders, room: Arc::default(), stats: Arc::default() };
-        let held = Held { orders: ordered, room: Arc::clone(&handle.room), stats: Arc::clone(&handle.stats) };
-        (handle, held)
+        let (room, stats) = (Arc::clone(&handle.room), Arc::clone(&handle.stats));
+        (handle, PeerControls { orders: ordered, room, stats })
     }
 
-    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there
-    /// are too many already; when it is not positive, `Writable` follows.
+    /// Queues messages that lie end to end in `bytes`. Returns how many more bytes the queue takes: below 0 when it
+    /// holds too many. When the result is not above 0, `Writable` follows.
     pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
         let mut all = Bytes::copy_from_slice(bytes);
         self.room.add(all.len());
@@ -77,13 +76,13 @@ impl Handle {
         *lock(&self.stats)
     }
 
-    /// Nothing more is told of it.
+    /// No event follows.
     pub fn close(&self) {
         let _ = self.orders.send(Order::Close);
     }
 }
 
-/// What came, and which way.
+/// Something that came for a peer, and the route on which it came.
 pub struct Arrival {
     pub route: Route,
     pub kind: ArrivalKind,
@@ -91,7 +90,7 @@ pub struct Arrival {
 
 pub enum ArrivalKind {
     Datagram(Vec<u8>),
-    /// A sign of life from ICE, perhaps of the way that the client wants to be used.
+    /// A check of ICE. `is_chosen`: the client wants this route to be used.
     Check {
         is_chosen: bool,
     },
@@ -101,24 +100,24 @@ pub struct Peer {
     pub id: u32,
     pub dtls: Dtls,
     pub association: Association,
-    /// Where it is, if that is known and it is to be called there: it is a proxy.
+    /// The route to a proxy, which we connect to. None for a client, which connects to us.
     pub route: Option<Route>,
-    /// SHA-256 of its certificate, as its offer or answer says.
+    /// SHA-256 of its certificate, from its offer or answer.
     pub fingerprint: [u8; 32],
     pub socket: Arc<Socket>,
-    pub held: Held,
+    pub controls: PeerControls,
     pub events: Arc<Events>,
 }
 
-/// Why a connection is over; None: JavaScript knows.
-pub type End = Option<String>;
+/// Why a session ended. None: JavaScript closed it.
+pub type CloseReason = Option<String>;
 
 /// What changes while a peer runs.
 struct State {
-    /// Where it is: it has answered there.
+    /// The route on which the peer has answered.
     route: Option<Route>,
-    /// Where it may be now: what it was asked there, and when.
-    asked: Option<(Route, [u8; NONCE_BYTES], Instant)>,
+    /// The route on which the peer may be, the nonce of the probe that was sent there, and when.
+    probed: Option<(Route, [u8; NONCE_BYTES], Instant)>,
     heard: Instant,
     is_trusted: bool,
     is_open: bool,
@@ -128,12 +127,12 @@ struct State {
 }
 
 impl Peer {
-    /// Until the connection is over; returns why.
-    pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>) -> End {
+    /// Runs until the session ends. Returns the reason.
+    pub async fn run(mut self, mut arrivals: mpsc::Receiver<Arrival>) -> CloseReason {
         let now = Instant::now();
         let mut state = State {
             route: self.route,
-            asked: None,
+            probed: None,
             heard: now,
             is_trusted: false,
             is_open: false,
@@ -156,30 +155,36 @@ impl Peer {
         reason
     }
 
-    /// Waits for something to happen and deals with it.
+    /// Waits for the next arrival, order or timeout, and handles it.
     async fn step(
         &mut self,
         state: &mut State,
         arrivals: &mut mpsc::Receiver<Arrival>,
         opening_ends: Instant,
-    ) -> Result<(), End> {
+    ) -> Result<(), CloseReason> {
         let due = self.due(state);
         tokio::select! {
             biased;
-            arrival = arrivals.recv() => self.take(state, arrival.ok_or_else(|| Some("the port was closed".to_owned()))?)?,
-            order = self.held.orders.recv() => obey(state, order)?,
+            arrival = arrivals.recv() => {
+                let arrival = arrival.ok_or_else(|| Some("the port was closed".to_owned()))?;
+                self.take(state, arrival)?;
+            }
+            order = self.controls.orders.recv() => obey(state, order)?,
             () = tokio::time::sleep_until(due.into()) => (),
         }
         for _ in 0..TURN_MAX {
             let Ok(arrival) = arrivals.try_recv() else { break };
             self.take(state, arrival)?;
         }
-        while let Ok(order) = self.held.orders.try_recv() {
+        while let Ok(order) = self.controls.orders.try_recv() {
             obey(state, Some(order))?;
         }
         let now = Instant::now();
-        if now > state.heard + SILENCE_MAX || !state.is_open && now > opening_ends {
-            return Err(Some("the other end was not heard any more".to_owned()));
+        if now > state.heard + SILENCE_MAX {
+            return Err(Some(format!("the other end was silent for {} s", SILENCE_MAX.as_secs())));
+        }
+        if !state.is_open && now > opening_ends {
+            return Err(Some(format!("the channel did not open within {} s", OPENING_MAX.as_secs())));
         }
         if state.dtls_due <= now {
             self.dtls.handle_timeout(now).map_err(|error| Some(error.to_string()))?;
@@ -188,7 +193,7 @@ impl Peer {
         self.association.advance(now);
         self.send_queue(state, now);
         self.send_packets(state)?;
-        *lock(&self.held.stats) = self.association.stats();
+        *lock(&self.controls.stats) = self.association.stats();
         Ok(())
     }
 
@@ -199,7 +204,7 @@ impl Peer {
         due.map_or(latest, |due| due.min(latest))
     }
 
-    fn take(&mut self, state: &mut State, arrival: Arrival) -> Result<(), End> {
+    fn take(&mut self, state: &mut State, arrival: Arrival) -> Result<(), CloseReason> {
         let now = Instant::now();
         state.heard = now;
         let ArrivalKind::Datagram(datagram) = arrival.kind else {
@@ -215,43 +220,31 @@ impl Peer {
         self.follow(state, now, arrival.route)
     }
 
-    /// A client seems to be elsewhere. Its addresses can be forged, and what is sent to one that is would hit another:
-    /// it is asked there first. The handshake is such a question, too.
-    fn follow(&mut self, state: &mut State, now: Instant, route: Route) -> Result<(), End> {
-        let is_asked = state.asked.is_some_and(|(_, _, at)| now < at + ASK_AGAIN);
-        if state.route.is_none_or(|known| known == route) || is_asked {
+    /// Probes a new route of a client before using it. Addresses can be forged, and our packets would then hit somebody
+    /// else. The first route needs no probe, because the DTLS handshake proves it.
+    fn follow(&mut self, state: &mut State, now: Instant, route: Route) -> Result<(), CloseReason> {
+        let is_probed = state.probed.is_some_and(|(_, _, at)| now < at + PROBE_AGAIN);
+        if state.route.is_none_or(|known| known == route) || is_probed {
             return Ok(());
         }
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).map_err(|error| Some(error.to_string()))?;
         let Some(probe) = self.association.probe(&nonce) else { return Ok(()) };
-        state.asked = Some((route, nonce, now));
+        state.probed = Some((route, nonce, now));
         let socket = Arc::clone(&self.socket);
         self.seal(state, &probe, |packet| socket.send(&route, packet, packet.len()))
     }
 
-    /// Takes what DTLS has: packets for the path, what the other end sent, and who it is.
-    fn poll_dtls(&mut self, state: &mut State, now: Instant) -> Result<(), End> {
+    /// Handles the output of DTLS: packets to send, decrypted packets of SCTP, and the other end's certificate.
+    fn poll_dtls(&mut self, state: &mut State, now: Instant) -> Result<(), CloseReason> {
         loop {
             match self.dtls.poll_output(&mut state.buffer) {
                 Output::Packet(packet) => {
                     state.route.iter().for_each(|route| self.socket.send(route, packet, packet.len()))
                 }
                 Output::ApplicationData(packet) if state.is_trusted => {
-                    for happening in self.association.handle(now, packet) {
-                        match happening {
-                            Happening::Message(message) => self.events.received(self.id, &message),
-                            Happening::Echoed(held) => {
-                                let proven = state.asked.filter(|(_, nonce, _)| *nonce == held[..]);
-                                state.route = proven.map(|(route, _, _)| route).or(state.route);
-                            }
-                            Happening::Opened => {
-                                state.is_open = true;
-                                self.events
-                                    .change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32 });
-                            }
-                            Happening::Closed(reason) => return Err(Some(reason.to_owned())),
-                        }
+                    for event in self.association.handle(now, packet) {
+                        self.handle_event(state, event)?;
                     }
                 }
                 Output::PeerCert(certificate) => {
@@ -260,7 +253,7 @@ impl Peer {
                         return Err(Some("the other end's certificate is not the one it announced".to_owned()));
                     }
                 }
-                Output::Connected if self.route.is_some() => self.association.call(now),
+                Output::Connected if self.route.is_some() => self.association.connect(now),
                 Output::Timeout(due) => {
                     state.dtls_due = due;
                     return Ok(());
@@ -272,14 +265,30 @@ impl Peer {
         }
     }
 
-    /// Lets messages go as the path takes them.
+    fn handle_event(&mut self, state: &mut State, event: Event) -> Result<(), CloseReason> {
+        match event {
+            Event::Message(message) => self.events.received(self.id, &message),
+            Event::ProbeAnswered(nonce) => {
+                let proven = state.probed.filter(|(_, probed, _)| *probed == nonce[..]);
+                state.route = proven.map(|(route, _, _)| route).or(state.route);
+            }
+            Event::Opened => {
+                state.is_open = true;
+                self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32 });
+            }
+            Event::Closed(reason) => return Err(Some(reason.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// Sends queued messages as fast as the path takes them.
     fn send_queue(&mut self, state: &mut State, now: Instant) {
         let mut sent = 0;
         while let Some(message) = state.queue.front() {
             if self.association.opens_at(message.len()).is_none_or(|at| at > now) {
                 break;
             }
-            let message = state.queue.pop_front().expect("one is there");
+            let message = state.queue.pop_front().expect("the queue has a front");
             self.association.send(now, &message, state.queue.is_empty());
             sent += message.len();
         }
@@ -287,15 +296,15 @@ impl Peer {
             return;
         }
         if let Some(Stats { rtt, window_bytes, .. }) = self.association.stats() {
-            self.held.room.follow(window_bytes as f64 / rtt.as_secs_f64().max(1e-4));
+            self.controls.room.follow(window_bytes as f64 / rtt.as_secs_f64().max(1e-4));
         }
-        if self.held.room.remove(sent) {
+        if self.controls.room.remove(sent) {
             self.events.change(self.id, Change::Writable);
         }
     }
 
-    /// Wraps SCTP's packets; those of one length leave together.
-    fn send_packets(&mut self, state: &mut State) -> Result<(), End> {
+    /// Encrypts and sends the packets of SCTP. Packets of one length leave in one call.
+    fn send_packets(&mut self, state: &mut State) -> Result<(), CloseReason> {
         let Some(route) = state.route else { return Ok(()) };
         let socket = Arc::clone(&self.socket);
         let (mut batch, mut length, batch_max): (Vec<u8>, usize, usize) = (Vec::new(), 0, socket.batch_max());
@@ -315,8 +324,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Wraps one packet of SCTP.
-    fn seal(&mut self, state: &mut State, packet: &[u8], mut send: impl FnMut(&[u8])) -> Result<(), End> {
+    /// Encrypts one packet of SCTP.
+    fn seal(&mut self, state: &mut State, packet: &[u8], mut send: impl FnMut(&[u8])) -> Result<(), CloseReason> {
         self.dtls.send_application_data(packet).map_err(|error| Some(error.to_string()))?;
         loop {
             match self.dtls.poll_output(&mut state.buffer) {
@@ -332,7 +341,7 @@ impl Peer {
     }
 }
 
-fn obey(state: &mut State, order: Option<Order>) -> Result<(), End> {
+fn obey(state: &mut State, order: Option<Order>) -> Result<(), CloseReason> {
     match order {
         Some(Order::Send(message)) => {
             state.queue.push_back(message);

@@ -1,13 +1,10 @@
-//! HTTP/3 (RFC 9114) as far as one WebTransport session over datagrams needs it (RFC 9220, RFC 9297,
-//! draft-ietf-webtrans-http3): SETTINGS, one extended CONNECT, and the session's end. Streams within a session are
-//refused.
-//! Each stream has a task of its own that reads it to its end, so no read is ever given up half-way: bytes of a frame
-//that
-//! come in pieces are never lost between two tasks. Field sections and settings are `wtransport_proto`'s, TLS is
-//rustls'.
+//! The part of HTTP/3 (RFC 9114) that one WebTransport session over datagrams needs (RFC 9220, RFC 9297,
+//! draft-ietf-webtrans-http3): SETTINGS, one extended CONNECT, and the session's end. It refuses streams within a
+//! session. Each stream has its own task that reads it to its end. So no read is interrupted, and no bytes of a frame
+//! are lost between two tasks. `wtransport_proto` encodes field sections and settings, and rustls does TLS.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -20,23 +17,27 @@ use wtransport::proto::settings::{SettingId, Settings};
 use wtransport::quinn::{self, RecvStream, SendStream};
 use wtransport::VarInt;
 
-/// Of frames and capsules that are read; a peer that sends longer ones is not one of ours.
+use crate::runtime::lock;
+
+/// Limit of a frame or capsule that is read. Our own peers send shorter ones.
 const RECORD_BYTES_MAX: u64 = 16 * 1024;
 const READ_BYTES: usize = 4 * 1024;
 
-/// Types of frames (RFC 9114 section 7.2), of one-way streams (6.2) and of capsules (draft-ietf-webtrans-http3 section
-/// 6).
+/// Types of frames (RFC 9114 section 7.2).
 const DATA: u64 = 0x0;
 const HEADERS: u64 = 0x1;
 const SETTINGS: u64 = 0x4;
-/// Opens a stream of a session; what follows is no length but the session.
+/// Opens a stream of a session. The session's number follows, not a length (draft-ietf-webtrans-http3 section 4).
 const SESSION_STREAM: u64 = 0x41;
+/// Types of one-way streams (RFC 9114 section 6.2, RFC 9204 section 4.2).
 const CONTROL: u64 = 0x0;
 const QPACK_ENCODER: u64 = 0x2;
 const QPACK_DECODER: u64 = 0x3;
+/// A type of capsule (draft-ietf-webtrans-http3 section 6).
 const CLOSE_SESSION: u64 = 0x2843;
 
-/// A QUIC integer (RFC 9000 section 16) at the start of `bytes`, and its length; None while it is not all there.
+/// Reads a QUIC integer (RFC 9000 section 16) at the start of `bytes`. Returns it and its length, or None while bytes
+/// are missing.
 fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let length = 1usize << (first >> 6);
@@ -44,10 +45,10 @@ fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((rest.iter().fold(u64::from(first & 0x3f), |value, &byte| value << 8 | u64::from(byte)), length))
 }
 
-/// Takes records of a type, a length and a value, HTTP/3 frames or capsules, out of bytes that come in any pieces.
+/// Splits bytes that come in any pieces into records: HTTP/3 frames or capsules, each a type, a length and a value.
 struct Records {
     bytes: Vec<u8>,
-    /// What is left of a record that nobody wants.
+    /// Bytes of an unwanted record that are still to come.
     skip: u64,
     wanted: &'static [u64],
 }
@@ -57,7 +58,7 @@ impl Records {
         Self { bytes: Vec::new(), skip: 0, wanted }
     }
 
-    /// The next record of a wanted type; None until more bytes come. Others are passed over (RFC 9114 section 9).
+    /// The next record of a wanted type, or None until more bytes come. It skips other types (RFC 9114 section 9).
     fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>, ErrorCode> {
         loop {
             let skipped = self.skip.min(self.bytes.len() as u64);
@@ -85,7 +86,7 @@ impl Records {
     }
 }
 
-/// Frames of a stream.
+/// The frames of a stream.
 struct Frames {
     stream: RecvStream,
     records: Records,
@@ -114,7 +115,7 @@ impl Frames {
 
 fn encoded(frame: &Frame) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(frame.write_size());
-    frame.write(&mut bytes).expect("a vector takes all");
+    frame.write(&mut bytes).expect("a vector takes every byte");
     bytes
 }
 
@@ -122,17 +123,17 @@ fn code(error: ErrorCode) -> quinn::VarInt {
     quinn::VarInt::from_u64(error.to_code().into_inner()).expect("within QUIC's range")
 }
 
-/// The HTTP/3 connection, and why it ended.
-struct Peer {
+/// An HTTP/3 connection, and the reason of its end.
+struct Http3 {
     quic: quinn::Connection,
     ended: OnceLock<String>,
 }
 
-impl Peer {
-    /// Sends our settings; the peer's come when they have been read.
+impl Http3 {
+    /// Sends our settings. The peer's settings come over the returned channel.
     async fn start(quic: quinn::Connection) -> Result<(Arc<Self>, oneshot::Receiver<Settings>), String> {
-        let peer = Arc::new(Self { quic, ended: OnceLock::new() });
-        let mut control = peer.quic.open_uni().await.map_err(|_| peer.why())?;
+        let http3 = Arc::new(Self { quic, ended: OnceLock::new() });
+        let mut control = http3.quic.open_uni().await.map_err(|_| http3.why())?;
         let settings = Settings::builder()
             .qpack_max_table_capacity(VarInt::from_u32(0))
             .qpack_blocked_streams(VarInt::from_u32(0))
@@ -143,13 +144,13 @@ impl Peer {
             .build();
         let mut bytes = vec![CONTROL as u8];
         bytes.extend(encoded(&settings.generate_frame()));
-        control.write_all(&bytes).await.map_err(|_| peer.why())?;
-        let (told, settings) = oneshot::channel();
-        tokio::spawn(Arc::clone(&peer).take_one_way_streams(control, told));
-        Ok((peer, settings))
+        control.write_all(&bytes).await.map_err(|_| http3.why())?;
+        let (settings_sender, settings) = oneshot::channel();
+        tokio::spawn(Arc::clone(&http3).take_one_way_streams(control, settings_sender));
+        Ok((http3, settings))
     }
 
-    /// Why the connection is over; the first reason stays.
+    /// Why the connection ended. The first reason stays.
     fn why(&self) -> String {
         let quic =
             || self.quic.close_reason().map_or("the HTTP/3 connection failed".to_owned(), |reason| reason.to_string());
@@ -165,14 +166,14 @@ impl Peer {
         self.end(error, format!("HTTP/3: {error}"));
     }
 
-    /// Keeps our control stream open until the connection ends. Only one of the peer's may be a control stream.
-    async fn take_one_way_streams(self: Arc<Self>, _control: SendStream, told: oneshot::Sender<Settings>) {
-        let told = Arc::new(std::sync::Mutex::new(Some(told)));
+    /// Keeps our control stream open until the connection ends. The peer may open only one control stream.
+    async fn take_one_way_streams(self: Arc<Self>, _control: SendStream, settings: oneshot::Sender<Settings>) {
+        let settings = Arc::new(Mutex::new(Some(settings)));
         while let Ok(stream) = self.quic.accept_uni().await {
-            let (peer, told) = (Arc::clone(&self), Arc::clone(&told));
+            let (http3, settings) = (Arc::clone(&self), Arc::clone(&settings));
             tokio::spawn(async move {
-                if let Err(error) = peer.take_one_way_stream(stream, &told).await {
-                    peer.fail(error);
+                if let Err(error) = http3.take_one_way_stream(stream, &settings).await {
+                    http3.fail(error);
                 }
             });
         }
@@ -181,7 +182,7 @@ impl Peer {
     async fn take_one_way_stream(
         &self,
         mut stream: RecvStream,
-        told: &std::sync::Mutex<Option<oneshot::Sender<Settings>>>,
+        settings: &Mutex<Option<oneshot::Sender<Settings>>>,
     ) -> Result<(), ErrorCode> {
         let mut head = Vec::new();
         let kind = loop {
@@ -191,18 +192,18 @@ impl Peer {
             }
             match stream.read_chunk(8, true).await {
                 Ok(Some(chunk)) => head.extend_from_slice(&chunk.bytes),
-                // A stream may end before it says what it is.
+                // A stream may end before its type is complete.
                 _ => return Ok(()),
             }
         };
         match kind {
             CONTROL => {
-                let told = told.lock().ok().and_then(|mut told| told.take()).ok_or(ErrorCode::StreamCreation)?;
+                let settings = lock(settings).take().ok_or(ErrorCode::StreamCreation)?;
                 let mut frames = Frames::new(stream, &[DATA, HEADERS, SETTINGS]);
                 frames.records.bytes = head;
-                self.read_control(frames, told).await
+                self.read_control(frames, settings).await
             }
-            // Without a table, all that the streams of QPACK can say is that there is none.
+            // We allow no dynamic table, so these streams carry nothing that we need (RFC 9204 section 3.2.3).
             QPACK_ENCODER | QPACK_DECODER => {
                 while let Ok(Some(_)) = stream.read_chunk(READ_BYTES, false).await {}
                 Ok(())
@@ -214,9 +215,9 @@ impl Peer {
         }
     }
 
-    async fn read_control(&self, mut frames: Frames, told: oneshot::Sender<Settings>) -> Result<(), ErrorCode> {
+    async fn read_control(&self, mut frames: Frames, settings: oneshot::Sender<Settings>) -> Result<(), ErrorCode> {
         let Some((SETTINGS, payload)) = frames.next().await? else { return Err(ErrorCode::MissingSettings) };
-        let _ = told.send(Settings::with_frame(&Frame::new_settings(Cow::Owned(payload)))?);
+        let _ = settings.send(Settings::with_frame(&Frame::new_settings(Cow::Owned(payload)))?);
         match frames.next().await? {
             Some(_) => Err(ErrorCode::FrameUnexpected),
             None => Err(ErrorCode::ClosedCriticalStream),
@@ -229,7 +230,7 @@ impl Peer {
         }
     }
 
-    /// Reads the session's own stream until the session ends.
+    /// Reads the session's own stream until the session ends. Returns what the peer says about the end.
     async fn read_session(&self, mut frames: Frames) -> Result<String, ErrorCode> {
         let mut capsules = Records::new(&[CLOSE_SESSION]);
         while let Some((kind, payload)) = frames.next().await? {
@@ -238,26 +239,26 @@ impl Peer {
             }
             capsules.bytes.extend_from_slice(&payload);
             if let Some((_, value)) = capsules.next()? {
-                // Four bytes of a code, then words.
+                // A code of four bytes comes before the message.
                 return Ok(String::from_utf8_lossy(value.get(4..).unwrap_or_default()).into_owned());
             }
         }
         Ok(String::new())
     }
 
-    /// `send` stays open as long as the session does.
+    /// `send` stays open until the session ends.
     fn open_session(self: Arc<Self>, send: SendStream, frames: Frames) -> Connection {
         let id: u64 = quinn::VarInt::from(send.id()).into();
-        let peer = Arc::clone(&self);
+        let http3 = Arc::clone(&self);
         tokio::spawn(async move {
             let _send = send;
-            match peer.read_session(frames).await {
-                Ok(words) => peer.end(ErrorCode::NoError, format!("closed by the peer: {words}")),
-                Err(error) => peer.fail(error),
+            match http3.read_session(frames).await {
+                Ok(message) => http3.end(ErrorCode::NoError, format!("closed by the peer: {message}")),
+                Err(error) => http3.fail(error),
             }
         });
         tokio::spawn(Arc::clone(&self).refuse_streams());
-        Connection { peer: self, prefix: quarter_stream_id(id) }
+        Connection { http3: self, prefix: quarter_stream_id(id) }
     }
 }
 
@@ -266,7 +267,7 @@ fn refuse_stream(send: &mut SendStream, receive: &mut RecvStream) {
     let _ = send.reset(code(ErrorCode::RequestRejected));
 }
 
-/// The prefix of each HTTP/3 datagram (RFC 9297 section 2.1): the session's stream id over four, as a QUIC integer.
+/// The prefix of each HTTP/3 datagram (RFC 9297 section 2.1): a quarter of the session's stream id, as a QUIC integer.
 fn quarter_stream_id(stream: u64) -> Vec<u8> {
     match stream / 4 {
         value @ 0..=0x3f => vec![value as u8],
@@ -275,33 +276,33 @@ fn quarter_stream_id(stream: u64) -> Vec<u8> {
     }
 }
 
-/// A session that a client asks for.
+/// A client's request for a session.
 pub struct Request {
-    peer: Arc<Peer>,
+    http3: Arc<Http3>,
     path: String,
     send: SendStream,
     frames: Frames,
 }
 
-/// Waits for a client's request for a session; others on the same connection are refused.
+/// Waits for a client's request for a session. It refuses other requests on the same connection.
 pub async fn take_request(quic: quinn::Connection) -> Result<Request, String> {
-    let (peer, settings) = Peer::start(quic).await?;
-    settings.await.map_err(|_| peer.why())?;
+    let (http3, settings) = Http3::start(quic).await?;
+    settings.await.map_err(|_| http3.why())?;
     loop {
-        let (mut send, receive) = peer.quic.accept_bi().await.map_err(|_| peer.why())?;
+        let (mut send, receive) = http3.quic.accept_bi().await.map_err(|_| http3.why())?;
         let mut frames = Frames::new(receive, &[DATA, HEADERS, SETTINGS, SESSION_STREAM]);
         match read_request(&mut frames).await {
-            Ok(Some(path)) => return Ok(Request { peer, path, send, frames }),
+            Ok(Some(path)) => return Ok(Request { http3, path, send, frames }),
             Ok(None) => refuse_stream(&mut send, &mut frames.stream),
             Err(error) => {
-                peer.fail(error);
-                return Err(peer.why());
+                http3.fail(error);
+                return Err(http3.why());
             }
         }
     }
 }
 
-/// The path, if the stream asks for a session.
+/// The path if the stream asks for a session, else None.
 async fn read_request(frames: &mut Frames) -> Result<Option<String>, ErrorCode> {
     match frames.next().await? {
         Some((HEADERS, payload)) => {
@@ -320,8 +321,8 @@ impl Request {
 
     pub async fn accept(mut self) -> Result<Connection, String> {
         let answer = encoded(&SessionResponse::ok().headers().generate_frame());
-        self.send.write_all(&answer).await.map_err(|_| self.peer.why())?;
-        Ok(self.peer.open_session(self.send, self.frames))
+        self.send.write_all(&answer).await.map_err(|_| self.http3.why())?;
+        Ok(self.http3.open_session(self.send, self.frames))
     }
 
     pub async fn refuse(mut self, status: StatusCode) {
@@ -332,26 +333,26 @@ impl Request {
     }
 }
 
-/// Asks for the session at `url`. `is_early`: in 0-RTT packets, of a server that has taken sessions before and whose
-/// settings are not waited for (RFC 9114 section 7.2.4.2).
+/// Asks for the session at `url`. `is_early`: the request goes out in 0-RTT packets. The server has taken sessions
+/// before, so the client does not wait for its settings (RFC 9114 section 7.2.4.2).
 pub async fn request(quic: quinn::Connection, url: &str, is_early: bool) -> Result<Connection, String> {
-    let (peer, settings) = Peer::start(quic).await?;
+    let (http3, settings) = Http3::start(quic).await?;
     if !is_early {
-        let settings = settings.await.map_err(|_| peer.why())?;
+        let settings = settings.await.map_err(|_| http3.why())?;
         if settings.get(SettingId::EnableConnectProtocol) != Some(VarInt::from_u32(1)) {
             return Err("the server takes no sessions".to_owned());
         }
     }
-    let question = SessionRequest::new(url).map_err(|error| error.to_string())?;
-    let (mut send, receive) = peer.quic.open_bi().await.map_err(|_| peer.why())?;
-    send.write_all(&encoded(&question.headers().generate_frame())).await.map_err(|_| peer.why())?;
+    let request = SessionRequest::new(url).map_err(|error| error.to_string())?;
+    let (mut send, receive) = http3.quic.open_bi().await.map_err(|_| http3.why())?;
+    send.write_all(&encoded(&request.headers().generate_frame())).await.map_err(|_| http3.why())?;
     let mut frames = Frames::new(receive, &[DATA, HEADERS, SETTINGS]);
     match read_answer(&mut frames).await {
-        Ok(status) if status.is_successful() => Ok(peer.open_session(send, frames)),
+        Ok(status) if status.is_successful() => Ok(http3.open_session(send, frames)),
         Ok(status) => Err(format!("the server refused the session: {status}")),
         Err(error) => {
-            peer.fail(error);
-            Err(peer.why())
+            http3.fail(error);
+            Err(http3.why())
         }
     }
 }
@@ -367,31 +368,31 @@ async fn read_answer(frames: &mut Frames) -> Result<StatusCode, ErrorCode> {
     }
 }
 
-/// An open session.
+/// The connection of an open session.
 pub struct Connection {
-    peer: Arc<Peer>,
+    http3: Arc<Http3>,
     prefix: Vec<u8>,
 }
 
 impl Connection {
     pub fn quic(&self) -> &quinn::Connection {
-        &self.peer.quic
+        &self.http3.quic
     }
 
-    /// What comes before the message in each QUIC datagram.
+    /// The bytes before the message in each QUIC datagram.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// Longest message, in bytes; 0 where the peer takes no datagrams.
+    /// The longest message, in bytes. 0 when the peer takes no datagrams.
     pub fn message_bytes_max(&self) -> usize {
         self.quic().max_datagram_size().unwrap_or(0).saturating_sub(self.prefix.len())
     }
 
-    /// The next message of this session; datagrams of others are passed over. Why there is none, when it is over.
+    /// The next message of this session. It skips other datagrams. The error says why the session ended.
     pub async fn receive(&self) -> Result<Bytes, String> {
         loop {
-            let datagram = self.quic().read_datagram().await.map_err(|_| self.peer.why())?;
+            let datagram = self.quic().read_datagram().await.map_err(|_| self.http3.why())?;
             if datagram.starts_with(&self.prefix) {
                 return Ok(datagram.slice(self.prefix.len()..));
             }
@@ -414,9 +415,9 @@ mod tests {
         bytes
     }
 
-    /// GOAWAY, PRIORITY_UPDATE and the frames of RFC 9114 section 7.2.8 are none of ours.
+    /// Unwanted records here: GOAWAY, PRIORITY_UPDATE, and a reserved type (RFC 9114 section 7.2.8).
     #[test]
-    fn records_come_whole_whatever_the_pieces_and_others_are_passed_over() {
+    fn reads_records_from_pieces_of_any_size_and_skips_unwanted_ones() {
         let bytes = [
             record(7, b"goaway"),
             record(SETTINGS, b"one"),
@@ -440,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_too_long_to_keep_is_refused_and_one_that_nobody_wants_is_not_kept() {
+    fn refuses_a_wanted_record_that_is_too_long_and_keeps_no_unwanted_one() {
         let mut records = Records::new(&[DATA]);
         records.bytes = [&[0x7, 0xbf, 0xff, 0xff, 0xff], &[0; 100][..]].concat();
         assert!(records.next().unwrap().is_none());

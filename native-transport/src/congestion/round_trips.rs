@@ -1,46 +1,47 @@
-//! What round trips tell of the queue at the bottleneck: it is empty at the lowest of the last seconds, and full at the
-//! highest. A round counts by its lowest, which a hiccup of the receiver does not reach. Where packets take now more
-//and now less
-//! time, as over radio, the mean of a round is far above its lowest, though no queue is there: that is the path's
-//spread.
+//! What round trips show about the queue at the bottleneck. The queue is empty at the lowest round trip of the last
+//! seconds and full at the highest. The lowest round trip of a round represents the round, because a short pause of the
+//! receiver does not change it. On some paths, such as radio, round trips vary without a queue. The mean of a round is
+//! then far above its lowest: this difference is the path's spread.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// With no more than this above the lowest the queue is empty.
+/// The queue is empty when a round trip exceeds the lowest one by no more than this share and this time.
 const EMPTY_SHARE: u32 = 8;
 const EMPTY_TIME_MIN: Duration = Duration::from_millis(4);
-/// A queue of others is one of this share of the lowest and this time.
+/// Rivals have filled the queue when a round trip exceeds the lowest one by more than this share and this time
+/// together.
 const CONTEST_SHARE: f64 = 0.3;
 const CONTEST_TIME: Duration = Duration::from_millis(2);
-/// The spread is the third quartile of so many rounds: a receiver that pauses in one or two of them is not counted.
-/// Rounds of fewer samples tell none.
+/// The spread is the third quartile of this many rounds, so pauses of the receiver in one or two rounds do not count.
 const SPREAD_ROUNDS: usize = 8;
+/// A round of fewer samples shows no spread.
 const SPREAD_SAMPLES_MIN: u32 = 8;
-/// The link may be slower than it was.
+/// A queue explains a rise of this many times `fed`, because the link may have become slower.
 const QUEUE_MARGIN: f64 = 2.0;
-/// Single packets take longer than the mean.
+/// A single packet takes longer than the mean.
 const SPREAD_MARGIN: f64 = 1.5;
 
-/// The round trips of one round, in seconds, in the order they were seen.
+/// The round trips of one round, in seconds, in the order in which they were seen.
 #[derive(Clone, Default)]
 struct Samples {
     count: u32,
     sum: f64,
     least: f64,
     last: f64,
-    /// What they have leapt up by, together, beyond what a queue explains, and come down by.
-    leapt: f64,
+    /// The sum of their rises beyond what a queue explains, and the sum of their falls.
+    risen: f64,
     fallen: f64,
 }
 
 impl Samples {
-    /// `fed`: how long the link took for what came with it. A queue makes round trips longer by no more.
+    /// `fed`: the link needed this many seconds for the bytes that came with the sample. A queue makes a round trip
+    /// longer by no more than that.
     fn add(&mut self, sample: f64, fed: f64) {
         if self.count == 0 {
             (self.least, self.last) = (sample, sample);
         }
-        self.leapt += (sample - self.last - QUEUE_MARGIN * fed).max(0.0);
+        self.risen += (sample - self.last - QUEUE_MARGIN * fed).max(0.0);
         self.fallen += (self.last - sample).max(0.0);
         self.least = self.least.min(sample);
         self.last = sample;
@@ -48,25 +49,26 @@ impl Samples {
         self.count += 1;
     }
 
-    /// By how much their mean is above the lowest, as far as that is no queue: where the link has become slower, they
-    /// go up in leaps, too, but do not come down.
+    /// How far the mean is above the lowest without a queue. Round trips also rise when the link becomes slower, but
+    /// then they do not fall.
     fn spread(&self) -> Option<Duration> {
         let mean = self.sum / f64::from(self.count.max(1));
         (self.count >= SPREAD_SAMPLES_MIN)
-            .then(|| Duration::from_secs_f64((mean - self.least).clamp(0.0, self.leapt.min(self.fallen))))
+            .then(|| Duration::from_secs_f64((mean - self.least).clamp(0.0, self.risen.min(self.fallen))))
     }
 }
 
 #[derive(Clone)]
 pub struct RoundTrips {
-    /// The lowest, and the highest of the rounds' lowest, in this and the last half of the memory.
+    /// The lowest round trip, and the highest of the rounds' lowest ones. Each covers this half of the memory and the
+    /// half before.
     least: [Duration; 2],
     most: [Duration; 2],
     half_since: Instant,
-    /// The lowest of this round, and of the one before.
+    /// The lowest round trip of this round and of the round before.
     round: [Duration; 2],
     samples: Samples,
-    /// Of the last rounds, how much longer their packets took in the mean than the fastest of them.
+    /// The spreads of the last rounds.
     spreads: VecDeque<Duration>,
 }
 
@@ -92,13 +94,13 @@ impl RoundTrips {
         self.round[0] = self.round[0].min(sample);
     }
 
-    /// Of the newest packet that an acknowledgement tells of: the others have waited for it at the receiver. `fed`: for
-    /// so many seconds what it tells of keeps the link busy.
+    /// Takes the round trip of the newest packet in an acknowledgement. The other packets waited for it at the
+    /// receiver. `fed`: the acknowledged bytes keep the link busy for this many seconds.
     pub fn note_newest(&mut self, sample: Duration, fed: f64) {
         self.samples.add(sample.as_secs_f64(), fed);
     }
 
-    /// None until enough have come to tell.
+    /// None until there are enough samples.
     fn known_spread(&self) -> Option<Duration> {
         if self.spreads.is_empty() {
             return self.samples.spread();
@@ -108,7 +110,7 @@ impl RoundTrips {
         Some(sorted[(sorted.len() - 1) * 3 / 4])
     }
 
-    /// How much longer than the lowest round trip packets take in the mean, without a queue.
+    /// How much longer than the lowest round trip a packet takes on average without a queue.
     pub fn spread(&self) -> Duration {
         self.known_spread().unwrap_or(Duration::ZERO)
     }
@@ -143,19 +145,19 @@ impl RoundTrips {
         round_trip <= least + (least / EMPTY_SHARE).max(EMPTY_TIME_MIN)
     }
 
-    /// Is this one packet's round trip longer than the path's spread explains?
+    /// True when this packet's round trip is longer than the path's spread explains.
     pub fn is_queued(&self, round_trip: Duration) -> bool {
         !self.is_empty(round_trip)
             && self.known_spread().is_some_and(|spread| round_trip > self.min() + spread.mul_f64(SPREAD_MARGIN))
     }
 
-    /// Does this round trip show a queue longer than ours alone makes it?
+    /// True when this round trip shows a longer queue than our flow alone makes.
     pub fn is_contested(&self, round_trip: Duration) -> bool {
         let least = self.min();
         round_trip > least + least.mul_f64(CONTEST_SHARE) + CONTEST_TIME
     }
 
-    /// From 0, the lowest, to 1, the highest of the rounds before.
+    /// The queue's level: 0 at the lowest round trip, 1 at the highest of the last rounds.
     pub fn level(&self, round_trip: Duration) -> f64 {
         let (least, most) = (self.min(), self.most[0].max(self.most[1]));
         let span = most.saturating_sub(least).as_secs_f64();

@@ -1,46 +1,49 @@
-//! What has come from the other end, and when it is told so (RFC 9260 sections 6.2 and 6.7).
+//! What has come from the other end, and when to acknowledge it (RFC 9260 sections 6.2 and 6.7).
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::wire::unwrapped;
 
-/// How long an acknowledgement may wait for a second packet.
+/// An acknowledgement waits this long for a second packet.
 const DELAY: Duration = Duration::from_millis(20);
-/// Packets so far beyond the first missing one are not taken.
+/// A packet further beyond the first missing one is not taken.
 const AHEAD_MAX: u64 = 4096;
+/// Gap blocks per SACK.
 const BLOCKS_MAX: usize = 64;
-/// What we say that we can take.
+/// The receive window that we announce.
 pub const WINDOW_BYTES: u32 = 256 * 1024;
 
 pub struct Receipts {
-    /// All up to here have come, or need not come any more.
+    /// Every packet up to here has come, or will not come.
     cumulative: u64,
     beyond: BTreeSet<u64>,
-    untold: u32,
+    /// Packets since the last SACK.
+    unacknowledged: u32,
     due: Option<Instant>,
 }
 
 impl Receipts {
-    /// The other end's first packet will have this number.
+    /// `first`: the number of the other end's first packet.
     pub fn new(first: u32) -> Self {
-        Self { cumulative: (1 << 32) + u64::from(first) - 1, beyond: BTreeSet::new(), untold: 0, due: None }
+        Self { cumulative: (1 << 32) + u64::from(first) - 1, beyond: BTreeSet::new(), unacknowledged: 0, due: None }
     }
 
-    /// False when the packet has come before, or is not taken. `at_once`: the sender wants to know it.
+    /// Returns false when the packet has come before or is not taken. `at_once`: the sender asks for an acknowledgement
+    /// without delay.
     pub fn note(&mut self, tsn: u32, now: Instant, at_once: bool) -> bool {
         let tsn = unwrapped(tsn, self.cumulative);
         let is_new = tsn > self.cumulative && tsn <= self.cumulative + AHEAD_MAX && self.beyond.insert(tsn);
         if is_new {
             self.advance();
         }
-        self.untold += 1;
-        let hurry = at_once || !is_new || !self.beyond.is_empty() || self.untold >= 2;
-        self.due = Some(if hurry { now } else { self.due.unwrap_or(now + DELAY) });
+        self.unacknowledged += 1;
+        let is_urgent = at_once || !is_new || !self.beyond.is_empty() || self.unacknowledged >= 2;
+        self.due = Some(if is_urgent { now } else { self.due.unwrap_or(now + DELAY) });
         is_new
     }
 
-    /// Nothing up to `tsn` will come any more.
+    /// The other end says that it sends nothing more up to `tsn`.
     pub fn skip_to(&mut self, tsn: u32, now: Instant) {
         let tsn = unwrapped(tsn, self.cumulative);
         if tsn > self.cumulative && tsn <= self.cumulative + AHEAD_MAX {
@@ -55,9 +58,9 @@ impl Receipts {
         self.due
     }
 
-    /// The body of a SACK. Nothing is due then.
+    /// The body of a SACK. Nothing is due afterwards.
     pub fn sack(&mut self) -> Vec<u8> {
-        (self.due, self.untold) = (None, 0);
+        (self.due, self.unacknowledged) = (None, 0);
         let blocks = self.blocks();
         let mut body = Vec::with_capacity(12 + 4 * blocks.len());
         body.extend_from_slice(&(self.cumulative as u32).to_be_bytes());
@@ -78,7 +81,7 @@ impl Receipts {
         }
     }
 
-    /// Runs of what has come, as distances from what has all come.
+    /// The gap blocks: runs of packets that have come, as distances from `cumulative`.
     fn blocks(&self) -> Vec<(u16, u16)> {
         let mut blocks: Vec<(u16, u16)> = Vec::new();
         for &tsn in &self.beyond {
@@ -100,39 +103,40 @@ impl Receipts {
 mod tests {
     use super::*;
 
-    fn told(receipts: &mut Receipts) -> (u32, Vec<(u16, u16)>) {
+    /// The cumulative TSN and the gap blocks of a SACK.
+    fn sack(receipts: &mut Receipts) -> (u32, Vec<(u16, u16)>) {
         let blocks = receipts.blocks();
         (u32::from_be_bytes(receipts.sack()[..4].try_into().unwrap()), blocks)
     }
 
     #[test]
-    fn says_what_has_come_across_the_end_of_numbers() {
+    fn acknowledges_packets_across_the_wrap_of_tsns() {
         let now = Instant::now();
         let mut receipts = Receipts::new(u32::MAX);
         assert!(receipts.note(u32::MAX, now, false));
         assert_eq!(receipts.due(), Some(now + DELAY));
         assert!(receipts.note(0, now, false));
         assert_eq!(receipts.due(), Some(now));
-        assert_eq!(told(&mut receipts), (0, vec![]));
+        assert_eq!(sack(&mut receipts), (0, vec![]));
         for tsn in [2, 3, 6] {
             assert!(receipts.note(tsn, now, false));
         }
-        assert_eq!(told(&mut receipts), (0, vec![(2, 3), (6, 6)]));
+        assert_eq!(sack(&mut receipts), (0, vec![(2, 3), (6, 6)]));
         assert!(!receipts.note(3, now, false) && !receipts.note(0, now, false));
         receipts.skip_to(4, now);
-        assert_eq!(told(&mut receipts), (4, vec![(2, 2)]));
+        assert_eq!(sack(&mut receipts), (4, vec![(2, 2)]));
         assert!(receipts.note(5, now, false));
-        assert_eq!(told(&mut receipts), (6, vec![]));
+        assert_eq!(sack(&mut receipts), (6, vec![]));
         assert_eq!(receipts.due(), None);
     }
 
     #[test]
-    fn what_is_far_ahead_is_not_taken() {
+    fn takes_no_packet_that_is_too_far_ahead() {
         let now = Instant::now();
         let mut receipts = Receipts::new(1);
         assert!(receipts.note(AHEAD_MAX as u32, now, false));
         assert!(!receipts.note(AHEAD_MAX as u32 + 1, now, false));
         receipts.skip_to(1 << 30, now);
-        assert_eq!(told(&mut receipts).0, 0);
+        assert_eq!(sack(&mut receipts).0, 0);
     }
 }

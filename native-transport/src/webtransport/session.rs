@@ -1,5 +1,5 @@
-//! One WebTransport session: takes batches of datagrams into a short queue, moves them to QUIC as the congestion window
-//! lets them go, and hands received ones to `Events`.
+//! One WebTransport session. It takes batches of datagrams into a short queue, moves them to QUIC when the congestion
+//! window allows, and hands received datagrams to `Events`. It opens no connection: that is server.rs and client.rs.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::mpsc;
 use wtransport::quinn;
 
-use crate::congestion::{Delivery, Path};
+use super::http3::Connection;
+use crate::congestion::{DeliveryController, Path};
 use crate::events::{Change, Events, Stats};
-use crate::http3::Connection;
 use crate::room::Room;
 
-/// What QUIC's own, uncontrollable queue holds behind ours.
+/// QUIC's own queue behind ours holds the bytes of this time at the present rate. Datagrams there cannot be recalled.
 const QUIC_QUEUE_TIME: Duration = Duration::from_millis(2);
 const QUIC_QUEUE_BYTES_MIN: usize = 4 * 1024;
-/// What QUIC is configured to hold; the share of it that is used follows the rate.
+/// The length that QUIC is configured for. The share of it that is used follows the rate.
 pub const QUIC_QUEUE_BYTES_MAX: usize = 256 * 1024;
-/// From one look at QUIC's queue to the next while it is full.
+/// Time between two looks at QUIC's queue while it is full.
 const LOOK_TIME_MIN: Duration = Duration::from_millis(1);
 const LOOK_TIME_MAX: Duration = Duration::from_millis(3);
-/// The rate is looked at once in so many datagrams.
+/// The session looks at the rate once per this many datagrams.
 const RATE_EVERY: u32 = 32;
 
 pub struct Session {
@@ -34,7 +34,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Announces the session and starts its tasks; they end with the connection.
+    /// Announces the session and starts its sending task, which ends with the connection.
     pub fn start(id: u32, connection: Connection, events: Arc<Events>) -> Arc<Self> {
         let (queue, waiting) = mpsc::unbounded_channel();
         let session = Arc::new(Self { id, connection, queue, room: Room::default(), events });
@@ -44,8 +44,8 @@ impl Session {
         session
     }
 
-    /// Queues datagrams that lie end to end in `bytes`. Returns how many more bytes are welcome, less than 0 when there
-    /// are too many already; when it is not positive, `Writable` follows.
+    /// Queues datagrams that lie end to end in `bytes`. Returns how many more bytes the queue takes: below 0 when it
+    /// holds too many. When the result is not above 0, `Writable` follows.
     pub fn send(&self, bytes: &[u8], lengths: &[u32]) -> i64 {
         let prefix = self.connection.prefix();
         let mut batch = BytesMut::with_capacity(bytes.len() + prefix.len() * lengths.len());
@@ -77,16 +77,16 @@ impl Session {
         }
     }
 
-    /// None under a congestion control that is not ours.
+    /// What the session has learned about its path. None under quinn's own congestion controllers.
     pub fn path(&self) -> Option<Path> {
-        self.connection.quic().congestion_state().into_any().downcast::<Delivery>().ok()?.path()
+        self.connection.quic().congestion_state().into_any().downcast::<DeliveryController>().ok()?.path()
     }
 
     pub fn close(&self, reason: &str) {
         self.connection.close(reason);
     }
 
-    /// Until the connection is gone; returns why.
+    /// Receives until the connection ends. Returns the reason.
     pub async fn receive(&self) -> String {
         loop {
             match self.connection.receive().await {
@@ -132,18 +132,18 @@ impl Session {
         }
     }
 
-    /// Sets the queue's length by the present rate; returns what of QUIC's queue to use, and the rate in bytes per
-    /// second.
+    /// Sets the queue's length by the present rate. Returns how many bytes of QUIC's queue to use, and the rate in
+    /// bytes per second.
     fn follow_rate(&self) -> (usize, f64) {
         let stats = self.connection.quic().stats();
         let bytes_per_sec = stats.path.cwnd as f64 / stats.path.rtt.as_secs_f64().max(1e-4);
         self.room.follow(bytes_per_sec);
-        let worth = (bytes_per_sec * QUIC_QUEUE_TIME.as_secs_f64()) as usize;
-        (worth.clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2), bytes_per_sec)
+        let bytes = (bytes_per_sec * QUIC_QUEUE_TIME.as_secs_f64()) as usize;
+        (bytes.clamp(QUIC_QUEUE_BYTES_MIN, QUIC_QUEUE_BYTES_MAX / 2), bytes_per_sec)
     }
 }
 
-/// How long so many bytes are likely to take. The rate may be higher by now: QUIC's queue must not run empty meanwhile.
+/// The likely time to send these bytes. It is capped, because the rate may rise and QUIC's queue must not run empty.
 fn time_of(bytes: usize, bytes_per_sec: f64) -> Duration {
     Duration::from_secs_f64(bytes as f64 / bytes_per_sec.max(1.0)).clamp(LOOK_TIME_MIN, LOOK_TIME_MAX)
 }

@@ -1,4 +1,5 @@
-//! The bytes of SCTP (RFC 9260 section 3) that one data channel of short messages needs.
+//! The packet format of SCTP (RFC 9260 section 3), as far as one data channel of short messages needs it. It reads and
+//! writes bytes and keeps no state.
 
 pub const DATA: u8 = 0;
 pub const INIT: u8 = 1;
@@ -12,19 +13,20 @@ pub const SHUTDOWN_ACK: u8 = 8;
 pub const COOKIE_ECHO: u8 = 10;
 pub const COOKIE_ACK: u8 = 11;
 pub const SHUTDOWN_COMPLETE: u8 = 14;
-/// RFC 6525: streams are reset by it, which is how a data channel is closed.
+/// Resets streams (RFC 6525). Closing a data channel resets its stream.
 pub const RE_CONFIG: u8 = 130;
-/// RFC 3758: the receiver need not wait for what was lost.
+/// Tells the receiver not to wait for lost packets (RFC 3758).
 pub const FORWARD_TSN: u8 = 192;
 
-/// Of DATA: a message's first and last fragment, out of order, acknowledged at once (RFC 7053).
+/// Flags of DATA. The chunk holds the first and the last fragment of its message.
 pub const WHOLE: u8 = 3;
 pub const UNORDERED: u8 = 4;
+/// The receiver should acknowledge at once (RFC 7053).
 pub const AT_ONCE: u8 = 8;
 
 const HEADER_BYTES: usize = 12;
 const CHUNK_HEADER_BYTES: usize = 4;
-/// TSN, stream, number in the stream, payload protocol.
+/// TSN, stream, sequence number in the stream, payload protocol.
 pub const DATA_HEADER_BYTES: usize = 12;
 
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -41,37 +43,38 @@ pub struct Header {
     pub tag: u32,
 }
 
-pub struct Chunk<'a> {
+/// A chunk in the sense of RFC 9260: one part of a packet. It is not a chunk of a download.
+pub struct SctpChunk<'a> {
     pub kind: u8,
     pub flags: u8,
     pub body: &'a [u8],
 }
 
-/// The packet's header and what follows it; None when it is too short. The checksum is not looked at: DTLS has seen to
-/// it.
-pub fn parse(packet: &[u8]) -> Option<(Header, Chunks<'_>)> {
+/// Reads a packet's header. None when the packet is too short. DTLS protects the packet, so the checksum is not
+/// checked.
+pub fn parse(packet: &[u8]) -> Option<(Header, SctpChunks<'_>)> {
     let header = Header { source: u16_at(packet, 0)?, destination: u16_at(packet, 2)?, tag: u32_at(packet, 4)? };
-    Some((header, Chunks { rest: packet.get(HEADER_BYTES..)? }))
+    Some((header, SctpChunks { rest: packet.get(HEADER_BYTES..)? }))
 }
 
 /// Ends before the first chunk that does not fit.
-pub struct Chunks<'a> {
+pub struct SctpChunks<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Chunks<'a> {
-    type Item = Chunk<'a>;
+impl<'a> Iterator for SctpChunks<'a> {
+    type Item = SctpChunk<'a>;
 
-    fn next(&mut self) -> Option<Chunk<'a>> {
+    fn next(&mut self) -> Option<SctpChunk<'a>> {
         let length = usize::from(u16_at(self.rest, 2)?);
         let body = self.rest.get(CHUNK_HEADER_BYTES..length)?;
-        let chunk = Chunk { kind: self.rest[0], flags: self.rest[1], body };
+        let chunk = SctpChunk { kind: self.rest[0], flags: self.rest[1], body };
         self.rest = self.rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(chunk)
     }
 }
 
-/// A packet in the making.
+/// A packet that is being written.
 pub struct Packet(Vec<u8>);
 
 impl Packet {
@@ -84,7 +87,7 @@ impl Packet {
         Self(bytes)
     }
 
-    /// `body` in parts.
+    /// Adds a chunk. `body` comes in parts.
     pub fn add(&mut self, kind: u8, flags: u8, body: &[&[u8]]) {
         let length = CHUNK_HEADER_BYTES + body.iter().map(|part| part.len()).sum::<usize>();
         self.0.extend_from_slice(&[kind, flags]);
@@ -101,7 +104,7 @@ impl Packet {
         self.0.len()
     }
 
-    /// With its checksum (CRC32c, least byte first).
+    /// Writes the checksum (CRC32c, RFC 9260 appendix A) and returns the packet.
     pub fn finish(mut self) -> Vec<u8> {
         let checksum = crc32c::crc32c(&self.0);
         self.0[8..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
@@ -109,7 +112,7 @@ impl Packet {
     }
 }
 
-/// A chunk's parameter: type, length and value, padded.
+/// A parameter of a chunk: type, length and value, padded.
 pub fn parameter(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = (CHUNK_HEADER_BYTES + value.len()) as u16;
     let mut bytes = [kind.to_be_bytes(), length.to_be_bytes()].concat();
@@ -118,7 +121,7 @@ pub fn parameter(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The parameters that lie end to end in a chunk's body: type and value.
+/// The types and values of parameters that lie end to end in a chunk's body.
 pub fn parameters(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -129,7 +132,7 @@ pub fn parameters(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// A TSN as it would be without an end, the one that is nearest to `near`.
+/// Extends a TSN to 64 bits. Of the numbers with these last 32 bits, it is the one nearest to `near`.
 pub fn unwrapped(tsn: u32, near: u64) -> u64 {
     near.wrapping_add_signed(i64::from(tsn.wrapping_sub(near as u32) as i32))
 }
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_come_back_as_they_were_added_and_end_where_one_does_not_fit() {
+    fn reads_the_chunks_that_were_added_and_stops_at_one_that_does_not_fit() {
         let mut packet = Packet::new(&Header { source: 1, destination: 2, tag: 3 }, 64);
         packet.add(HEARTBEAT, 5, &[&[1, 2, 3]]);
         packet.add(DATA, WHOLE, &[&[0; 12], &[9]]);
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_is_that_of_rfc_9260() {
+    fn writes_the_checksum_of_rfc_9260() {
         let packet = Packet::new(&Header { source: 5000, destination: 5000, tag: 0 }, 0).finish();
         let mut bare = packet.clone();
         bare[8..12].fill(0);
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_round() {
+    fn extends_tsns_across_their_wrap() {
         let near = (7 << 32) + 5;
         assert_eq!(unwrapped(5, near), near);
         assert_eq!(unwrapped(u32::MAX, near), near - 6);

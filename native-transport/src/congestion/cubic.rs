@@ -1,6 +1,5 @@
-//! The window of a TCP flow under Cubic (RFC 9438), for sharing a link with such flows: what loses alike and grows
-//alike gets
-//! alike. Counted in TCP's segments, not in our smaller packets. Decides nothing about when to be such a flow.
+//! The window of a TCP flow under Cubic (RFC 9438). A flow that loses and grows as TCP does gets the same share of a
+//! link. It counts in TCP's segments, not in our smaller packets. controller.rs decides when to use it.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 const SEGMENT: f64 = 1448.0;
 /// Segments per second cubed (RFC 9438 section 4.1).
 const SCALING: f64 = 0.4;
-/// What a loss leaves (section 4.6).
+/// A loss leaves this share of the window (section 4.6).
 const KEPT: f64 = 0.7;
 /// Growth per round trip that is fair to Reno (section 4.3).
 const FRIENDLY: f64 = 3.0 * (1.0 - KEPT) / (1.0 + KEPT);
@@ -26,7 +25,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Goes on from a window that a flow has.
+    /// Continues from a flow's window, in bytes.
     pub fn new(now: Instant, window: u64) -> Self {
         let window = (window as f64).max(WINDOW_MIN);
         Self { window, most: window, friendly: window, epoch: now, plateau: 0.0 }
@@ -45,14 +44,14 @@ impl Cubic {
         self.window += growth * share.min(1.0);
     }
 
-    /// Time in which there was too little to send does not count.
+    /// The time in which the sender had too little to send does not count.
     pub fn paused(&mut self, time: Duration) {
         self.epoch += time;
     }
 
-    /// Packets were lost; once a round trip is enough.
+    /// Packets were lost. Call it at most once per round trip.
     pub fn cut(&mut self, now: Instant) {
-        // Who has less than before makes room for others (section 4.7).
+        // A flow that has less than before makes room for other flows (section 4.7).
         self.most = if self.window < self.most { self.window * (1.0 + KEPT) / 2.0 } else { self.window };
         self.window = (self.window * KEPT).max(WINDOW_MIN);
         self.friendly = self.window;
@@ -65,7 +64,7 @@ impl Cubic {
 mod tests {
     use super::*;
 
-    /// A second of acknowledgements at 40 ms.
+    /// Acknowledges one window per round trip of 40 ms. Returns the time afterwards.
     fn run(cubic: &mut Cubic, from: Instant, seconds: f64) -> Instant {
         let mut now = from;
         let round_trip = Duration::from_millis(40);
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_seven_tenths_and_the_old_window_is_back_after_the_plateau_time() {
+    fn a_loss_leaves_seven_tenths_and_the_window_recovers_after_the_plateau_time() {
         let start = Instant::now();
         let mut cubic = Cubic::new(start, 300 * SEGMENT as u64);
         let lost_at = start + Duration::from_millis(100);
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_grows_as_renos() {
+    fn a_small_window_grows_as_a_window_of_reno() {
         let start = Instant::now();
         let mut cubic = Cubic::new(start, 20 * SEGMENT as u64);
         cubic.cut(start);

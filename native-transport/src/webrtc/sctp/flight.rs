@@ -1,8 +1,6 @@
-//! What was sent and what became of it, as the other end's acknowledgements tell (RFC 9260 sections 6.2.1 and 6.3, with
-//the
-//! loss detection of RFC 9002 section 6); when the next packet may go (RFC 9002 section 7.7). How much may be under way
-//at
-//! once is the controller's affair, not SCTP's.
+//! The packets that were sent and their fates, from the other end's acknowledgements (RFC 9260 sections 6.2.1 and 6.3,
+//! with the loss detection of RFC 9002 section 6), and the time of the next packet (RFC 9002 section 7.7). Our
+//! congestion controller decides how much may be in flight, not SCTP.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,29 +9,29 @@ use std::time::{Duration, Instant};
 use quinn_proto::congestion::Controller;
 
 use super::wire::{u16_at, u32_at, unwrapped};
-use crate::congestion::{Delivery, LOST_AFTER_ROUND_TRIPS, PACING};
+use crate::congestion::{DeliveryController, LOST_AFTER_ROUND_TRIPS, PACING};
 use crate::events::Stats;
 
-/// So many are remembered that the other end has not acknowledged together with all before them.
+/// Limit of packets beyond the last cumulative acknowledgement. Nothing more is sent then.
 const REMEMBERED_MAX: usize = 8192;
-/// What is on the path besides an SCTP packet: headers of IP, UDP and DTLS.
+/// The headers of IP, UDP and DTLS around a packet of SCTP.
 pub const OUTSIDE_BYTES: u64 = 28 + 37;
 pub const PATH_BYTES: u16 = 1200;
-/// A pause is made up for by packets at once as far as this time goes, by so many at least and at most: browsers keep
-/// what has come in a queue of 64 KB.
+/// After a pause, the packets of this time leave in one burst.
 const BURST: Duration = Duration::from_millis(2);
+/// The least and the most packets of a burst. Browsers keep arriving packets in a queue of 64 KB.
 const BURST_PACKETS: [u32; 2] = [10, 32];
-/// A receiver acknowledges each second packet.
+/// A receiver acknowledges each second packet, which takes about this time.
 const SACK_TIME: Duration = Duration::from_millis(1);
-/// As long as none is measured.
+/// The round trip until one is measured.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
-/// The other end may keep an acknowledgement back for so long.
+/// The other end may delay an acknowledgement by this time (RFC 9260 section 6.2).
 const ACK_DELAY: Duration = Duration::from_millis(200);
 const TIMEOUT_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
-    Flying,
+    InFlight,
     Arrived,
     Lost,
 }
@@ -42,26 +40,27 @@ struct Sent {
     at: Instant,
     bytes: u64,
     fate: Fate,
-    /// A DATA chunk's body that must arrive.
-    again: Option<Vec<u8>>,
+    /// The body of a DATA chunk that must arrive. It is sent again when it is lost.
+    resend: Option<Vec<u8>>,
 }
 
 pub struct Flight {
-    controller: Delivery,
-    /// The number of the first that is not acknowledged together with all before it.
+    controller: DeliveryController,
+    /// The TSN of the first packet in `sent`, which is the first one beyond the last cumulative acknowledgement.
     first: u64,
     sent: VecDeque<Sent>,
-    /// None of so many is flying.
+    /// This many packets at the front of `sent` have arrived or are lost.
     settled: usize,
-    flying_bytes: u64,
+    in_flight_bytes: u64,
     peer_window_bytes: u64,
     smoothed: Option<Duration>,
     deviation: Duration,
     next_send: Instant,
-    /// The last one that was sent, or that an acknowledgement spoke of.
+    /// The timeout counts from here: the last acknowledgement, or the first packet in flight.
     moved: Instant,
     timeouts: u32,
-    forward_told: Option<(u64, Instant)>,
+    /// The last FORWARD-TSN, and when it was sent.
+    forwarded: Option<(u64, Instant)>,
     sent_packets: u64,
     lost_packets: u64,
 }
@@ -69,18 +68,18 @@ pub struct Flight {
 impl Flight {
     pub fn new(first: u32, peer_window_bytes: u32, now: Instant) -> Self {
         Self {
-            controller: Delivery::new(now, PATH_BYTES, SACK_TIME),
+            controller: DeliveryController::new(now, PATH_BYTES, SACK_TIME),
             first: (1 << 32) + u64::from(first),
             sent: VecDeque::new(),
             settled: 0,
-            flying_bytes: 0,
+            in_flight_bytes: 0,
             peer_window_bytes: peer_window_bytes.into(),
             smoothed: None,
             deviation: Duration::ZERO,
             next_send: now,
             moved: now,
             timeouts: 0,
-            forward_told: None,
+            forwarded: None,
             sent_packets: 0,
             lost_packets: 0,
         }
@@ -95,23 +94,24 @@ impl Flight {
         (self.first + self.sent.len() as u64) as u32
     }
 
-    /// When a packet of so many bytes may go; None as long as too much is under way.
+    /// When a packet of this length may be sent. None when the window is full.
     pub fn opens_at(&self, bytes: usize) -> Option<Instant> {
         let bytes = bytes as u64 + OUTSIDE_BYTES;
         let most = self.controller.window().min(self.peer_window_bytes);
-        let is_open = self.sent.len() < REMEMBERED_MAX && (self.flying_bytes == 0 || self.flying_bytes + bytes <= most);
+        let is_open =
+            self.sent.len() < REMEMBERED_MAX && (self.in_flight_bytes == 0 || self.in_flight_bytes + bytes <= most);
         is_open.then_some(self.next_send)
     }
 
-    /// A packet with the next TSN has gone. `again`: the DATA chunk's body, if it must arrive.
-    pub fn note_sent(&mut self, now: Instant, bytes: usize, again: Option<Vec<u8>>) {
+    /// A packet with the next TSN was sent. `resend`: the body of its DATA chunk, if it must arrive.
+    pub fn note_sent(&mut self, now: Instant, bytes: usize, resend: Option<Vec<u8>>) {
         let bytes = bytes as u64 + OUTSIDE_BYTES;
         self.controller.on_sent(now, bytes, self.first + self.sent.len() as u64);
-        self.sent.push_back(Sent { at: now, bytes, fate: Fate::Flying, again });
-        if self.flying_bytes == 0 {
+        self.sent.push_back(Sent { at: now, bytes, fate: Fate::InFlight, resend });
+        if self.in_flight_bytes == 0 {
             self.moved = now;
         }
-        self.flying_bytes += bytes;
+        self.in_flight_bytes += bytes;
         self.sent_packets += 1;
         let each = self.round_trip().mul_f64(f64::from(PATH_BYTES) / (PACING * self.controller.window() as f64));
         let [least, most] = BURST_PACKETS.map(|packets| packets * each);
@@ -119,7 +119,7 @@ impl Flight {
         self.next_send = self.next_send.max(earliest) + each.mul_f64(bytes as f64 / f64::from(PATH_BYTES));
     }
 
-    /// The body of a SACK. False when it makes no sense.
+    /// Takes the body of a SACK. Returns false when it is wrong.
     pub fn handle_sack(&mut self, now: Instant, body: &[u8]) -> bool {
         let (Some(cumulative), Some(window), Some(blocks)) = (u32_at(body, 0), u32_at(body, 4), u16_at(body, 8)) else {
             return false;
@@ -145,21 +145,21 @@ impl Flight {
                     self.note_loss(now, at, false);
                 }
             }
-            self.controller.on_end_acks(now, self.flying_bytes, false, None);
+            self.controller.on_end_acks(now, self.in_flight_bytes, false, None);
         }
         self.sent.drain(..all);
         self.first = self.first.max(end);
         self.settled = self.settled.saturating_sub(all);
-        while self.sent.get(self.settled).is_some_and(|sent| sent.fate != Fate::Flying) {
+        while self.sent.get(self.settled).is_some_and(|sent| sent.fate != Fate::InFlight) {
             self.settled += 1;
         }
         true
     }
 
-    /// When nothing has been heard for so long that all that is under way counts as lost.
+    /// When all packets in flight count as lost, because no acknowledgement has come.
     pub fn times_out_at(&self) -> Option<Instant> {
         let patience = self.round_trip() + (4 * self.deviation).max(ACK_DELAY);
-        (self.flying_bytes > 0).then(|| self.moved + (patience * 2u32.pow(self.timeouts.min(8))).min(TIMEOUT_MAX))
+        (self.in_flight_bytes > 0).then(|| self.moved + (patience * 2u32.pow(self.timeouts.min(8))).min(TIMEOUT_MAX))
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
@@ -169,8 +169,8 @@ impl Flight {
         self.moved = now;
     }
 
-    /// What the other end need not wait for: the TSN up to which all have arrived or are lost for good, to be told it
-    /// now.
+    /// The FORWARD-TSN to send now: the TSN up to which all packets have arrived or are lost and not sent again. None
+    /// when there is nothing to tell.
     pub fn forward(&mut self, now: Instant) -> Option<u32> {
         if self.sent.front().is_none_or(|sent| sent.fate != Fate::Lost) {
             return None;
@@ -178,30 +178,30 @@ impl Flight {
         let over = self
             .sent
             .iter()
-            .take_while(|sent| sent.fate != Fate::Flying && (sent.fate == Fate::Arrived || sent.again.is_none()));
+            .take_while(|sent| sent.fate != Fate::InFlight && (sent.fate == Fate::Arrived || sent.resend.is_none()));
         let forward = self.first + over.count() as u64;
-        let was_told = self.forward_told.is_some_and(|(told, at)| told >= forward && now < at + self.round_trip());
-        if was_told || forward == self.first {
+        let is_known = self.forwarded.is_some_and(|(told, at)| told >= forward && now < at + self.round_trip());
+        if is_known || forward == self.first {
             return None;
         }
-        self.forward_told = Some((forward, now));
+        self.forwarded = Some((forward, now));
         Some((forward - 1) as u32)
     }
 
-    /// A lost packet that must arrive: its DATA chunk's body, which counts as sent again now.
-    pub fn again(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let sent = self.sent.iter_mut().find(|sent| sent.fate == Fate::Lost && sent.again.is_some())?;
-        (sent.at, sent.fate) = (now, Fate::Flying);
-        self.flying_bytes += sent.bytes;
+    /// The body of a DATA chunk that must arrive and was lost. It counts as sent at `now`.
+    pub fn resend(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let sent = self.sent.iter_mut().find(|sent| sent.fate == Fate::Lost && sent.resend.is_some())?;
+        (sent.at, sent.fate) = (now, Fate::InFlight);
+        self.in_flight_bytes += sent.bytes;
         self.settled = 0;
-        sent.again.clone()
+        sent.resend.clone()
     }
 
     fn round_trip(&self) -> Duration {
         self.smoothed.unwrap_or(ROUND_TRIP)
     }
 
-    /// A round trip was seen, be it of SCTP's handshake (RFC 9002 section 5.3).
+    /// Takes a round trip, also that of SCTP's handshake (RFC 9002 section 5.3).
     pub fn measure(&mut self, sample: Duration) {
         let Some(smoothed) = self.smoothed else {
             (self.smoothed, self.deviation) = (Some(sample), sample / 2);
@@ -211,7 +211,7 @@ impl Flight {
         self.smoothed = Some((7 * smoothed + sample) / 8);
     }
 
-    /// The places that a SACK's gap blocks speak of; None when one of them was never sent.
+    /// The places in `sent` that a SACK's gap blocks name. None when a block names a packet that was never sent.
     fn arrived(&self, end: u64, blocks: &[u8], count: usize) -> Option<Vec<Range<usize>>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         for block in blocks.chunks_exact(4).take(count) {
@@ -228,20 +228,20 @@ impl Flight {
     }
 
     fn note_arrival(&mut self, now: Instant, place: usize, newest: &mut Option<(usize, Instant)>) {
-        let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.fate == Fate::Flying) else { return };
+        let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.fate == Fate::InFlight) else { return };
         sent.fate = Fate::Arrived;
-        self.flying_bytes -= sent.bytes;
-        // Of what was sent again nobody knows which of them has come.
-        if sent.again.is_none() {
+        self.in_flight_bytes -= sent.bytes;
+        // When a packet was sent twice, it is unknown which of the two has arrived, so it gives no sample.
+        if sent.resend.is_none() {
             self.controller.acked(now, sent.at, sent.bytes);
             *newest = Some((place, sent.at));
         }
     }
 
     fn note_loss(&mut self, now: Instant, place: usize, is_persistent: bool) {
-        let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.fate == Fate::Flying) else { return };
+        let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.fate == Fate::InFlight) else { return };
         sent.fate = Fate::Lost;
-        self.flying_bytes -= sent.bytes;
+        self.in_flight_bytes -= sent.bytes;
         self.lost_packets += 1;
         self.controller.on_congestion_event(now, sent.at, is_persistent, sent.bytes);
     }
@@ -271,18 +271,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_no_longer_under_way() {
+    fn an_acknowledged_packet_is_not_in_flight() {
         let (mut flight, now) = flight_of(10, u32::MAX - 3);
         assert!(flight.handle_sack(now, &sack(0, &[(2, 3)])));
         assert_eq!(flight.sent.len(), 5);
-        assert_eq!(flight.flying_bytes, 3 * (BYTES as u64 + OUTSIDE_BYTES));
+        assert_eq!(flight.in_flight_bytes, 3 * (BYTES as u64 + OUTSIDE_BYTES));
         assert_eq!(flight.stats().rtt, Duration::from_millis(40));
         assert!(flight.handle_sack(now, &sack(5, &[])));
-        assert_eq!((flight.flying_bytes, flight.next_tsn(), flight.times_out_at()), (0, 6, None));
+        assert_eq!((flight.in_flight_bytes, flight.next_tsn(), flight.times_out_at()), (0, 6, None));
     }
 
     #[test]
-    fn what_later_ones_have_overtaken_for_long_is_lost_and_the_receiver_told_not_to_wait() {
+    fn a_packet_that_was_overtaken_long_ago_is_lost_and_the_receiver_does_not_wait_for_it() {
         let (mut flight, now) = flight_of(10, 1);
         assert!(flight.handle_sack(now, &sack(2, &[(2, 8)])));
         assert_eq!((flight.lost_packets, flight.forward(now)), (0, None));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_arrive_is_sent_again_and_holds_the_receiver() {
+    fn a_lost_packet_that_must_arrive_is_sent_again_and_the_receiver_waits_for_it() {
         let now = Instant::now();
         let mut flight = Flight::new(1, 1_000_000, now);
         flight.note_sent(now, BYTES, Some(vec![7]));
@@ -306,12 +306,12 @@ mod tests {
         let now = now + Duration::from_millis(40);
         assert!(flight.handle_sack(now, &sack(0, &[(2, 2)])));
         assert_eq!(flight.forward(now), None);
-        assert_eq!(flight.again(now), Some(vec![7]));
-        assert_eq!(flight.again(now), None);
+        assert_eq!(flight.resend(now), Some(vec![7]));
+        assert_eq!(flight.resend(now), None);
     }
 
     #[test]
-    fn silence_counts_all_as_lost_and_lets_more_go() {
+    fn a_timeout_counts_all_packets_as_lost_and_opens_the_window() {
         let (mut flight, now) = flight_of(32, 1);
         let due = flight.times_out_at().unwrap();
         assert!(due > now && flight.opens_at(50 * BYTES).is_none());
@@ -327,19 +327,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_cannot_be_acknowledged() {
+    fn refuses_an_acknowledgement_of_packets_that_were_never_sent() {
         let (mut flight, now) = flight_of(3, 1);
         for wrong in [sack(4, &[]), sack(0, &[(2, 4)]), sack(0, &[(1, u16::MAX)]), vec![0; 9]] {
             assert!(!flight.handle_sack(now, &wrong));
         }
-        assert_eq!(flight.flying_bytes, 3 * (BYTES as u64 + OUTSIDE_BYTES));
+        assert_eq!(flight.in_flight_bytes, 3 * (BYTES as u64 + OUTSIDE_BYTES));
         assert!(flight.handle_sack(now, &sack(3, &[])));
-        assert!(flight.handle_sack(now, &sack(1, &[])), "an old one is late, not wrong");
+        assert!(flight.handle_sack(now, &sack(1, &[])), "an old acknowledgement is late, not wrong");
         assert_eq!(flight.sent.len(), 0);
     }
 
     #[test]
-    fn packets_are_spread_over_a_round_trip() {
+    fn spreads_packets_over_a_round_trip() {
         let start = Instant::now();
         let mut flight = Flight::new(1, 1_000_000, start);
         flight.measure(Duration::from_millis(40));
