@@ -1,16 +1,12 @@
 /**
- * webpack loader: the world's land from TopoJSON (world-atlas) to GeoJSON in tenths of a degree, at build time, so that
- * the page carries neither the converter nor more digits than the map shows. Antarctica, where no proxy is, is left
- * out.
+ * A webpack loader that converts the world's land from TopoJSON (world-atlas) to GeoJSON in tenths of a degree. It runs
+ * at build time, so the page carries neither the converter nor more digits than the map shows. Antarctica is left out.
  */
 const { feature } = require("topojson-client");
 
 const LATITUDE_MIN = -60;
 
-/**
- * In the Bering Strait, where the map begins and ends: no land but Antarctica lies on both sides of it, so no ring is
- * torn.
- */
+/** The map begins and ends in the Bering Strait. No land but Antarctica crosses this line, so no ring is cut. */
 const LONGITUDE_MIN = -168.5;
 
 module.exports = function landLoader(source) {

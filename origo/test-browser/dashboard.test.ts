@@ -1,6 +1,6 @@
 /**
- * The dashboard in a real Chromium, over a real Origo with two live proxies and downloads that the command line made
- * through them.
+ * Tests of the dashboard in a real Chromium, with a real Origo, two live proxies, and downloads that the command line
+ * made through them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -26,10 +26,10 @@ import {
 } from "./support";
 
 const BUNDLE_BYTES_MAX = 600_000;
-/** Of both proxies. */
+/** The place of both proxies. */
 const PLACE = { lat: 47.5, lon: 19 };
-/** What the map says of both proxies covers more of it than this, and their dot less. */
-const TOLD_PIXELS_MIN = 5000;
+/** The tooltip of both proxies changes more pixels of the map than this. Their dot changes fewer. */
+const TOOLTIP_PIXELS_MIN = 5000;
 const MODES = ["direct", "parallel-http", "coded"];
 
 let fleet: Fleet;
@@ -69,7 +69,7 @@ afterAll(async () => {
 
 afterEach(() => expect(watched.faults()).toEqual([]));
 
-test("the whole bundle, all pages together, stays under 600 KB gzip", () => {
+test("all files of the dashboard together stay under 600 KB gzip", () => {
   const folder = path.join(repoRoot, "origo/dist/dashboard");
   const bytes = readdirSync(folder)
     .filter((file) => !file.endsWith(".map"))
@@ -78,12 +78,12 @@ test("the whole bundle, all pages together, stays under 600 KB gzip", () => {
   expect(bytes).toBeLessThan(BUNDLE_BYTES_MAX);
 });
 
-test("the one-time link makes the first admin, who can sign out and in again; a wrong password is told", async () => {
+test("the one-time link creates the first admin, who can sign out and in again; a wrong password shows an error", async () => {
   await page.goto(guarded.setupUrl);
   await fill(page, "Your name", "ada");
   await fill(page, "Password", "a long enough password");
   await fill(page, "Password again", "a long enough password");
-  await press(page, "button", "Make the first admin");
+  await press(page, "button", "Create the first admin");
   await sees(page, "No proxy is registered");
   await press(page, "button", "ada");
   await press(page, "menuitem", "Sign out");
@@ -98,7 +98,7 @@ test("the one-time link makes the first admin, who can sign out and in again; a 
   await sees(page, "No proxy is registered");
 });
 
-test("an admin adds a viewer, who sees no way to change things", async () => {
+test("an admin adds a viewer, and the viewer sees no buttons that change things", async () => {
   await page.goto(`${guarded.service.url}/#/users`);
   await press(page, "button", "Add a user");
   await fill(page, "Name", "bob");
@@ -112,14 +112,14 @@ test("an admin adds a viewer, who sees no way to change things", async () => {
   await fill(page, "Password", "another long password");
   await press(page, "button", "Sign in");
   await page.goto(`${guarded.service.url}/#/experiments`);
-  await sees(page, "No experiment yet");
+  await sees(page, "There is no experiment yet");
   expect(await page.$$("::-p-aria([name='New experiment'])")).toHaveLength(0);
   expect(await page.$$("::-p-aria([role='link'][name='Users'])")).toHaveLength(0);
 });
 
-test("who is removed while a page is open finds the form to sign in there", async () => {
+test("a user who is removed while a page is open sees the form to sign in", async () => {
   const { url } = guarded.service;
-  await sees(page, "No experiment yet");
+  await sees(page, "There is no experiment yet");
   const login = await fetch(`${url}/v1/login`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -133,7 +133,7 @@ test("who is removed while a page is open finds the form to sign in there", asyn
   await sees(page, "Sign in to Origo");
 });
 
-test("fleet: live proxies with their rates; draining one is told to Origo and shown", async () => {
+test("fleet: shows live proxies; draining one tells Origo and shows the new state", async () => {
   await go("#/fleet");
   await sees(page, "proxy-2");
   await until("the page is live", () => page.$("[data-live=true]"));
@@ -156,7 +156,7 @@ test("fleet: live proxies with their rates; draining one is told to Origo and sh
   );
 });
 
-test("fleet: the map tells of proxies as long as the pointer is on their dot, while new reports come", async () => {
+test("fleet: the tooltip of a dot on the map stays open while new reports arrive", async () => {
   await go("#/fleet");
   const map = (await page.waitForSelector(
     "[aria-label='Map of 2 proxies: proxy-1, proxy-2'] canvas",
@@ -177,17 +177,17 @@ test("fleet: the map tells of proxies as long as the pointer is on their dot, wh
     x + width / 2 + px.lon * (PLACE.lon - (MAP.west + MAP.east) / 2),
     y + height / 2 - px.lat * (PLACE.lat - (MAP.north + MAP.south) / 2),
   );
-  await until("both are told of", async () => (await changed()) > TOLD_PIXELS_MIN);
+  await until("the tooltip is open", async () => (await changed()) > TOOLTIP_PIXELS_MIN);
   const { nowMs } = await read<{ nowMs: number }>("/v1/fleet");
-  await until("reports of three seconds have come", async () =>
+  await until("reports of three seconds have arrived", async () =>
     (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies.every(
       ({ lastSeenMs }) => lastSeenMs > nowMs + 3000,
     ),
   );
-  expect(await changed()).toBeGreaterThan(TOLD_PIXELS_MIN);
+  expect(await changed()).toBeGreaterThan(TOOLTIP_PIXELS_MIN);
 });
 
-test("downloads: the paper's columns, text as text, a filter made by hand, and a new download that appears by itself", async () => {
+test("downloads: the paper's columns, text as text, a filter, and a new download that appears by itself", async () => {
   await go("#/downloads");
   await until("three rows", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 3));
   const head = await textOf("thead");
@@ -205,13 +205,13 @@ test("downloads: the paper's columns, text as text, a filter made by hand, and a
   expect(await textOf("[data-testid=matching]")).toBe("1 download");
 });
 
-test("downloads: a click on a heading sorts; a saved view brings its state back", async () => {
+test("downloads: a click on a heading sorts, and a saved view restores its state", async () => {
   await go(link("downloads", { columns: ["mode", "netBytes"] }));
   await until("four rows", () => page.evaluate(() => document.querySelectorAll("tbody tr").length === 4));
   await press(page, "button", "Net");
-  await until("the most first", async () => (await textOf("tbody tr")).includes("400 kB"));
+  await until("the largest first", async () => (await textOf("tbody tr")).includes("400 kB"));
   await press(page, "button", "Net");
-  await until("the least first", async () => (await textOf("tbody tr")).includes("100 B"));
+  await until("the smallest first", async () => (await textOf("tbody tr")).includes("100 B"));
   await press(page, "button", "Views");
   await press(page, "menuitem", "Save this view…");
   await fill(page, "Name", "small first");
@@ -222,20 +222,20 @@ test("downloads: a click on a heading sorts; a saved view brings its state back"
   await until("the state is back", async () => decodeURIComponent(page.url()).includes('"descending":false'));
 });
 
-test("one download: every proxy's packets close, and the record can be saved", async () => {
+test("one download: the packets of every proxy add up, and the record can be saved", async () => {
   const coded = (await records()).find((record) => record.mode === "coded");
   if (coded === undefined) throw new Error("no coded record");
   await go(`#/downloads/${coded.id}`);
   await sees(page, "What each proxy sent");
   const rows = await page.$$eval(".breakdown tbody tr", (all) => all.map((row) => (row as HTMLElement).innerText));
   expect(rows).toHaveLength(coded.proxies.length);
-  for (const row of rows) expect(row).toContain("✓ closes");
-  expect(await textOf("[data-testid=byte-sum]")).toContain("✓ closes");
+  for (const row of rows) expect(row).toContain("✓ equal");
+  expect(await textOf("[data-testid=byte-sum]")).toContain("✓ equal");
   expect(await layoutFaults(page)).toEqual([]);
   expect(await saved("Save as JSON", ".json")).toMatchObject({ record: { id: coded.id, proxies: coded.proxies } });
 });
 
-/** Presses a button and reads the file that the page then hands over. */
+/** Presses a button and reads the file that the page then saves. */
 async function saved(button: string, ending: string, role: "button" | "menuitem" = "button"): Promise<unknown> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-saved-"));
   const session = await page.createCDPSession();
@@ -247,7 +247,7 @@ async function saved(button: string, ending: string, role: "button" | "menuitem"
   return ending === ".json" ? JSON.parse(content.toString()) : content;
 }
 
-test("analysis: every kind of chart is drawn with its n; PNG, SVG and CSV hold it", async () => {
+test("analysis: every kind of chart is drawn with its n and can be saved as PNG, SVG and CSV", async () => {
   for (const chart of ["histogram", "cdf", "scatter", "time", "box"]) {
     await go(link("analysis", { chart, metric: "goodputBytesPerSec", groupBy: ["mode"], bucketMs: 60_000 }));
     await until(
@@ -268,7 +268,7 @@ test("analysis: every kind of chart is drawn with its n; PNG, SVG and CSV hold i
   await press(page, "button", "Export");
   expect(String(await saved("SVG image", ".svg", "menuitem"))).toMatch(/^<svg[^]*n=2/);
   await press(page, "button", "Export");
-  const csv = String(await saved("CSV figures", ".csv", "menuitem"))
+  const csv = String(await saved("Numbers as CSV", ".csv", "menuitem"))
     .trim()
     .split("\r\n");
   expect(csv.map((line) => line.split(",").slice(0, 2))).toEqual([
@@ -279,16 +279,16 @@ test("analysis: every kind of chart is drawn with its n; PNG, SVG and CSV hold i
   ]);
 });
 
-test("analysis: the difference between two groups counts downloads and clients, and warns when clients are few", async () => {
+test("analysis: the difference between two groups comes with a warning when there are few clients", async () => {
   await go(link("analysis", { metric: "netBytes", difference: { field: "mode", a: "direct", b: "coded" } }));
   await page.waitForSelector("[data-testid=difference]");
   const answer = await textOf("[data-testid=difference]");
-  expect(answer).toContain("coded less direct: +200 kB");
+  expect(answer).toContain("coded minus direct: +200 kB");
   expect(answer).toContain("Too few clients");
   expect(await layoutFaults(page)).toEqual([]);
 });
 
-test("configuration: a change with its reason is a new version and reaches live proxies", async () => {
+test("configuration: a change with a reason makes a new version and reaches live proxies", async () => {
   await go("#/configuration");
   await sees(page, "all settings are at their defaults");
   expect(await layoutFaults(page)).toEqual([]);
@@ -297,7 +297,7 @@ test("configuration: a change with its reason is a new version and reaches live 
   await press(page, "button", "Save 1 change");
   await until("version 1", async () => (await textOf("[data-testid=config-version]")) === "version 1");
   await sees(page, "see proxies sooner");
-  await until("reports come every second", async () => {
+  await until("reports arrive every second", async () => {
     const seenAt = async (): Promise<number> =>
       (await read<{ proxies: { lastSeenMs: number }[] }>("/v1/fleet")).proxies[0]?.lastSeenMs ?? 0;
     const first = await seenAt();
@@ -313,7 +313,7 @@ test("configuration: a value out of range cannot be saved", async () => {
   expect(await page.$$("form[aria-label='Unsaved changes'] button[type=submit][disabled]")).toHaveLength(1);
 });
 
-test("one traced download: each packet of its record is in the trace, by proxy and by what it was good for, and all are drawn", async () => {
+test("one traced download: each packet of the record is in the trace, and all are drawn", async () => {
   const { version, values } = await read<{ version: number; values: Record<string, unknown> }>("/v1/config");
   const { csrfToken } = await read<{ csrfToken: string }>("/v1/login");
   const change = {
@@ -347,7 +347,6 @@ test("one traced download: each packet of its record is in the trace, by proxy a
   }
   expect(trace.generationCount).toBe(record.generationCount);
   expect(trace.packets.filter(([, , , as]) => as === "innovative")).toHaveLength(record.symbolCount ?? NaN);
-  // None where all came in the first burst, with the answer to a session's opening.
   expect(trace.feedback).toHaveLength(record.feedbackFrames ?? NaN);
   expect(Math.max(...trace.packets.map(([ms]) => ms))).toBeLessThanOrEqual(
     record.durationMs + (record.closeMs ?? 0) + 100,
@@ -367,7 +366,7 @@ test("one traced download: each packet of its record is in the trace, by proxy a
   expect(await layoutFaults(page)).toEqual([]);
 });
 
-test("experiments: made and started in the page, its arms are in the records and can be analysed", async () => {
+test("experiments: an experiment started in the page puts its arms into the records", async () => {
   await go("#/experiments");
   await press(page, "button", "New experiment");
   await fill(page, "Name", "does nothing");
@@ -389,7 +388,7 @@ test("experiments: made and started in the page, its arms are in the records and
   );
 });
 
-test("errors: a report is shown as text", async () => {
+test("errors: a report is shown as text, not as HTML", async () => {
   const report = {
     id: "5c9f1f0e-7d6a-4a57-9a5e-2f0d8b0f5a11",
     atMs: Date.now(),
@@ -407,7 +406,7 @@ test("errors: a report is shown as text", async () => {
   expect(await layoutFaults(page)).toEqual([]);
 });
 
-test("by keyboard alone: skip link, navigation, a filter's dialog and back", async () => {
+test("the keyboard alone reaches the skip link and opens and closes the dialog of a filter", async () => {
   await go("#/downloads");
   await page.reload();
   await sees(page, "+ Filter");

@@ -1,6 +1,6 @@
 /**
- * What the dashboard's browser tests share: an Origo process that asks for login, downloads made by the command line,
- * and a page that is watched: nothing it does may break its policy, throw, or fail axe's rules.
+ * Support for the dashboard's browser tests: an Origo process that requires login, downloads by the command line, and a
+ * page that is watched. The page must not break its security policy, throw, or fail a rule of axe.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What `read` gives as soon as it is something; throws, naming `what`, when it is nothing for too long. */
+/** Calls `read` until it gives a value, and resolves to it. Throws an error with `what` after `msMax`. */
 export async function until<T>(
   what: string,
   read: () => Promise<T | undefined | null | false>,
@@ -23,7 +23,7 @@ export async function until<T>(
   for (const deadlineMs = Date.now() + msMax; ; await sleep(100)) {
     const value = await read();
     if (value) return value;
-    if (Date.now() > deadlineMs) throw new Error(`not within ${msMax / 1000} s: ${what}`);
+    if (Date.now() > deadlineMs) throw new Error(`waited ${msMax / 1000} s for this: ${what}`);
   }
 }
 
@@ -34,7 +34,7 @@ export interface GuardedOrigo {
   stop: () => Promise<void>;
 }
 
-/** An Origo of its own that asks for login, without proxies. */
+/** Starts an Origo that requires login and has no proxies. */
 export async function startGuardedOrigo(): Promise<GuardedOrigo> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-login-"));
   const logFile = path.join(folder, "origo.log");
@@ -56,7 +56,7 @@ export async function startGuardedOrigo(): Promise<GuardedOrigo> {
   return { service, setupUrl, stop };
 }
 
-/** One download by the command line, its bytes thrown away. */
+/** Downloads a URL by the command line and throws the bytes away. */
 export function download(origoUrl: string, url: string, mode: string, ...words: string[]): Promise<void> {
   const command = [
     path.join(repoRoot, "client/dist/cli.js"),
@@ -81,14 +81,11 @@ export function download(origoUrl: string, url: string, mode: string, ...words: 
 
 export interface Watched {
   page: Page;
-  /** Errors in the console and exceptions since the last call. */
+  /** Gives the errors in the console and the exceptions since the last call. */
   faults: () => string[];
 }
 
-/**
- * Signing in with a wrong password is a 401, a download without a trace a 404: the browser itself notes both in the
- * console.
- */
+/** The browser writes these answers to the console: 401 for a wrong password, 404 for a download without a trace. */
 const EXPECTED = /status of 40[14]/;
 
 export async function openPage(browser: Browser): Promise<Watched> {
@@ -109,7 +106,7 @@ export async function sees(page: Page, text: string): Promise<void> {
   );
 }
 
-/** Clicks what has this role and name. */
+/** Clicks the element with this role and name. */
 export async function press(
   page: Page,
   role: "button" | "link" | "menuitem" | "option" | "radio",
@@ -118,7 +115,7 @@ export async function press(
   await page.locator(`::-p-aria([role="${role}"][name="${name}"])`).click();
 }
 
-/** Types into the input with this accessible name, in place of what is there. */
+/** Replaces the text of the input with this accessible name. */
 export async function fill(page: Page, name: string, value: string): Promise<void> {
   const input = await page.waitForSelector(`::-p-aria([role="textbox"][name="${name}"])`);
   await input?.focus();
@@ -133,7 +130,10 @@ interface AxeViolation {
   nodes: { html: string }[];
 }
 
-/** What axe finds in light and dark, at 1,280 px and on a phone, and whether the page is wider than the screen. */
+/**
+ * Gives the faults that axe finds in light and dark, at 1,280 px and on a phone, and says if the page is wider than the
+ * screen.
+ */
 export async function layoutFaults(page: Page): Promise<string[]> {
   const faults: string[] = [];
   for (const scheme of ["light", "dark"]) {

@@ -1,5 +1,5 @@
 /**
- * Accounts: the sums that a download's record must satisfy. Pure. A gap is shown as an alarm, never smoothed over.
+ * Accounts: the sums that the record of a download must satisfy. Pure. The page shows every gap as an alarm.
  */
 import type { DownloadRecord, RecordProxy } from "@tributary/contract/schema";
 
@@ -9,15 +9,15 @@ export type PacketSums = Pick<
 >;
 
 export interface Accounts {
-  /** Sums over the proxies. */
+  /** The sums over all proxies. */
   total: PacketSums;
-  /** Bytes that did not come through a proxy: all of them in mode direct, those of the fallback otherwise. */
+  /** Bytes that did not come through a proxy: all bytes in mode direct, otherwise the bytes of the fallback. */
   directBytes: number;
-  /** grossBytes less what the proxies and the direct download account for; 0 when the numbers close. */
+  /** `grossBytes` minus the bytes of the proxies and minus `directBytes`. 0 when the sum is right. */
   gapBytes: number;
 }
 
-/** packets less innovative + duplicate + late + rejected; 0 when the numbers close. */
+/** The packets minus those that are innovative, duplicate, late or rejected. 0 when the sum is right. */
 export function gapPackets(sums: PacketSums): number {
   return sums.packets - sums.innovative - sums.duplicate - sums.late - sums.rejected;
 }
@@ -31,7 +31,7 @@ export function accountsOf(record: DownloadRecord): Accounts {
   return { total, directBytes, gapBytes: record.grossBytes - total.bytes - directBytes };
 }
 
-/** Net bytes a second without the time that the server took to answer; null when that leaves no time. */
+/** Net bytes per second, without the time that the origin took to answer. Null when no other time is left. */
 export function speedWithoutServer(record: DownloadRecord): number | null {
   const ms = record.durationMs - record.serverFetchMs;
   return ms > 0 ? (record.netBytes * 1000) / ms : null;

@@ -1,7 +1,6 @@
 /**
- * Api: Origo's HTTP API as the page calls it. An answer that is no success becomes a Fault with Origo's own words.
- * Answers come from the server that serves this page and are typed by the schemas that it checks with; they are not
- * parsed again.
+ * Api: calls Origo's HTTP API. An answer that is not a success becomes a Fault with Origo's message. Answers come from
+ * the server that serves this page, which uses the same schemas, so they are not checked again.
  */
 import type { ApiError } from "@tributary/contract/schema";
 
@@ -16,7 +15,7 @@ export class Fault extends Error {
 
 let csrfToken = "";
 
-/** The token that every change must carry; it comes with the login. */
+/** Sets the token that every change must carry. It comes with the login. */
 export function setCsrfToken(token: string): void {
   csrfToken = token;
 }
@@ -28,7 +27,7 @@ async function request<T>(method: string, path: string, body?: unknown): Promise
   try {
     response = await fetch(path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   } catch {
-    throw new Fault(0, { kind: "unreachable", message: "Origo does not answer. Is it running?" });
+    throw new Fault(0, { kind: "unreachable", message: "Origo does not answer. Check that it is running." });
   }
   const answer = (await response.json().catch(() => undefined)) as (T & { error?: ApiError }) | undefined;
   if (!response.ok)
@@ -47,10 +46,10 @@ export const api = {
   remove: <T>(path: string): Promise<T> => request<T>("DELETE", path),
 };
 
-/** `path` with one value as its last part. */
+/** Adds a value as the last part of `path`. */
 export const under = (path: string, value: string): string => `${path}/${encodeURIComponent(value)}`;
 
-/** Hands the person a file. */
+/** Lets the person save a file. */
 export function saveFile(name: string, content: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

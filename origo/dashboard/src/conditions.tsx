@@ -1,5 +1,5 @@
 /**
- * Conditions: the builder of filters. One chip a condition; a click on a chip edits it. All of them must hold.
+ * Conditions: edits a filter. Each condition is a chip; a click on a chip edits it. A download must meet all conditions.
  */
 import { Button, CloseButton, Popover, Select, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useState } from "react";
@@ -11,10 +11,10 @@ type Op = Condition["op"];
 const WORDS: Record<Op, string> = {
   "=": "is",
   "!=": "is not",
-  "<": "less than",
-  "<=": "at most",
-  ">": "more than",
-  ">=": "at least",
+  "<": "is less than",
+  "<=": "is at most",
+  ">": "is more than",
+  ">=": "is at least",
   contains: "contains",
   in: "is one of",
   isNull: "is empty",
@@ -27,18 +27,18 @@ const OPS: Record<Field["type"], readonly Op[]> = {
   boolean: ["=", "isNull", "notNull"],
 };
 
+/** Lists open inside the popover: a click on a list outside would close it. */
+const INSIDE = { withinPortal: false, transitionProps: { duration: 0 } };
+
 interface Draft {
   field: string;
   op: Op;
-  /** As typed. */
+  /** The text as the person typed it. */
   text: string;
   list: string[];
 }
 
-/**
- * The value as the field's type; undefined when the text is none of it. A time is typed as the browser's local date and
- * time.
- */
+/** Reads a value of the field's type. Undefined when the text is not such a value. Times are in the browser's time zone. */
 export function scalarOf(text: string, type: Field["type"]): string | number | boolean | undefined {
   if (type === "text") return text === "" ? undefined : text;
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
@@ -46,7 +46,7 @@ export function scalarOf(text: string, type: Field["type"]): string | number | b
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** The condition that a draft stands for; undefined while it is not complete. */
+/** The condition that a draft describes. Undefined while the draft is not complete. */
 export function conditionOf(draft: Draft, type: Field["type"]): Condition | undefined {
   const { field, op } = draft;
   if (op === "isNull" || op === "notNull") return { field, op };
@@ -72,7 +72,7 @@ function draftOf(condition: Condition, type: Field["type"]): Draft {
   return "value" in condition ? { ...draft, text: text(condition.value) } : draft;
 }
 
-/** A condition in words, for its chip. */
+/** Describes a condition in words, for its chip. */
 export function wordsOf(condition: Condition, field: Field | undefined): string {
   const { op, text, list } = draftOf(condition, field?.type ?? "text");
   const value = op === "in" ? list.join(", ") : text.replace("T", " ");
@@ -143,19 +143,11 @@ function Editor({
     if (next) setDraft({ field: next.name, op: OPS[next.type][0] ?? "=", text: "", list: [] });
   };
   return (
-    <Popover
-      opened={opened}
-      onChange={setOpened}
-      position="bottom-start"
-      trapFocus
-      shadow="md"
-      withinPortal
-      transitionProps={{ duration: 0 }}
-    >
+    <Popover opened={opened} onChange={setOpened} position="bottom-start" trapFocus shadow="md">
       <Popover.Target>
         <Button
           variant={add ? "default" : "transparent"}
-          size="compact-sm"
+          size={add ? "compact-md" : "compact-sm"}
           className={add ? "" : "chip-label"}
           onClick={() => {
             setDraft(start);
@@ -183,7 +175,7 @@ function Editor({
               data={fieldOptions(fields)}
               value={draft.field}
               onChange={pickField}
-              comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+              comboboxProps={INSIDE}
               description={field?.help}
               allowDeselect={false}
             />
@@ -191,7 +183,7 @@ function Editor({
               label="Condition"
               data={OPS[type].map((op) => ({ value: op, label: WORDS[op] }))}
               value={draft.op}
-              comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+              comboboxProps={INSIDE}
               onChange={(op) => op && setDraft({ ...draft, op: op as Op })}
               allowDeselect={false}
             />
@@ -226,7 +218,7 @@ function ValueInput({
         data={[...(values ?? [])]}
         value={list}
         onChange={(next) => change({ ...draft, list: next })}
-        comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+        comboboxProps={INSIDE}
       />
     );
   }
@@ -237,7 +229,7 @@ function ValueInput({
         data={[...values]}
         value={text === "" ? null : text}
         onChange={(next) => change({ ...draft, text: next ?? "" })}
-        comboboxProps={{ withinPortal: false, transitionProps: { duration: 0 } }}
+        comboboxProps={INSIDE}
       />
     );
   }

@@ -1,6 +1,6 @@
 /**
- * Difference: the metric in one group less that in another, with the 95 % interval that Origo makes by bootstrap over
- * clients, in words that do not claim more than the number of clients allows.
+ * Difference: compares the mean of a metric in two groups. Shows the difference with its 95 % confidence interval, which
+ * Origo computes by a bootstrap over clients. Says when there are too few clients to trust it.
  */
 import { Autocomplete, Button, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -52,27 +52,24 @@ export function DifferencePanel({ metric, where, fields, state, change }: Props)
         }}
       >
         <Select
-          label="Groups by"
+          label="Compare by"
           searchable
           data={fieldOptions(fields.filter((each) => each.type !== "time"))}
           value={draft.field}
           onChange={(name) => name && setDraft({ field: name, a: "", b: "" })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
           allowDeselect={false}
         />
         <Autocomplete
-          label="From (a)"
+          label="First group"
           data={values}
           value={draft.a}
           onChange={(text) => setDraft({ ...draft, a: text })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
         <Autocomplete
-          label="to (b)"
+          label="Second group"
           data={values}
           value={draft.b}
           onChange={(text) => setDraft({ ...draft, b: text })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
         <Button type="submit" className="log" disabled={a === undefined || b === undefined || a === b}>
           Compare
@@ -108,7 +105,7 @@ function Answer({
     <div data-testid="difference">
       {answer.difference === null ? (
         <p className="answer">
-          No download of <b>{empty.join(" or ")}</b> that matches has this metric, so there is nothing to compare.
+          The groups cannot be compared: no matching download in <b>{empty.join(" or ")}</b> has this metric.
         </p>
       ) : (
         <Finding answer={answer} difference={answer.difference} metric={metric} names={names} show={show} />
@@ -150,8 +147,9 @@ function Answer({
           </tbody>
         </table>
       </div>
-      <p className="muted">
-        Means are compared; a client's downloads are drawn together, since they are not independent of each other.
+      <p className="muted sum">
+        The interval is for the difference of the means. It is a bootstrap over clients, not over downloads, because the
+        downloads of one client are not independent.
       </p>
     </div>
   );
@@ -170,24 +168,26 @@ function Finding({ answer: { interval, ratio, enough }, difference, metric, name
   return (
     <>
       <p className="answer">
-        {metric} of <b>{names[1]}</b> less <b>{names[0]}</b>: <b>{signed(difference, show)}</b>
+        Mean {metric}, <b>{names[1]}</b> minus <b>{names[0]}</b>: <b>{signed(difference, show)}</b>
         {interval ? (
           <>
             {" "}
-            (95 % interval {signed(interval[0], show)} to {signed(interval[1], show)})
+            (95 % confidence interval: {signed(interval[0], show)} to {signed(interval[1], show)})
           </>
         ) : null}
-        {ratio === null ? null : <>, {ratio.toFixed(2)} times as much</>}.
+        .{ratio === null ? null : <> The ratio is {ratio.toFixed(2)}.</>}
       </p>
       {interval && enough ? (
         <p>
           <Tag tone={apart ? "good" : "warn"}>
-            {apart ? "The interval leaves out 0: the two differ" : "The interval holds 0: no difference is shown"}
+            {apart
+              ? "The interval does not contain 0: the groups differ"
+              : "The interval contains 0: no clear difference"}
           </Tag>
         </p>
       ) : (
         <p>
-          <Tag tone="warn">Too few clients for the interval to be trusted</Tag>
+          <Tag tone="warn">Too few clients for a reliable interval</Tag>
         </p>
       )}
     </>

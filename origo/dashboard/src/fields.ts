@@ -1,9 +1,14 @@
 /** Fields: the list of a download's characteristics, as Origo gives it, and how it is offered for choice. */
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Experiment } from "@tributary/contract/admin-schema";
 import type { Field, FieldsResponse } from "@tributary/contract/query-schema";
 import { api } from "./api";
+
+export const experimentsQuery = queryOptions({
+  queryKey: ["experiments"],
+  queryFn: () => api.get<{ experiments: Experiment[] }>("/v1/experiments"),
+});
 
 /** Besides Origo's list, the arm that a download drew of each experiment. */
 export function useFields(): Field[] {
@@ -12,10 +17,7 @@ export function useFields(): Field[] {
     queryFn: () => api.get<FieldsResponse>("/v1/fields"),
     staleTime: Infinity,
   });
-  const { data: drawn } = useQuery({
-    queryKey: ["experiments"],
-    queryFn: () => api.get<{ experiments: Experiment[] }>("/v1/experiments"),
-  });
+  const { data: drawn } = useQuery(experimentsQuery);
   return useMemo(() => [...(data?.fields ?? []), ...(drawn?.experiments ?? []).map(armField)], [data, drawn]);
 }
 

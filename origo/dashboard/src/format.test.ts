@@ -1,9 +1,9 @@
-/** Format and accounts: the page's numbers at their edges, and sums that close or say by how much they do not. */
+/** Tests of how the page writes numbers, and of the sums in a record. */
 import { accountsOf, gapPackets, speedWithoutServer } from "./accounts";
 import { bytes, cellOf, clock, count, leaf, quantity, rate, seconds, span } from "./format";
 import { bareRecordOf, recordOf } from "../../../contract/test/samples";
 
-test("bytes change unit at a thousand, never showing 1000 of one", () => {
+test("bytes change their unit at a thousand and never show 1000", () => {
   expect([0, 999, 1000, 999_499, 999_500, 1_620_000, 99_949_999, 999_600_000_000].map(bytes)).toEqual([
     "0 B",
     "999 B",
@@ -16,7 +16,7 @@ test("bytes change unit at a thousand, never showing 1000 of one", () => {
   ]);
 });
 
-test("counts, rates, durations and spans read as the page writes them", () => {
+test("counts, rates, durations and spans", () => {
   expect([0, 999, 1000, 1_234_567].map(count)).toEqual(["0", "999", "1,000", "1,234,567"]);
   expect([null, 0, 1_890_000].map(rate)).toEqual(["–", "0.00 MB/s", "1.89 MB/s"]);
   expect([undefined, 0, 271.4].map(seconds)).toEqual(["–", "0.000 s", "0.271 s"]);
@@ -29,12 +29,12 @@ test("counts, rates, durations and spans read as the page writes them", () => {
   ]);
 });
 
-test("a time of another day carries its date", () => {
+test("a time of another day has its date", () => {
   const noon = new Date(2026, 10, 21, 12, 3, 4).getTime();
   expect([clock(noon, noon + 1000), clock(noon, noon + 86_400_000)]).toEqual(["12:03:04", "2026-11-21 12:03:04"]);
 });
 
-test("a URL is named by its last part, whatever is in it", () => {
+test("a URL is named by its last part, decoded where possible", () => {
   expect(["http://h.example/", "http://h.example/a/b%20c.mp4", "http://h.example/%ff/"].map(leaf)).toEqual([
     "h.example",
     "b c.mp4",
@@ -42,7 +42,7 @@ test("a URL is named by its last part, whatever is in it", () => {
   ]);
 });
 
-test("a record's packets and bytes close, and a gap is named", () => {
+test("the packets and bytes of a record add up, and a gap is found", () => {
   const record = recordOf();
   const accounts = accountsOf(record);
   expect(accounts.total).toEqual({
@@ -65,7 +65,7 @@ test("speed without server time is unknown when no other time is left", () => {
   expect(speedWithoutServer(recordOf({ durationMs: 300, serverFetchMs: 300 }))).toBeNull();
 });
 
-test("a quantity has three digits and the unit that suits it", () => {
+test("a quantity has three digits and a fitting unit", () => {
   expect([
     quantity(0.0531, "ms"),
     quantity(279.4, "ms"),
@@ -78,7 +78,7 @@ test("a quantity has three digits and the unit that suits it", () => {
   ]).toEqual(["0.0531 ms", "279 ms", "1.23 s", "896 kB/s", "-1.62 MB", "0.887", "24 packets", "–"]);
 });
 
-test("cells of a column share a unit, and what is not there is a dash", () => {
+test("the cells of a column share a unit, and a missing value is a dash", () => {
   expect([
     cellOf(279.4, "number", "ms", 0),
     cellOf(0.5, "number", "ms", 0),

@@ -1,5 +1,5 @@
 /**
- * Format: numbers as the page writes them. Pure. One MB is 1,000,000 bytes, as in the paper's tables.
+ * Format: writes numbers for the page. Pure. One MB is 1,000,000 bytes, as in the paper's tables.
  */
 export const NONE = "–";
 
@@ -9,7 +9,7 @@ export function count(value: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Three significant digits or so: `812 B`, `4.10 kB`, `1.62 MB`, `12.4 GB`. */
+/** About three significant digits: `812 B`, `4.10 kB`, `1.62 MB`, `12.4 GB`. */
 export function bytes(value: number): string {
   if (value < 1000) return `${Math.round(value)} B`;
   const units = ["kB", "MB", "GB", "TB", "PB"];
@@ -22,19 +22,19 @@ export function bytes(value: number): string {
   return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${units[unit] ?? ""}`;
 }
 
-/** Always in MB/s, so that rows compare at a glance. */
+/** Always in MB/s, so that rows are easy to compare. */
 export function rate(bytesPerSec: number | null | undefined): string {
   return bytesPerSec === null || bytesPerSec === undefined || !Number.isFinite(bytesPerSec)
     ? NONE
     : `${(bytesPerSec / 1e6).toFixed(2)} MB/s`;
 }
 
-/** `0.271 s`, three decimals like the paper's list. */
+/** `0.271 s`: three decimals, as in the paper's list. */
 export function seconds(ms: number | null | undefined): string {
   return ms === null || ms === undefined ? NONE : `${(ms / 1000).toFixed(3)} s`;
 }
 
-/** Where on the earth, to 0.1 degrees: `47.5°, 19.1°`. */
+/** A place on Earth to 0.1 degrees: `47.5°, 19.1°`. */
 export function degrees({ lat, lon }: { lat: number; lon: number }): string {
   return `${lat.toFixed(1)}°, ${lon.toFixed(1)}°`;
 }
@@ -52,7 +52,7 @@ export function span(ms: number): string {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
 }
 
-/** Local time of day; the date goes before it when it is not the day of `nowMs`. */
+/** The local time of day, with the date before it when that is not the day of `nowMs`. */
 export function clock(epochMs: number, nowMs: number): string {
   const at = new Date(epochMs);
   const two = (value: number): string => String(value).padStart(2, "0");
@@ -61,7 +61,7 @@ export function clock(epochMs: number, nowMs: number): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${time}`;
 }
 
-/** The last part of a URL's path, decoded where it can be; the host when the path is empty. */
+/** The last part of a URL's path, decoded where possible, or the host when the path is empty. */
 export function leaf(url: string): string {
   const { host, pathname } = new URL(url);
   const last = pathname
@@ -76,10 +76,7 @@ export function leaf(url: string): string {
   }
 }
 
-/**
- * Three significant digits of a number in its unit, scaled to read well: `279 ms`, `1.23 s`, `896 kB/s`, `1.62 MB`,
- * `0.887`.
- */
+/** A number with three significant digits and a fitting unit: `279 ms`, `1.23 s`, `896 kB/s`, `1.62 MB`, `0.887`. */
 export function quantity(value: number, unit: string | null): string {
   if (!Number.isFinite(value)) return NONE;
   const sign = value < 0 ? "-" : "";
@@ -95,7 +92,7 @@ function digits(value: number): string {
   return Number(value.toPrecision(3)).toString();
 }
 
-/** A cell of the downloads table: one unit a column, so that rows compare at a glance. */
+/** A cell of the table of downloads. A column has one unit, so that rows are easy to compare. */
 export function cellOf(
   value: string | number | boolean | null,
   type: "number" | "text" | "time" | "boolean",

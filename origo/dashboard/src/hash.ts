@@ -1,17 +1,16 @@
 /**
- * Hash: where in the dashboard one is, as the part of the address after `#`: `#/analysis?{"chart":"box",...}`.
- * A page's state is JSON in the address, so that every view can be linked, and is checked by the page's schema when
- * read.
+ * Hash: the part of the address after `#` says which page is open and in which state: `#/analysis?{"chart":"box",...}`.
+ * The state is JSON in the address, so every view has a link. The page's schema checks it.
  */
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 import type { z } from "zod";
 
 export interface Place {
-  /** First word of the path, `fleet` when there is none. */
+  /** The first word of the path, or `fleet` when the path is empty. */
   page: string;
   /** The rest of the path, decoded. */
   rest: string;
-  /** The text after `?`, decoded; empty when there is none. */
+  /** The text after `?`, decoded. It may be empty. */
   state: string;
 }
 
@@ -29,7 +28,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The link to a page in a state; a value that JSON leaves out is left out. */
+/** The link to a page in a state. */
 export function linkTo(page: string, state?: unknown): string {
   return state === undefined ? `#/${page}` : `#/${page}?${encodeURIComponent(JSON.stringify(state))}`;
 }
@@ -44,7 +43,7 @@ export function usePlace(): Place {
   return useMemo(() => parseHash(hash), [hash]);
 }
 
-/** What `schema` makes of JSON text; its defaults when the text is no JSON or does not fit. */
+/** Reads a state from JSON. Gives the defaults when the text is not JSON or does not fit the schema. */
 export function parseState<S extends z.ZodTypeAny>(schema: S, text: string): z.output<S> {
   const parsed = schema.safeParse(jsonOf(text));
   return (parsed.success ? parsed.data : schema.parse({})) as z.output<S>;
@@ -58,9 +57,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/**
- * The page's state in the address, and how to change parts of it. Changing replaces the entry in the browser's history.
- */
+/** The page's state in the address, and a function that changes parts of it without a new entry in the history. */
 export function useHashState<S extends z.ZodTypeAny>(
   page: string,
   schema: S,

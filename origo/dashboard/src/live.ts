@@ -1,22 +1,22 @@
 /**
- * Live: what Origo tells without being asked, over socket.io's namespace /dashboard: the fleet, that new records or
- * errors came, that the configuration changed. While the link is down the pages ask every few seconds instead. Origo
- * cuts the link of whoever is signed out: the login is asked for anew then.
+ * Live: Origo sends news over the socket.io namespace /dashboard: the fleet, that new records arrived, that the
+ * configuration changed. While this link is down, the pages ask every few seconds. Origo closes the link when the login
+ * ends; the page then asks for the login again.
  */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { io } from "socket.io-client";
 import type { FleetResponse } from "@tributary/contract/schema";
 
-/** How often to ask while the link is down, ms; false = not at all. */
+/** How often to ask while the link is down, in ms. False means never. */
 export const pollMs = (live: boolean, ms: number): number | false => (live ? false : ms);
 
-/** Keeps the link while mounted; true while it is up. */
+/** Keeps the link open while mounted. True while it is up. */
 export function useLive(): boolean {
   const [live, setLive] = useState(false);
   const client = useQueryClient();
   useEffect(() => {
-    // One connection, so that a balancer in front of several Origos need not keep them together.
+    // WebSocket alone needs one connection, so a load balancer may send each connection to any Origo.
     const socket = io("/dashboard", { transports: ["websocket"] });
     socket.on("connect", () => setLive(true));
     const signedOut = (): void => void client.invalidateQueries({ queryKey: ["login"] });

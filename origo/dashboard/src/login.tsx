@@ -1,6 +1,6 @@
 /**
- * Login: who is signed in and what they may do; the page to sign in, and the first set-up by the one-time link
- * (`#setup=TOKEN`).
+ * Login: who is signed in and what this person may do. Has the form to sign in, and the form that makes the first admin
+ * with the one-time link (`#setup=TOKEN`).
  */
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -11,7 +11,7 @@ import { Failure } from "./ui";
 
 interface LoginView {
   login: LoginResponse;
-  /** May this person change things? */
+  /** True if this person may change things. */
   admin: boolean;
   signOut: () => void;
 }
@@ -20,11 +20,11 @@ const Context = createContext<LoginView | undefined>(undefined);
 
 export function useLogin(): LoginView {
   const view = useContext(Context);
-  if (view === undefined) throw new Error("useLogin outside of LoginGate");
+  if (view === undefined) throw new Error("useLogin is called outside of LoginGate");
   return view;
 }
 
-/** Shows `children` to who may read, otherwise the page to sign in or to set up. */
+/** Shows `children` to people who may read, and otherwise the form to sign in or to set up. */
 export function LoginGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [setupToken, setSetupToken] = useState(() => /^#setup=(.+)$/.exec(window.location.hash)?.[1]);
@@ -120,7 +120,7 @@ function SetUp({ token, done }: { token: string; done: (login: LoginResponse) =>
   const differs = again !== "" && again !== password;
   return (
     <Entry title="Set up Origo">
-      <p>This link works once. It makes the first admin, who can then add others.</p>
+      <p>This link works once. It creates the first admin, who can then add other users.</p>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -154,12 +154,12 @@ function SetUp({ token, done }: { token: string; done: (login: LoginResponse) =>
             autoComplete="new-password"
             required
             value={again}
-            error={differs ? "The two differ" : undefined}
+            error={differs ? "The two passwords differ" : undefined}
             onChange={(event) => setAgain(event.currentTarget.value)}
           />
           <Failure error={setUp.error} />
           <Button type="submit" loading={setUp.isPending} disabled={differs}>
-            Make the first admin
+            Create the first admin
           </Button>
         </Stack>
       </form>

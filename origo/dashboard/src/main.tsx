@@ -1,18 +1,31 @@
 /**
- * Main: the dashboard's entry. One page in one document; each page's code is loaded when it is first opened.
- * Styles come from files alone: the policy that the page is served under allows no style element.
+ * Main: starts the dashboard. The code of each page is loaded when that page is first opened. Styles come from files
+ * only: the security policy of the page forbids style elements.
  */
 import "@mantine/core/styles.css";
-import "./style.css";
-import { createTheme, MantineProvider } from "@mantine/core";
+import "./styles/index.css";
+import { Autocomplete, createTheme, MantineProvider, Menu, Modal, Popover, Select, TagsInput } from "@mantine/core";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { Fault } from "./api";
 import { LoginGate } from "./login";
 import { Shell } from "./shell";
 
-const theme = createTheme({ cursorType: "pointer", respectReducedMotion: true });
-/** Who was signed out meanwhile is asked to sign in. */
+/** Nothing that opens is animated. */
+const still = { transitionProps: { duration: 0 } };
+const theme = createTheme({
+  cursorType: "pointer",
+  respectReducedMotion: true,
+  components: {
+    Autocomplete: Autocomplete.extend({ defaultProps: { comboboxProps: still } }),
+    Menu: Menu.extend({ defaultProps: still }),
+    Modal: Modal.extend({ defaultProps: still }),
+    Popover: Popover.extend({ defaultProps: still }),
+    Select: Select.extend({ defaultProps: { comboboxProps: still } }),
+    TagsInput: TagsInput.extend({ defaultProps: { comboboxProps: still } }),
+  },
+});
+/** When the login has ended, the page asks the person to sign in again. */
 const onError = (error: Error): void => {
   if (error instanceof Fault && error.error.kind === "loginRequired")
     void client.invalidateQueries({ queryKey: ["login"] });

@@ -1,8 +1,11 @@
-/** The pages' own logic without a browser: addresses, conditions, charts' questions and figures, traces, settings. */
+/** Tests of the pages' logic without a browser: addresses, conditions, charts and their numbers, traces, settings. */
 import type { ConfigResponse, Setting } from "@tributary/contract/admin-schema";
 import type { Chart, Field, Trace } from "@tributary/contract/query-schema";
-import { boxGrid, chartCsv, csvOf, figuresOf, optionOf, withEmpty } from "./chart/charts";
+import { boxGrid } from "./chart/boxes";
+import { optionOf, stepsOf } from "./chart/charts";
+import { chartCsv, csvOf, figuresOf } from "./chart/figures";
 import type { Look } from "./chart/look";
+import { withEmpty } from "./chart/over-time";
 import { fillingsOf } from "./chart/trace";
 import { conditionOf, scalarOf, wordsOf } from "./conditions";
 import { linkTo, parseHash, parseState } from "./hash";
@@ -44,7 +47,7 @@ const LOOK: Look = {
   packet: { innovative: "blue", duplicate: "orange", late: "gray", rejected: "red" },
 };
 
-test("an address holds page, rest and state, whatever characters are in it", () => {
+test("an address holds the page, the rest and the state, with any characters in them", () => {
   expect(parseHash("")).toEqual({ page: "fleet", rest: "", state: "" });
   const state = { where: [{ value: "a?b#c/%d" }] };
   expect(parseHash(linkTo("downloads/x", state))).toEqual({
@@ -55,7 +58,7 @@ test("an address holds page, rest and state, whatever characters are in it", () 
   expect(parseHash("#/analysis?%")).toEqual({ page: "analysis", rest: "", state: "%" });
 });
 
-test("a state that is no JSON or does not fit is the default one", () => {
+test("a state that is not JSON, or does not fit the schema, becomes the default state", () => {
   const schema = z.object({ bins: z.number().max(5).default(3) });
   expect([parseState(schema, "{"), parseState(schema, '{"bins":9}'), parseState(schema, '{"bins":2}')]).toEqual([
     { bins: 3 },
@@ -64,7 +67,7 @@ test("a state that is no JSON or does not fit is the default one", () => {
   ]);
 });
 
-test("a condition is complete only with a value of its field's type", () => {
+test("a condition is complete only when it has a value of its field's type", () => {
   expect([
     scalarOf("", "number"),
     scalarOf("1e3", "number"),
@@ -78,11 +81,11 @@ test("a condition is complete only with a value of its field's type", () => {
     op: "in",
     value: [1, 2],
   });
-  expect(wordsOf({ field: "netBytes", op: ">=", value: 1000 }, FIELD)).toBe("Net at least 1000 B");
+  expect(wordsOf({ field: "netBytes", op: ">=", value: 1000 }, FIELD)).toBe("Net is at least 1000 B");
   expect(wordsOf({ field: "gone", op: "isNull" }, undefined)).toBe("gone is empty");
 });
 
-test("boxes stand by their first group, coloured by their second; every one keeps its n", () => {
+test("boxes are placed by their first group and coloured by their second, and each keeps its n", () => {
   const boxes = [box([1, "coded"], 5), box([2, "coded"], 6), box([2, "direct"], 7)];
   const grid = boxGrid(boxes);
   expect([grid.categories, grid.series, grid.at("2", "direct")?.n, grid.at("1", "direct")]).toEqual([
@@ -100,11 +103,22 @@ test("boxes stand by their first group, coloured by their second; every one keep
   expect(chartCsv(chart).split("\r\n")[1]).toBe("1 · coded,5,1,2,3,0,4,1");
 });
 
-test("CSV quotes what must be and disarms formulas", () => {
+test("a distribution rises in steps, once at each value", () => {
+  expect(stepsOf([1, 1, 5, 5, 7], [0, 0.25, 0.5, 0.75, 1])).toEqual([
+    [1, 0],
+    [1, 0.25],
+    [5, 0.25],
+    [5, 0.75],
+    [7, 0.75],
+    [7, 1],
+  ]);
+});
+
+test("CSV quotes the cells that need it and makes formulas harmless", () => {
   expect(csvOf([["a,b", 'say "x"', "=1+1", -1, undefined]])).toBe('"a,b","say ""x""",\'=1+1,-1,\r\n');
 });
 
-test("over time, buckets without downloads count 0 from the first to the last of any group, and are a gap of what has no value", () => {
+test("over time: intervals without downloads are 0 for counts and sums, and gaps for other statistics", () => {
   const series = { atMs: [20, 50], values: [7, 9] };
   expect(withEmpty(series, 10, 0, 0, 60)).toEqual([
     [0, 0],
@@ -132,7 +146,7 @@ test("over time, buckets without downloads count 0 from the first to the last of
   ]);
 });
 
-test("over time is drawn in UTC, says so, and a value without neighbours has a mark however long the line is", () => {
+test("over time: the axis is in UTC and says so, and a value without neighbours has a mark", () => {
   const atMs = [0, ...Array.from({ length: 70 }, (_, index) => 20_000 + index * 1000)];
   const chart: Chart = {
     chart: "time",
@@ -177,13 +191,13 @@ test("a generation fills from its first to its last innovative packet", () => {
   ]);
 });
 
-test("sorting goes from the most, to the least, to the order of arrival", () => {
+test("clicks on a heading sort by the largest value, by the smallest value, by arrival", () => {
   expect(nextSort({}, "a")).toEqual({ field: "a", descending: true });
   expect(nextSort({ sort: { field: "a", descending: true } }, "a")).toEqual({ field: "a", descending: false });
   expect(nextSort({ sort: { field: "a", descending: false } }, "a")).toBeUndefined();
 });
 
-test("settings: limits hold at both edges, and a value put back to its default is dropped", () => {
+test("settings: limits hold at both edges, and a value that is set back to its default is not stored", () => {
   expect([0, 1, 10, 11, 2.5, NaN].map((value) => faultOf(WINDOW, value) === undefined)).toEqual([
     false,
     true,

@@ -1,46 +1,46 @@
-/** Settings: one tunable's value as an input of its type, checked against its range before Origo checks it again. */
+/** Settings: inputs for the values of settings. They check each value against its range, as Origo does too. */
 import { NumberInput, Select, Switch, TextInput } from "@mantine/core";
 import type { Setting, SettingValues } from "@tributary/contract/admin-schema";
+import { count } from "./format";
 
 export type Value = SettingValues[string];
 
-/** What is wrong with a value, in words; undefined when it will do. */
+/** Says what is wrong with a value. Undefined when the value is allowed. */
 export function faultOf(setting: Setting, value: Value): string | undefined {
   const { type, min, max, options } = setting;
   if (type === "integer" || type === "number") {
     if (typeof value !== "number" || !Number.isFinite(value)) return "must be a number";
-    if (type === "integer" && !Number.isInteger(value)) return `must be whole, got ${value}`;
-    if (min !== undefined && value < min) return `must be at least ${min}, got ${value}`;
-    if (max !== undefined && value > max) return `must be at most ${max}, got ${value}`;
+    if (type === "integer" && !Number.isInteger(value)) return `must be a whole number, got ${value}`;
+    if (min !== undefined && value < min) return `must be at least ${numberText(min)}, got ${numberText(value)}`;
+    if (max !== undefined && value > max) return `must be at most ${numberText(max)}, got ${numberText(value)}`;
   }
   if (type === "choice" && !(options ?? []).includes(String(value)))
     return `must be one of ${(options ?? []).join(", ")}`;
   return undefined;
 }
 
-export const showValue = (value: Value | undefined): string =>
-  value === undefined
-    ? "default"
-    : typeof value === "boolean"
-      ? value
-        ? "on"
-        : "off"
-      : value === ""
-        ? "empty"
-        : String(value);
+export function showValue(value: Value | undefined): string {
+  if (value === undefined) return "default";
+  if (typeof value === "boolean") return value ? "on" : "off";
+  if (typeof value === "number") return numberText(value);
+  return value === "" ? "empty" : value;
+}
 
-/** Type, range and unit in a line. */
+/** `8,388,608` or `0.25`. */
+const numberText = (value: number): string => (Number.isInteger(value) && value >= 0 ? count(value) : String(value));
+
+/** The type, range and unit of a setting in one line. */
 export function rangeText({ type, min, max, unit, options }: Setting): string {
   if (type === "choice") return `one of ${(options ?? []).join(", ")}`;
   if (type === "boolean") return "on or off";
   if (type === "text") return "text";
   const range =
     min !== undefined && max !== undefined
-      ? `${min} to ${max}`
+      ? `${numberText(min)} to ${numberText(max)}`
       : min !== undefined
-        ? `at least ${min}`
+        ? `at least ${numberText(min)}`
         : max !== undefined
-          ? `at most ${max}`
+          ? `at most ${numberText(max)}`
           : "";
   return [type === "integer" ? "whole number" : "number", range, unit ?? ""].filter((part) => part !== "").join(" · ");
 }
@@ -72,7 +72,6 @@ export function SettingInput({ setting, value, disabled = false, change }: Input
         value={String(value)}
         allowDeselect={false}
         onChange={(next) => next !== null && change(next)}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
     );
   if (type === "text")
@@ -83,13 +82,14 @@ export function SettingInput({ setting, value, disabled = false, change }: Input
       value={typeof value === "number" ? value : ""}
       suffix={unit ? ` ${unit}` : ""}
       allowDecimal={type === "number"}
+      thousandSeparator=","
       hideControls
       onChange={(next) => change(typeof next === "number" ? next : NaN)}
     />
   );
 }
 
-/** The values less one key. */
+/** The values without one key. */
 export const without = (values: SettingValues, key: string): SettingValues =>
   Object.fromEntries(Object.entries(values).filter(([each]) => each !== key));
 
@@ -99,7 +99,7 @@ export interface Difference {
   after: Value | undefined;
 }
 
-/** What differs between two sets of values, by key; undefined stands for the default. */
+/** The keys whose values differ. An undefined value means the default. */
 export function differencesOf(before: SettingValues, after: SettingValues): Difference[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .sort()

@@ -1,5 +1,5 @@
 /**
- * Shell: the frame around every page: navigation, who is signed in, light or dark, and whether the page is live.
+ * Shell: the frame around every page. It shows the navigation, who is signed in, and whether the page is live.
  */
 import { ActionIcon, Burger, Button, Menu, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { lazy, Suspense, useEffect, useState, type ComponentType, type LazyExoticComponent } from "react";
@@ -11,7 +11,7 @@ import type { PageProps } from "./page-props";
 interface PageEntry {
   title: string;
   Page: LazyExoticComponent<ComponentType<PageProps>>;
-  /** Only for who may change things. */
+  /** True for a page that only admins see. */
   adminOnly?: boolean;
 }
 
@@ -82,7 +82,7 @@ export function Shell() {
           <span
             className="live"
             data-live={live}
-            title={live ? "Changes are shown as they come" : "No live link: the page asks every few seconds"}
+            title={live ? "This page shows changes at once" : "The live link is down: this page asks every few seconds"}
           >
             {live ? "live" : "polling"}
           </span>
@@ -120,14 +120,14 @@ function SchemeToggle() {
 
 function Account() {
   const { login, signOut } = useLogin();
-  if (login.user === null)
+  if (login.user === null || !login.loginRequired)
     return (
-      <span className="tag" title="Origo was started without login, on a loopback address">
+      <span className="tag" title="Origo runs without login. Everyone who can open this page is an admin.">
         no login
       </span>
     );
   return (
-    <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
+    <Menu position="bottom-end">
       <Menu.Target>
         <Button variant="default" size="compact-md">
           {login.user.name}

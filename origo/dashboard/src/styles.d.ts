@@ -1,2 +1,2 @@
-/** Style sheets are imported for their effect alone; webpack takes them out into dashboard.css. */
+/** Lets TypeScript accept imports of style sheets, which webpack collects in dashboard.css. */
 declare module "*.css";

@@ -1,6 +1,5 @@
 /**
- * Ui: the small parts that every page is made of. Data enters the document as text and attributes only, never as
- * markup.
+ * Ui: the small parts that pages are made of. Data enters the document as text and attributes only, never as markup.
  */
 import { Alert, Button, Group, Modal, Stack } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -63,7 +62,7 @@ export function Tile({ label, value, note }: { label: string; value: string; not
 
 export const Empty = ({ children }: { children: ReactNode }) => <p className="empty">{children}</p>;
 
-/** A number of a list of facts, or a row of a definition list; left out when there is nothing to say. */
+/** One name and value in a list of facts. Shows nothing when there is no value. */
 export function Fact({ name, children }: { name: string; children?: ReactNode }) {
   return children === undefined || children === null || children === "" ? null : (
     <div>
@@ -73,7 +72,7 @@ export function Fact({ name, children }: { name: string; children?: ReactNode })
   );
 }
 
-/** What went wrong, in Origo's words with the field they are about; nothing when nothing did. */
+/** Shows an error with Origo's message and the field that it is about. Shows nothing when there is no error. */
 export function Failure({ error }: { error: Error | null }) {
   if (error === null) return null;
   const field = error instanceof Fault ? error.error.field : undefined;
@@ -93,7 +92,7 @@ interface DialogProps {
   children: ReactNode;
 }
 
-/** A dialog; scrolling is not locked, since that would put a style element into the page. */
+/** A dialog. It does not lock scrolling, because that would add a style element, which the security policy forbids. */
 export function Dialog({ title, opened, close, size = "md", children }: DialogProps) {
   return (
     <Modal
@@ -103,7 +102,6 @@ export function Dialog({ title, opened, close, size = "md", children }: DialogPr
       size={size}
       lockScroll={false}
       closeButtonProps={{ "aria-label": "Close" }}
-      transitionProps={{ duration: 0 }}
     >
       {children}
     </Modal>
@@ -114,13 +112,13 @@ interface ConfirmProps {
   title: string;
   action: string;
   danger?: boolean;
-  /** What is done when the person agrees; the dialog stays open with the reason when it fails. */
+  /** Runs when the person agrees. If it fails, the dialog stays open and shows the error. */
   run: () => Promise<unknown>;
   close: () => void;
   children?: ReactNode;
 }
 
-/** Asks before something is done. Mounted only while it asks. */
+/** Asks before something is done. Mount it only while it asks. */
 export function Confirm({ title, action, danger = false, run, close, children }: ConfirmProps) {
   const work = useMutation({ mutationFn: run, onSuccess: close });
   return (

@@ -1,6 +1,5 @@
 /**
- * Views: the states of a page that were given a name. Each is a link, the same that the address holds while the view is
- * open.
+ * Views: saved states of a page, each with a name. A view is a link to the page in that state.
  */
 import { Button, CloseButton, Group, Menu, Stack, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -23,14 +22,14 @@ export function Views({ page, state }: { page: View["page"]; state: unknown }) {
   const refresh = () => client.invalidateQueries({ queryKey: ["views"] });
   return (
     <>
-      <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
+      <Menu position="bottom-end">
         <Menu.Target>
           <Button variant="default" size="compact-md">
             Views{views.length > 0 ? ` (${views.length})` : ""}
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          {views.length === 0 ? <Menu.Label>No saved view yet</Menu.Label> : null}
+          {views.length === 0 ? <Menu.Label>No view is saved yet</Menu.Label> : null}
           {views.map((view) => (
             <Menu.Item
               key={view.id}
@@ -101,7 +100,7 @@ export function Views({ page, state }: { page: View["page"]; state: unknown }) {
             await refresh();
           }}
         >
-          <Group>Links to it that were copied keep working.</Group>
+          <p>Copied links to this view still work.</p>
         </Confirm>
       ) : null}
     </>

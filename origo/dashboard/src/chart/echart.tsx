@@ -1,6 +1,6 @@
 /**
- * EChart: an Apache ECharts drawing in the page, kept to its place's width, and the same drawing as a PNG or SVG file.
- * Only the parts of ECharts that the dashboard uses are bundled. Tooltips are drawn, not made of HTML.
+ * EChart: one Apache ECharts chart. It follows the width of its place and can be saved as a PNG or SVG file. Only the
+ * parts of ECharts that the dashboard uses are bundled. Tooltips are drawn on the canvas; they are not HTML.
  */
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
@@ -39,10 +39,10 @@ interface Props {
   option: Option;
   /** CSS pixels. */
   height: number;
-  /** What the drawing shows, for who cannot see it. */
+  /** What the chart shows, for people who cannot see it. */
   label: string;
   handle?: Ref<ChartHandle>;
-  /** A point was clicked: its series and its place in the series' data. */
+  /** Called when a point is clicked, with the index of its series and its index in the data of that series. */
   onPick?: (seriesIndex: number, dataIndex: number) => void;
 }
 
@@ -67,7 +67,7 @@ export function EChart({ option, height, label, handle, onPick }: Props) {
       made.dispose();
     };
   }, []);
-  /** A new option makes all parts anew, the tooltip too: that is told once more where the pointer is. */
+  // A new option replaces every part of the chart, also an open tooltip. A mouse event at the pointer opens it again.
   useEffect(() => {
     chart.current?.setOption(option, { notMerge: true });
     if (pointer.current)
@@ -106,7 +106,7 @@ function svgOf(option: Option, width: number, height: number): Blob {
   return new Blob([text], { type: "image/svg+xml" });
 }
 
-/** A data: address cannot be fetched under the page's policy, so it is taken apart here. */
+/** The page's security policy does not allow to fetch a `data:` address, so this function decodes it. */
 function blobOf(dataUrl: string): Blob {
   const [head = "", body = ""] = dataUrl.split(",");
   return new Blob([Uint8Array.from(atob(body), (character) => character.charCodeAt(0))], {

@@ -1,3 +1,4 @@
+/** Tests the land of the map: that known places are on it, and others are not. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -10,7 +11,7 @@ const land = JSON.parse(landLoader(readFileSync(load.resolve("world-atlas/land-1
 };
 const rings = land.features[0].geometry.coordinates.flat();
 
-/** Even-odd rule, as the map is filled. */
+/** Uses the even-odd rule, by which the map is filled. */
 function isLand(latitude: number, longitude: number): boolean {
   const crossings = rings.map(
     (ring) =>
@@ -38,9 +39,9 @@ test.each([
   ["the Pacific", 0, -150],
   ["the Indian Ocean", -20, 80],
   ["the Caspian Sea", 41.5, 51],
-])("%s is not", (_name, latitude, longitude) => expect(isLand(latitude, longitude)).toBe(false));
+])("%s is not on the map's land", (_name, latitude, longitude) => expect(isLand(latitude, longitude)).toBe(false));
 
-test("the land is within the map's one circle around the earth", () => {
+test("the land fits on a map that goes once around the Earth", () => {
   const longitudes = rings.flat().map(([longitude]) => longitude);
   expect(Math.min(...longitudes)).toBeGreaterThanOrEqual(-190);
   expect(Math.max(...longitudes)).toBeLessThanOrEqual(200);

@@ -1,7 +1,6 @@
 /**
- * Look: the colours that charts are drawn with, light and dark, and what each kind of packet and state is shown as.
- * The first seven series colours can be told apart with every common colour blindness (after Okabe and Ito), adjusted
- * for contrast.
+ * Look: the colours of charts, light and dark. People with any common colour blindness can tell the first seven series
+ * colours apart (after Okabe and Ito, adjusted for contrast).
  */
 import { useComputedColorScheme } from "@mantine/core";
 

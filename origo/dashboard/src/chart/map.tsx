@@ -1,4 +1,6 @@
-/** Map: the proxies that told their place, on the world's land; size by what they send now, colour by their state. */
+/**
+ * Map: the proxies whose place is known, on a map of the world. A larger dot sends more now; the colour shows the state.
+ */
 import land from "world-atlas/land-110m.json";
 import { registerMap } from "echarts/core";
 import { useMemo } from "react";
@@ -16,28 +18,28 @@ const COLOURS = (look: Look): Record<string, string> => ({
   disabled: look.packet.rejected,
 });
 
-/** What of a group has room in a tooltip; the table below the map has all. */
-const TOLD_MAX = 10;
+/** A tooltip has room for this many proxies. The table below the map lists all. */
+const NAMED_MAX = 10;
 
 function describe(group: readonly PlacedProxy[]): string {
   const lines = group
-    .slice(0, TOLD_MAX)
+    .slice(0, NAMED_MAX)
     .map(({ name, sentBytesPerSec, place }) => `${name}  ${rate(sentBytesPerSec)}  ${degrees(place)}`);
-  return [...lines, ...(group.length > TOLD_MAX ? [`and ${group.length - TOLD_MAX} more`] : [])].join("\n");
+  return [...lines, ...(group.length > NAMED_MAX ? [`and ${group.length - NAMED_MAX} more`] : [])].join("\n");
 }
 
 /**
- * Every proxy has its dot. Where names would lie on each other there is a number in place of them, and each of the dots
- * tells all of its group.
+ * Every proxy has a dot. Where names would overlap, the map shows their number instead, and the tooltip of each of
+ * these dots lists the whole group.
  */
 function mapOption(proxies: readonly PlacedProxy[], look: Look, width: number, height: number): Option {
   const most = Math.max(1, ...proxies.map((proxy) => proxy.sentBytesPerSec ?? 0));
   const dots = nameGroups(proxies, pxPerDegree(width, height)).flatMap((group) => {
     const name = group.length === 1 ? group[0]!.name : `${group.length} proxies`;
-    const told = describe(group);
+    const tooltip = describe(group);
     return group.map((proxy, index) => ({
       name,
-      told,
+      tooltip,
       value: [longitudeOf(proxy), proxy.place.lat],
       symbolSize: 10 + 14 * Math.sqrt((proxy.sentBytesPerSec ?? 0) / most),
       itemStyle: { color: COLOURS(look)[proxy.state], borderColor: look.surface, borderWidth: 1.5, opacity: 0.9 },
@@ -77,7 +79,7 @@ function mapOption(proxies: readonly PlacedProxy[], look: Look, width: number, h
           textBorderWidth: 2,
         },
         labelLayout: { hideOverlap: true },
-        tooltip: { formatter: ({ data }: { data: { told: string } }) => data.told },
+        tooltip: { formatter: ({ data }: { data: { tooltip: string } }) => data.tooltip },
       },
     ],
   };

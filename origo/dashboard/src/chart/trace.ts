@@ -1,7 +1,7 @@
 /**
- * Trace: the arrival of a download's packets as drawings. Pure. The first is the paper's Figs. 8 and 9: one lane a
- * proxy, one dot a packet by its time and generation, coloured by what became of it, with the feedback that the client
- * sent. The second shows from when to when each generation filled.
+ * Trace: two charts of the packets of one download. Pure. The first is like the paper's Figs. 8 and 9: each proxy has a
+ * lane, each packet is a dot placed by its time and generation, and the colour shows what the packet was. Ticks show the
+ * feedback that the client sent. The second chart shows when each generation filled.
  */
 import type { Trace } from "@tributary/contract/query-schema";
 import { count, quantity } from "../format";
@@ -9,16 +9,17 @@ import { axisLook, baseOption, type Option } from "./base";
 import type { Look } from "./look";
 
 const KINDS = ["innovative", "duplicate", "late", "rejected"] as const;
-/** Share of a lane's height that its packets take; feedback is below them. */
+/** The share of a lane's height that its packets take. The feedback is below them. */
 const LANE = 0.72;
 
 const timeAxis = (look: Look): Option => ({
   ...axisLook(look),
   type: "value",
-  name: "ms since the request",
+  name: "time since the request, ms",
   nameLocation: "middle",
   nameGap: 26,
   min: 0,
+  axisLine: { onZero: false, lineStyle: { color: look.line } },
 });
 
 export function arrivalsOption(trace: Trace, names: readonly string[], look: Look): Option {
@@ -44,7 +45,8 @@ export function arrivalsOption(trace: Trace, names: readonly string[], look: Loo
       min: -0.5,
       max: top + 0.5,
       interval: 0.5,
-      splitLine: { show: false },
+      // Lanes are one unit high and begin at -0.5, so every other line lies between two lanes.
+      splitLine: { lineStyle: { color: [look.line, "transparent"] } },
       axisLabel: {
         color: look.text,
         formatter: (value: number) => (Number.isInteger(value) ? (names[top - value] ?? "") : ""),
@@ -61,7 +63,8 @@ export function arrivalsOption(trace: Trace, names: readonly string[], look: Loo
         largeThreshold: 4000,
         tooltip: {
           formatter: ({ value }: { value: number[] }) =>
-            `${kind}, ${names[value[3] ?? 0] ?? ""}\n${quantity(value[0] ?? 0, "ms")}, generation ${value[2] ?? 0}`,
+            `${kind} packet from ${names[value[3] ?? 0] ?? ""}\n` +
+            `after ${quantity(value[0] ?? 0, "ms")}, generation ${value[2] ?? 0}`,
         },
       })),
       {
@@ -73,7 +76,7 @@ export function arrivalsOption(trace: Trace, names: readonly string[], look: Loo
         data: trace.feedback.map(([ms, proxy]) => [ms, top - proxy - 0.4, 0, proxy]),
         tooltip: {
           formatter: ({ value }: { value: number[] }) =>
-            `feedback to ${names[value[3] ?? 0] ?? ""}\n${quantity(value[0] ?? 0, "ms")}`,
+            `feedback to ${names[value[3] ?? 0] ?? ""}\nafter ${quantity(value[0] ?? 0, "ms")}`,
         },
       },
     ],
@@ -82,13 +85,13 @@ export function arrivalsOption(trace: Trace, names: readonly string[], look: Loo
 
 export interface Filling {
   generation: number;
-  /** ms of the first and the last innovative packet. */
+  /** When the first and the last innovative packet arrived, in ms. */
   fromMs: number;
   toMs: number;
   innovative: number;
 }
 
-/** By generation; one that got no innovative packet is left out. */
+/** Sorted by generation. A generation without innovative packets is left out. */
 export function fillingsOf(trace: Trace): Filling[] {
   const fillings = new Map<number, Filling>();
   for (const [ms, , generation, kind] of trace.packets) {
@@ -115,7 +118,6 @@ export function generationsOption(trace: Trace, look: Look): Option {
       type: "value",
       name: "generation",
       nameTextStyle: { color: look.muted, align: "left" },
-      inverse: false,
       min: -0.5,
       max: trace.generationCount - 0.5,
       splitLine: { show: false },
@@ -129,7 +131,8 @@ export function generationsOption(trace: Trace, look: Look): Option {
         data: fillings.map((filling) => [filling.fromMs, filling.toMs, filling.generation, filling.innovative]),
         tooltip: {
           formatter: ({ value }: { value: number[] }) =>
-            `generation ${value[2] ?? 0}: ${count(value[3] ?? 0)} innovative packets\n${quantity(value[0] ?? 0, "ms")} to ${quantity(value[1] ?? 0, "ms")}`,
+            `generation ${value[2] ?? 0}: ${count(value[3] ?? 0)} innovative packets\n` +
+            `from ${quantity(value[0] ?? 0, "ms")} to ${quantity(value[1] ?? 0, "ms")}`,
         },
         renderItem: (
           _params: unknown,

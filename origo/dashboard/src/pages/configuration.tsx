@@ -1,6 +1,6 @@
 /**
- * Configuration: every tunable of the system with its type, range, unit, default and help; changes are checked, given a
- * reason, saved as a new version and rolled out. What was changed when, by whom and why is below.
+ * Configuration: every setting of the system with its type, range, unit, default and help. A change needs a reason,
+ * becomes a new version and takes effect at once. The history below shows who changed what, when and why.
  */
 import { Button, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -156,7 +156,7 @@ function SaveBar({ config, edits, done }: { config: ConfigResponse; edits: Setti
       <TextInput
         className="grow"
         aria-label="Reason"
-        placeholder="Why? (for the history)"
+        placeholder="Reason for the change"
         required
         maxLength={500}
         value={reason}
@@ -172,7 +172,7 @@ function SaveBar({ config, edits, done }: { config: ConfigResponse; edits: Setti
   );
 }
 
-/** All values that differ from their defaults once the edits are in. */
+/** All values that differ from their defaults after the edits. */
 export function valuesAfter(config: ConfigResponse, edits: SettingValues): SettingValues {
   const defaults = new Map(config.settings.map((setting) => [setting.key, setting.default]));
   return Object.fromEntries(
@@ -190,7 +190,7 @@ function History() {
     <Section title="History">
       <Failure error={error} />
       {data && versions.length === 0 ? (
-        <Empty>Nothing has been changed yet: all settings are at their defaults.</Empty>
+        <Empty>No setting has been changed yet: all settings are at their defaults.</Empty>
       ) : null}
       {versions.length > 0 ? (
         <div className="table-wrap" tabIndex={0} role="region" aria-label="History of the configuration">

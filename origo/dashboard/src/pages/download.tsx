@@ -1,6 +1,6 @@
 /**
- * Download: one download opened up: its facts, the arrival of its packets (as in the paper's Figs. 8 and 9), how its
- * generations filled, and what each proxy sent, as sums that close or raise an alarm.
+ * Download: everything about one download: its facts, the arrival of its packets (as in the paper's Figs. 8 and 9), when
+ * its generations filled, and what each proxy sent. Sums that do not match are shown as alarms.
  */
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -13,6 +13,7 @@ import { EChart } from "../chart/echart";
 import { useLook } from "../chart/look";
 import { arrivalsOption, generationsOption } from "../chart/trace";
 import { bytes, clock, count, NONE, quantity, rate, ratio, seconds } from "../format";
+import { experimentsQuery } from "../fields";
 import { linkTo } from "../hash";
 import type { PageProps } from "../page-props";
 import { Empty, Fact, Failure, Page, Section, Tag, Tile } from "../ui";
@@ -64,12 +65,12 @@ export default function DownloadPage({ rest: id }: PageProps) {
     >
       <Figures record={record} />
       <Facts record={record} />
-      <Section title="Packets as they came">
+      <Section title="Arrival of the packets">
         <Failure error={trace.error} />
         {trace.data ? <Timeline record={record} trace={trace.data} /> : null}
         {trace.data === null ? (
           <Empty>
-            This download was not traced: clients send the arrival of each packet for a share of their downloads only.
+            This download was not traced. Clients report the arrival of each packet only for some of their downloads.
           </Empty>
         ) : null}
       </Section>
@@ -80,7 +81,7 @@ export default function DownloadPage({ rest: id }: PageProps) {
   );
 }
 
-/** null for a download that was not traced. */
+/** Resolves to null for a download that was not traced. */
 async function traceOf(id: string): Promise<Trace | null> {
   try {
     return await api.get<Trace>(`${under("/v1/records", id)}/trace`);
@@ -93,42 +94,48 @@ async function traceOf(id: string): Promise<Trace | null> {
 function Figures({ record }: { record: DownloadRecord }) {
   return (
     <dl className="tiles">
-      <Tile label="Mode" value={record.mode} note={`${count(record.connections)} connections asked for`} />
+      <Tile label="Mode" value={record.mode} note={`up to ${count(record.connections)} proxies`} />
       <Tile label="Outcome" value={record.outcome} note={record.status > 0 ? `HTTP ${record.status}` : "no answer"} />
-      <Tile label="Net" value={bytes(record.netBytes)} note={`${bytes(record.grossBytes)} gross`} />
+      <Tile label="Net size" value={bytes(record.netBytes)} note={`${bytes(record.grossBytes)} gross`} />
       <Tile
         label="Duration"
         value={seconds(record.durationMs)}
-        note={`server fetch ${seconds(record.serverFetchMs)}`}
+        note={`server fetch: ${seconds(record.serverFetchMs)}`}
       />
       <Tile
         label="Goodput"
         value={rate(record.goodputBytesPerSec)}
-        note={`${rate(speedWithoutServer(record))} without server`}
+        note={`${rate(speedWithoutServer(record))} without fetch`}
       />
-      <Tile label="Normalized goodput" value={ratio(record.normalizedGoodput)} note="net over gross" />
+      <Tile label="Normalized goodput" value={ratio(record.normalizedGoodput)} note="net size / gross size" />
     </dl>
   );
 }
 
 function Facts({ record }: { record: DownloadRecord }) {
   const { range, error, fallback } = record;
+  const { data } = useQuery(experimentsQuery);
+  const nameOf = (id: string): string => data?.experiments.find((each) => each.id === id)?.name ?? id;
   const coding = [
-    record.generationSize === undefined ? "" : `generation ${record.generationSize} packets`,
-    record.windowPackets === undefined ? "" : `window ${record.windowPackets} packets`,
-    record.symbolBytes === undefined ? "" : `symbol ${record.symbolBytes} B`,
+    record.generationSize === undefined ? "" : `${record.generationSize} packets per generation`,
+    record.windowPackets === undefined ? "" : `window of ${record.windowPackets} packets`,
+    record.symbolBytes === undefined ? "" : `${record.symbolBytes} B per symbol`,
   ]
     .filter((part) => part !== "")
     .join(" · ");
   return (
-    <Section title="Facts">
+    <Section title="Details">
       <dl className="facts">
         <Fact name="Address">{record.url}</Fact>
-        <Fact name="Range">{range === undefined ? "whole" : `bytes ${count(range.start)} to ${count(range.end)}`}</Fact>
+        <Fact name="Range">
+          {range === undefined ? "the whole file" : `bytes ${count(range.start)} to ${count(range.end)}`}
+        </Fact>
         <Fact name="Started">{clock(record.startedAtMs, Date.now())}</Fact>
         <Fact name="Error">{error ? <Tag tone="bad">{`${error.kind}: ${error.message}`}</Tag> : null}</Fact>
         <Fact name="Fallback">
-          {fallback ? <Tag tone="warn">{`${bytes(fallback.bytes)} from the origin: ${fallback.reason}`}</Tag> : null}
+          {fallback ? (
+            <Tag tone="warn">{`${bytes(fallback.bytes)} directly from the origin: ${fallback.reason}`}</Tag>
+          ) : null}
         </Fact>
         <Fact name="First packet">{record.firstPacketMs === undefined ? null : seconds(record.firstPacketMs)}</Fact>
         <Fact name="First byte">{seconds(record.firstByteMs)}</Fact>
@@ -137,17 +144,17 @@ function Facts({ record }: { record: DownloadRecord }) {
           {record.configVersion === undefined ? null : `version ${record.configVersion}`}
         </Fact>
         <Fact name="Experiments">
-          {(record.experiments ?? []).map((drawn) => `${drawn.id}: ${drawn.arm}`).join(" · ")}
+          {(record.experiments ?? []).map(({ id, arm }) => `${nameOf(id)}: ${arm}`).join(" · ")}
         </Fact>
         <Fact name="Comment">{record.comment}</Fact>
         <Fact name="Viewer's comment">{record.userComment}</Fact>
-        <Fact name="Played by">
+        <Fact name="Player and system">
           {[record.player, record.agent, record.os].filter((part) => part !== undefined).join(" · ")}
         </Fact>
         <Fact name="Codec engine">{record.engine}</Fact>
         <Fact name="Source">{record.source}</Fact>
-        <Fact name="Client">{record.clientId}</Fact>
-        <Fact name="Record">{record.id}</Fact>
+        <Fact name="Client id">{record.clientId}</Fact>
+        <Fact name="Record id">{record.id}</Fact>
         <Fact name="SHA-256">{record.sha256}</Fact>
       </dl>
     </Section>
@@ -162,8 +169,8 @@ function Timeline({ record, trace }: { record: DownloadRecord; trace: Trace }) {
   return (
     <>
       <p className="muted">
-        Each dot is a packet; within a proxy's lane, higher dots are of later generations. A tick below the lane is
-        feedback that the client sent to that proxy.
+        Each dot is a packet. Each proxy has a lane; in a lane, later generations are higher. A tick at the bottom of a
+        lane is feedback that the client sent to that proxy.
       </p>
       <EChart
         option={arrivals}
@@ -172,8 +179,8 @@ function Timeline({ record, trace }: { record: DownloadRecord; trace: Trace }) {
       />
       {trace.generationCount > 0 ? (
         <>
-          <h3>Generations filling</h3>
-          <p className="muted">Each bar reaches from the first to the last innovative packet of a generation.</p>
+          <h3>When each generation filled</h3>
+          <p className="muted">Each bar goes from the first to the last innovative packet of a generation.</p>
           <EChart
             option={generations}
             height={Math.min(420, 110 + 9 * trace.generationCount)}
@@ -190,21 +197,23 @@ function Breakdown({ record }: { record: DownloadRecord }) {
   const heads = [
     "Proxy",
     "Bytes",
-    "What its packets were",
+    "Kinds of packets",
     "innovative",
     "+ duplicate",
     "+ late",
     "+ rejected",
     "= packets",
-    "Closes",
+    "Check",
     "Lost",
     "RTT",
     "State",
   ];
   const most = Math.max(1, ...record.proxies.map((proxy) => proxy.packets));
   const terms = [
-    ...(record.proxies.length > 0 ? [`${count(accounts.total.bytes)} through proxies`] : []),
-    ...(accounts.directBytes > 0 || record.proxies.length === 0 ? [`${count(accounts.directBytes)} directly`] : []),
+    ...(record.proxies.length > 0 ? [`${count(accounts.total.bytes)} bytes from proxies`] : []),
+    ...(accounts.directBytes > 0 || record.proxies.length === 0
+      ? [`${count(accounts.directBytes)} bytes directly from the origin`]
+      : []),
   ];
   return (
     <>
@@ -245,8 +254,9 @@ function Breakdown({ record }: { record: DownloadRecord }) {
         </div>
       ) : null}
       <p className="sum" data-testid="byte-sum">
-        {terms.join(" + ")} = {count(record.grossBytes)} bytes gross <Closes gap={accounts.gapBytes} unit="bytes" />;{" "}
-        {count(record.netBytes)} net, {count(record.grossBytes - record.netBytes)} on top
+        {terms.join(" + ")} = {count(record.grossBytes)} bytes gross <Check gap={accounts.gapBytes} unit="bytes" />
+        <br />
+        {count(record.netBytes)} bytes net, so {count(record.grossBytes - record.netBytes)} bytes of overhead
       </p>
     </>
   );
@@ -279,7 +289,7 @@ function SumCells({ sums, bar }: { sums: PacketSums; bar: React.ReactNode }) {
       <td data-label="Bytes" className="num">
         {count(sums.bytes)}
       </td>
-      <td data-label="Packets were">{bar}</td>
+      <td data-label="Kinds of packets">{bar}</td>
       {KINDS.map((kind) => (
         <td key={kind} data-label={kind} className="num">
           {count(sums[kind])}
@@ -288,8 +298,8 @@ function SumCells({ sums, bar }: { sums: PacketSums; bar: React.ReactNode }) {
       <td data-label="= packets" className="num">
         <b>{count(sums.packets)}</b>
       </td>
-      <td data-label="Closes">
-        <Closes gap={gapPackets(sums)} unit="packets" />
+      <td data-label="Check">
+        <Check gap={gapPackets(sums)} unit="packets" />
       </td>
       <td data-label="Lost" className="num">
         {count(sums.lost)}
@@ -298,19 +308,20 @@ function SumCells({ sums, bar }: { sums: PacketSums; bar: React.ReactNode }) {
   );
 }
 
-function Closes({ gap, unit }: { gap: number; unit: string }) {
+/** Says whether the sum before it is right. */
+function Check({ gap, unit }: { gap: number; unit: string }) {
   return gap === 0 ? (
-    <Tag tone="good" title="The numbers close">
-      ✓ closes
+    <Tag tone="good" title="The sum is right">
+      ✓ equal
     </Tag>
   ) : (
     <span role="alert">
-      <Tag tone="bad">{`gap of ${count(Math.abs(gap))} ${unit}`}</Tag>
+      <Tag tone="bad">{`differs by ${count(Math.abs(gap))} ${unit}`}</Tag>
     </span>
   );
 }
 
-/** Length by packets, against the proxy that sent most. */
+/** A bar of one proxy's packets by kind. Its length is relative to the proxy that sent the most packets. */
 function Bar({ proxy, most }: { proxy: RecordProxy; most: number }) {
   const { packet } = useLook();
   return (

@@ -1,6 +1,6 @@
 /**
- * Downloads: the table of downloads, newest first, live; by default the columns of the paper's Fig. 6. Filters, columns
- * and order are in the address, so that what is seen can be linked and saved.
+ * Downloads: the table of downloads, newest first. New ones appear by themselves. The columns are those of the paper's
+ * Fig. 6 until the person chooses others. Filter, columns and order are in the address, so that a view has a link.
  */
 import { Button, Checkbox, Popover, ScrollArea, TextInput } from "@mantine/core";
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -16,7 +16,7 @@ import {
 import { api } from "../api";
 import { Conditions } from "../conditions";
 import { useFields } from "../fields";
-import { cellOf, count, leaf, NONE } from "../format";
+import { cellOf, count, leaf, NONE, ratio } from "../format";
 import { linkTo, useHashState } from "../hash";
 import { pollMs } from "../live";
 import type { PageProps } from "../page-props";
@@ -49,10 +49,7 @@ const State = z.object({
 });
 type State = z.output<typeof State>;
 
-/**
- * Columns that stand under one heading while they are side by side, with their short names there: as in the paper's
- * Fig. 6.
- */
+/** Columns that share a heading, as in the paper's Fig. 6, when they are side by side, and their short names there. */
 const HEADINGS: Record<string, readonly [heading: string, name: string]> = {
   netBytes: ["size", "net"],
   grossBytes: ["size", "gross"],
@@ -108,7 +105,7 @@ export default function DownloadsPage({ live }: PageProps) {
             download
             variant="default"
             size="compact-md"
-            title="All downloads, every characteristic, as CSV"
+            title="Saves all downloads, with all their fields, as a CSV file"
           >
             Export all
           </Button>
@@ -119,7 +116,7 @@ export default function DownloadsPage({ live }: PageProps) {
         <Empty>
           {state.where.length > 0
             ? "No download matches the filter."
-            : "No download has been recorded yet. Play a video with the extension, or fetch a file with the command line."}
+            : "No download is recorded yet. Play a video with the extension, or download a file with the command line."}
         </Empty>
       ) : null}
       {rowCount > 0 ? (
@@ -153,7 +150,7 @@ function useDownloads(state: State, shown: readonly Field[]) {
   });
 }
 
-/** Is there a newer download than the first one shown? Only told where the newest come first. */
+/** True when there is a newer download than the first one shown. Always false when the table is sorted by a field. */
 function useFresh(live: boolean, state: State, first: string | undefined): boolean {
   const body: DownloadsQuery = { where: state.where, columns: ["id"], limit: 1 };
   const newestFirst = state.sort === undefined;
@@ -167,7 +164,7 @@ function useFresh(live: boolean, state: State, first: string | undefined): boole
   return newestFirst && newest !== undefined && first !== newest;
 }
 
-/** A first click sorts upwards from the least, a second the other way, a third gives back the order of arrival. */
+/** The first click puts the largest value first, the second click the smallest, the third the newest download. */
 export function nextSort(state: Pick<State, "sort">, field: string): State["sort"] {
   if (state.sort?.field !== field) return { field, descending: true };
   return state.sort.descending ? { field, descending: false } : undefined;
@@ -182,6 +179,10 @@ interface TableProps {
 
 function Table({ state, fields, pages, sortBy }: TableProps) {
   const nowMs = Date.now();
+  const columns = fields.map((field, index) => ({
+    field,
+    isRatio: pages.some(({ rows }) => rows.some((row) => isFraction(row[index] ?? null, field))),
+  }));
   return (
     <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of downloads">
       <table className="data cards downloads">
@@ -189,7 +190,7 @@ function Table({ state, fields, pages, sortBy }: TableProps) {
         <tbody>
           {pages.flatMap((page) =>
             page.rows.map((row, index) => (
-              <Row key={page.ids[index]} id={page.ids[index] ?? ""} row={row} fields={fields} nowMs={nowMs} />
+              <Row key={page.ids[index]} id={page.ids[index] ?? ""} row={row} columns={columns} nowMs={nowMs} />
             )),
           )}
         </tbody>
@@ -198,7 +199,7 @@ function Table({ state, fields, pages, sortBy }: TableProps) {
   );
 }
 
-/** Neighbouring columns with the same heading, together. */
+/** Puts neighbouring columns with the same heading together. */
 function groupsOf(fields: readonly Field[]): { heading: string; fields: Field[] }[] {
   const groups: { heading: string; fields: Field[] }[] = [];
   for (const field of fields) {
@@ -253,17 +254,23 @@ function Head({ state, fields, sortBy }: Omit<TableProps, "pages">) {
   );
 }
 
-function Row({
-  id,
-  row,
-  fields,
-  nowMs,
-}: {
+interface Column {
+  field: Field;
+  /** True when the column holds fractions, so that a whole number there has decimals too. */
+  isRatio: boolean;
+}
+
+const isFraction = (value: Cell, { type, unit }: Field): boolean =>
+  type === "number" && unit === null && typeof value === "number" && !Number.isInteger(value);
+
+interface RowProps {
   id: string;
   row: readonly Cell[];
-  fields: readonly Field[];
+  columns: readonly Column[];
   nowMs: number;
-}) {
+}
+
+function Row({ id, row, columns, nowMs }: RowProps) {
   return (
     <tr
       onClick={(event) => {
@@ -271,8 +278,8 @@ function Row({
           window.location.hash = linkTo(`downloads/${id}`);
       }}
     >
-      {fields.map((field, index) => {
-        const content = <CellView field={field} value={row[index] ?? null} nowMs={nowMs} />;
+      {columns.map(({ field, isRatio }, index) => {
+        const content = <CellView field={field} isRatio={isRatio} value={row[index] ?? null} nowMs={nowMs} />;
         const linked = index === 0 ? <a href={linkTo(`downloads/${id}`)}>{content}</a> : content;
         return (
           <td
@@ -290,8 +297,8 @@ function Row({
 
 const OUTCOME_TONES: Record<string, Tone> = { complete: "plain", failed: "bad", aborted: "warn" };
 
-function CellView({ field, value, nowMs }: { field: Field; value: Cell; nowMs: number }) {
-  const text = cellOf(value, field.type, field.unit, nowMs);
+function CellView({ field, isRatio, value, nowMs }: Column & { value: Cell; nowMs: number }) {
+  const text = isRatio && typeof value === "number" ? ratio(value) : cellOf(value, field.type, field.unit, nowMs);
   if (text === NONE) return <span className="none">{NONE}</span>;
   if (field.name === "outcome") return <Tag tone={OUTCOME_TONES[text] ?? "plain"}>{text}</Tag>;
   if (field.name === "mode") return <span className="mode">{text}</span>;
@@ -347,7 +354,7 @@ function Columns({
   };
   const matches = fields.filter((field) => `${field.label} ${field.name}`.toLowerCase().includes(search.toLowerCase()));
   return (
-    <Popover position="bottom-end" shadow="md" trapFocus transitionProps={{ duration: 0 }}>
+    <Popover position="bottom-end" shadow="md" trapFocus>
       <Popover.Target>
         <Button variant="default" size="compact-md">
           Columns ({chosen.length})
@@ -356,7 +363,7 @@ function Columns({
       <Popover.Dropdown aria-label="Columns">
         <TextInput
           aria-label="Search columns"
-          placeholder="Search"
+          placeholder="Search columns"
           value={search}
           onChange={(event) => setSearch(event.currentTarget.value)}
           mb="xs"
@@ -376,7 +383,7 @@ function Columns({
           </div>
         </ScrollArea.Autosize>
         <Button mt="xs" variant="subtle" size="compact-sm" onClick={() => change(DEFAULT_COLUMNS)}>
-          As in the paper
+          Columns of the paper
         </Button>
       </Popover.Dropdown>
     </Popover>

@@ -1,4 +1,4 @@
-/** Errors: what clients and proxies reported beside their downloads, newest first. */
+/** Errors: the errors that clients and proxies reported, newest first. */
 import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ErrorReport, ErrorsResponse } from "@tributary/contract/schema";
@@ -23,7 +23,7 @@ export default function ErrorsPage(_props: PageProps) {
   return (
     <Page title="Errors">
       <Failure error={list.error} />
-      {list.data && errors.length === 0 ? <Empty>No error has been reported.</Empty> : null}
+      {list.data && errors.length === 0 ? <Empty>No error was reported.</Empty> : null}
       {errors.length > 0 ? (
         <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of errors">
           <table className="data cards">

@@ -1,12 +1,13 @@
 /**
- * Experiments: arms with weights and the client settings that they change. While one runs, each download draws an arm
- * and its record says which; the analysis by arm is a link away.
+ * Experiments: an experiment has arms, each with a weight and the client settings that it changes. While it runs, each
+ * download draws an arm, and its record names the arm. A link opens the analysis by arm.
  */
 import { Button, CloseButton, NumberInput, Select, Textarea, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ConfigResponse, Experiment, Setting, SettingValues } from "@tributary/contract/admin-schema";
 import { api, under } from "../api";
+import { experimentsQuery } from "../fields";
 import { clock } from "../format";
 import { linkTo } from "../hash";
 import { useLogin } from "../login";
@@ -18,10 +19,7 @@ const STATE_TONES: Record<Experiment["state"], Tone> = { draft: "plain", running
 
 export default function ExperimentsPage(_props: PageProps) {
   const { admin } = useLogin();
-  const { data, error } = useQuery({
-    queryKey: ["experiments"],
-    queryFn: () => api.get<{ experiments: Experiment[] }>("/v1/experiments"),
-  });
+  const { data, error } = useQuery(experimentsQuery);
   const [making, setMaking] = useState(false);
   const experiments = data?.experiments ?? [];
   return (
@@ -38,7 +36,8 @@ export default function ExperimentsPage(_props: PageProps) {
       <Failure error={error} />
       {data && experiments.length === 0 ? (
         <Empty>
-          No experiment yet. One compares settings: each download draws an arm by weight, and its record says which.
+          There is no experiment yet. An experiment compares settings: each download draws one of its arms at random,
+          and the record of the download names the arm.
         </Empty>
       ) : null}
       {experiments.map((experiment) => (
@@ -61,7 +60,7 @@ function ExperimentCard({ experiment, admin }: { experiment: Experiment; admin: 
   const next = state === "draft" ? "running" : state === "running" ? "stopped" : undefined;
   const total = arms.reduce((sum, arm) => sum + arm.weight, 0);
   const times = [
-    `made ${clock(createdAtMs, Date.now())} by ${author}`,
+    `created ${clock(createdAtMs, Date.now())} by ${author}`,
     startedAtMs === null ? "" : `started ${clock(startedAtMs, Date.now())}`,
     stoppedAtMs === null ? "" : `stopped ${clock(stoppedAtMs, Date.now())}`,
   ];
@@ -97,14 +96,14 @@ function ExperimentCard({ experiment, admin }: { experiment: Experiment; admin: 
                       <code>{key}</code> = {showValue(value)}
                     </div>
                   ))}
-                  {Object.keys(arm.values).length === 0 ? <span className="muted">as configured</span> : null}
+                  {Object.keys(arm.values).length === 0 ? <span className="muted">no change</span> : null}
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-      <div className="page-actions">
+      <div className="page-actions experiment-actions">
         <small>{times.filter((each) => each !== "").join(" · ")}</small>
         {state === "draft" ? null : <a href={linkTo("analysis", analysis)}>Analyse by arm</a>}
         {admin && next ? (
@@ -122,8 +121,8 @@ function ExperimentCard({ experiment, admin }: { experiment: Experiment; admin: 
         >
           <p>
             {next === "running"
-              ? "From now on each new download draws one of its arms."
-              : "New downloads draw no arm of it any more. It cannot be started again."}
+              ? "Each new download will draw one of its arms."
+              : "New downloads will no longer draw an arm. A stopped experiment cannot be started again."}
           </p>
         </Confirm>
       ) : null}
@@ -172,7 +171,7 @@ function NewExperiment({ close }: { close: () => void }) {
       />
       <Textarea
         label="Question"
-        description="What is to be learned?"
+        description="What do you want to find out?"
         maxLength={1000}
         value={question}
         onChange={(event) => setQuestion(event.currentTarget.value)}
@@ -237,7 +236,7 @@ function ArmEditor({
           hideControls
           value={arm.weight}
           onChange={(weight) => change({ ...arm, weight: typeof weight === "number" ? weight : 0 })}
-          error={arm.weight > 0 ? undefined : "above 0"}
+          error={arm.weight > 0 ? undefined : "must be above 0"}
         />
         {remove ? <CloseButton aria-label={`Remove arm ${arm.name}`} onClick={remove} /> : null}
       </div>
@@ -259,7 +258,6 @@ function ArmEditor({
         searchable
         value={null}
         data={unused.map((setting) => setting.key)}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
         onChange={(key) => {
           const setting = settings.find((each) => each.key === key);
           if (setting) set(setting.key, setting.default);

@@ -1,5 +1,5 @@
 /**
- * Fleet: where the proxies are and how they do, live. Who may change things can drain, disable, enable and rename them.
+ * Fleet: where the proxies are and what they do now. Admins can drain, disable, enable and rename them.
  */
 import { ActionIcon, Menu, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -16,14 +16,14 @@ import { Confirm, Empty, Failure, Page, Section, Tag, Tile, type Tone } from "..
 
 const FleetMap = lazy(() => import(/* webpackChunkName: "map" */ "../chart/map"));
 
-/** Samples of a proxy's rate that a sparkline shows. */
+/** A sparkline shows this many samples of a proxy's rate. */
 const SAMPLES = 60;
-/** A live proxy that was last heard of longer ago than this is late with its report, ms. */
+/** The report of a live proxy is late when the last one is older than this. */
 const LATE_MS = 3000;
 
 type Rates = Map<string, { atMs: number; values: number[] }>;
 
-/** Each proxy's last rates, one a report. */
+/** Adds the rate of each new report to the last rates of its proxy. */
 function addSamples(rates: Rates, fleet: FleetResponse): Rates {
   for (const proxy of fleet.proxies) {
     const known = rates.get(proxy.id) ?? { atMs: 0, values: [] };
@@ -62,7 +62,8 @@ export default function FleetPage({ live }: PageProps) {
       <Section title="Proxies">
         {fleet.proxies.length === 0 ? (
           <Empty>
-            No proxy is registered. Start one with this Origo's address and secret; docs/use/operator.md says how.
+            No proxy is registered. Start a proxy with the address and the secret of this Origo, as docs/use/operator.md
+            explains.
           </Empty>
         ) : (
           <ProxyTable fleet={fleet} rates={rates.current} />
@@ -78,25 +79,25 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
   return (
     <dl className="tiles">
       <Tile
-        label="Proxies live"
+        label="Live proxies"
         value={count(proxies.length)}
-        note={`${proxies.filter((proxy) => proxy.state === "live").length} taking clients`}
+        note={`${proxies.filter((proxy) => proxy.state === "live").length} accept new clients`}
       />
       <Tile
         label="Sending now"
         value={rate(sum((proxy) => proxy.sentBytesPerSec ?? 0))}
-        note={declared > 0 ? `of ${rate(declared)} declared` : "rates not limited"}
+        note={declared > 0 ? `limit: ${rate(declared)}` : "no limit"}
       />
       <Tile label="Fetching from origins" value={rate(sum((proxy) => proxy.originBytesPerSec ?? 0))} />
       <Tile
         label="Sessions"
         value={count(sum((proxy) => proxy.status?.sessions ?? 0))}
-        note={`active requests: ${count(sum((proxy) => proxy.status?.activeRequests ?? 0))}`}
+        note={`${count(sum((proxy) => proxy.status?.activeRequests ?? 0))} active requests`}
       />
       <Tile
-        label="Cached"
+        label="In the caches"
         value={bytes(sum((proxy) => proxy.status?.cacheBytes ?? 0))}
-        note={`${count(sum((proxy) => proxy.status?.cacheHits ?? 0))} hits`}
+        note={`${count(sum((proxy) => proxy.status?.cacheHits ?? 0))} cache hits`}
       />
       <Tile label="Errors" value={count(sum((proxy) => proxy.status?.errors ?? 0))} note="since the proxies started" />
     </dl>
@@ -180,12 +181,12 @@ function ProxyRow({
         <Sparkline values={rates} limit={proxy.rateBytesPerSec} />
         <span>
           {rate(proxy.sentBytesPerSec)}
-          <small>{proxy.rateBytesPerSec > 0 ? `of ${rate(proxy.rateBytesPerSec)}` : "no limit"}</small>
+          <small>{proxy.rateBytesPerSec > 0 ? `limit: ${rate(proxy.rateBytesPerSec)}` : "no limit"}</small>
         </span>
       </td>
       <td data-label="Sessions" className="num">
         {status ? count(status.sessions) : NONE}
-        <small>{status ? `${count(status.activeRequests)} active` : ""}</small>
+        <small>{status ? `${count(status.activeRequests)} requests` : ""}</small>
       </td>
       <td data-label="Cache" className="num">
         {status ? bytes(status.cacheBytes) : NONE}
@@ -209,7 +210,7 @@ function ProxyRow({
   );
 }
 
-/** The last rates against the declared one, or against their own highest when none is declared. */
+/** The last rates. The top of the sparkline is the limit of the proxy, or the highest rate when there is no limit. */
 function Sparkline({ values, limit }: { values: readonly number[]; limit: number }) {
   const [width, height] = [80, 22];
   const top = Math.max(limit, ...values, 1);
@@ -229,25 +230,25 @@ type Asked = FleetAction["action"];
 const QUESTIONS: Record<Asked, { title: (name: string) => string; text: string; action: string; danger: boolean }> = {
   drain: {
     title: (name) => `Drain ${name}?`,
-    text: "It finishes the downloads it has and is told to no new client.",
+    text: "It finishes its downloads. New clients are not sent to it.",
     action: "Drain",
     danger: false,
   },
   disable: {
     title: (name) => `Disable ${name}?`,
-    text: "It is told to no client until it is enabled again. This survives restarts.",
+    text: "Clients are not sent to it until you enable it again, also after a restart.",
     action: "Disable",
     danger: true,
   },
   enable: {
     title: (name) => `Enable ${name}?`,
-    text: "Clients are told of it again.",
+    text: "Clients are sent to it again.",
     action: "Enable",
     danger: false,
   },
   rename: {
     title: (name) => `Rename ${name}`,
-    text: "The proxy keeps its id, and its records stay with it.",
+    text: "The proxy keeps its id and its records.",
     action: "Rename",
     danger: false,
   },
@@ -269,7 +270,7 @@ function Actions({ proxy }: { proxy: FleetProxy }) {
   };
   return (
     <>
-      <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
+      <Menu position="bottom-end">
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${proxy.name}`}>
             ⋯

@@ -1,4 +1,4 @@
-/** Users: who may sign in, and whether they may change things. For admins. */
+/** Users: who may sign in, and who may change things. Only admins see this page. */
 import { ActionIcon, Button, Menu, PasswordInput, Select, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -10,8 +10,8 @@ import type { PageProps } from "../page-props";
 import { Confirm, Empty, Failure, Page, Tag } from "../ui";
 
 const ROLES = [
-  { value: "viewer", label: "viewer: may read" },
-  { value: "admin", label: "admin: may also change" },
+  { value: "viewer", label: "viewer: can read" },
+  { value: "admin", label: "admin: can read and change" },
 ];
 
 export default function UsersPage(_props: PageProps) {
@@ -31,11 +31,11 @@ export default function UsersPage(_props: PageProps) {
       <Failure error={error} />
       {login.loginRequired ? null : (
         <p className="notice">
-          Origo was started without login, so whoever reaches this address can do everything. Users matter once it asks
-          for login.
+          Origo runs without login: everyone who can open this address is an admin. Users have no effect until you start
+          Origo with LOGIN=required.
         </p>
       )}
-      {data && users.length === 0 ? <Empty>There is no user yet.</Empty> : null}
+      {data && users.length === 0 ? <Empty>There are no users yet.</Empty> : null}
       {users.length > 0 ? (
         <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of users">
           <table className="data cards">
@@ -88,7 +88,7 @@ function Row({ user }: { user: User }) {
       <td data-label="Added">{clock(user.createdAtMs, Date.now())}</td>
       <td data-label="Last signed in">{user.lastLoginMs === null ? "never" : clock(user.lastLoginMs, Date.now())}</td>
       <td className="actions">
-        <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
+        <Menu position="bottom-end">
           <Menu.Target>
             <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${user.name}`}>
               ⋯
@@ -123,7 +123,7 @@ function Row({ user }: { user: User }) {
             close={close}
             run={() => then(api.remove(path))}
           >
-            <p>They are signed out at once.</p>
+            <p>This signs {user.name} out at once.</p>
           </Confirm>
         ) : null}
         {asked === "password" ? (
@@ -186,7 +186,6 @@ function Add({ close }: { close: () => void }) {
         value={role}
         allowDeselect={false}
         onChange={(next) => next && setRole(next as Role)}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
     </Confirm>
   );
