@@ -1,7 +1,7 @@
 /**
  * Views: saved states of a page, each with a name. A view is a link to the page in that state.
  */
-import { Button, CloseButton, Group, Menu, Stack, TextInput } from "@mantine/core";
+import { Button, CloseButton, Menu, Stack, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { View } from "@tributary/contract/admin-schema";
