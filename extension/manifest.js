@@ -1,9 +1,9 @@
 /**
- * The manifest of each browser's package, from one description. `access`: "all" for the demo and the tests, which may
- * read every site from the start; "asked" for the stores: no site until the viewer turns one on.
+ * Makes the manifest of each browser's package. With `access` "all" (the demo and the tests) the package may read every
+ * site. With "asked" (the stores) it may read no site until the viewer turns one on.
  */
 const EVERY_SITE = ["http://*/*", "https://*/*"];
-/** `data_collection_permissions` and `location.ancestorOrigins` are there from this version on. */
+/** The first version with `data_collection_permissions` and `location.ancestorOrigins`. */
 const FIREFOX_VERSION_MIN = "153.0";
 const ID = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
 
@@ -48,7 +48,7 @@ function sites(access) {
 function chromium(permissions) {
   return {
     minimum_chrome_version: "123",
-    // Private windows have a transport of their own: a frame of the ordinary one can't be shown there.
+    // A private window cannot show a frame of the normal extension, so it has its own transport.
     incognito: "split",
     permissions: [...permissions, "offscreen"],
     background: { service_worker: "background.js" },
@@ -64,14 +64,14 @@ function firefox() {
       gecko: {
         id: ID,
         strict_min_version: FIREFOX_VERSION_MIN,
-        // The address of a video goes to the proxies: without that there is nothing to do.
+        // The extension cannot work without sending the addresses of videos to the proxies.
         data_collection_permissions: { required: ["browsingActivity"], optional: ["technicalAndInteraction"] },
       },
     },
   };
 }
 
-/** As the file in the package; the version is package.json's. */
+/** The manifest as the package's file. Its version is the one in package.json. */
 function manifestText(browser, access) {
   const { version } = require("./package.json");
   return `${JSON.stringify(manifest(browser, { version, access }), null, 2)}\n`;

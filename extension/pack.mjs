@@ -1,7 +1,7 @@
 /**
- * `npm run pack:extension`: the packages for the stores, from what webpack built: the same code with a manifest that
- * asks for each site and without the demo's defaults. The zips hold the same bytes wherever and whenever they are made
- * from the same sources: names in order, one fixed date, no attributes. Prints each one's SHA-256.
+ * `npm run pack:extension`: makes the packages for the stores. They hold the code that webpack built, a manifest that
+ * asks for each site, and no demo settings. The same sources give the same bytes everywhere: names are sorted, the date
+ * is fixed, and there are no attributes. Prints the SHA-256 of each zip.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ const { manifestText } = require("./manifest.js");
 const { version } = require("./package.json");
 const here = path.dirname(fileURLToPath(import.meta.url));
 
-/** [name, bytes] of each file of a store's package. */
+/** [name, bytes] of each file in a store package. */
 export function storeFiles(browser) {
   const folder = path.join(here, "dist", browser);
   const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
@@ -41,7 +41,7 @@ const VERSION_NEEDED = 20;
 const DEFLATED = 8;
 const UTF8_NAMES = 0x0800;
 
-/** A zip archive of [name, bytes] in the order given (APPNOTE 6.3.10, §4.3). */
+/** A zip archive of [name, bytes] in the given order (APPNOTE 6.3.10, §4.3). */
 export function zip(files) {
   const locals = [];
   const centrals = [];
@@ -76,7 +76,7 @@ function uint32(value) {
   return bytes;
 }
 
-/** The same unpacked, to be loaded or linted. */
+/** Writes the files unpacked, for loading or linting. */
 function writeFolder(folder, files) {
   rmSync(folder, { recursive: true, force: true });
   for (const [name, bytes] of files) {
@@ -97,8 +97,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     const file = path.join(here, "dist", `tributary-${browser}-${version}.zip`);
     const bytes = zip(files);
     writeFileSync(file, bytes);
-    console.log(
-      `${path.relative(process.cwd(), file)}: ${bytes.length} bytes, SHA-256 ${createHash("sha256").update(bytes).digest("hex")}`,
-    );
+    const digest = createHash("sha256").update(bytes).digest("hex");
+    console.log(`${path.relative(process.cwd(), file)}: ${bytes.length} bytes, SHA-256 ${digest}`);
   }
 }

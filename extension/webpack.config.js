@@ -1,8 +1,7 @@
 /**
- * Builds the extension into dist/chromium and dist/firefox: one bundle per context, nothing shared between them at run
- * time, no code from anywhere but the package. These are the demo's packages, which may read every site and start from
- * static/defaults.json; pack.mjs makes the stores' of them. Run from anywhere: npx webpack --config
- * extension/webpack.config.js
+ * Builds the extension into dist/chromium and dist/firefox, with one bundle per context. These are the demo packages,
+ * which may read every site and start with static/defaults.json. pack.mjs makes the store packages from them.
+ * Run: npx webpack --config extension/webpack.config.js
  */
 const fs = require("node:fs");
 const path = require("node:path");
@@ -13,7 +12,7 @@ const { manifestText } = require("./manifest");
 const here = __dirname;
 const root = path.dirname(here);
 
-/** @tributary/X and @tributary/X/Y are the packages' TypeScript sources. */
+/** Resolves @tributary/X and @tributary/X/Y to the TypeScript sources of the packages. */
 const aliases = Object.fromEntries(
   ["contract", "protocol", "client", "wasm-codec"].flatMap((name) => {
     const source = path.join(root, name, "src");
@@ -25,14 +24,13 @@ const aliases = Object.fromEntries(
   }),
 );
 
-/** ES modules, so that webpack can leave out what a context does not use; types are checked by `tsc -b`. */
+/** ES modules let webpack leave out what a context does not use. `tsc -b` checks the types. */
 const typescript = {
   transpileOnly: true,
   configFile: path.join(here, "tsconfig.json"),
   compilerOptions: { module: "esnext", rootDir: root, sourceMap: false, declaration: false, composite: false },
 };
 
-/** What runs where in every browser, and what differs. */
 const ENTRIES = {
   page: "./src/page/index.ts",
   carry: "./src/carry/index.ts",
@@ -58,8 +56,7 @@ const BROWSER_ENTRIES = {
 const OMITTED = { chromium: ["**/parts/**"], firefox: ["**/parts/**", "**/transport.html"] };
 
 /**
- * What popup and options have in common is written once: `<!-- parts/NAME -->` on a line of its own stands for the
- * file.
+ * Replaces a line `<!-- parts/NAME -->` by that file. Popup and options share such parts.
  */
 function withParts(content, file) {
   if (!file.endsWith(".html")) return content;
@@ -68,7 +65,7 @@ function withParts(content, file) {
     .replace(/^ *<!-- (parts\/[\w.]+) -->\n/gm, (_, part) => fs.readFileSync(path.join(here, "static", part), "utf8"));
 }
 
-/** Writes the manifest among the outputs. */
+/** Adds the manifest to the output. */
 class ManifestPlugin {
   constructor(browser) {
     this.browser = browser;

@@ -1,6 +1,6 @@
 /**
- * Draws the extension's icons into static/icons: several thin streams that run together into a play mark.
- * Run after a change of the drawing: node extension/scripts/make-icons.js. The PNG files are committed.
+ * Draws the extension's icons into static/icons: several thin streams that join in a play mark.
+ * Run this after a change of the drawing: node extension/scripts/make-icons.js. The PNG files are committed.
  */
 const fs = require("node:fs");
 const path = require("node:path");
@@ -65,7 +65,7 @@ function colour(x, y, size) {
   return [...water, 255];
 }
 
-/** RGBA rows, each with its filter byte in front. */
+/** RGBA rows, each after its filter byte. */
 function draw(size) {
   const rows = Buffer.alloc(size * (size * 4 + 1));
   for (let row = 0; row < size; row++) {

@@ -23,7 +23,7 @@ export function launch(extensionDir, flags = []) {
   });
 }
 
-/** The id that the browser gave the extension, from its service worker's address. */
+/** The extension's id, from the address of its service worker. */
 export async function extensionId(browser) {
   const target = await browser.waitForTarget(
     (candidate) => candidate.type() === "service_worker" && candidate.url().startsWith("chrome-extension://"),

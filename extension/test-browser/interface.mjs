@@ -1,7 +1,8 @@
 /**
- * Interface: popup, options and first run in a real Chromium, in both colour schemes: axe-core finds nothing wrong, and
- * the switches do what they say. In Firefox, where each page has its transport: the popup shows what it brings, and a
- * setting reaches it. Run after node infra/setup.mjs --browser --firefox: node extension/test-browser/interface.mjs
+ * Interface: opens popup, options and welcome page in a real Chromium, light and dark. axe-core must find no fault, and
+ * the site's switch must work. In Firefox, where each page has its own transport, the popup must show that transport's
+ * figures, and a setting must reach it.
+ * Run after node infra/setup.mjs --browser --firefox: node extension/test-browser/interface.mjs
  */
 /* global window, document, chrome */
 import assert from "node:assert/strict";
@@ -42,7 +43,7 @@ export async function checkInterface() {
   return results;
 }
 
-/** The popup asks for the tab at hand: here it is told one, for as a page it is that tab itself. */
+/** Opens a page of the extension. The popup asks for the active tab, which is itself here, so it gets a made-up one. */
 async function opened(browser, address, width, height, scheme) {
   const page = await browser.newPage();
   await page.setViewport({ width, height });
@@ -78,7 +79,7 @@ async function checkFirefox(fleet) {
   const faults = [];
   try {
     const [playing, popup] = [await open.newPage(), await open.newPage()];
-    // No end of loading is told of such a page.
+    // Firefox never reports the end of loading for such a page.
     void popup.goto(`moz-extension://${FIREFOX_UUID}/popup.html`).catch(() => undefined);
     const until = async (what, isTrue) => {
       for (
@@ -100,7 +101,7 @@ async function checkFirefox(fleet) {
     );
     await popup.evaluate(() => chrome.storage.local.set({ mode: "direct" }));
     await until(
-      "nothing is direct after the mode has become so",
+      "the popup counts no direct bytes in mode direct",
       () => document.getElementById("direct").textContent !== "0 B",
     );
   } catch (error) {
@@ -108,7 +109,7 @@ async function checkFirefox(fleet) {
   } finally {
     await open.close();
   }
-  return [{ name: "Firefox: the popup shows what the page's transport brings, and a setting reaches it", faults }];
+  return [{ name: "Firefox: the popup shows the figures of the page's transport, and a setting reaches it", faults }];
 }
 
 async function checkSiteSwitch(browser, base) {
@@ -130,7 +131,7 @@ async function checkSiteSwitch(browser, base) {
     faults.push(error.message);
   }
   await page.close();
-  return [{ name: "the site's switch works by keyboard and is kept", faults }];
+  return [{ name: "the site's switch works by keyboard, and its state is stored", faults }];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,7 +1,7 @@
 /**
- * What a page does with fetch and XMLHttpRequest, and what it sees. Runs in the page, once with the extension and once
- * without; each scenario returns plain data that has to be the same both times. `here` and `there` are the page's own
- * origin and another one.
+ * Scenarios: what a page does with fetch and XMLHttpRequest, and what it sees. The script runs in the page, once with
+ * the extension and once without. Each scenario returns plain data, which must be equal in both runs. `here` is the
+ * page's own origin, `there` another one.
  */
 /* global window, XMLHttpRequest, Response, Request, Headers, crypto, Blob, FormData */
 window.scenarios = (here, there) => {
@@ -51,7 +51,7 @@ window.scenarios = (here, there) => {
     usedAfter: response.bodyUsed,
   });
 
-  /** Sends one XHR and tells everything that it showed. */
+  /** Sends one XHR and returns everything that the page saw of it. */
   const xhr = (url, { type = "arraybuffer", range, prepare, during, method = "GET" } = {}) =>
     new Promise((resolve) => {
       const request = new XMLHttpRequest();

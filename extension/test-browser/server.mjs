@@ -1,7 +1,7 @@
 /**
- * The origin of the transparency test: media with every kind of answer, and a log that tells the page's own requests
- * (they carry a referrer) from the transport's (they don't). To the transport it plays the proxy too: open to it, with
- * the origin's own CORS headers under other names.
+ * The origin of the transparency test. The query of an address chooses the kind of answer. A log tells the page's own
+ * requests, which have a referrer, from the transport's, which have none. For the transport the origin plays the proxy,
+ * too: it allows access and sends the origin's CORS headers under other names.
  */
 import http from "node:http";
 import { URLSearchParams } from "node:url";
@@ -12,13 +12,13 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
   media[at] = state >>> 24;
 }
-/** Larger than what goes direct for being small. */
+/** Larger than the chunks that go direct because they are small. */
 const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Starts one origin; `log` gets { path, native, range, method, isUncached }, the last true where the browser was told
- * to pass its cache by.
+ * Starts one origin. `log` gets { path, native, range, method, isUncached }; `isUncached` is true if the request
+ * bypasses the browser's cache.
  */
 export async function startOrigin(port, log) {
   const server = http.createServer((request, response) => {
@@ -31,7 +31,7 @@ export async function startOrigin(port, log) {
 async function answer(request, response, log) {
   const url = new URL(request.url, "http://origin");
   const isTransport = request.headers.referer === undefined;
-  // `stranger`: the query that counts for the transport, which has none of the page's cookies.
+  // `stranger` is the query that counts for the transport, which does not have the page's cookies.
   const query = new URLSearchParams((isTransport && url.searchParams.get("stranger")) || url.searchParams);
   if (url.pathname === "/page.html") return page(response, query);
   log.push({

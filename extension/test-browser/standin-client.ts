@@ -1,8 +1,8 @@
 /**
- * A stand-in for @tributary/client/browser, for the transparency test only: it fetches from the origin itself, hands
- * over the headers that a proxy passes on, and fails where the address tells it to:
- * `carry=dead` (before the head), `carry=dies:BYTES` (in the middle), `carry=hang` (never answers).
- * How often sessions were to be opened it keeps in `globalThis.warmCount`; one time takes WARM_MS.
+ * A stand-in for @tributary/client/browser in the transparency test. It fetches from the origin itself and passes on
+ * the headers that a proxy passes on. The address can make it fail: `carry=dead` (before the head), `carry=dies:BYTES`
+ * (in the middle), `carry=hang` (it never answers). `globalThis.warmCount` counts the calls of `warm`, which take
+ * WARM_MS.
  */
 import type { Client } from "../src/transport/hub";
 

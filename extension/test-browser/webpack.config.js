@@ -1,4 +1,4 @@
-/** The extension with the stand-in client, into dist/transparency: for test-browser/transparency.mjs only. */
+/** Builds the extension with the stand-in client into dist/transparency, for transparency.mjs. */
 const path = require("node:path");
 const { target } = require("../webpack.config.js");
 

@@ -23,11 +23,11 @@ test.each<[string, string, Record<string, unknown>, boolean]>([
   ["https://video.example", "https://video.example", { enabled: false }, false],
   ["null", "https://video.example", {}, false],
   ["chrome-extension://abc", "chrome-extension://abc", {}, false],
-])("a page of %s in a tab of %s, with %j stored: %s", async (page, tab, stored, may) =>
+])("admission: a page of %s in a tab of %s with %j stored may have a port: %s", async (page, tab, stored, may) =>
   expect(await admit(page, tab, stored)).toBe(may),
 );
 
-test("a page's own scheme and host are asked for, on any port", async () => {
+test("admission: the permission is checked for the page's scheme and host, on any port", async () => {
   asked.length = 0;
   await admit("http://video.example:8080", "http://video.example:8080");
   expect(asked).toEqual(["http://video.example/*"]);

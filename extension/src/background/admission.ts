@@ -1,10 +1,10 @@
 /**
- * Admission: which pages get a port. Any page of any site can have our frame in it, so that it is there says nothing:
- * the page must be one that the viewer lets the extension read, in a tab of a site that is on.
+ * Admission: which pages get a port. Any page can place the extension's frame, so the frame proves nothing. The viewer
+ * must let the extension read the page, and the site of the tab must be on.
  */
 import { isOnAt, siteOf } from "../shared/sites";
 
-/** `pageOrigin`: of the page around the frame; `tabOrigin`: of the tab's own page. */
+/** `pageOrigin` is the origin of the page around the frame, `tabOrigin` that of the tab's top page. */
 export async function mayHavePort(pageOrigin: string, tabOrigin: string): Promise<boolean> {
   if (siteOf(pageOrigin) === undefined) return false;
   const { protocol, hostname } = new URL(pageOrigin);

@@ -1,13 +1,13 @@
 /**
- * Background in Chromium (service worker): makes the offscreen document when a page needs it and passes on to it the
- * ports of pages that may have one (admission.ts); the rest is core.ts.
+ * Background in Chromium (service worker): makes the offscreen document when a page needs it, and hands it the ports of
+ * the pages that may have one (admission.ts). The rest is in core.ts.
  */
 import { FRAME_PATH, TRANSPORT_PATH } from "../shared/names";
 import { mayHavePort } from "./admission";
 import { single } from "../shared/single";
 import "./core";
 
-/** The part of the service worker's global scope that is used here; the DOM library types another one. */
+/** The used part of a service worker's global scope. The DOM library has the types of a window instead. */
 interface Scope {
   clients: {
     matchAll(options: {
@@ -40,7 +40,7 @@ scope.addEventListener("message", (event) => {
   event.waitUntil(mayHavePort(pageOrigin, tabOrigin).then((may) => (may ? passPort(pageOrigin, port) : port.close())));
 });
 
-/** One offscreen document for all pages; two needs at once make one. */
+/** Makes the one offscreen document for all pages, unless it exists. */
 const ensureTransport = single(async (): Promise<void> => {
   const contexts = await chrome.runtime.getContexts({ contextTypes: [chrome.runtime.ContextType.OFFSCREEN_DOCUMENT] });
   if (contexts.length > 0) return;

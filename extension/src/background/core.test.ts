@@ -36,12 +36,12 @@ function ask(): Promise<SettingsAnswer> {
   return new Promise((resolve) => listeners.message.forEach((hear) => hear(question, {}, resolve)));
 }
 
-test("core: two that ask at once for the first id get the same", async () => {
+test("core: two contexts that ask at once for the first id get the same id", async () => {
   const answers = await Promise.all([ask(), ask()]);
   expect(answers.map(({ clientId }) => clientId)).toEqual([stored.clientId, stored.clientId]);
 });
 
-test("core: an id that is gone from storage is told to the transport anew; one that is made is not", async () => {
+test("core: the transport hears of a new id when storage loses the old one, not when the first id is made", async () => {
   const { clientId } = await ask();
   const change = (newValue?: unknown): void =>
     listeners.changed.forEach((hear) => hear({ clientId: { newValue } }, "local"));

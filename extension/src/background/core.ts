@@ -1,6 +1,6 @@
 /**
- * Core: what the background does in every browser: hands settings to the transports and draws the badge. It holds no
- * state that it could not lose: it is a service worker in Chromium and an event page in Firefox.
+ * Core: the background's work in every browser. It hands settings to the transports, brings scripts into pages and
+ * draws the badge. The browser may stop it at any time, so it keeps its state in storage only.
  */
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
 import { BROUGHT_SCRIPTS } from "../shared/names";
@@ -20,7 +20,7 @@ async function loadSettings(): Promise<Settings> {
   return parseSettings(stored, defaults);
 }
 
-/** An id of this installation for Origo's records, made by chance when first needed; two needs at once make one. */
+/** The random id of this installation for Origo's records. The first need makes it. */
 const loadClientId = single(async (): Promise<string> => {
   const { clientId } = await chrome.storage.local.get("clientId");
   if (typeof clientId === "string") return clientId;
@@ -43,14 +43,13 @@ chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (a
     void drawBadge(message.badge, sender.tab?.id);
     return;
   }
-  // Chromium has a background of its own for private windows, Firefox one for all.
+  // Chromium runs a separate background for private windows; Firefox runs one for all windows.
   void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true).then(respond);
   return true;
 });
 
 /**
- * Any page with our content script may ask for it: it is a script of ours in the asking frame, with the page's own
- * rights.
+ * Any page with the content script may ask for this. The script runs in the asking frame with the page's own rights.
  */
 async function bringScript(file: string | undefined, { tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
   if (file === undefined || tab?.id === undefined || frameId === undefined) return;
@@ -60,7 +59,7 @@ async function bringScript(file: string | undefined, { tab, frameId }: chrome.ru
     .catch(() => undefined);
 }
 
-/** A content script's messages carry the address of the page that it is in. */
+/** False for a content script: its messages carry the address of its page. */
 function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
   return sender.tab === undefined || sender.url?.startsWith(chrome.runtime.getURL("")) === true;
 }
@@ -80,7 +79,7 @@ async function tellSettings(): Promise<void> {
   await drawBadge({ proxies: 0, trouble: false });
 }
 
-/** For all tabs, or for the one whose frame is the transport. */
+/** Draws it for all tabs, or for the one tab whose frame is the transport. */
 async function drawBadge({ proxies, trouble }: Badge, tabId?: number): Promise<void> {
   const { enabled } = await loadSettings();
   const text = !enabled ? "off" : trouble ? "!" : proxies > 0 ? String(proxies) : "";
@@ -98,7 +97,7 @@ chrome.runtime.onInstalled.addListener(({ reason }) => {
 });
 chrome.runtime.onStartup.addListener(() => void drawBadge({ proxies: 0, trouble: false }));
 
-/** The first run's page; not in a package that comes with its settings. */
+/** Opens the first run's page, unless the package comes with its settings. */
 async function welcome(): Promise<void> {
   const isPrepared = await fetch(chrome.runtime.getURL("defaults.json")).then(
     (response) => response.ok,

@@ -1,2 +1,2 @@
-/** Background in Firefox (event page): the transports live in the pages' frames, so only the core is needed. */
+/** Background in Firefox (event page): the transports run in the pages' frames, so only the core is needed. */
 import "./core";

@@ -1,6 +1,6 @@
 /**
- * Sites: in a package that declares no content scripts, registers them for the sites that the viewer has allowed, and
- * again whenever that changes.
+ * Sites: registers the content scripts for the sites that the viewer allowed, and again after each change. A package
+ * whose manifest declares content scripts for every site needs none of this.
  */
 let last: Promise<void> = Promise.resolve();
 

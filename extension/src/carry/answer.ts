@@ -1,13 +1,13 @@
 /**
- * Answer: what the page's `fetch` gives for a request that the transport carries: a Response that looks like the
- * browser's own and whose body grows as bytes come.
+ * Answer: the Response that the page's `fetch` gives for a carried request. It looks like the browser's own, and its
+ * body grows as bytes arrive.
  */
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 
-/** `carry` and `natives` as in shared/carry.ts. */
+/** Answers `request`, carried as `wanted`. */
 export function respond(
   request: Request,
   wanted: MediaRequest,
@@ -52,14 +52,14 @@ async function fetchDirect(request: Request, link: Link, natives: Natives): Prom
   return response;
 }
 
-/** A Response whose body is pushed in as it arrives. */
+/** A Response whose body grows by `push`. */
 class Answer {
   readonly response: Response;
   #controller!: ReadableByteStreamController;
   #failure: { reason: unknown } | null = null;
   #closed = false;
 
-  /** `taken` is called when the page has read all that was pushed, `cancelled` when it gives the body up. */
+  /** `taken` is called when the page has read all pushed bytes, `cancelled` when the page cancels the body. */
   constructor(head: PageResponseHead, natives: Natives, taken: () => void, cancelled: () => void) {
     const stream = new natives.ReadableStream({
       type: "bytes",
@@ -99,8 +99,8 @@ class Answer {
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
 
 /**
- * Gives a made Response what only the browser's own have: url, type, redirected; and readers that reject with the
- * abort's reason, where those of a made one reject with a TypeError.
+ * Gives a constructed Response what only the browser's own Responses have: `url`, `type` and `redirected`. Its readers
+ * reject with the reason of the abort; the readers of a constructed Response would reject with a TypeError.
  */
 function dress(response: Response, head: PageResponseHead, failure: () => { reason: unknown } | null): Response {
   const own = (name: string, value: unknown): void => {

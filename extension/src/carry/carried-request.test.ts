@@ -87,8 +87,8 @@ function make(
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
 
-describe("carried request: carried by the transport", () => {
-  test("head, bytes and end are handed on, and credit is given for what was taken", () => {
+describe("carried request: answered by the transport", () => {
+  test("passes on head, bytes and end, and gives credit for the bytes that were taken", () => {
     const { carried, seen, receive, data } = make();
     receive(HEAD, data(0, 600));
     carried.credit();
@@ -97,13 +97,13 @@ describe("carried request: carried by the transport", () => {
     expect([seen.events, seen.bytes, seen.credit]).toEqual([["head", "end"], [...WHOLE], 600]);
   });
 
-  test("sent back before the head it is the caller's own", () => {
+  test("the caller asks itself after a refusal before the head", () => {
     const { seen, receive } = make();
     receive({ type: "native", id: 1 });
     expect([seen.events, seen.ranges]).toEqual([["native"], []]);
   });
 
-  test("aborted it hears nothing more", () => {
+  test("no event follows an abort", () => {
     const { carried, seen, receive, data, lose } = make();
     receive(HEAD);
     carried.abort();
@@ -112,7 +112,7 @@ describe("carried request: carried by the transport", () => {
     expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], 1]);
   });
 
-  test("without a first byte for too long it is the caller's own", () => {
+  test("the caller asks itself if no first byte arrives in time", () => {
     const { seen, clock, tick } = make();
     clock.nowMs = PATIENCE_MS + GRACE_MS;
     tick();
@@ -122,7 +122,7 @@ describe("carried request: carried by the transport", () => {
     expect([seen.events, seen.aborts]).toEqual([["native"], 1]);
   });
 
-  test("a page that does not read is no stall", async () => {
+  test("a page that does not read is not a stall", async () => {
     const { seen, clock, receive, data, tick } = make();
     receive(HEAD, data(0, 400));
     clock.nowMs = 10 * PATIENCE_MS;
@@ -147,7 +147,7 @@ describe("carried request: finished natively", () => {
     ],
   ];
 
-  test.each(failures)("from the delivered offset when %s", async (_name, fail) => {
+  test.each(failures)("continues from the delivered offset when %s", async (_name, fail) => {
     const made = make();
     made.receive(HEAD, made.data(0, 400));
     fail(made);
@@ -160,14 +160,14 @@ describe("carried request: finished natively", () => {
     ]);
   });
 
-  test("within the range that was asked for", async () => {
+  test("stays within the asked range", async () => {
     const { seen, receive, data } = make({}, { start: 5000, end: 5999 });
     receive({ ...HEAD, status: 206 }, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect([seen.events, seen.ranges]).toEqual([["head", "end"], ["bytes=5400-5999"]]);
   });
 
-  test("where the part is named as asked", async () => {
+  test("accepts a part whose Content-Range matches", async () => {
     const { seen, receive, data } = make(
       { headers: { "content-range": "bytes 5400-5999/9000" } },
       { start: 5000, end: 5999 },
@@ -180,7 +180,7 @@ describe("carried request: finished natively", () => {
     expect(seen.events).toEqual(["head", "end"]);
   });
 
-  test("an origin without ranges sends all, and what was delivered is skipped", async () => {
+  test("skips the delivered bytes if the origin ignores the range", async () => {
     const { seen, receive, data } = make({ status: 200, bytes: WHOLE, headers: { "content-length": "1000" } });
     receive(HEAD, data(0, 400), { type: "failed", id: 1 });
     await settle();
@@ -190,19 +190,19 @@ describe("carried request: finished natively", () => {
   test.each<[string, Native | Error]>([
     ["the file has changed", { headers: { etag: '"v2"' } }],
     ["the whole file's length has changed", { headers: { "content-range": "bytes 400-999/1001" } }],
-    ["another part is given", { headers: { "content-range": "bytes 0-599/1000" } }],
+    ["another part is sent", { headers: { "content-range": "bytes 0-599/1000" } }],
     ["the length has changed", { headers: { "content-length": "599" } }],
     ["the rest is short", { bytes: WHOLE.slice(400, 900) }],
     ["the origin says 404", { status: 404 }],
     ["the network is down", new TypeError("Failed to fetch")],
-  ])("is an error when %s", async (_name, native) => {
+  ])("ends in an error when %s", async (_name, native) => {
     const { seen, receive, data } = make(native);
     receive(HEAD, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect(seen.events).toEqual(["head", "error"]);
   });
 
-  test("nothing is fetched when all was delivered", async () => {
+  test("fetches nothing after all bytes were delivered", async () => {
     const { seen, receive, data, lose } = make();
     receive(HEAD, data(0, 1000));
     lose();
@@ -211,11 +211,11 @@ describe("carried request: finished natively", () => {
   });
 });
 
-describe("carried request: bytes that are checked", () => {
+describe("carried request: checks", () => {
   const whole = ({ receive, data }: ReturnType<typeof make>): void =>
     receive(HEAD, data(0, 400), data(400, 1000), { type: "end", id: 1 });
 
-  test("are noted as they pass, and the check hears that all have", () => {
+  test("the check sees all bytes and the end", () => {
     const made = make();
     whole(made);
     expect([made.seen.noted, made.seen.ended[0]]).toEqual([
@@ -230,7 +230,7 @@ describe("carried request: bytes that are checked", () => {
   test.each([
     [false, "end", []],
     [true, "error", [MEDIA]],
-  ] as const)("while a check runs the end waits for it; wrong: %s", async (isWrong, event, told) => {
+  ] as const)("the end waits for a running check; wrong bytes: %s", async (isWrong, event, told) => {
     const made = make({}, null, Promise.resolve(isWrong));
     whole(made);
     expect(made.seen.events).toEqual(["head"]);
@@ -238,13 +238,13 @@ describe("carried request: bytes that are checked", () => {
     expect([made.seen.events, made.seen.wrong]).toEqual([["head", event], told]);
   });
 
-  test("of a host that is known to send wrong ones are an error at once", () => {
+  test("bytes from a host that is known for wrong bytes end in an error at once", () => {
     const made = make({}, null, true);
     whole(made);
     expect([made.seen.events, made.seen.wrong]).toEqual([["head", "error"], [MEDIA]]);
   });
 
-  test("given up while the check runs it hears nothing more, and one in the middle ends its check", async () => {
+  test("no event follows an abort during a check, and an abort in the middle ends the check", async () => {
     const made = make({}, null, Promise.resolve(true));
     whole(made);
     made.carried.abort();

@@ -1,9 +1,9 @@
 /**
- * Carried request: one media request of a page that the transport answers. If the transport fails, it is finished natively.
- * Events: either `native` (nothing was delivered, the caller asks for itself), or `head`, then `bytes` in order, then
- * `end` or `error`. When the transport fails in the middle, the rest is fetched by Range from the delivered offset with
- * the browser's own fetch, so its CORS decision holds, and only if it is the same representation. While a check of
- * its host runs (checks.ts) the end waits for it; bytes that are not the site's end in an error.
+ * Carried request: one media request of a page that the transport answers.
+ * Its events are either `native` (nothing was delivered and the caller asks the site itself), or `head`, then `bytes`
+ * in order, then `end` or `error`. If the transport fails in the middle, the browser's own fetch gets the rest by a
+ * Range from the delivered offset. The browser's CORS decision thus holds, and the rest must be of the same
+ * representation. While a check of the host runs (checks.ts), the end waits for it. Wrong bytes end in `error`.
  */
 import type { RequestHandle, CarriedRequestEvents, MediaRequest } from "../shared/carry";
 import type { PageResponseHead, Player, ToPage } from "../shared/messages";
@@ -11,16 +11,16 @@ import type { Link, LinkCall } from "../page/link";
 import type { Check, Checks } from "./checks";
 import { bytesToSkip, restOf } from "./representation";
 
-/** The transport knows of the page's patience and ends by itself: so much later it is taken for hung. */
+/** The transport knows the page's patience and gives up by itself. A transport that is this much later has hung. */
 export const GRACE_MS = 1000;
 
 /** What a carried request needs from its page. */
 export interface Surroundings {
   fetch: typeof fetch;
   checks: Pick<Checks, "begin" | "verdict">;
-  /** How long a request that begins now may be silent. */
+  /** How long a request that begins now may receive nothing. */
   patienceMs(): number;
-  /** What the page plays with, where it can be told. */
+  /** The page's player, if it is known. */
   player(): Player | undefined;
 }
 
@@ -40,7 +40,7 @@ export class CarriedRequest implements RequestHandle {
   readonly #patienceMs: number;
   #over = false;
 
-  /** Starts at once; the link has to be in state `ready`. Events come later, never from inside the constructor. */
+  /** Starts at once. The link must be in state `ready`. The constructor itself calls no event. */
   constructor(link: Link, page: Surroundings, request: MediaRequest, events: CarriedRequestEvents) {
     this.#link = link;
     this.#fetch = page.fetch;
@@ -60,7 +60,6 @@ export class CarriedRequest implements RequestHandle {
     );
   }
 
-  /** The caller has taken everything that was delivered so far. */
   credit(): void {
     const bytes = this.#delivered - this.#credited;
     if (bytes === 0 || this.#call === null) return;
@@ -69,7 +68,6 @@ export class CarriedRequest implements RequestHandle {
     this.#call.credit(bytes);
   }
 
-  /** Ends it; no event follows. */
   abort(): void {
     this.#over = true;
     this.#check?.end(false);
@@ -154,7 +152,7 @@ export class CarriedRequest implements RequestHandle {
       });
   }
 
-  /** Fetches the rest; false when it can't be asked for, has changed, or ended early. */
+  /** Fetches the rest. False if no Range can ask for it, the file has changed, or the rest ends early. */
   async #finishNatively(head: PageResponseHead): Promise<boolean> {
     this.#resume = new AbortController();
     const offset = this.#delivered;

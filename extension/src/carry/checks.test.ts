@@ -56,7 +56,7 @@ const ask = (
   range: { start: number; end: number } | null = null,
 ): Check | undefined => checks.begin({ url: HEAD.url, range }, { ...HEAD, ...head });
 
-/** Hands `body` on in pieces that cut the sample, and waits for what comes of it. */
+/** Passes `body` in pieces that cut the sample, and waits for the result. */
 async function pass(check: Check, body: Uint8Array = FILE.subarray(0, TOTAL)): Promise<boolean | undefined> {
   for (let at = 0; at < body.length; at += 100) check.note(at, body.subarray(at, at + 100));
   check.end(true);
@@ -68,7 +68,7 @@ async function passFirst(checks: Checks): Promise<void> {
 }
 
 describe("checks: which chunks are checked", () => {
-  test("the first four of a host, and one large one in sixteen after them", async () => {
+  test("the first four of a host are checked, then one large chunk in sixteen", async () => {
     const { checks } = make();
     const checked: number[] = [];
     for (let index = 0; index < 2 * CHECKED_ONE_IN + 1; index++) {
@@ -82,23 +82,23 @@ describe("checks: which chunks are checked", () => {
   });
 
   test.each<[string, Partial<PageResponseHead>]>([
-    ["an empty one", { totalBytes: 0 }],
-    ["one of unknown length", { totalBytes: null }],
-    ["no media", { status: 404 }],
-  ])("%s is not", (_name, head) => {
+    ["an empty chunk", { totalBytes: 0 }],
+    ["a chunk of unknown length", { totalBytes: null }],
+    ["an error answer", { status: 404 }],
+  ])("%s is not checked", (_name, head) => {
     const { checks } = make();
     expect(ask(checks, head)).toBeUndefined();
     expect(ask(checks)).toBeDefined();
   });
 
-  test("small ones after the first are not, and are not counted", async () => {
+  test("small chunks after the first four are neither checked nor counted", async () => {
     const { checks } = make();
     await passFirst(checks);
     for (let index = 0; index < 2 * CHECKED_ONE_IN; index++)
       expect(ask(checks, { totalBytes: LARGE_BYTES - 1 })).toBeUndefined();
   });
 
-  test("in the place of one that is given up the next is", async () => {
+  test("the next chunk replaces a check that was given up", async () => {
     const { checks } = make();
     const [check] = Array.from({ length: CHECKED_FIRST }, () => ask(checks)!);
     expect(ask(checks)).toBeUndefined();
@@ -107,7 +107,7 @@ describe("checks: which chunks are checked", () => {
     expect(ask(checks)).toBeDefined();
   });
 
-  test("the sample lies in the body, also where that is a part of the file", async () => {
+  test("the sample lies in the body, also if the body is a part of the file", async () => {
     const { checks, ranges, urls } = make();
     const check = ask(checks, { status: 206 }, { start: 1000, end: 1000 + TOTAL - 1 })!;
     const start = 1000 + Math.floor((TOTAL - SAMPLE_BYTES + 1) / 2);
@@ -117,17 +117,17 @@ describe("checks: which chunks are checked", () => {
   });
 });
 
-describe("checks: what they say", () => {
+describe("checks: results", () => {
   const changed = (): Uint8Array => FILE.slice(0, TOTAL).fill(0, TOTAL / 2, TOTAL / 2 + 2);
 
-  test("nothing of the site's own bytes", async () => {
+  test("the site's own bytes pass", async () => {
     const { checks } = make();
     const check = ask(checks)!;
     const verdict = checks.verdict(HEAD.url);
     expect([await pass(check), await verdict, checks.verdict(HEAD.url)]).toEqual([false, false, false]);
   });
 
-  test("other bytes are wrong, for all that ends then, until a check agrees", async () => {
+  test("different bytes make the host wrong until a check passes", async () => {
     const { checks } = make();
     const check = ask(checks)!;
     const verdict = checks.verdict(HEAD.url);
@@ -136,7 +136,7 @@ describe("checks: what they say", () => {
     expect(checks.verdict(HEAD.url)).toBe(false);
   });
 
-  test("what ends while several run waits for all of them", async () => {
+  test("a verdict waits for all running checks", async () => {
     const { checks } = make();
     const [good, bad] = [ask(checks)!, ask(checks)!];
     const verdict = checks.verdict(HEAD.url);
@@ -145,14 +145,15 @@ describe("checks: what they say", () => {
     expect([await verdict, checks.verdict(HEAD.url)]).toEqual([true, true]);
   });
 
-  test("nothing of a host that none has come from", () =>
-    expect(make().checks.verdict("https://other.test/a.m4s")).toBe(false));
+  test("an unknown host is not wrong", () => expect(make().checks.verdict("https://other.test/a.m4s")).toBe(false));
 
   test.each<[string, Own]>([
     ["the site does not answer", { fails: true }],
-    ["it sends the whole file", { status: 200 }],
-    ["it has another version by now", { headers: { etag: '"v2"' } }],
-    ["its part begins elsewhere", { headers: { "content-range": "bytes 7-262/65792" } }],
-    ["it sends less", { bytes: () => new Uint8Array(10) }],
-  ])("nothing where %s", async (_name, own) => expect(await pass(ask(make(own).checks)!, changed())).toBe(false));
+    ["the site sends the whole file", { status: 200 }],
+    ["the site has another version", { headers: { etag: '"v2"' } }],
+    ["the part begins elsewhere", { headers: { "content-range": "bytes 7-262/65792" } }],
+    ["the site sends fewer bytes", { bytes: () => new Uint8Array(10) }],
+  ])("a check reports nothing when %s", async (_name, own) =>
+    expect(await pass(ask(make(own).checks)!, changed())).toBe(false),
+  );
 });

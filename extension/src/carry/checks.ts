@@ -1,10 +1,10 @@
 /**
- * Checks: of some chunks that came through proxies a stretch of bytes is asked for directly, at a place chosen by
- * chance, and compared: of the first four of each host in a page, and of one large one in sixteen after them. What ends
- * while checks of its host run waits for them; all of it is an error where bytes differ. A proxy that sends other bytes
- * than the site's spoils whole generations or its share of their symbols, so a few thousand bytes tell; one that
- * changes a byte here and there is not found. Where nothing can be told (no answer in time, no range, another version
- * by now) nothing is said.
+ * Checks: compares samples of what the proxies sent with what the site itself sends. The page asks the site directly
+ * for a few bytes at a random place of a chunk. In each page it does so for the first four chunks of each host, and
+ * later for one large chunk in sixteen. A request that ends while checks of its host run waits for them, and it fails
+ * if bytes differ. A proxy with wrong bytes spoils whole generations, or its share of their symbols, so a few thousand
+ * bytes show it. A proxy that changes single bytes is not found. A check that cannot compare (no answer in time, no
+ * range, another version of the file) reports nothing.
  */
 import type { MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
@@ -12,29 +12,27 @@ import type { Natives } from "../page/natives";
 import { isPartOf } from "./representation";
 
 /**
- * Seven symbols at a stretch: without losses most of a generation goes as it is, and its symbols are dealt out to the
- * proxies so evenly (protocol.md §8.3) that one of each of a few is among them. A smaller chunk is compared whole.
+ * Seven symbols in a row. Without losses most symbols travel uncoded, and the proxies take turns with them
+ * (protocol.md §8.3), so the sample holds a symbol of each of a few proxies. A smaller chunk is compared whole.
  */
 export const SAMPLE_BYTES = 8 * 1024;
-/** Several, for of many proxies one may have none in a sample. */
+/** Several checks are needed, because one sample may miss a proxy. */
 export const CHECKED_FIRST = 4;
 export const CHECKED_ONE_IN = 16;
-/** Of smaller chunks the samples would be more than half a hundredth. */
+/** Samples of smaller chunks would add more than 0.5 % to the traffic. */
 export const LARGE_BYTES = 128 * 1024;
 const ANSWER_MS_MAX = 2000;
 /**
- * After the address of a sample, which goes nowhere with it: the page's Resource Timing has an entry for each, and a
- * player that looks for its segment's own by name (dash.js) would take the sample's few milliseconds for the segment's
- * rate.
+ * Added to the address of a sample; a fragment is not sent. The page's Resource Timing lists each sample, and a player
+ * that looks up its segment by name (dash.js) would otherwise measure the sample instead of the segment.
  */
 export const SAMPLE_FRAGMENT = "#sample";
 
 interface Host {
-  /** Checks that have begun and were not given up, until these are enough. */
+  /** Checks that began and were not given up. */
   firstCount: number;
   largeCount: number;
   isWrong: boolean;
-  /** Checks under way. */
   readonly pending: Set<Check>;
 }
 
@@ -46,7 +44,7 @@ export class Checks {
     readonly random: () => number,
   ) {}
 
-  /** Of an answer that begins; for most undefined. The sample is asked for at once. */
+  /** Starts a check of an answer that begins. Most answers are not checked: undefined. */
   begin({ url, range }: MediaRequest, head: PageResponseHead): Check | undefined {
     const { status, totalBytes } = head;
     if ((status !== 200 && status !== 206) || totalBytes === null || totalBytes === 0) return undefined;
@@ -75,7 +73,7 @@ export class Checks {
     return host;
   }
 
-  /** Whether bytes of `url`'s host are known to be wrong; a promise while checks run. */
+  /** Whether the host of `url` is known to come with wrong bytes. While checks run, a promise. */
   verdict(url: string): boolean | Promise<boolean> {
     const { isWrong, pending } = this.#hostOf(url);
     if (isWrong || pending.size === 0) return isWrong;
@@ -87,7 +85,7 @@ export class Checks {
     return Promise.race([all, late]).finally(() => this.natives.clearTimeout(timer));
   }
 
-  /** Null when the site's own bytes can't be had, or are of another version. */
+  /** The site's own bytes; null if the site does not give them or has another version. */
   async #sample(url: string, start: number, length: number, head: PageResponseHead): Promise<Uint8Array | null> {
     const controller = new this.natives.AbortController();
     const timer = this.natives.setTimeout(() => controller.abort(), ANSWER_MS_MAX);
@@ -101,7 +99,7 @@ export class Checks {
       if (isPartOf(response, head, start)) return new Uint8Array(await response.arrayBuffer());
       controller.abort();
     } catch {
-      // No answer, or none that the page may read: nothing to compare with.
+      // The site did not answer, or the page may not read the answer.
     } finally {
       this.natives.clearTimeout(timer);
     }
@@ -113,10 +111,10 @@ export class Check {
   readonly #offset: number;
   readonly #brought: Uint8Array;
   #end!: (isWhole: boolean) => void;
-  /** Whether the site's own bytes are others; undefined when the body did not pass wholly. */
+  /** Whether the site's own bytes differ; undefined if the body was not seen in full. */
   readonly differs: Promise<boolean | undefined>;
 
-  /** `own`: the site's bytes from `offset` of the body on. */
+  /** `own` are the site's bytes from `offset` of the body on. */
   constructor(offset: number, length: number, own: Promise<Uint8Array | null>) {
     this.#offset = offset;
     this.#brought = new Uint8Array(length);
@@ -124,13 +122,13 @@ export class Check {
     this.differs = Promise.all([ended, own]).then(([isWhole, bytes]) => (isWhole ? this.#isOther(bytes) : undefined));
   }
 
-  /** `bytes` of the body from `at` on, as they pass. */
+  /** Takes `bytes` of the body, which begin at its offset `at`. */
   note(at: number, bytes: Uint8Array): void {
     const [from, to] = [Math.max(at, this.#offset), Math.min(at + bytes.length, this.#offset + this.#brought.length)];
     if (from < to) this.#brought.set(bytes.subarray(from - at, to - at), from - this.#offset);
   }
 
-  /** The body has passed wholly, or it will not. */
+  /** Ends the check; `isWhole` says whether the whole body was seen. */
   end(isWhole: boolean): void {
     this.#end(isWhole);
   }

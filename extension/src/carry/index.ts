@@ -1,8 +1,9 @@
 /**
- * Carrying script (MAIN world): brought into a page by the background when the page first needs it, beside the port:
- * what a page without video does without.
+ * Carrying script (MAIN world). The background brings it into a page together with the first port, so a page without
+ * video does not load it.
  */
-import type { Carrier, MakeCarrier } from "../shared/carry";
+import type { MakeCarrier } from "../page/link";
+import type { Carrier } from "../shared/carry";
 import { PLAYERS, type Player } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
 import { respond } from "./answer";

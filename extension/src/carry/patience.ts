@@ -1,7 +1,7 @@
 /**
- * Patience: how long a request may be silent before the page asks for itself: half of what the page's videos still have
- * to show, within bounds. Nothing in store, as at the start, makes for little patience; no video in sight for the
- * longest.
+ * Patience: how long a request may receive nothing before the page asks the site itself. It is half of the time that
+ * the page's videos can still play from their buffers, within bounds. With empty buffers it is the minimum, without a
+ * video the maximum.
  */
 export const PATIENCE_MS_MIN = 3000;
 export const PATIENCE_MS_MAX = 8000;
@@ -15,7 +15,7 @@ export function patienceMs(videos: Iterable<BufferedVideo>): number {
   return Math.min(PATIENCE_MS_MAX, Math.max(PATIENCE_MS_MIN, 500 * leastSec));
 }
 
-/** Seconds of media from the playhead on without a gap. */
+/** Seconds of buffered media from the playhead up to the first gap. */
 function aheadSec({ buffered, currentTime }: BufferedVideo): number {
   for (let at = 0; at < buffered.length; at++) {
     if (buffered.start(at) <= currentTime && currentTime < buffered.end(at)) return buffered.end(at) - currentTime;

@@ -1,19 +1,19 @@
 /**
- * Representation: whether two answers are of one version of a file (RFC 9110 §8.8), and what part of it to ask for.
- * Headers that the page may not see say nothing. Pure.
+ * Representation: whether two answers belong to one version of a file (RFC 9110 §8.8), and which part of the file to
+ * ask for. A header that the page may not see counts as equal. Pure.
  */
 import type { ByteRange, PageResponseHead } from "../shared/messages";
 
 const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
-/** The Range header that asks for the rest of the answer `head` after `offset` bytes of it. */
+/** The Range header for what follows the first `offset` bytes of the answer `head`. */
 export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: number): string | undefined {
   if (head.status === 206 && asked !== null) return `bytes=${asked.start + offset}-${asked.end}`;
   return head.status === 200 ? `bytes=${offset}-` : undefined;
 }
 
 /**
- * How many bytes of `response` were delivered already, or undefined when it is not the rest of `head`'s representation.
+ * How many first bytes of `response` were already delivered; undefined if it does not continue the answer `head`.
  */
 export function bytesToSkip(
   response: Response,
@@ -33,7 +33,7 @@ export function bytesToSkip(
   return head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes ? offset : undefined;
 }
 
-/** Whether `response` is a part of `head`'s representation that begins at `start` of the file. */
+/** Whether `response` is a part of the same file as `head` and begins at its offset `start`. */
 export function isPartOf(response: Response, head: PageResponseHead, start: number): boolean {
   return (
     response.status === 206 &&
@@ -42,7 +42,7 @@ export function isPartOf(response: Response, head: PageResponseHead, start: numb
   );
 }
 
-/** Whether a Content-Range, where the page may see it, begins at `start` and is of a file as long as before. */
+/** Whether a Content-Range that the page may see begins at `start` and names the same total length as before. */
 function isSamePart(contentRange: string | null, head: PageResponseHead, start: number): boolean {
   const now = CONTENT_RANGE.exec(contentRange ?? "");
   if (now === null) return true;

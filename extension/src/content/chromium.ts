@@ -1,4 +1,4 @@
-/** Content script in Chromium: the frame only passes a port on, so it goes once the port works. */
+/** Content script in Chromium: the frame only hands over a port, so it is removed once the port works. */
 import { startContent } from "./content";
 
 startContent({ keepFrame: false });

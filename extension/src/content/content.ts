@@ -1,16 +1,16 @@
 /**
- * Content script (isolated world, document_start): on the page script's first need it puts the extension's frame into
- * the document, and switches off. Nothing else of the extension is reachable through it.
+ * Content script (isolated world, document_start): puts the extension's frame into the document when the page script
+ * first needs it, and tells the page script when the viewer turns the extension off. It gives access to nothing else.
  */
 import { isOnAt } from "../shared/sites";
 import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { RuleSet } from "../shared/rules";
 import type { BroughtScript, ToBackground } from "../shared/runtime";
 
-/** A frame that has led to nothing by then goes. */
+/** A frame that brought no working port by then is removed. */
 const FRAME_LIFE_MS = 10_000;
 
-/** `keepFrame`: the frame is the transport, not only the way to it. */
+/** `keepFrame` says that the frame itself is the transport. */
 export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   let frame: HTMLElement | null = null;
   let lifeTimer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +41,7 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   });
 
   /**
-   * Tells the page the rules, and whether the viewer has it on, and on for the site of this tab, where that is news.
+   * Tells the page the rules, and after a change whether the extension is on for the site of this tab.
    */
   async function heedStored(): Promise<void> {
     const stored = await chrome.storage.local.get(["siteRules", "experimental", "enabled", "offSites"]);
@@ -61,8 +61,8 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
 }
 
 /**
- * The frame in an element that shows nothing of it to the page: in Firefox its address would tell this browser from all
- * others.
+ * Places the frame in a closed shadow root. In Firefox the frame's address is unique to this browser, so the page must
+ * not see it.
  */
 function placeFrame(): HTMLElement {
   const placed = document.createElement("div");
@@ -74,7 +74,7 @@ function placeFrame(): HTMLElement {
   return placed;
 }
 
-/** False in a page that was there before the extension was updated: its new copy has no way to it. */
+/** False in a page that is older than an update of the extension. The updated extension cannot reach such a page. */
 function isThere(): boolean {
   return chrome.runtime?.id !== undefined;
 }
@@ -82,8 +82,8 @@ function isThere(): boolean {
 const brought = new Set<BroughtScript>();
 
 /**
- * Once: it stays in the document, and any script of the page can call for it. Where no background was there, the next
- * call tries again.
+ * Asks the background to bring a script, once per page, because any script of the page can cause this. If no background
+ * answers, the next call asks again.
  */
 function bring(script: BroughtScript): void {
   if (brought.has(script)) return;

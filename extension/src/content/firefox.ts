@@ -1,4 +1,4 @@
-/** Content script in Firefox: the transport lives in the frame, so it stays as long as the page. */
+/** Content script in Firefox: the frame is the transport, so it stays for the life of the page. */
 import { startContent } from "./content";
 
 startContent({ keepFrame: true });

@@ -1,7 +1,7 @@
 /**
- * Frame: the extension's own page inside the page, for a moment. It makes a MessageChannel, gives one end to the page
- * and sends the other through the service worker to the transport, together with the origins of the page and of its
- * tab, which it knows from the browser and not from the page.
+ * Frame in Chromium: the extension's own page inside the page, for a moment. It makes a MessageChannel, gives one end
+ * to the page and sends the other through the service worker to the transport. It adds the origins of the page and of
+ * its tab, which it has from the browser and not from the page.
  */
 import { PORT_MESSAGE } from "../shared/names";
 

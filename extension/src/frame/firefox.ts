@@ -1,7 +1,7 @@
 /**
  * Frame in Firefox: the extension's own page inside the page, and the transport of that page. It makes a MessageChannel
- * and gives one end to the page; the page's origin it knows from the browser and not from the page. Firefox treats it
- * as a part of the page where messages are sent: what the background tells all contexts does not reach it.
+ * and gives one end to the page. It has the page's origin from the browser and not from the page. The background's
+ * messages to all contexts do not reach it, because Firefox counts it as a part of the page.
  */
 import { PORT_MESSAGE } from "../shared/names";
 import { SETTING_KEYS } from "../shared/settings";

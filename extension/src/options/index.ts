@@ -1,6 +1,6 @@
 /**
- * Options: everything that can be set, the sites that the viewer allowed, and what a record holds. Texts from outside
- * are set as text nodes.
+ * Options: all settings, the sites that the viewer allowed, and what a record contains. Texts from outside are set as
+ * text nodes.
  */
 import { SettingsView, element } from "../shared/controls";
 import { localize, say } from "../shared/say";
@@ -65,7 +65,7 @@ async function changeRecords(): Promise<void> {
   tellSaved("saved");
 }
 
-/** Firefox keeps the consent to records itself, besides the setting. */
+/** Asks for consent where the browser keeps it: Firefox does, beside the setting. */
 async function mayCollect(): Promise<boolean> {
   if (!location.protocol.startsWith("moz")) return true;
   const wanted = { data_collection: ["technicalAndInteraction"] } as chrome.permissions.Permissions;

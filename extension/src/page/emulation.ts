@@ -1,6 +1,6 @@
 /**
- * Emulation: one XMLHttpRequest under way through the transport; states, events and their order as in the XHR standard
- * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). Where the transport sends the request back, the browser's own fetch
+ * Emulation: one XMLHttpRequest that the transport answers. States, events and their order follow the XHR standard
+ * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). If the transport declines the request, the browser's own fetch
  * delivers the same bytes into the same states.
  */
 import type { Carrier, MediaRequest } from "../shared/carry";
@@ -13,7 +13,7 @@ const OPENED = 1;
 const HEADERS_RECEIVED = 2;
 const LOADING = 3;
 const DONE = 4;
-/** The standard's least time between two `progress` events. */
+/** The shortest time between two `progress` events in the standard. */
 const PROGRESS_MS = 50;
 
 export class Emulation {
@@ -92,7 +92,7 @@ export class Emulation {
     });
   }
 
-  /** `timeout` counts from `send`, also when it is set later; 0 means none. */
+  /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
   setTimer(): void {
     natives.clearTimeout(this.#timer);
     if (!this.#sent || this.#xhr.timeout === 0) return;
@@ -109,7 +109,7 @@ export class Emulation {
     }
   }
 
-  /** The object is opened anew: ends without a further event. */
+  /** Ends without another event, because the page opens the object again. */
   forget(): void {
     this.#stop();
     this.#state = UNSENT;
@@ -213,7 +213,7 @@ export class Emulation {
   }
 }
 
-/** The body as it grows; in one piece from when it is first read. */
+/** The body. The first read joins its parts into one piece. */
 class Body {
   #parts: Uint8Array<ArrayBuffer>[] = [];
   bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * Fetch: the page's `fetch` with media requests going through the transport. Anything that the transport can't repeat
- * exactly (another method, credentials, unusual headers, `no-cors`, integrity, ...) stays with the native function.
+ * Fetch: the page's `fetch`, with the transport in front of it for media requests. A request that the transport cannot
+ * repeat exactly (another method, credentials, unusual headers, `no-cors`, integrity) stays with the native function.
  */
 import type { MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
@@ -8,7 +8,7 @@ import type { Link } from "./link";
 import { natives, wrapFunction } from "./natives";
 
 interface Candidate extends MediaRequest {
-  /** The request as the browser understands it: what the page passed may change while it waits. */
+  /** A copy that the browser made. The page may change what it passed while the request waits. */
   request: Request;
 }
 
@@ -38,7 +38,7 @@ function candidateOf(args: unknown[], link: Link): Candidate | null {
   }
   let request: Request;
   try {
-    // One made of a Request that has a body would take the body away from it.
+    // A copy of a Request with a body would take the body away from it.
     if ((isRequest && input.method !== "GET") || (init?.body ?? null) !== null) return null;
     request = new natives.Request(input, init);
   } catch {

@@ -1,8 +1,7 @@
 /**
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
- * It holds no secret and no privilege: whatever the page does to it, it can reach only what any page can reach.
+ * It holds no secret and no privilege, so a page that tampers with it gains nothing.
  */
-import type { MakeCarrier } from "../shared/carry";
 import {
   CARRY_READY_EVENT,
   CONNECTED_EVENT,
@@ -13,7 +12,7 @@ import {
 } from "../shared/names";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
-import { Link } from "./link";
+import { Link, type MakeCarrier } from "./link";
 import { natives } from "./natives";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
@@ -43,12 +42,13 @@ document.addEventListener(CARRY_READY_EVENT, (event) =>
 );
 document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
 
-// Parsed before they were stored; a page that forges them misleads itself alone, for the transport goes by its own.
+// The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
+// own.
 document.addEventListener(RULES_EVENT, (event) =>
   useRules(JSON.parse((event as CustomEvent<string>).detail) as RuleSet),
 );
 
-/** A page that has a `<video>` while it loads is likely to play it: the port is there before its player is. */
+/** Asks for a port as soon as a loading page has a `<video>`, so that the port is ready before the player. */
 function prepareForVideo(): void {
   const videos = document.getElementsByTagName("video");
   const observer = new MutationObserver(() => {
@@ -60,7 +60,7 @@ function prepareForVideo(): void {
   window.addEventListener("load", () => observer.disconnect());
 }
 
-// An opaque origin gets no port: nothing is patched there.
+// A page with an opaque origin gets no port, so nothing is patched there.
 if (window.origin !== "null") {
   window.fetch = patchFetch(link);
   patchXhr(link);

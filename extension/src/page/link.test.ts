@@ -2,7 +2,7 @@ import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
 import { Link, PORT_READY_MS, type LinkListener } from "./link";
 
-/** A clock whose timers run when it is moved on. */
+/** A clock whose timers run when a test advances it. */
 class Clock {
   nowMs = 0;
   #timers: { atMs: number; callback: () => void }[] = [];
@@ -76,14 +76,14 @@ function listener(): LinkListener & { heard: string[] } {
   return { heard, message: ({ type }) => heard.push(type), lost: () => heard.push("lost"), tick: () => undefined };
 }
 
-describe("link: the port is waited for once", () => {
-  test("a port that says hello makes it ready", async () => {
+describe("link: waits for the port once", () => {
+  test("is ready after a hello on the port", async () => {
     const { link, calls } = await makeReady();
     expect([link.state, calls.summon, calls.connected]).toEqual(["ready", 1, 1]);
     expect(await link.ready()).toBe(CARRIER);
   });
 
-  test("without a port in time requests are native, until one comes", async () => {
+  test("keeps requests native if the port is late, until the port arrives", async () => {
     const { link, clock, calls } = make();
     link.equip(CARRIER);
     const ready = link.ready();
@@ -97,7 +97,7 @@ describe("link: the port is waited for once", () => {
     expect([link.state, await link.ready()]).toEqual(["ready", CARRIER]);
   });
 
-  test("a port without the carrying script is not ready, whichever comes first", async () => {
+  test("needs both the port and the carrying script, in any order", async () => {
     for (const isScriptFirst of [true, false]) {
       const { link, calls } = make();
       const ready = link.ready();
@@ -111,7 +111,7 @@ describe("link: the port is waited for once", () => {
     }
   });
 
-  test("the carrying script stays where the port is lost", async () => {
+  test("keeps the carrying script when the port is lost", async () => {
     const { link, clock } = await makeReady();
     link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());
     clock.advance(3000);
@@ -122,7 +122,7 @@ describe("link: the port is waited for once", () => {
     expect(await ready).toBe(CARRIER);
   });
 
-  test("turned off while it waits, a late port is closed", () => {
+  test("closes a late port after it was turned off", () => {
     const { link, clock } = make();
     void link.ready();
     clock.advance(PORT_READY_MS);
@@ -132,7 +132,7 @@ describe("link: the port is waited for once", () => {
     expect([link.state, port.closed]).toEqual(["off", true]);
   });
 
-  test("a port for a video that may be played asks for nothing; media to come is told, as soon as there is a port", async () => {
+  test("prepare sends nothing, and warm sends one message as soon as the port works", async () => {
     const { link, port, calls } = await makeReady();
     link.prepare();
     expect([calls.summon, port.sent]).toEqual([1, []]);
@@ -147,7 +147,7 @@ describe("link: the port is waited for once", () => {
     expect(late.sent).toEqual([{ type: "warm" }]);
   });
 
-  test("warming up sets no deadline, the first need does", () => {
+  test("sets the deadline at the first request, not at warm", () => {
     const { link, clock } = make();
     link.warm();
     clock.advance(10_000);
@@ -157,14 +157,14 @@ describe("link: the port is waited for once", () => {
     expect(link.state).toBe("late");
   });
 
-  test("a second port is closed at once", async () => {
+  test("closes a second port at once", async () => {
     const { link, port } = await makeReady();
     const second = new Port();
     link.attach(second);
     expect([second.closed, port.closed]).toEqual([true, false]);
   });
 
-  test("switched off and on again it starts anew", async () => {
+  test("starts again after it was switched off and on", async () => {
     const { link, port } = await makeReady();
     link.switch(false);
     expect([link.isNative, port.closed]).toEqual([true, true]);
@@ -174,7 +174,7 @@ describe("link: the port is waited for once", () => {
 });
 
 describe("link: calls and their end", () => {
-  test("messages reach the call with their id only", async () => {
+  test("a message reaches only the call with its id", async () => {
     const { link, port } = await makeReady();
     const [one, two] = [listener(), listener()];
     link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
@@ -197,7 +197,7 @@ describe("link: calls and their end", () => {
     expect(one.heard).toEqual([]);
   });
 
-  test("a transport that answers no ping is lost, and its calls are told", async () => {
+  test("a transport that answers no ping is lost, and its calls hear of it", async () => {
     const { link, clock, port } = await makeReady();
     const one = listener();
     link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
@@ -207,7 +207,7 @@ describe("link: calls and their end", () => {
     expect([one.heard, port.closed, link.state]).toEqual([["lost"], true, "idle"]);
   });
 
-  test("any message keeps it alive", async () => {
+  test("any message keeps the transport alive", async () => {
     const { link, clock, port } = await makeReady();
     const one = listener();
     link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
@@ -233,7 +233,7 @@ describe("link: calls and their end", () => {
     expect(link.state).toBe("native");
   });
 
-  test("no timer runs while nothing is asked for", async () => {
+  test("no timer runs without a request", async () => {
     const { link, clock, port } = await makeReady();
     expect(clock.timerCount).toBe(0);
     link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());

@@ -1,28 +1,30 @@
 /**
- * Link: the page's way to the transport. It waits once per page for one, carries requests over the
- * port, and notices when the transport is gone (a closed offscreen document says nothing).
- * Clock, timers and the call for a port are handed in, so it runs in a test. No timer runs while nothing is asked for.
+ * Link: the page's connection to the transport. It waits once per page for a port, carries requests over it, and
+ * notices a transport that has vanished, because a closed offscreen document does not say so. No timer runs without a
+ * request. Clock, timers and the call for a port are handed in.
  */
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
+import type { Natives } from "./natives";
 
 /**
- * Requests wait so long for the port, once per page: it takes 0.1-0.35 s on an idle machine, and a `<video>` or a
- * manifest that came before has started it already. A port that comes later serves the requests after it.
+ * The longest that requests wait for the port, once per page. A port takes 0.1-0.35 s on an idle machine, and an
+ * earlier `<video>` or manifest has often asked for it already. A later port serves the requests that follow it.
  */
 export const PORT_READY_MS = 1500;
 const TICK_MS = 500;
-/** Pings unanswered before the transport is taken for gone. */
+/** After this many unanswered pings the transport counts as lost. */
 const MISSED_PINGS_MAX = 4;
-/** Lost transports after which the page stays native. */
+/** After this many lost transports the page stays native. */
 const LOSSES_MAX = 3;
 
-/** `late`: requests are native until the port comes. */
+/** In state `late`, requests are native until the port arrives. */
 export type LinkState = "idle" | "connecting" | "late" | "ready" | "native" | "off";
 
-/** What a carried request hears. `lost`: the transport is gone; nothing more comes. */
+/** What a carried request hears. */
 export interface LinkListener {
   message(message: ToPage): void;
+  /** The transport is lost. No other call follows. */
   lost(): void;
   /** Called every half second while the request is carried. */
   tick(nowMs: number): void;
@@ -31,28 +33,31 @@ export interface LinkListener {
 /** One carried request on the port. */
 export interface LinkCall {
   credit(bytes: number): void;
-  /** Ends the request on both sides; nothing more is heard of it. */
+  /** Ends the request on both sides. No other call follows. */
   abort(): void;
 }
 
 export interface LinkEnvironment {
   /** Asks the content script for a port. */
   summon(): void;
-  /** Tells the content script that the port works: its frame can go. */
+  /** Tells the content script that the port works, so that it can remove the frame. */
   connected(): void;
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
 }
 
+/** What the carrying script gives the page. `natives` are the browser's own functions. */
+export type MakeCarrier = (link: Link, natives: Natives) => Carrier;
+
 export class Link {
   #state: LinkState = "idle";
   #port: PortLike<ToTransport> | null = null;
   #nextId = 1;
   #carrier: Carrier | null = null;
-  /** The transport has said hello on this port. */
+  /** The transport said hello on this port. */
   #isGreeted = false;
-  /** Media was about to be asked for before it had. */
+  /** The page announced media before the hello. */
   #isWarmWanted = false;
   #losses = 0;
   #missedPings = 0;
@@ -67,7 +72,7 @@ export class Link {
     return this.#state;
   }
 
-  /** True when requests have to stay native, decided already. */
+  /** True if requests stay native without waiting. */
   get isNative(): boolean {
     return this.#state === "late" || this.#state === "native" || this.#state === "off";
   }
@@ -76,21 +81,21 @@ export class Link {
     return this.#state === "connecting" || this.#state === "late";
   }
 
-  /** There may be media one day: have a port made. */
+  /** Asks for a port, because the page may need it. */
   prepare(): void {
     if (this.#state !== "idle") return;
     this.#state = "connecting";
     this.env.summon();
   }
 
-  /** Media is about to be asked for: have sessions opened. */
+  /** Has sessions to the proxies opened, because the page is about to ask for media. */
   warm(): void {
     this.prepare();
     if (this.#isGreeted) this.#post({ type: "warm" });
     else this.#isWarmWanted = true;
   }
 
-  /** Resolves when the way is decided: with what carries over a working port, or null for native. */
+  /** Resolves with the carrier once the port works, or with null if requests stay native. */
   ready(): Promise<Carrier | null> {
     this.prepare();
     if (this.#state === "ready" || this.isNative) return Promise.resolve(this.isNative ? null : this.#carrier);
@@ -98,26 +103,26 @@ export class Link {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** The carrying script is there, for good. */
+  /** Takes the carrying script's service; it stays for the life of the page. */
   equip(carrier: Carrier): void {
     this.#carrier ??= carrier;
     this.#decideIfWhole();
   }
 
-  /** A port from the extension's frame. It counts once the transport says hello on it. */
+  /** Takes a port from the extension's frame. The port counts once the transport says hello on it. */
   attach(port: PortLike<ToTransport>): void {
     if (!this.#isAwaited || this.#port !== null) return port.close();
     this.#port = port;
     port.onmessage = (event: MessageEvent) => this.#handle(event.data as ToPage);
   }
 
-  /** The viewer turned the extension off (`on` false), or on again. */
+  /** The viewer turned the extension off (`on` is false) or on again. */
   switch(on: boolean): void {
     if (!on) this.#decide("off");
     else if (this.#state === "off") this.#state = "idle";
   }
 
-  /** Starts a carried request. Only in state `ready`. */
+  /** Starts a carried request. The state must be `ready`. */
   call(request: Omit<Extract<ToTransport, { type: "get" }>, "type" | "id">, listener: LinkListener): LinkCall {
     const id = this.#nextId++;
     this.#calls.set(id, listener);
@@ -133,12 +138,12 @@ export class Link {
     };
   }
 
-  /** Tells the transport of bytes that the page fetched by itself. */
+  /** Tells the transport how many bytes the page fetched directly. */
   noteDirect(bytes: number): void {
     if (this.#state === "ready") this.#post({ type: "direct", bytes });
   }
 
-  /** Tells the transport of bytes that were not the site's own. */
+  /** Tells the transport that the proxies sent wrong bytes for `url`. */
   noteWrong(url: string): void {
     this.#post({ type: "wrong", url });
   }
@@ -187,7 +192,7 @@ export class Link {
     for (const listener of [...this.#calls.values()]) listener.tick(this.env.nowMs());
   }
 
-  /** The transport is gone: everything under way is told, and a later need may try again, a few times. */
+  /** Ends all requests, because the transport is lost. A later need may ask for a port again, a few times. */
   #lose(): void {
     this.#losses += 1;
     this.#state = this.#losses < LOSSES_MAX ? "idle" : "native";

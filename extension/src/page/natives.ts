@@ -1,5 +1,5 @@
 /**
- * Natives: the browser's own functions, kept before any script of the page could replace them.
+ * Natives: the browser's own functions, kept before a script of the page could replace them.
  */
 export const natives = {
   fetch: window.fetch.bind(window),
@@ -14,7 +14,7 @@ export const natives = {
 export type Natives = typeof natives;
 
 /**
- * `original` with its calls going through `call`. A Proxy keeps name, length and the source text that
+ * A function that passes each call of `original` to `call`. A Proxy keeps the name, the length and the source text that
  * `Function.prototype.toString` shows.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any

@@ -1,6 +1,6 @@
 /**
- * Plain: a `<video>` of the document that begins to load a progressive MP4 has the plain-video script brought in, which
- * takes it over. Until then, and without it, the browser loads the file as ever.
+ * Plain: when a `<video>` begins to load a progressive MP4, the plain-video script is brought into the page and takes
+ * the video over. Until then the browser loads the file itself.
  */
 import { PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
 import type { PlainTaker } from "../shared/plain";
@@ -29,7 +29,7 @@ export function watchPlainVideos(link: Link): void {
         !FILE.test(mediaUrl(target.currentSrc)?.pathname ?? "")
       )
         return;
-      // With `none` nothing of it is loaded before it plays.
+      // With `none` the browser loads nothing before the video plays.
       if (target.preload !== "none") link.warm();
       if (take !== undefined) return take(target, link, natives);
       waiting.add(target);

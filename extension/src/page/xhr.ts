@@ -1,7 +1,7 @@
 /**
- * Xhr: XMLHttpRequest with media requests going through the transport. The native prototype is patched in place, so
- * that objects, `instanceof` and subclasses stay the browser's own; an object in an emulated request has an Emulation
- * at its side that answers for it, and events are dispatched on the object itself.
+ * Xhr: XMLHttpRequest with the transport in front of it for media requests. The native prototype is patched in place,
+ * so objects, `instanceof` and subclasses stay the browser's own. For an object with a carried request an Emulation
+ * answers, and events are dispatched on the object itself.
  * Sync requests, other methods, bodies, credentials, unusual headers and documents stay native.
  */
 import type { MediaRequest } from "../shared/carry";
@@ -10,7 +10,7 @@ import { Emulation } from "./emulation";
 import type { Link } from "./link";
 import { wrapFunction } from "./natives";
 
-/** What an object was told by `open` and after it. */
+/** What the page told an object in `open` and after it. */
 interface Opened {
   url: URL | null;
   headers: [string, string][];

@@ -1,10 +1,10 @@
-/** Boxes of ISO/IEC 14496-12 §4.2: taking them apart, and making them. Pure. */
+/** Boxes: reads and makes the boxes of ISO/IEC 14496-12 §4.2. Pure. */
 export interface Box {
   type: string;
   body: Uint8Array<ArrayBuffer>;
 }
 
-/** A box's header; `bytes` counts the box with it, Infinity for one that goes to the end of the file. */
+/** `bytes` counts the whole box with its header. It is Infinity for a box that extends to the end of the file. */
 export interface BoxHeader {
   type: string;
   headerBytes: number;
@@ -12,8 +12,7 @@ export interface BoxHeader {
 }
 
 /**
- * Of the box at the start of `bytes`; undefined when too little of it is there. Throws RangeError when it can't be a
- * box.
+ * The header of the box at the start of `bytes`; undefined if more bytes are needed. Throws RangeError if it is no box.
  */
 export function headerOf(bytes: Uint8Array<ArrayBuffer>): BoxHeader | undefined {
   if (bytes.length < 16) return undefined;
@@ -31,7 +30,7 @@ function readHeader(bytes: Uint8Array<ArrayBuffer>): BoxHeader {
     : { type, headerBytes: 8, bytes: short === 0 ? Infinity : short };
 }
 
-/** The boxes in `bytes`, one after another. Throws RangeError when one is cut short. */
+/** The boxes in `bytes`. Throws RangeError if a box is cut short. */
 export function unpack(bytes: Uint8Array<ArrayBuffer>): Box[] {
   const boxes: Box[] = [];
   for (let at = 0; at + 8 <= bytes.length;) {
@@ -56,7 +55,7 @@ export function box(type: string, ...parts: readonly Uint8Array<ArrayBuffer>[]):
   return made;
 }
 
-/** A box with version and flags, in one number. */
+/** A box with version and flags, which are one number here. */
 export function full(
   type: string,
   versionAndFlags: number,

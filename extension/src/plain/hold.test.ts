@@ -3,7 +3,7 @@ import type { Natives } from "../page/natives";
 import { PLAIN_READY_EVENT } from "../shared/names";
 import type { PlainTaker } from "../shared/plain";
 
-/** As much of a media element as matters here: what it is told to load, and what it chose to. */
+/** The parts of a media element that matter here: what it is told to load, and what it loads. */
 class FakeVideo extends EventTarget {
   readonly attributes = new Map<string, string>();
   /** Addresses of its `<source>` children. */
@@ -57,7 +57,7 @@ const natives = {
   setTimeout: (callback: () => void) => timers.push(callback),
   clearTimeout: () => undefined,
 } as unknown as Natives;
-/** Nothing comes over it. */
+/** A link that answers nothing. */
 const linkOf = (isNative: boolean): Link =>
   ({ isNative, ready: () => new Promise(() => undefined) }) as unknown as Link;
 let script: PlainTaker;
@@ -80,7 +80,7 @@ beforeEach(() => void timers.splice(0));
 
 const make = (given: Partial<FakeVideo> = { src: A }): FakeVideo => Object.assign(new FakeVideo(), given);
 
-/** What the page script does when `video` begins to load. */
+/** Does what the page script does when `video` begins to load. Returns its `src` attribute. */
 function take(video: FakeVideo, isNative = false): string | undefined {
   script(video as unknown as HTMLVideoElement, linkOf(isNative), natives);
   return video.attributes.get("src");
@@ -93,13 +93,13 @@ function held(given?: Partial<FakeVideo>): FakeVideo {
   return video;
 }
 
-describe("hold: what the page sees and does", () => {
-  test("it reads its own address", () => {
+describe("hold: what the page sees and does with a held video", () => {
+  test("the page reads its own address", () => {
     const video = held();
     expect([video.src, video.currentSrc]).toEqual([A, A]);
   });
 
-  test("another `<source>` and load(): it is loaded, and held in its turn", () => {
+  test("after another `<source>` and load(), the new file is loaded and held", () => {
     const video = held({ sources: [A] });
     video.sources = [B];
     video.load();
@@ -108,7 +108,7 @@ describe("hold: what the page sees and does", () => {
     expect(video.currentSrc).toBe(B);
   });
 
-  test("load() to play it again: the browser has the file from then on", () => {
+  test("after load() to play again, the browser keeps the file", () => {
     const video = held();
     video.load();
     expect([video.attributes.get("src"), video.loads.at(-1)]).toEqual([A, A]);
@@ -118,7 +118,7 @@ describe("hold: what the page sees and does", () => {
     expect(video.loads.length).toBe(count);
   });
 
-  test("without its attribute and with load() it is closed, and stays so", () => {
+  test("after the attribute is removed and load() is called, the video stays empty", () => {
     const video = held();
     video.removeAttribute("src");
     video.load();
@@ -127,7 +127,7 @@ describe("hold: what the page sees and does", () => {
     expect([video.loads.at(-1), video.loads.length]).toEqual(["nothing", count]);
   });
 
-  test("a copy of it has the page's address, and is held by itself", () => {
+  test("a copy of the video has the page's address and is held separately", () => {
     const video = held();
     const copy = make({ src: video.attributes.get("src")! });
     expect([copy.src, take(copy)]).toEqual([A, A]);
@@ -137,15 +137,15 @@ describe("hold: what the page sees and does", () => {
   });
 });
 
-describe("hold: what is given back", () => {
-  test("without data in time, as it played", () => {
+describe("hold: giving the file back", () => {
+  test("happens if no data arrives in time, and the video keeps playing", () => {
     const video = held();
     void video.play();
     timers.forEach((fire) => fire());
     expect([video.attributes.get("src"), video.paused]).toEqual([A, false]);
   });
 
-  test("at an error before the first data, of which the page hears nothing; of the file's own it does", () => {
+  test("happens at an error before the first data; the page hears only errors of the file itself", () => {
     const video = held();
     let heard = 0;
     video.addEventListener("error", () => heard++);
@@ -155,7 +155,7 @@ describe("hold: what is given back", () => {
     expect(heard).toBe(1);
   });
 
-  test("not at an error once there is data: the page hears of it", async () => {
+  test("does not happen at an error after the first data; the page hears the error", async () => {
     const { hold } = await import("./hold");
     const video = make();
     const own = hold(video as unknown as HTMLVideoElement, linkOf(false), natives, true);
@@ -170,9 +170,9 @@ describe("hold: what is given back", () => {
 describe("hold: what is left alone", () => {
   test.each([[`${A}#t=30`], ["blob:https://page.example/own"]])("%s", (src) => expect(take(make({ src }))).toBe(src));
 
-  test("everything where requests are native", () => expect(take(make(), true)).toBe(A));
+  test("any video while requests are native", () => expect(take(make(), true)).toBe(A));
 
-  test("a video with `preload=none`, until it plays", () => {
+  test("a video with `preload=none` until it plays", () => {
     const video = make({ src: A, preload: "none" });
     expect(take(video)).toBe(A);
     void video.play();
@@ -180,7 +180,7 @@ describe("hold: what is left alone", () => {
     expect([video.attributes.get("src"), video.paused]).toEqual([expect.stringMatching(OURS), false]);
   });
 
-  test("one that is given something else before it plays", () => {
+  test("a video that gets another source before it plays", () => {
     const video = make({ src: A, preload: "none" });
     take(video);
     video.src = "blob:https://page.example/other";

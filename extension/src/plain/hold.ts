@@ -1,36 +1,34 @@
 /**
- * Hold: a `<video>` put on a MediaSource in place of its file, in the same state, and its file given back. While it is
- * held the page reads its own address from `src` and `currentSrc`, a `play` under way outlives the change, and its
- * `load` finds its file as the page left it. One that already plays by a call of the page's, before this script was
- * there, is left alone.
+ * Hold: puts a `<video>` on a MediaSource in place of its file, keeps its state, and gives the file back. While a video
+ * is held, the page reads the file's address from `src` and `currentSrc`, a running `play` survives the change, and
+ * `load` finds the file as the page left it. A video that the page started before this script loaded is left alone.
  */
 import type { Link } from "../page/link";
 import { wrapFunction, type Natives } from "../page/natives";
 
-/** Without data for so long the browser gets its file. */
+/** Without data after this time the browser gets its file back. */
 const HOLD_MS = 4000;
-/** A file's address without a fragment, which would be lost: it may say where to begin (Media Fragments URI 1.0). */
+/** An address without a fragment. A fragment may say where to begin (Media Fragments URI 1.0) and would be lost. */
 const WHOLE_FILE = /^https?:[^#]*#?$/;
 
 export interface HeldVideo {
   video: HTMLVideoElement;
-  /** The file's address. */
   url: string;
   source: MediaSource;
   link: Link;
   natives: Natives;
-  /** Its data comes. */
+  /** Ends the wait for data, because data has arrived. */
   settle(): void;
   /**
-   * Gives the file back to the browser, at the same place and in the same state, unless the page has taken the video
-   * off `source`.
+   * Gives the file back to the browser, at the same position and in the same state, unless the page took the video off
+   * `source`.
    */
   restore(): void;
-  /** Whether the video still is on `source`. */
+  /** Whether the video is still on `source`. */
   isHeld(): boolean;
 }
 
-/** What a video plays by our hand, or played: `url` is the browser's for good once `isOver`. */
+/** A video that is or was held. Once `isOver`, the browser plays `url` itself for good. */
 interface State {
   url: string;
   address: string;
@@ -47,12 +45,12 @@ const native = {
   load: prototype.load,
 };
 const states = new WeakMap<HTMLMediaElement, State>();
-/** The file that each address of ours stands for. */
+/** The file behind each address that this script made. */
 const urls = new Map<string, string>();
 
 /**
- * Undefined for a video that is not to be held. `isEarly`: no `play` of it came before `dressVideos`, so that none can
- * be lost.
+ * Holds a video; undefined for a video that must be left alone. With `isEarly`, no `play` came before `dressVideos`, so
+ * none can be lost.
  */
 export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEarly: boolean): HeldVideo | undefined {
   const url = String(native.currentSrc.get?.call(video) ?? "");
@@ -87,8 +85,8 @@ export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEa
     URL.revokeObjectURL(state.address);
   };
   /**
-   * Before there is data, as where the page's policy forbids such addresses (CSP `media-src`): the page hears of
-   * nothing.
+   * Handles an error before the first data, for example if the page's CSP (`media-src`) forbids such addresses. The
+   * page does not hear of it.
    */
   const fail = (event: Event): void => {
     if (!isHeld()) return;
@@ -105,7 +103,7 @@ export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEa
   return { video, url, source, link, natives, settle, restore, isHeld };
 }
 
-/** Whether the page has left it where we put it. `currentSrc` says what was chosen last, not what is left of it. */
+/** Whether the video is still on its MediaSource. `currentSrc` does not say so: it names the last choice. */
 function isOn(video: HTMLMediaElement, { address, isOver }: State): boolean {
   return !isOver && native.src.get?.call(video) === address && video.srcObject === null;
 }
@@ -114,14 +112,14 @@ function setSource(video: HTMLMediaElement, address: string): void {
   native.src.set?.call(video, address);
 }
 
-/** The attribute as the page left it, for the `load` that follows. */
+/** Restores the `src` attribute as the page left it, for the `load` that follows. */
 function giveBack(video: HTMLMediaElement, state: State): void {
   state.isOver = true;
   if (state.hadAttribute) setSource(video, state.url);
   else video.removeAttribute("src");
 }
 
-/** Loads something else in the same place and state. */
+/** Changes what the video loads and keeps its position and state. */
 function reload(video: HTMLVideoElement, change: () => void): void {
   const { currentTime, paused, playbackRate } = video;
   change();
@@ -130,7 +128,7 @@ function reload(video: HTMLVideoElement, change: () => void): void {
   if (!paused) Promise.resolve(native.play.call(video)).catch(() => undefined);
 }
 
-/** Puts the page's view of its videos in front of what they play by our hand. */
+/** Patches the video prototype so that the page sees its own files in held videos. */
 export function dressVideos(): void {
   for (const name of ["src", "currentSrc"] as const) {
     const { get } = native[name];

@@ -1,5 +1,5 @@
 /**
- * Plain-video script (MAIN world): brought into a page by the background when its first plain `<video>` begins to load.
+ * Plain-video script (MAIN world). The background brings it into a page when the first plain `<video>` begins to load.
  */
 import { PLAIN_READY_EVENT } from "../shared/names";
 import type { PlainTaker } from "../shared/plain";
@@ -15,7 +15,7 @@ const take: PlainTaker = (video, link, natives) => {
   if (held !== undefined) playHeld(held);
 };
 
-/** Before that the browser, too, loads nothing of it. */
+/** Takes the video when it plays. The browser, too, loads nothing before that. */
 const takeAtPlay: PlainTaker = (video, link, natives) => {
   const url = video.currentSrc;
   const onPlay = (): void => {

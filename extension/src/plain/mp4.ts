@@ -1,8 +1,8 @@
 /**
- * Mp4: a progressive MP4's index, and from it what Media Source Extensions take: an initialization segment and, for any
- * span of samples, a fragment around the file's own bytes (ISO/IEC 14496-12 §8; codec strings by RFC 6381). Pure.
- * Not here: fragmented files, encryption, several tracks of a kind, edit lists other than a shift: `parseMovie` says
- * which it met, and the file is played directly.
+ * Mp4: reads the index of a progressive MP4 and makes what Media Source Extensions take: an initialization segment and,
+ * for any span of samples, a fragment around the file's own bytes (ISO/IEC 14496-12 §8; codec strings: RFC 6381). Pure.
+ * Not here: fragmented files, encryption, several tracks of a kind, and edit lists other than a shift. `parseMovie`
+ * refuses them with a reason, and the browser plays the file itself.
  */
 import { Tables } from "./tables";
 import { box, fourcc, full, unpack, u32, u64, view, type Box } from "./boxes";
@@ -10,7 +10,7 @@ import { box, fourcc, full, unpack, u32, u64, view, type Box } from "./boxes";
 export interface Track {
   id: number;
   isVideo: boolean;
-  /** Units a second of every time in its samples. */
+  /** Time units per second. */
   timescale: number;
   codec: string;
   samples: Tables;
@@ -24,11 +24,11 @@ export interface Movie {
   init: Uint8Array<ArrayBuffer>;
 }
 
-/** Why a file is left to the browser. */
+/** The reason why a file is left to the browser. */
 export class Unsupported extends Error {}
 
 /**
- * Of the bytes of a whole `moov` box, header included. Throws Unsupported, and RangeError on a box that is cut short.
+ * Parses a whole `moov` box, header included. Throws Unsupported, or RangeError if a box is cut short.
  */
 export function parseMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
   const [moov] = unpack(bytes);
@@ -98,7 +98,7 @@ function parseTrack(trak: Box): { track: Track; init: Uint8Array<ArrayBuffer> } 
   return { track: { id, isVideo, timescale, codec: codecOf(description), samples }, init };
 }
 
-/** What the edit list takes off every time of the track, in the track's units. */
+/** What the edit list subtracts from every time of the track, in the track's units. */
 function shiftOf(trak: readonly Box[]): number {
   const edts = trak.find(({ type }) => type === "edts");
   const elst = edts && unpack(edts.body).find(({ type }) => type === "elst");
@@ -112,7 +112,7 @@ function shiftOf(trak: readonly Box[]): number {
   return mediaTime;
 }
 
-/** Of a sample description box's only entry. */
+/** The codec string of the only entry in a sample description box. */
 function codecOf(description: Uint8Array<ArrayBuffer>): string {
   if (view(description).getUint32(4) !== 1) throw new Unsupported("several sample descriptions");
   const [entry] = unpack(description.subarray(8));
@@ -140,14 +140,18 @@ function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** AV1 in ISOBMFF, §5. */
+/** AV1 codec string (AV1 in ISOBMFF, §5). */
 function av1Codec(record: Uint8Array): string {
   const [, second = 0, third = 0] = record;
   const depth = (third & 0x40) === 0 ? 8 : (third & 0x20) !== 0 && second >> 5 === 2 ? 12 : 10;
-  return `av01.${second >> 5}.${String(second & 31).padStart(2, "0")}${third >> 7 === 1 ? "H" : "M"}.${String(depth).padStart(2, "0")}`;
+  const level = String(second & 31).padStart(2, "0");
+  return `av01.${second >> 5}.${level}${third >> 7 === 1 ? "H" : "M"}.${String(depth).padStart(2, "0")}`;
 }
 
-/** The object type of the decoder's configuration (ISO/IEC 14496-1 §7.2.6): descriptors of a tag and a length each. */
+/**
+ * Codec string with the object type of the decoder configuration (ISO/IEC 14496-1 §7.2.6). A descriptor is a tag, a
+ * length and its content.
+ */
 function mpeg4Audio(esds: Uint8Array): string {
   let at = 4;
   const open = (tag: number): void => {
@@ -181,7 +185,7 @@ export interface Span {
 const SYNC_FLAGS = 0x02000000;
 const OTHER_FLAGS = 0x01010000;
 
-/** A fragment of `spans`, with bytes taken from `media`, which begins at `mediaOffset` of the file. */
+/** Makes a fragment of `spans`. `media` holds the file's bytes from `mediaOffset` on. */
 export function fragment(
   sequence: number,
   spans: readonly Span[],
@@ -229,7 +233,7 @@ function traf({ track, from, until }: Span, dataAt: number): Uint8Array<ArrayBuf
   );
 }
 
-/** The spans' bytes, neighbours in the file in one piece. */
+/** The bytes of the samples. Samples that are neighbours in the file stay in one piece. */
 function dataOf(
   { track, from, until }: Span,
   media: Uint8Array<ArrayBuffer>,
@@ -270,24 +274,23 @@ function join(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer
 }
 
 /**
- * Which samples a player is given together: from a sync sample of the video on for at least a second, and the sound of
- * that time.
+ * The samples that a player gets together: at least a second of video that begins at a sync sample, and its sound.
  */
 export interface Piece {
-  /** When its first picture is shown. */
+  /** The time at which its first picture is shown. */
   startSec: number;
   spans: Span[];
-  /** In the file, `end` inclusive. */
+  /** Offsets in the file; `end` is inclusive. */
   start: number;
   end: number;
 }
 
 const PIECE_SEC_MIN = 1;
 const PIECE_BYTES_MAX = 24 * 1024 * 1024;
-/** Bytes between a piece's samples that are not the piece's own. */
+/** The most bytes within a piece that belong to none of its samples. */
 const STRANGE_BYTES_MAX = 1024 * 1024;
 
-/** The movie in pieces. Throws Unsupported where samples of one time lie far apart in the file. */
+/** Cuts the movie into pieces. Throws Unsupported if samples of one time lie far apart in the file. */
 export function piecesOf({ tracks }: Movie): Piece[] {
   const video = tracks.find(({ isVideo }) => isVideo);
   const audio = tracks.find(({ isVideo }) => !isVideo);

@@ -5,7 +5,7 @@ import { playHeld } from "./player";
 
 const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/stack/sample/media/progressive.mp4")));
 
-/** Takes what it is given, and says so by `updateend`; its listeners, all for once, are gone when they have heard. */
+/** A SourceBuffer that accepts everything and answers with `updateend`. All its listeners run once. */
 class FakeBuffer {
   readonly listeners = new Map<string, Set<() => void>>();
   appended = 0;
@@ -27,7 +27,7 @@ class FakeBuffer {
   }
 }
 
-test("player: appends the file piece by piece until the page takes the video away, leaves no listener behind and lets go of the source", async () => {
+test("player: appends the file in pieces until the page takes the video, and leaves no listener", async () => {
   Object.assign(globalThis, { MediaSource: { isTypeSupported: () => true } });
   const buffer = new FakeBuffer();
   const source = { readyState: "open", duration: 0, addSourceBuffer: () => buffer };

@@ -1,17 +1,16 @@
 /**
- * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. It does what the
- * browser does with such a file: index first, then from the playhead on as far ahead as it takes, anew after each seek.
- * Whatever it can't do it leaves to the browser: `restore` gives the file back; where the page has taken the video
- * elsewhere it lets go of the source.
+ * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. Like the browser,
+ * it reads the index first and then a stretch ahead of the playhead; a seek moves the stretch. If it cannot play the
+ * file, `restore` gives the file back to the browser. If the page gives the video another source, it stops.
  */
 import type { HeldVideo } from "./hold";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
 import { Source, type Reading } from "./source";
 
-/** So much is had ahead of the playhead while it plays, and kept behind it. */
+/** How much is loaded ahead of the playhead while the video plays, and kept behind it. */
 const AHEAD_SEC = 20;
 const BEHIND_SEC = 30;
-/** Two pieces overlap or touch when they are no further apart than this. */
+/** Two pieces that are no further apart count as adjacent. */
 const GAP_SEC = 0.2;
 
 export function playHeld(held: HeldVideo): void {
@@ -64,7 +63,7 @@ class PlainVideo {
     }
   }
 
-  /** Until the page gives the video another source. */
+  /** Appends pieces until the page gives the video another source. */
   async #feed(): Promise<void> {
     while (this.#held.isHeld()) {
       const piece = this.#pieces[this.#next];
@@ -82,7 +81,7 @@ class PlainVideo {
     }
   }
 
-  /** Null when a seek came in between. */
+  /** The bytes of a piece; null if a seek came in between. */
   async #read({ start, end }: Piece): Promise<Uint8Array<ArrayBuffer> | null> {
     this.#reading = this.#source.read({ start, end });
     try {
@@ -106,7 +105,7 @@ class PlainVideo {
     return isFirst || (!isOnDemand && piece.startSec < video.currentTime + AHEAD_SEC * Math.max(1, video.playbackRate));
   }
 
-  /** What is buffered is played from there; else reading begins at the playhead's piece. */
+  /** Continues after what is buffered at the playhead, or with the piece at the playhead. */
   #seek(): void {
     const { video } = this.#held;
     const time = video.currentTime;
@@ -146,7 +145,7 @@ class PlainVideo {
     await this.#updated();
   }
 
-  /** What lies far behind the playhead. */
+  /** Removes what lies far behind the playhead. */
   async #forget(): Promise<void> {
     const { video } = this.#held;
     if (video.buffered.length > 0 && video.buffered.start(0) < video.currentTime - 2 * BEHIND_SEC)

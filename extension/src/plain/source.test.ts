@@ -14,7 +14,7 @@ const HEAD = {
   totalBytes: null,
 } as const;
 
-/** A reading of `range` that `pieces` are the answer to. */
+/** Reads `range` and answers with `pieces`. */
 async function read(
   range: { start: number; end: number },
   pieces: number[][],
@@ -35,12 +35,12 @@ async function read(
   return { bytes, seen };
 }
 
-test("source: pieces are one array, also where the file ends before the range", async () => {
+test("source: joins pieces into one array, also if the file ends before the range", async () => {
   const { bytes, seen } = await read({ start: 0, end: 9 }, [[1, 2, 3], [4], [5, 6]]);
   expect([[...(await bytes)], seen]).toEqual([[1, 2, 3, 4, 5, 6], { credits: 3, aborts: 0 }]);
 });
 
-test("source: as many bytes as were asked for are taken, and not one more", async () => {
+test("source: takes exactly the asked number of bytes and refuses more", async () => {
   const full = await read({ start: 5, end: 8 }, [
     [1, 2],
     [3, 4],

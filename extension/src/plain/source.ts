@@ -1,6 +1,6 @@
 /**
- * Source: byte ranges of one file, through the transport or, where that fails, by the page's own fetch; and its index
- * box, wherever in the file it lies. All answers must be of one representation (RFC 9110 §8.8), or the source fails.
+ * Source: byte ranges of one file and its index box, wherever that lies. The bytes come through the transport or, if it
+ * fails, by the page's own fetch. All answers must belong to one representation (RFC 9110 §8.8), or the source fails.
  */
 import type { Carrier } from "../shared/carry";
 import type { ByteRange } from "../shared/messages";
@@ -11,7 +11,7 @@ import { Unsupported } from "./mp4";
 
 const FIRST_BYTES = 64 * 1024;
 const INDEX_BYTES_MAX = 16 * 1024 * 1024;
-/** Boxes that are looked at before the index is given up. */
+/** The search for the index ends after this many boxes. */
 const BOXES_MAX = 8;
 
 export interface Reading {
@@ -29,7 +29,7 @@ export class Source {
     readonly natives: Natives,
   ) {}
 
-  /** Rejects when the bytes can't be had, or belong to another version of the file. */
+  /** Rejects if no one sends the bytes, or if they belong to another version of the file. */
   read(range: ByteRange): Reading {
     const controller = new AbortController();
     return { bytes: this.#read(range, controller.signal), abort: () => controller.abort() };
@@ -41,7 +41,7 @@ export class Source {
     return answer ?? (await this.#native(range, signal));
   }
 
-  /** Undefined when the transport sends the request back. */
+  /** The bytes through the transport; undefined if the transport declines the request. */
   #carried(carrier: Carrier, range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
     return new Promise((resolve, reject) => {
       const whole = new Uint8Array(range.end - range.start + 1);
@@ -86,8 +86,8 @@ export class Source {
   }
 
   /**
-   * Why an answer is not `range` of the file that the first answer was of. Headers that the page may not see say
-   * nothing.
+   * Why an answer is not the asked range of the same file; undefined if it is. A header that the page may not see
+   * counts as equal.
    */
   #faultOf(status: number, headers: Headers, range: ByteRange): string | undefined {
     if (status !== 206) return `status ${status} for a range`;

@@ -1,19 +1,19 @@
-/** Tables: the samples of a track, read out of its sample tables (ISO/IEC 14496-12 §8.6, §8.7). Pure. */
+/** Tables: reads the samples of a track from its sample tables (ISO/IEC 14496-12 §8.6, §8.7). Pure. */
 import { view, type Box } from "./boxes";
 
 export interface Sample {
   /** In the track's units. */
   decodeTime: number;
-  /** Presentation time less `decodeTime`; can be negative. */
+  /** Presentation time minus `decodeTime`; can be negative. */
   offsetTime: number;
   duration: number;
-  /** In the file. */
+  /** Offset in the file. */
   position: number;
   bytes: number;
   isSync: boolean;
 }
 
-/** More samples than 24 hours of 60 frames a second have: not a file to take into memory. */
+/** 24 hours at 60 frames a second have 5.2 million samples. A file with more is not read into memory. */
 const SAMPLES_MAX = 6_000_000;
 
 export class Tables {
@@ -26,7 +26,7 @@ export class Tables {
   readonly #syncs: Uint8Array;
 
   /**
-   * `shift`: what the edit list takes off every presentation time. Throws RangeError where the tables contradict each
+   * The edit list subtracts `shift` from every presentation time. Throws RangeError if the tables contradict each
    * other.
    */
   constructor(stbl: readonly Box[], shift: number) {
@@ -59,19 +59,19 @@ export class Tables {
     };
   }
 
-  /** Where the last sample's presentation ends. */
+  /** The time at which the presentation of the last sample ends. */
   get endTime(): number {
     return (this.#times[this.count] ?? 0) + (this.#offsets[this.count - 1] ?? 0);
   }
 
-  /** The first sample that the edit list leaves. */
+  /** The first sample that the edit list shows. */
   get firstShown(): number {
     let index = 0;
     while (index < this.count && (this.#times[index] ?? 0) + (this.#offsets[index] ?? 0) < 0) index++;
     return index;
   }
 
-  /** The first sample whose decoding time is at `time` or later. */
+  /** The first sample with a decoding time of `time` or later. */
   firstFrom(time: number): number {
     let [low, high] = [0, this.count];
     while (low < high) {
@@ -90,7 +90,7 @@ function readSizes(stsz: DataView | undefined): Uint32Array {
   return Uint32Array.from({ length: count }, (_, index) => (same === 0 ? stsz.getUint32(12 + 4 * index) : same));
 }
 
-/** Runs of (count, value), as `stts` and `ctts` have them. */
+/** Expands the runs of (count, value) in `stts` and `ctts`. */
 function expand(table: DataView | undefined, count: number): Float64Array {
   const values = new Float64Array(count);
   const runCount = table?.getUint32(4) ?? 0;
@@ -131,7 +131,7 @@ function readPositions(
   return positions;
 }
 
-/** Without the table every sample is one. */
+/** Marks the sync samples. Without the table every sample is a sync sample. */
 function readSyncs(stss: DataView | undefined, count: number): Uint8Array {
   const syncs = new Uint8Array(count);
   if (stss === undefined) return syncs.fill(1);

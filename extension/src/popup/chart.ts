@@ -1,6 +1,5 @@
 /**
- * Chart: each proxy's rate over the last half minute, stacked, as SVG paths. Pure but for drawing into the element
- * handed in.
+ * Chart: the rates of all proxies over the last 30 seconds, stacked, as SVG paths. Only `drawChart` touches a document.
  */
 import type { Stream } from "./rates";
 
@@ -18,7 +17,8 @@ export class History {
   }
 
   /**
-   * One closed path a proxy, the first at the bottom; empty while nothing has moved. Newest reading at the right edge.
+   * One closed path per proxy, the first one at the bottom and the newest reading at the right edge. Empty while no
+   * bytes arrive.
    */
   paths(ids: readonly string[]): string[] {
     const totals = this.#readings.map((reading) => ids.reduce((sum, id) => sum + (reading.get(id) ?? 0), 0));

@@ -1,7 +1,7 @@
 /**
  * Popup: this site's switch, live figures, mode and number of proxies. All texts from outside (names of proxies,
- * addresses, errors) are set as text nodes. Also works as a page in a tab; `?tab=ID` then is
- * the tab that it is about.
+ * addresses, errors) are set as text nodes. The popup also works as a page in a tab; `?tab=ID` names the tab that it
+ * describes.
  */
 import { SettingsView, element } from "../shared/controls";
 import { LIVE_CONNECTION } from "../shared/names";
@@ -18,7 +18,7 @@ const LISTEN_AGAIN_MS = 1000;
 const rates = new Rates();
 const merge = new Merge();
 const history = new History();
-/** Tabs that are listened to; undefined for the one transport. */
+/** The tabs that the popup listens to; undefined is Chromium's one transport. */
 const heard = new Set<number | undefined>();
 const enabled = element<HTMLButtonElement>("enabled");
 const comment = element<HTMLTextAreaElement>("comment");
@@ -60,7 +60,7 @@ function showFigures(): void {
   element("wasted").textContent = percentText(wastedShare(streams, delivered));
 }
 
-/** Keeps the rows that are there, so that bars move and a screen reader is not sent back to the start. */
+/** Reuses the rows, so that a screen reader keeps its place. */
 function showStreams(): void {
   const list = element<HTMLUListElement>("streams");
   while (list.children.length > streams.length) list.lastElementChild?.remove();
@@ -110,7 +110,7 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
   set(".rtt", stream.rttMs === null ? "" : `${Math.round(stream.rttMs)} ms`);
 }
 
-/** Chromium has one transport; Firefox has one in each page with media, which hears only what is sent to its tab. */
+/** Chromium has one transport. Firefox has one in each page with media, which hears only messages to its tab. */
 async function listen(): Promise<void> {
   if (location.protocol.startsWith("moz")) for (const { id } of await chrome.tabs.query({})) hear(id);
   else hear(undefined);
@@ -131,7 +131,7 @@ function hear(tabId: number | undefined): void {
     showFigures();
   });
   connection.onDisconnect.addListener(() => {
-    // Reading the error says that it is expected: no page has needed the transport yet.
+    // Reading the error marks it as expected: no page needs the transport yet.
     void chrome.runtime.lastError;
     heard.delete(tabId);
   });

@@ -1,13 +1,13 @@
-/** Merge: the figures of several transports (Firefox has one a page) as if they were one's. Pure. */
+/** Merge: adds the figures of several transports; Firefox has one per page. Pure. */
 import { isCarrying, type LiveFigures, type LiveProxy } from "../shared/runtime";
 
-/** A transport that has not spoken for so long has gone with its page. */
+/** A transport that is silent for longer is gone with its page. */
 const SILENT_MS = 2000;
 
 export class Merge {
   readonly #latest = new Map<string, LiveFigures>();
 
-  /** Takes a reading and returns the sum of all transports that are there. */
+  /** Takes a reading and returns the sum of the latest readings of all live transports. */
   add(reading: LiveFigures): LiveFigures {
     this.#latest.set(reading.transportId, reading);
     for (const [id, { atMs }] of this.#latest) if (reading.atMs - atMs > SILENT_MS) this.#latest.delete(id);

@@ -1,22 +1,24 @@
 /**
- * Rates: what the popup shows of two or more readings of the transport's cumulative figures. Pure.
+ * Rates: makes rates and shares from readings of the transport's cumulative figures. Pure.
  */
 import type { LiveFigures, LiveProxy } from "../shared/runtime";
 
-/** Readings older than this don't count into a rate. */
+/** Older readings do not count in a rate. */
 const SPAN_MS = 3000;
 
 export interface Stream extends LiveProxy {
   /** Over the last seconds. */
   bytesPerSec: number;
-  /** Part of what all proxies brought: over the last seconds, or over all time when nothing moves. 0..1. */
+  /** Share of the bytes of all proxies, 0..1: over the last seconds, or over all time while no bytes arrive. */
   share: number;
 }
 
 export class Rates {
   #readings: LiveFigures[] = [];
 
-  /** Takes a reading and returns each proxy's stream, most bytes first. A restart of the transport starts anew. */
+  /**
+   * Takes a reading and returns the stream of each proxy, sorted by name. A restarted transport clears the readings.
+   */
   add(figures: LiveFigures): { streams: Stream[]; bytesPerSec: number } {
     const last = this.#readings.at(-1);
     if (last !== undefined && totalOf(figures) < totalOf(last)) this.#readings = [];
@@ -40,8 +42,8 @@ export class Rates {
 }
 
 /**
- * Part of what proxies brought that was of no use, 0..1: of packets those that brought nothing new, so that what is on
- * its way to the page does not count; where there are no packets (HTTP), bytes that were not handed on.
+ * The share of useless data from the proxies, 0..1. Packets that bring nothing new are useless; bytes that are on their
+ * way to the page are not. Without packets (HTTP), all bytes that no page received are useless.
  */
 export function wastedShare(proxies: readonly LiveProxy[], deliveredBytes: number): number {
   const sum = (of: (proxy: LiveProxy) => number): number => proxies.reduce((total, proxy) => total + of(proxy), 0);

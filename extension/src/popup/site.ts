@@ -1,6 +1,6 @@
 /**
- * Site: the popup's switch for the site of the tab at hand. Turned on, it asks for access where the package has none
- * yet; turned off, the site's name is kept and its pages go direct at once.
+ * Site: the popup's switch for the site of the active tab. Turning it on asks for access if the package has none.
+ * Turning it off stores the site's name, and its pages load directly at once.
  */
 import { element, type SettingsView } from "../shared/controls";
 import { say } from "../shared/say";
@@ -53,7 +53,7 @@ export class SiteSwitch {
     return this.#isOn() ? "siteOn" : this.#isAllowed ? "siteOff" : "siteAsk";
   }
 
-  /** The question for access has to be asked in the click itself: nothing is awaited before it. */
+  /** The browser allows the question for access only within the click, so nothing is awaited before it. */
   async #turn(): Promise<void> {
     const site = this.#site;
     if (site === undefined) return;

@@ -2,8 +2,6 @@
  * Carry: the types that the page script and the carrying script share. The carrying script enters a page when the page
  * first needs it. Neither script contains the other's code.
  */
-import type { Link } from "../page/link";
-import type { Natives } from "../page/natives";
 import type { ByteRange, PageResponseHead } from "./messages";
 
 /** What a page asks for and the transport may carry. */
@@ -36,6 +34,3 @@ export interface Carrier {
   /** Answers the page's `fetch` of `request`, carried as `wanted`. */
   respond(request: Request, wanted: MediaRequest): Promise<Response>;
 }
-
-/** `natives` are the browser's own functions, kept before any script of the page ran. */
-export type MakeCarrier = (link: Link, natives: Natives) => Carrier;

@@ -1,6 +1,6 @@
 /**
- * Controls: what the popup and the options page share: the settings as they are, saving a change, mode and number of
- * proxies.
+ * Controls: what the popup and the options page share. They show the settings, save a change, and both have the
+ * controls for the mode and the number of proxies.
  */
 import { MODE_KEYS } from "./words";
 import type { SettingsAnswer, ToBackground } from "./runtime";
@@ -19,7 +19,7 @@ export class SettingsView {
   readonly #mode = element<HTMLSelectElement>("mode");
   readonly #connections = element<HTMLInputElement>("connections");
 
-  /** `changed` is called after each change of the settings, wherever it was made. */
+  /** `changed` is called after each change of the settings, in whichever page. */
   constructor(changed: () => void) {
     this.#changed = changed;
   }

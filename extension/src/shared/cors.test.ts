@@ -4,7 +4,7 @@ const media = new URL("https://media.example/a.mp4");
 const headers = { "content-type": "video/mp4", etag: '"1"', "set-cookie": "a=b", "content-range": "bytes 0-1/2" };
 
 describe("cors: what a page may read", () => {
-  test("the same origin reads all but cookies", () => {
+  test("the same origin reads all headers but cookies", () => {
     expect(exposeTo("https://media.example", media, headers)).toEqual({
       type: "basic",
       headers: [
@@ -16,7 +16,7 @@ describe("cors: what a page may read", () => {
   });
 
   test.each(["*", "https://page.example", " * "])(
-    "another origin that is allowed by %j reads the safelisted headers",
+    "another origin that %j allows reads the safelisted headers",
     (allowed) => {
       const exposure = exposeTo("https://page.example", media, { ...headers, "access-control-allow-origin": allowed });
       expect(exposure).toEqual({ type: "cors", headers: [["content-type", "video/mp4"]] });
@@ -31,16 +31,16 @@ describe("cors: what a page may read", () => {
     "https://page.example.evil",
     "http://page.example",
     "https://page.example, *",
-  ])("another origin that is not allowed (%j) reads nothing", (allowed) => {
+  ])("another origin that %j does not allow reads nothing", (allowed) => {
     const given = allowed === undefined ? headers : { ...headers, "access-control-allow-origin": allowed };
     expect(exposeTo("https://page.example", media, given)).toBeUndefined();
   });
 
-  test("an opaque origin is not let in by null", () => {
+  test("the value null does not allow an opaque origin", () => {
     expect(exposeTo("null", media, { "access-control-allow-origin": "null" })).toBeUndefined();
   });
 
-  test("exposed headers are added, by name or all", () => {
+  test("exposed headers are added by name or by *", () => {
     const base = { ...headers, "access-control-allow-origin": "*" };
     const named = exposeTo("https://page.example", media, { ...base, "access-control-expose-headers": "ETag, X" });
     expect(named?.headers.map(([name]) => name)).toEqual(["content-type", "etag"]);
@@ -49,7 +49,7 @@ describe("cors: what a page may read", () => {
     expect(all?.headers.map(([name]) => name)).toContain("content-range");
   });
 
-  test("sign-in and server trouble are the page's own to hear", () => {
+  test("statuses for sign-in and server errors are not passed on", () => {
     expect([200, 206, 404, 416].map(passedStatusText).every((text) => text !== undefined)).toBe(true);
     expect([301, 401, 403, 429, 500, 502].map(passedStatusText)).toEqual(Array(6).fill(undefined));
   });

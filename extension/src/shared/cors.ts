@@ -1,7 +1,7 @@
 /**
  * Cors: which answers, and which of their headers, a page of a given origin may read.
- * It repeats the browser's rule for a request without credentials, so that a page reads through the transport only
- * what it could have read without it. Pure.
+ * The rule is the browser's own rule for a request without credentials, so a page reads nothing through the transport
+ * that it could not read directly. Pure.
  */
 
 /** Response headers that any page may read (Fetch standard, CORS-safelisted response-header names). */
@@ -14,7 +14,7 @@ const SAFELISTED = new Set([
   "last-modified",
   "pragma",
 ]);
-/** Headers that no page may read, and those that speak of the hop to the proxy and not of the origin's answer. */
+/** Headers that no page may read, and headers that describe the hop to the proxy instead of the origin's answer. */
 const HIDDEN = new Set([
   "set-cookie",
   "set-cookie2",
@@ -27,8 +27,8 @@ const HIDDEN = new Set([
 export type Exposure = { type: "basic" | "cors"; headers: [string, string][] };
 
 /**
- * What a page at `pageOrigin` may see of an answer from `url` with `headers` (lower-case names).
- * `undefined`: it may not read the answer at all, and the browser has to say so itself.
+ * What a page at `pageOrigin` may see of an answer from `url` with `headers` (names in lower case). If the result is
+ * `undefined`, the page may not read the answer, and the browser must report that itself.
  */
 export function exposeTo(
   pageOrigin: string,
@@ -57,8 +57,8 @@ const PASSED_STATUSES: Readonly<Record<number, string>> = {
 };
 
 /**
- * The reason phrase of a status that is handed to the page as it is; `undefined` for one that the origin may give to a
- * proxy and not to the viewer (sign-in, geography, rate, its own trouble): the page then asks for itself.
+ * The reason phrase of a status that the page gets as it is. It is `undefined` for a status that the origin may give to
+ * a proxy and not to the viewer (sign-in, region, rate limit, server error). The page then asks the site itself.
  */
 export function passedStatusText(status: number): string | undefined {
   return PASSED_STATUSES[status];

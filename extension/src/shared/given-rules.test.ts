@@ -18,7 +18,7 @@ describe("given rules: patterns", () => {
     ["*", "/x", "https://a.example/xy", undefined],
   ])("%s %s on %s: %s", (host, path, url, expected) => expect(answer(rule(host, path), url)).toBe(expected));
 
-  test("many stars against a long path take no time to speak of", () => {
+  test("many stars against a long path match quickly", () => {
     expect(answer(rule("*", `/${"*a".repeat(127)}`), `https://a.example/${"a".repeat(8000)}b`)).toBeUndefined();
   });
 
@@ -27,12 +27,12 @@ describe("given rules: patterns", () => {
   );
 });
 
-describe("given rules: an answer of Origo's", () => {
-  test.each([null, 7, "x", {}, { rules: {} }, { rules: [null, 5, {}] }])("%j has none", (value) =>
+describe("given rules: parsing an answer of Origo", () => {
+  test.each([null, 7, "x", {}, { rules: {} }, { rules: [null, 5, {}] }])("%j has no rules", (value) =>
     expect(parseGivenRules(value)).toEqual([]),
   );
 
-  test("what is no rule is left out, and there are so many at most", () => {
+  test("invalid rules are left out, and the number of rules is limited", () => {
     const good = rule("a.example", "/x/*");
     const bad = [
       rule("https://a.example", "/"),
@@ -49,7 +49,7 @@ describe("given rules: an answer of Origo's", () => {
 describe("given rules: beside the built-in table", () => {
   afterEach(() => useRules({ given: [], experimental: false }));
 
-  test("they add media and exempt it, and never what the table keeps direct", () => {
+  test("they add and exempt media, but cannot carry what the table keeps direct", () => {
     useRules({
       given: [rule("a.example", "/chunk/*"), rule("a.example", "/live/*", false), rule("*", "/*")],
       experimental: false,

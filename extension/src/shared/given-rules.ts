@@ -1,12 +1,12 @@
 /**
- * Given rules: what an Origo's operator says of addresses that the built-in table does not know. They can name media
- * and exempt it; they can make no manifest, key, text or page go through proxies, and hold only on sites that the
- * viewer turned on, for there alone is the page script. Patterns have `*` only and are matched in linear time. Pure.
+ * Given rules: an Origo operator's rules for addresses that the built-in table does not know. They can name media and
+ * exempt media. They cannot send a manifest, key, text or page through proxies. They hold only on sites that the viewer
+ * turned on, because only those have the page script. Patterns know `*` only and match in linear time. Pure.
  */
 export interface GivenRule {
   /** A host, `*.` before a domain for its subdomains, or `*`. */
   host: string;
-  /** From the first slash on; each `*` stands for anything. */
+  /** Begins with a slash. Each `*` stands for any characters. */
   path: string;
   carried: boolean;
 }
@@ -16,7 +16,7 @@ const HOST = /^(?:\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/;
 const PATH_CHARS_MAX = 256;
 const NEVER_CARRIED = /\.(?:m3u8|mpd|ism|f4m|key|vtt|srt|ttml|json|xml|html?|m?js|css)$/i;
 
-/** The rules in an answer of Origo's, or in storage; those that are none are left out. */
+/** The valid rules in an answer of Origo or in storage. */
 export function parseGivenRules(value: unknown): GivenRule[] {
   const { rules } = (value ?? {}) as { rules?: unknown };
   return (Array.isArray(rules) ? rules.slice(0, RULES_MAX) : []).flatMap((rule) => parseRule(rule) ?? []);
@@ -30,7 +30,7 @@ function parseRule(value: unknown): GivenRule | undefined {
   return { host, path, carried };
 }
 
-/** What the first rule that fits says; undefined when none does. */
+/** The decision of the first rule that matches; undefined if no rule matches. */
 export function givenAnswer(rules: readonly GivenRule[], { hostname, pathname }: URL): boolean | undefined {
   const rule = rules.find(({ host, path }) => isHost(host, hostname) && isPath(path, pathname));
   return rule && rule.carried && !NEVER_CARRIED.test(pathname);

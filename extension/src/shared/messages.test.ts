@@ -1,6 +1,6 @@
 import { parseToTransport } from "./messages";
 
-describe("messages: what a page sends is taken as hostile", () => {
+describe("messages: parsing what a hostile page may send", () => {
   test.each([
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000 },
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000, player: "hls.js" },
@@ -10,7 +10,7 @@ describe("messages: what a page sends is taken as hostile", () => {
     { type: "ping", token: 3 },
     { type: "direct", bytes: 5 },
     { type: "wrong", url: "https://a.example/a.mp4" },
-  ])("%j is read as it is", (message) => expect(parseToTransport(message)).toEqual(message));
+  ])("%j is accepted", (message) => expect(parseToTransport(message)).toEqual(message));
 
   test("unknown fields are dropped", () => {
     expect(parseToTransport({ type: "abort", id: 1, pageOrigin: "https://bank.example" })).toEqual({

@@ -1,7 +1,7 @@
 /**
- * Messages: the closed union of what crosses the port between a page and the transport, and its parser.
- * The page's end of the port can be taken by any script of the page, so the transport parses each message as hostile;
- * nothing in it names an origin, a header other than the range, or a method. Pure.
+ * Messages: the closed union of messages on the port between a page and the transport, and its parser. Any script of
+ * the page can take the page's end of the port, so the transport parses each message as hostile. No message names an
+ * origin, a method, or a header other than the range. Pure.
  */
 
 /** Bytes `start` to `end`, both inclusive, like HTTP. */
@@ -31,31 +31,30 @@ export interface PortLike<Sent> {
   close(): void;
 }
 
-/** Players that can be told by the name under which they put themselves into the page. */
+/** Known players, by the name of the global variable that each one sets in the page. */
 export const PLAYERS = { Hls: "hls.js", dashjs: "dash.js", shaka: "shaka", videojs: "video.js" } as const;
 export type Player = (typeof PLAYERS)[keyof typeof PLAYERS];
 
-/** From the page. `id` is chosen by the page, unique on its port. */
+/** From the page. The page chooses each `id`, unique on its port. */
 export type ToTransport =
   /**
-   * `patienceMs`: silent for so long, the page will ask for itself. `player`: what the page says that it plays with,
-   * for the record.
+   * After `patienceMs` without a byte the page asks the site itself. `player` is the page's claim, for the record.
    */
   | { type: "get"; id: number; url: string; range: ByteRange | null; patienceMs: number; player?: Player }
-  /** The page has taken `bytes` more of the body: so many more may be sent. */
+  /** The page took `bytes` of the body, so the transport may send as many more. */
   | { type: "credit"; id: number; bytes: number }
   | { type: "abort"; id: number }
   | { type: "ping"; token: number }
-  /** The page has asked for a manifest. */
+  /** The page asked for a manifest, so media will follow. */
   | { type: "warm" }
-  /** The page fetched `bytes` by itself after the transport could not: for the popup's totals only. */
+  /** The page fetched `bytes` directly after the transport failed. Only the popup's totals use it. */
   | { type: "direct"; bytes: number }
-  /** What came of `url` through proxies were not the site's own bytes, says the page. */
+  /** The page found that the proxies sent wrong bytes for `url`. */
   | { type: "wrong"; url: string };
 
 /**
- * To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. Why is the popup's to
- * tell: it names proxies and Origo.
+ * To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. The reason is not sent: it
+ * names proxies and Origo, and only the popup shows it.
  */
 export type ToPage =
   | { type: "hello" }
@@ -66,9 +65,8 @@ export type ToPage =
   | { type: "failed"; id: number }
   | { type: "pong"; token: number };
 
-/** Body bytes that may be on their way to a page that has not taken them. */
+/** The most body bytes that may be sent before the page takes them. */
 export const CREDIT_BYTES = 4 * 1024 * 1024;
-/** Largest piece of a body in one `data` message. */
 export const PIECE_BYTES_MAX = 64 * 1024;
 
 export type InvalidMessage = { type: "invalid"; what: string };

@@ -1,17 +1,18 @@
 /**
- * Names: what the extension's contexts call each other by. Constants only.
+ * Names: the names by which the extension's contexts know each other. Constants only.
  */
 
 /** Events on `document` between the page script (MAIN world) and the content script (isolated world). */
 export const NEED_EVENT = "tributary-need";
 export const CONNECTED_EVENT = "tributary-connected";
-/** Its `detail` is a string: `off` (the viewer turned the extension off) or `on` (it was off and is on again). */
+/** Its `detail` is a string: `off` when the viewer turns the extension off, `on` when it is on again. */
 export const SWITCH_EVENT = "tributary-switch";
 
-/** The carrying script is there, brought with the first port; its `detail` is a MakeCarrier. */
+/** The carrying script has loaded. The event's `detail` is a MakeCarrier. */
 export const CARRY_READY_EVENT = "tributary-carry-ready";
-/** The page script needs the plain-video script; the latter is there, its `detail` a PlainTaker. */
+/** The page script needs the plain-video script. */
 export const PLAIN_NEED_EVENT = "tributary-plain-need";
+/** The plain-video script has loaded. The event's `detail` is a PlainTaker. */
 export const PLAIN_READY_EVENT = "tributary-plain-ready";
 
 /** Its `detail` is a RuleSet as JSON text. */

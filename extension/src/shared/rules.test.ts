@@ -24,13 +24,13 @@ describe("rules: which addresses are media", () => {
     "nonsense",
     "x.mp4",
     `https://a.example/${"a".repeat(8200)}.mp4`,
-  ])("%s is not", (url) => expect(mediaUrl(url)).toBeNull());
+  ])("%s is not media", (url) => expect(mediaUrl(url)).toBeNull());
 
-  test("a relative address is taken against the page's", () => {
+  test("a relative address is resolved against the page's", () => {
     expect(mediaUrl("../b.m4s", "https://a.example/x/y/page.html")?.href).toBe("https://a.example/x/b.m4s");
   });
 
-  test("manifests announce media and are not media", () => {
+  test("a manifest is recognized and is not media", () => {
     expect(isManifestUrl("https://a.example/a.m3u8?x")).toBe(true);
     expect(isManifestUrl("https://a.example/a.m4s")).toBe(false);
   });
@@ -50,7 +50,7 @@ describe("rules: which headers can be carried", () => {
     ["bytes=1-9999999999999999", undefined],
   ])("range %s", (header, expected) => expect(parseRange(header)).toEqual(expected));
 
-  test("Range and Accept pass, anything else stays native", () => {
+  test("Range and Accept are carried, any other header keeps the request native", () => {
     expect(
       carriedHeaders([
         ["Range", "bytes=1-2"],
@@ -81,7 +81,7 @@ describe("rules: experiments", () => {
   afterEach(() => useRules({ given: [], experimental: false }));
   const video = "https://rr1---sn.googlevideo.com/videoplayback?expire=1&sig=a%2Fb&range=0-99&rn=7&rbuf=1200";
 
-  test("YouTube's GET requests are carried only where experiments are on, and nothing else of that host", () => {
+  test("YouTube's GET requests are carried only with experiments on, and nothing else of that host is", () => {
     const isCarried = (url: string): boolean => mediaUrl(url) !== null;
     expect(isCarried(video)).toBe(false);
     useRules({ given: [], experimental: true });
@@ -92,7 +92,7 @@ describe("rules: experiments", () => {
     ).toEqual([true, false, false]);
   });
 
-  test("Origo's rules may exempt it and not turn it on", () => {
+  test("Origo's rules may exempt YouTube but cannot turn it on", () => {
     const given = (carried: boolean) => [{ host: "*.googlevideo.com", path: "/*", carried }];
     useRules({ given: given(true), experimental: false });
     expect(mediaUrl(video)).toBeNull();
@@ -100,7 +100,7 @@ describe("rules: experiments", () => {
     expect(mediaUrl(video)).toBeNull();
   });
 
-  test("proxies are asked without what numbers the request, everything else as it is written", () => {
+  test("the carried address leaves out the noise parameters and changes nothing else", () => {
     expect(carriedAddress(new URL(video))).toBe(
       "https://rr1---sn.googlevideo.com/videoplayback?expire=1&sig=a%2Fb&range=0-99",
     );

@@ -1,14 +1,14 @@
 /**
  * Rules: which requests of a page are media chunks that the proxies may carry.
- * One table for the page script and for the transport, which checks again, and after it what Origo's operator gave.
- * Knows no browser. Not here: the CORS decision (cors.ts), and anything about the answer.
+ * The page script and the transport, which checks again, use one table and the rules of Origo's operator.
+ * Not here: the CORS decision (cors.ts), and anything about the answer.
  */
 import { givenAnswer, type GivenRule } from "./given-rules";
 import type { ByteRange } from "./messages";
 
 /**
- * Host (null: any), path, whether the proxies may carry it or it stays direct, and the query's parameters that tell of
- * the asking and not of the bytes. `experimental`: carried only where the viewer has turned experiments on.
+ * A host (null for any), a path, whether the proxies may carry it, and the query parameters that describe the request
+ * and not the bytes. An `experimental` rule carries only if the viewer turned experiments on.
  */
 type SiteRule = readonly [
   host: RegExp | null,
@@ -17,40 +17,40 @@ type SiteRule = readonly [
   noise?: readonly string[],
 ];
 
-/** What holds beside the table: Origo's rules, and the viewer's word on experiments. */
+/** What holds beside the table: Origo's rules, and whether the viewer turned experiments on. */
 export interface RuleSet {
   given: readonly GivenRule[];
   experimental: boolean;
 }
 
 /**
- * The first rule that fits counts; what none fits stays direct, as do manifests, keys and subtitles. A chunk's key is
- * its address without the fragment and the noise, and its range.
+ * The first rule that matches decides. Without a match an address stays direct, like manifests, keys and subtitles. The
+ * key of a chunk is its range and its address without the fragment and the noise.
  */
 const SITE_RULES: readonly SiteRule[] = [
-  // YouTube: media are POST streams bound by a signature to the viewer's address, which proxies would be refused. Where
-  // a player still asks by GET, an experiment may try; `rn` and `rbuf` number the request and tell the player's buffer.
+  // YouTube sends media as POST streams that a signature binds to the viewer's network address, so it refuses proxies.
+  // The experiment tries players that still use GET. `rn` numbers the request, `rbuf` tells the player's buffer.
   [/\.googlevideo\.com$/, /^\/videoplayback$/, "experimental", ["rn", "rbuf"]],
   [/\.googlevideo\.com$/, /^/, false],
-  // PeerTube: videos for signed-in viewers, whose addresses can carry a token; then those for everybody.
+  // PeerTube: first the private videos, whose addresses can carry a token, then the public ones.
   [null, /^\/static\/[\w/-]+\/private\//, false],
   [null, /^\/static\/(?:web-videos|streaming-playlists)\/.+\.mp4$/, true],
   // Any site: media segments and files.
   [null, /\.(?:m4[sfva]|mp4[av]?|cmf[vam]|m?ts|m2ts|aac|[ae]c3|mp3|web[ma]|mkv|og[vag]|opus|flac|mov|dash)$/i, true],
 ];
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
-/** A URL longer than this stays direct; same figure as the protocol's limit. */
+/** A longer URL stays direct. The protocol has the same limit. */
 const URL_LENGTH_MAX = 8192;
 const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
 
 let ruleSet: RuleSet = { given: [], experimental: false };
 
-/** From now on these hold too, in this context: Origo's before the table's last line, after what it keeps direct. */
+/** Sets the rules beside the table for this context. They cannot carry what the table keeps direct. */
 export function useRules(rules: RuleSet): void {
   ruleSet = rules;
 }
 
-/** The parsed URL when it is http(s), without credentials, and the table lets the proxies carry it; otherwise null. */
+/** The parsed URL if it is http(s), has no credentials and the rules let the proxies carry it; otherwise null. */
 export function mediaUrl(url: string, base?: string): URL | null {
   const parsed = parseHttpUrl(url, base);
   const told = parsed && ruleFor(parsed)?.[2];
@@ -59,7 +59,7 @@ export function mediaUrl(url: string, base?: string): URL | null {
   return (givenAnswer(ruleSet.given, parsed) ?? isCarried) === true ? parsed : null;
 }
 
-/** What the proxies are asked for: `url` as it is written, without the noise that its rule names. */
+/** The address that the proxies are asked for: `url` as written, without the noise that its rule names. */
 export function carriedAddress(url: URL): string {
   const noise = ruleFor(url)?.[3];
   if (noise === undefined) return url.href;
@@ -74,7 +74,7 @@ function ruleFor({ hostname, pathname }: URL): SiteRule | undefined {
   return SITE_RULES.find(([host, path]) => (host?.test(hostname) ?? true) && path.test(pathname));
 }
 
-/** True for a manifest: it stays direct, but media is about to be asked for. */
+/** True for a manifest. It stays direct, but the page will soon ask for media. */
 export function isManifestUrl(url: string, base?: string): boolean {
   const parsed = parseHttpUrl(url, base);
   return parsed !== null && MANIFEST_PATH.test(parsed.pathname);
@@ -95,8 +95,8 @@ function parseHttpUrl(url: string, base?: string): URL | null {
 }
 
 /**
- * A `Range` header as a closed range, both ends inclusive. `undefined` means that the header is not one that the
- * proxies can carry (open end, suffix, several ranges, other unit, end before start): the request stays direct.
+ * A `Range` header as a closed range. `undefined` if the proxies cannot carry it (open end, suffix, several ranges,
+ * other unit, end before start): the request then stays direct.
  */
 export function parseRange(header: string): ByteRange | undefined {
   const match = RANGE_HEADER.exec(header.trim());
@@ -106,7 +106,7 @@ export function parseRange(header: string): ByteRange | undefined {
 }
 
 /**
- * What the request headers allow: `range` null when there is none, or `undefined` when the request must stay native.
+ * The range in the request headers, or null without one. `undefined` if another header keeps the request native.
  */
 export function carriedHeaders(headers: Iterable<readonly [string, string]>): { range: ByteRange | null } | undefined {
   let range: ByteRange | null = null;

@@ -1,15 +1,14 @@
 /**
- * Runtime: messages between the extension's own contexts (background, transport, popup). These are trusted senders:
- * chrome.runtime delivers them from this extension only, and the listeners check that no tab's content script sent
- * them.
+ * Runtime: messages between the extension's own contexts (background, transport, popup). Their senders are trusted:
+ * chrome.runtime delivers messages of this extension only, and the listeners refuse those of content scripts.
  */
 import type { GivenRule } from "./given-rules";
 import type { BROUGHT_SCRIPTS } from "./names";
 import type { Settings } from "./settings";
 
 /**
- * The offscreen document has no chrome.storage: it asks the background, and hears of changes from it. `rules`: what
- * Origo gave, kept for the pages.
+ * The offscreen document has no chrome.storage, so it asks the background for the settings. `rules` are Origo's rules,
+ * which the background stores for the pages.
  */
 export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
@@ -19,12 +18,12 @@ export type ToBackground =
 export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
 export type ToTransportContext = { to: "transport"; type: "settings" } & SettingsAnswer;
 /**
- * `clientId`: of this installation, for its records; another once the viewer has reset everything. `isPrivate`: for a
- * private window, of which no record is sent, whatever the settings.
+ * `clientId` is the id of this installation in records; a reset by the viewer changes it. With `isPrivate` (a private
+ * window) no record is sent, whatever the settings say.
  */
 export type SettingsAnswer = { settings: Settings; clientId: string; isPrivate: boolean };
 
-/** `proxies`: how many proxies carry bytes now (0 when nothing plays); `trouble`: videos play directly although on. */
+/** `proxies` counts those that carry bytes now. With `trouble`, videos play directly although the extension is on. */
 export type Badge = { proxies: number; trouble: boolean };
 
 export interface LiveProxy {
@@ -38,27 +37,28 @@ export interface LiveProxy {
   rttMs: number | null;
 }
 
-/** Whether a proxy in this state is one that bytes come from. */
+/** Whether bytes can come from a proxy in this state. */
 export function isCarrying(state: string): boolean {
   return state === "open" || state === "http";
 }
 
-/** Cumulative since the transport started; the popup makes rates of two of them. */
+/** Cumulative since the transport started. The popup makes rates from two readings. */
 export interface LiveFigures {
-  /** One in Chromium, one for each page with media in Firefox. */
+  /** Chromium has one transport, Firefox has one for each page with media. */
   transportId: string;
   atMs: number;
   mode: string;
   proxies: LiveProxy[];
-  /** Chunks asked for, being carried now, and carried to their end. */
+  /** Chunks asked for so far. */
   downloads: number;
+  /** Chunks being carried now. */
   active: number;
   deliveredBytes: number;
-  /** Chunks that the pages had to fetch, wholly or from the middle on, by themselves; and their bytes. */
+  /** Chunks that pages fetched directly, in full or from the middle on. */
   fallbacks: number;
   directBytes: number;
   trouble: Trouble | null;
 }
 
-/** Why the last chunk went direct. `kind` is closed in words.ts; `detail` is for people. */
+/** Why the last chunk went direct. words.ts knows the kinds; `detail` is for people. */
 export type Trouble = { kind: string; detail: string; atMs: number };

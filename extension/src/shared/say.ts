@@ -1,6 +1,6 @@
 /**
- * Say: the texts for the viewer, from _locales in the browser's language. Elements name theirs by `data-say`, and by
- * `data-say-label` their accessible name, by `data-say-title` their tooltip.
+ * Say: the texts for the viewer, from _locales in the browser's language. An element names its text by `data-say`, its
+ * accessible name by `data-say-label` and its tooltip by `data-say-title`.
  */
 export type Say = (key: string, ...substitutions: string[]) => string;
 

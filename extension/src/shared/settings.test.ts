@@ -1,11 +1,11 @@
 import { BUILT_IN, parseOrigoUrls, parseSettings } from "./settings";
 
-describe("settings: what storage holds is parsed", () => {
+describe("settings: parsing what storage holds", () => {
   test.each([null, undefined, 5, "x", [], {}])("%j gives the defaults", (raw) =>
     expect(parseSettings(raw)).toEqual(BUILT_IN),
   );
 
-  test("each valid key counts, each invalid one leaves its default", () => {
+  test("a valid value counts, an invalid value leaves the default", () => {
     const raw = {
       enabled: false,
       mode: "fastest",
@@ -37,7 +37,7 @@ describe("settings: what storage holds is parsed", () => {
     [5, undefined],
   ])("Origo address %j", (value, expected) => expect(parseOrigoUrls([value])).toEqual(expected && [expected]));
 
-  test("Origo addresses: one to eight, none twice, all of them good", () => {
+  test("one to eight Origo addresses are accepted if all are valid, without repeats", () => {
     expect(parseOrigoUrls(["http://a.example/", "http://b.example", "http://a.example"])).toEqual([
       "http://a.example",
       "http://b.example",

@@ -1,6 +1,6 @@
 /**
- * Settings: what the viewer can set, its defaults, and the parser for what storage and the packaged defaults.json hold.
- * Pure: reading and writing chrome.storage is the business of the background, the popup and the options page.
+ * Settings: what the viewer can set, the defaults, and the parser for storage and the packaged defaults.json.
+ * Pure: the background, the popup and the options page read and write chrome.storage.
  */
 
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
@@ -17,17 +17,17 @@ export interface Settings {
   mode: Mode;
   /** Proxies asked for each chunk, 1..16. */
   connections: number;
-  /** Addresses of Origo servers, without a slash at the end: the first that answers names the proxies. */
+  /** Addresses of Origo servers, without a slash at the end. The first one that answers names the proxies. */
   origoUrls: string[];
-  /** Send a record of each download (no query string, no address) to Origo. */
+  /** Send a record of each download to Origo. */
   sendRecords: boolean;
   /** Sites (hosts) that the viewer turned off. */
   offSites: string[];
-  /** Goes with each record, for a study's participants. */
+  /** Goes into each record; for participants of a study. */
   comment: string;
-  /** Try rules that are known not to hold everywhere (rules.ts). */
+  /** Use the experimental rules (rules.ts). */
   experimental: boolean;
-  /** What carries the packets; for experiments, in the packaged defaults alone. */
+  /** What carries the packets. Only the packaged defaults set it, for experiments. */
   transport: Transport;
 }
 
@@ -44,7 +44,7 @@ export const BUILT_IN: Readonly<Settings> = {
 };
 export const SETTING_KEYS = Object.keys(BUILT_IN) as (keyof Settings)[];
 
-/** Each key of `raw` that is valid, over `defaults`. A missing or invalid value leaves the default. */
+/** The valid values of `raw`. A missing or invalid value leaves the default. */
 export function parseSettings(raw: unknown, defaults: Readonly<Settings> = BUILT_IN): Settings {
   const values = typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : {};
   const { enabled, mode, connections, origoUrls, sendRecords, offSites, comment, experimental, transport } = values;
@@ -73,7 +73,7 @@ function parseSites(value: unknown): string[] | undefined {
     : undefined;
 }
 
-/** One to eight addresses, none twice; `undefined` when any of them is none. */
+/** One to eight addresses, without repeats; `undefined` if any of them is invalid. */
 export function parseOrigoUrls(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const parsed = value.map(parseOrigoUrl);
@@ -82,8 +82,7 @@ export function parseOrigoUrls(value: unknown): string[] | undefined {
 }
 
 /**
- * An http(s) URL without credentials, query or fragment; slashes at its end are cut. `undefined` when it is anything
- * else.
+ * An http(s) URL without credentials, query or fragment, and without slashes at its end. `undefined` for anything else.
  */
 function parseOrigoUrl(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > 2048) return undefined;

@@ -1,6 +1,6 @@
-/** Single: work of which there is one at a time. */
+/** Single: work that runs once at a time. */
 
-/** Calls `work`, unless a call is under way: then what that one comes to. */
+/** Calls `work`. A call while it runs returns the result of the running one. */
 export function single<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null;
   return () =>

@@ -9,7 +9,7 @@ test.each([
   [undefined, undefined],
 ])("the site of %j", (url, site) => expect(siteOf(url)).toBe(site));
 
-test("a site is asked for on both schemes and no other host", () =>
+test("the asked pattern has both schemes and only this host", () =>
   expect(patternOf("a.example")).toBe("*://a.example/*"));
 
 test.each([
@@ -26,4 +26,4 @@ test.each<[string, Record<string, unknown>, boolean]>([
   ["https://a.example:8443", { enabled: true, offSites: ["b.example"] }, true],
   ["https://a.example:8443", { offSites: ["b.example", "a.example"] }, false],
   ["https://a.example", { enabled: false }, false],
-])("at %s with %j stored it is on: %s", (url, stored, is) => expect(isOnAt(url, stored)).toBe(is));
+])("at %s with %j stored the extension is on: %s", (url, stored, is) => expect(isOnAt(url, stored)).toBe(is));

@@ -1,9 +1,9 @@
 /**
- * Sites: which site a page belongs to, and whether the extension may work there. A store's package has no site until
- * the viewer turns one on; the demo's declares its content scripts for every site. Pure.
+ * Sites: which site a page belongs to, and whether the extension works there. A store package works on no site until
+ * the viewer turns one on. The demo package declares its content scripts for every site. Pure.
  */
 
-/** Host of an http(s) page, without its port; undefined for any other page. */
+/** The host of an http(s) page, without its port; undefined for any other page. */
 export function siteOf(url: string | undefined): string | undefined {
   if (url === undefined || !URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);
@@ -11,8 +11,8 @@ export function siteOf(url: string | undefined): string | undefined {
 }
 
 /**
- * Whether the viewer has the extension on, and on for the site of a tab, by what storage holds. `tabUrl`: of the tab's
- * own page, or its origin.
+ * Whether the stored settings have the extension on, and on for the site of a tab. `tabUrl` is the address or the
+ * origin of the tab's top page.
  */
 export function isOnAt(tabUrl: string, { enabled, offSites }: Readonly<Record<string, unknown>>): boolean {
   return enabled !== false && !(Array.isArray(offSites) && offSites.includes(siteOf(tabUrl)));
@@ -23,7 +23,7 @@ export function patternOf(site: string): string {
   return `*://${site}/*`;
 }
 
-/** Sites whose media requests can't go through proxies, whatever the viewer sets: POST streams bound to his address. */
+/** Sites that bind their media to the viewer's network address, so that proxies cannot carry it. */
 export function isBoundToViewer(site: string): boolean {
   return /(?:^|\.)(?:youtube\.com|youtube-nocookie\.com)$/.test(site);
 }

@@ -1,11 +1,11 @@
 /**
- * Words: what the popup says, chosen from _locales. Pure: `say` is handed in.
+ * Words: chooses the popup's texts. Pure: `say` is handed in.
  */
 import { isCarrying, type LiveFigures, type Trouble } from "./runtime";
 import type { Say } from "./say";
 import type { Mode, Settings } from "./settings";
 
-/** Keys of a mode's short name; its meaning has the same key with `Meaning` at its end. */
+/** The key of each mode's name. The key of its meaning ends in `Meaning`. */
 export const MODE_KEYS: Readonly<Record<Mode, string>> = {
   direct: "modeDirect",
   "parallel-http": "modeParallelHttp",
@@ -15,7 +15,7 @@ export const MODE_KEYS: Readonly<Record<Mode, string>> = {
   coded: "modeCoded",
 };
 
-/** The line under the name. `flowing`: proxies from which bytes came in the last seconds. */
+/** The line under the name. `flowing` counts the proxies that sent bytes in the last seconds. */
 export function statusSentence(say: Say, settings: Settings, figures: LiveFigures | null, flowing: number): string {
   if (!settings.enabled) return say("statusOff");
   if (settings.mode === "direct") return say("statusDirect");
@@ -28,12 +28,12 @@ export function statusSentence(say: Say, settings: Settings, figures: LiveFigure
   return used === 0 ? say("statusReady") : countSentence(say, "statusConnected", used);
 }
 
-/** The text `key` with a count in it. Its form for one has the same key with `One` at its end. */
+/** The text `key` with a count in it. The key of the form for one ends in `One`. */
 function countSentence(say: Say, key: string, count: number): string {
   return count === 1 ? say(`${key}One`) : say(key, String(count));
 }
 
-/** Why video plays directly although the extension is on; null when nothing is wrong. */
+/** Why video plays directly although the extension is on; null if nothing is wrong. */
 export function troubleSentence(say: Say, settings: Settings, trouble: Trouble | null): string | null {
   if (!settings.enabled || settings.mode === "direct" || trouble === null) return null;
   return say("playsDirectly", causeOf(say, trouble, settings));

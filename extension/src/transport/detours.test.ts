@@ -13,8 +13,8 @@ const PAGE = "https://page.example";
 const OTHER_PAGE = "https://other.example";
 const make = (): Detours => new Detours(() => 1_000_000);
 
-describe("detours: a site that fails again and again rests from the proxies", () => {
-  test("not before the third failure in a row, only for a while, and only for pages of the origin that saw them", () => {
+describe("detours: a host that fails repeatedly rests", () => {
+  test("after three failures in a row, for a while, for pages of the origin that saw them", () => {
     const detours = make();
     let nowMs = 0;
     for (let failure = 1; failure <= FAILURES_MAX; failure++) {
@@ -36,7 +36,7 @@ describe("detours: a site that fails again and again rests from the proxies", ()
     expect(detours.isDirect("a.example", PAGE, 100)).toBe(false);
   });
 
-  test("a success in between starts the count anew", () => {
+  test("a success in between resets the count", () => {
     const detours = make();
     for (let failure = 1; failure <= 2 * FAILURES_MAX; failure++) {
       detours.noteFailure("a.example", PAGE, failure * FAILURE_APART_MS);
@@ -47,7 +47,7 @@ describe("detours: a site that fails again and again rests from the proxies", ()
 });
 
 describe("detours: what the popup shows", () => {
-  test("a fallback counts and tells why, until something comes through again", () => {
+  test("a fallback counts, and its reason stays until a success", () => {
     const detours = make();
     detours.noteFallback("noProxies", "none");
     expect([detours.fallbacks, detours.trouble?.kind]).toEqual([1, "noProxies"]);
@@ -55,14 +55,14 @@ describe("detours: what the popup shows", () => {
     expect([detours.fallbacks, detours.trouble]).toEqual([1, null]);
   });
 
-  test("what does not belong to the proxies is no fallback", () => {
+  test("a request that the proxies never carry is no fallback", () => {
     const detours = make();
     detours.noteFallback("rule", "");
     detours.noteFallback("direct-mode", "");
     expect([detours.fallbacks, detours.trouble]).toEqual([0, null]);
   });
 
-  test("a page's claim of bytes is bounded", () => {
+  test("a page can claim a bounded number of bytes", () => {
     const detours = make();
     detours.noteDirect(Number.MAX_SAFE_INTEGER);
     expect(detours.directBytes).toBe(2 ** 32);
@@ -78,7 +78,7 @@ describe("detours: chunks that are too small to gain", () => {
   };
   const small = Array<number>(SMALL_IN_A_ROW).fill(SMALL_BYTES);
 
-  test("go direct after several in a row, for a while; others of the host do not, nor any for pages of another origin", () => {
+  test("go direct after several in a row, for a while, for this kind of chunk and this origin only", () => {
     expect(noted(small.slice(1)).isSmall(part(99), PAGE, 0)).toBe(false);
     const detours = noted(small);
     expect([detours.isSmall(part(99), PAGE, SMALL_MS - 1), detours.isSmall(part(99), PAGE, SMALL_MS)]).toEqual([
@@ -89,13 +89,13 @@ describe("detours: chunks that are too small to gain", () => {
     expect(detours.isSmall(part(99), OTHER_PAGE, 0)).toBe(false);
   });
 
-  test("a large one among them starts the count anew", () => {
+  test("a large chunk in between resets the count", () => {
     expect(noted([...small.slice(1), SMALL_BYTES + 1, SMALL_BYTES]).isSmall(part(99), PAGE, 0)).toBe(false);
   });
 });
 
 describe("detours: wrong bytes", () => {
-  test("their host goes direct for a while, for pages of the origin that said so, and the popup tells why", () => {
+  test("the host goes direct for a while for pages of that origin, and the popup says why", () => {
     const detours = make();
     expect([detours.noteWrong("a.example", PAGE, 0), detours.noteWrong("a.example", PAGE, 1)]).toEqual([true, false]);
     expect(["a.example", "b.example"].map((host) => detours.isDirect(host, PAGE, WRONG_MS - 1))).toEqual([true, false]);
@@ -104,7 +104,7 @@ describe("detours: wrong bytes", () => {
     expect(detours.isDirect("a.example", PAGE, WRONG_MS)).toBe(false);
   });
 
-  test("a change of the settings lets it try again", () => {
+  test("a change of the settings ends the rest", () => {
     const detours = make();
     detours.noteWrong("a.example", PAGE, 0);
     detours.reset();

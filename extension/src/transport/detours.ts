@@ -1,34 +1,34 @@
 /**
- * Detours: what went direct instead of through the proxies and why; which sites rest from the proxies for a while
- * because they failed there again and again, are refused there, or brought wrong bytes; and which chunks are too small
- * to gain by them. What pages of one origin brought about holds for them alone: no page can slow another's host down,
- * or learn what others have asked for. Pure: time arrives as `nowMs`.
+ * Detours: which chunks go direct instead of through the proxies, and why. A host rests from the proxies for a while
+ * after repeated failures, refusals or wrong bytes. Chunks that are too small to gain go direct too. All of this is
+ * kept per origin of the asking page, so a page can neither slow down another page's host nor learn what others asked
+ * for. Pure: time arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
 
-/** So many failures of a host in a row, and it goes direct for so long. Failures close together are one. */
+/** After this many failures in a row a host goes direct for REST_MS. Failures closer than FAILURE_APART_MS are one. */
 export const FAILURES_MAX = 3;
 export const FAILURE_APART_MS = 2000;
 export const REST_MS = 30_000;
-/** For so long where the site itself answers proxies otherwise than the viewer, which is seldom over soon. */
+/** How long a host goes direct that answers proxies differently than the viewer. Such a difference lasts. */
 export const REFUSED_MS = 600_000;
 const HOSTS_MAX = 256;
 /**
- * So long a host goes direct for the pages that got wrong bytes of it. Which proxy sent them, coded packets don't tell.
+ * How long a host goes direct for pages that got wrong bytes. Coded packets do not tell which proxy sent them.
  */
 export const WRONG_MS = 600_000;
 /**
- * Even a fresh connection brings so much in its first flight (RFC 6928: 10 segments of 1,460 bytes), which no way over
- * proxies can better. After so many chunks of a kind in a row that are no larger, the next go direct for so long.
+ * A fresh connection brings this much in its first flight (RFC 6928: 10 segments of 1,460 bytes), and proxies cannot be
+ * faster. After SMALL_IN_A_ROW chunks of a kind that are no larger, the next ones go direct for SMALL_MS.
  */
 export const SMALL_BYTES = 14_600;
 export const SMALL_IN_A_ROW = 6;
 export const SMALL_MS = 30_000;
 const KINDS_MAX = 1024;
-/** Most bytes that one note of a page can add; the pages' notes are claims, kept for the popup only. */
+/** The most bytes that one message of a page can add. Pages may claim anything, so only the popup shows the sum. */
 const NOTE_BYTES_MAX = 2 ** 32;
 
-/** Kinds that are no trouble: what is asked for does not belong to the proxies, or the viewer wants it so. */
+/** Kinds that are no trouble: the proxies do not carry such requests, or the viewer chose so. */
 const HARMLESS = new Set(["direct-mode", "rule", "off", "small"]);
 
 interface Failures {
@@ -38,11 +38,11 @@ interface Failures {
 }
 
 export class Detours {
-  /** By page's origin and host. */
+  /** By the page's origin and the host. */
   readonly #hosts = new Map<string, Failures>();
-  /** By page's origin and kind of chunk: its address with each number in it left out. */
+  /** By the page's origin and the kind of chunk, which is its address without the numbers in it. */
   readonly #sizes = new Map<string, { smallCount: number; directUntilMs: number }>();
-  /** By page's origin and host: until when. */
+  /** By the page's origin and the host: the end of the rest, in ms. */
   readonly #wrong = new Map<string, number>();
   #trouble: Trouble | null = null;
   fallbacks = 0;
@@ -50,7 +50,7 @@ export class Detours {
 
   constructor(readonly epochMs: () => number) {}
 
-  /** Why the last chunk went direct; null once one has come through the proxies again. */
+  /** Why the last chunk went direct; null after a chunk came through the proxies. */
   get trouble(): Trouble | null {
     return this.#trouble;
   }
@@ -71,7 +71,7 @@ export class Detours {
     this.#trouble = null;
   }
 
-  /** `restMs`: how long it rests if this failure is one too many. */
+  /** The host rests for `restMs` if this failure reaches FAILURES_MAX. */
   noteFailure(host: string, pageOrigin: string, nowMs: number, restMs = REST_MS): void {
     const key = keyOf(pageOrigin, host);
     const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0 };
@@ -83,8 +83,7 @@ export class Detours {
   }
 
   /**
-   * A page of `pageOrigin` says that what came of `host` through proxies were other bytes. False when that is known
-   * already.
+   * A page of `pageOrigin` says that the proxies sent wrong bytes for `host`. False if that is already known.
    */
   noteWrong(host: string, pageOrigin: string, nowMs: number): boolean {
     const key = keyOf(pageOrigin, host);
@@ -94,7 +93,7 @@ export class Detours {
     return true;
   }
 
-  /** A chunk of `url` came through the proxies and had `bytes`. */
+  /** The chunk at `url` came through the proxies. */
   noteSize(url: URL, pageOrigin: string, bytes: number, nowMs: number): void {
     const kind = keyOf(pageOrigin, kindOfChunk(url));
     const smallCount = bytes > SMALL_BYTES ? 0 : (this.#sizes.get(kind)?.smallCount ?? 0) + 1;
@@ -120,7 +119,7 @@ export class Detours {
     this.directBytes += Math.min(bytes, NOTE_BYTES_MAX);
   }
 
-  /** The viewer changed something: every site may try again. */
+  /** Lets every host try again, because the viewer changed a setting. */
   reset(): void {
     this.#hosts.clear();
     this.#wrong.clear();
@@ -136,7 +135,7 @@ function kindOfChunk({ host, pathname }: URL): string {
   return host + pathname.replace(/\d+/g, "#");
 }
 
-/** Sets `key` as the newest; the oldest goes when there are more than `max`. */
+/** Sets `key` as the newest entry and removes the oldest if there are more than `max`. */
 function keepLatest<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
   map.delete(key);
   map.set(key, value);

@@ -39,7 +39,7 @@ async function openPage(): Promise<void> {
   await settle();
 }
 
-test("hub: after a reset the transport that runs goes on under the new id; the same settings and id change nothing", async () => {
+test("hub: a reset replaces the client by one with the new id, and equal settings change nothing", async () => {
   await openPage();
   tell({ to: "transport", type: "settings", ...first }, {});
   expect(made).toEqual([{ clientId: "first", isClosed: false }]);

@@ -1,7 +1,6 @@
 /**
- * Hub: one ProxyClient for all pages that this context serves: all of them in Chromium's offscreen document, the one
- * around it in Firefox's frame. It
- * answers each page's port and tells the popup what is under way.
+ * Hub: one ProxyClient for all pages that this context serves. Chromium's offscreen document serves all pages,
+ * Firefox's frame serves the page around it. The hub answers each page's port and sends the popup its live figures.
  */
 import type { GetOptions } from "@tributary/client";
 import { createBrowserClient, type ProxyClient } from "@tributary/client/browser";
@@ -24,11 +23,11 @@ import { PagePort, type CarriedDownload, type PagePortHost } from "./page-port";
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
 const RULES_MS = 3_600_000;
-/** The badge goes so long after the last chunk: players pause between chunks. */
+/** How long the badge stays after the last chunk. Players pause between chunks. */
 const BADGE_LINGER_MS = 8000;
 const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
 
-/** What the extension uses of the proxies' client. */
+/** The part of the client that the extension uses. */
 export type Client = Pick<ProxyClient, "get" | "live" | "prepare" | "warm" | "reportError" | "close">;
 
 const transportId = crypto.randomUUID();
@@ -38,7 +37,7 @@ let settings: Settings = BUILT_IN;
 let clientId = "";
 let isPrivate = false;
 let client: Client | null = null;
-/** Which of the settings' Origos is asked, counted on and on. */
+/** Counts up; modulo the number of addresses it names the Origo in use. */
 let origoIndex = 0;
 let rulesUntilMs = 0;
 let givenRules: readonly GivenRule[] = [];
@@ -77,7 +76,7 @@ function isOrigoSilent(error: unknown): boolean {
   );
 }
 
-/** The chunk at hand goes direct; the next one asks another Origo. */
+/** The failed chunk goes direct, and the next one asks another Origo. */
 function useNextOrigo(): void {
   if (settings.origoUrls.length < 2) return;
   origoIndex += 1;
@@ -89,7 +88,7 @@ function renewClient(): void {
   client = null;
 }
 
-/** At most once an hour, and only while there is media to carry. What can't be had leaves what is known. */
+/** Asks Origo for its rules, at most once an hour. If it does not answer, the known rules stay. */
 async function refreshRules(): Promise<void> {
   if (performance.now() < rulesUntilMs) return;
   rulesUntilMs = performance.now() + RULES_MS;
@@ -120,7 +119,7 @@ function makeClient(): Client {
   });
 }
 
-/** What a study's participant has written goes with each record. */
+/** Adds the viewer's comment, which goes into each record. */
 function withComment(options: GetOptions): GetOptions {
   return settings.sendRecords && settings.comment !== "" ? { ...options, userComment: settings.comment } : options;
 }
@@ -129,7 +128,7 @@ function activeCount(): number {
   return [...pagePorts].reduce((sum, port) => sum + port.activeCount, 0);
 }
 
-/** The settings have to be known before the first request is judged. */
+/** The first request waits for the settings. */
 const ready = askBackground().then((answer) => {
   settings = answer.settings;
   useRules({ given: givenRules, experimental: settings.experimental });
@@ -141,7 +140,7 @@ async function askBackground(): Promise<SettingsAnswer> {
   return chrome.runtime.sendMessage(question);
 }
 
-/** Takes a page's port; `pageOrigin` comes from the browser, not from the page. */
+/** Takes a page's port. `pageOrigin` must come from the browser, not from the page. */
 export function admitPort(port: MessagePort, pageOrigin: string): void {
   void ready.then(() => admit(port, pageOrigin));
 }
@@ -160,7 +159,7 @@ function isOverSessions(): boolean {
   return settings.enabled && MODES_OVER_SESSIONS.has(settings.mode);
 }
 
-/** For a context that the background's messages don't reach, and that hears of changes by itself. */
+/** For a context that the background's messages do not reach. It listens for changes itself. */
 export async function reloadSettings(): Promise<void> {
   adopt(await askBackground());
 }
@@ -170,7 +169,7 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
   adopt(message);
 });
 
-/** In a private window each answer has another id, by which nothing goes. */
+/** In a private window every answer has another id, which is never used. */
 function adopt({ settings: next, clientId: nextId }: SettingsAnswer): void {
   const isOtherId = nextId !== clientId && !isPrivate;
   const isOtherClient =

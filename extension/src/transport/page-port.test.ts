@@ -135,20 +135,20 @@ describe("page port: a request that may be carried", () => {
     expect(port.types().at(-1)).toBe("end");
   });
 
-  test("is preceded by word that it is to come: the host opens sessions, and nothing is asked for", () => {
+  test("after `warm` the host opens sessions and no download starts", () => {
     const { port, asked, reported } = make();
     port.send({ type: "warm" });
     expect([reported, asked]).toEqual([["warm"], []]);
   });
 
-  test("an empty body has a head and an end", async () => {
+  test("an empty body gives a head and an end", async () => {
     const { port } = make({ bytes: 0 });
     port.send(get());
     await settle();
     expect(port.types()).toEqual(["head", "end"]);
   });
 
-  test("stops at the page's credit and goes on with more", async () => {
+  test("stops when the page's credit is used up and continues with more", async () => {
     const { port } = make({ bytes: CREDIT_BYTES + 500_000 });
     const sent = (): number =>
       port.heard.reduce((sum, message) => sum + (message.type === "data" ? message.buffer.byteLength : 0), 0);
@@ -161,7 +161,7 @@ describe("page port: a request that may be carried", () => {
     expect([sent(), port.types().at(-1)]).toEqual([CREDIT_BYTES + 500_000, "end"]);
   });
 
-  test("an abort ends the download, also while it waits for credit", async () => {
+  test("an abort ends the download, even while it waits for credit", async () => {
     const { port, aborted, pagePort } = make({ bytes: 2 * CREDIT_BYTES });
     port.send(get());
     await settle();
@@ -170,7 +170,7 @@ describe("page port: a request that may be carried", () => {
     expect([aborted.length, pagePort.activeCount, port.types().at(-1)]).toEqual([1, 0, "data"]);
   });
 
-  test("a failure in the middle says so, one before the head sends it back", async () => {
+  test("a failure in the middle is reported, and one before the head is answered native", async () => {
     const broken = make({ bytes: 100, bodyError: new Error("gone") });
     broken.port.send(get());
     const dead = make({ headError: new Error("no proxy") });
@@ -185,14 +185,14 @@ describe("page port: a request that may be carried", () => {
   });
 });
 
-describe("page port: a request that may not", () => {
+describe("page port: a request that may not be carried", () => {
   test.each([
     ["file:///etc/passwd.mp4"],
     ["chrome-extension://x/y.mp4"],
     ["https://media.example/a.json"],
     ["https://u:p@media.example/a.mp4"],
     ["nonsense"],
-  ])("%s is sent back and nothing is asked for", async (url) => {
+  ])("%s is answered native and no download starts", async (url) => {
     const { port, asked } = make();
     port.send(get(1, url));
     await settle();
@@ -210,14 +210,14 @@ describe("page port: a request that may not", () => {
     expect([port.types(), aborted.length]).toEqual([["native"], 1]);
   });
 
-  test("an answer of the page's own origin that was redirected to one that does not share is not shown", async () => {
+  test("an answer redirected from the page's own origin to one that does not share is not shown", async () => {
     const { port } = make({ headers: { location: "https://other.example/a.mp4" } });
     port.send(get(1, `${PAGE}/a.mp4`));
     await settle();
     expect(port.types()).toEqual(["native"]);
   });
 
-  test("an answer that was redirected says where it came from", async () => {
+  test("a redirected answer names its final address", async () => {
     const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4" } });
     port.send(get());
     await settle();
@@ -230,49 +230,49 @@ describe("page port: a request that may not", () => {
   });
 
   test.each<[string, Given]>([
-    ["an error", { status: 404, headers: {} }],
-    ["a page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
-  ])(
-    "%s of the page's own origin is what a stranger gets: the page asks for itself; of another it is handed over",
-    async (_name, given) => {
-      const own = make(given);
-      own.port.send(get(1, `${PAGE}/a.mp4`));
-      const other = make({ ...given, headers: { ...OPEN, ...given.headers } });
-      other.port.send(get());
-      await settle();
-      expect([own.port.types(), other.port.types().at(0)]).toEqual([["native"], "head"]);
-    },
-  );
+    ["an error answer", { status: 404, headers: {} }],
+    ["an HTML page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
+  ])("%s of the page's own origin is answered native, of another origin it is passed on", async (_name, given) => {
+    const own = make(given);
+    own.port.send(get(1, `${PAGE}/a.mp4`));
+    const other = make({ ...given, headers: { ...OPEN, ...given.headers } });
+    other.port.send(get());
+    await settle();
+    expect([own.port.types(), other.port.types().at(0)]).toEqual([["native"], "head"]);
+  });
 
-  test("an answer of the page's own origin that is neither is handed over", async () => {
+  test("media of the page's own origin are passed on", async () => {
     const { port } = make({ headers: { "content-type": "video/mp4" } });
     port.send(get(1, `${PAGE}/a.mp4`));
     await settle();
     expect(port.types()).toEqual(["head", "data", "end"]);
   });
 
-  test.each([401, 403, 429, 500, 302])("status %d is the page's own to hear", async (status) => {
+  test.each([401, 403, 429, 500, 302])("status %d is answered native", async (status) => {
     const { port } = make({ status });
     port.send(get());
     await settle();
     expect(port.types()).toEqual(["native"]);
   });
 
-  test.each([[{ enabled: false }], [{ mode: "direct" as const }]])("%j sends everything back", async (settings) => {
-    const { port, asked, detours } = make({}, settings);
-    port.send(get());
-    await settle();
-    expect([port.types(), asked.length, detours.trouble]).toEqual([["native"], 0, null]);
-  });
+  test.each([[{ enabled: false }], [{ mode: "direct" as const }]])(
+    "with %j everything is answered native",
+    async (settings) => {
+      const { port, asked, detours } = make({}, settings);
+      port.send(get());
+      await settle();
+      expect([port.types(), asked.length, detours.trouble]).toEqual([["native"], 0, null]);
+    },
+  );
 
-  test(`${REQUESTS_PER_PORT_MAX} at once are carried, one more is not`, async () => {
+  test(`${REQUESTS_PER_PORT_MAX} requests at once are carried, one more is not`, async () => {
     const { port, asked } = make({ bytes: 2 * CREDIT_BYTES });
     for (let id = 0; id <= REQUESTS_PER_PORT_MAX; id++) port.send(get(id));
     await settle();
     expect([asked.length, port.types().filter((type) => type === "native").length]).toEqual([REQUESTS_PER_PORT_MAX, 1]);
   });
 
-  test(`${INVALID_MESSAGES_MAX - 1} messages that make no sense are dropped, with one more the port is closed`, () => {
+  test(`${INVALID_MESSAGES_MAX - 1} invalid messages are dropped, one more closes the port`, () => {
     const { port, pagePort, closed } = make();
     for (let count = 1; count < INVALID_MESSAGES_MAX; count++)
       port.send({ type: "settings", origoUrl: "https://evil.example" });
@@ -283,7 +283,7 @@ describe("page port: a request that may not", () => {
 });
 
 describe("page port: a host that refuses proxies", () => {
-  /** Asks once more, a moment later; true where that went as far as the proxies. */
+  /** Asks again after `laterMs`. True if the request reached the proxies. */
   async function isAsked(
     { port, asked, clock }: ReturnType<typeof make>,
     laterMs = FAILURE_APART_MS,
@@ -296,9 +296,9 @@ describe("page port: a host that refuses proxies", () => {
   }
 
   test.each<[string, Given]>([
-    ["by its status", { status: 403 }],
-    ["by its CORS headers", { headers: {} }],
-  ])("%s goes direct after three in a row, for ten minutes", async (_name, given) => {
+    ["with its status", { status: 403 }],
+    ["with its CORS headers", { headers: {} }],
+  ])("%s goes direct after three refusals in a row, for ten minutes", async (_name, given) => {
     const page = make(given);
     const asked: boolean[] = [];
     for (let count = 0; count < 4; count++) asked.push(await isAsked(page));
@@ -307,7 +307,7 @@ describe("page port: a host that refuses proxies", () => {
     expect(page.port.types()).toEqual(Array(6).fill("native"));
   });
 
-  test("not where one comes through in between", async () => {
+  test("does not go direct after a success in between", async () => {
     const given: Given = { status: 403 };
     const page = make(given);
     for (const status of [403, 403, 200, 403, 403]) {
@@ -319,7 +319,7 @@ describe("page port: a host that refuses proxies", () => {
 });
 
 describe("page port: a page that floods its port", () => {
-  test(`is carried ${ASKS_PER_SEC_MAX} times a second, whatever it gives up again; what is more is sent back`, async () => {
+  test(`is carried ${ASKS_PER_SEC_MAX} times a second, aborted requests included, then answered native`, async () => {
     const { port, asked, clock } = make();
     const flood = (): void => {
       for (let id = 0; id <= ASKS_PER_SEC_MAX; id++)
@@ -336,7 +336,7 @@ describe("page port: a page that floods its port", () => {
     expect(asked.length).toBe(2 * ASKS_PER_SEC_MAX);
   });
 
-  test("has sessions opened once at a time", async () => {
+  test("opens sessions once at a time", async () => {
     const { port, reported, warming } = make();
     for (let count = 0; count < 10; count++) port.send({ type: "warm" });
     expect(reported).toEqual(["warm"]);
@@ -346,7 +346,7 @@ describe("page port: a page that floods its port", () => {
     expect(reported).toEqual(["warm", "warm"]);
   });
 
-  test(`has sessions opened ${ASKS_PER_SEC_MAX} times a second at most`, async () => {
+  test(`opens sessions at most ${ASKS_PER_SEC_MAX} times a second`, async () => {
     const { port, reported, warming } = make();
     for (let count = 0; count <= ASKS_PER_SEC_MAX; count++) {
       port.send({ type: "warm" });
@@ -356,7 +356,7 @@ describe("page port: a page that floods its port", () => {
     expect(reported.length).toBe(ASKS_PER_SEC_MAX);
   });
 
-  test(`has wrong bytes of ${ASKS_PER_SEC_MAX} hosts told a second at most`, () => {
+  test(`reports wrong bytes of at most ${ASKS_PER_SEC_MAX} hosts a second`, () => {
     const { port, reported } = make();
     for (let count = 0; count <= ASKS_PER_SEC_MAX; count++)
       port.send({ type: "wrong", url: `https://${count}.example/a.mp4` });
@@ -365,7 +365,7 @@ describe("page port: a page that floods its port", () => {
 });
 
 describe("page port: a page that got wrong bytes", () => {
-  test("has them told to Origo once, and its next requests for that host sent back", async () => {
+  test("reports them to Origo once, and its next requests for that host are answered native", async () => {
     const { port, asked, reported } = make();
     const url = "https://media.example/a.mp4";
     port.send({ type: "wrong", url });
@@ -378,7 +378,7 @@ describe("page port: a page that got wrong bytes", () => {
     expect(asked.map((request) => request.url)).toEqual(["https://other.example/a.mp4"]);
   });
 
-  test("can't say so of what is no media", () => {
+  test("cannot report an address that is not media", () => {
     const { port, reported } = make();
     port.send({ type: "wrong", url: "https://bank.example/account" });
     expect(reported).toEqual([]);

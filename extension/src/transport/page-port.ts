@@ -1,7 +1,8 @@
 /**
- * Page port: the transport's end of one page's port. Every message on it is taken as hostile. It is parsed, its URL must
- * pass the same rule as in the page, and the requests at once and per second are limited. A page receives an answer only
- * if its origin may read it. A request that does not pass is answered `native`: the page then asks the site itself.
+ * Page port: the transport's end of one page's port. Every message on it is taken as hostile. It is parsed, its URL
+ * must pass the same rule as in the page, and the requests at once and per second are limited. A page receives an
+ * answer only if its origin may read it. A request that does not pass is answered `native`: the page then asks the site
+ * itself.
  */
 import type { Download, DownloadHead, GetOptions } from "@tributary/client";
 import { exposeTo, passedStatusText } from "../shared/cors";
@@ -20,16 +21,17 @@ import { REFUSED_MS, type Detours } from "./detours";
 export const REQUESTS_PER_PORT_MAX = 16;
 const REQUESTS_MAX = 64;
 /**
- * What makes work beyond the port (get, warm, wrong) a page may send so often within a second: a player that fills its
- * buffer over a fast line asks for some dozens of chunks. Beyond it a get is sent back, the others are dropped.
+ * How many messages that cause work elsewhere (get, warm, wrong) a page may send in a second. A player that fills its
+ * buffer over a fast line asks for some dozens of chunks. Beyond the limit, a get is declined and the others are
+ * dropped.
  */
 export const ASKS_PER_SEC_MAX = 100;
-/** A port that has sent so many messages that do not parse is closed. */
+/** A port is closed after this many messages that do not parse. */
 export const INVALID_MESSAGES_MAX = 100;
 
 export type CarriedDownload = Pick<Download, "head" | "body" | "abort">;
 
-/** A page that claims to have less patience would only make its failures everybody's. */
+/** A shorter patience would only make a page's own requests fail. */
 const PATIENCE_MS_MIN = 1000;
 
 /** What all page ports share. */
@@ -40,10 +42,10 @@ export interface PagePortHost {
   detours: Detours;
   /** Requests being carried on all ports. */
   activeCount(): number;
-  /** Tells Origo, where the viewer lets it know of anything. */
+  /** Tells Origo that `url` came with wrong bytes, if the viewer allows records. */
   reportWrong(url: string): void;
   changed(): void;
-  /** Opens sessions, so that the first request finds them open; resolves when that is through. */
+  /** Opens sessions to the proxies before the first request. Resolves when they are open or have failed. */
   warm(): Promise<void>;
   /** The port was closed, by either side. */
   closed(port: PagePort): void;
@@ -55,7 +57,6 @@ interface CarriedRequest {
   creditBytes: number;
   /** Wakes the pump when credit comes or the request ends. */
   wake: (() => void) | null;
-  /** Sent to the page so far. */
   sentBytes: number;
   over: boolean;
 }
@@ -82,7 +83,7 @@ export class PagePort {
     return this.#requests.size;
   }
 
-  /** Ends everything on it. */
+  /** Closes the port and ends all its requests. */
   close(): void {
     this.#port.onmessage = null;
     this.#port.close();
@@ -146,21 +147,20 @@ export class PagePort {
     void this.#carry(id, target);
   }
 
-  /** Counts what makes work. */
+  /** Counts a message that causes work. False if there were too many within a second. */
   #mayAsk(): boolean {
     const nowMs = this.#host.nowMs();
     if (nowMs - this.#askSecondMs >= 1000) [this.#askSecondMs, this.#askCount] = [nowMs, 0];
     return ++this.#askCount <= ASKS_PER_SEC_MAX;
   }
 
-  /** Sessions that are being opened need no second word. */
   #warm(): void {
     if (this.#isWarming || !this.#mayAsk()) return;
     this.#isWarming = true;
     void this.#host.warm().finally(() => (this.#isWarming = false));
   }
 
-  /** The page's own word, so it holds for pages of its origin only. */
+  /** The page's claim counts only for pages of its own origin. */
   #noteWrong(url: string): void {
     const target = mediaUrl(url);
     if (
@@ -185,7 +185,7 @@ export class PagePort {
         return this.#giveUp(id, request, problem.kind, problem.detail);
       }
       if (request.over) return;
-      // At once: a player measures the rate of an answer from its head on.
+      // The head goes at once, because a player measures the rate of an answer from its head on.
       this.#postHead(id, head, answered, answered.href !== target.href);
       headSent = true;
       const reader = request.download.body.getReader();
@@ -199,8 +199,9 @@ export class PagePort {
   }
 
   /**
-   * Why this answer to `target`, from `answered`, must not or should not be handed to the page; null when it may. At
-   * its own origin the page has cookies and may have a service worker: an error or a page may be what a stranger gets.
+   * Why the page must not get this answer to `target`, which came from `answered`; null if the page may get it. At its
+   * own origin a page may have cookies and a service worker, so an error or an HTML page may be meant for strangers
+   * only.
    */
   #problemWith({ status, headers }: DownloadHead, target: URL, answered: URL): { kind: string; detail: string } | null {
     const { host } = answered;
@@ -235,7 +236,7 @@ export class PagePort {
     });
   }
 
-  /** In pieces of at most 64 KiB, as far as the page's credit goes; then waits for more of it. */
+  /** Sends pieces of at most 64 KiB while the page has credit, then waits for more credit. */
   async #sendBytes(id: number, request: CarriedRequest, bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length;) {
       while (request.creditBytes <= 0 && !request.over) await new Promise<void>((resolve) => (request.wake = resolve));
@@ -303,7 +304,7 @@ export class PagePort {
   }
 }
 
-/** The address the answer came from: proxies name it when they followed redirects. */
+/** The address that the answer came from. Proxies name it if they followed redirects. */
 function answeredFrom(head: { headers: Record<string, string> }, target: URL): URL {
   const { location } = head.headers;
   return location !== undefined && URL.canParse(location) ? new URL(location) : target;

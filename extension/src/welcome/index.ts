@@ -1,4 +1,4 @@
-/** Welcome: the page of the first run; its button leads to the options. */
+/** Welcome: the page of the first run. Its button opens the options. */
 import { localize } from "../shared/say";
 
 localize();

@@ -1,0 +1,221 @@
+/**
+ * Hostile pages: what a page can try against the extension, and that it gains nothing. Each check gets the browser with
+ * the extension, two origins, `openPage` (a page at `home`) and `isCarried` (whether a page's request is carried).
+ */
+/* global window, document, XMLHttpRequest, MessageEvent, MessagePort, CustomEvent, EventTarget, Response */
+import assert from "node:assert/strict";
+import { extensionId } from "./browser.mjs";
+
+/** The number of messages of one kind that a hostile page sends, and how many of them may have an effect. */
+const [FLOOD, HEEDED_MAX] = [100_000, 100];
+
+export const HOSTILE_CHECKS = {
+  "a hostile page gets nothing on its port": hostilePage,
+  "a hostile page makes the background bring each script once": hostileCalls,
+  "a page that the viewer turned off gets nothing through the frame": offSite,
+  "a page that changes prototypes before the page script gains nothing": (setting) =>
+    tamperedPage("evaluateOnNewDocument", setting),
+  "a page that changes prototypes after the page script gains nothing": (setting) => tamperedPage("evaluate", setting),
+};
+
+/** Takes the page's port as any script of the page can, and sends forbidden messages. */
+async function hostilePage({ browser, home, other, openPage }) {
+  const page = await openPage();
+  const id = await extensionId(browser);
+  const answers = await page.evaluate(
+    async (extension, there, mine, flood) => {
+      const port = await new Promise((resolve) => {
+        const { port: getter } = { port: Object.getOwnPropertyDescriptor(MessageEvent.prototype, "ports").get };
+        Object.defineProperty(MessageEvent.prototype, "ports", {
+          get() {
+            const ports = getter.call(this);
+            if (ports[0]) resolve(ports[0]);
+            return [];
+          },
+        });
+        const frame = document.createElement("iframe");
+        frame.src = `chrome-extension://${extension}/frame.html`;
+        document.body.append(frame);
+        document.dispatchEvent(new CustomEvent("tributary-need"));
+        fetch(`${mine}/media.mp4`).catch(() => undefined);
+      });
+      const heard = [];
+      port.onmessage = (event) => heard.push([event.data.type, event.data.id]);
+      const get = (number, url, range = null) =>
+        port.postMessage({ type: "get", id: number, url, range, patienceMs: 4000 });
+      get(1, "file:///etc/passwd.mp4");
+      get(2, `${there}/media.mp4`);
+      get(3, `${there}/secret.json?acao=*`);
+      get(4, `${mine}/media.mp4`, { start: 5, end: 1 });
+      get(5, "chrome-extension://x/y.mp4");
+      for (let number = 100; number < 150; number++) get(number, `${mine}/media.mp4?wait=500`);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const nativeCount = heard.filter(([type, number]) => type === "native" && number >= 100).length;
+      const pongCount = () => heard.filter(([type]) => type === "pong").length;
+      for (let number = 0; number < flood; number++) port.postMessage({ type: "warm" });
+      port.postMessage({ type: "ping", token: 1 });
+      while (pongCount() === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+      for (let number = 0; number < flood; number++) port.postMessage({ type: "nonsense", number });
+      port.postMessage({ type: "ping", token: 2 });
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      return { heard: heard.filter(([, number]) => number < 100), nativeCount, pongCount: pongCount() };
+    },
+    id,
+    other,
+    home,
+    FLOOD,
+  );
+  const first = (number) => answers.heard.find(([, known]) => known === number)?.[0];
+  assert.deepEqual(
+    [1, 2, 3, 4, 5].map(first),
+    ["native", "native", "native", undefined, "native"],
+    JSON.stringify(answers.heard),
+  );
+  assert.ok(
+    answers.nativeCount >= 34,
+    `at least 34 of 50 requests must be answered native, got ${answers.nativeCount}`,
+  );
+  assert.equal(answers.pongCount, 1, "a port with too many invalid messages is closed");
+  const transport = await (await browser.waitForTarget((target) => target.url().endsWith("/transport.html"))).asPage();
+  const warmCount = await transport.evaluate(() => globalThis.warmCount);
+  assert.ok(
+    warmCount >= 1 && warmCount <= HEEDED_MAX,
+    `${FLOOD} warm messages open sessions 1 to ${HEEDED_MAX} times, got ${warmCount}`,
+  );
+  await page.close();
+}
+
+/** The page places the extension's frame itself, as any page can, and listens on its port. */
+async function offSite({ browser, openPage }) {
+  const worker = await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker();
+  const id = await extensionId(browser);
+  const heardWith = async (offSites) => {
+    await worker.evaluate((sites) => globalThis.chrome.storage.local.set({ offSites: sites }), offSites);
+    const page = await openPage();
+    const heard = await page.evaluate(async (extension) => {
+      const port = await new Promise((resolve) => {
+        const { get } = Object.getOwnPropertyDescriptor(MessageEvent.prototype, "ports");
+        Object.defineProperty(MessageEvent.prototype, "ports", {
+          get() {
+            const ports = get.call(this);
+            if (ports[0]) resolve(ports[0]);
+            return [];
+          },
+        });
+        document.body.append(
+          Object.assign(document.createElement("iframe"), { src: `chrome-extension://${extension}/frame.html` }),
+        );
+      });
+      const types = [];
+      port.onmessage = (event) => types.push(event.data.type);
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      return types;
+    }, id);
+    await page.close();
+    return heard;
+  };
+  assert.deepEqual(await heardWith(["127.0.0.1"]), [], "off");
+  assert.deepEqual(await heardWith([]), ["hello"], "on again");
+}
+
+/** Asks for the brought scripts again and again, as any script of the page can. */
+async function hostileCalls({ openPage }) {
+  const page = await openPage();
+  const brought = await page.evaluate(async (flood) => {
+    const counts = { carry: 0, plain: 0 };
+    for (const script of Object.keys(counts))
+      document.addEventListener(`tributary-${script}-ready`, () => counts[script]++);
+    for (let number = 0; number < flood; number++) {
+      for (const name of ["need", "connected", "plain-need"])
+        document.dispatchEvent(new CustomEvent(`tributary-${name}`));
+      if (number % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    return counts;
+  }, 200);
+  assert.deepEqual(brought, { carry: 1, plain: 1 });
+  await page.close();
+}
+
+/**
+ * The page listens on everything that the page script might use, and then asks for a file that it may not read. It must
+ * overhear nothing of another origin, and a second page must work as before. With `when` "evaluateOnNewDocument" the
+ * page changes the prototypes before the page script runs, with "evaluate" after it.
+ */
+async function tamperedPage(when, { browser, home, other, openPage, isCarried }) {
+  const page = await browser.newPage();
+  const tamper = () => {
+    const overheard = (window.overheard = []);
+    const note = (value) => overheard.push(value);
+    const wrap = (owner, name) => {
+      const original = owner[name];
+      owner[name] = function (...args) {
+        note(args);
+        const result = original.apply(this, args);
+        note(result);
+        return result;
+      };
+    };
+    for (const [owner, name] of [
+      [window, "fetch"],
+      [MessagePort.prototype, "postMessage"],
+      [XMLHttpRequest.prototype, "send"],
+      [Array.prototype, "push"],
+      [Response.prototype, "arrayBuffer"],
+      [Promise.prototype, "then"],
+      [Map.prototype, "get"],
+      [EventTarget.prototype, "dispatchEvent"],
+    ]) {
+      if (owner === Array.prototype)
+        owner[name] = function (...args) {
+          for (const value of args) this[this.length] = value;
+          return this.length;
+        };
+      else wrap(owner, name);
+    }
+    const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, "onmessage");
+    Object.defineProperty(MessagePort.prototype, "onmessage", {
+      ...onmessage,
+      set(handler) {
+        onmessage.set.call(this, (event) => {
+          note(event.data);
+          handler.call(this, event);
+        });
+      },
+    });
+  };
+  if (when === "evaluateOnNewDocument") await page.evaluateOnNewDocument(tamper);
+  await page.goto(`${home}/page.html`);
+  if (when === "evaluate") await page.evaluate(tamper);
+  const found = await page.evaluate(
+    async (refused, own) => {
+      const read = async (url) =>
+        (
+          await fetch(url).then(
+            (response) => response.arrayBuffer(),
+            () => null,
+          )
+        )?.byteLength ?? null;
+      const results = [await read(refused), await read(own)];
+      const bytesIn = (value, depth = 0) => {
+        if (value instanceof ArrayBuffer) return [value.byteLength];
+        if (typeof value !== "object" || value === null || depth > 3) return [];
+        return Object.values(value).flatMap((each) => bytesIn(each, depth + 1));
+      };
+      const urls = [...window.overheard].filter((value) => value?.type === "head").map(({ url }) => url);
+      return {
+        results,
+        urls,
+        isForeign: urls.some((url) => url.startsWith(refused)),
+        bytes: window.overheard.flatMap((value) => bytesIn(value)).length,
+      };
+    },
+    `${other}/media.mp4`,
+    `${home}/text.mp4`,
+  );
+  assert.equal(found.results[0], null, "an answer of another origin without CORS stays unreadable");
+  assert.equal(found.isForeign, false, `the page overheard heads of: ${found.urls}`);
+  const beside = await openPage();
+  assert.equal(await isCarried(beside), true, "a second page is still carried");
+  await Promise.all([page.close(), beside.close()]);
+}
