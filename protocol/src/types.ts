@@ -60,8 +60,8 @@ export interface Share {
   firstGeneration: number;
 }
 
-/** Packets of one generation that follow each other in a proxy's sequence. */
-export interface Run {
+/** Packets of one generation that follow each other in a grant. */
+export interface GrantedRun {
   generationIndex: number;
   count: number;
 }
@@ -108,7 +108,7 @@ export interface GrantFrame {
   fromSequence: number;
   /** Generations below it are complete. */
   base: number;
-  runs: Run[];
+  runs: GrantedRun[];
 }
 
 export interface PlanFrame {

@@ -1,20 +1,23 @@
 /**
- * What is on its way from one proxy and when it will come, looked at one generation at a time. The planner looks at all
- * of it every few ms: times lie in one array that is used again, and nothing is made for a packet. Pure.
+ * Coming: what is on its way from one proxy and when it arrives, looked at one generation at a time. The planner looks
+ * at all of it every few ms, so the times lie in one array that is used again, and no object is made for a packet. Pure.
+ * Rule: protocol.md §8.7.
  */
+const TIMES_INITIAL = 64;
+
 export class Coming {
   #order: readonly number[] = [];
   #first = 0;
   #end = 0;
   /** By sequence from `first` on. */
-  #times = new Float64Array(64);
+  #times = new Float64Array(TIMES_INITIAL);
   #generation = 0;
   /** The next sequence of the generation looked at; `end` when there is none. */
   #at = 0;
-  /** When its next packet comes; Infinity when none is left. */
+  /** When the next packet of the generation looked at arrives; Infinity when none is left. */
   atMs = Infinity;
 
-  /** What an order has from sequence `first` on; then `setTime` tells of each when it comes. */
+  /** Takes the part of an order from sequence `first` on. `setTime` must then give the time of each packet. */
   begin(order: readonly number[], first: number): void {
     this.#order = order;
     this.#first = first;
@@ -26,7 +29,7 @@ export class Coming {
     this.#times[sequence - this.#first] = atMs;
   }
 
-  /** Nothing comes. */
+  /** Nothing is on its way. */
   clear(): void {
     this.#end = this.#first;
   }
@@ -38,6 +41,7 @@ export class Coming {
     this.#skip();
   }
 
+  /** Goes on to the next packet of the generation. */
   take(): void {
     this.#at++;
     this.#skip();

@@ -1,16 +1,20 @@
-/** Whether fewer packets come in all than came before. Pure: time arrives as `nowMs`. */
+/**
+ * Flow: whether fewer packets arrive from all proxies together than before. Pure: time arrives as `nowMs`.
+ * Rule: protocol.md §8.7.
+ */
 
-/** A rate is of this long. */
+/** A rate is measured over this time: longer than the pauses of a busy processor, shorter than a viewer notices. */
 const WINDOW_MS = 100;
+/** Less than this part of the highest rate so far is a fall. */
 const FALLEN_SHARE = 0.8;
 
 export class Flow {
-  /** That have come, from all proxies. */
+  /** Packets that have arrived from all proxies. */
   packets = 0;
   readonly #marks: { atMs: number; packets: number }[] = [];
   #mostPerMs = 0;
 
-  /** Less than four fifths of the highest rate so far. To be asked often: each call is a sample. */
+  /** Call it often: each call is a sample. */
   hasFallen(nowMs: number): boolean {
     const marks = this.#marks;
     marks.push({ atMs: nowMs, packets: this.packets });

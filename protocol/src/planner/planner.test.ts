@@ -11,15 +11,8 @@ function newPlanner(): Planner {
   const geometry = geometryOf(260_000, 551, 128) as Geometry;
   const known = [undefined, undefined];
   const assembly = new Assembly(geometry, "coded", loadCodec(loadWasmCodec));
-  return new Planner(
-    geometry,
-    assembly,
-    beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567),
-    known,
-    [0, 0],
-    567,
-    0,
-  );
+  const beginnings = beginningsOf(known, { windowPackets: 100, generationSize: 128 }, 567);
+  return new Planner({ geometry, assembly, beginnings, known, askedMs: [0, 0], packetBytes: 567, nowMs: 0 });
 }
 
 test("planner: a proxy that is heard but brings nothing is granted little more, however long nobody makes progress", () => {

@@ -411,15 +411,15 @@ export class Receiver {
       const askedMs = this.#proxies.map(({ requestTries, requestSentMs }) =>
         requestTries > 0 ? requestSentMs : undefined,
       );
-      this.#planner = new Planner(
+      this.#planner = new Planner({
         geometry,
-        this.#assembly,
-        this.#beginnings,
-        this.#known,
+        assembly: this.#assembly,
+        beginnings: this.#beginnings,
+        known: this.#known,
         askedMs,
-        this.#packetBytes,
+        packetBytes: this.#packetBytes,
         nowMs,
-      );
+      });
       this.#proxies.forEach((proxy, index) => {
         if (proxy.stats.rttMs !== null) this.#planner!.handleRoundTrip(index, proxy.stats.rttMs);
       });

@@ -5,7 +5,7 @@ import { parseFrame } from "../wire/frames";
 import { BATCH_SYMBOLS_MAX } from "./coded-symbols";
 import { xorshift128 } from "../rng";
 import { Sender } from "./sender";
-import type { DataFrame, MutpMode, RequestFrame, Run } from "../types";
+import type { DataFrame, GrantedRun, MutpMode, RequestFrame } from "../types";
 
 const wasm = loadWasmCodec();
 const SYMBOL_BYTES = 100;
@@ -59,7 +59,7 @@ function senderOf(mode: MutpMode) {
     }
     return frames;
   };
-  const grant = (grantSequence: number, fromSequence: number, runs: Run[]) =>
+  const grant = (grantSequence: number, fromSequence: number, runs: GrantedRun[]) =>
     sender.handleFrame({ type: "grant", requestId: 1, grantSequence, fromSequence, base: 0, runs }, 0);
   return { batches, data, grant };
 }

@@ -8,7 +8,7 @@ import { CodedSymbols } from "./coded-symbols";
 import { encodeFrame, encodeData } from "../wire/frames";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
-import { GrantedSchedule } from "./grants";
+import { GrantedSchedule } from "./granted-schedule";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
 import type {
   ChunkSource,

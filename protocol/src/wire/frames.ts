@@ -11,11 +11,11 @@ import type {
   FeedbackFrame,
   FinalReason,
   Frame,
+  GrantedRun,
   GrantFrame,
   ParseError,
   Rejection,
   RequestFrame,
-  Run,
 } from "../types";
 
 export const FRAME_TYPE = {
@@ -227,7 +227,7 @@ function parseGrant(reader: Reader, requestId: number): GrantFrame {
   const fromSequence = reader.u32();
   const base = reader.u16();
   const count = reader.within(reader.u16(), 0, LIMITS.grantRunsMax, "runCount");
-  const runs: Run[] = [];
+  const runs: GrantedRun[] = [];
   while (runs.length < count) runs.push({ generationIndex: reader.u16(), count: reader.u8() });
   reader.end();
   return { type: "grant", requestId, grantSequence, fromSequence, base, runs };

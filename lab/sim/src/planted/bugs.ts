@@ -155,7 +155,7 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "generation sent before its bytes are there",
-    file: "sender/grants.ts",
+    file: "sender/granted-schedule.ts",
     find: "if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;",
     replace: "",
     seed: 6,

@@ -1,45 +1,14 @@
-/** Shares of mode `coded`: docs/spec/protocol.md §8.2 and §8.3. */
+/** The order in which a proxy sends in mode `coded`: protocol.md §8.3 and §8.4. */
 import { geometryOf, type Geometry } from "../geometry";
-import { firstPackets, GrantedSchedule, sharesOf, symbolsOf } from "./grants";
 import { LIMITS } from "../limits";
+import { sharesOf, symbolsOf } from "../packet-order";
+import { GrantedSchedule } from "./granted-schedule";
 
 const geometry = (symbols: number, generationSize: number) =>
   geometryOf(symbols * 100, 100, generationSize) as Geometry;
 const equalShare = (index: number, count: number) => sharesOf(Array<number>(count).fill(1))[index]!;
-const countOf = (order: readonly number[], index: number) => order.filter((other) => other === index).length;
 
-test.each([1, 2, 3, 5, 6, 7, 16])(
-  "grants: the shares of %i proxies have each symbol of a generation once, whatever its size",
-  (count) => {
-    for (let symbols = 1; symbols <= 128; symbols++) {
-      const all = Array.from({ length: count }, (_, index) => [...symbolsOf(equalShare(index, count), symbols)]).flat();
-      expect(all.sort((a, b) => a - b)).toEqual(Array.from({ length: symbols }, (_, symbol) => symbol));
-    }
-  },
-);
-
-test("grants: of a generation that is half there every proxy has about half of its symbols", () => {
-  for (let index = 0; index < 6; index++) {
-    const early = symbolsOf(equalShare(index, 6), 128).filter((symbol) => symbol < 64).length;
-    expect(Math.abs(early - 128 / 12)).toBeLessThanOrEqual(2);
-  }
-});
-
-test("grants: a share is sent with one packet more of the first generation, and its root in turn at the end", () => {
-  const order = firstPackets(geometry(6 * 96, 96), equalShare(0, 3), 4096);
-  expect(order.slice(0, 33)).toEqual(Array(33).fill(0));
-  expect(order.slice(33, 65)).toEqual(Array(32).fill(1));
-  expect(order.slice(193)).toEqual([5, 4, 3, 2, 5, 4, 3, 2, 5, 4, 3, 2, 5, 4]);
-});
-
-test("grants: a share that begins later leaves out what is before, and no share goes over its limit", () => {
-  const later = firstPackets(geometry(6 * 96, 96), { ...equalShare(0, 3), firstGeneration: 4 }, 4096);
-  expect([0, 3, 4, 5].map((index) => countOf(later, index))).toEqual([0, 2, 34, 34]);
-  expect(firstPackets(geometry(6 * 96, 96), equalShare(0, 1), 50)).toEqual(Array(50).fill(0));
-  expect(firstPackets(geometry(1, 96), equalShare(0, 6), 50)).toEqual([0]);
-});
-
-test("grants: a proxy sends its symbols as they are, lowest first, and then codes; earlier generations are coded", () => {
+test("granted schedule: a proxy sends its symbols as they are, lowest first, and then codes; earlier generations are coded", () => {
   const share = { ...equalShare(0, 2), firstGeneration: 1 };
   const schedule = new GrantedSchedule(geometry(16, 8), share, 100);
   const runs = [
@@ -54,7 +23,7 @@ test("grants: a proxy sends its symbols as they are, lowest first, and then code
   expect(schedule.next(1600)).toBeUndefined();
 });
 
-test("grants: what is granted first comes next, whatever was sent meanwhile, and nothing that was sent comes again", () => {
+test("granted schedule: what is granted first comes next, whatever was sent meanwhile, and nothing that was sent comes again", () => {
   const schedule = new GrantedSchedule(geometry(64, 8), equalShare(0, 1), 100);
   const grant = (grantSequence: number, fromSequence: number, counts: [number, number][]) => {
     const runs = counts.map(([generationIndex, count]) => ({ generationIndex, count }));
@@ -80,7 +49,7 @@ test("grants: what is granted first comes next, whatever was sent meanwhile, and
   expect(take(2)).toEqual([4, undefined]);
 });
 
-test("grants: of a body that is arriving a symbol goes out as soon as it is there, a coded packet with its generation", () => {
+test("granted schedule: of a body that is arriving a symbol goes out as soon as it is there, a coded packet with its generation", () => {
   const schedule = new GrantedSchedule(geometry(16, 8), equalShare(0, 2), 100);
   const [first, second] = symbolsOf(equalShare(0, 2), 8);
   expect(schedule.next((first! + 1) * 100 - 1)).toBeUndefined();
@@ -90,7 +59,7 @@ test("grants: of a body that is arriving a symbol goes out as soon as it is ther
   expect(schedule.symbolIndex).toBeUndefined();
 });
 
-test("grants: none that begins beyond what is sent changes anything, and 1,000 of 81,600 packets keep no more than the chunk and a window", () => {
+test("granted schedule: none that begins beyond what is sent changes anything, and 1,000 of 81,600 packets keep no more than the chunk and a window", () => {
   const schedule = new GrantedSchedule(geometry(64, 8), equalShare(0, 1), 100);
   const runs = Array.from({ length: LIMITS.grantRunsMax }, () => ({ generationIndex: 1, count: 255 }));
   const kept = () => schedule.following(1, 1e6);
