@@ -22,6 +22,7 @@ import {
   COMMON_FLAGS,
   CORE_SOURCES,
   PACKAGE_DIR,
+  TEST_SOURCES,
   WRAP_ALLOCATIONS,
 } from "./toolchain.mjs";
 
@@ -50,7 +51,7 @@ function testsArm() {
   mkdirSync(ARM_DIR, { recursive: true });
   const program = join(ARM_DIR, "codec_test");
   const sources = CORE_SOURCES.map(({ file }) => file).filter((file) => !/engine_(ssse3|avx2|gfni\d+)\.cc$/.test(file));
-  const files = [...new Set([...sources, join("src", "engine_neon.cc"), join("test", "codec_test.cc")])];
+  const files = [...new Set([...sources, join("src", "engine_neon.cc"), ...TEST_SOURCES.codec_test])];
   const builds = shows(ARM_COMPILER, [...COMMON_FLAGS, "-O1", "-static", WRAP_ALLOCATIONS, ...files, "-o", program]);
   console.log("native-codec: AArch64 under qemu");
   return builds && shows(ARM_EMULATOR, [program, "1", ARM_CASES]);

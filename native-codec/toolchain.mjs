@@ -126,12 +126,21 @@ function buildSanitizedCore() {
   return sanitizedCore;
 }
 
-/** Builds test/NAME.cc with the sanitized core and returns the program's path. Ends the process if that fails. */
+const inTest = (...names) => names.map((name) => join("test", `${name}.cc`));
+
+/** The source files of each test program. */
+export const TEST_SOURCES = {
+  codec_test: inTest("codec_test", "coder_properties", "engine_properties", "misuse_properties", "support"),
+  codec_fuzz: inTest("codec_fuzz", "support"),
+};
+
+/** Builds a test program with the sanitized core and returns its path. Ends the process if that fails. */
 export async function buildSanitized(name) {
   const program = join(SANITIZED_DIR, name);
   try {
     const core = await buildSanitizedCore();
-    const own = await compileAll([{ file: join("test", `${name}.cc`), flags: [] }], SANITIZED_FLAGS, SANITIZED_DIR);
+    const sources = TEST_SOURCES[name].map((file) => ({ file, flags: [] }));
+    const own = await compileAll(sources, SANITIZED_FLAGS, SANITIZED_DIR);
     await compile([...SANITIZERS, WRAP_ALLOCATIONS, ...own, ...core, "-o", program]);
   } catch (error) {
     console.error(`native-codec: ${name} does not build: ${error.message}`);

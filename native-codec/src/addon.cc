@@ -1,9 +1,13 @@
 /**
- * The Node addon: the codec core as N-API classes. No policy here: src/index.ts chooses engines and warns.
- * JavaScript sees `engineNames`, `coefficients(seed, symbolCount)`, the classes Encoder, Decoder, Recoder,
- * RepairEncoder and RepairDecoder, whose methods are those of protocol's Codec and whose constructors take
- * (engineIndex, symbolCount, symbolBytes), and Pool, which src/pool.ts wraps. `setErrorClass` comes first and names the
- * class that misuse throws: new Class(what, got, limit, message?).
+ * The Node addon: the codec core as N-API classes. It decides nothing; src/index.ts chooses engines and warns.
+ * Its exports:
+ *
+ *     setErrorClass(Class)              call this first: misuse throws new Class(what, got, limit, message?)
+ *     engineNames                       the available engines, fastest first
+ *     coefficients(seed, symbolCount)   the coding coefficients of a seed
+ *     Encoder, Decoder, Recoder, RepairEncoder, RepairDecoder
+ *                                       the coders of protocol's Codec: new Coder(engineIndex, symbolCount,
+ * symbolBytes) Pool                              batches on threads, wrapped by src/pool.ts
  */
 #include "addon.h"
 
@@ -14,7 +18,7 @@ namespace tributary::addon {
 
 Napi::Value makeError(Napi::Env env, const char* what, double got, double limit, const char* message) {
   const Environment* environment = env.GetInstanceData<Environment>();
-  if (environment->errorClass.IsEmpty()) throw Napi::Error::New(env, "setErrorClass comes first");
+  if (environment->errorClass.IsEmpty()) throw Napi::Error::New(env, "call setErrorClass first");
   const napi_value arguments[] = {Napi::String::New(env, what), Napi::Number::New(env, got),
                                   Napi::Number::New(env, limit),
                                   message == nullptr ? env.Undefined() : Napi::String::New(env, message)};
@@ -54,7 +58,7 @@ void failType(Napi::Env env, const char* what, const char* type) {
 
 namespace {
 
-/** An argument that must be a typed array of `type`; a detached one has no elements. */
+/** Returns an argument that must be a typed array of type `wanted`. A detached array has no elements. */
 template <class Element>
 std::span<Element> elementsArgument(const Napi::CallbackInfo& info, size_t position, const char* what,
                                     napi_typedarray_type wanted, const char* typeName) {

@@ -1,6 +1,7 @@
 /**
- * What the addon's files share: the environment's own data, errors, arguments, and the coders behind the classes. Only
- * the addon*.cc files know Node. All of it is for the environment's own thread, but for `Held::coder` during a batch.
+ * What the addon's files share: data of an environment, errors, arguments, and the coders behind the classes. Only the
+ * addon*.cc files know Node. Everything here belongs to the environment's own thread, except `Held::coder` during a
+ * batch.
  */
 #ifndef TRIBUTARY_ADDON_H_
 #define TRIBUTARY_ADDON_H_
@@ -18,12 +19,12 @@
 
 namespace tributary::addon {
 
-/** What one environment (the main thread or a worker) has of its own. */
+/** The data of one environment, which is the main thread or a worker. */
 struct Environment {
   Napi::FunctionReference errorClass;
 };
 
-/** A message as printf makes it, on the stack: errors are also made when there is no memory. */
+/** A message in the format of printf. It is on the stack, because errors must work without memory. */
 struct Message {
   template <class... Values>
   explicit Message(const char* format, Values... values) {
@@ -32,30 +33,33 @@ struct Message {
   char text[200];
 };
 
-/** A new CodecError(what, got, limit, message?). */
+/** Makes a CodecError(what, got, limit, message?). */
 Napi::Value makeError(Napi::Env env, const char* what, double got, double limit, const char* message = nullptr);
 Napi::Value makeError(Napi::Env env, const Status& status);
+/** These throw an error of that kind. */
 [[noreturn]] void fail(Napi::Env env, const char* what, double got, double limit, const char* message = nullptr);
 [[noreturn]] void failOutOfMemory(Napi::Env env, uint64_t bytes);
 [[noreturn]] void failType(Napi::Env env, const char* what, const char* type);
+/** Throws if `status` is a failure. */
 void check(Napi::Env env, const Status& status);
 
-/** An argument that must be an integer 0..2^32-1. */
+/** Returns an argument that must be an integer 0..2^32-1. */
 uint32_t u32Argument(const Napi::CallbackInfo& info, size_t position, const char* what);
-/** An argument that must be a Uint8Array; a detached one has no bytes. */
+/** Returns an argument that must be a Uint8Array. A detached array has no bytes. */
 Bytes bytesArgument(const Napi::CallbackInfo& info, size_t position, const char* what);
+/** Returns an argument that must be a Uint32Array. */
 std::span<const uint32_t> wordsArgument(const Napi::CallbackInfo& info, size_t position, const char* what);
-/** The engine that an argument names by its place among the available ones. */
+/** Returns the engine that an argument names by its index in availableEngines. */
 const Engine& engineArgument(const Napi::CallbackInfo& info, size_t position);
 
 /**
- * A coder and the batches on it. A batch shares ownership, so that the memory outlives the JavaScript object. `turn` is
- * shared with the executor, which runs one batch at a time of those that have the same turn.
+ * A coder and the state of its batches. A batch shares ownership, so that the memory outlives the JavaScript object.
+ * The executor runs one batch at a time of those with the same `turn`.
  */
 template <class Coder>
 struct Held {
   Coder coder;
-  /** Batches submitted and not settled, and those of them that were not cancelled. */
+  /** Batches that are not settled, and those among them that are not cancelled. */
   uint32_t batches = 0;
   uint32_t wanted = 0;
   std::shared_ptr<Turn> turn;
@@ -74,13 +78,13 @@ std::shared_ptr<Held<Coder>> makeHeld(Napi::Env env, const Engine& engine, uint3
   return held;
 }
 
-/** The coder behind a JavaScript Encoder or Decoder; fails when `value` is something else or was freed. */
+/** Returns the coder behind a JavaScript Encoder or Decoder. Throws for any other value and for a freed coder. */
 std::shared_ptr<Held<Encoder>> heldEncoder(Napi::Env env, Napi::Value value);
 std::shared_ptr<Held<Decoder>> heldDecoder(Napi::Env env, Napi::Value value);
 
 void defineCoders(Napi::Env env, Napi::Object exports);
 void definePool(Napi::Env env, Napi::Object exports);
-/** In test/addon_faults.cc, which only the sanitized addon has. */
+/** Defined in test/addon_faults.cc, which only the sanitized addon has. */
 void defineFaults(Napi::Env env, Napi::Object exports);
 
 }  // namespace tributary::addon

@@ -1,4 +1,4 @@
-/** The classes of protocol's Codec, call for call, on the environment's own thread: encoders, decoders, Recoder. */
+/** The coder classes of protocol's Codec. Each method is one call of the core, on the environment's own thread. */
 #include <utility>
 
 #include "addon.h"
@@ -7,8 +7,8 @@ namespace tributary::addon {
 namespace {
 
 /**
- * Owns one coder of the core until free() or until JavaScript drops the object. The methods that several classes have
- * are here; each exists only for the coders whose class names it.
+ * Owns one coder of the core until free(), or until JavaScript drops the object. It has the methods that several
+ * classes share. A method is compiled only for the classes that name it.
  */
 template <class Self, class Coder>
 class Wrap : public Napi::ObjectWrap<Self> {
@@ -25,7 +25,7 @@ class Wrap : public Napi::ObjectWrap<Self> {
 
   void Finalize(Napi::Env env) override { release(env); }
 
-  /** What is behind `value`, for a batch. */
+  /** Returns the coder behind `value`, for a batch. */
   static std::shared_ptr<Held<Coder>> heldBy(Napi::Env env, Napi::Value value) {
     if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&Self::kTypeTag))
       failType(env, "coder", Self::kName);
@@ -35,25 +35,26 @@ class Wrap : public Napi::ObjectWrap<Self> {
   }
 
  protected:
-  /** For calls that change nothing, which may run beside batches that change nothing either. */
+  /** The coder for calls that change nothing. They may run beside batches that change nothing either. */
   const Coder& reader(const Napi::CallbackInfo& info) const {
     if (held_ == nullptr) fail(info.Env(), "freed", 0, 0, "used after free()");
     return held_->coder;
   }
 
+  /** The coder for calls that change it. No batch may be in flight on it. */
   Coder& coder(const Napi::CallbackInfo& info) {
     reader(info);
     refuseInFlight(info.Env(), held_->batches);
     return held_->coder;
   }
 
-  /** Cancelled batches keep the memory until they have stopped. */
+  /** Cancelled batches keep the memory until they stop. */
   void free(const Napi::CallbackInfo& info) {
     if (held_ != nullptr) refuseInFlight(info.Env(), held_->wanted);
     release(info.Env());
   }
 
-  /** Unlike methods, getters can be called on an object of another class: not one for InstanceAccessor to call on. */
+  /** JavaScript can call a getter on an object of another class, which InstanceAccessor does not check. */
   template <auto method>
   static Napi::ClassPropertyDescriptor<Self> getter(const char* name) {
     napi_property_descriptor descriptor = {};
@@ -119,7 +120,7 @@ class Wrap : public Napi::ObjectWrap<Self> {
     held_.reset();
   }
 
-  /** A hint to the garbage collector: the payloads, roughly; a generation's coefficients are small beside them. */
+  /** Tells the garbage collector the size of the payloads. Coefficients are small beside them. */
   void adjustExternalMemory(Napi::Env env, int sign) {
     Napi::MemoryManagement::AdjustExternalMemory(env, sign * (int64_t{symbolCount_} * symbolBytes_ + 4096));
   }
@@ -152,7 +153,7 @@ class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
   }
 };
 
-/** What decoder and recoder have in common: they take symbols in and count degrees of freedom. */
+/** What Decoder and Recoder share: they collect symbols and count degrees of freedom. */
 template <class Self, class Coder>
 class CollectorWrap : public Wrap<Self, Coder> {
  public:

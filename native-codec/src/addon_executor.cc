@@ -1,4 +1,4 @@
-/** Executor: one mutex for all lanes. A batch takes tens of microseconds and more, a visit here well under one. */
+/** Executor: one mutex for all lanes. A batch takes tens of microseconds; the lock is held for less than one. */
 #include "addon_executor.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tributary::addon {
 namespace {
 
-/** Neither has a destructor that could run while threads still use it: process.exit() joins nothing. */
+/** These two are never destroyed, because process.exit() joins no thread and threads may still use them. */
 std::mutex& sharedMutex() {
   static std::mutex& mutex = *new std::mutex;
   return mutex;
@@ -22,13 +22,14 @@ std::weak_ptr<Executor>& sharedExecutor() {
 }
 
 /**
- * Waking an event loop that sleeps costs the waking thread microseconds, in a virtual machine twenty, so finished tasks
- * are reported together: when the lane has less left to do than the loop takes to wake, settle and submit, or when the
- * first of them would wait for longer than it may.
+ * To wake a sleeping event loop costs the waking thread microseconds, twenty in a virtual machine. So finished tasks
+ * are reported together, at one of two moments: when the lane has less work left than the loop takes to wake, settle
+ * and submit (kLoopSeconds), or before the first of them has waited for kReportDelaySeconds.
  */
 constexpr double kLoopSeconds = 120e-6;
 constexpr double kReportDelaySeconds = 1e-3;
 
+/** The bytes that two claims share, if one of them writes. */
 size_t overlap(const Claim& a, const Claim& b) {
   if (!a.writes && !b.writes) return 0;
   const auto from = std::max(reinterpret_cast<uintptr_t>(a.data), reinterpret_cast<uintptr_t>(b.data));
@@ -37,7 +38,7 @@ size_t overlap(const Claim& a, const Claim& b) {
   return to > from ? to - from : 0;
 }
 
-/** Signals are the main thread's: a thread started while this lives has them blocked. */
+/** Blocks all signals while it lives. A thread that starts then leaves the signals to the main thread. */
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -98,7 +99,7 @@ void Executor::release(const std::vector<Claim>& claims) {
   }
 }
 
-/** Throws std::system_error when the system has no thread to give. */
+/** Throws std::system_error if the system gives no thread. */
 void Executor::startThread() {
   const BlockedSignals blocked;
   threads_.reserve(threads_.size() + 1);
@@ -127,7 +128,7 @@ void Executor::work() {
   }
 }
 
-/** The next task of the lane whose turn it is; waits and returns nullptr when there is none. */
+/** Takes the next task, from each lane in turn. If there is none, waits and returns nullptr. */
 Task* Executor::take(std::unique_lock<std::mutex>& lock, Lane*& lane) {
   for (size_t tried = 0; tried < lanes_.size(); tried++) {
     lane = lanes_[nextLane_++ % lanes_.size()];
@@ -141,8 +142,8 @@ Task* Executor::take(std::unique_lock<std::mutex>& lock, Lane*& lane) {
 }
 
 /**
- * For a thread that is about to be busy for so long, or to sleep: reports one lane, if one is due. Not under the lock,
- * as the loop that wakes wants it at once.
+ * Reports one lane, if one is due. A thread calls this before it is busy for `nextSeconds` or sleeps. It releases the
+ * lock to notify, because the loop that wakes takes the lock at once. Returns true if it reported a lane.
  */
 bool Executor::reportDue(std::unique_lock<std::mutex>& lock, double nextSeconds) {
   const Lane::Clock::time_point now = Lane::Clock::now();
@@ -151,7 +152,7 @@ bool Executor::reportDue(std::unique_lock<std::mutex>& lock, double nextSeconds)
   if (due == lanes_.end()) return false;
   Lane* const lane = *due;
   lane->notified_ = true;
-  lane->running_++;  // so that it is not gone before it is notified
+  lane->running_++;  // The lane must live until it is notified.
   lock.unlock();
   lane->notify_();
   lock.lock();
@@ -242,7 +243,7 @@ void Lane::drain() {
   executor_->finished_.wait(lock, [this] { return running_ == 0; });
 }
 
-/** The first task that may run now. */
+/** Takes the first task that may run now, or returns nullptr. */
 Task* Lane::next() {
   if (running_ >= threads_) return nullptr;
   const auto mayRun = [](const Task* task) { return task->turn == nullptr || !task->turn->taken; };

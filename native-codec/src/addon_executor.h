@@ -1,7 +1,7 @@
 /**
- * The threads that batches run on: one set for the whole process, shared by the pools of all its environments (main
- * thread and workers), so that ten workers on eight cores make eight threads and not eighty. Knows no JavaScript.
- * A lane is one pool's queue; lanes take turns. Threads start as they are needed and end with the last lane.
+ * The threads that run batches. The pools of all environments (main thread and workers) share one set, so that ten
+ * workers on eight cores make eight threads and not eighty. A lane is the queue of one pool, and lanes take turns.
+ * Threads start when they are needed and end with the last lane. This file knows no JavaScript.
  */
 #ifndef TRIBUTARY_ADDON_EXECUTOR_H_
 #define TRIBUTARY_ADDON_EXECUTOR_H_
@@ -19,7 +19,7 @@
 
 namespace tributary::addon {
 
-/** Tasks that have the same turn run one after another, in the order they were posted to their lane. */
+/** Tasks with the same turn run one after another, in the order in which their lane got them. */
 struct Turn {
   bool taken = false;
 };
@@ -27,17 +27,17 @@ struct Turn {
 class Task {
  public:
   virtual ~Task() = default;
-  /** On some thread of the executor. */
+  /** Runs on a thread of the executor. */
   virtual void run() = 0;
-  /** Null when the task may run beside any other. */
+  /** Null if the task may run beside any other. */
   std::shared_ptr<Turn> turn;
-  /** What it will take, in any unit that is the same for all tasks of a lane. */
+  /** How much work it is, in a unit that all tasks of the lane share. */
   uint64_t work = 0;
-  /** The one that finished after it, among those not collected. */
+  /** The task that finished after it, among those not yet collected. */
   Task* nextDone = nullptr;
 };
 
-/** Memory that a task uses while it is in flight. Writing excludes all other use. */
+/** Memory that a task uses while it is in flight. If one task writes it, no other may use it. */
 struct Claim {
   const uint8_t* data = nullptr;
   size_t length = 0;
@@ -48,15 +48,17 @@ class Lane;
 
 class Executor {
  public:
-  /** The process's executor, made when there is none. */
+  /** Returns the executor of the process. Makes it if there is none. */
   static std::shared_ptr<Executor> shared();
   Executor() = default;
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
-  /** Throws std::bad_alloc with nothing done. Takes all claims; or none, and returns the bytes by which one overlaps
-   * another of them or one already held. */
+  /**
+   * Takes all claims and returns 0, or takes none and returns the bytes by which one overlaps another or a held one.
+   * If it throws std::bad_alloc, it has taken none.
+   */
   size_t claim(const std::vector<Claim>& claims);
   void release(const std::vector<Claim>& claims);
 
@@ -79,23 +81,23 @@ class Executor {
   bool stopping_ = false;
 };
 
-/** One pool's tasks. Tasks stay their owner's; the lane only refers to them. */
+/** The tasks of one pool. The pool owns them; the lane only refers to them. */
 class Lane {
  public:
-  /** At most `threads` tasks run at once. `notify` is called on any thread, once until the next `collect`. */
+  /** Runs at most `threads` tasks at once. Calls `notify` on any thread, at most once between two `collect`s. */
   Lane(std::shared_ptr<Executor> executor, size_t threads, std::function<void()> notify);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
-  /** Drains. */
+  /** Calls drain(). */
   ~Lane();
 
-  /** False when there is no thread to run it and none can be started. Throws std::bad_alloc with nothing done. */
+  /** Queues a task. False if there is no thread and none starts. If it throws std::bad_alloc, nothing is queued. */
   bool post(Task* task);
-  /** True when the task was still waiting: it will not run. */
+  /** Takes a waiting task back. True if it was still waiting, and so will not run. */
   bool withdraw(Task* task);
-  /** The tasks that finished since the last call, linked by `nextDone`; null when there are none. */
+  /** Returns the tasks that finished since the last call, linked by `nextDone`, or null. */
   Task* collect();
-  /** Forgets what waits, returns when nothing runs. */
+  /** Forgets all waiting tasks. Returns when none is running. */
   void drain();
 
  private:
@@ -111,11 +113,11 @@ class Lane {
   const std::function<void()> notify_;
   std::deque<Task*> waiting_;
   uint64_t waitingWork_ = 0;
-  /** Finished and not collected; when the first of them did. */
+  /** The finished tasks that are not collected, and when the first of them finished. */
   Task* firstDone_ = nullptr;
   Task* lastDone_ = nullptr;
   Clock::time_point firstDoneAt_;
-  /** Of the task that finished last; 0 before that. */
+  /** The speed of the task that finished last; 0 before the first one. */
   double secondsPerWork_ = 0;
   size_t running_ = 0;
   bool notified_ = false;

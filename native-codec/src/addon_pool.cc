@@ -1,13 +1,13 @@
 /**
- * Pool: batches of coding on the executor's threads, each settling a promise on the environment's thread.
+ * Pool: batches of coding on the executor's threads. Each batch settles a promise on the environment's thread.
  *
- * Whose memory a batch uses: views of shared memory are used in place, as JavaScript can neither detach nor shrink it,
- * and a reference keeps it alive. An ArrayBuffer could be detached and freed at any moment, so its bytes are copied:
- * inputs when the batch is submitted, the output when it is settled, if the view still has its bytes then.
- * Ranges in flight are claimed in the executor, so that no two batches of the process write the same bytes.
+ * Memory: a batch uses shared memory in place. JavaScript can neither detach nor shrink it, and a reference keeps it
+ * alive. An ArrayBuffer could be detached and freed at any moment, so its bytes are copied: inputs when the batch is
+ * submitted, and the output when it settles, if the view still has its bytes. A batch claims its memory in the
+ * executor, so that no two batches of the process write the same bytes.
  *
- * A batch works in slices and looks between them whether it was cancelled, so that an ending environment, which must
- * wait for it, waits for one slice.
+ * A batch works in slices and checks between them whether it was cancelled. So an environment that ends, and must wait
+ * for it, waits for one slice at most.
  */
 #include <algorithm>
 #include <atomic>
@@ -21,12 +21,12 @@
 namespace tributary::addon {
 namespace {
 
-/** Coded or decoded symbols of a slice: the core's own pass over the sources. */
+/** Symbols that one slice codes: one pass of the core over the sources. */
 constexpr size_t kSliceSymbols = 16;
 
 bool isGiven(Napi::Value value) { return !value.IsUndefined() && !value.IsNull(); }
 
-/** Bytes of a Uint8Array, and whether they are shared memory. */
+/** The bytes of a Uint8Array. `isShared` is true if they are shared memory. */
 struct View {
   Bytes bytes;
   bool isShared = false;
@@ -54,11 +54,11 @@ class Batch : public Task {
     if (claimedFrom != nullptr) claimedFrom->release(claims);
   }
 
-  /** Counts this batch on its coder. */
+  /** Adds to the batch counts of its coder. */
   virtual void count(int batches, int wanted) = 0;
   virtual Napi::Value result(Napi::Env env) = 0;
 
-  /** An input: in place, or a copy. */
+  /** Returns an input: in place if it is shared memory, else a copy. */
   ConstBytes borrow(const Napi::CallbackInfo& info, size_t position, const char* what) {
     const View view = viewArgument(info, position, what);
     if (!view.isShared) {
@@ -69,7 +69,7 @@ class Batch : public Task {
     return view.bytes;
   }
 
-  /** The output: in place, or memory of our own that `deliver` copies from. */
+  /** Sets `out`: in place if it is shared memory, else to a staging buffer that `deliver` copies from. */
   void borrowOut(const Napi::CallbackInfo& info, size_t position) {
     const View view = viewArgument(info, position, "out");
     keep(info, position, view.bytes, true);
@@ -80,7 +80,7 @@ class Batch : public Task {
     out = {staged_.get(), view.bytes.size()};
   }
 
-  /** Puts a staged output where the caller wants it, if that still exists. */
+  /** Copies a staged output to the caller's view, if that still has its bytes. */
   Status deliver(Napi::Env env) {
     if (staged_ == nullptr) return {};
     void* data = nullptr;
@@ -95,10 +95,10 @@ class Batch : public Task {
   Napi::Value outValue() const { return kept_[outView_].Value(); }
 
   uint32_t id = 0;
-  /** Set once the batch is under way. */
+  /** Set when the batch is posted. */
   std::optional<Napi::Promise::Deferred> deferred;
   std::vector<Claim> claims;
-  /** Null before the claims are held. */
+  /** The executor that holds the claims. Null before that. */
   std::shared_ptr<Executor> claimedFrom;
   std::atomic<bool> cancelled = false;
   Status status;
@@ -135,7 +135,7 @@ class EncodeBatch : public Batch {
   Napi::Value result(Napi::Env) override { return outValue(); }
 
   std::shared_ptr<Held<Encoder>> held;
-  /** Empty when the encoder has its symbols already. */
+  /** Empty if the encoder already has its symbols. */
   ConstBytes source;
   std::vector<uint32_t> seeds;
 };
@@ -165,7 +165,7 @@ class DecodeBatch : public Batch {
   }
 
   std::shared_ptr<Held<Decoder>> held;
-  /** How `payloads` were coded, in this order: systematic, seeded, by vectors of symbolCount bytes. */
+  /** How `payloads` were coded: first systematic symbols, then seeded ones, then vectors of symbolCount bytes. */
   std::vector<uint32_t> indices;
   std::vector<uint32_t> seeds;
   ConstBytes vectors;
@@ -184,7 +184,7 @@ class DecodeBatch : public Batch {
     return decoder.addVector(vectors.subspan(i * decoder.symbolCount(), decoder.symbolCount()), payload, isInnovative);
   }
 
-  /** Writes nothing when one of the symbols is not determined. */
+  /** Writes nothing if one of the symbols is not determined. */
   void read() {
     const Decoder& decoder = held->coder;
     const auto symbols = static_cast<uint32_t>(out.size() / decoder.symbolBytes());
@@ -210,7 +210,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
                         InstanceMethod("close", &PoolWrap::close)});
   }
 
-  /** (engineIndex, threads, batchesMax, wake): `wake` is called when there is something to `settle`. */
+  /** new Pool(engineIndex, threads, batchesMax, wake). The pool calls `wake` when there are batches to `settle`. */
   explicit PoolWrap(const Napi::CallbackInfo& info) : ObjectWrap(info), engine_(engineArgument(info, 0)) {
     const Napi::Env env = info.Env();
     const uint32_t threads = u32Argument(info, 1, "threads");
@@ -231,7 +231,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
       napi_release_threadsafe_function(wake_, napi_tsfn_release);
       failOutOfMemory(env, sizeof(Lane));
     }
-    // Added after the function's own hook, hence run before it: threads never call a function that is gone.
+    // Hooks run in reverse order. This one runs before that of `wake_`, so no thread calls a function that is gone.
     napi_add_env_cleanup_hook(env, abandon, this);
   }
 
@@ -241,7 +241,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
   Napi::Value encode(const Napi::CallbackInfo& info) { return submit<EncodeBatch>(info, &PoolWrap::fillEncode); }
   Napi::Value decode(const Napi::CallbackInfo& info) { return submit<DecodeBatch>(info, &PoolWrap::fillDecode); }
 
-  /** (id, encoder | undefined, source if there is no encoder, symbolBytes likewise, seeds, out) */
+  /** encode(id, encoder, source, symbolBytes, seeds, out). `source` and `symbolBytes` count if there is no encoder. */
   void fillEncode(const Napi::CallbackInfo& info, EncodeBatch& batch) {
     const Napi::Env env = info.Env();
     if (isGiven(info[1])) {
@@ -263,8 +263,10 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     batch.work = uint64_t{outBytes} * batch.held->coder.symbolCount();
   }
 
-  /** (id, decoder | undefined, symbolCount and symbolBytes if there is none, indices, seeds, vectors, payloads, out,
-   * firstIndex) */
+  /**
+   * decode(id, decoder, symbolCount, symbolBytes, indices, seeds, vectors, payloads, out, firstIndex). `symbolCount`
+   * and `symbolBytes` count if there is no decoder.
+   */
   void fillDecode(const Napi::CallbackInfo& info, DecodeBatch& batch) {
     const Napi::Env env = info.Env();
     batch.held = isGiven(info[1]) ? heldDecoder(env, info[1])
@@ -354,7 +356,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     return batch.deferred.emplace(Napi::Promise::Deferred::New(env)).Promise();
   }
 
-  /** (id): a waiting batch is dropped, a running one stops at its next slice; its promise then rejects. */
+  /** cancel(id): drops a waiting batch and stops a running one at its next slice. Then its promise rejects. */
   void cancel(const Napi::CallbackInfo& info) {
     const auto found = batches_.find(u32Argument(info, 0, "id"));
     if (found == batches_.end() || found->second->cancelled.exchange(true)) return;
@@ -363,6 +365,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     if (lane_->withdraw(&batch)) settleOne(info.Env(), batch);
   }
 
+  /** Settles the promises of all finished batches. */
   void settle(const Napi::CallbackInfo& info) {
     if (lane_ == nullptr) return;
     for (Task* task = lane_->collect(); task != nullptr;) {
@@ -395,7 +398,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     shutDown(info.Env());
   }
 
-  /** Nothing is in flight. */
+  /** Gives the threads back. No batch may be in flight. */
   void shutDown(Napi::Env env) {
     if (lane_ == nullptr) return;
     napi_remove_env_cleanup_hook(env, abandon, this);
@@ -404,7 +407,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     napi_release_threadsafe_function(wake_, napi_tsfn_release);
   }
 
-  /** The environment ends: what waits is dropped, what runs stops at its next slice, promises stay as they are. */
+  /** Ends with the environment: drops waiting batches and stops running ones. Their promises never settle. */
   static void abandon(void* self) {
     PoolWrap& pool = *static_cast<PoolWrap*>(self);
     for (auto& [id, batch] : pool.batches_) batch->cancelled = true;

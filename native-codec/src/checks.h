@@ -1,9 +1,10 @@
-/** What the coders share: argument checks. Each returns a Status that names what is wrong. */
+/** Argument checks for the coders. Each returns a Status that names the argument, its value and the limit. */
 #ifndef TRIBUTARY_CHECKS_H_
 #define TRIBUTARY_CHECKS_H_
 
 #include "tributary/codec.h"
 
+/** Returns from the caller with the status of `expression`, if that failed. */
 #define TRIBUTARY_TRY(expression)                                     \
   do {                                                                \
     if (const Status tried = (expression); !tried.ok()) return tried; \
@@ -29,7 +30,7 @@ inline Status checkShape(uint32_t symbolCount, uint32_t symbolBytes) {
   return checkRange("symbolBytes", symbolBytes, 1, kSymbolBytesMax);
 }
 
-/** Source symbols from `firstIndex` on, cut from `bytes`, the last padded with zeros. In encoder.cc. */
+/** Cuts `bytes` into source symbols from `firstIndex` on, and pads the last with zeros. Defined in encoder.cc. */
 Status setRows(detail::Rows& rows, uint32_t symbolCount, uint32_t symbolBytes, uint32_t firstIndex, ConstBytes bytes);
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-/** Coding coefficients from a seed: docs/spec/protocol.md §5.3. SplitMix64 is from Steele, Lea and Flood, OOPSLA 2014.
+/** Draws coding coefficients from a seed: docs/spec/protocol.md §5.3. SplitMix64: Steele, Lea and Flood, OOPSLA 2014.
  */
 #include <bit>
 #include <cstring>
@@ -10,19 +10,19 @@ namespace {
 
 constexpr uint64_t kGamma = 0x9E3779B97F4A7C15;
 
-/** The multiplications keep the stream from being linear over GF(2), where vectors would be dependent too often. */
+/** The multiplications make the stream nonlinear over GF(2). A linear one makes dependent vectors too often. */
 uint64_t mixed(uint64_t state) {
   state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9;
   state = (state ^ (state >> 27)) * 0x94D049BB133111EB;
   return state ^ (state >> 31);
 }
 
-/** `word` with its lowest byte first in memory. */
+/** Returns `word` with its lowest byte first in memory. */
 uint64_t littleEndian(uint64_t word) {
   return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
 }
 
-/** Fills `out` from the stream at `state`, which moves on by whole words. True when a byte is not zero. */
+/** Fills `out` from the stream at `state`, and advances it by whole words. Returns true if a byte is not zero. */
 bool fill(uint64_t& state, Bytes out) {
   uint64_t seen = 0;
   for (size_t i = 0; i < out.size(); i += sizeof(uint64_t)) {

@@ -1,4 +1,4 @@
-/** Collector: what symbols of each kind are, and the checks on them. */
+/** Collector: checks a symbol of each kind and turns it into a coefficient vector and a payload. */
 #include "checks.h"
 #include "tributary/codec.h"
 

@@ -1,4 +1,4 @@
-/** Decoder: a solver for one generation. */
+/** Decoder: checks arguments and passes the symbols of one generation to a Solver. */
 #include <cstring>
 
 #include "checks.h"
@@ -8,10 +8,10 @@ namespace tributary {
 namespace {
 
 constexpr size_t kCacheLine = 64;
-/** A processor has only so many lines on their way at once. */
+/** A processor can fetch only a limited number of cache lines at once. */
 constexpr size_t kPrefetchBytes = 2048;
 
-/** Has what is read soon fetched meanwhile. */
+/** Starts to fetch bytes that are read soon. */
 void prefetch(const uint8_t* bytes, size_t count) {
 #if defined(__GNUC__) && !defined(__wasm__)
   const size_t end = count < kPrefetchBytes ? count : kPrefetchBytes;
@@ -30,7 +30,8 @@ Status Decoder::initialize(const Engine& engine, uint32_t symbolCount, uint32_t 
 }
 
 bool Decoder::add(const uint8_t* coefficients, const uint8_t* payload) {
-  prefetch(payload, symbolBytes());  // the elimination is a chain of latencies
+  // The elimination waits for one latency after another. The payload arrives during that time.
+  prefetch(payload, symbolBytes());
   uint8_t* const place = solver_.add(coefficients);
   if (place == nullptr) return false;
   memcpy(place, payload, symbolBytes());
@@ -41,13 +42,6 @@ bool Decoder::add(const uint8_t* coefficients, const uint8_t* payload) {
 Status Decoder::isDecoded(uint32_t index, bool& decoded) const {
   TRIBUTARY_TRY(checkRange("index", index, 0, symbolCount() - 1));
   decoded = solver_.determines(index);
-  return {};
-}
-
-Status Decoder::symbol(uint32_t index, const uint8_t*& bytes) const {
-  TRIBUTARY_TRY(checkRange("index", index, 0, symbolCount() - 1));
-  if (!solver_.determines(index)) return misuse("notDecoded", index, rank());
-  bytes = solver_.symbol(index);
   return {};
 }
 

@@ -1,7 +1,7 @@
 /**
- * Gauss-Jordan elimination in place, one row at a time. As the rows held are in reduced form, an arriving row's own
- * entries at the pivot columns are all its factors at once: one pass over the rows reduces it, and one more clears its
- * pivot column from them.
+ * Gauss-Jordan elimination in place, one row at a time. The held rows are in reduced form, so the entries of an
+ * arriving row at the pivot columns are its factors. One pass over the held rows reduces the new row, and a second pass
+ * clears its pivot column from them.
  */
 #include <bit>
 #include <cstring>
@@ -22,7 +22,7 @@ uint64_t wordAt(const uint8_t* bytes) {
   return word;
 }
 
-/** Whether `row` is zero at all columns that are no pivot; both padded with zeros to whole words. */
+/** Returns true if `row` is zero at every column that is no pivot. Zeros pad both to whole words. */
 bool isZeroBesides(const uint8_t* row, const uint8_t* pivots, size_t wordBytes) {
   for (size_t i = 0; i < wordBytes; i += kWord) {
     if ((wordAt(row + i) & ~wordAt(pivots + i)) != 0) return false;
@@ -30,13 +30,13 @@ bool isZeroBesides(const uint8_t* row, const uint8_t* pivots, size_t wordBytes) 
   return true;
 }
 
-/** The place, from the first, of a word's byte `index` in memory. */
+/** How far to shift a byte so that it becomes byte `index` of a word in memory. */
 constexpr unsigned shiftOf(size_t index) {
   const size_t place = std::endian::native == std::endian::little ? index : kWord - 1 - index;
   return static_cast<unsigned>(8 * place);
 }
 
-/** The first column where `row` is not zero and that is no pivot. */
+/** Returns the first column that is no pivot and at which `row` is not zero. */
 size_t firstFreeColumn(const uint8_t* row, const uint8_t* pivots, size_t wordBytes) {
   for (size_t i = 0; i < wordBytes; i += kWord) {
     const uint64_t word = wordAt(row + i) & ~wordAt(pivots + i);
@@ -47,7 +47,7 @@ size_t firstFreeColumn(const uint8_t* row, const uint8_t* pivots, size_t wordByt
   return Elimination::kNone;
 }
 
-/** The first `bytes` bytes, at most a word, and zeros. */
+/** Loads a word from the first `bytes` bytes, and fills the rest with zeros. */
 uint64_t startAt(const uint8_t* from, size_t bytes) {
   if (bytes >= kWord) return wordAt(from);
   uint64_t word = 0;
@@ -55,7 +55,7 @@ uint64_t startAt(const uint8_t* from, size_t bytes) {
   return word;
 }
 
-/** The entries of `row` (`bytes` bytes) at columns that are no pivot to `left`, in whole words. */
+/** Copies `row` (`bytes` bytes) to `left` in whole words, with zeros at the pivot columns. */
 void takeBesides(const uint8_t* row, size_t bytes, const uint8_t* pivots, uint8_t* left) {
   for (size_t i = 0; i < bytes; i += kWord) {
     const uint64_t word = startAt(row + i, bytes - i) & ~wordAt(pivots + i);
@@ -63,7 +63,7 @@ void takeBesides(const uint8_t* row, size_t bytes, const uint8_t* pivots, uint8_
   }
 }
 
-/** A row with the padding that engines may touch, on the stack. */
+/** A row on the stack, with the padding that engines may touch. */
 struct alignas(kRowPadding) PaddedRow {
   uint8_t bytes[kRepairMissingMax];
 };
@@ -79,17 +79,10 @@ Status Elimination::initialize(const Engine& engine, size_t symbolCount) {
   return status;
 }
 
-void Elimination::reset() {
-  memset(rows_.row(0), 0, (symbolCount_ + 1) * rows_.stride());
-  rank_ = 0;
-  usedRows_ = 0;
-  firstFree_ = 0;
-}
-
 /**
- * Loads and stores of what was just written are of one size, or the processor would wait for its stores to finish. What
- * `coefficients` has at columns that are no pivot is multiplied too, by rows of zeros. The pivot of a dense vector is
- * nearly always the first free column, and nothing waits for a guess that holds.
+ * A load of fresh bytes has the size of their store; else the processor waits until the store is finished. Coefficients
+ * at columns that are no pivot are multiplied too, by rows of zeros. The code guesses that the pivot is the first free
+ * column. For a dense vector that is nearly always right, and a right guess costs no time.
  */
 size_t Elimination::add(const uint8_t* coefficients) {
   if (rank_ == symbolCount_) return kNone;
@@ -105,9 +98,10 @@ size_t Elimination::add(const uint8_t* coefficients) {
 }
 
 /**
- * Scales a reduced row to have 1 at its pivot, and clears that column from the rows held so far. In place: the entry
- * at the pivot then says what was taken of the new payload: inverse for the row itself, h x inverse for a row that
- * held h there. As h x scaled entry is added to h, the scaled entry must be 1 + inverse: hence adoptRow's unit vector.
+ * Scales a reduced row so that it has 1 at its pivot, and clears that column from the held rows. The matrix is inverted
+ * in place, so the entry at the pivot becomes the factor of the new payload: `inverse` for the row itself, and
+ * h x inverse for a row that held h there. That row adds h times the scaled entry to h. So the scaled entry must be
+ * 1 + inverse, which is why adoptRow adds a unit vector.
  */
 void Elimination::adopt(const uint8_t* reduced, size_t pivot) {
   const uint8_t inverse = gf256::kInverses.of[reduced[pivot]];

@@ -1,4 +1,4 @@
-/** Encoder: source rows in, coded symbols out, several to a pass over the sources. */
+/** Encoder: keeps source rows and makes several coded symbols in each pass over them. */
 #include <cstring>
 
 #include "checks.h"
@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-/** Coded symbols to one pass: a multiple of every engine's outputs, small enough for its vectors on the stack. */
+/** Coded symbols in one pass: a multiple of every engine's outputs, with vectors that fit on the stack. */
 constexpr size_t kSeedsPerPass = 16;
 
 }  // namespace
@@ -63,7 +63,7 @@ Status Encoder::encodeSeeds(std::span<const uint32_t> seeds, Bytes out) const {
 Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
   TRIBUTARY_TRY(checkExact("coefficients", coefficients.size(), symbolCount_));
   TRIBUTARY_TRY(checkExact("out", out.size(), symbolBytes_));
-  // A sparse vector costs what its entries cost.
+  // Only the nonzero entries are multiplied, so a sparse vector is cheap.
   const uint8_t* sources[kSymbolCountMax];
   uint8_t factors[kSymbolCountMax];
   size_t count = 0;
@@ -81,7 +81,7 @@ Status Encoder::encodeVector(ConstBytes coefficients, Bytes out) const {
   return {};
 }
 
-/** At most kSeedsPerPass outputs, one after another. */
+/** Makes at most kSeedsPerPass coded symbols, one after another in `out`. */
 void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const {
   uint8_t* outputs[kSeedsPerPass];
   for (size_t o = 0; o < outputCount; o++) outputs[o] = out + o * symbolBytes_;
@@ -89,7 +89,7 @@ void Encoder::encode(const uint8_t* coefficients, size_t outputCount, uint8_t* o
                      turnsAround()});
 }
 
-/** Of all sources. */
+/** Makes one coded symbol from all sources. */
 void Encoder::encodeOne(const uint8_t* coefficients, uint8_t* out) const {
   engine_->sumRows(out, sources_.row(0), sources_.stride(), coefficients, symbolCount_, symbolBytes_, turnsAround());
 }

@@ -1,4 +1,4 @@
-/** What an engine is: products over GF(2^8), of a matrix or of one vector, and whether this processor can run it. */
+/** The interface of an engine: matrix products over GF(2^8), and a check whether this processor can run it. */
 #ifndef TRIBUTARY_ENGINE_H_
 #define TRIBUTARY_ENGINE_H_
 
@@ -7,17 +7,20 @@
 
 namespace tributary {
 
-/** Rows that are sources are readable (not necessarily zero) up to the next multiple of this many bytes. */
+/** A source row is readable up to the next multiple of this many bytes. The padding need not be zero. */
 inline constexpr size_t kRowPadding = 64;
 
 /**
- * output[o][i] = sum over s of coefficients[o * coefficientStride + s] * source[s][i], for i < bytes;
- * plus addend[o][i] where there are addends. Outputs are written, and addends read, for exactly `bytes` bytes, at any
- * alignment. No output overlaps a source or another output; an addend is the output itself or overlaps none.
+ * A matrix product:
  *
- * `fromEnd` asks to walk the sources' bytes from the last to the first, so far as blocks allow: a generation that is
- * little larger than a cache is found there, but for a small part, when passes over it alternate, and not at all when
- * they do not.
+ *     output[o][i] = (addend[o][i] +) sum over s of coefficients[o * coefficientStride + s] * source[s][i]
+ *
+ * for i < bytes. It writes outputs and reads addends for exactly `bytes` bytes, at any alignment. An output overlaps no
+ * source and no other output. An addend is its own output or overlaps no output.
+ *
+ * With `fromEnd` the product walks the sources' bytes from the last to the first, as far as its blocks allow. If a
+ * generation is slightly larger than a cache, passes in alternating directions find most of it there. Passes in one
+ * direction find nothing.
  */
 struct Product {
   uint8_t* const* outputs;
@@ -27,31 +30,33 @@ struct Product {
   const uint8_t* coefficients;
   size_t coefficientStride;
   size_t bytes;
-  /** As many as outputs, or nullptr. */
+  /** One for each output, or nullptr. */
   const uint8_t* const* addends;
   bool fromEnd = false;
 };
 
 /**
- * A product with one output, of rows that follow one another every `stride` bytes, `count` of them
- * (1..kSymbolCountMax): out[i] = sum over s < count of factors[s] * row s [i], for i < bytes. What a Product says of
- * outputs, of sources and of `fromEnd` holds here too. With one output every source is loaded for one multiplication;
- * loads and calls are what it takes, and pointers to rows and a description of the product would be a tenth of that.
+ * A product with one output. Its `count` sources (1..kSymbolCountMax) are rows that start every `stride` bytes:
+ *
+ *     out[i] = sum over s < count of factors[s] * row s [i]     for i < bytes
+ *
+ * The rules of Product for outputs, sources and `fromEnd` hold here too. With one output, each loaded source serves one
+ * multiplication, so loads and calls take most of the time. Pointers to rows and a Product would add a tenth to it.
  */
 using SumRows = void(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
                      size_t bytes, bool fromEnd);
 
-/** SumRows by an engine's `multiply`. In engines.cc. */
+/** Implements SumRows by an engine's `multiply`. Defined in engines.cc. */
 void sumRowsBy(void (*multiply)(const Product&), uint8_t* out, const uint8_t* rows, size_t stride,
                const uint8_t* factors, size_t count, size_t bytes, bool fromEnd);
 
 /**
- * The two steps of an elimination, on rows that are short and follow one another every `stride` bytes. Up to the next
- * multiple of kRowPadding beyond `bytes`, all rows are readable and writable.
+ * The two steps of an elimination, on short rows that start every `stride` bytes. All rows are readable and writable up
+ * to the next multiple of kRowPadding.
  *
  *   combineRows   out = addend + sum over r < count of factors[r] * row r
- *   adoptRow      with u for the unit vector of column `pivot`, and a = scale * (incoming + u):
- *                 row r += row r [pivot] * a for r < count, then row `pivot`, all zero before, becomes a + u
+ *   adoptRow      Let u be the unit vector of column `pivot`, and a = scale * (incoming + u). Adds row r [pivot] * a to
+ *                 each row r < count. Then sets row `pivot`, which was zero, to a + u.
  */
 using CombineRows = void(uint8_t* out, const uint8_t* addend, const uint8_t* rows, size_t stride,
                          const uint8_t* factors, size_t count, size_t bytes);

@@ -1,4 +1,4 @@
-/** x86 AVX2: nibble tables looked up with vpshufb, 32 bytes at a time. Compiled with -mavx2. */
+/** The engine for x86 AVX2: nibble tables, looked up by vpshufb, 32 bytes at a time. Compiled with -mavx2. */
 #if defined(__AVX2__)
 
 #include "engine_subfield.h"
@@ -20,7 +20,7 @@ struct Avx2 : Vector256 {
   static constexpr int kVectors[] = {0, 4, 4, 2, 2};
   static constexpr int kRowVectors = 4;
 
-  /** The vector, from here on a value of which GCC knows nothing. */
+  /** Returns the vector as a value that GCC knows nothing about. */
   static TRIBUTARY_INLINE Vector inRegister(Vector vector) {
 #if defined(__GNUC__) && !defined(__clang__)
     asm("" : "+x"(vector));
@@ -31,11 +31,11 @@ struct Avx2 : Vector256 {
     const __m256i nibble = _mm256_set1_epi8(0x0F);
     return {_mm256_and_si256(vector, nibble), _mm256_and_si256(_mm256_srli_epi64(vector, 4), nibble)};
   }
-  /** In both halves, as vpshufb looks up within each half. */
+  /** Copies the table to both halves, because vpshufb looks up within each half. */
   static TRIBUTARY_INLINE Vector table(const uint8_t* bytes) {
     return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
   }
-  /** In a register: GCC would load it again for each look-up. */
+  /** Keeps the vector in a register. Otherwise GCC loads it again for each look-up. */
   static TRIBUTARY_INLINE Vector loadNibbles(const uint8_t* from) { return inRegister(load(from)); }
   static TRIBUTARY_INLINE Vector lookUp(Vector table, Vector nibbles) { return _mm256_shuffle_epi8(table, nibbles); }
   static TRIBUTARY_INLINE Factor factor(uint8_t coefficient) {
@@ -43,7 +43,7 @@ struct Avx2 : Vector256 {
     return {table(of.low), table(of.high)};
   }
   static TRIBUTARY_INLINE Vector multiplyAdd(Vector sum, const Factor& factor, const Split& part) {
-    // Both look-ups added first, as GCC would, take a register more than a block leaves.
+    // GCC would add the two look-ups first, which takes one register more than a block leaves.
     return add(inRegister(add(sum, lookUp(factor.low, part.low))), lookUp(factor.high, part.high));
   }
 };

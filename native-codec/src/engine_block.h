@@ -1,21 +1,22 @@
 /**
- * The product, register-blocked, for any vector unit. An engine file describes its unit by a struct V in an unnamed
- * namespace (so that each instantiation stays inside that file, under that file's compiler flags):
+ * The operations of engine.h for any vector unit, with sums that stay in registers. An engine file describes its unit
+ * by a struct V. V is in an unnamed namespace, so that each instantiation stays in that file, under its compiler flags:
  *
- *   Vector, kWidth             a register and its bytes
+ *   Vector, kWidth             a register, and its size in bytes
  *   zero, load, store          whole vectors, at any alignment
- *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, touching no others; only where there are masks
+ *   loadPart, storePart        the first `bytes` bytes, 1..kWidth, and no others. Optional: for units with masks.
  *   Split, split(Vector)       a source vector, prepared once for all outputs
  *   Factor, factor(uint8_t)    a coefficient, prepared once for all vectors of a block
  *   multiplyAdd(sum, f, x)     sum + f * x
  *   multiplyAdd2(sum, f, x, g, y)   sum + f * x + g * y
- *   kSourcesPerStep            1 or 2: which of these two the inner loop uses
- *   kOutputs                   most outputs of a block
- *   kVectors[outputs]          vectors of a block, for 1..kOutputs outputs
+ *   kSourcesPerStep            1 or 2: which of the last two the inner loop uses
+ *   kOutputs                   the largest number of outputs of a block
+ *   kVectors[outputs]          the vectors of a block with 1..kOutputs outputs
+ *   kRowVectors                the vectors of a block of a sum of rows
  *
  * A block keeps outputs x vectors sums in registers while it passes over all sources once. Blocks walk the columns in
- * strips, all outputs of a strip before the next strip, so that the sources of a strip stay in the nearest cache. The
- * sum of rows has no use for strips: its blocks have one output, and are as wide as the registers allow.
+ * strips. All outputs of a strip come before the next strip, so that the strip's sources stay in the nearest cache. A
+ * sum of rows needs no strips: its blocks have one output and are as wide as the registers allow.
  */
 #ifndef TRIBUTARY_ENGINE_BLOCK_H_
 #define TRIBUTARY_ENGINE_BLOCK_H_
@@ -36,12 +37,12 @@
 
 namespace tributary {
 
-/** A multiple of the width of every block of a matrix product. */
+/** The width of a strip: a multiple of the width of every block of a matrix product. */
 constexpr size_t kStripBytes = 512;
 
 /**
- * The pointer, with its origin hidden from the compiler: one register then serves all vectors of a row. GCC would
- * otherwise keep an offset for each vector, and run out of registers.
+ * Hides the pointer's origin from the compiler, so that one register serves all vectors of a row. Otherwise GCC keeps
+ * an offset for each vector and runs out of registers.
  */
 TRIBUTARY_INLINE const uint8_t* asOneRegister(const uint8_t* pointer) {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -118,7 +119,7 @@ struct ProductBlock {
     }
   }
 
-  /** There is at least one source; a loop that knows it needs fewer registers. */
+  /** There is at least one source. A loop that relies on this needs fewer registers. */
   TRIBUTARY_INLINE void sum(const Product& product, const uint8_t* coefficients, size_t offset) {
     clear();
     const uint8_t* const* source = product.sources;
@@ -136,7 +137,7 @@ struct ProductBlock {
     }
   }
 
-  /** `count` rows, at least one, each `stride` bytes after the last; a negative stride goes back in `factors` too. */
+  /** Sums `count` rows (at least one) at distance `stride`. A negative stride walks `factors` backwards too. */
   TRIBUTARY_INLINE void sumRows(const uint8_t* row, ptrdiff_t stride, const uint8_t* factor, size_t count) {
     const ptrdiff_t step = stride < 0 ? -1 : 1;
     clear();
@@ -158,7 +159,7 @@ struct ProductBlock {
     }
   }
 
-  /** Writes the sums, of each output `bytes` bytes; with kWhole that is kBytes, else the last vector may be cut off. */
+  /** Writes `bytes` bytes of each sum. With kWhole that is kBytes; else the last vector may be partial. */
   template <bool kWhole>
   TRIBUTARY_INLINE void write(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
     TRIBUTARY_UNROLL
@@ -192,8 +193,9 @@ struct ProductBlock {
 };
 
 /**
- * One block at `offset`, `bytes` bytes of it written: with kWhole all, else more than kVectors - 1 vectors. Not
- * inlined: GCC, short of registers, would keep addresses in vector registers, where they wait for the arithmetic.
+ * Computes one block at `offset` and writes `bytes` bytes of it: all with kWhole, else more than kVectors - 1 vectors.
+ * It is not inlined, because GCC would run out of registers and keep addresses in vector registers, where they wait for
+ * the arithmetic.
  */
 template <class V, int kOutputs, int kVectors, bool kWhole>
 TRIBUTARY_OUT_OF_LINE void multiplyBlock(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
@@ -202,7 +204,7 @@ TRIBUTARY_OUT_OF_LINE void multiplyBlock(const Product& product, size_t firstOut
   block.template write<kWhole>(product, firstOutput, offset, bytes);
 }
 
-/** What is left of a strip after whole blocks: one block with just as many vectors as it takes. */
+/** Computes the rest of a strip after its whole blocks, by one block with no more vectors than needed. */
 template <class V, int kOutputs, int kVectors>
 void multiplyTail(const Product& product, size_t firstOutput, size_t offset, size_t bytes) {
   if constexpr (kVectors > 1) {
@@ -213,7 +215,7 @@ void multiplyTail(const Product& product, size_t firstOutput, size_t offset, siz
   multiplyBlock<V, kOutputs, kVectors, false>(product, firstOutput, offset, bytes);
 }
 
-/** Outputs firstOutput .. firstOutput + kOutputs - 1, bytes from `offset` to `end`. */
+/** Computes kOutputs outputs from `firstOutput` on, for the bytes from `offset` to `end`. */
 template <class V, int kOutputs>
 void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, size_t end) {
   constexpr int kVectors = V::kVectors[kOutputs];
@@ -225,7 +227,7 @@ void multiplyOutputs(const Product& product, size_t firstOutput, size_t offset, 
   if (offset < end) multiplyTail<V, kOutputs, kVectors>(product, firstOutput, offset, end - offset);
 }
 
-/** As many outputs as a block takes, then what is left over with the smaller block that fits. */
+/** Computes a strip: kOutputs outputs at a time, then the rest by smaller blocks. */
 template <class V, int kOutputs>
 void multiplyStrip(const Product& product, size_t firstOutput, size_t offset, size_t end) {
   for (; firstOutput + kOutputs <= product.outputCount; firstOutput += kOutputs) {
@@ -234,7 +236,7 @@ void multiplyStrip(const Product& product, size_t firstOutput, size_t offset, si
   if constexpr (kOutputs > 1) multiplyStrip<V, kOutputs - 1>(product, firstOutput, offset, end);
 }
 
-/** The product of no sources. */
+/** Computes the product of no sources. */
 template <class V>
 TRIBUTARY_OUT_OF_LINE void multiplyNothing(const Product& product) {
   for (size_t o = 0; o < product.outputCount; o++) {
@@ -255,7 +257,7 @@ void multiplyBlocked(const Product& product) {
   }
 }
 
-/** One block of a sum of rows; kWhole as in multiplyBlock, other arguments as in ProductBlock::sumRows. */
+/** Computes one block of a sum of rows. Arguments: see multiplyBlock and ProductBlock::sumRows. */
 template <class V, int kVectors, bool kWhole>
 TRIBUTARY_OUT_OF_LINE void sumRowsBlock(uint8_t* out, const uint8_t* row, ptrdiff_t stride, const uint8_t* factor,
                                         size_t count, size_t bytes) {
@@ -264,7 +266,7 @@ TRIBUTARY_OUT_OF_LINE void sumRowsBlock(uint8_t* out, const uint8_t* row, ptrdif
   block.template writeOutput<kWhole>(block.sums[0], out, nullptr, bytes);
 }
 
-/** As multiplyTail. */
+/** Like multiplyTail, for a sum of rows. */
 template <class V, int kVectors>
 TRIBUTARY_INLINE void sumRowsTail(uint8_t* out, const uint8_t* row, ptrdiff_t stride, const uint8_t* factor,
                                   size_t count, size_t bytes) {
@@ -276,7 +278,7 @@ TRIBUTARY_INLINE void sumRowsTail(uint8_t* out, const uint8_t* row, ptrdiff_t st
   sumRowsBlock<V, kVectors, false>(out, row, stride, factor, count, bytes);
 }
 
-/** Of more than one block; the last one, where the columns end, first when rows go back. */
+/** A sum of rows of more than one block. With a negative stride, the last block comes first. */
 template <class V>
 TRIBUTARY_OUT_OF_LINE void sumWideRows(uint8_t* out, const uint8_t* row, ptrdiff_t stride, const uint8_t* factor,
                                        size_t count, size_t bytes) {
@@ -293,7 +295,7 @@ TRIBUTARY_OUT_OF_LINE void sumWideRows(uint8_t* out, const uint8_t* row, ptrdiff
   if (stride > 0) sumLast();
 }
 
-/** engine.h: SumRows. A block may be as wide as all columns: it is the rows, too, that `fromEnd` turns round. */
+/** engine.h: SumRows. A block may span all columns, so `fromEnd` also reverses the order of the rows. */
 template <class V>
 void sumRowsBlocked(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* factors, size_t count,
                     size_t bytes, bool fromEnd) {
@@ -329,14 +331,14 @@ void combineRowsBlocked(uint8_t* out, const uint8_t* addend, const uint8_t* rows
   }
 }
 
-/** Zeros, a 1, zeros: a unit vector of any register's width starts somewhere here. */
+/** Zeros, a 1, zeros. Every unit vector of a register's width starts somewhere in it. */
 struct Unit {
   uint8_t bytes[2 * kRowPadding] = {};
   constexpr Unit() { bytes[kRowPadding] = 1; }
 };
 inline constexpr Unit kUnit;
 
-/** `unit` is what the unit vector of column `pivot` has at `offset`. */
+/** Adopts one vector of the row. `unit` is the part of column `pivot`'s unit vector at `offset`. */
 template <class V>
 TRIBUTARY_INLINE void adoptVector(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming,
                                   uint8_t scale, size_t offset, typename V::Vector unit) {
@@ -351,7 +353,7 @@ TRIBUTARY_INLINE void adoptVector(uint8_t* rows, size_t stride, size_t count, si
   V::store(rows + pivot * stride + offset, V::add(scaled, unit));
 }
 
-/** engine.h: AdoptRow. The vector that holds the pivot comes last, as it changes the factors. */
+/** engine.h: AdoptRow. The vector with the pivot comes last, because it changes the factors. */
 template <class V>
 void adoptRowBlocked(uint8_t* rows, size_t stride, size_t count, size_t pivot, const uint8_t* incoming, uint8_t scale,
                      size_t bytes) {

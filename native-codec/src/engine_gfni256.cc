@@ -1,6 +1,6 @@
 /**
- * x86 AVX2 with GFNI, for processors without AVX-512: 8x8 bit matrices as in engine_gfni512.cc, 32 bytes at a time.
- * Compiled with -mavx2 -mgfni, by any compiler: there are no embedded broadcasts without AVX-512.
+ * The engine for x86 AVX2 with GFNI, on processors without AVX-512: 8x8 bit matrices as in engine_gfni512.cc, 32 bytes
+ * at a time. Compiled with -mavx2 -mgfni. Any compiler can build it, because it has no embedded broadcasts.
  */
 #if defined(__AVX2__) && defined(__GFNI__)
 

@@ -1,8 +1,10 @@
 /**
- * x86 AVX-512 with GFNI: multiplication by a constant is linear over GF(2), an 8x8 bit matrix, and vgf2p8affineqb
- * multiplies 64 bytes by such a matrix at once. (gf2p8mulb cannot serve: its polynomial is 0x11B.)
- * Compiled with -mgfni -mavx512f -mavx512bw. Not with clang, which mis-assembles vgf2p8affineqb with an embedded
- * broadcast and a displacement; a build by clang has no such engine.
+ * The engine for x86 AVX-512 with GFNI. Multiplication by a constant is linear over GF(2), so it is an 8x8 bit matrix.
+ * vgf2p8affineqb multiplies 64 bytes by such a matrix at once. (gf2p8mulb does not fit, because its polynomial is
+ * 0x11B.)
+ *
+ * Compiled with -mgfni -mavx512f -mavx512bw, by GCC only: clang mis-assembles vgf2p8affineqb with an embedded broadcast
+ * and a displacement. A build by clang does not have this engine.
  */
 #if defined(__GFNI__) && defined(__AVX512BW__) && !defined(__clang__)
 
@@ -42,7 +44,7 @@ struct Gfni512 {
   static TRIBUTARY_INLINE Vector multiplyAdd(Vector sum, Factor factor, Split part) {
     return add(sum, _mm512_gf2p8affine_epi64_epi8(part, factor, 0));
   }
-  /** Three-way XOR in one instruction: truth table 0x96. */
+  /** Truth table 0x96 is a three-way XOR in one instruction. */
   static TRIBUTARY_INLINE Vector multiplyAdd2(Vector sum, Factor f, Split x, Factor g, Split y) {
     return _mm512_ternarylogic_epi64(sum, _mm512_gf2p8affine_epi64_epi8(x, f, 0),
                                      _mm512_gf2p8affine_epi64_epi8(y, g, 0), 0x96);

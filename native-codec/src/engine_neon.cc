@@ -1,4 +1,4 @@
-/** AArch64 NEON, which every such processor has: nibble tables looked up with tbl, 16 bytes at a time. */
+/** The engine for AArch64. Every such processor has NEON: nibble tables, looked up by tbl, 16 bytes at a time. */
 #if defined(__aarch64__)
 
 #include <arm_neon.h>

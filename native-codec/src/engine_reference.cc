@@ -1,4 +1,4 @@
-/** The product as it is defined, one byte at a time. It is here to be read and to judge the others. */
+/** The engine that follows the definition, one byte at a time. It explains the others and the tests trust it. */
 #include <cstring>
 
 #include "engine.h"

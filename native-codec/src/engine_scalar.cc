@@ -1,7 +1,7 @@
 /**
- * Portable engine without tables: eight bytes to a 64-bit word. A coefficient is a polynomial with eight binary
- * digits, so the sum over sources splits into eight sums of plain XORs, one for each digit, put together at the end
- * by Horner's rule: seven doublings a word, however many sources there are. Compilers vectorize it where they can.
+ * The portable engine. It needs no tables and works on words of eight bytes. A coefficient is a polynomial with eight
+ * binary digits. So the sum over the sources splits into eight sums of plain XORs, one for each digit. Horner's rule
+ * joins them at the end by seven doublings a word, for any number of sources. Compilers vectorize these loops.
  */
 #include <cstring>
 
@@ -16,7 +16,7 @@ constexpr uint64_t kOnes = 0x0101010101010101;
 
 bool isSupported() { return true; }
 
-/** Each of the eight bytes times 2. */
+/** Multiplies each of the eight bytes by 2. */
 inline uint64_t doubled(uint64_t bytes) {
   const uint64_t carries = (bytes >> 7) & kOnes;
   return ((bytes << 1) & (0xFE * kOnes)) ^ (carries * 0x1D);
@@ -67,7 +67,7 @@ void sumRows(uint8_t* out, const uint8_t* rows, size_t stride, const uint8_t* fa
   sumRowsBy(multiply, out, rows, stride, factors, count, bytes, fromEnd);
 }
 
-/** Rows are padded to whole words. */
+/** Works on whole words, because rows are padded. */
 void addRow(uint8_t* sum, const uint8_t* row, uint8_t factor, size_t bytes) {
   if (factor == 0) return;
   for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {

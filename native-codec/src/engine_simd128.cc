@@ -1,12 +1,13 @@
 /**
- * WebAssembly SIMD128. There is no multiplication of bytes, and a table look-up by i8x16.swizzle costs three
- * instructions on x86, so a product is made of XORs, by the method of four Russians (Arlazarov, Dinic, Kronrod and
- * Faradzhev, 1970): sources are taken in fours, and of each four all sixteen sums are made once, for all outputs.
- * One bit d of the four coefficients selects one of these sums; what the bits d of all coefficients select is added
- * up, and the sums for d = 7 .. 0 are put together by Horner's rule. That is two loads and XORs a multiply-add.
+ * The engine for WebAssembly SIMD128. It has no multiplication of bytes, and a table look-up by i8x16.swizzle is three
+ * instructions on x86. So a product consists of XORs, by the method of four Russians (Arlazarov, Dinic, Kronrod and
+ * Faradzhev, 1970). The engine makes all sixteen sums of each four sources once, for all outputs. Bit d of the four
+ * coefficients selects one of these sums. The engine adds the sums that bit d selects in all groups, and joins the
+ * results for d = 7 .. 0 by Horner's rule. A multiply-add takes two loads and two XORs.
  *
- * Products of one or two outputs, for which sums do not pay, and eliminations, whose rows are short, use nibble tables:
- * by i8x16.swizzle, or by i8x16.relaxed_swizzle, which is one instruction on x86 and the same for indices below 16.
+ * Sums do not pay for products of one or two outputs, nor for eliminations, whose rows are short. These use nibble
+ * tables: by i8x16.swizzle, or by i8x16.relaxed_swizzle, which is one instruction on x86 and gives the same result for
+ * indices below 16.
  */
 #if defined(__wasm_simd128__)
 
@@ -35,7 +36,7 @@ TRIBUTARY_INLINE void copyWord(uint8_t*& to, const uint8_t*& from) {
   from += sizeof(Word);
 }
 
-/** For few bytes. A call of memcpy leaves the module, which takes longer than such a copy. */
+/** Copies a few bytes. A call of memcpy leaves the module, which takes longer. */
 __attribute__((noinline)) void copyPart(uint8_t* to, const uint8_t* from, size_t bytes) {
   for (; bytes >= sizeof(v128_t); bytes -= sizeof(v128_t)) copyWord<v128_t>(to, from);
   if ((bytes & 8) != 0) copyWord<uint64_t>(to, from);
@@ -44,7 +45,7 @@ __attribute__((noinline)) void copyPart(uint8_t* to, const uint8_t* from, size_t
   if ((bytes & 1) != 0) *to = *from;
 }
 
-/** Nibble tables: engine_block.h. */
+/** The vector unit with nibble tables, for engine_block.h. */
 struct Simd128 {
   using Vector = v128_t;
   struct Split {
@@ -72,7 +73,7 @@ struct Simd128 {
     copyPart(to, whole, bytes);
   }
   static TRIBUTARY_INLINE Vector add(Vector a, Vector b) { return wasm_v128_xor(a, b); }
-  /** A shift of 16-bit lanes: V8 makes five instructions of one of bytes. */
+  /** Shifts 16-bit lanes, because V8 makes five instructions of a shift of bytes. */
   static TRIBUTARY_INLINE Split split(Vector vector) {
     const v128_t nibble = wasm_i8x16_const_splat(0x0F);
     return {wasm_v128_and(vector, nibble), wasm_v128_and(wasm_u16x8_shr(vector, 4), nibble)};
@@ -88,35 +89,35 @@ struct Simd128 {
 };
 
 constexpr size_t kWidth = Simd128::kWidth;
-/** Vectors of a strip: as many sums as V8 keeps in registers. */
+/** Vectors of a strip. V8 keeps so many sums in registers. */
 constexpr size_t kVectors = 8;
 constexpr size_t kSumBytes = kVectors * kWidth;
-/** Sources to one table of sums. */
+/** Sources of one table of sums. */
 constexpr size_t kGroupSources = 4;
 constexpr size_t kGroupSums = 1 << kGroupSources;
-/** Groups to a pass: their tables, 20 KB, stay in the nearest cache. */
+/** Groups in one pass. Their tables (20 KB) stay in the nearest cache. */
 constexpr size_t kGroupsMax = 10;
-/** Outputs to a pass. */
+/** Outputs in one pass. */
 constexpr size_t kOutputsMax = 32;
 constexpr size_t kDigits = 8;
 
-/** The tables of one strip. Entry 0 of each stays zero. A module has one thread. */
+/** The tables of one strip. Entry 0 of each stays zero. They are global, because a module has one thread. */
 alignas(64) uint8_t sumTables[kGroupsMax][kGroupSums][kSumBytes];
-/** Where the sums lie that an output adds up: for each output, digits from 7 down to 0, for each digit all groups. */
+/** Pointers to the sums that an output adds: for each output, digits 7 to 0, and for each digit all groups. */
 const uint8_t* lookUps[kOutputsMax * kDigits * kGroupsMax];
 
-/** A part of a product that one set of tables serves. */
+/** The part of a product that one set of tables serves. */
 struct Pass {
   uint8_t* const* outputs;
   size_t outputCount;
-  /** As Product's. */
+  /** Like Product::addends. */
   const uint8_t* const* addends;
   const uint8_t* const* sources;
   size_t sourceCount;
   size_t groupCount;
 };
 
-/** The coefficients of a group's sources, one to a byte; 0 for those that there are not. */
+/** The coefficients of a group's sources, one in each byte. A missing source has 0. */
 uint32_t coefficientsOfGroup(const uint8_t* coefficients, size_t left) {
   uint32_t word = 0;
   if (left >= kGroupSources) {
@@ -134,7 +135,7 @@ void planLookUps(const Pass& pass, const uint8_t* coefficients, size_t stride) {
       const size_t first = g * kGroupSources;
       uint32_t word = coefficientsOfGroup(coefficients + first, pass.sourceCount - first);
       for (size_t d = kDigits; d-- > 0; word >>= 1) {
-        // Gathers the lowest bits of the four bytes in the four bits from 24 on.
+        // Gathers the lowest bit of each of the four bytes in bits 24 to 27.
         const uint32_t sum = (word & 0x01010101) * 0x01020408 >> 24;
         of[d * pass.groupCount + g] = sumTables[g][sum];
       }
@@ -142,8 +143,7 @@ void planLookUps(const Pass& pass, const uint8_t* coefficients, size_t stride) {
   }
 }
 
-/** All sums of each group's sources, `vectors` vectors from `offset` on. Sources that there are not are never chosen.
- */
+/** Makes all sums of each group's sources, `vectors` vectors from `offset` on. No digit selects a missing source. */
 void makeSums(const Pass& pass, size_t offset, size_t vectors) {
   for (size_t g = 0; g < pass.groupCount; g++) {
     const uint8_t* sources[kGroupSources];
@@ -164,7 +164,7 @@ void makeSums(const Pass& pass, size_t offset, size_t vectors) {
   }
 }
 
-/** Keeps the compiler from knowing the value: it would turn additions and comparisons into byte shifts, slow in V8. */
+/** Hides a value from the compiler, which would make byte shifts of additions. Byte shifts are slow in V8. */
 TRIBUTARY_INLINE v128_t opaque(v128_t value) {
   asm("" : "+r"(value));
   return value;
@@ -175,7 +175,7 @@ TRIBUTARY_INLINE v128_t doubled(v128_t bytes, v128_t zero) {
   return wasm_v128_xor(wasm_i8x16_add(bytes, opaque(bytes)), carry);
 }
 
-/** One output's strip: out = (addend +) the sum over digits d of 2^d times what its look-ups for d add up to. */
+/** Computes one output's strip: out = (addend +) sum over digits d of 2^d times the sum of the look-ups for d. */
 __attribute__((noinline)) void addUp(uint8_t* out, const uint8_t* addend, const uint8_t* const* lookUp,
                                      size_t groupCount) {
   const v128_t zero = opaque(Simd128::zero());
@@ -217,7 +217,9 @@ void multiplyPass(const Pass& pass, size_t byteCount) {
 size_t least(size_t a, size_t b) { return a < b ? a : b; }
 size_t groupsOf(size_t sourceCount) { return (sourceCount + kGroupSources - 1) / kGroupSources; }
 
-/** Passes of equal size: Horner's rule costs the same for few sources as for many. Each adds to what the last one left.
+/**
+ * Makes passes of equal size, because Horner's rule costs the same for few sources as for many. Each pass adds to the
+ * outputs of the last one.
  */
 void multiply(const Product& product) {
   if (product.outputCount <= Simd128::kOutputs) return multiplyBlocked<Simd128>(product);

@@ -1,4 +1,4 @@
-/** x86 SSSE3: nibble tables looked up with pshufb, 16 bytes at a time. Compiled with -mssse3. */
+/** The engine for x86 SSSE3: nibble tables, looked up by pshufb, 16 bytes at a time. Compiled with -mssse3. */
 #if defined(__SSSE3__)
 
 #include <tmmintrin.h>
@@ -35,7 +35,7 @@ struct Ssse3 {
     const __m128i nibble = _mm_set1_epi8(0x0F);
     return {_mm_and_si128(vector, nibble), _mm_and_si128(_mm_srli_epi64(vector, 4), nibble)};
   }
-  /** Aligned, so that a look-up has it as its operand. */
+  /** An aligned load, so that a look-up can use the memory as its operand. */
   static TRIBUTARY_INLINE Vector loadNibbles(const uint8_t* from) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
   }

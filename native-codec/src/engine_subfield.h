@@ -1,18 +1,19 @@
 /**
- * The product of many outputs and many sources, for an x86 vector unit that looks up tables of 16 bytes: computed over
- * the subfield GF(2^4) (gf256.h: Subfield), by the identity of Karatsuba and Ofman (1962):
+ * Large products for an x86 vector unit that looks up tables of 16 bytes. They are computed over the subfield GF(2^4)
+ * (gf256.h: Subfield) by the identity of Karatsuba and Ofman (1962):
  *
  *   c x = c0 x0 (1 + w) + c1 x1 e + (c0 + c1) (x0 + x1) w
  *
- * A table looked up by one nibble of a source holds a nibble for each of two outputs. So two outputs take three
- * look-ups and three XORs for each source, where tables of bytes take four of each. A strip's sources are split into
- * the nibbles x0, x1 and x0 + x1 once for all outputs, and the three sums are joined to bytes once for all sources.
+ * An entry of a table holds one nibble for each of two outputs. So two outputs take three look-ups and three XORs for
+ * each source, where tables of bytes take four of each. The sources of a strip are split into the nibbles x0, x1 and
+ * x0 + x1 once for all outputs. The three sums are joined to bytes once for all sources.
  *
- * Of the engine's V (engine_block.h) it takes Vector, kWidth, zero, load, store, add, split, which gives nibbles; and
+ * The code needs of the engine's V (engine_block.h): Vector, kWidth, zero, load, store, add, a split that gives
+ * nibbles, and
  *
- *   loadNibbles              a vector that serves several look-ups
- *   table(const uint8_t*)    a table of 16 bytes, aligned
- *   lookUp(table, nibbles)   for each byte, 0..15, its entry
+ *   loadNibbles              loads a vector that serves several look-ups
+ *   table(const uint8_t*)    loads an aligned table of 16 bytes
+ *   lookUp(table, nibbles)   returns the table's entry for each byte, 0..15
  */
 #ifndef TRIBUTARY_ENGINE_SUBFIELD_H_
 #define TRIBUTARY_ENGINE_SUBFIELD_H_
@@ -25,12 +26,12 @@ namespace tributary {
 template <class V>
 class SubfieldProduct {
  public:
-  /** For less, finding tables, splitting and joining take more than they save. */
+  /** For smaller products, finding tables, splitting and joining cost more than they save. */
   static bool pays(const Product& product) {
     return product.outputCount >= 16 && product.sourceCount >= 16 && product.bytes >= 1024;
   }
 
-  /** Whole strips of whole blocks; what is left by tables of bytes. */
+  /** Computes whole strips of whole blocks, and the rest by tables of bytes. */
   static void multiply(const Product& product) {
     SubfieldProduct whole(product);
     const size_t end = product.bytes / kStripBytes * kStripBytes;
@@ -45,25 +46,25 @@ class SubfieldProduct {
   static constexpr size_t kNibbles = 3;
   static constexpr size_t kVectors = 4;
   static constexpr size_t kStripBytes = kVectors * V::kWidth;
-  /** A table serves two outputs, a pair; a source's nibbles two pairs. */
+  /** A table serves a pair of outputs, and the nibbles of a source serve two pairs. */
   static constexpr size_t kBlockPairs = 2;
   static constexpr size_t kBlockOutputs = 2 * kBlockPairs;
-  /** Sources to a pass: their nibbles, of AVX2 24 KB, stay in the nearest cache. */
+  /** Sources in one pass. Their nibbles (24 KB for AVX2) stay in the nearest cache. */
   static constexpr size_t kSourcesMax = 64;
   static constexpr size_t kOutputsMax = 64;
 
   const Product& product_;
-  /** Of a strip. */
+  /** The nibbles and the sums of one strip. */
   alignas(64) uint8_t nibbles_[kNibbles][kSourcesMax][kStripBytes];
   alignas(64) uint8_t sums_[kNibbles][kBlockPairs][kStripBytes];
-  /** Where in kSubfield.products a pair's tables start, one for each source. */
+  /** Offsets in kSubfield.products of a pair's tables, one for each source. */
   uint16_t tables_[kOutputsMax / 2][kNibbles][kSourcesMax];
 
   explicit SubfieldProduct(const Product& product) : product_(product) {}
 
   static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-  /** Passes of equal size, each but the first added to what the last one left. */
+  /** Makes passes of equal size. Each pass but the first adds to the outputs of the last one. */
   void multiplyOutputs(size_t firstOutput, size_t outputCount, size_t end) {
     const size_t passes = (product_.sourceCount + kSourcesMax - 1) / kSourcesMax;
     const size_t perPass = (product_.sourceCount + passes - 1) / passes;
@@ -116,7 +117,7 @@ class SubfieldProduct {
     }
   }
 
-  /** For each pair of a block, the sum over sources of what its tables hold for one of the three nibbles. */
+  /** For each pair of a block, sums the tables' entries for one of the three nibbles over all sources. */
   static TRIBUTARY_OUT_OF_LINE void sumPairs(uint8_t* out, const uint8_t* nibbles, const uint16_t* tables,
                                              size_t count) {
     Vector sums[kBlockPairs][kVectors];
@@ -147,7 +148,7 @@ class SubfieldProduct {
     }
   }
 
-  /** Outputs `output` and the next, from the block's sums of `pair`. */
+  /** Joins the sums of `pair` to outputs `output` and `output` + 1. */
   void joinPair(size_t pair, size_t output, const uint8_t* const* addends, size_t offset) {
     const Vector results[kNibbles] = {V::table(gf256::kSubfield.results[0]), V::table(gf256::kSubfield.results[1]),
                                       V::table(gf256::kSubfield.results[2])};
@@ -170,7 +171,7 @@ class SubfieldProduct {
   }
 };
 
-/** A product by whichever of the two ways takes less. */
+/** Computes a product in the faster of the two ways. */
 template <class V>
 void multiplyByTables(const Product& product) {
   if (SubfieldProduct<V>::pays(product)) return SubfieldProduct<V>::multiply(product);

@@ -1,4 +1,4 @@
-/** Which engines this build has, and which of them this processor runs. */
+/** The engines of this build, and the ones among them that this processor can run. */
 #include "engine.h"
 #include "tributary/codec.h"
 
@@ -6,8 +6,8 @@ namespace tributary {
 namespace {
 
 /**
- * Fastest first. A WebAssembly module is made for one engine; its host chooses the module.
- * TRIBUTARY_HAS_GFNI512: set by a build whose compiler takes engine_gfni512.cc.
+ * The engines, fastest first. A WebAssembly module has one engine, and its host chooses the module.
+ * A build sets TRIBUTARY_HAS_GFNI512 if its compiler can build engine_gfni512.cc.
  */
 const Engine* const kBuilt[] = {
 #if defined(__wasm_simd128__)

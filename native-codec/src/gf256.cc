@@ -1,4 +1,4 @@
-/** The tables of gf256.h, computed by the compiler; in WebAssembly the large ones when the module starts. */
+/** Makes the tables of gf256.h. The compiler computes them; WebAssembly computes the nibble tables at start. */
 #include "gf256.h"
 
 namespace tributary::gf256 {
@@ -35,7 +35,7 @@ constexpr BitMatrices makeBitMatrices() {
   return matrices;
 }
 
-/** With 2^17, of order 15, as the subfield's generator, and the first w that there is. */
+/** The subfield's generator is 2^17, whose order is 15. The field's w is the smallest one that fits. */
 constexpr Subfield makeSubfield() {
   Subfield field{};
   uint8_t generator = 1;
@@ -44,7 +44,7 @@ constexpr Subfield makeSubfield() {
   for (unsigned i = 0, power = 1; i < 4; i++, power = multiply(static_cast<uint8_t>(power), generator)) {
     for (unsigned n = 0; n < 16; n++) elements[n] ^= n >> i & 1 ? power : 0;
   }
-  // w^16 = w + 1 is the other root of w^2 + w = e; then e is in the subfield.
+  // If w^16 = w + 1, that is the other root of w^2 + w = e, and e is in the subfield.
   uint8_t w = 1;
   for (uint8_t power = w; (power ^ w) != 1;) {
     power = ++w;
@@ -69,7 +69,7 @@ constexpr Subfield makeSubfield() {
 }
 #endif
 
-/** The powers of 2 run through all 255 units, so 2^i and 2^(255 - i) are inverse. */
+/** The powers of 2 are all 255 units, so 2^i and 2^(255 - i) are inverse. */
 constexpr Inverses makeInverses() {
   uint8_t powers[256] = {1};
   for (unsigned i = 1; i < 256; i++) powers[i] = multiply(powers[i - 1], 2);

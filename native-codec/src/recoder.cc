@@ -1,4 +1,4 @@
-/** Recoder: keeps innovative symbols as they came, vectors and payloads, and combines both by the same multipliers. */
+/** Recoder: keeps the vectors and payloads of innovative symbols, and combines both by the same multipliers. */
 #include <cstring>
 
 #include "checks.h"

@@ -1,4 +1,4 @@
-/** Whole-chunk repair: products over thousands of source rows, and a solver for those that are missing. */
+/** Whole-chunk repair: products over thousands of source rows, and a Solver for the missing ones. */
 #include <cstring>
 
 #include "checks.h"
@@ -11,9 +11,9 @@ namespace {
 using detail::Fill;
 using detail::Rows;
 
-/** Coded symbols to a pass over the block: more would help little, and wait longer. */
+/** Coded symbols in one pass over the block. More would save little time and wait longer. */
 constexpr size_t kSymbolsPerPass = 4;
-/** Rows to a product: what a strip of them takes stays in the nearest cache. */
+/** Rows in one product. A strip of so many rows stays in the nearest cache. */
 constexpr size_t kRowsPerProduct = 64;
 
 constexpr uint16_t kKnown = 0;
@@ -27,7 +27,7 @@ Status checkBlockShape(uint32_t symbolCount, uint32_t symbolBytes) {
   return checkRange("symbolBytes", symbolBytes, 1, kSymbolBytesMax);
 }
 
-/** outputs[o] += sum over the first `rowCount` rows of coefficients row o [r] x row r. */
+/** Adds to outputs[o] the sum over the first `rowCount` rows r of coefficients row o [r] x row r. */
 void addProduct(const Engine& engine, uint8_t* const* outputs, size_t outputCount, const Rows& rows, size_t rowCount,
                 const Rows& coefficients, size_t bytes) {
   const uint8_t* sources[kRowsPerProduct];
@@ -129,7 +129,7 @@ Status RepairDecoder::addSeeded(uint32_t seed, ConstBytes payload, bool& innovat
   return {};
 }
 
-/** With the first coded symbol: what is missing now is what the solver solves for. */
+/** Starts the solver at the first coded symbol. The symbols that are missing now are its unknowns. */
 Status RepairDecoder::startCoded() {
   if (hasCoded_) return {};
   const uint32_t count = missingCount();
@@ -150,7 +150,7 @@ bool RepairDecoder::addToSolver(const uint8_t* coefficients, const uint8_t* payl
   return place != nullptr;
 }
 
-/** Missing rows take part with coefficient 0, so that the rows need not be gathered. */
+/** Subtracts the known symbols from the pending ones. Missing rows have coefficient 0, so no row is gathered. */
 void RepairDecoder::takeKnownOffPending() {
   if (pendingCount_ == 0) return;
   addProduct(*engine_, pending_, pendingCount_, sources_, symbolCount_, coefficients_, symbolBytes_);
@@ -168,13 +168,12 @@ Status RepairDecoder::isDecoded(uint32_t index, bool& decoded) const {
   return {};
 }
 
-Status RepairDecoder::symbol(uint32_t index, const uint8_t*& bytes) {
-  TRIBUTARY_TRY(checkRange("index", index, 0, symbolCount_ - 1));
-  if (!determines(index)) return misuse("notDecoded", index, symbolCount_ - missingCount());
+/** Returns a determined source symbol. */
+const uint8_t* RepairDecoder::symbol(uint32_t index) {
   const uint16_t state = statesIn(states_)[index];
-  if (state != kKnown) takeKnownOffPending();
-  bytes = state == kKnown ? sources_.row(index) : solver_.symbol(state - 1u);
-  return {};
+  if (state == kKnown) return sources_.row(index);
+  takeKnownOffPending();
+  return solver_.symbol(state - 1u);
 }
 
 Status RepairDecoder::read(uint32_t firstIndex, uint32_t count, Bytes out) {
@@ -185,9 +184,7 @@ Status RepairDecoder::read(uint32_t firstIndex, uint32_t count, Bytes out) {
     if (!determines(i)) return misuse("notDecoded", i, symbolCount_ - missingCount());
   }
   for (uint32_t i = 0; i < count; i++) {
-    const uint8_t* bytes = nullptr;
-    TRIBUTARY_TRY(symbol(firstIndex + i, bytes));
-    memcpy(out.data() + size_t{i} * symbolBytes_, bytes, symbolBytes_);
+    memcpy(out.data() + size_t{i} * symbolBytes_, symbol(firstIndex + i), symbolBytes_);
   }
   return {};
 }

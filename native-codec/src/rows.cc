@@ -1,4 +1,4 @@
-/** Rows: aligned, padded memory. The only place of the core that allocates. */
+/** Rows: aligned, padded memory. Only this file of the core allocates. */
 #include <cstdlib>
 
 #include "engine.h"
@@ -7,6 +7,7 @@
 namespace tributary::detail {
 namespace {
 
+/** Rows at this distance share the same cache sets. */
 constexpr size_t kSetStride = 4096;
 
 size_t strideFor(size_t rowBytes) {

@@ -1,11 +1,12 @@
 /**
- * Solver: when payloads are multiplied, and by what.
+ * Solver: decides when to multiply payloads, and by which factors.
  *
- * Settled rows hold the right sides of the elimination's equations as they stood at the last settling; fresh ones are
- * as received. Settling computes the right sides of the fresh rows from all payloads, then clears the fresh columns
- * from the settled rows: two matrix products. However the settlings are spread, all of them together cost
- * symbolCount x symbolBytes multiply-adds for each coded symbol, and the last one hardly more than twice its batch.
- * Small generations are settled once, by whoever reads them: more settlings would cost more than that wait.
+ * A settled row holds the right side of its equation at the last settling. A fresh row holds its payload as received.
+ * Settling is two matrix products: the first computes the right sides of the fresh rows from all payloads, and the
+ * second clears the fresh columns from the settled rows. All settlings together cost symbolCount x symbolBytes
+ * multiply-adds for each coded symbol, for any spread. The last one costs little more than twice its batch.
+ *
+ * A small generation settles once, when it is read. More settlings would cost more time than that read takes.
  */
 #include <cstring>
 
@@ -15,16 +16,16 @@
 namespace tributary::detail {
 namespace {
 
-/** Fresh payloads to a settling before the last: enough for the products to run at nearly full speed. */
+/** Fresh payloads in a settling before the last: enough for products at nearly full speed. */
 constexpr size_t kBatch = 64;
-/** Fresh payloads left to the last settling: as many as a block has outputs, so that few wait and none is wasted. */
+/** Fresh payloads in the last settling: one for each output of a block, so that little is left and none is wasted. */
 #if defined(__wasm_simd128__)
-/** That engine has a cost for each pass over the sources: one settling takes little longer than the last of several. */
+/** This engine pays for each pass over the sources. One settling takes little longer than the last of several. */
 constexpr size_t kLastBatch = 32;
 #else
 constexpr size_t kLastBatch = 4;
 #endif
-/** A generation of at most so many multiply-adds is left to one settling: 4 us of work for the fastest engine. */
+/** A generation of at most so many multiply-adds settles once, which takes the fastest engine 4 us. */
 constexpr uint64_t kMultiplyAddsAtOnce = 1'000'000;
 
 }  // namespace
@@ -33,25 +34,13 @@ Status Solver::initialize(const Engine& engine, size_t symbolCount, size_t symbo
   engine_ = &engine;
   symbolCount_ = symbolCount;
   symbolBytes_ = symbolBytes;
-  forgetPayloads();
+  // Only the used part is cleared, because a small generation decodes in microseconds.
+  memset(isFresh_, 0, symbolCount);
+  memset(side_, 0, symbolCount);
   Status status = elimination_.initialize(engine, symbolCount);
   if (status.ok()) status = settledMatrix_.allocate(2 * symbolCount, symbolCount, Fill::kNothing);
   if (status.ok()) status = payloads_.allocate(2 * symbolCount, symbolBytes, Fill::kNothing);
   return status;
-}
-
-void Solver::reset() {
-  elimination_.reset();
-  forgetPayloads();
-}
-
-/** Of the arrays, only what this many symbols use: a small generation is decoded in microseconds. */
-void Solver::forgetPayloads() {
-  fresh_.count = 0;
-  memset(isFresh_, 0, symbolCount_);
-  memset(side_, 0, symbolCount_);
-  freshIsSolved_ = false;
-  hasCoded_ = false;
 }
 
 bool Solver::Columns::isRun() const {
@@ -127,7 +116,7 @@ void Solver::readAll(uint8_t* out) {
   }
 }
 
-/** The right sides of the fresh rows, from all payloads. */
+/** Computes the right sides of the fresh rows from all payloads. */
 void Solver::solveFresh() {
   if (freshIsSolved_) return;
   freshIsSolved_ = true;
@@ -140,7 +129,7 @@ void Solver::solveFresh() {
   for (size_t o = 0; o < unsolved.count; o++) side_[unsolved.of[o]] ^= 1;
 }
 
-/** The right sides of these rows, from all payloads. */
+/** Computes the right sides of the rows `to` from all payloads. */
 void Solver::multiplyHeld(uint8_t* const* outputs, const Columns& to) {
   Columns held;
   for (size_t c = 0; c < symbolCount_; c++) {
@@ -149,14 +138,14 @@ void Solver::multiplyHeld(uint8_t* const* outputs, const Columns& to) {
   multiply(outputs, nullptr, to, held, elimination_.rows());
 }
 
-/** Fresh rows in the order of the symbols. Plain ones are solved as they come. */
+/** Finds the fresh rows, in the order of the symbols. A plain row is already solved. */
 void Solver::findUnsolved(Columns& unsolved) const {
   for (size_t c = 0; c < symbolCount_; c++) {
     if (isFresh_[c] && !elimination_.isPlain(c)) unsolved.add(c);
   }
 }
 
-/** The settled rows that hold something at fresh columns. */
+/** Finds the settled rows that are not zero at a fresh column. */
 void Solver::findTouched(Columns& touched) const {
   for (size_t c = 0; c < symbolCount_; c++) {
     if (!elimination_.isPivot(c) || isFresh_[c]) continue;
@@ -167,7 +156,7 @@ void Solver::findTouched(Columns& touched) const {
   }
 }
 
-/** outputs[o] = (addends[o] +) sum over `from` of matrix[to[o]][from] x payload. */
+/** Computes outputs[o] = (addends[o] +) sum over columns f of `from` of matrix[to[o]][f] x payload f. */
 void Solver::multiply(uint8_t* const* outputs, const uint8_t* const* addends, const Columns& to, const Columns& from,
                       const Rows& matrix) {
   if (to.count == 0) return;
@@ -176,12 +165,12 @@ void Solver::multiply(uint8_t* const* outputs, const uint8_t* const* addends, co
   const bool isInPlace = to.isRun() && from.isRun();
   if (!isInPlace) gatherFactors(to, from, matrix);
   const uint8_t* factors = isInPlace ? matrix.row(to.of[0]) + from.of[0] : settledMatrix_.row(symbolCount_);
-  // Of two products on the same rows the second, the one that adds, goes back the way that the first one came.
+  // Of two products on the same rows, the second one adds, and it walks the rows back from the end.
   engine_->multiply(
       {outputs, to.count, sources, from.count, factors, matrix.stride(), symbolBytes_, addends, addends != nullptr});
 }
 
-/** The part of `matrix` that belongs to these rows and columns, to the factors' rows. */
+/** Copies the part of `matrix` with these rows and columns to the rows for factors. */
 void Solver::gatherFactors(const Columns& to, const Columns& from, const Rows& matrix) {
   for (size_t o = 0; o < to.count; o++) {
     const uint8_t* row = matrix.row(to.of[o]);

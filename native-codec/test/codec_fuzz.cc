@@ -1,7 +1,10 @@
 /**
- * Random sequences of operations on the coders of one engine and of the reference engine side by side: every status
- * and every byte must be the same, misuse and failing allocations included. Payloads are random too, so that decoders
- * see sets that no encoder made. Arguments: first seed, operations; a sequence is replayed by its seed and 1.
+ * Fuzzes the C++ core: runs random sequences of operations on the coders of one engine and of the reference engine.
+ * Both must give the same status and the same bytes, for misuse and failing allocations too. Payloads are random, so
+ * that decoders also see symbols that no encoder made.
+ *
+ *     codec_fuzz SEED OPERATIONS     runs sequences from SEED on, until so many operations are done
+ *     codec_fuzz SEED 1              replays one sequence
  */
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +23,7 @@ struct Failure {
   std::string what;
 };
 
+/** The current operation, so that a failure can name it. */
 struct Progress {
   uint64_t seed = 0;
   uint64_t operations = 0;
@@ -27,7 +31,7 @@ struct Progress {
   const char* engine = "";
 } progress;
 
-/** Starts an operation: what it is called when it fails. */
+/** Starts an operation. A failure prints its name. */
 void operation(const char* name) {
   progress.operations++;
   progress.operation = name;
@@ -37,7 +41,7 @@ void expectSame(bool same, const char* what) {
   if (!same) throw Failure{what};
 }
 
-/** True when both did what was asked. */
+/** Returns true if both calls succeeded. Throws a Failure if their outcomes differ. */
 bool sameStatus(const Status& got, const Status& wanted) {
   expectSame(got.code == wanted.code && std::string(got.what) == wanted.what && got.got == wanted.got &&
                  got.limit == wanted.limit,
@@ -45,12 +49,15 @@ bool sameStatus(const Status& got, const Status& wanted) {
   return got.ok();
 }
 
-/** Two coders of one shape, one on each engine. */
+/** Two coders of one shape: `got` on the tested engine, `wanted` on the reference engine. */
 template <class Coder>
 struct Pair {
   Coder got, wanted;
 
-  /** With every allocation failing in turn, then without; false when the shape itself is refused. */
+  /**
+   * Initializes both coders. A quarter of the cases first try with every allocation failing in turn. Returns false if
+   * the coders refuse the shape.
+   */
   bool initialize(Random& random, const Engine& engine, uint32_t symbolCount, uint32_t symbolBytes) {
     const bool fails = random.below(4) == 0;
     for (int allowed = 0; fails; allowed++) {
@@ -60,7 +67,7 @@ struct Pair {
       const Status status = starved.initialize(engine, symbolCount, symbolBytes);
       allocationsLeft = -1;
       if (status.code != Status::Code::kOutOfMemory) break;
-      expectSame(status.got > 0, "bytes that were not to be had");
+      expectSame(status.got > 0, "bytes that were not available");
     }
     operation("initialize");
     const Status status = got.initialize(engine, symbolCount, symbolBytes);
@@ -68,7 +75,7 @@ struct Pair {
   }
 };
 
-/** Now and then off by one, or nothing. */
+/** Usually `value`. Sometimes 0, one more or one less. */
 size_t nearly(Random& random, size_t value) {
   const size_t draw = random.below(64);
   return draw == 0 ? 0 : draw == 1 ? value + 1 : draw == 2 && value > 0 ? value - 1 : value;
@@ -85,7 +92,7 @@ Shape anyShape(Random& random) {
   return {static_cast<uint32_t>(symbolCount), static_cast<uint32_t>(symbolBytes)};
 }
 
-/** Dense, sparse, or nothing. */
+/** A dense, a sparse or an empty vector. */
 Block anyVector(Random& random, size_t size) {
   Block vector(random, size);
   if (random.below(2) == 0) return vector;
@@ -192,7 +199,7 @@ void repairAny(Random& random, Pair<RepairDecoder>& pair, Shape shape) {
   expectSame(pair.got.missingCount() == pair.wanted.missingCount(), "missingCount");
 }
 
-/** A sequence on coders of one kind; lengths go with the shape, so that decoders are often complete. */
+/** Runs a sequence on coders of one kind. Large shapes get long sequences, so that decoders often complete. */
 template <class Coder, class Step>
 void sequence(Random& random, const Engine& engine, Shape shape, Step step) {
   Pair<Coder> pair;
@@ -224,11 +231,6 @@ void runSequence(Random& random) {
                                      [&](Pair<RepairEncoder>& pair) { encodeAny(random, pair, shape); });
     default:
       return sequence<Decoder>(random, engine, shape, [&](Pair<Decoder>& pair) {
-        if (random.below(200) == 0) {
-          operation("reset");
-          pair.got.reset();
-          pair.wanted.reset();
-        }
         random.below(4) == 0 ? readAny(random, pair, shape) : addAny(random, pair, shape);
       });
   }
@@ -258,7 +260,7 @@ int main(int argc, char** argv) {
     reportFailure(failure.what.c_str());
     return 1;
   }
-  printf("fuzz: %llu operations on every engine as on the reference (seeds %llu to %llu)\n",
+  printf("fuzz: %llu operations equal on every engine and the reference (seeds %llu to %llu)\n",
          static_cast<unsigned long long>(progress.operations), static_cast<unsigned long long>(firstSeed),
          static_cast<unsigned long long>(progress.seed - 1));
   return 0;

@@ -48,7 +48,7 @@ function* splitMix64(seed: number): Generator<bigint> {
   }
 }
 
-/** The coding coefficients that docs/protocol.md §5.3 specifies. */
+/** The coding coefficients that docs/spec/protocol.md §5.3 specifies. */
 export function specifiedCoefficients(seed: number, symbolCount: number): Uint8Array {
   const words = splitMix64(seed);
   for (;;) {

@@ -1,4 +1,4 @@
-/** What the tests of the core share: allocations that fail when told to, random numbers, blocks of exact size. */
+/** What the core's tests share: allocations that fail on demand, random numbers, blocks of an exact size. */
 #ifndef TRIBUTARY_TEST_SUPPORT_H_
 #define TRIBUTARY_TEST_SUPPORT_H_
 
@@ -22,31 +22,13 @@ inline void onDeath([[maybe_unused]] void (*report)()) {
 #endif
 }
 
-/** The core's malloc and calloc (test.mjs wraps them) fail once this many calls more have succeeded; negative: never.
+/**
+ * How many more allocations of the core succeed before all fail. Negative: none fails. support.cc replaces the core's
+ * malloc and calloc.
  */
 inline int allocationsLeft = -1;
 
-inline bool allocationFails() {
-  if (allocationsLeft < 0) return false;
-  if (allocationsLeft == 0) return true;
-  allocationsLeft--;
-  return false;
-}
-
-}  // namespace tributary::test
-
-extern "C" {
-void* __real_calloc(size_t count, size_t bytes);
-void* __wrap_calloc(size_t count, size_t bytes) {
-  return tributary::test::allocationFails() ? nullptr : __real_calloc(count, bytes);
-}
-void* __real_malloc(size_t bytes);
-void* __wrap_malloc(size_t bytes) { return tributary::test::allocationFails() ? nullptr : __real_malloc(bytes); }
-}
-
-namespace tributary::test {
-
-/** SplitMix64, for the cases. */
+/** SplitMix64. Equal seeds give equal cases. */
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed * 0xD1342543DE82EF95 + 1) {}
@@ -56,16 +38,16 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
     return z ^ (z >> 31);
   }
-  /** 0 .. bound - 1 */
+  /** A number from 0 to `bound` - 1. */
   size_t below(size_t bound) { return next() % bound; }
-  /** Mostly small, now and then up to `most`; at least 1. */
+  /** A size from 1 to `most`, usually a small one. */
   size_t size(size_t most) { return 1 + below(below(8) == 0 ? most : 1 + below(most < 70 ? most : 70)); }
 
  private:
   uint64_t state_;
 };
 
-/** A heap block of exactly `size` bytes, so that ASan sees every byte beyond it. */
+/** A heap block of exactly `size` bytes. AddressSanitizer sees each access beyond it. */
 struct Block {
   explicit Block(size_t size) : size(size), bytes(new uint8_t[size]) { memset(bytes.get(), 0xA5, size); }
   Block(Random& random, size_t size) : Block(size) {

@@ -1,45 +1,45 @@
 /**
- * malloc, calloc and free for the module, in place of the C library's, which would be a quarter of it. Blocks follow
- * one another without gaps and know their neighbours, so that what is freed is merged at once; free blocks are in lists
- * by size, four to each power of two (after D. Knuth, The Art of Computer Programming 1, 2.5, boundary tags).
+ * malloc, calloc and free for the module. Those of the C library would be a quarter of it. Blocks follow one another
+ * without gaps and know their neighbours, so a freed block merges with them at once. Free blocks are in lists by size,
+ * four for each power of two. Source: D. Knuth, The Art of Computer Programming 1, 2.5, boundary tags.
  */
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-/** The linker's: where data and stack end. */
+/** The end of data and stack. The linker defines it. */
 extern "C" uint8_t __heap_base;
 
 namespace {
 
 constexpr size_t kPageBytes = 65536;
 constexpr size_t kAlignment = 16;
-/** No block can be larger; sums of sizes below it do not wrap. */
+/** The largest block. Sums of smaller sizes do not overflow. */
 constexpr size_t kBytesMax = SIZE_MAX / 2;
 constexpr size_t kInUse = 1;
 
 struct alignas(kAlignment) Block {
-  /** With this header, and kInUse where it is. */
+  /** The size with this header. The lowest bit is kInUse if the block is in use. */
   size_t bytes;
-  /** Bytes of the block below; 0 in the first one. */
+  /** The size of the block below. 0 in the first block. */
   size_t before;
-  /** Neighbours in the list of free blocks; mean nothing while this one is in use. */
+  /** The neighbours in the list of free blocks. Undefined while this block is in use. */
   Block* next;
   Block* previous;
 };
 
 Block* lists[4 * 8 * sizeof(size_t)];
-/** The end of the memory: a header in use, of no bytes. */
+/** The end of the memory: a header that is in use and has no bytes. */
 Block* last = nullptr;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 size_t bytesOf(const Block* block) { return block->bytes & ~kInUse; }
 bool isFree(const Block* block) { return (block->bytes & kInUse) == 0; }
-/** Offsets are modulo the address space, so that one may be negative. */
+/** Offsets wrap around the address space, so one may be negative. */
 Block* at(Block* block, size_t bytes) { return reinterpret_cast<Block*>(reinterpret_cast<size_t>(block) + bytes); }
 Block* above(Block* block) { return at(block, bytesOf(block)); }
 
-/** The power of two and the two binary digits below it. Sizes have at least five digits. */
+/** Returns the list of a size: its power of two and the next two binary digits. Sizes have at least five digits. */
 size_t listOf(size_t bytes) {
   const int digits = 31 - __builtin_clz(bytes);
   return size_t(digits) << 2 | (bytes >> (digits - 2) & 3);
@@ -73,7 +73,7 @@ void release(Block* block) {
   link(block);
 }
 
-/** A block of pages that were just had, from the old end of the memory, or from `begin`, to the new one. */
+/** Makes a free block of new memory: `bytes` bytes from `begin` on. Then marks the new end. */
 void adopt(Block* begin, size_t bytes) {
   begin->bytes = bytes;
   last = above(begin);
@@ -88,7 +88,7 @@ bool grow(size_t bytes) {
   return true;
 }
 
-/** What the memory has beyond the linker's data, and a page, which there is then in any case. */
+/** Adopts the memory beyond the linker's data, and one new page, so that there is at least one. */
 bool initialize() {
   const size_t begin = aligned(reinterpret_cast<size_t>(&__heap_base));
   if (__builtin_wasm_memory_grow(0, 1) == SIZE_MAX) return false;
@@ -98,7 +98,7 @@ bool initialize() {
   return true;
 }
 
-/** The first free block that has so many bytes, of the smallest list that has one; nullptr when there is none. */
+/** Finds the first free block that is large enough, from the smallest list on. Returns nullptr if there is none. */
 Block* find(size_t bytes) {
   for (size_t list = listOf(bytes); list < sizeof lists / sizeof lists[0]; list++) {
     for (Block* block = lists[list]; block != nullptr; block = block->next) {
@@ -108,7 +108,7 @@ Block* find(size_t bytes) {
   return nullptr;
 }
 
-/** `bytes` of a free block; what it has beyond them stays free. */
+/** Takes `bytes` of a free block. The rest of it stays free. */
 void take(Block* block, size_t bytes) {
   unlink(block);
   if (const size_t left = block->bytes - bytes; left > sizeof(Block)) {

@@ -1,8 +1,8 @@
 /**
- * The codec core as WebAssembly exports: flat functions on addresses and integers, for src/index.ts alone.
- * Functions that can fail return a negative number then; what was wrong stands in the status record at `statusAddress`.
- * The caller checks what it has to know before it copies, which is lengths: payloads and vectors come without them, and
- * are as long as the coder's shape says. All else is checked by the core.
+ * The codec core as WebAssembly exports: flat functions on addresses and integers. Only this package's TypeScript calls
+ * them. A function that fails returns a negative number, and the status record at `statusAddress` says what was wrong.
+ * Payloads and vectors come without a length; the coder's shape gives it. The caller checks lengths before it copies,
+ * and the core checks everything else.
  */
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@
 
 #define EXPORT(name) extern "C" __attribute__((export_name(#name), used))
 
-/** Never called; the C++ library's own would bring its formatted output along, a third of the module. */
+/** Never called. That of the C++ library would add formatted output, a third of the module. */
 extern "C" void __cxa_pure_virtual() { __builtin_trap(); }
 
 namespace {
@@ -22,7 +22,7 @@ using namespace tributary;
 
 constexpr int32_t kFailed = -1;
 
-/** Read by index.ts, byte by byte as it stands here. */
+/** src/memory.ts reads this record at fixed offsets. */
 struct StatusRecord {
   double got;
   double limit;
@@ -45,7 +45,7 @@ void destroy(Coder* coder) {
   free(coder);
 }
 
-/** A new coder, or nullptr with the status record set. */
+/** Makes a coder. If that fails, sets the status record and returns nullptr. */
 template <class Coder>
 Coder* create(uint32_t symbolCount, uint32_t symbolBytes) {
   void* memory = malloc(sizeof(Coder));
@@ -59,7 +59,7 @@ Coder* create(uint32_t symbolCount, uint32_t symbolBytes) {
   return nullptr;
 }
 
-/** The result of taking a symbol in: 1 when it was innovative, 0 when not. `add` sets that and returns a Status. */
+/** Returns 1 if the symbol was innovative, else 0. `add` sets that and returns a Status. */
 template <class Add>
 int32_t resultOfAdding(Add add) {
   bool innovative = false;
@@ -94,23 +94,24 @@ int32_t read(Coder& decoder, uint32_t firstIndex, uint32_t count, uint8_t* out) 
   return resultOf(decoder.read(firstIndex, count, {out, size_t{count} * decoder.symbolBytes()}));
 }
 
-/** What decoder and recoder take in, they take in alike: handles of both are this. */
+/** The handle of a decoder or a recoder, because both add symbols in the same way. */
 using Collector = detail::Collector;
 Decoder& decoderOf(Collector* handle) { return *static_cast<Decoder*>(handle); }
 Recoder& recoderOf(Collector* handle) { return *static_cast<Recoder*>(handle); }
 
 }  // namespace
 
-/** Called once, before all else. */
+/** Call this once, before any other export. */
 EXPORT(start) void start() { gf256::makeTables(); }
 EXPORT(statusAddress) const StatusRecord* statusAddress() { return &lastStatus; }
 EXPORT(engineNameAddress) const char* engineNameAddress() { return engineName(engine()); }
 EXPORT(allocate) void* allocate(size_t bytes) { return malloc(bytes); }
-/** Sees to it that `bytes` can be allocated without growing the memory; 0 when they cannot be had. */
+/** Grows the memory so that it has room for `bytes`. Returns 0 if that fails. */
 EXPORT(reserve) int32_t reserve(size_t bytes) {
   void* pool = malloc(bytes);
   if (pool == nullptr) return 0;
-  *static_cast<volatile uint8_t*>(pool) = 0;  // or the compiler sees that nobody needs it
+  // Without this write, the compiler removes an allocation that nobody uses.
+  *static_cast<volatile uint8_t*>(pool) = 0;
   free(pool);
   return 1;
 }
