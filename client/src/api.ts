@@ -1,5 +1,5 @@
 /** The words of the library as types: what goes into a download and what comes out of it. No code but constants. */
-import type { ByteRange } from "@tributary/protocol";
+import type { ByteRange, ResponseHead } from "@tributary/contract";
 import type { DownloadRecord, ListedProxy, TransportName } from "@tributary/contract/schema";
 
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
@@ -42,16 +42,9 @@ export interface GetOptions {
   allowFallback?: boolean | "proxies";
 }
 
-/** The origin's answer. `totalBytes` counts this body; null when the origin did not say. Header names in lower case. */
-export interface DownloadHead {
-  status: number;
-  headers: Record<string, string>;
-  totalBytes: number | null;
-}
-
 export interface Download {
   /** Rejects when the download ends before the origin's answer is known. */
-  head: Promise<DownloadHead>;
+  head: Promise<ResponseHead>;
   /** Pieces of at most 64 KiB, in order, each with a buffer of its own, as they become readable. */
   body: ReadableStream<Uint8Array>;
   /** What happened. Resolves always, also for failed and aborted downloads. */

@@ -1,6 +1,6 @@
 /** The command line as data: `parseCommand` decides what is asked for, cli.ts does it. No I/O. */
 import { parseArgs } from "node:util";
-import type { ByteRange } from "@tributary/protocol";
+import type { ByteRange } from "@tributary/contract";
 import type { GetOptions, Mode } from "./api";
 import { MODES, TRANSPORTS, type TransportOption } from "./api";
 import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";

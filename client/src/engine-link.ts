@@ -4,7 +4,7 @@
  * dies fails its requests; the next one gets a new worker. Decides nothing about downloads.
  */
 import type { TransportName } from "@tributary/contract/schema";
-import type { ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
+import type { PlanHead, ReceiverStats, Rejection } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import {
   bufferOf,
@@ -21,7 +21,7 @@ import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport
 const BATCH_BYTES = 65_536;
 
 export interface RequestHandlers {
-  onHead(head: ResponseHead): void;
+  onHead(head: PlanHead): void;
   onBytes(bytes: Uint8Array): void;
   onStats(stats: ReceiverStats): void;
   onComplete(): void;

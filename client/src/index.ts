@@ -4,7 +4,6 @@ export {
   TRANSPORTS,
   type TransportOption,
   type Download,
-  type DownloadHead,
   type GetOptions,
   type LiveProxy,
   type LiveStats,
@@ -18,4 +17,4 @@ export type { FromEngine, ToEngine } from "./messages";
 export type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 export { SETTINGS_DEFAULT, type Settings } from "./settings";
 export type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
-export type { ByteRange } from "@tributary/protocol";
+export type { ByteRange, ResponseHead } from "@tributary/contract";

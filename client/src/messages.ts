@@ -2,16 +2,8 @@
  * What goes between the main thread and the download engine in its worker. Frames travel packed: one buffer and the
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
-import type { TransportName } from "@tributary/contract/schema";
-import type {
-  ByteRange,
-  KnownPath,
-  MutpMode,
-  PacketFate,
-  ReceiverStats,
-  Rejection,
-  ResponseHead,
-} from "@tributary/protocol";
+import type { ByteRange, TransportName } from "@tributary/contract";
+import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats, Rejection } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { joined } from "./bytes";
 
@@ -74,7 +66,7 @@ export type FromEngine =
   | { type: "opened"; channel: number }
   /** It was open and is not any more, or could not be opened. */
   | { type: "channelClosed"; channel: number; reason: string }
-  | { type: "head"; requestId: number; head: ResponseHead }
+  | { type: "head"; requestId: number; head: PlanHead }
   | { type: "bytes"; requestId: number; bytes: Uint8Array }
   | { type: "stats"; requestId: number; stats: ReceiverStats }
   | { type: "complete"; requestId: number }

@@ -1,5 +1,6 @@
 /** The arguments of `get`, checked once: past `parseRequest` nothing checks them again. */
-import { LIMITS, type ByteRange } from "@tributary/protocol";
+import type { ByteRange } from "@tributary/contract";
+import { LIMITS } from "@tributary/protocol";
 import { MODES, type GetOptions, type Mode } from "./api";
 import { RequestError } from "./errors";
 import type { StartOptions } from "./messages";

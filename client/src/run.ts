@@ -2,10 +2,11 @@
  * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
  * made from it at the end. Modes write here; client.ts decides what comes after what.
  */
+import type { ResponseHead } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
 import type { Rejection } from "@tributary/protocol";
-import type { DownloadHead, Mode, ProxyInfo } from "./api";
+import type { Mode, ProxyInfo } from "./api";
 import { abortError, DownloadError, messageOf } from "./errors";
 import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
@@ -50,8 +51,8 @@ export class Run {
   readonly id: string;
   readonly platform: Platform;
   readonly sink: BodySink;
-  readonly headPromise: Promise<DownloadHead>;
-  head: DownloadHead | undefined;
+  readonly headPromise: Promise<ResponseHead>;
+  head: ResponseHead | undefined;
   tally: Tally;
   /** Shown to the proxies. */
   token: string | undefined;
@@ -75,7 +76,7 @@ export class Run {
   #durationMs = 0;
   #headMs: number | undefined;
   #result: ModeResult | undefined;
-  #resolveHead!: (head: DownloadHead) => void;
+  #resolveHead!: (head: ResponseHead) => void;
   #rejectHead!: (error: Error) => void;
 
   constructor(options: RunOptions) {
@@ -161,7 +162,7 @@ export class Run {
   }
 
   /** The origin's answer; the first one stands. */
-  setHead(head: DownloadHead, serverFetchMs: number): void {
+  setHead(head: ResponseHead, serverFetchMs: number): void {
     if (this.head) return;
     this.head = head;
     this.#headMs = this.elapsedMs();

@@ -13,3 +13,28 @@ export type TransportName = (typeof TRANSPORTS)[number];
 /** How a chunk is downloaded: README, section Modes. */
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
+
+export {
+  formatContentRange,
+  formatRange,
+  parseContentRange,
+  parseRange,
+  resolveRange,
+  type ByteRange,
+  type ContentRange,
+  type RangeRequest,
+} from "./ranges";
+export {
+  formatOriginTime,
+  headDifference,
+  headerDifference,
+  KEPT_HEADERS,
+  ORIGIN_TIME_HEADER,
+  parseOriginTime,
+  PLAN_HEADERS,
+  RENAMED_HEADERS,
+  renamedHeader,
+  VALIDATOR_HEADERS,
+  type HeadDifference,
+  type ResponseHead,
+} from "./heads";

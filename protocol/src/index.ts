@@ -28,7 +28,6 @@ export { xorshift128 } from "./rng";
 export {
   SplitHttp,
   CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX,
-  type AnswerHead,
   type SplitHttpCommand,
   type SplitHttpEvent,
   type SplitHttpOptions,
@@ -45,7 +44,6 @@ export {
 } from "./wire/udp";
 export type { Trusted } from "./receiver/verification";
 export type {
-  ByteRange,
   ChunkSource,
   Coding,
   DataFrame,
@@ -55,8 +53,8 @@ export type {
   Frame,
   MutpMode,
   ParseError,
+  PlanHead,
   Rejection,
   RequestFrame,
-  ResponseHead,
   Rng,
 } from "./types";

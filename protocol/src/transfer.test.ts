@@ -9,7 +9,7 @@ import { Pacer } from "./sender/pacer";
 import { Receiver, type ReceiverEvent, type ReceiverOptions } from "./receiver/receiver";
 import { xorshift128 } from "./rng";
 import { Sender } from "./sender/sender";
-import type { ChunkSource, MutpMode, ResponseHead, Rng } from "./types";
+import type { ChunkSource, MutpMode, PlanHead, Rng } from "./types";
 
 const codec = loadWasmCodec();
 
@@ -23,7 +23,7 @@ interface Link {
   diesAtMs?: number;
   /** Every n-th message to the client is replaced by garbage. */
   garbageEvery?: number;
-  head?: Partial<ResponseHead>;
+  head?: Partial<PlanHead>;
   /** Body bytes reach the proxy at this rate; all are there at once without it. */
   originBytesPerSec?: number;
   /** The origin fails after this many bytes. */

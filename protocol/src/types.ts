@@ -1,19 +1,12 @@
 /** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/spec/protocol.md §4. */
+import type { ByteRange, ResponseHead } from "@tributary/contract";
+
 /** The paper's two protocols, and ours: `coded`, where the client says which proxy sends how much of what. */
 export type MutpMode = "uncoded-mutp" | "coded-mutp" | "coded";
 
-/** Byte range of a resource, both ends inclusive (RFC 9110 §14.1.2). */
-export interface ByteRange {
-  start: number;
-  end: number;
-}
-
-/** What the origin answered, as a proxy's plan tells it. `totalBytes` counts this body, not the resource. */
-export interface ResponseHead {
-  status: number;
+/** What the origin answered, as a proxy's plan tells it. */
+export interface PlanHead extends ResponseHead {
   totalBytes: number;
-  /** Names in lower case. */
-  headers: Record<string, string>;
   /** Milliseconds from the proxy's request to the origin's head; 0 when the proxy had the chunk. */
   serverFetchMs: number;
 }
@@ -114,7 +107,7 @@ export interface GrantFrame {
 export interface PlanFrame {
   type: "plan";
   requestId: number;
-  head: ResponseHead;
+  head: PlanHead;
 }
 
 export interface RejectFrame {

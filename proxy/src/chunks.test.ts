@@ -2,9 +2,9 @@ import { keepMsOf } from "./cache-control";
 import { ChunkStore, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
-import type { RangeRequest } from "./egress/range";
 import type { LogFields } from "./log";
-import type { ChunkSource, Rejection, ResponseHead } from "@tributary/protocol";
+import type { RangeRequest } from "@tributary/contract";
+import type { ChunkSource, PlanHead, Rejection } from "@tributary/protocol";
 
 /** An origin whose answers the test feeds by hand. */
 class FakeOrigin {
@@ -35,7 +35,7 @@ class FakeFetch {
     this.#resolve = resolve;
   }
 
-  head(totalBytes: number | undefined, headers: Record<string, string> = {}, status = 200): Promise<void> {
+  head(totalBytes: number | null, headers: Record<string, string> = {}, status = 200): Promise<void> {
     const cancel = () => (this.cancelled = true);
     this.#resolve({ status, headers, totalBytes, serverFetchMs: 12, body: this.#body(), cancel });
     return settled();
@@ -63,11 +63,11 @@ class FakeFetch {
 }
 
 class Reader implements ChunkListener {
-  head: ResponseHead | undefined;
+  head: PlanHead | undefined;
   source: ChunkSource | undefined;
   growths = 0;
   failure: Rejection | undefined;
-  onHead = (head: ResponseHead, source: ChunkSource): void => void ((this.head = head), (this.source = source));
+  onHead = (head: PlanHead, source: ChunkSource): void => void ((this.head = head), (this.source = source));
   onGrowth = (): void => void this.growths++;
   onFailure = (rejection: Rejection): void => void (this.failure = rejection);
   get text(): string {
@@ -329,7 +329,7 @@ test("chunks: an unshareable body goes to the one reader that can stream it, the
         for await (const piece of response.body) streamed.push(`${head.status} ${String(piece)}`);
       })(),
   });
-  await origin.fetches[0]!.head(undefined);
+  await origin.fetches[0]!.head(null);
   expect(reader.failure).toMatchObject({ kind: "lengthUnknown" });
   await origin.fetches[0]!.push("abc");
   await origin.fetches[0]!.push(null);

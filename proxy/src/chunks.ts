@@ -5,16 +5,19 @@
  * is being read. A fetch ends when its last reader leaves. Not here: what may be fetched (egress/), how bytes go out
  * (session.ts, delivery.ts).
  */
-import { LIMITS, type ChunkSource, type Rejection, type ResponseHead } from "@tributary/protocol";
+import { formatContentRange, formatRange, PLAN_HEADERS, resolveRange, type RangeRequest } from "@tributary/contract";
+import { LIMITS, type ChunkSource, type PlanHead, type Rejection } from "@tributary/protocol";
 import { keepMsOf } from "./cache-control";
 import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
-import { rangeHeader, type RangeRequest } from "./egress/range";
 import type { Log } from "./log";
+
+/** An origin's head as clients are told it, whose body may be of any length. */
+export type OriginHead = Omit<PlanHead, "totalBytes"> & Pick<OriginResponse, "totalBytes">;
 
 /** How a reader hears of its chunk. Never called before `open` returned, nor after the lease was closed. */
 export interface ChunkListener {
-  onHead(head: ResponseHead, source: ChunkSource): void;
+  onHead(head: PlanHead, source: ChunkSource): void;
   /** More bytes can be viewed, or the last ones. */
   onGrowth(): void;
   /** Before or after the head; the last call. */
@@ -23,7 +26,7 @@ export interface ChunkListener {
    * The body is too long to be shared, or of unknown length: `response` is this reader's alone now, to read or to
    * cancel. The last call. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
    */
-  onUnshareable?(head: Omit<ResponseHead, "totalBytes">, response: OriginResponse): void;
+  onUnshareable?(head: OriginHead, response: OriginResponse): void;
 }
 
 /** A reader's hold on a chunk. Close it once; then nothing is told any more. */
@@ -47,24 +50,13 @@ export interface ChunkStoreOptions {
   nowMs?: () => number;
 }
 
-/** Of the origin's headers, what a client is told. */
-const HEADER_NAMES = [
-  "content-type",
-  "content-range",
-  "etag",
-  "last-modified",
-  "accept-ranges",
-  "cache-control",
-  "access-control-allow-origin",
-  "access-control-expose-headers",
-];
 const PINNED_BYTES_MAX = 256 * 1024 * 1024;
 
 interface Chunk {
   readonly key: string;
   readonly readers: Set<Reader>;
   readonly cancel: AbortController;
-  head: ResponseHead | undefined;
+  head: PlanHead | undefined;
   body: GrowingBody | undefined;
   /** From its last byte on; 0 = share while it is being fetched, then forget. */
   keepMs: number;
@@ -170,7 +162,7 @@ export class ChunkStore {
     chunk.cancel.abort();
   }
 
-  #tell(reader: Reader, head: ResponseHead): void {
+  #tell(reader: Reader, head: PlanHead): void {
     if (reader.told || !reader.chunk.readers.has(reader)) return;
     reader.told = true;
     if (reader.part) reader.listener.onHead(partialHead(head, reader.part), reader.part);
@@ -195,7 +187,7 @@ export class ChunkStore {
   }
 
   /** Allocates the body and tells the readers the head; false when there is no memory left for it. */
-  #makeRoom(chunk: Chunk, head: ResponseHead): boolean {
+  #makeRoom(chunk: Chunk, head: PlanHead): boolean {
     const wanted = this.#pinnedBytes + head.totalBytes;
     if (wanted > this.#pinnedBytesMax) {
       const message = `The proxy is busy with other chunks: they would fill ${wanted} bytes, limit ${this.#pinnedBytesMax}. Try again.`;
@@ -251,7 +243,7 @@ export class ChunkStore {
   }
 
   /** To the first reader that can stream it, whose lease now ends it; the others would need the body from its start. */
-  #handOver(chunk: Chunk, head: Omit<ResponseHead, "totalBytes">, response: OriginResponse, reason: Rejection): void {
+  #handOver(chunk: Chunk, head: OriginHead, response: OriginResponse, reason: Rejection): void {
     const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
     this.#fail(chunk, reason, taker);
     if (!taker) return response.cancel();
@@ -313,18 +305,16 @@ class BodyPart implements ChunkSource {
 
 /** Undefined where no byte of it is in the body: what that is to be answered is the origin's to say. */
 function partOf(body: GrowingBody, range: RangeRequest): BodyPart | undefined {
-  const { totalBytes } = body;
-  const start = "start" in range ? range.start : Math.max(0, totalBytes - range.suffixBytes);
-  const end = "start" in range ? Math.min(range.end ?? Infinity, totalBytes - 1) : totalBytes - 1;
-  return start > end ? undefined : new BodyPart(body, start, end - start + 1);
+  const part = resolveRange(range, body.totalBytes);
+  return part && new BodyPart(body, part.start, part.end - part.start + 1);
 }
 
-function partialHead(head: ResponseHead, { start, totalBytes, bodyBytes }: BodyPart): ResponseHead {
-  const contentRange = `bytes ${start}-${start + totalBytes - 1}/${bodyBytes}`;
+function partialHead(head: PlanHead, { start, totalBytes, bodyBytes }: BodyPart): PlanHead {
+  const contentRange = formatContentRange({ start, end: start + totalBytes - 1 }, bodyBytes);
   return { ...head, status: 206, headers: { ...head.headers, "content-range": contentRange }, totalBytes };
 }
 
-const keyOf = (href: string, range: RangeRequest | undefined): string => `${range ? rangeHeader(range) : ""} ${href}`;
+const keyOf = (href: string, range: RangeRequest | undefined): string => `${range ? formatRange(range) : ""} ${href}`;
 
 function newChunk(key: string): Chunk {
   return {
@@ -338,9 +328,9 @@ function newChunk(key: string): Chunk {
   };
 }
 
-function headOf({ status, headers, serverFetchMs }: OriginResponse): Omit<ResponseHead, "totalBytes"> {
+function headOf({ status, headers, totalBytes, serverFetchMs }: OriginResponse): OriginHead {
   const told: Record<string, string> = {};
-  for (const name of HEADER_NAMES) {
+  for (const name of PLAN_HEADERS) {
     const value = headers[name];
     if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) told[name] = value;
   }
@@ -348,13 +338,12 @@ function headOf({ status, headers, serverFetchMs }: OriginResponse): Omit<Respon
   if (location !== undefined)
     told["location"] =
       Buffer.byteLength(location) <= LIMITS.headerValueBytesMax ? location : `${new URL(location).origin}/`;
-  return { status, headers: told, serverFetchMs };
+  return { status, headers: told, totalBytes, serverFetchMs };
 }
 
 function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefined {
   const limit = LIMITS.chunkBytesMax;
-  if (totalBytes === undefined)
-    return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
+  if (totalBytes === null) return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
   if (totalBytes <= limit) return undefined;
   const message = `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`;
   return { kind: "chunkTooLarge", message, got: totalBytes, limit };

@@ -4,11 +4,18 @@
  * connection, so that a client never takes a part for the whole.
  */
 import type { Response } from "express";
-import type { ChunkSource, Rejection, ResponseHead } from "@tributary/protocol";
-import type { ChunkStore, Lease } from "./chunks";
+import {
+  formatOriginTime,
+  KEPT_HEADERS,
+  ORIGIN_TIME_HEADER,
+  RENAMED_HEADERS,
+  renamedHeader,
+  type RangeRequest,
+} from "@tributary/contract";
+import type { ChunkSource, PlanHead, Rejection } from "@tributary/protocol";
+import type { ChunkStore, Lease, OriginHead } from "./chunks";
 import { EgressError, rejectionOf } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
-import type { RangeRequest } from "./egress/range";
 import type { Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
 import type { Allowance } from "./token";
@@ -30,9 +37,6 @@ export interface DeliveryOptions {
 
 /** A client that takes nothing for this long holds memory that others need. */
 const IDLE_MS_MAX = 60_000;
-const PASSED_ON = ["content-type", "content-range", "etag", "last-modified", "accept-ranges"];
-/** Of the origin's headers, those that mean something else coming from a proxy; sent as `X-Origin-...`. */
-const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
 
 export class Delivery implements Feeder {
   #lease: Lease | undefined;
@@ -99,28 +103,26 @@ export class Delivery implements Feeder {
     });
   }
 
-  #start(head: ResponseHead, source: ChunkSource): void {
+  #start(head: PlanHead, source: ChunkSource): void {
     this.#source = source;
-    this.#writeHead(head, source.totalBytes);
+    this.#writeHead({ ...head, totalBytes: source.totalBytes });
     if (source.totalBytes === 0) this.#finish();
   }
 
-  #writeHead(
-    { status, headers, serverFetchMs }: Omit<ResponseHead, "totalBytes">,
-    totalBytes: number | undefined,
-  ): void {
+  #writeHead({ status, headers, totalBytes, serverFetchMs }: OriginHead): void {
     const { response } = this.#options;
     response.status(status);
-    for (const name of PASSED_ON) if (headers[name] !== undefined) response.setHeader(name, headers[name]);
-    for (const name of RENAMED) if (headers[name] !== undefined) response.setHeader(`X-Origin-${name}`, headers[name]);
-    if (totalBytes !== undefined && status !== 204 && status !== 304) response.setHeader("Content-Length", totalBytes);
-    response.setHeader("Server-Timing", `origin;dur=${serverFetchMs.toFixed(1)}`);
+    for (const name of KEPT_HEADERS) if (headers[name] !== undefined) response.setHeader(name, headers[name]);
+    for (const name of RENAMED_HEADERS)
+      if (headers[name] !== undefined) response.setHeader(renamedHeader(name), headers[name]);
+    if (totalBytes !== null && status !== 204 && status !== 304) response.setHeader("Content-Length", totalBytes);
+    response.setHeader(ORIGIN_TIME_HEADER, formatOriginTime(serverFetchMs));
     response.flushHeaders();
   }
 
-  async #stream(head: Omit<ResponseHead, "totalBytes">, origin: OriginResponse): Promise<void> {
+  async #stream(head: OriginHead, origin: OriginResponse): Promise<void> {
     try {
-      this.#writeHead(head, origin.totalBytes);
+      this.#writeHead(head);
       for await (const piece of origin.body) {
         if (this.#ended) return;
         this.#piece = piece;

@@ -3,11 +3,18 @@
  * decides nothing of its own but status codes. Errors: JSON `{"error": {"kind", "message", "got"?, "limit"?}}`.
  */
 import express, { type ErrorRequestHandler, type Express, type Response } from "express";
+import {
+  KEPT_HEADERS,
+  ORIGIN_TIME_HEADER,
+  parseRange,
+  RENAMED_HEADERS,
+  renamedHeader,
+  type RangeRequest,
+} from "@tributary/contract";
 import { LIMITS, type Rejection } from "@tributary/protocol";
 import { z } from "zod";
 import type { ChunkStore } from "./chunks";
 import { Delivery } from "./delivery";
-import { parseRangeHeader, type RangeRequest } from "./egress/range";
 import { hostForLog, type Log } from "./log";
 import type { Shaper } from "./shaper";
 import type { Allowance } from "./token";
@@ -32,18 +39,7 @@ const SessionRequest = z
   .object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() })
   .strict();
 
-const EXPOSED = [
-  "Content-Type",
-  "Content-Length",
-  "Content-Range",
-  "ETag",
-  "Last-Modified",
-  "Accept-Ranges",
-  "Server-Timing",
-  "X-Origin-Access-Control-Allow-Origin",
-  "X-Origin-Access-Control-Expose-Headers",
-  "X-Origin-Location",
-].join(", ");
+const EXPOSED = [...KEPT_HEADERS, ORIGIN_TIME_HEADER, ...RENAMED_HEADERS.map(renamedHeader)].join(", ");
 
 /** What an origin sends is data here: opened as a page, it runs nothing under the proxy's name. */
 const SANDBOX = "sandbox; default-src 'none'";
@@ -126,7 +122,7 @@ function fetchThrough(
   }
   let range: RangeRequest | undefined;
   if (rangeText !== undefined) {
-    range = parseRangeHeader(rangeText);
+    range = parseRange(rangeText);
     if (!range)
       return refuse(response, {
         kind: "badRange",

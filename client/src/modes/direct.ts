@@ -2,12 +2,12 @@
  * Mode `direct`, and the fallback of the others: bytes from the origin itself, all of them or the rest. The origin's
  * answer is handed on as it is, errors too; a rest is taken only from an answer that fits what came before.
  */
+import { parseContentRange, type RangeRequest, type ResponseHead } from "@tributary/contract";
 import type { Rejection } from "@tributary/protocol";
-import type { DownloadHead } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
 import { StallWatch } from "../stall";
-import { headersFor, headOf, linkedAbort, parseContentRange, resourceBytes, validatorDifference } from "./http";
+import { headersFor, headOf, linkedAbort, resourceBytes, versionDifference } from "./http";
 
 /** Which bytes of the answer's body are ours: `take` null means all after `skip`. */
 interface Part {
@@ -15,7 +15,7 @@ interface Part {
   take: number | null;
 }
 
-type Accept = (head: DownloadHead) => Part | Rejection;
+type Accept = (head: ResponseHead) => Part | Rejection;
 
 export function direct(run: Run): Promise<ModeResult> {
   return readOrigin(run, run.request.range, (head) => {
@@ -44,9 +44,9 @@ export async function fetchRest(run: Run): Promise<ModeResult> {
   );
 }
 
-function restOf(head: DownloadHead, now: DownloadHead, offset: number, base: number): Part | Rejection {
+function restOf(head: ResponseHead, now: ResponseHead, offset: number, base: number): Part | Rejection {
   const take = head.totalBytes === null ? null : head.totalBytes - offset;
-  const changed = validatorDifference(head, now, ["etag", "last-modified"]);
+  const changed = versionDifference(head, now);
   const [known, told] = [resourceBytes(head), resourceBytes(now)];
   if (changed) return { kind: "originChanged", message: changed };
   if (known !== null && told !== null && known !== told) {
@@ -63,12 +63,12 @@ function restOf(head: DownloadHead, now: DownloadHead, offset: number, base: num
   };
 }
 
-function restOfError(head: DownloadHead, now: DownloadHead, offset: number): Part | Rejection {
+function restOfError(head: ResponseHead, now: ResponseHead, offset: number): Part | Rejection {
   if (now.status === head.status && now.totalBytes === head.totalBytes) return { skip: offset, take: now.totalBytes };
   return { kind: "originChanged", message: `The origin's status changed: got ${now.status}, expected ${head.status}.` };
 }
 
-async function readOrigin(run: Run, range: Parameters<typeof headersFor>[0], accept: Accept): Promise<ModeResult> {
+async function readOrigin(run: Run, range: RangeRequest | undefined, accept: Accept): Promise<ModeResult> {
   const { controller, unlink } = linkedAbort(run.signal);
   const silenceMs = run.settings.directSilenceMs;
   const watch = new StallWatch(silenceMs, silenceMs, (ms) => {

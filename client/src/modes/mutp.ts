@@ -3,8 +3,9 @@
  * than one chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up
  * in time the mode fails with `noTransport`, before it has delivered anything.
  */
-import type { ByteRange, KnownPath, MutpMode, ReceiverStats, Rejection, ResponseHead } from "@tributary/protocol";
-import type { DownloadHead, ProxyInfo } from "../api";
+import { parseContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
+import type { KnownPath, MutpMode, PlanHead, ReceiverStats, Rejection } from "@tributary/protocol";
+import type { ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
 import type { RequestTrace } from "../messages";
@@ -13,7 +14,7 @@ import type { ModeResult, Run } from "../run";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { parseContentRange, validatorDifference, wholeHead } from "./http";
+import { versionDifference, wholeHead } from "./http";
 import type { ProxyFailure } from "./proxy-http";
 
 /** A session lost more often than this within a chunk stays lost. */
@@ -43,7 +44,7 @@ interface Chunk {
   readonly range: ByteRange | undefined;
   readonly queue: Uint8Array[];
   isTurn: boolean;
-  head: DownloadHead | undefined;
+  head: ResponseHead | undefined;
   result: Promise<ModeResult>;
 }
 
@@ -113,7 +114,7 @@ class Transfer {
     const inFlight: Chunk[] = [];
     let next = whole.start;
     let end = whole.end;
-    let first: DownloadHead | undefined;
+    let first: ResponseHead | undefined;
     while (!this.#stopped && (next <= end || inFlight.length > 0)) {
       while (
         next <= end &&
@@ -136,7 +137,7 @@ class Transfer {
       first ??= head;
       const fault = cutFault(first, head, chunk.range!);
       if (fault) return { kind: "failed", rejection: fault };
-      const total = parseContentRange(head.headers["content-range"])?.total ?? undefined;
+      const total = parseContentRange(head.headers["content-range"])?.resourceBytes ?? undefined;
       if (total !== undefined) end = status === 200 ? total - 1 : Math.min(end, total - 1);
       this.#download.setHead(wholeHead(first, { start: whole.start, end }, status), this.#download.serverFetchMs);
       this.#takeTurn(chunk);
@@ -148,7 +149,7 @@ class Transfer {
   }
 
   /** The head of a chunk, or how it ended without one. */
-  async #headOf(chunk: Chunk): Promise<DownloadHead | Exclude<ModeResult, { kind: "complete" }>> {
+  async #headOf(chunk: Chunk): Promise<ResponseHead | Exclude<ModeResult, { kind: "complete" }>> {
     while (!chunk.head) {
       const result = await Promise.race([chunk.result, this.#headArrival(chunk)]);
       if (result && result.kind !== "complete") return result;
@@ -320,7 +321,7 @@ class Transfer {
     this.stop();
   }
 
-  #handleHead(chunk: Chunk, head: ResponseHead): void {
+  #handleHead(chunk: Chunk, head: PlanHead): void {
     const { status, headers, totalBytes, serverFetchMs } = head;
     chunk.head = { status, headers, totalBytes };
     this.#progress();
@@ -373,7 +374,7 @@ class Transfer {
 }
 
 /** Why a cut's answer cannot be part of the whole. */
-function cutFault(first: DownloadHead, head: DownloadHead, range: ByteRange): Rejection | undefined {
+function cutFault(first: ResponseHead, head: ResponseHead, range: ByteRange): Rejection | undefined {
   const told = parseContentRange(head.headers["content-range"]);
   if (head.status !== 206 || told?.start !== range.start) {
     const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
@@ -382,9 +383,12 @@ function cutFault(first: DownloadHead, head: DownloadHead, range: ByteRange): Re
       message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.`,
     };
   }
-  const changed = validatorDifference(first, head, ["etag", "last-modified"]);
-  const total = parseContentRange(first.headers["content-range"])?.total;
+  const changed = versionDifference(first, head);
+  const expected = parseContentRange(first.headers["content-range"])?.resourceBytes;
   if (changed) return { kind: "originChanged", message: changed };
-  if (told.total === total) return undefined;
-  return { kind: "originChanged", message: `The resource changed its length: got ${told.total}, expected ${total}.` };
+  if (told.resourceBytes === expected) return undefined;
+  return {
+    kind: "originChanged",
+    message: `The resource changed its length: got ${told.resourceBytes}, expected ${expected}.`,
+  };
 }

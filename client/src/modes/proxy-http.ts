@@ -2,8 +2,17 @@
  * One request through a proxy over HTTP (`GET /v1/fetch`), and what of its answer is the origin's. Decides nothing
  * else.
  */
-import type { ByteRange, Rejection } from "@tributary/protocol";
-import type { DownloadHead, ProxyInfo } from "../api";
+import {
+  KEPT_HEADERS,
+  ORIGIN_TIME_HEADER,
+  parseOriginTime,
+  RENAMED_HEADERS,
+  renamedHeader,
+  type ByteRange,
+  type ResponseHead,
+} from "@tributary/contract";
+import type { Rejection } from "@tributary/protocol";
+import type { ProxyInfo } from "../api";
 import { DownloadError } from "../errors";
 import type { Run } from "../run";
 import { headersFor, headOf } from "./http";
@@ -14,16 +23,13 @@ export interface ProxyFailure {
 
 export interface ProxiedAnswer {
   response: Response;
-  head: DownloadHead;
+  head: ResponseHead;
   /** What the proxy waited for the origin. */
   serverFetchMs: number;
 }
 
 /** An error of a proxy is shorter; what is longer is not the proxy's. */
 const ERROR_BODY_CHARS_MAX = 4096;
-const PASSED_ON = ["content-type", "content-length", "content-range", "etag", "last-modified", "accept-ranges"];
-/** Those that the proxy sends as `x-origin-...`, since from itself they would mean something else. */
-const RENAMED = ["access-control-allow-origin", "access-control-expose-headers", "location"];
 
 /** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
 export async function fetchThrough(
@@ -37,7 +43,7 @@ export async function fetchThrough(
     `${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}${token}`,
     { headers: headersFor(range), credentials: "omit", cache: "no-store", signal },
   );
-  const serverFetchMs = originTime(response.headers.get("server-timing"));
+  const serverFetchMs = parseOriginTime(response.headers.get(ORIGIN_TIME_HEADER));
   if (serverFetchMs === undefined) throw await ownAnswer(response);
   const { headers, ...rest } = headOf(response);
   return { response, head: { ...rest, headers: originHeaders(headers) }, serverFetchMs };
@@ -46,18 +52,13 @@ export async function fetchThrough(
 /** The headers that are the origin's; what the proxy says for itself stays out. */
 function originHeaders(headers: Record<string, string>): Record<string, string> {
   const kept = Object.fromEntries(
-    PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+    KEPT_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
   );
-  const renamed = RENAMED.flatMap((name) =>
-    headers[`x-origin-${name}`] === undefined ? [] : [[name, headers[`x-origin-${name}`]]],
-  );
+  const renamed = RENAMED_HEADERS.flatMap((name) => {
+    const value = headers[renamedHeader(name)];
+    return value === undefined ? [] : [[name, value]];
+  });
   return { ...kept, ...(Object.fromEntries(renamed) as Record<string, string>) };
-}
-
-/** `origin;dur=12.3` of a Server-Timing header: only answers that come from the origin carry it. */
-function originTime(value: string | null): number | undefined {
-  const match = /(?:^|,)\s*origin\s*;\s*dur=([\d.]+)/.exec(value ?? "");
-  return match ? Number(match[1]) : undefined;
 }
 
 /**

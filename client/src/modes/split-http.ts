@@ -2,19 +2,13 @@
  * Mode `split-http`: byte ranges over persistent HTTP from all proxies at once. What to ask of whom is decided by the
  * protocol's SplitHttp; here are its requests, its clock, the reader that may be slow, and the abort.
  */
-import {
-  SplitHttp,
-  type AnswerHead,
-  type ByteRange,
-  type Rejection,
-  type SplitHttpCommand,
-  type SplitHttpEvent,
-} from "@tributary/protocol";
-import type { DownloadHead, ProxyInfo } from "../api";
+import type { ByteRange, ResponseHead } from "@tributary/contract";
+import { SplitHttp, type Rejection, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
+import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
 import { StallWatch } from "../stall";
-import { linkedAbort, parseContentRange, wholeHead } from "./http";
+import { linkedAbort, wholeHead } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function splitHttp(
@@ -30,7 +24,7 @@ export async function splitHttp(
 interface Answer {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
-  head: DownloadHead | undefined;
+  head: ResponseHead | undefined;
   serverFetchMs: number;
 }
 
@@ -180,7 +174,7 @@ class SplitTransfer {
       );
       Object.assign(this.#answers.get(askId)!, { head, serverFetchMs });
       this.#progress();
-      this.#split.handleHead(askId, answerHeadOf(head), this.#nowMs());
+      this.#split.handleHead(askId, head, this.#nowMs());
       this.#pump();
       await this.#readBody(askId, proxyIndex, response, signal);
     } catch (error) {
@@ -206,9 +200,4 @@ class SplitTransfer {
     this.#split.handleEnd(askId, this.#nowMs());
     this.#pump();
   }
-}
-
-function answerHeadOf({ status, headers, totalBytes }: DownloadHead): AnswerHead {
-  const contentRange = status === 206 ? parseContentRange(headers["content-range"]) : undefined;
-  return { status, bytes: totalBytes, contentRange, etag: headers.etag, lastModified: headers["last-modified"] };
 }

@@ -1,4 +1,5 @@
-import type { ByteRange, ToPage } from "../shared/messages";
+import type { ByteRange } from "@tributary/contract";
+import type { ToPage } from "../shared/messages";
 import type { CarriedRequestEvents } from "../shared/carry";
 import type { Link, LinkListener } from "../page/link";
 import type { Check } from "./checks";
@@ -11,7 +12,7 @@ const HEAD: ToPage = {
   id: 1,
   status: 200,
   statusText: "OK",
-  headers: [["etag", '"v1"']],
+  headers: { etag: '"v1"' },
   responseType: "cors",
   url: "https://o.test/seg.m4s",
   redirected: false,
@@ -172,7 +173,7 @@ describe("carried request: finished natively", () => {
       { headers: { "content-range": "bytes 5400-5999/9000" } },
       { start: 5000, end: 5999 },
     );
-    receive({ ...HEAD, status: 206, headers: [["content-range", "bytes 5000-5999/9000"]] }, data(0, 400), {
+    receive({ ...HEAD, status: 206, headers: { "content-range": "bytes 5000-5999/9000" } }, data(0, 400), {
       type: "failed",
       id: 1,
     });

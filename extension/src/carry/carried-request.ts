@@ -6,7 +6,8 @@
  * representation. While a check of the host runs (checks.ts), the end waits for it. Wrong bytes end in `error`.
  */
 import type { RequestHandle, CarriedRequestEvents, MediaRequest } from "../shared/carry";
-import type { PageResponseHead, Player, ToPage } from "../shared/messages";
+import type { PageResponseHead } from "../shared/messages";
+import type { Player, ToPage } from "../shared/messages";
 import type { Link, LinkCall } from "../page/link";
 import type { Check, Checks } from "./checks";
 import { bytesToSkip, restOf } from "./representation";

@@ -14,7 +14,7 @@ const FILE = Uint8Array.from({ length: 2 * TOTAL }, (_, index) => index % 251);
 const HEAD: PageResponseHead = {
   status: 200,
   statusText: "OK",
-  headers: [["etag", '"v1"']],
+  headers: { etag: '"v1"' },
   responseType: "cors",
   url: "https://o.test/a.m4s",
   redirected: false,

@@ -6,6 +6,7 @@
  * bytes show it. A proxy that changes single bytes is not found. A check that cannot compare (no answer in time, no
  * range, another version of the file) reports nothing.
  */
+import { formatRange } from "@tributary/contract";
 import type { MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
@@ -90,7 +91,7 @@ export class Checks {
     const controller = new this.natives.AbortController();
     const timer = this.natives.setTimeout(() => controller.abort(), ANSWER_MS_MAX);
     try {
-      const headers = { Range: `bytes=${start}-${start + length - 1}` };
+      const headers = { Range: formatRange({ start, end: start + length - 1 }) };
       const response = await this.natives.fetch(url + SAMPLE_FRAGMENT, {
         headers,
         cache: "no-store",

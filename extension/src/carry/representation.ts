@@ -2,14 +2,13 @@
  * Representation: whether two answers belong to one version of a file (RFC 9110 §8.8), and which part of the file to
  * ask for. A header that the page may not see counts as equal. Pure.
  */
-import type { ByteRange, PageResponseHead } from "../shared/messages";
-
-const CONTENT_RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
+import type { PageResponseHead } from "../shared/messages";
+import { formatRange, parseContentRange, VALIDATOR_HEADERS, type ByteRange } from "@tributary/contract";
 
 /** The Range header for what follows the first `offset` bytes of the answer `head`. */
 export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: number): string | undefined {
-  if (head.status === 206 && asked !== null) return `bytes=${asked.start + offset}-${asked.end}`;
-  return head.status === 200 ? `bytes=${offset}-` : undefined;
+  if (head.status === 206 && asked !== null) return formatRange({ start: asked.start + offset, end: asked.end });
+  return head.status === 200 ? formatRange({ start: offset }) : undefined;
 }
 
 /**
@@ -44,18 +43,17 @@ export function isPartOf(response: Response, head: PageResponseHead, start: numb
 
 /** Whether a Content-Range that the page may see begins at `start` and names the same total length as before. */
 function isSamePart(contentRange: string | null, head: PageResponseHead, start: number): boolean {
-  const now = CONTENT_RANGE.exec(contentRange ?? "");
-  if (now === null) return true;
-  const before = CONTENT_RANGE.exec(head.headers.find(([name]) => name === "content-range")?.[1] ?? "");
-  const totalBefore =
-    before?.[2] ?? (head.status === 200 && head.totalBytes !== null ? String(head.totalBytes) : now[2]);
-  return Number(now[1]) === start && now[2] === totalBefore;
+  if (contentRange === null) return true;
+  const now = parseContentRange(contentRange);
+  if (now === undefined || now.start !== start) return false;
+  const before = parseContentRange(head.headers["content-range"])?.resourceBytes;
+  const bytesBefore = before ?? (head.status === 200 ? head.totalBytes : null);
+  return now.resourceBytes === null || bytesBefore === null || now.resourceBytes === bytesBefore;
 }
 
-function hasSameValidators(now: Headers, before: readonly [string, string][]): boolean {
-  return ["etag", "last-modified"].every((name) => {
-    const was = before.find(([known]) => known === name)?.[1];
-    const is = now.get(name);
+function hasSameValidators(now: Headers, before: PageResponseHead["headers"]): boolean {
+  return VALIDATOR_HEADERS.every((name) => {
+    const [was, is] = [before[name], now.get(name)];
     return was === undefined || is === null || was === is;
   });
 }

@@ -3,6 +3,7 @@
  * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). If the transport declines the request, the browser's own fetch
  * delivers the same bytes into the same states.
  */
+import { formatRange } from "@tributary/contract";
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Link } from "./link";
@@ -61,13 +62,13 @@ export class Emulation {
   }
 
   header(name: string): string | null {
+    const headers = this.#head?.headers ?? {};
     const wanted = name.toLowerCase();
-    const values = (this.#head?.headers ?? []).filter(([known]) => known === wanted).map(([, value]) => value);
-    return values.length === 0 ? null : values.join(", ");
+    return Object.hasOwn(headers, wanted) ? headers[wanted]! : null;
   }
 
   allHeaders(): string {
-    const names = [...new Set((this.#head?.headers ?? []).map(([name]) => name))].sort();
+    const names = Object.keys(this.#head?.headers ?? {}).sort();
     return names.map((name) => `${name}: ${this.header(name)}\r\n`).join("");
   }
 
@@ -135,7 +136,7 @@ export class Emulation {
     const { url, range } = this.#request;
     const isCurrent = (): boolean => this.#source === controller;
     try {
-      const headers: HeadersInit = range === null ? {} : { Range: `bytes=${range.start}-${range.end}` };
+      const headers: HeadersInit = range === null ? {} : { Range: formatRange(range) };
       const response = await natives.fetch(url, { headers, signal: controller.signal });
       if (!isCurrent()) return;
       this.#handleHead(headOf(response));
@@ -263,7 +264,7 @@ function headOf(response: Response): PageResponseHead {
   return {
     status,
     statusText,
-    headers: [...response.headers],
+    headers: Object.fromEntries(response.headers),
     responseType: type,
     url,
     redirected,

@@ -7,7 +7,7 @@ import { Source, type Reading } from "./source";
 const HEAD = {
   status: 206,
   statusText: "Partial Content",
-  headers: [] as [string, string][],
+  headers: {},
   responseType: "cors",
   url: "https://o.test/a.mp4",
   redirected: false,

@@ -3,7 +3,7 @@
  * fails, by the page's own fetch. All answers must belong to one representation (RFC 9110 §8.8), or the source fails.
  */
 import type { Carrier } from "../shared/carry";
-import type { ByteRange } from "../shared/messages";
+import { formatRange, parseContentRange, type ByteRange } from "@tributary/contract";
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 import { headerOf } from "./boxes";
@@ -76,9 +76,9 @@ export class Source {
     });
   }
 
-  async #native({ start, end }: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const response = await this.natives.fetch(this.url, { headers: { Range: `bytes=${start}-${end}` }, signal });
-    const fault = this.#faultOf(response.status, response.headers, { start, end });
+  async #native(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const response = await this.natives.fetch(this.url, { headers: { Range: formatRange(range) }, signal });
+    const fault = this.#faultOf(response.status, response.headers, range);
     if (fault !== undefined) throw new Unsupported(fault);
     const bytes = new Uint8Array(await response.arrayBuffer());
     this.link.noteDirect(bytes.length);
@@ -91,10 +91,12 @@ export class Source {
    */
   #faultOf(status: number, headers: Headers, range: ByteRange): string | undefined {
     if (status !== 206) return `status ${status} for a range`;
-    const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
-    if (start !== undefined && Number(start) !== range.start) return `a range from ${start} instead of ${range.start}`;
+    const contentRange = headers.get("content-range");
+    const told = parseContentRange(contentRange);
+    if (contentRange !== null && told?.start !== range.start)
+      return `a range from ${told?.start} instead of ${range.start}`;
     const validators = `${headers.get("etag")} ${headers.get("last-modified")}`;
-    const totalBytes = total === undefined ? undefined : Number(total);
+    const totalBytes = told?.resourceBytes ?? undefined;
     if (validators !== (this.#validators ??= validators) || totalBytes !== (this.#totalBytes ??= totalBytes))
       return "the file has changed";
     return undefined;

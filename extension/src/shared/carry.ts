@@ -2,7 +2,8 @@
  * Carry: the types that the page script and the carrying script share. The carrying script enters a page when the page
  * first needs it. Neither script contains the other's code.
  */
-import type { ByteRange, PageResponseHead } from "./messages";
+import type { ByteRange } from "@tributary/contract";
+import type { PageResponseHead } from "./messages";
 
 /** What a page asks for and the transport may carry. */
 export interface MediaRequest {
@@ -10,7 +11,7 @@ export interface MediaRequest {
   range: ByteRange | null;
 }
 
-/** Either `native`, or `head`, then `bytes` in order, then `end` or `error`. Never called from inside `carry`. */
+/** Either `native`, or `head`, then `bytes` in order, then `end` or `error`. Never from inside `exchange`. */
 export interface CarriedRequestEvents {
   native(): void;
   head(head: PageResponseHead): void;

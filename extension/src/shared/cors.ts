@@ -4,6 +4,8 @@
  * that it could not read directly. Pure.
  */
 
+import type { ResponseHead } from "@tributary/contract";
+
 /** Response headers that any page may read (Fetch standard, CORS-safelisted response-header names). */
 const SAFELISTED = new Set([
   "cache-control",
@@ -24,7 +26,7 @@ const HIDDEN = new Set([
   "location",
 ]);
 
-export type Exposure = { type: "basic" | "cors"; headers: [string, string][] };
+export type Exposure = { type: "basic" | "cors"; headers: ResponseHead["headers"] };
 
 /**
  * What a page at `pageOrigin` may see of an answer from `url` with `headers` (names in lower case). If the result is
@@ -38,14 +40,15 @@ export function exposeTo(
   const all = Object.entries(headers)
     .map(([name, value]): [string, string] => [name.toLowerCase(), value])
     .filter(([name]) => !HIDDEN.has(name));
-  if (url.origin === pageOrigin) return { type: "basic", headers: all };
+  if (url.origin === pageOrigin) return { type: "basic", headers: Object.fromEntries(all) };
   const allowed = headers["access-control-allow-origin"]?.trim();
   if (allowed !== "*" && (allowed !== pageOrigin || pageOrigin === "null")) return undefined;
   const exposed = new Set(
     (headers["access-control-expose-headers"] ?? "").split(",").map((name) => name.trim().toLowerCase()),
   );
   const everything = exposed.has("*");
-  return { type: "cors", headers: all.filter(([name]) => everything || SAFELISTED.has(name) || exposed.has(name)) };
+  const readable = all.filter(([name]) => everything || SAFELISTED.has(name) || exposed.has(name));
+  return { type: "cors", headers: Object.fromEntries(readable) };
 }
 
 const PASSED_STATUSES: Readonly<Record<number, string>> = {

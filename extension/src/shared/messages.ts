@@ -4,24 +4,15 @@
  * origin, a method, or a header other than the range. Pure.
  */
 
-/** Bytes `start` to `end`, both inclusive, like HTTP. */
-export interface ByteRange {
-  start: number;
-  end: number;
-}
+import type { ByteRange, ResponseHead } from "@tributary/contract";
 
-/** The head of an answer, as the page may see it. */
-export interface PageResponseHead {
-  status: number;
+/** The head of an answer, as the page may see it: its headers are only those that the page may read. */
+export interface PageResponseHead extends ResponseHead {
   statusText: string;
-  /** Only the headers that the page may read, with names in lower case. */
-  headers: [string, string][];
   responseType: ResponseType;
   /** The address that the answer came from, after redirects. */
   url: string;
   redirected: boolean;
-  /** Bytes of the body; null if not known in advance. */
-  totalBytes: number | null;
 }
 
 /** One end of the port between a page and the transport. */

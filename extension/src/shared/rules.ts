@@ -3,8 +3,8 @@
  * The page script and the transport, which checks again, use one table and the rules of Origo's operator.
  * Not here: the CORS decision (cors.ts), and anything about the answer.
  */
+import { parseRange, type ByteRange } from "@tributary/contract";
 import { givenAnswer, type GivenRule } from "./given-rules";
-import type { ByteRange } from "./messages";
 
 /**
  * A host (null for any), a path, whether the proxies may carry it, and the query parameters that describe the request
@@ -41,7 +41,6 @@ const SITE_RULES: readonly SiteRule[] = [
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 /** A longer URL stays direct. The protocol has the same limit. */
 const URL_LENGTH_MAX = 8192;
-const RANGE_HEADER = /^bytes=(\d{1,15})-(\d{1,15})$/;
 
 let ruleSet: RuleSet = { given: [], experimental: false };
 
@@ -98,11 +97,10 @@ function parseHttpUrl(url: string, base?: string): URL | null {
  * A `Range` header as a closed range. `undefined` if the proxies cannot carry it (open end, suffix, several ranges,
  * other unit, end before start): the request then stays direct.
  */
-export function parseRange(header: string): ByteRange | undefined {
-  const match = RANGE_HEADER.exec(header.trim());
-  if (match === null) return undefined;
-  const range = { start: Number(match[1]), end: Number(match[2]) };
-  return range.end >= range.start ? range : undefined;
+export function closedRange(header: string): ByteRange | undefined {
+  const range = parseRange(header);
+  if (range === undefined || !("start" in range) || range.end === undefined) return undefined;
+  return { start: range.start, end: range.end };
 }
 
 /**
@@ -114,7 +112,7 @@ export function carriedHeaders(headers: Iterable<readonly [string, string]>): { 
     const lower = name.toLowerCase();
     if (lower === "accept") continue;
     if (lower !== "range") return undefined;
-    const parsed = parseRange(value);
+    const parsed = closedRange(value);
     if (parsed === undefined) return undefined;
     range = parsed;
   }

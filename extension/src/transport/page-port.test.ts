@@ -123,10 +123,7 @@ describe("page port: a request that may be carried", () => {
       statusText: "OK",
       responseType: "cors",
       totalBytes: 150_000,
-      headers: [
-        ["content-type", "video/mp4"],
-        ["content-length", "150000"],
-      ],
+      headers: { "content-type": "video/mp4", "content-length": "150000" },
       url: "https://media.example/a.mp4?x",
       redirected: false,
     });

@@ -4,16 +4,10 @@
  * answer only if its origin may read it. A request that does not pass is answered `native`: the page then asks the site
  * itself.
  */
-import type { Download, DownloadHead, GetOptions } from "@tributary/client";
+import type { Download, GetOptions } from "@tributary/client";
+import type { ResponseHead } from "@tributary/contract";
 import { exposeTo, passedStatusText } from "../shared/cors";
-import {
-  CREDIT_BYTES,
-  PIECE_BYTES_MAX,
-  parseToTransport,
-  type PortLike,
-  type ToPage,
-  type ToTransport,
-} from "../shared/messages";
+import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type PortLike, type ToPage, type ToTransport } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import { REFUSED_MS, type Detours } from "./detours";
@@ -203,7 +197,7 @@ export class PagePort {
    * own origin a page may have cookies and a service worker, so an error or an HTML page may be meant for strangers
    * only.
    */
-  #problemWith({ status, headers }: DownloadHead, target: URL, answered: URL): { kind: string; detail: string } | null {
+  #problemWith({ status, headers }: ResponseHead, target: URL, answered: URL): { kind: string; detail: string } | null {
     const { host } = answered;
     const isOwn = target.origin === this.#pageOrigin;
     if (passedStatusText(status) === undefined || (isOwn && status >= 400))
@@ -215,7 +209,7 @@ export class PagePort {
     return null;
   }
 
-  #postHead(id: number, head: DownloadHead, answered: URL, redirected: boolean): void {
+  #postHead(id: number, head: ResponseHead, answered: URL, redirected: boolean): void {
     const withLength =
       head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
     const exposure = exposeTo(this.#pageOrigin, answered, withLength);
@@ -305,7 +299,7 @@ export class PagePort {
 }
 
 /** The address that the answer came from. Proxies name it if they followed redirects. */
-function answeredFrom(head: { headers: Record<string, string> }, target: URL): URL {
+function answeredFrom(head: ResponseHead, target: URL): URL {
   const { location } = head.headers;
   return location !== undefined && URL.canParse(location) ? new URL(location) : target;
 }

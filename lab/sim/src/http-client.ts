@@ -6,7 +6,8 @@
  * the next one begins with a handshake and a new window. Answers have no head: HTTP's own bytes cost nothing here. A
  * segment carries what a data frame does, with a header as long.
  */
-import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type SplitHttpCommand } from "@tributary/protocol";
+import { formatContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
+import { SPLIT_CONNECTIONS_MAX, SplitHttp, type SplitHttpCommand } from "@tributary/protocol";
 import { meanLoss } from "./link";
 import { Network, type NetworkUser, type OnLinkEvent } from "./network";
 import { contentOf } from "./simulate";
@@ -29,7 +30,7 @@ const UP_MASK = 3 << 28;
 /** A client's side: it asks and cancels, and is told of answers in the order of each connection's bytes. */
 interface HttpUser {
   readonly isComplete: boolean;
-  handleHead(askId: number, head: AnswerHead, nowMs: number): void;
+  handleHead(askId: number, head: ResponseHead, nowMs: number): void;
   handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void;
   handleEnd(askId: number, nowMs: number): void;
   handleTick(nowMs: number): void;
@@ -42,7 +43,7 @@ interface HttpUser {
 interface Exchange {
   readonly start: number;
   readonly end: number;
-  readonly head: AnswerHead;
+  readonly head: ResponseHead;
   readonly connection: number;
   first: number;
   readonly count: number;
@@ -325,7 +326,7 @@ class HttpSimulation implements NetworkUser {
     this.#delivered.push({ untilByte: this.#deliveredBytes, atMs: this.#network.events.nowMs });
   }
 
-  #ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
+  #ask(askId: number, proxy: number, range: ByteRange | undefined): void {
     const { nowMs } = this.#network.events;
     const { rttMs } = this.#world.links[proxy]!;
     const index =
@@ -335,8 +336,8 @@ class HttpSimulation implements NetworkUser {
     const total = this.#world.chunkBytes;
     const end = Math.max(start, Math.min(asked, total));
     const count = Math.max(1, Math.ceil((end - start) / SEGMENT_BYTES));
-    const contentRange = start < total ? { start, end: end - 1, total } : undefined;
-    const head = { status: contentRange ? 206 : 416, bytes: end - start, contentRange };
+    const headers = start < total ? { "content-range": formatContentRange({ start, end: end - 1 }, total) } : undefined;
+    const head = { status: headers ? 206 : 416, totalBytes: end - start, headers: headers ?? {} };
     const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
     this.#exchanges.set(askId, {
       start,
@@ -378,7 +379,7 @@ class SplitUser implements HttpUser {
     this.#split = new SplitHttp({ proxyCount, nowMs: 0, alignBytes: SEGMENT_BYTES });
   }
 
-  handleHead(askId: number, head: AnswerHead, nowMs: number): void {
+  handleHead(askId: number, head: ResponseHead, nowMs: number): void {
     this.#split.handleHead(askId, head, nowMs);
   }
   handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {

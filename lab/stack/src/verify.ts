@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { parseRange } from "@tributary/contract";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { SamplePageState } from "./browser";
 import type { AccessLogEntry } from "./sample/access-log";
@@ -31,8 +32,8 @@ export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): stri
  * for so little by itself.
  */
 export function isCheck({ range }: AccessLogEntry): boolean {
-  const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
-  return Number(end) - Number(start) < CHECK_BYTES;
+  const asked = parseRange(range);
+  return asked !== undefined && "start" in asked && asked.end !== undefined && asked.end - asked.start < CHECK_BYTES;
 }
 
 /** Requests for media files (not manifests or playlists) that a browser made itself. */

@@ -4,6 +4,7 @@
  * Pure: time arrives as `nowMs`, packets as bytes. In: handle*, abort. Out: pollTransmit, pollTimeout, pollEvent.
  * Rules: docs/spec/protocol.md §5 and §7.
  */
+import { headDifference, type ByteRange } from "@tributary/contract";
 import { Assembly } from "./assembly";
 import type { Codec } from "../codec";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
@@ -12,19 +13,18 @@ import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "../limits";
 import type {
-  ByteRange,
   DataFrame,
   FinalReason,
   Frame,
   MutpMode,
   Rejection,
   RequestFrame,
-  ResponseHead,
+  PlanHead,
 } from "../types";
 import type { Trusted } from "./verification";
 
 export type ReceiverEvent =
-  | { kind: "head"; head: ResponseHead }
+  | { kind: "head"; head: PlanHead }
   | { kind: "bytes"; offset: number; bytes: Uint8Array }
   | { kind: "complete" }
   | { kind: "failed"; rejection: Rejection };
@@ -142,7 +142,7 @@ export class Receiver {
   readonly #onPacket: OnPacket | undefined;
   readonly #proxies: Proxy[];
   readonly #events: ReceiverEvent[] = [];
-  #head: ResponseHead | undefined;
+  #head: PlanHead | undefined;
   #geometry: Geometry | undefined;
   #assembly: Assembly | undefined;
   /** Mode `coded` only. */
@@ -375,7 +375,7 @@ export class Receiver {
     }
   }
 
-  #handlePlan(proxy: Proxy, head: ResponseHead, nowMs: number): void {
+  #handlePlan(proxy: Proxy, head: PlanHead, nowMs: number): void {
     const known = this.#trusted?.head ?? this.#head;
     const wrong = (known && differenceOf(known, head)) ?? (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) {
@@ -391,7 +391,7 @@ export class Receiver {
   }
 
   /** The first plan is the one that the others must agree with. */
-  #adopt(head: ResponseHead, nowMs: number): Rejection | undefined {
+  #adopt(head: PlanHead, nowMs: number): Rejection | undefined {
     const { range, symbolBytes, generationSize, mode } = this.#request;
     if (head.status === 206 && range && head.totalBytes > range.end - range.start + 1) {
       const limit = range.end - range.start + 1;
@@ -708,15 +708,9 @@ function finalOf(reason: FinalReason, nowMs: number): NonNullable<Proxy["final"]
 }
 
 /** Two proxies must tell of the same resource: protocol.md §5.2. */
-function differenceOf(ours: Trusted["head"], theirs: ResponseHead): Rejection | undefined {
-  if (ours.status !== theirs.status) return mismatch("status", String(theirs.status), String(ours.status));
-  if (ours.totalBytes !== theirs.totalBytes)
-    return mismatch("length", String(theirs.totalBytes), String(ours.totalBytes));
-  for (const name of ["etag", "last-modified", "content-range"]) {
-    const [a, b] = [ours.headers[name], theirs.headers[name]];
-    if (a !== undefined && b !== undefined && a !== b) return mismatch(name, b, a);
-  }
-  return undefined;
+function differenceOf(ours: Trusted["head"], theirs: PlanHead): Rejection | undefined {
+  const difference = headDifference(ours, theirs);
+  return difference && mismatch(difference.what, String(difference.got), String(difference.expected));
 }
 
 function mismatch(what: string, got: string, expected: string): Rejection {

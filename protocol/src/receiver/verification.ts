@@ -6,12 +6,12 @@
  * docs/spec/protocol.md §9.
  */
 import type { Codec } from "../codec";
-import type { Coding, ResponseHead } from "../types";
+import type { Coding, PlanHead } from "../types";
 
 /** What the receiver was told beforehand by someone it believes: no proxy can make it hand on anything else. */
 export interface Trusted {
   /** Each plan must agree with it. */
-  head: Pick<ResponseHead, "status" | "totalBytes" | "headers">;
+  head: Pick<PlanHead, "status" | "totalBytes" | "headers">;
   /** One for each generation in order, of its bytes without padding. */
   digests: readonly Uint8Array[];
   hash(bytes: Uint8Array): Uint8Array;

@@ -17,7 +17,7 @@ import type {
   GrantFrame,
   Rejection,
   RequestFrame,
-  ResponseHead,
+  PlanHead,
   Rng,
 } from "../types";
 
@@ -30,7 +30,7 @@ interface InTransit {
 }
 
 interface Body {
-  head: ResponseHead;
+  head: PlanHead;
   source: ChunkSource;
   geometry: Geometry;
   schedule: Schedule;
@@ -85,7 +85,7 @@ export class Sender {
   }
 
   /** The origin's head is known; `source` grows by itself from now on. */
-  handlePlan(head: ResponseHead, source: ChunkSource): void {
+  handlePlan(head: PlanHead, source: ChunkSource): void {
     if (this.#body || this.#failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);

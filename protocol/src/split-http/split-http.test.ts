@@ -1,6 +1,7 @@
+import { formatContentRange, type ResponseHead } from "@tributary/contract";
 import { ByteStore } from "./byte-store";
 import { xorshift128 } from "../rng";
-import { SPLIT_CONNECTIONS_MAX, SplitHttp, type AnswerHead, type Rejection, type SplitHttpOptions } from "../index";
+import { SPLIT_CONNECTIONS_MAX, SplitHttp, type Rejection, type SplitHttpOptions } from "../index";
 
 interface Mood {
   bytesPerMs?: number;
@@ -20,7 +21,7 @@ interface Mood {
 
 interface Open {
   proxy: number;
-  head: AnswerHead;
+  head: ResponseHead;
   body: Uint8Array;
   sent: number;
   readyMs: number;
@@ -34,12 +35,12 @@ class World {
   readonly failed: { proxyIndex: number; rejection: Rejection }[] = [];
   readonly open = new Map<number, Open>();
   readonly received: number[];
-  head: { whole: { start: number; end: number } | undefined; head: AnswerHead } | undefined;
+  head: { whole: { start: number; end: number } | undefined; head: ResponseHead } | undefined;
   end: { kind: "complete" } | { kind: "failed"; rejection: Rejection } | undefined;
   nowMs = 0;
   openMax = 0;
   readonly #pieces: Uint8Array[] = [];
-  readonly #heads = new Map<number, AnswerHead>();
+  readonly #heads = new Map<number, ResponseHead>();
 
   constructor(
     readonly body: Uint8Array,
@@ -86,19 +87,24 @@ class World {
     this.asks.push({ proxy, range });
     const { answerMs = 10, etag, total = this.body.length, shifts } = this.moods[proxy]!;
     const open = { proxy, sent: 0, readyMs: this.nowMs + answerMs, begun: false };
-    const validator = etag === undefined ? {} : { etag };
+    const validator: Record<string, string> = etag === undefined ? {} : { etag };
     if (!range || !this.knowsRanges)
-      this.open.set(askId, { ...open, body: this.body, head: { status: 200, bytes: this.body.length, ...validator } });
+      this.open.set(askId, {
+        ...open,
+        body: this.body,
+        head: { status: 200, totalBytes: this.body.length, headers: validator },
+      });
     else if (range.start >= total)
-      this.open.set(askId, { ...open, body: new Uint8Array(0), head: { status: 416, bytes: 0 } });
+      this.open.set(askId, { ...open, body: new Uint8Array(0), head: { status: 416, totalBytes: 0, headers: {} } });
     else {
       const start = range.start + (shifts ? 1 : 0);
       const end = Math.min(range.end, total - 1);
       const body = this.body.subarray(start, end + 1);
+      const contentRange = formatContentRange({ start, end }, total);
       this.open.set(askId, {
         ...open,
         body,
-        head: { status: 206, bytes: end - start + 1, contentRange: { start, end, total }, ...validator },
+        head: { status: 206, totalBytes: end - start + 1, headers: { ...validator, "content-range": contentRange } },
       });
     }
     this.openMax = Math.max(this.openMax, [...this.open.values()].filter((one) => one.proxy === proxy).length);
@@ -195,7 +201,7 @@ describe("split-http", () => {
   test("SplitHttp: an empty body has no range, so it is asked for whole", () => {
     const world = new World(new Uint8Array(0), [{}, {}]).run();
     expectWhole(world);
-    expect(world.head).toMatchObject({ whole: undefined, head: { status: 200, bytes: 0 } });
+    expect(world.head).toMatchObject({ whole: undefined, head: { status: 200, totalBytes: 0 } });
   });
 
   test("SplitHttp: a range that begins beyond the end is the origin's answer", () => {

@@ -6,10 +6,18 @@
  * wins. Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout,
  * pollEvent. HTTP itself is the caller's. The same code runs in the client and in the simulator.
  */
+import {
+  headerDifference,
+  parseContentRange,
+  VALIDATOR_HEADERS,
+  type ByteRange,
+  type ContentRange,
+  type ResponseHead,
+} from "@tributary/contract";
 import { ByteStore, type Stretch } from "./byte-store";
 import { TIMING } from "../limits";
 import { RateMeter } from "./rate-meter";
-import type { ByteRange, Rejection } from "../types";
+import type { Rejection } from "../types";
 
 export interface SplitHttpOptions {
   proxyCount: number;
@@ -20,18 +28,6 @@ export interface SplitHttpOptions {
   alignBytes?: number;
   /** No piece begins further than this beyond the first missing byte. */
   aheadBytesMax?: number;
-}
-
-/** The origin's answer as far as it matters here. */
-export interface AnswerHead {
-  status: number;
-  /** Length of this answer's body; null when not told. */
-  bytes: number | null;
-  /** Of a 206. `total`: the whole resource; null when not told. */
-  contentRange?: { start: number; end: number; total: number | null } | undefined;
-  /** Validators (RFC 9110 §8.8): two answers that both have one must agree on it. */
-  etag?: string | undefined;
-  lastModified?: string | undefined;
 }
 
 /** `range` undefined: all of the resource. Both ends inclusive, as HTTP has it. */
@@ -139,7 +135,7 @@ export class SplitHttp {
   #unasked: Stretch[];
   /** Exclusive; of the range asked for until the resource's length is known. */
   #end: number;
-  #head: AnswerHead | undefined;
+  #head: ResponseHead | undefined;
   #singleRange: ByteRange | undefined;
   #lastFailure: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
   #made = 0;
@@ -207,13 +203,13 @@ export class SplitHttp {
     if (hasRoom) this.#plan(nowMs);
   }
 
-  handleHead(askId: number, head: AnswerHead, nowMs: number): void {
+  handleHead(askId: number, head: ResponseHead, nowMs: number): void {
     const ask = this.#asks.get(askId);
     if (!ask) return;
     ask.answered = true;
     this.#hear(ask, nowMs);
     if (this.#phase === "single") this.#checkSingle(ask, head, nowMs);
-    else if (head.status === 206 && head.contentRange) this.#takePiece(ask, head, head.contentRange, nowMs);
+    else if (head.status === 206) this.#takePiece(ask, head, nowMs);
     else this.#takeOther(ask, head, nowMs);
   }
 
@@ -241,9 +237,9 @@ export class SplitHttp {
     const ask = this.#asks.get(askId);
     if (!ask) return;
     if (this.#phase === "single") {
-      const { bytes = null } = this.#head ?? {};
-      if (bytes !== null && ask.position !== bytes)
-        return this.handleFailure(askId, bodyShort(ask.position, bytes), nowMs);
+      const { totalBytes = null } = this.#head ?? {};
+      if (totalBytes !== null && ask.position !== totalBytes)
+        return this.handleFailure(askId, bodyShort(ask.position, totalBytes), nowMs);
       this.#asks.delete(askId);
       return this.#finish({ kind: "complete" });
     }
@@ -287,18 +283,23 @@ export class SplitHttp {
 
   // What answers mean.
 
-  #takePiece(ask: Ask, head: AnswerHead, told: NonNullable<AnswerHead["contentRange"]>, nowMs: number): void {
-    if (told.total === null) return this.#goSingle(this.#options.range, nowMs);
-    const end = Math.min(ask.end, told.total);
-    const fault = (this.#head && differenceOf(this.#head, head)) ?? rangeFault(ask.start, end, told, head.bytes);
+  #takePiece(ask: Ask, head: ResponseHead, nowMs: number): void {
+    const told = parseContentRange(head.headers["content-range"]);
+    if (!told) {
+      const fault = differs("range", head.headers["content-range"], `${ask.start}-${ask.end - 1}`);
+      return this.#reject(ask, fault, nowMs);
+    }
+    if (told.resourceBytes === null) return this.#goSingle(this.#options.range, nowMs);
+    const end = Math.min(ask.end, told.resourceBytes);
+    const fault = (this.#head && differenceOf(this.#head, head)) ?? rangeFault(ask.start, end, told, head.totalBytes);
     if (fault) return this.#reject(ask, fault, nowMs);
-    if (!this.#head) this.#begin(ask, head, told.total);
+    if (!this.#head) this.#begin(ask, head, told.resourceBytes);
     if (end < ask.end) this.#replace(ask, end);
     this.#plan(nowMs);
   }
 
   /** The first piece is here: the resource's length is known. */
-  #begin(ask: Ask, head: AnswerHead, totalBytes: number): void {
+  #begin(ask: Ask, head: ResponseHead, totalBytes: number): void {
     this.#head = head;
     this.#phase = "pieces";
     this.#end = Math.min(this.#end, totalBytes);
@@ -308,7 +309,7 @@ export class SplitHttp {
   }
 
   /** Anything but a part of the resource. */
-  #takeOther(ask: Ask, head: AnswerHead, nowMs: number): void {
+  #takeOther(ask: Ask, head: ResponseHead, nowMs: number): void {
     if (this.#head) return this.#reject(ask, differs("status", head.status, 206), nowMs);
     if (head.status !== 416) return this.#adopt(ask, head);
     if (ask.start > this.#start) return this.#cancel(ask.id);
@@ -317,7 +318,7 @@ export class SplitHttp {
   }
 
   /** This answer is the answer: an origin without ranges, or one that says something else than the body. */
-  #adopt(ask: Ask, head: AnswerHead): void {
+  #adopt(ask: Ask, head: ResponseHead): void {
     for (const id of [...this.#asks.keys()]) if (id !== ask.id) this.#cancel(id);
     this.#phase = "single";
     this.#singleRange = this.#options.range;
@@ -325,8 +326,8 @@ export class SplitHttp {
     this.#settleSingle(ask.id, head);
   }
 
-  #settleSingle(askId: number, head: AnswerHead): void {
-    this.#head = { ...head, bytes: head.bytes === null ? null : this.#start + head.bytes };
+  #settleSingle(askId: number, head: ResponseHead): void {
+    this.#head = { ...head, totalBytes: head.totalBytes === null ? null : this.#start + head.totalBytes };
     this.#events.push({ kind: "head", askId, whole: undefined });
   }
 
@@ -337,15 +338,16 @@ export class SplitHttp {
     this.#goOn(nowMs);
   }
 
-  #checkSingle(ask: Ask, head: AnswerHead, nowMs: number): void {
+  #checkSingle(ask: Ask, head: ResponseHead, nowMs: number): void {
     if (!this.#head) return this.#settleSingle(ask.id, head);
-    const bytes = head.bytes === null ? null : this.#start + head.bytes;
+    const totalBytes = head.totalBytes === null ? null : this.#start + head.totalBytes;
     const fault =
       head.status !== this.#head.status
         ? differs("status", head.status, this.#head.status)
-        : differenceOf(this.#head, { ...head, bytes });
+        : differenceOf(this.#head, head);
     if (fault) this.#reject(ask, fault, nowMs);
-    else if (this.#head.bytes !== bytes) this.#reject(ask, differs("length", bytes, this.#head.bytes), nowMs);
+    else if (this.#head.totalBytes !== totalBytes)
+      this.#reject(ask, differs("length", totalBytes, this.#head.totalBytes), nowMs);
   }
 
   /** The proxy's answer cannot be of the same bytes: nothing of it is trusted from here on. */
@@ -663,22 +665,17 @@ function without(gap: Stretch, covered: Stretch): Stretch[] {
 }
 
 /** In what two answers cannot be of the same bytes. */
-function differenceOf(ours: AnswerHead, theirs: AnswerHead): Rejection | undefined {
-  const [a, b] = [ours.contentRange?.total ?? null, theirs.contentRange?.total ?? null];
+function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | undefined {
+  const [a, b] = [resourceBytesOf(ours), resourceBytesOf(theirs)];
   if (a !== null && b !== null && a !== b) return differs("length", b, a);
-  for (const name of ["etag", "lastModified"] as const) {
-    const [known, told] = [ours[name], theirs[name]];
-    if (known !== undefined && told !== undefined && known !== told) return differs(name, told, known);
-  }
-  return undefined;
+  const header = headerDifference(ours, theirs, VALIDATOR_HEADERS);
+  return header && differs(header.what, header.got, header.expected);
 }
 
-function rangeFault(
-  start: number,
-  end: number,
-  told: { start: number; end: number },
-  bytes: number | null,
-): Rejection | undefined {
+const resourceBytesOf = ({ status, headers }: ResponseHead): number | null =>
+  (status === 206 ? parseContentRange(headers["content-range"])?.resourceBytes : undefined) ?? null;
+
+function rangeFault(start: number, end: number, told: ContentRange, bytes: number | null): Rejection | undefined {
   if (told.start !== start || told.end + 1 !== end)
     return differs("range", `${told.start}-${told.end}`, `${start}-${end - 1}`);
   return bytes === null || bytes === end - start ? undefined : differs("length", bytes, end - start);

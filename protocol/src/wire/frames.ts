@@ -2,10 +2,10 @@
  * Frames to bytes and back: docs/spec/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
  * returns obeys every limit, so nothing behind it checks a length again. Big-endian throughout.
  */
+import type { ByteRange } from "@tributary/contract";
 import { LIMITS, PROTOCOL_VERSION } from "../limits";
 import { rejection } from "../geometry";
 import type {
-  ByteRange,
   Coding,
   DataFrame,
   FeedbackFrame,

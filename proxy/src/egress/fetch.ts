@@ -11,8 +11,8 @@ import type tls from "node:tls";
 import { VettedAgents, type VettedRequestOptions } from "./dial";
 import { EgressError, egressError } from "./error";
 import { hostOf, portOf, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
-import type { RangeRequest } from "./range";
-import { checkContentRange, rangeHeader } from "./range";
+import { formatRange, type RangeRequest, type ResponseHead } from "@tributary/contract";
+import { checkContentRange } from "./range";
 
 export interface EgressTimes {
   /** From the request to the origin's head, redirects included. */
@@ -33,15 +33,11 @@ const STATUS_MIN = 200;
 const STATUS_MAX = 599;
 const USER_AGENT = "tributary-proxy/0.1";
 
-export interface OriginResponse {
-  status: number;
-  /**
-   * Names in lower case; a header sent several times is joined with commas. `location` is set when redirects were
-   * followed, to where they led, and only then.
-   */
-  headers: Record<string, string>;
-  /** Length of this body; undefined when the origin does not tell. */
-  totalBytes: number | undefined;
+/**
+ * The last answer to one fetch. A header sent several times is joined with commas. `location` is set only when the
+ * proxy followed redirects: it is the address that they led to.
+ */
+export interface OriginResponse extends ResponseHead {
   /** From the start of the fetch to the head, in ms. */
   serverFetchMs: number;
   /** Ends after exactly `totalBytes`, or throws an `EgressError`. Leaving it early cancels the fetch. */
@@ -185,7 +181,7 @@ export class Egress {
         "accept-encoding": "identity",
         // Some hosts say whom they share with only to who asks as a page does; the page itself stays unknown to them.
         origin: url.origin,
-        ...(range ? { range: rangeHeader(range) } : {}),
+        ...(range ? { range: formatRange(range) } : {}),
       },
       agent: this.#agents.of(url.protocol),
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -243,23 +239,19 @@ export class Egress {
   }
 }
 
-/** The body's length by Content-Length or, failing that, by Content-Range. */
-function lengthOf(
-  status: number,
-  headers: Record<string, string>,
-  range: RangeRequest | undefined,
-): number | undefined {
+/** The body's length by Content-Length or, failing that, by Content-Range; null when the origin tells neither. */
+function lengthOf(status: number, headers: Record<string, string>, range: RangeRequest | undefined): number | null {
   if (status === 204 || status === 304) return 0;
   const announced = headers["content-length"] === undefined ? undefined : Number(headers["content-length"]);
   if (announced !== undefined && !Number.isSafeInteger(announced)) {
     throw egressError("badLength", "The origin's Content-Length is not a number.");
   }
-  return status === 206 ? checkContentRange(headers["content-range"], range, announced) : announced;
+  return status === 206 ? checkContentRange(headers["content-range"], range, announced) : (announced ?? null);
 }
 
 async function* readBody(
   message: http.IncomingMessage,
-  totalBytes: number | undefined,
+  totalBytes: number | null,
   times: EgressTimes,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -271,15 +263,15 @@ async function* readBody(
       const next = await within(pieces.next(), Math.min(times.stallMs, endMs - performance.now()));
       if (next.done) break;
       receivedBytes += next.value.length;
-      if (totalBytes !== undefined && receivedBytes > totalBytes)
+      if (totalBytes !== null && receivedBytes > totalBytes)
         throw wrongLength("bodyTooLong", "more", receivedBytes, totalBytes);
       yield next.value;
     }
-    if (totalBytes !== undefined && receivedBytes < totalBytes)
+    if (totalBytes !== null && receivedBytes < totalBytes)
       throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (totalBytes !== undefined && !(error instanceof EgressError))
+    if (totalBytes !== null && !(error instanceof EgressError))
       throw wrongLength("shortBody", "fewer", receivedBytes, totalBytes);
     throw toEgressError(error, "shortBody", "The origin's body broke off");
   } finally {

@@ -2,7 +2,8 @@
  * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded,
  * and when faults heal. Data only. Faults end at `healMs`; malice and death never do.
  */
-import { LIMITS, type ByteRange, type KnownPath, type MutpMode } from "@tributary/protocol";
+import type { ByteRange } from "@tributary/contract";
+import { LIMITS, type KnownPath, type MutpMode } from "@tributary/protocol";
 import { Random } from "../random";
 import type { ProxyLink } from "../world";
 

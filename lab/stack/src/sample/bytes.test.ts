@@ -1,5 +1,5 @@
 /** The test bytes and the Range parser of the sample origin. */
-import { parseRange, sizeBytes, sizeBytesPieces } from "./bytes";
+import { rangeOf, sizeBytes, sizeBytesPieces } from "./bytes";
 
 describe("sample bytes", () => {
   test("a range equals the same part of the whole", () => {
@@ -35,6 +35,6 @@ describe("Range header", () => {
     ["bytes=0-1,4-5", 10, { kind: "whole" }],
     ["items=0-1", 10, { kind: "whole" }],
   ])("%s of %i bytes", (header, totalBytes, outcome) => {
-    expect(parseRange(header, totalBytes)).toEqual(outcome);
+    expect(rangeOf(header, totalBytes)).toEqual(outcome);
   });
 });

@@ -1,3 +1,5 @@
+import { parseRange, resolveRange } from "@tributary/contract";
+
 /**
  * Deterministic test bytes: byte i of a file depends on i alone, so any range can be made and checked without the file.
  * Not random and not compressible by accident: a shifted, dropped or repeated packet changes the digest.
@@ -37,17 +39,9 @@ export type RangeOutcome =
  * One `Range` header against a file of `totalBytes`; `end` is inclusive. Several ranges or nonsense mean the whole file
  * (RFC 9110 §14.2).
  */
-export function parseRange(header: string | undefined, totalBytes: number): RangeOutcome {
-  const match = /^bytes=(\d*)-(\d*)$/.exec(header?.replace(/\s/g, "") ?? "");
-  if (!match || (match[1] === "" && match[2] === "")) return { kind: "whole" };
-  if (match[1] === "") {
-    const lastBytes = Math.min(totalBytes, Number(match[2]));
-    return lastBytes === 0
-      ? { kind: "unsatisfiable" }
-      : { kind: "range", start: totalBytes - lastBytes, end: totalBytes - 1 };
-  }
-  const start = Number(match[1]);
-  const end = match[2] === "" ? totalBytes - 1 : Math.min(Number(match[2]), totalBytes - 1);
-  if (match[2] !== "" && Number(match[2]) < start) return { kind: "whole" };
-  return start >= totalBytes ? { kind: "unsatisfiable" } : { kind: "range", start, end };
+export function rangeOf(header: string | undefined, totalBytes: number): RangeOutcome {
+  const range = parseRange(header);
+  if (!range) return { kind: "whole" };
+  const part = resolveRange(range, totalBytes);
+  return part ? { kind: "range", ...part } : { kind: "unsatisfiable" };
 }

@@ -26,8 +26,9 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import express from "express";
 import type { Express, NextFunction, Request, Response } from "express";
+import { formatContentRange } from "@tributary/contract";
 import { AccessLog } from "./access-log";
-import { parseRange, sizeBytesPieces } from "./bytes";
+import { rangeOf, sizeBytesPieces } from "./bytes";
 import { LiveStream, PARTS_PER_SEGMENT } from "./live";
 import { LONG_SEGMENT_SEC, LongVideo, longManifest, longMaster, longPlaylist } from "./long";
 
@@ -275,11 +276,11 @@ function sendRange(request: Request, response: Response, bytes: Buffer): void {
     "Cache-Control": "public, max-age=3600",
     ETag: etag,
   });
-  const range = parseRange(request.get("range"), bytes.length);
+  const range = rangeOf(request.get("range"), bytes.length);
   if (range.kind === "unsatisfiable")
     return void response.status(416).set("Content-Range", `bytes */${bytes.length}`).end();
   const [start, end] = range.kind === "range" ? [range.start, range.end + 1] : [0, bytes.length];
-  if (range.kind === "range") response.status(206).set("Content-Range", `bytes ${start}-${end - 1}/${bytes.length}`);
+  if (range.kind === "range") response.status(206).set("Content-Range", formatContentRange(range, bytes.length));
   response.set("Content-Length", String(end - start)).end(bytes.subarray(start, end));
 }
 
@@ -355,12 +356,12 @@ function addTestPaths(app: Express): void {
       "Content-Type": "application/octet-stream",
       "Cache-Control": "public, max-age=3600",
     });
-    const range = parseRange(request.get("range"), totalBytes);
+    const range = rangeOf(request.get("range"), totalBytes);
     if (range.kind === "unsatisfiable") {
       return void response.status(416).set("Content-Range", `bytes */${totalBytes}`).end();
     }
     const [start, end] = range.kind === "range" ? [range.start, range.end + 1] : [0, totalBytes];
-    if (range.kind === "range") response.status(206).set("Content-Range", `bytes ${start}-${end - 1}/${totalBytes}`);
+    if (range.kind === "range") response.status(206).set("Content-Range", formatContentRange(range, totalBytes));
     response.set("Content-Length", String(end - start));
     if (request.method === "HEAD") return void response.end();
     Readable.from(sizeBytesPieces(start, end)).pipe(response);

@@ -1,0 +1,67 @@
+/**
+ * Heads of HTTP answers: what a client, a proxy and the extension know of an origin's answer before its body, and which
+ * headers a proxy passes on. Two answers are of the same bytes only when their heads agree (RFC 9110 §8.8).
+ */
+
+/** What an origin answered. */
+export interface ResponseHead {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  /** Length of this body, not of the resource; null when the origin did not say. */
+  totalBytes: number | null;
+}
+
+/** Headers that tell one version of a resource from another (RFC 9110 §8.8). */
+export const VALIDATOR_HEADERS = ["etag", "last-modified"] as const;
+
+const DESCRIBING_HEADERS = ["content-type", "content-range", ...VALIDATOR_HEADERS, "accept-ranges"];
+const CORS_HEADERS = ["access-control-allow-origin", "access-control-expose-headers"];
+
+/** Headers of the origin that a proxy's PLAN frame repeats, besides `location`. */
+export const PLAN_HEADERS: readonly string[] = [...DESCRIBING_HEADERS, "cache-control", ...CORS_HEADERS];
+
+/** Headers of the origin that a proxy's HTTP answer repeats under their own names. */
+export const KEPT_HEADERS: readonly string[] = [...DESCRIBING_HEADERS, "content-length"];
+
+/** Headers of the origin that would mean something else if a proxy sent them: it sends `x-origin-NAME` instead. */
+export const RENAMED_HEADERS: readonly string[] = [...CORS_HEADERS, "location"];
+export const renamedHeader = (name: string): string => `x-origin-${name}`;
+
+/** A proxy's HTTP answer that comes from the origin says in this header how long the origin took. */
+export const ORIGIN_TIME_HEADER = "server-timing";
+export const formatOriginTime = (ms: number): string => `origin;dur=${ms.toFixed(1)}`;
+
+/** Milliseconds; undefined when the answer is not the origin's. */
+export function parseOriginTime(header: string | null | undefined): number | undefined {
+  const match = /(?:^|,)\s*origin\s*;\s*dur=([\d.]+)/.exec(header ?? "");
+  return match ? Number(match[1]) : undefined;
+}
+
+/** One thing in which the head of an answer is not what it must be. */
+export interface HeadDifference {
+  what: string;
+  got: unknown;
+  expected: unknown;
+}
+
+/** The first of the headers `names` that both heads have and that differs. */
+export function headerDifference(
+  first: Pick<ResponseHead, "headers">,
+  now: Pick<ResponseHead, "headers">,
+  names: readonly string[],
+): HeadDifference | undefined {
+  for (const name of names) {
+    const [expected, got] = [first.headers[name], now.headers[name]];
+    if (expected !== undefined && got !== undefined && expected !== got) return { what: name, got, expected };
+  }
+  return undefined;
+}
+
+/** Why the two answers to one request cannot be of the same bytes; undefined when they can. */
+export function headDifference(first: ResponseHead, now: ResponseHead): HeadDifference | undefined {
+  if (first.status !== now.status) return { what: "status", got: now.status, expected: first.status };
+  if (first.totalBytes !== null && now.totalBytes !== null && first.totalBytes !== now.totalBytes)
+    return { what: "length", got: now.totalBytes, expected: first.totalBytes };
+  return headerDifference(first, now, [...VALIDATOR_HEADERS, "content-range"]);
+}
