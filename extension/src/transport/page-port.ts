@@ -7,7 +7,14 @@
 import type { Download, GetOptions } from "@tributary/client";
 import type { ResponseHead } from "@tributary/contract";
 import { exposeTo, passedStatusText } from "../shared/cors";
-import { CREDIT_BYTES, PIECE_BYTES_MAX, parseToTransport, type PortLike, type ToPage, type ToTransport } from "../shared/messages";
+import {
+  CREDIT_BYTES,
+  PIECE_BYTES_MAX,
+  parseToTransport,
+  type PortLike,
+  type ToPage,
+  type ToTransport,
+} from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import type { Settings } from "../shared/settings";
 import { REFUSED_MS, type Detours } from "./detours";

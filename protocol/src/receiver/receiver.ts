@@ -12,15 +12,7 @@ import { Planner } from "../planner/planner";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "../limits";
-import type {
-  DataFrame,
-  FinalReason,
-  Frame,
-  MutpMode,
-  Rejection,
-  RequestFrame,
-  PlanHead,
-} from "../types";
+import type { DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, PlanHead } from "../types";
 import type { Trusted } from "./verification";
 
 export type ReceiverEvent =

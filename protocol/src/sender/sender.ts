@@ -10,16 +10,7 @@ import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
 import { GrantedSchedule } from "./granted-schedule";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
-import type {
-  ChunkSource,
-  FeedbackFrame,
-  Frame,
-  GrantFrame,
-  Rejection,
-  RequestFrame,
-  PlanHead,
-  Rng,
-} from "../types";
+import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, PlanHead, Rng } from "../types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 
