@@ -56,8 +56,6 @@ export interface Scenario {
   isPrivate?: boolean;
   /** Players that it is for; all when missing. */
   only?: (player: string) => boolean;
-  /** Why it is not for the others. */
-  others?: string;
   run(context: CellContext): Promise<void>;
 }
 
@@ -74,8 +72,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "quality",
+    // A plain video has one quality.
     only: (player) => player !== "plain",
-    others: "a plain video has one quality",
     run: async (context) => {
       const page = await opened(context);
       await reach(page, 1, context);
@@ -149,38 +147,38 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "aes-128",
     path: (playerPath) => withSource(playerPath, "/aes/media.m3u8"),
+    // HLS, which the pages play with hls.js and video.js.
     only: (player) => player.startsWith("hls.js") || player === "video.js",
-    others: "encrypted HLS, which the pages play with hls.js and video.js alone",
     run: async (context) => reach(await opened(context), 4, context),
   },
   {
     name: "peertube",
     path: (playerPath) =>
       withSource(playerPath, "/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8"),
+    // HLS, which the pages play with hls.js and video.js.
     only: (player) => player.startsWith("hls.js") || player === "video.js",
-    others: "HLS again",
     run: async (context) => reach(await opened(context), 4, context),
   },
   {
     name: "ranges",
     path: (playerPath) => withSource(playerPath, "/ranges/stream.mpd"),
+    // DASH; the scenario `peertube` has byte ranges in HLS.
     only: (player) => player === "dash.js" || player === "shaka",
-    others: "DASH with byte ranges; HLS has them in `peertube`",
     run: async (context) => reach(await opened(context), 6, context),
   },
   {
     name: "live",
     path: (playerPath) =>
       withSource(playerPath, /dash|shaka/.test(playerPath) ? "/live/stream.mpd" : "/live/master.m3u8"),
+    // A plain video is a file, which a live stream is not.
     only: (player) => player !== "plain",
-    others: "a live stream is no file",
     run: async (context) => advance(await opened(context), 5, context),
   },
   {
     name: "low-latency",
     path: (playerPath) => withSource(playerPath, "/live/low-latency.m3u8"),
+    // Low-latency HLS with parts of a quarter of a second, which only hls.js plays.
     only: (player) => player.startsWith("hls.js"),
-    others: "low-latency HLS, with parts of a quarter of a second, is played by hls.js alone",
     isDirectAfter: true,
     run: async (context) => advance(await opened(context), 5, context),
   },

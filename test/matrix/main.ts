@@ -4,10 +4,8 @@
  * came directly, and media came through proxies. Who asked the origin is told by its log, what proxies brought by
  * Origo's records: a proxy answers what it has just had without asking the origin again.
  *
- * node test/dist/matrix/main.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short] [--times
- * N] [--docs]
- *
- *   --docs   notes each cell that was played, with the day, in docs/matrix.md
+ * node test/dist/matrix/main.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short]
+ *   [--times N]
  *
  * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
  */
@@ -30,7 +28,6 @@ import {
 } from "@tributary/lab-stack";
 import { PLAYERS, SCENARIOS, SHORT, applies } from "./cells";
 import type { CellContext, Scenario } from "./cells";
-import { writeReport } from "./document";
 
 const BROWSERS: readonly BrowserName[] = ["chromium", "firefox"];
 /** A page that has not got where it should by then has failed. Far above what an idle machine needs. */
@@ -48,7 +45,6 @@ interface Choice {
   cells: Cell[];
   /** How often each cell is played; one failure is the cell's. */
   times: number;
-  docs: boolean;
 }
 
 async function main(): Promise<number> {
@@ -57,7 +53,7 @@ async function main(): Promise<number> {
     console.error(choice);
     return 2;
   }
-  const { cells, times, docs } = choice;
+  const { cells, times } = choice;
   const fleet = await startFleet({ proxyCount: 4, ports: "any" });
   const verdicts = new Map<Cell, string>();
   try {
@@ -72,28 +68,15 @@ async function main(): Promise<number> {
   } finally {
     await fleet.stop();
   }
-  if (docs)
-    writeReport(
-      new Map(
-        [...verdicts].map(([{ browser, player, scenario }, verdict]) => [`${browser} ${player} ${scenario}`, verdict]),
-      ),
-    );
   return report(cells, verdicts);
 }
 
 function chosenCells(): Choice | string {
-  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean; times?: string; docs?: boolean };
+  let chosen: { browser?: string; player?: string; scenario?: string; short?: boolean; times?: string };
   try {
     const option = { type: "string" } as const;
     chosen = parseArgs({
-      options: {
-        browser: option,
-        player: option,
-        scenario: option,
-        short: { type: "boolean" },
-        times: option,
-        docs: { type: "boolean" },
-      },
+      options: { browser: option, player: option, scenario: option, short: { type: "boolean" }, times: option },
     }).values;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -117,7 +100,7 @@ function chosenCells(): Choice | string {
     );
   });
   return cells.length > 0
-    ? { cells, times, docs: chosen.docs === true }
+    ? { cells, times }
     : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
 }
 
