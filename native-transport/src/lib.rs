@@ -3,11 +3,12 @@
 //! modules behind it and decides nothing. src/addon.ts declares the same interface. Datagrams cross in batches, one
 //! call each way. Events call `wake` once, and `take` then returns all of them.
 
+#[cfg(test)]
+#[path = "../test/beside_tcp.rs"]
+mod beside_tcp;
 mod certificate;
 mod congestion;
 mod events;
-#[cfg(test)]
-mod neighbours;
 mod rivals;
 mod room;
 mod runtime;

@@ -7,13 +7,25 @@ import dgram from "node:dgram";
 import net, { type AddressInfo } from "node:net";
 import path from "node:path";
 import type { PublishedRange } from "./config";
-import type { PeerResult } from "./testing/peer";
+import type { ReceiverStats, Rejection } from "@tributary/protocol";
 
 const MAIN = path.resolve(__dirname, "../dist/main.js");
-const PEER = path.resolve(__dirname, "../dist/testing/peer.js");
+const PEER = path.resolve(__dirname, "../test/peer.mjs");
 const RESOURCE = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * 31 + (index >> 8)) % 256));
 
 jest.setTimeout(40_000);
+
+/** What test/peer.mjs prints. */
+interface PeerResult {
+  status: number | undefined;
+  sha256: string;
+  bytes: number;
+  durationMs: number;
+  failure: Rejection | undefined;
+  stats: ReceiverStats;
+  /** The candidates of the proxy's answer. */
+  candidates: string[];
+}
 
 const origin = http.createServer((request, response) => {
   if (request.url === "/404") response.writeHead(404, { "content-length": 4 }).end("gone");

@@ -1,49 +1,42 @@
 /**
- * A client of one proxy as a process, for tests: `node peer.js PROXY_URL URL MODE`. One WebRTC session, one chunk, no
- * fallback; prints one JSON line and ends (a process of its own because the WebRTC library cannot be unloaded).
+ * Downloads one chunk from one proxy, over one WebRTC session, without fallback: `node peer.mjs PROXY_URL URL MODE`.
+ * Prints one JSON line, `PeerResult` of main.test.ts. The test runs it as a process because the WebRTC library cannot
+ * be unloaded.
  */
 import { createHash } from "node:crypto";
-import { Receiver, type MutpMode, type ReceiverStats, type Rejection } from "@tributary/protocol";
-import { loadCodec } from "@tributary/native-codec";
-import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { PeerConnection, type DataChannel } from "node-datachannel";
+import { createRequire } from "node:module";
 
-export interface PeerResult {
-  status: number | undefined;
-  sha256: string;
-  bytes: number;
-  durationMs: number;
-  failure: Rejection | undefined;
-  stats: ReceiverStats;
-  /** The candidates of the proxy's answer. */
-  candidates: string[];
-}
+const require = createRequire(import.meta.url);
+const { loadCodec } = require("@tributary/native-codec");
+const { Receiver } = require("@tributary/protocol");
+const { loadWasmCodec } = require("@tributary/wasm-codec/node");
+const { PeerConnection } = require("node-datachannel");
 
 const DOWNLOAD_MS_MAX = 30_000;
 
-async function main([proxyUrl, url, mode]: string[]): Promise<void> {
-  const { channel, answer } = await connect(proxyUrl!);
-  const result = await download(channel, url!, mode as MutpMode);
+async function main([proxyUrl, url, mode]) {
+  const { channel, answer } = await connect(proxyUrl);
+  const result = await download(channel, url, mode);
   const candidates = answer.split("\r\n").filter((line) => line.startsWith("a=candidate:"));
-  process.stdout.write(`${JSON.stringify({ ...result, candidates } satisfies PeerResult)}\n`, () => process.exit(0));
+  process.stdout.write(`${JSON.stringify({ ...result, candidates })}\n`, () => process.exit(0));
 }
 
-/** The library refuses a good answer now and then: then again with a new connection. */
-async function connect(proxyUrl: string, triesLeft = 5): Promise<{ channel: DataChannel; answer: string }> {
+/** The library sometimes refuses a good answer. Then this tries again with a new connection. */
+async function connect(proxyUrl, triesLeft = 5) {
   const connection = new PeerConnection("peer", { iceServers: [] });
-  const gathered = new Promise<void>((resolve) =>
+  const gathered = new Promise((resolve) =>
     connection.onGatheringStateChange((state) => state === "complete" && resolve()),
   );
   const channel = connection.createDataChannel("mutp", { unordered: true, maxRetransmits: 0 });
-  const opened = new Promise<void>((resolve) => channel.onOpen(resolve));
+  const opened = new Promise((resolve) => channel.onOpen(resolve));
   await gathered;
   const response = await fetch(`${proxyUrl}/v1/sessions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ sdp: connection.localDescription()!.sdp }),
+    body: JSON.stringify({ sdp: connection.localDescription().sdp }),
   });
   if (response.status !== 201) throw new Error(`the proxy answered ${response.status} ${await response.text()}`);
-  const { sdp } = (await response.json()) as { sdp: string };
+  const { sdp } = await response.json();
   try {
     connection.setRemoteDescription(sdp, "answer");
   } catch (error) {
@@ -55,7 +48,7 @@ async function connect(proxyUrl: string, triesLeft = 5): Promise<{ channel: Data
   return { channel, answer: sdp };
 }
 
-async function download(channel: DataChannel, url: string, mode: MutpMode): Promise<Omit<PeerResult, "candidates">> {
+async function download(channel, url, mode) {
   const startMs = performance.now();
   const receiver = new Receiver({
     requestId: 1,
@@ -66,13 +59,8 @@ async function download(channel: DataChannel, url: string, mode: MutpMode): Prom
     nowMs: startMs,
   });
   const hash = createHash("sha256");
-  const result = {
-    status: undefined as number | undefined,
-    bytes: 0,
-    failure: undefined as Rejection | undefined,
-    durationMs: 0,
-  };
-  const pump = (): void => {
+  const result = { status: undefined, bytes: 0, failure: undefined, durationMs: 0 };
+  const pump = () => {
     const poll = () => receiver.pollTransmit(performance.now());
     for (let next = poll(); next; next = poll()) channel.sendMessageBinary(next.bytes);
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
@@ -84,7 +72,7 @@ async function download(channel: DataChannel, url: string, mode: MutpMode): Prom
     }
   };
   channel.onMessage((message) => {
-    receiver.handleFrame(0, Buffer.from(message as Buffer), performance.now());
+    receiver.handleFrame(0, Buffer.from(message), performance.now());
     pump();
   });
   channel.onClosed(() => receiver.handleProxyLost(0, "channel closed", performance.now()));
