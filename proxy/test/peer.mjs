@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
+import { performance } from "node:perf_hooks";
 
 const require = createRequire(import.meta.url);
 const { loadCodec } = require("@tributary/native-codec");
