@@ -1,5 +1,11 @@
-/** A small seedable generator (xorshift128, Marsaglia 2003, JSS 8(14)) for scheduling. Not for secrets. */
+/**
+ * A small seedable random generator for scheduling: xorshift128 (Marsaglia, "Xorshift RNGs", JSS 8(14), 2003). It is not
+ * for secrets.
+ */
 import type { Rng } from "./types";
+
+/** Seeds that differ in few bits give similar numbers at first; this many are dropped. */
+const WARM_UP = 16;
 
 export function xorshift128(seed: number): Rng {
   let x = (seed ^ 0x9e3779b9) >>> 0 || 1;
@@ -14,11 +20,11 @@ export function xorshift128(seed: number): Rng {
     w = (w ^ (w >>> 19) ^ t ^ (t >>> 8)) >>> 0;
     return Math.imul(w, 0x9e3779b1) >>> 0;
   };
-  for (let i = 0; i < 16; i++) next();
+  for (let i = 0; i < WARM_UP; i++) next();
   return next;
 }
 
-/** A uniform integer in [0, bound); bound 1..2^32. The bias of at most bound / 2^32 is left in. */
+/** A uniform integer in [0, bound); bound 1..2^32. The result has a bias of at most bound / 2^32. */
 export function below(rng: Rng, bound: number): number {
   return Math.floor((rng() / 0x1_0000_0000) * bound);
 }

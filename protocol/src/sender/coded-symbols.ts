@@ -1,13 +1,13 @@
 /**
- * CodedSymbols: a sender's coded symbols, made several of one generation at a time, as that is how an encoder is fast
- * (docs/adr/0007-coding-in-batches.md). What a changed plan makes useless is dropped: at most one batch. Decides
- * neither what to send nor when.
+ * CodedSymbols: makes a sender's coded symbols. It makes several of one generation at once, because encoders are fast
+ * that way (docs/adr/0007-coding-in-batches.md). A changed grant wastes at most one batch. It decides neither what to
+ * send nor when. Rule: protocol.md §5.3.
  */
 import type { Codec, Encoder } from "../codec";
 import { generationBytes, generationStart, symbolsIn, type Geometry } from "../geometry";
 import type { ChunkSource, Rng } from "../types";
 
-/** What an encoder makes in one pass over the generation. */
+/** An encoder makes this many in one pass over the generation. */
 export const BATCH_SYMBOLS_MAX = 16;
 
 export interface CodedSymbol {
@@ -20,7 +20,7 @@ export class CodedSymbols {
   readonly #encoders = new Map<number, Encoder>();
   readonly #seeds = new Uint32Array(BATCH_SYMBOLS_MAX);
   readonly #payloads: Uint8Array;
-  /** Of the batch in hand: its generation, the next symbol to give and how many there are. */
+  /** The present batch: its generation, how many of its symbols were given, and how many it has. */
   #generationIndex = -1;
   #given = 0;
   #made = 0;
@@ -30,7 +30,7 @@ export class CodedSymbols {
   readonly #geometry: Geometry;
   readonly #source: ChunkSource;
 
-  /** `source` holds a generation's bytes before a symbol of it is asked for. */
+  /** `source` must hold all bytes of a generation before a symbol of it is asked for. */
   constructor(codec: Codec, rng: Rng, geometry: Geometry, source: ChunkSource) {
     this.#codec = codec;
     this.#rng = rng;
@@ -40,7 +40,7 @@ export class CodedSymbols {
     this.#payloads = new Uint8Array(BATCH_SYMBOLS_MAX * geometry.symbolBytes);
   }
 
-  /** A fresh symbol of the generation. `following` says how many more of it will be asked for right after this one. */
+  /** A new symbol of the generation. `following` tells how many more of it will be asked for right after this one. */
   next(generationIndex: number, following: (limit: number) => number): CodedSymbol {
     if (generationIndex !== this.#generationIndex || this.#given === this.#made) {
       this.#make(generationIndex, 1 + following(BATCH_SYMBOLS_MAX - 1));
@@ -50,7 +50,7 @@ export class CodedSymbols {
     return { seed: this.#seeds[this.#given++]!, payload: this.#payloads.subarray(start, start + symbolBytes) };
   }
 
-  /** The client has all generations before `base`. */
+  /** The client has all generations below `base`. */
   freeBelow(base: number): void {
     for (const [index, encoder] of this.#encoders) {
       if (index >= base) continue;

@@ -1,4 +1,7 @@
-/** Token bucket in bytes. Pure: time arrives as `nowMs`. A rate of 0 means no limit. */
+/**
+ * Pacer: a token bucket in bytes that says when a message may go. It sends nothing itself. Pure: time arrives as `nowMs`.
+ */
+/** A rate of 0 means no limit. */
 export class Pacer {
   #tokens: number;
   #lastMs: number;
@@ -19,14 +22,14 @@ export class Pacer {
     return this.#tokens >= Math.min(bytes, this.burstBytes);
   }
 
-  /** Takes `bytes`; what was sent over the bucket's content is owed, and delays what follows. */
+  /** Takes `bytes`. What exceeds the bucket's content is owed and delays what follows. */
   take(bytes: number, nowMs: number): void {
     if (this.bytesPerSec === 0) return;
     this.#refill(nowMs);
     this.#tokens -= bytes;
   }
 
-  /** The absolute time in ms from which `canSend(bytes)` holds if nothing is taken before. */
+  /** The time in ms from which `canSend(bytes)` holds if nothing is taken before. */
   nextMs(bytes: number, nowMs: number): number {
     if (this.canSend(bytes, nowMs)) return nowMs;
     const missing = Math.min(bytes, this.burstBytes) - this.#tokens;

@@ -1,7 +1,7 @@
 /**
- * What a sender may send next: the strict moving window (paper eq. 1) and the two schedulers of the paper
- * (section III). A `Schedule` knows what the client has (cumulative feedback), what is in transit and what
- * has arrived from the origin; it knows no frames, clock or codec. Specification: docs/spec/protocol.md §6.
+ * Schedules: what a sender may send next: the strict moving window (paper eq. 1) and the two schedulers of the paper
+ * (section III). A `Schedule` knows what the client has, what is in transit and what has arrived from the origin. It
+ * knows no frames, clock or codec. Rules: protocol.md §6.
  */
 import { symbolsIn, type Geometry } from "../geometry";
 import { REORDER_PACKETS } from "../limits";
@@ -12,15 +12,13 @@ import type { FeedbackFrame, Rng } from "../types";
 export interface Schedule {
   /** The next item to send, now in transit; undefined when nothing is sendable. */
   next(availableBytes: number): number | undefined;
-  /**
-   * How many packets of `item` are to come right after the one just given, as far as that is decided; at most `limit`.
-   */
+  /** How many packets of `item` come right after the one just given, as far as that is decided; at most `limit`. */
   following(item: number, limit: number): number;
-  /** The client's cumulative report; a stale one changes nothing. */
+  /** Takes the client's cumulative report. A stale one changes nothing. */
   acknowledge(received: FeedbackFrame["received"], base: number): void;
-  /** A sent packet of `item` left transit: it is reported as received, or counts as lost. */
+  /** A packet of `item` left transit: it was reported as received, or it counts as lost. */
   release(item: number): void;
-  /** True when a packet of `item`, `packetsSince` packets before the newest reported one, is decided. */
+  /** True when the report decides a packet of `item` that was sent `packetsSince` packets before the newest one. */
   decided(item: number, packetsSince: number): boolean;
 }
 
@@ -29,8 +27,9 @@ export class RandomSchedule implements Schedule {
   #windowStart = 0;
   #windowEnd = 0;
   readonly #received: Uint8Array;
-  /** The sendable list: in window, not received, not in transit; `place` finds a symbol in it. */
+  /** The sendable list: symbols in the window that are neither received nor in transit. */
   readonly #sendable: number[] = [];
+  /** Where each symbol is in the sendable list; -1 when it is not. */
   readonly #place: Int32Array;
 
   readonly #geometry: Geometry;
@@ -108,7 +107,7 @@ export class RandomSchedule implements Schedule {
   }
 }
 
-/** Coded MUTP: the generation with the fewest degrees of freedom received and in transit, first one on a tie. */
+/** Coded MUTP: the generation with the fewest degrees of freedom received or in transit; the first one on a tie. */
 export class RarestGenerationSchedule implements Schedule {
   #windowStart = 0;
   readonly #windowGenerations: number;
@@ -144,7 +143,7 @@ export class RarestGenerationSchedule implements Schedule {
     return rarest;
   }
 
-  /** The next packet is of another generation as a rule. */
+  /** The next packet usually belongs to another generation. */
   following(): number {
     return 0;
   }

@@ -1,7 +1,7 @@
 /**
- * Sender: one accepted request at a proxy, from the request to the END. Decides what to send, never when the
- * network can take it. Pure: time arrives as `nowMs`, randomness as `rng`, body bytes as a growing `ChunkSource`.
- * In: handle*. Out: pollTransmit, pollTimeout. Rules: docs/spec/protocol.md §5 and §6.
+ * Sender: one accepted request at a proxy, from the request to the END. It decides what to send, not when the network
+ * can take it: the caller paces. Pure: time arrives as `nowMs`, randomness as `rng`, the body as a growing `ChunkSource`.
+ * In: handle*. Out: pollTransmit, pollTimeout. Rules: protocol.md §5 and §6.
  */
 import type { Codec } from "../codec";
 import { CodedSymbols } from "./coded-symbols";
@@ -9,16 +9,11 @@ import { encodeFrame, encodeData } from "../wire/frames";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
 import { GrantedSchedule } from "./granted-schedule";
+import { Transit } from "./transit";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
 import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, PlanHead, Rng } from "../types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
-
-interface InTransit {
-  sequence: number;
-  item: number;
-  sentMs: number;
-}
 
 interface Body {
   head: PlanHead;
@@ -39,18 +34,16 @@ export class Sender {
   #failure: Rejection | undefined;
   #failureTries = 0;
   readonly #control: Frame[] = [];
-  readonly #inTransit: InTransit[] = [];
+  readonly #transit = new Transit();
   #clientHeard = false;
   #endQueued: SenderOutcome | undefined;
   #lastHeardMs: number;
   #lastSentMs: number;
   #lastFeedbackSequence = -1;
   #epoch = 0;
-  #roundTrip: { smoothedMs: number; variationMs: number } | undefined;
-  #backoff = 1;
   #result: SenderOutcome | undefined;
 
-  /** Data frames are written to what `memoryFor` gives; by default each has memory of its own. */
+  /** `memoryFor` gives the memory that a data frame is written to. By default each frame has memory of its own. */
   constructor(options: {
     request: RequestFrame;
     codec: Codec;
@@ -75,7 +68,7 @@ export class Sender {
     return this.#result;
   }
 
-  /** The origin's head is known; `source` grows by itself from now on. */
+  /** The origin has answered. `source` grows by itself from now on. */
   handlePlan(head: PlanHead, source: ChunkSource): void {
     if (this.#body || this.#failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
@@ -92,7 +85,7 @@ export class Sender {
     return new GrantedSchedule(geometry, share!, windowPackets);
   }
 
-  /** The chunk cannot be had, or no longer: REJECT is repeated until the client's final feedback. */
+  /** The chunk cannot be delivered. REJECT is repeated until the client's final feedback. */
   handleFailure(rejection: Rejection): void {
     if (this.#failure || this.finished || this.#endQueued) return;
     this.#failure = rejection;
@@ -121,7 +114,7 @@ export class Sender {
       this.#finish("timedOut");
       return;
     }
-    this.#dropLost(nowMs);
+    if (this.#body) this.#transit.handleTimeout(this.#body.schedule, nowMs);
     if (this.#control.length > 0 || nowMs - this.#lastSentMs < this.#quietMs()) return;
     if (!this.#failure) this.#control.push({ type: "pending", requestId: this.requestId });
     else if (this.#failureTries < TIMING.finalTries) this.#queueReject();
@@ -130,10 +123,11 @@ export class Sender {
 
   pollTimeout(): number | undefined {
     if (this.finished) return undefined;
-    let at = Math.min(this.#lastHeardMs + TIMING.clientSilenceMs, this.#lastSentMs + this.#quietMs());
-    const oldest = this.#inTransit[0];
-    if (oldest) at = Math.min(at, oldest.sentMs + this.#retransmitMs());
-    return at;
+    return Math.min(
+      this.#lastHeardMs + TIMING.clientSilenceMs,
+      this.#lastSentMs + this.#quietMs(),
+      this.#transit.pollTimeout() ?? Infinity,
+    );
   }
 
   pollTransmit(nowMs: number): Uint8Array | undefined {
@@ -170,7 +164,7 @@ export class Sender {
   #finish(outcome: SenderOutcome): void {
     this.#result = outcome;
     this.#control.length = 0;
-    this.#inTransit.length = 0;
+    this.#transit.clear();
     this.free();
   }
 
@@ -189,13 +183,13 @@ export class Sender {
     if (frame.received.kind === "degreesOfFreedom") this.#body.coded.freeBelow(frame.base);
     if (frame.feedbackSequence <= this.#lastFeedbackSequence) return;
     this.#lastFeedbackSequence = frame.feedbackSequence;
-    this.#clearTransit(frame.nextSequence, nowMs);
+    this.#transit.handleReport(frame.nextSequence, this.#body.schedule, nowMs);
   }
 
-  /** The client has taken back some of what it had reported: what it has is told anew. */
+  /** The client has taken back some of what it had reported: from here on its reports count from nothing. */
   #startEpoch(body: Body, epoch: number): void {
     this.#epoch = epoch;
-    this.#inTransit.length = 0;
+    this.#transit.clear();
     body.schedule = this.#scheduleFor(body.geometry);
   }
 
@@ -207,53 +201,12 @@ export class Sender {
     this.#body.coded.freeBelow(frame.base);
   }
 
-  /** Packets up to the newest one the client reports are received or lost: none is in transit any more. */
-  #clearTransit(nextSequence: number, nowMs: number): void {
-    const { schedule } = this.#body!;
-    let kept = 0;
-    for (const packet of this.#inTransit) {
-      const since = nextSequence - 1 - packet.sequence;
-      if (since === 0) this.#measureRoundTrip(nowMs - packet.sentMs);
-      if (since >= 0 && schedule.decided(packet.item, since)) schedule.release(packet.item);
-      else this.#inTransit[kept++] = packet;
-    }
-    if (kept < this.#inTransit.length) this.#backoff = 1;
-    this.#inTransit.length = kept;
-  }
-
-  /** RFC 6298 §2, with the client's feedback as the acknowledgement. */
-  #measureRoundTrip(sampleMs: number): void {
-    if (!this.#roundTrip) {
-      this.#roundTrip = { smoothedMs: sampleMs, variationMs: sampleMs / 2 };
-      return;
-    }
-    const { smoothedMs, variationMs } = this.#roundTrip;
-    this.#roundTrip.variationMs = 0.75 * variationMs + 0.25 * Math.abs(smoothedMs - sampleMs);
-    this.#roundTrip.smoothedMs = 0.875 * smoothedMs + 0.125 * sampleMs;
-  }
-
-  #retransmitMs(): number {
-    const roundTrip = this.#roundTrip;
-    const base = roundTrip ? roundTrip.smoothedMs + 4 * roundTrip.variationMs : TIMING.retransmitMsInitial;
-    const bounded = Math.max(TIMING.retransmitMsMin, base) * this.#backoff;
-    return Math.min(TIMING.retransmitMsMax, bounded);
-  }
-
-  #dropLost(nowMs: number): void {
-    const limitMs = nowMs - this.#retransmitMs();
-    let lost = 0;
-    while (lost < this.#inTransit.length && this.#inTransit[lost]!.sentMs <= limitMs) lost++;
-    if (lost === 0) return;
-    for (const packet of this.#inTransit.splice(0, lost)) this.#body!.schedule.release(packet.item);
-    this.#backoff = Math.min(this.#backoff * 2, 8);
-  }
-
   #nextData(nowMs: number): Uint8Array | undefined {
     if (!this.#body || this.#failure) return undefined;
     const item = this.#body.schedule.next(this.#body.source.availableBytes);
     if (item === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
-    if (this.#request.mode !== "coded") this.#inTransit.push({ sequence, item, sentMs: nowMs });
+    if (this.#request.mode !== "coded") this.#transit.add({ sequence, item, sentMs: nowMs });
     const sent = this.stats.sentPackets;
     if (!this.#clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.#queuePlan();
     if (this.#request.mode === "uncoded-mutp") return this.#sourceData(sequence, item, 0);

@@ -1,7 +1,7 @@
 /**
- * ByteStore: the bytes of one body as they arrive from several places, in any order and more than once. Hands them on
- * in order, each byte once, and tells what is missing. Offsets are the resource's; stretches are [start, end).
- * Pure; keeps references to what it is given and copies nothing.
+ * ByteStore: the bytes of one body as they arrive from several proxies, in any order and more than once. It hands each
+ * byte on once and in order, and tells what is missing. Offsets count from the start of the resource; a stretch is
+ * [start, end). It keeps references to what it is given and copies nothing. Pure.
  */
 export interface Stretch {
   start: number;
@@ -13,9 +13,9 @@ interface Kept extends Stretch {
 }
 
 export class ByteStore {
-  /** All bytes below this were handed on, or can be by the next `take`. */
+  /** All bytes below this were handed on or are ready for the next `take`. */
   prefix: number;
-  /** Beyond the prefix, in order. */
+  /** Bytes beyond the prefix, in order. */
   readonly #kept: Kept[] = [];
   readonly #ready: Uint8Array[] = [];
 
@@ -38,7 +38,7 @@ export class ByteStore {
     return this.#ready.splice(0);
   }
 
-  /** What is missing of [start, end), in order. */
+  /** The missing stretches of [start, end), in order. */
   gaps(start: number, end: number): Stretch[] {
     const found: Stretch[] = [];
     let at = Math.max(start, this.prefix);

@@ -1,12 +1,15 @@
 /**
- * RateMeter: at what rate bytes come, from the last stretch of arrivals. Silence counts once it is longer than bytes
- * that come in lumps explain. Pure.
+ * RateMeter: the rate at which bytes of one proxy arrive, over the latest stretch of arrivals. A silence counts once it
+ * is longer than a round trip: bytes often arrive in lumps. Pure: time arrives as `nowMs`.
  */
+/** The stretch is this long or, if that is longer, this many round trips. */
 const WINDOW_MS_MIN = 60;
-/** Bytes that wait behind a lost packet come a round trip late, at once. */
+/** Bytes that wait behind a lost packet arrive a round trip late, all at once. */
 const WINDOW_ROUND_TRIPS = 2;
 const SAMPLES_MIN = 4;
+/** Fewer bytes in less than a stretch say nothing. */
 const KNOWN_BYTES_MIN = 8000;
+/** Bytes that arrive at once count as this long, so that the rate stays finite. */
 const ELAPSED_MS_MIN = 0.5;
 
 export class RateMeter {
@@ -17,7 +20,7 @@ export class RateMeter {
     return this.#rate > 0;
   }
 
-  /** `total`: all bytes so far. */
+  /** `total`: all bytes that have arrived so far. */
   note(total: number, nowMs: number, rttMs: number): void {
     const samples = this.#samples;
     samples.push({ atMs: nowMs, total });
@@ -31,12 +34,12 @@ export class RateMeter {
       this.#rate = (total - first.total) / Math.max(ELAPSED_MS_MIN, nowMs - first.atMs);
   }
 
-  /** Nothing was asked for: the time until the next bytes says nothing. */
+  /** Nothing was asked for, so the time until the next bytes says nothing. */
   rest(): void {
     this.#samples.length = 0;
   }
 
-  /** Of the last stretch; 0 while too little has come. */
+  /** The rate of the latest stretch; 0 while too few bytes have arrived. */
   bytesPerMs(nowMs: number, rttMs: number): number {
     const [first, last] = [this.#samples[0], this.#samples.at(-1)];
     if (!first || !last || nowMs - last.atMs <= rttMs || last.total === first.total) return this.#rate;

@@ -1,21 +1,22 @@
 /**
- * Messages longer than a datagram, in pieces (docs/spec/transport.md §6): for transports that carry datagrams only, and
- * where the other end's fragments might be too large for the path. A lost piece loses the message, which the protocol
- * survives. Pure.
+ * Fragments: messages longer than a datagram travel in pieces. Transports that carry only datagrams need this, and so
+ * does a path that is too narrow for the other end's own fragments. A lost piece loses the message, which the protocol
+ * survives. Pure. Rules: transport.md §6.
  */
 import { LIMITS } from "../limits";
 
-/** No frame begins with it. */
+/** The first byte of a piece. No frame begins with it. */
 const FRAGMENT = 0xf0;
 const HEADER_BYTES = 5;
+/** The longest message, 16,384 bytes, fits into this many pieces of any datagram that the transports carry. */
 const PIECES_MAX = 32;
-/** Messages under way at once; a new one takes the place of the oldest. */
+/** Incomplete messages kept at once. A new one replaces the oldest, so lost pieces cost bounded memory. */
 const PARTIAL_MESSAGES_MAX = 8;
 
 export class Fragmenter {
   #messageId = 0;
 
-  /** The datagrams for a message: itself where it fits, otherwise its pieces. */
+  /** The datagrams of a message: the message itself if it fits, otherwise its pieces; none if it is too long. */
   split(message: Uint8Array, datagramBytesMax: number): Uint8Array[] {
     if (message.length <= datagramBytesMax) return [message];
     const pieceBytes = datagramBytesMax - HEADER_BYTES;
@@ -41,7 +42,7 @@ interface Partial {
 export class Reassembler {
   readonly #partial = new Map<number, Partial>();
 
-  /** The message that the datagram is or completes; undefined while pieces are missing, and for what is no piece. */
+  /** The message that the datagram is or completes; undefined while pieces are missing, and for a malformed piece. */
   accept(datagram: Uint8Array): Uint8Array | undefined {
     return datagram[0] === FRAGMENT ? this.#acceptPiece(datagram) : datagram;
   }

@@ -1,15 +1,15 @@
 /**
- * Packets of the plain UDP transport (docs/spec/transport.md §5): a handshake that answers a stranger with less than it sent
- * and keeps nothing of him, then messages under a token that only the owner of the address was told. Pure.
+ * Packets of the plain UDP transport. The handshake answers a stranger with fewer bytes than it sent and keeps no state
+ * for it. Messages then carry a token that only the owner of the address was told. Pure. Rules: transport.md §5.
  */
 
 export const UDP_VERSION = 1;
-/** A HELLO is padded to this, so that no answer is longer than what caused it. */
+/** A HELLO is padded to this length, so that no answer is longer than the packet that caused it. */
 export const UDP_HELLO_BYTES = 1200;
 export const UDP_NONCE_BYTES = 8;
 export const UDP_COOKIE_BYTES = 16;
 export const UDP_TOKEN_BYTES = 8;
-/** Of a datagram's payload, so that a packet has at most 1,200 bytes. */
+/** The longest datagram in a message, so that a packet has at most 1,200 bytes. */
 export const UDP_DATAGRAM_BYTES_MAX = 1200 - 1 - UDP_TOKEN_BYTES;
 
 export type UdpPacket =
@@ -63,7 +63,7 @@ function partsOf(packet: UdpPacket): Uint8Array[] {
   }
 }
 
-/** undefined for what is no packet of this transport. The fields are views. */
+/** Returns undefined for anything but a packet of this transport. The fields are views of `bytes`. */
 export function parseUdpPacket(bytes: Uint8Array): UdpPacket | undefined {
   const rest = bytes.subarray(1);
   const [first, second] = [rest.subarray(0, UDP_NONCE_BYTES), rest.subarray(UDP_NONCE_BYTES)];
