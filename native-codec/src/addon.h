@@ -1,7 +1,7 @@
 /**
- * What the addon's files share: data of an environment, errors, arguments, and the coders behind the classes. Only the
- * addon*.cc files know Node. Everything here belongs to the environment's own thread, except `Held::coder` during a
- * batch.
+ * The common part of the addon's files: data of an environment, errors, arguments, and the coders behind the classes.
+ * Only the addon*.cc files know Node. Everything here belongs to the environment's own thread, except `Held::coder`
+ * during a batch.
  */
 #ifndef TRIBUTARY_ADDON_H_
 #define TRIBUTARY_ADDON_H_

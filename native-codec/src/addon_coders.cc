@@ -153,7 +153,7 @@ class EncoderWrap : public Wrap<EncoderWrap, Encoder> {
   }
 };
 
-/** What Decoder and Recoder share: they collect symbols and count degrees of freedom. */
+/** The common part of Decoder and Recoder: it collects symbols and counts degrees of freedom. */
 template <class Self, class Coder>
 class CollectorWrap : public Wrap<Self, Coder> {
  public:

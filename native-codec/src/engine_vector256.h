@@ -1,4 +1,4 @@
-/** What the engines with 32-byte x86 vectors share: moves and additions. Needs AVX2. */
+/** The common part of the engines with 32-byte x86 vectors: moves and additions. Needs AVX2. */
 #ifndef TRIBUTARY_ENGINE_VECTOR256_H_
 #define TRIBUTARY_ENGINE_VECTOR256_H_
 

@@ -1,4 +1,4 @@
-/** What the core's tests share: allocations that fail on demand, random numbers, blocks of an exact size. */
+/** Helpers of the core's tests: allocations that fail on demand, random numbers, blocks of an exact size. */
 #ifndef TRIBUTARY_TEST_SUPPORT_H_
 #define TRIBUTARY_TEST_SUPPORT_H_
 

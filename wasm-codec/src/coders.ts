@@ -19,7 +19,7 @@ import { Handle, STAGE_BYTES, type ModuleMemory } from "./memory";
 /** Seeds in one call. The core codes this many in one pass, and they fit into the staging areas. */
 const SEEDS_PER_CALL = 16;
 
-/** What all coders share: a shape, and an object in the module. */
+/** The common part of all coders: a shape, and an object in the module. */
 abstract class Coder {
   protected readonly handle: Handle;
   /** How many symbols fit into the staging area. */
@@ -63,7 +63,7 @@ interface EncoderExports {
   encodeSeeds(encoder: number, seeds: number, seedCount: number, out: number): number;
 }
 
-/** What Encoder and RepairEncoder share. */
+/** The common part of Encoder and RepairEncoder. */
 abstract class SymbolEncoder extends Coder {
   readonly #exports: EncoderExports;
 
@@ -131,7 +131,7 @@ export class WasmRepairEncoder extends SymbolEncoder implements RepairEncoder {
   }
 }
 
-/** What Decoder and Recoder share: they collect symbols and count degrees of freedom. */
+/** The common part of Decoder and Recoder: it collects symbols and counts degrees of freedom. */
 abstract class Collector extends Coder {
   abstract readonly rank: number;
 
@@ -159,7 +159,7 @@ abstract class Collector extends Coder {
   }
 }
 
-/** What reading needs of a Decoder or a RepairDecoder. */
+/** The properties of a Decoder or a RepairDecoder that readSymbols needs. */
 interface Readable {
   readonly symbolCount: number;
   readonly symbolBytes: number;

@@ -139,7 +139,7 @@ class Solver {
   bool hasCoded_ = false;
 };
 
-/** What Decoder and Recoder share: they collect symbols and count degrees of freedom. */
+/** The common part of Decoder and Recoder: it collects symbols and counts degrees of freedom. */
 class Collector {
  public:
   /** Each sets `innovative` to true if the symbol raised the rank. `payload` has symbolBytes bytes. */
