@@ -2,7 +2,7 @@
  * The sections of docs/measurements.md that commands write: each between two marks that name it and its command.
  * What lies outside the marks is people's.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const DOCUMENT = path.resolve(__dirname, "../../../docs/measurements.md");
@@ -23,5 +23,5 @@ export function withSection(document: string, name: string, command: string, tex
 
 /** Writes the section into docs/measurements.md. */
 export function writeSection(name: string, command: string, text: string): void {
-  writeFileSync(DOCUMENT, withSection(readFileSync(DOCUMENT, "utf8"), name, command, text));
+  writeFileSync(DOCUMENT, withSection(existsSync(DOCUMENT) ? readFileSync(DOCUMENT, "utf8") : "", name, command, text));
 }
