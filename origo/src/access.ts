@@ -1,7 +1,7 @@
 /**
- * Access: who is signed in. A login is a random cookie, kept as its digest; changing anything needs its CSRF token
- * too. Where no login is required (loopback only, main.ts sees to it), everybody is the admin `local`, but only under a
- * loopback name: a page elsewhere whose name was rebound to this machine gets nothing.
+ * Access: who is signed in. A login is a random cookie; the database keeps its digest. A change also needs the CSRF
+ * token of the login. When Origo runs without login (main.ts allows this on loopback only), everyone is the admin
+ * `local`, but only under a loopback host name. This stops a web page whose own host name was rebound to this machine.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -27,9 +27,9 @@ export interface Identity {
 }
 
 const COOKIE = "tributary_login";
-/** Name of the secret that is the token of the one-time link. */
+/** The name of the stored secret that is the token of the one-time link. */
 const SETUP = "setupToken";
-/** Names and addresses remembered for their failures. */
+/** The failed attempts of this many names, and of this many addresses, are remembered. */
 const KEYS_MAX = 10_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
 
@@ -59,8 +59,8 @@ export class Access implements Gate {
   }
 
   /**
-   * A token that makes the first admin, once, at any Origo over this store; undefined when there is one, or none is
-   * needed.
+   * Makes the token that creates the first admin. The token works once, at any Origo over this store. Undefined when
+   * there is a user already, or when no login is required.
    */
   async makeSetupToken(): Promise<string | undefined> {
     const { store, login } = this.#options;
@@ -75,13 +75,13 @@ export class Access implements Gate {
     if (identity.role !== "admin")
       throw new Refusal(403, {
         kind: "adminRequired",
-        message: `only an admin may do this, ${identity.name} is a viewer`,
+        message: `only an admin may do this; ${identity.name} is a viewer`,
       });
     if (request.method !== "GET" && request.method !== "HEAD") checkCsrf(request, identity);
     return identity.name;
   }
 
-  /** Also for the handshakes of socket.io. */
+  /** Finds who sent these headers, which may also be those of a socket.io handshake. */
   async identify(headers: IncomingHttpHeaders): Promise<Identity | undefined> {
     if (this.#options.login === "off") {
       const { host = "", origin } = headers;
@@ -95,7 +95,7 @@ export class Access implements Gate {
     return answerOf(await this.identify(headers), this.#options.login === "required");
   }
 
-  /** Signs in and sets the cookie. Every failure reads the same, and too many of them have to wait. */
+  /** Signs in and sets the cookie. All failures have the same message. After too many failures the caller must wait. */
   async logIn(request: Request, response: Response, name: string, password: string): Promise<LoginResponse> {
     const { store, nowMs } = this.#options;
     const address = request.ip ?? "";
@@ -120,7 +120,7 @@ export class Access implements Gate {
     return this.#open(request, response, name, user.role);
   }
 
-  /** Makes the first admin with the token of the one-time link, and signs in. */
+  /** Creates the first admin with the token of the one-time link, and signs this admin in. */
   async setUp(
     request: Request,
     response: Response,
@@ -130,7 +130,7 @@ export class Access implements Gate {
     const refused = new Refusal(403, {
       kind: "setupRefused",
       field: "token",
-      message: "token: this link was used, or is none that Origo printed",
+      message: "token: this link was used already, or Origo did not print it",
     });
     if (this.#setupToken === undefined || !same(given.token, this.#setupToken)) throw refused;
     if (
@@ -176,7 +176,7 @@ function checkCsrf(request: Request, { csrfToken }: Identity): void {
   if (typeof got === "string" && same(got, csrfToken)) return;
   throw new Refusal(403, {
     kind: "csrfTokenWrong",
-    message: "the header x-csrf-token must hold this login's token, from GET /v1/login",
+    message: "the header x-csrf-token must hold the token of this login, which GET /v1/login gives",
   });
 }
 

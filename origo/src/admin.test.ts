@@ -1,5 +1,5 @@
 /**
- * Signing in, users, decisions about proxies, configuration, experiments and views, over real HTTP and a real database.
+ * Tests logins, users, decisions about proxies, configuration, experiments and views, with real HTTP and a real database.
  */
 /* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { generateKeyPairSync, createPublicKey, verify } from "node:crypto";
@@ -34,7 +34,7 @@ afterEach(async () => {
 const start = (login: "required" | "off" = "required"): Promise<Origo> =>
   startOrigo({ host: "127.0.0.1", port: 0, secret: "secret", dataDir: folder, dashboardDir: folder, login });
 
-/** A browser, as far as cookies and the CSRF token go. */
+/** Keeps cookies and the CSRF token as a browser does. */
 class Visitor {
   cookie = "";
   csrfToken = "";
@@ -120,7 +120,7 @@ async function until(check: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 describe("signing in", () => {
-  test("the one-time link makes the first admin, once, and signs in with a cookie that scripts cannot read", async () => {
+  test("the one-time link creates the first admin once, and sets a cookie that scripts cannot read", async () => {
     const visitor = new Visitor();
     expect((await visitor.call("GET", "/v1/login")).body).toEqual({ user: null, csrfToken: "", loginRequired: true });
     const token = (origo.setupPath ?? "").split("=")[1];
@@ -138,7 +138,7 @@ describe("signing in", () => {
     expect((await visitor.call("GET", "/v1/login")).body.user).toEqual({ name: "ada", role: "admin" });
   });
 
-  test("behind TLS the cookie is Secure", async () => {
+  test("behind TLS the cookie has the flag Secure", async () => {
     await admin();
     const { headers } = await new Visitor().call(
       "POST",
@@ -149,7 +149,7 @@ describe("signing in", () => {
     expect(headers.get("set-cookie")).toContain("; Secure;");
   });
 
-  test("a wrong password and an unknown name read the same, and after ten of them a name has to wait", async () => {
+  test("a wrong password and an unknown name get the same answer, and ten of them make the name wait", async () => {
     await admin();
     const visitor = new Visitor();
     const [wrong, unknown] = [await visitor.logIn("ada", "wrong"), await visitor.logIn("nobody", "wrong")];
@@ -165,7 +165,7 @@ describe("signing in", () => {
     expect((await visitor.logIn("vera", "wrong")).status).toBe(401);
   });
 
-  test("reading needs a login, changing an admin with the CSRF token; proxies and clients need neither", async () => {
+  test("reading needs a login, and a change needs an admin and the CSRF token; proxies and clients need neither", async () => {
     const ada = await admin();
     const vera = await viewer(ada);
     const stranger = new Visitor();
@@ -207,14 +207,14 @@ describe("signing in", () => {
     expect((await ada.call("PUT", "/v1/config", change)).status).toBe(200);
   });
 
-  test("signing out ends the login, also for whoever kept the cookie", async () => {
+  test("signing out ends the login, also for someone who kept the cookie", async () => {
     const ada = await admin();
     const kept = Object.assign(new Visitor(), { cookie: ada.cookie, csrfToken: ada.csrfToken });
     expect((await ada.call("DELETE", "/v1/login")).body).toEqual({ user: null, csrfToken: "", loginRequired: true });
     expect((await kept.call("GET", "/v1/fleet")).status).toBe(401);
   });
 
-  test("without login, whoever comes by a loopback name is admin, and a rebound name gets nothing", async () => {
+  test("without login, a loopback host name makes everyone admin, and a rebound name gets nothing", async () => {
     await origo.close();
     origo = await start("off");
     expect(origo.setupPath).toBeUndefined();
@@ -236,7 +236,7 @@ describe("signing in", () => {
     expect(rebound).toBe(401);
   });
 
-  test("open pages of people who are signed in hear of proxies, records and configuration; others cannot connect", async () => {
+  test("pages of signed-in people hear of proxies, records and configuration; others cannot connect", async () => {
     const ada = await admin();
     await expect(connect("/dashboard", {})).rejects.toMatchObject({ data: { kind: "loginRequired" } });
     const page = await connect("/dashboard", { extraHeaders: { cookie: ada.cookie } });
@@ -250,7 +250,7 @@ describe("signing in", () => {
     expect(FleetResponse.safeParse(heard["fleet"]?.at(-1)).success).toBe(true);
   });
 
-  test("an open page of somebody who is no longer signed in is cut off; others stay", async () => {
+  test("the page of a person who is no longer signed in is disconnected, and other pages stay", async () => {
     const ada = await admin();
     const vera = await viewer(ada);
     await ada.call("PUT", "/v1/config", { baseVersion: 0, values: { "origo.refreshMs": 500 }, reason: "see it soon" });
@@ -270,7 +270,7 @@ describe("signing in", () => {
 });
 
 describe("users", () => {
-  test("the last admin can be neither removed nor made a viewer", async () => {
+  test("the last admin cannot be removed and cannot become a viewer", async () => {
     const ada = await admin();
     for (const refused of [
       await ada.call("DELETE", "/v1/users/ada"),
@@ -283,7 +283,7 @@ describe("users", () => {
     expect((await new Visitor().logIn("ada")).body.user.role).toBe("viewer");
   });
 
-  test("a changed password signs the user out; a removed user is nobody", async () => {
+  test("a new password signs the user out, and a removed user has no login", async () => {
     const ada = await admin();
     const vera = await viewer(ada);
     expect((await ada.call("PATCH", "/v1/users/vera", { password: "another good password" })).status).toBe(200);
@@ -303,7 +303,7 @@ describe("users", () => {
     [{ name: "ada", password: PASSWORD, role: "viewer" }, 409, "name"],
     [{ name: "'; DROP TABLE users; --", password: PASSWORD, role: "viewer" }, 201, undefined],
     [{ name: "<b>x</b>", password: PASSWORD, role: "viewer" }, 201, undefined],
-  ])("adding %j is answered with %i", async (user, status, field) => {
+  ])("adding the user %j is answered with %i", async (user, status, field) => {
     const ada = await admin();
     const answer = await ada.call("POST", "/v1/users", user);
     expect([answer.status, answer.body.error?.field]).toEqual([status, field]);
@@ -318,7 +318,7 @@ describe("decisions about proxies", () => {
       .proxies.map(({ name }) => name)
       .sort();
 
-  test("drained and disabled ones are told to no client, a draining one is told itself, and all of it outlives a restart", async () => {
+  test("clients do not get draining or disabled proxies, and the decisions survive a restart", async () => {
     const ada = await admin();
     const [a, b] = [await proxy("a"), await proxy("b")];
     await proxy("c");
@@ -352,7 +352,7 @@ describe("decisions about proxies", () => {
 });
 
 describe("configuration", () => {
-  test("a change reaches proxies and clients with its version, and is kept with author and reason", async () => {
+  test("a change reaches proxies and clients with its version, and is stored with author and reason", async () => {
     const ada = await admin();
     const { controls } = await proxy("p");
     const values = { "proxy.rateBytesPerSec": 500_000, "client.mode": "split-http", "origo.nearKm": 3000 };
@@ -389,7 +389,7 @@ describe("configuration", () => {
     [{ "client.connections": "4" }, "values.client.connections"],
     [{ "client.allowFallback": 1 }, "values.client.allowFallback"],
     [{ "client.nothing": 1 }, "values.client.nothing"],
-  ])("%j is refused by field, and nothing of it is kept", async (values, field) => {
+  ])("%j is refused with the field, and nothing of it is stored", async (values, field) => {
     const ada = await admin();
     const refused = await ada.call("PUT", "/v1/config", {
       baseVersion: 0,
@@ -400,7 +400,7 @@ describe("configuration", () => {
     expect((await ada.call("GET", "/v1/config")).body).toMatchObject({ version: 0, values: {} });
   });
 
-  test("an experiment is a draft, then clients draw its arms, then it is over", async () => {
+  test("an experiment starts as a draft, then clients draw its arms, then it stops", async () => {
     const ada = await admin();
     const arms = [
       { name: "small", weight: 1, values: { "client.windowPackets": 60 } },
@@ -469,7 +469,7 @@ describe("configuration", () => {
 });
 
 describe("tokens", () => {
-  test("the list of proxies comes with a token for them, signed with the published key, which outlives a restart", async () => {
+  test("the list of proxies has a token for them, and the signing key is published and survives a restart", async () => {
     const { id } = await proxy("p");
     const client = "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab";
     const { body } = await new Visitor().call("GET", `/v1/proxies?client=${client}`);

@@ -1,4 +1,4 @@
-/** App: Origo's HTTP API and its page, as an express application. The endpoints are in routes-*.ts. */
+/** App: the express application with Origo's HTTP API and the dashboard. The endpoints are in routes-*.ts. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import express, { type Express, type RequestHandler } from "express";
@@ -19,9 +19,9 @@ export const ORIGO_VERSION = "0.1.0";
 export interface AppOptions extends AdminOptions, ConfigOptions, FleetOptions, IntakeOptions, OperationsOptions {
   store: Store;
   log: Log;
-  /** Proxies of HTTP (balancers) in front of this process, whose X-Forwarded-For is believed. */
+  /** The number of load balancers in front of this process. Their X-Forwarded-For headers are believed. */
   trustedHops: number;
-  /** Folder with the built page. */
+  /** The folder with the built dashboard. */
   dashboardDir: string;
 }
 
@@ -39,7 +39,7 @@ export function endpointsOf(options: AppOptions): Endpoint[] {
       method: "get",
       path: "/openapi.json",
       access: "public",
-      summary: "This description",
+      summary: "This description of the API",
       answer: z.object({ openapi: z.string() }).passthrough(),
       handle: () => document,
     }),
@@ -58,7 +58,7 @@ export function makeApp(options: AppOptions): Express {
   mount(app, endpointsOf(options), options.access);
   app.use(dashboard(options.dashboardDir));
   app.use((request, response) =>
-    refuse(response, 404, { kind: "notFound", message: `there is no ${request.path} here` }),
+    refuse(response, 404, { kind: "notFound", message: `there is nothing at ${request.path}` }),
   );
   app.use(failure((error) => options.log.error({ event: "requestFailed", reason: error.message })));
   return app;
@@ -71,6 +71,8 @@ function dashboard(folder: string): RequestHandler {
     response
       .status(503)
       .type("text/plain")
-      .send("Origo runs, but its page is not built: npx webpack --config origo/webpack.config.js\n");
+      .send(
+        "Origo runs, but its dashboard is not built. Build it with: npx webpack --config origo/webpack.config.js\n",
+      );
   };
 }

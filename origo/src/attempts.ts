@@ -1,6 +1,6 @@
 /**
- * Attempts: how often something was tried in vain, by key, over a window of time; in memory, and bounded. Pure: time
- * arrives as `nowMs`. When the table is full, the key that has been quiet longest goes.
+ * Attempts: counts failed attempts by key, in a window of time. In memory and bounded: when the table is full, the key
+ * whose last attempt is oldest is forgotten. Pure: time arrives as `nowMs`.
  */
 export interface AttemptsOptions {
   limit: () => number;
@@ -9,7 +9,7 @@ export interface AttemptsOptions {
 }
 
 export class Attempts {
-  /** Quiet longest first. */
+  /** The key whose last attempt is oldest comes first. */
   readonly #counts = new Map<string, { count: number; startMs: number }>();
 
   readonly #options: AttemptsOptions;
@@ -18,7 +18,7 @@ export class Attempts {
     this.#options = options;
   }
 
-  /** How long to wait until the next try, 0 when it may be made now. */
+  /** How long to wait before the next attempt. 0 when an attempt is allowed now. */
   waitMs(key: string, nowMs: number): number {
     const entry = this.#counts.get(key);
     if (entry === undefined || entry.count < this.#options.limit()) return 0;

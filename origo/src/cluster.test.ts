@@ -1,5 +1,5 @@
 /**
- * Several Origos over a real PostgreSQL and a real Redis, behind a balancer that gives each connection to the next one.
+ * Tests several Origos over a real PostgreSQL and a real Redis. A load balancer gives each connection to the next Origo.
  */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -82,7 +82,7 @@ async function until<T>(what: string, read: () => Promise<T | undefined | false>
   }
 }
 
-/** A proxy that is only its link. */
+/** A proxy that has nothing but its link to Origo. */
 async function register(url: string, name: string): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
   const socket = io(`${url}/proxies`, {
     auth: { secret: "s" },
@@ -108,7 +108,7 @@ const fleet = async ({ url }: Origo): Promise<FleetProxy[]> =>
   ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies;
 const [first, second] = [(): Origo => origos[0]!, (): Origo => origos[1]!];
 
-test("each knows the proxies of all, tells clients of them with a token that any has signed, and forgets those that leave", async () => {
+test("cluster: each Origo lists the proxies of all, with a token from any, and forgets proxies that leave", async () => {
   const proxies = await Promise.all(["a", "b", "c", "d"].map((name) => register(balancer.url, name)));
   for (const origo of origos) await until("all four", async () => (await fleet(origo)).length === 4);
   const { proxies: listed, token } = (await (
@@ -124,7 +124,7 @@ test("each knows the proxies of all, tells clients of them with a token that any
   for (const origo of origos) await until("one less", async () => (await fleet(origo)).length === 3);
 });
 
-test("what is decided at one reaches a proxy that is connected to the other, and pages everywhere", async () => {
+test("cluster: a decision at one Origo reaches proxies and pages of the other", async () => {
   const { id, controls } = await register(first().url, "a");
   await until("the proxy at the other", async () => (await fleet(second())).length === 1);
   const { csrfToken } = (await (await fetch(`${second().url}/v1/login`)).json()) as { csrfToken: string };
@@ -138,7 +138,7 @@ test("what is decided at one reaches a proxy that is connected to the other, and
   for (const origo of origos) await until("draining", async () => (await fleet(origo))[0]?.state === "draining");
 });
 
-test("a page at one hears of records that another took in", async () => {
+test("cluster: a page at one Origo hears of records that another took in", async () => {
   const page = io(`${second().url}/dashboard`, { transports: ["websocket"], forceNew: true });
   sockets.push(page);
   let heard = 0;
@@ -153,14 +153,14 @@ test("a page at one hears of records that another took in", async () => {
   await until("news", () => heard > 0);
 });
 
-test("proxies of an Origo that is gone are gone for the others", async () => {
+test("cluster: when an Origo is gone, the others forget its proxies", async () => {
   await register(first().url, "a");
   await until("the proxy at the other", async () => (await fleet(second())).length === 1);
   await first().close();
   await until("none left", async () => (await fleet(second())).length === 0);
 });
 
-test("without Redis each goes on with its own proxies, and finds the others again with it", async () => {
+test("cluster: without Redis each Origo has its own proxies, and with Redis it finds the others again", async () => {
   await Promise.all([register(first().url, "a"), register(second().url, "b")]);
   for (const origo of origos) await until("both", async () => (await fleet(origo)).length === 2);
   const port = new URL(redis.url).port;
@@ -170,7 +170,7 @@ test("without Redis each goes on with its own proxies, and finds the others agai
   for (const origo of origos) await until("both again", async () => (await fleet(origo)).length === 2);
 });
 
-test("a Redis that vanishes without a word keeps no Origo from closing, and is found again over a new connection", async () => {
+test("cluster: a silent Redis does not stop an Origo from closing, and Origo reconnects to it", async () => {
   const relay = await startRelay(Number(new URL(redis.url).port));
   const own = await mkdtemp(join(tmpdir(), "origo-cluster-"));
   const third = await startOrigo({
@@ -200,7 +200,7 @@ test("a Redis that vanishes without a word keeps no Origo from closing, and is f
   }
 });
 
-test("the link for the first admin is the same at all, and works once at any", async () => {
+test("cluster: the link for the first admin is the same at all Origos and works once", async () => {
   const start = (): Promise<Origo> =>
     startOrigo({
       host: "127.0.0.1",

@@ -1,8 +1,8 @@
 /**
- * Cluster: several Origos behind a balancer, over one PostgreSQL and one Redis. Each puts the proxies connected to it,
- * and how many records it took in, into Redis, where they vanish soon after it does; that something was decided goes
- * over a channel there. Without Redis for a while, each Origo goes on with the proxies of its own and reads decisions
- * from the database every few seconds.
+ * Cluster: several Origos behind a load balancer, over one PostgreSQL and one Redis. Each Origo writes into Redis which
+ * proxies are connected to it and how many records it took in. These entries expire soon after their Origo stops. A
+ * Redis channel tells the others that something was decided. When Redis is down, each Origo knows only its own proxies,
+ * and reads decisions from the database every few seconds.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as after } from "node:timers/promises";
@@ -11,17 +11,16 @@ import type { Registry } from "./registry";
 import type { FleetProxy } from "@tributary/contract/schema";
 import type { Log } from "./telemetry";
 
-/** How often an Origo tells of its proxies, and looks for the others'. */
+/** How often an Origo writes its own proxies and reads those of the others. */
 const SHARE_MS = 1000;
-/** An Origo that has not told for so long has none. */
+/** The entry of an Origo expires after this time. */
 const SHARED_MS_MAX = 3 * SHARE_MS;
 /**
- * A Redis that vanished says nothing: a connection on which nothing passed for so long, where something is asked each
- * second, is made anew.
+ * Redis is asked every second. A connection without traffic for this long is replaced, since Redis may have vanished.
  */
 const SILENT_MS_MAX = 5000;
 const KEYS = "tributary:fleet:";
-/** Each message is the key of the Origo where something was decided. */
+/** A channel. Each message is the key of the Origo where something was decided. */
 const CHANGED = "tributary:changed";
 
 export interface ClusterOptions {
@@ -32,7 +31,7 @@ export interface ClusterOptions {
 interface Shared {
   nowMs: number;
   proxies: FleetProxy[];
-  /** Taken in since it started. */
+  /** The number of records that this Origo took in since it started. */
   records: number;
 }
 
@@ -49,7 +48,7 @@ export class Cluster {
   #timer: NodeJS.Timeout | undefined;
   #sharing: Promise<void> = Promise.resolve();
   #closed = false;
-  /** Taken in by the other Origos that are there. */
+  /** The number of records that the other live Origos took in. */
   recordsElsewhere = 0;
 
   readonly #redis: Redis;
@@ -65,21 +64,21 @@ export class Cluster {
   /** Throws when Redis does not answer. */
   static async open({ redisUrl, log }: ClusterOptions): Promise<Cluster> {
     let isOpen = false;
-    // Before the first answer there is nothing to come back to.
+    // If the first connection fails, `open` throws. Later connections are retried.
     const reconnectStrategy = (retries: number): number | false =>
       isOpen ? Math.min(100 * (retries + 1), SHARE_MS) : false;
     const redis: Redis = createClient({ url: redisUrl, socket: { reconnectStrategy, socketTimeout: SILENT_MS_MAX } });
     redis.on("error", (error: Error) => log.warn({ event: "redisFailed", reason: error.message }));
     await redis.connect();
     isOpen = true;
-    // A connection that subscribes does nothing else, and may be silent: the system probes it. What ails it ails the
-    // other, which tells.
+    // A connection that subscribes can do nothing else and may be silent, so it has no timeout. Its errors are not
+    // logged, because the other connection has the same ones.
     const subscriber = redis.duplicate({ socket: { reconnectStrategy } }).on("error", () => undefined);
     await subscriber.connect();
     return new Cluster(redis, subscriber, log);
   }
 
-  /** `onChange` when another Origo says that something was decided: it is in the database. */
+  /** Joins the others. Calls `onChange` when another Origo has written a decision to the database. */
   async join(own: Own, onChange: () => void): Promise<void> {
     await this.#subscriber.subscribe(CHANGED, (key) => key !== this.#key && onChange());
     const share = (): void => {
@@ -90,14 +89,13 @@ export class Cluster {
     share();
   }
 
-  /** To the other Origos. Those that miss it read the database soon. */
+  /** Tells the other Origos that something was decided. An Origo that misses this reads the database a little later. */
   tellChange(): void {
     if (this.#redis.isReady) this.#redis.publish(CHANGED, this.#key).catch(() => undefined);
   }
 
   /**
-   * Its proxies are gone for the others at once; where Redis does not answer, when that would have forgotten them by
-   * itself.
+   * Removes its entry from Redis, so that the others forget its proxies at once. Waits until the entry would expire.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -129,7 +127,7 @@ export class Cluster {
   }
 }
 
-/** Clocks of machines differ. */
+/** Converts times to our clock, since the clocks of machines differ. */
 function inOurTime({ nowMs, proxies }: Shared, oursMs: number): FleetProxy[] {
   const moved = oursMs - nowMs;
   return proxies.map((proxy) => ({

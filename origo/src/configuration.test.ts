@@ -1,7 +1,7 @@
 import { Configuration } from "./configuration";
 import type { AdminStore, ConfigVersion } from "./store/admin-store";
 
-/** Versions in memory; a question for the experiments is answered when its gate opens. */
+/** A store in memory. A query for experiments is answered when its gate opens. */
 function storeWith(gates: Promise<void>[]) {
   const versions: ConfigVersion[] = [];
   return {
@@ -11,7 +11,7 @@ function storeWith(gates: Promise<void>[]) {
   } as unknown as AdminStore;
 }
 
-test("configuration: what was read before a change does not undo it, and is told to nobody", async () => {
+test("configuration: a reading from before a change does not undo the change and is not announced", async () => {
   let open = (): void => undefined;
   const configuration = new Configuration(storeWith([new Promise((resolve) => (open = resolve))]), () => 0);
   const told: number[] = [];
@@ -29,7 +29,7 @@ test("configuration: what was read before a change does not undo it, and is told
   expect([configuration.version, configuration.number("client.tracePerMille"), told]).toEqual([1, 1000, [1]]);
 });
 
-test("configuration: a reading that failed is its caller's to hear of, and the next one works", async () => {
+test("configuration: a reading that fails rejects for its caller, and the next one works", async () => {
   const configuration = new Configuration(storeWith([Promise.reject(new Error("the database is gone"))]), () => 0);
   await expect(configuration.refresh()).rejects.toThrow("the database is gone");
   await configuration.change("ada", { baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "trace" });

@@ -1,6 +1,6 @@
 /**
- * Configuration: the settings' values now, their versions, and the experiments, over the store. Another Origo over the
- * same database is noticed when `refresh` is called. What the values do is not known here.
+ * Configuration: the current values of the settings, their versions, and the experiments. They are in the store, so
+ * `refresh` also finds the changes of other Origos over the same database. What a value does is not decided here.
  */
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
@@ -25,8 +25,8 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   #current = FIRST;
   #running: Experiment[] = [];
   /**
-   * Reads what is stored; tells listeners when it differs from what was known. What was read before a change is not put
-   * in its place.
+   * Reads the stored configuration and emits `change` if it is new. Calls run one after another, so that an older
+   * reading never replaces a newer one.
    */
   readonly refresh = inTurn(() => this.#read());
 
@@ -65,7 +65,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return { version: this.version, settings: [...SETTINGS], values: this.#current.values };
   }
 
-  /** Values of this scope that differ from the defaults. */
+  /** The values of this scope that differ from their defaults. */
   valuesOf(scope: Setting["scope"]): SettingValues {
     return Object.fromEntries(Object.entries(this.#current.values).filter(([key]) => key.startsWith(`${scope}.`)));
   }
@@ -82,7 +82,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return { versions: await this.#store.configVersions(HISTORY_MAX) };
   }
 
-  /** `values` is all that shall differ from the defaults. */
+  /** Makes a new version. `values` holds every value that shall differ from its default. */
   async change(
     author: string,
     change: { baseVersion: number; values: SettingValues; reason: string },
@@ -98,7 +98,9 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     };
     await this.refresh();
     if (change.baseVersion !== this.version || !(await this.#store.addConfigVersion(next))) {
-      const message = `baseVersion: somebody changed the configuration meanwhile, to version ${this.version}: look at it and try again`;
+      const message =
+        "baseVersion: someone else changed the configuration in the meantime. " +
+        `Look at version ${this.version} and try again`;
       throw new Refusal(409, {
         kind: "versionConflict",
         field: "baseVersion",
@@ -115,7 +117,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return this.#store.experiments();
   }
 
-  /** Makes a draft. Arms may set what each download can have a value of its own for. */
+  /** Makes a draft. Its arms may set only settings that can differ from download to download. */
   async addExperiment(author: string, draft: Pick<Experiment, "name" | "question" | "arms">): Promise<Experiment> {
     const got = (await this.#store.experiments()).length + 1;
     const limit = ADMIN_LIMITS.experiments;
@@ -137,7 +139,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
       names.add(arm.name);
       const checked = checkValues(arm.values, `arms[${index}].values`, (setting) => setting.perDownload === true);
       if ("fault" in checked) throw new Refusal(400, checked.fault);
-      // A value equal to its default stays: the arm means it, whatever the configuration becomes.
+      // A value that equals the default stays in the arm, because the configuration may change.
       return arm;
     });
     const experiment: Experiment = {
@@ -155,7 +157,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return experiment;
   }
 
-  /** Starts a draft, or stops a running one. What another Origo starts at the same time is known. */
+  /** Starts a draft or stops a running experiment. Two Origos cannot start overlapping experiments at the same time. */
   async moveExperiment(id: string, state: "running" | "stopped"): Promise<Experiment> {
     const moved = await this.#store.changeExperiment(id, (known, all) => {
       const from = state === "running" ? "draft" : "running";
@@ -163,7 +165,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
         throw new Refusal(409, {
           kind: "wrongState",
           field: "state",
-          message: `state: only a ${from} experiment can become ${state}, this one is ${known.state}`,
+          message: `state: only a ${from} experiment can become ${state}; this one is ${known.state}`,
         });
       if (state === "running")
         checkOverlap(
@@ -186,7 +188,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   }
 }
 
-/** Two experiments that set the same thing would undo each other. */
+/** Throws if a running experiment changes one of the same settings: the two would disturb each other. */
 function checkOverlap(experiment: Experiment, running: readonly Experiment[]): void {
   const keysOf = ({ arms }: Experiment): Set<string> => new Set(arms.flatMap((arm) => Object.keys(arm.values)));
   const mine = keysOf(experiment);
@@ -195,7 +197,7 @@ function checkOverlap(experiment: Experiment, running: readonly Experiment[]): v
     if (shared !== undefined)
       throw new Refusal(409, {
         kind: "experimentsOverlap",
-        message: `the running experiment ${other.name} sets ${shared} too: stop it first`,
+        message: `the running experiment ${other.name} also sets ${shared}: stop it first`,
       });
   }
 }

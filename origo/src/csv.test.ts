@@ -17,7 +17,7 @@ test.each([
   [undefined, ""],
 ])("csv: %j is written as %j", (cell, text) => expect(csvCell(cell)).toBe(text));
 
-test("csv: a text reads back as it was, whatever apostrophes it began with", () => {
+test("csv: a text with any apostrophes at its start reads back unchanged", () => {
   for (const text of ["=1", "'=1", "''=1", "'", "'a", "-", "", "\n="])
     expect(withoutGuard(csvCell(text).replace(/^"([^]*)"$/, "$1"))).toBe(text);
 });

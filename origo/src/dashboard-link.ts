@@ -1,19 +1,20 @@
 /**
- * Dashboard link: the socket.io namespace "/dashboard", over which open pages of people who are signed in hear of
- * changes. Whoever signs out elsewhere, is removed or comes to the end of the login is cut off within
- * `origo.refreshMs`. It only tells that there is something new; the records themselves are asked for over HTTP.
+ * Dashboard link: the socket.io namespace "/dashboard". It tells open pages of signed-in people about changes. It sends
+ * the fleet, and otherwise only says that something is new; pages ask for it over HTTP. When a login ends, its pages
+ * are disconnected within `origo.refreshMs`.
  */
 import type { Namespace, Server } from "socket.io";
 import type { Access } from "./access";
 import type { Configuration } from "./configuration";
 import { fleetOf } from "./routes-fleet";
 import type { Registry } from "./registry";
+import { repeat } from "./repeat";
 
 export interface DashboardLinkOptions {
   access: Access;
   registry: Registry;
   configuration: Configuration;
-  /** Taken in so far, here and at other Origos. */
+  /** The number of records taken in so far, here and at other Origos. */
   records: () => number;
   nowMs: () => number;
 }
@@ -38,40 +39,32 @@ export function attachDashboardLink(
   pages.on("connection", (socket) => void socket.emit("fleet", fleetOf({ registry, nowMs })));
   const onConfig = (): void => void pages.emit("config", { version: configuration.version });
   configuration.on("change", onConfig);
-  let told = "";
-  let toldCount = records();
+  let sentFleet = "";
+  let sentCount = records();
   const push = (): void => {
-    timer = setTimeout(push, configuration.number("origo.livePushMs"));
     const count = records();
-    if (count !== toldCount) pages.emit("records", { count: (toldCount = count) });
+    if (count !== sentCount) pages.emit("records", { count: (sentCount = count) });
     if (pages.sockets.size === 0) return;
     const fleet = fleetOf({ registry, nowMs });
     const text = JSON.stringify(fleet.proxies);
-    if (text !== told) pages.emit("fleet", fleet);
-    told = text;
+    if (text !== sentFleet) pages.emit("fleet", fleet);
+    sentFleet = text;
   };
-  let timer = setTimeout(push, configuration.number("origo.livePushMs"));
-  let closed = false;
-  let checking: NodeJS.Timeout | undefined;
-  const checkLater = (): void => {
-    if (!closed)
-      checking = setTimeout(
-        () => void cutSignedOut(pages, access).finally(checkLater),
-        configuration.number("origo.refreshMs"),
-      );
-  };
-  checkLater();
+  const pushing = repeat(push, () => configuration.number("origo.livePushMs"));
+  const checking = repeat(
+    () => cutSignedOut(pages, access),
+    () => configuration.number("origo.refreshMs"),
+  );
   return {
     close: () => {
-      closed = true;
-      clearTimeout(checking);
-      clearTimeout(timer);
+      checking.close();
+      pushing.close();
       configuration.off("change", onConfig);
     },
   };
 }
 
-/** The cookie that a page came with is asked for anew. A database that does not answer cuts off nobody. */
+/** Checks each page's cookie again. If the database does not answer, every page stays connected. */
 async function cutSignedOut(pages: Namespace, access: Access): Promise<void> {
   await Promise.all(
     [...pages.sockets.values()].map(async (socket) => {

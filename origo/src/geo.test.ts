@@ -1,4 +1,4 @@
-/** Geo over a small MMDB, written here as the format's specification (MaxMind DB 2.0) has it. */
+/** Tests geo with a small MMDB, written here by the specification of the format (MaxMind DB 2.0). */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const map = (entries: Record<string, Buffer>): Buffer =>
     ...Object.entries(entries).flatMap(([key, value]) => [text(key), value]),
   ]);
 
-/** One network, 203.0.0.0/8, with one place: a chain of eight nodes with 24-bit records. */
+/** A database with one network, 203.0.0.0/8, and one place: a chain of eight nodes with 24-bit records. */
 function mmdb(): Buffer {
   const [bits, nodes] = [[...(203).toString(2)].map(Number), 8];
   const tree = Buffer.alloc(nodes * 6);
@@ -63,7 +63,7 @@ test.each([
   expect((await openGeo(join(folder, "places.mmdb")))(address)).toEqual(place);
 });
 
-test("geo: without a file no address has a place; a file that is no database is an error", async () => {
+test("geo: without a file no address has a place, and a file that is not a database is an error", async () => {
   expect((await openGeo(undefined))("203.0.113.9")).toBeUndefined();
   await expect(openGeo(join(folder, "junk.mmdb"))).rejects.toThrow();
   await expect(openGeo(join(folder, "none.mmdb"))).rejects.toThrow("none.mmdb");

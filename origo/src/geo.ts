@@ -1,6 +1,6 @@
 /**
- * Geo: where on Earth an address roughly is, from a database in MMDB format on disk (GEO_DB; none comes with Origo).
- * Nothing leaves this process, and places are rounded to whole degrees (about 100 km) before anyone sees them.
+ * Geo: finds where on Earth an address roughly is, in a local database in MMDB format (GEO_DB; Origo brings none).
+ * Nothing leaves this process. Places are rounded to whole degrees (about 100 km) before anyone sees them.
  */
 import { readFile } from "node:fs/promises";
 import { Reader, type CityResponse } from "mmdb-lib";
@@ -8,7 +8,7 @@ import type { Place } from "@tributary/contract/schema";
 
 export type PlaceOf = (address: string) => Place | undefined;
 
-/** Throws when the file is not there or is no MMDB. Without a path, no address has a place. */
+/** Throws when the file is missing or is not in MMDB format. Without a path, no address has a place. */
 export async function openGeo(path: string | undefined): Promise<PlaceOf> {
   if (path === undefined) return () => undefined;
   const reader = new Reader<CityResponse>(await readFile(path));
@@ -17,7 +17,7 @@ export async function openGeo(path: string | undefined): Promise<PlaceOf> {
       const location = reader.get(address.replace(/^::ffff:/, ""))?.location;
       return location && { lat: Math.round(location.latitude), lon: Math.round(location.longitude) };
     } catch {
-      // Not an address that the database can be asked for: IPv6 in one of IPv4 only.
+      // The database cannot look up this address, for example an IPv6 address in a database of IPv4 addresses.
       return undefined;
     }
   };
@@ -25,7 +25,7 @@ export async function openGeo(path: string | undefined): Promise<PlaceOf> {
 
 const EARTH_KM = 6371;
 
-/** Along the great circle (haversine). */
+/** The distance along the great circle (haversine formula). */
 export function distanceKm(a: Place, b: Place): number {
   const rad = Math.PI / 180;
   const h =

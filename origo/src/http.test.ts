@@ -1,4 +1,4 @@
-/** How long a request may take to come, over real connections. */
+/** Tests how long a request may take to arrive, over real connections. */
 import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Two bytes with a pause between them. */
+/** Sends two bytes with a pause between them. */
 const send = (path: string, pauseMs: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const { port } = server.address() as AddressInfo;
@@ -42,13 +42,13 @@ const send = (path: string, pauseMs: number): Promise<string> =>
     setTimeout(() => upload.end("b"), pauseMs);
   });
 
-test("http: a request that is not all there in time ends with its connection; one whose endpoint gives it longer is answered", async () => {
+test("http: a slow request loses its connection, unless its endpoint allows more time", async () => {
   expect(await send("/quick", 0)).toBe("2");
   await expect(send("/quick", 5 * MS_MAX)).rejects.toThrow();
   expect(await send("/slow", 5 * MS_MAX)).toBe("2");
 });
 
-test("http: an answer that takes longer than the request may is given", async () => {
+test("http: an answer may take longer than the time limit of the request", async () => {
   const slow = express().get("/", (_request, response) => void setTimeout(() => response.send("late"), 3 * MS_MAX));
   const other = createServer(slow)
     .prependListener("request", (incoming) => limitTime(incoming, MS_MAX))

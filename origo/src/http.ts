@@ -1,8 +1,8 @@
 /**
- * HTTP: how an endpoint is described, and how descriptions become express routes. A description says who may call, what
- * it takes and what it answers; openapi.ts writes the same descriptions down. Bad input is answered with 4xx and
- * {"error":{kind,message,field?,got?,limit?}}; what fails behind an endpoint with 503, so that the sender tries again.
- * Not here: what the endpoints do (routes-*.ts), who is signed in (access.ts).
+ * HTTP: turns descriptions of endpoints into express routes. A description says who may call, what the endpoint takes
+ * and what it answers; openapi.ts documents the same descriptions. Bad input is answered with 4xx and
+ * {"error":{kind,message,field?,got?,limit?}}. A failure behind an endpoint is answered with 503, so the sender tries
+ * again. What the endpoints do is in routes-*.ts; who is signed in is in access.ts.
  */
 import type { IncomingMessage } from "node:http";
 import express, {
@@ -15,14 +15,14 @@ import express, {
 import { z } from "zod";
 import { faultOf, type ApiError } from "@tributary/contract/schema";
 
-/** Largest body of a request, unless the endpoint says otherwise. */
+/** The largest body of a request, unless the endpoint sets its own limit. */
 export const BODY_BYTES_MAX = 1_000_000;
-/** How long all of a request may take to come, unless the endpoint says otherwise. */
+/** A whole request must arrive within this time, unless the endpoint sets its own limit. */
 export const REQUEST_MS_MAX = 30_000;
 
 /**
- * Who may call: `open` anyone, pages of any origin too; `public` anyone, pages of this origin only; `viewer` whoever is
- * signed in; `admin` administrators, with the login's CSRF token where something is changed.
+ * Who may call an endpoint. `open`: anyone, and web pages of any origin. `public`: anyone, but web pages of this origin
+ * only. `viewer`: everyone who is signed in. `admin`: admins; a change needs the CSRF token of the login.
  */
 export type Access = "open" | "public" | "viewer" | "admin";
 export type Method = "get" | "post" | "put" | "patch" | "delete";
@@ -35,7 +35,7 @@ export interface Call<Query = unknown, Body = unknown> {
   body: Body;
   /** Named parts of the path. */
   params: Record<string, string>;
-  /** Name of whoever is signed in; `local` where no login is required. */
+  /** The name of the person who is signed in, or `local` when no login is required. */
   author: string;
   request: Request;
   response: Response;
@@ -43,22 +43,22 @@ export interface Call<Query = unknown, Body = unknown> {
 
 interface Description<Q extends Shape | undefined, B extends Shape | undefined, A extends Shape | undefined> {
   method: Method;
-  /** As express writes it: `/v1/users/:name`. */
+  /** In the notation of express: `/v1/users/:name`. */
   path: string;
   access: Access;
   summary: string;
   query?: Q;
-  /** JSON. */
+  /** The body is JSON. */
   body?: B;
-  /** True for bodies that `body` would take as they are; a faster way to say so. */
+  /** A faster check. When it returns true, `body` would accept the value unchanged, so `body` is not asked. */
   isPlain?: (value: unknown) => boolean;
   bodyBytesMax?: number;
   requestMsMax?: number;
-  /** Of a success: JSON of this shape, or a content type. Nothing given = no body. */
+  /** The answer of a success: JSON of this shape, or a content type. Without it the answer has no body. */
   answer?: A | string;
-  /** Of a success; default 200, or 204 without an answer. */
+  /** The status of a success. Default: 200, or 204 without an answer. */
   status?: number;
-  /** Gives the answer, or nothing when it has written the response itself. May throw a Refusal. */
+  /** Returns the answer, or nothing when it has written the response itself. May throw a Refusal. */
   handle: (call: Call<Read<Q>, Read<B>>) => unknown;
 }
 
@@ -66,7 +66,7 @@ export type Endpoint = Omit<Description<Shape | undefined, Shape | undefined, Sh
   handle: (call: Call) => unknown;
 };
 
-/** Checks a description's types, then forgets them. */
+/** Checks the types of a description and returns it with general types. */
 export function endpoint<
   Q extends Shape | undefined = undefined,
   B extends Shape | undefined = undefined,
@@ -75,7 +75,7 @@ export function endpoint<
   return description as unknown as Endpoint;
 }
 
-/** An answer other than success, thrown by whoever finds it. */
+/** An error that becomes the answer to a request. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -100,11 +100,11 @@ export const whole = (min: number, max: number, preset: number) =>
     .transform((value) => value ?? preset);
 
 export interface Gate {
-  /** The caller's name. Throws a Refusal for one who may not. */
+  /** Returns the caller's name. Throws a Refusal when the caller may not do this. */
   admit(request: Request, access: "viewer" | "admin"): Promise<string>;
 }
 
-/** Adds the endpoints; any other method of their paths is 405. */
+/** Adds the endpoints. Other methods on their paths are answered with 405. */
 export function mount(app: Express, endpoints: readonly Endpoint[], gate: Gate): void {
   for (const path of new Set(endpoints.map((each) => each.path)))
     mountPath(
@@ -182,8 +182,8 @@ function parsed(shape: Shape, value: unknown): unknown {
 const limits = new WeakMap<IncomingMessage, NodeJS.Timeout>();
 
 /**
- * The connection of a request that is not all there in time is ended. A later call counts anew; Node knows but one
- * limit for all requests.
+ * Closes the connection of a request that has not fully arrived within `msMax`. A later call starts the time again.
+ * Node itself has only one limit for all requests.
  */
 export function limitTime(request: IncomingMessage, msMax: number): void {
   clearTimeout(limits.get(request));
@@ -216,7 +216,7 @@ export function refuse(response: Response, status: number, error: ApiError): voi
   response.status(status).json({ error });
 }
 
-/** What express and its body parser throw carries a status; anything else is our store or our bug. */
+/** Errors of express and its body parser have a status. Any other error comes from the store or is a bug. */
 export const failure =
   (report: (error: Error) => void): ErrorRequestHandler =>
   (
@@ -229,7 +229,8 @@ export const failure =
     if (error instanceof Refusal) return refuse(response.set(error.headers), error.status, error.error);
     if (error.type === "entity.too.large") {
       const [got, limit] = [error.length ?? error.received, error.limit ?? BODY_BYTES_MAX];
-      const message = `the body ${got === undefined ? "is" : `has ${got} bytes,`} over the limit of ${limit} bytes: send less at a time`;
+      const size = got === undefined ? "is larger than" : `has ${got} bytes, more than`;
+      const message = `the body ${size} the limit of ${limit} bytes: send less at a time`;
       return refuse(response, 413, { kind: "bodyTooLarge", message, ...(got === undefined ? {} : { got }), limit });
     }
     if (error.type === "entity.parse.failed")
@@ -239,6 +240,6 @@ export const failure =
     report(error);
     return refuse(response.set("Retry-After", "5"), 503, {
       kind: "unavailable",
-      message: "Origo could not do this now; nothing was stored, try again",
+      message: "Origo cannot do this now. Nothing was stored; try again",
     });
   };

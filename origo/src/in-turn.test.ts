@@ -1,6 +1,6 @@
 import { inTurn } from "./in-turn";
 
-test("in turn: what is begun later reads later, and a failure is the failing call's alone", async () => {
+test("in turn: calls run in order, and a failed call does not fail the others", async () => {
   const steps: string[] = [];
   let call = 0;
   const work = inTurn(async () => {

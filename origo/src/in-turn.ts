@@ -1,4 +1,4 @@
-/** `work` one at a time: a call's begins when those of the calls before have ended, however they did. */
+/** Runs `work` one call at a time. A call starts when all earlier calls have ended, even if they failed. */
 export function inTurn(work: () => Promise<void>): () => Promise<void> {
   let last = Promise.resolve();
   return () => {

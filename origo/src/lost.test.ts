@@ -1,6 +1,6 @@
 /**
- * What is left when the database is gone, or silent, or the disk is full: clear answers, reads as far as they can go,
- * and nothing half-stored.
+ * Tests Origo when its database is gone or silent, and when the disk is full: answers stay clear, reads work where they
+ * can, and no batch is stored in part.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
@@ -46,7 +46,7 @@ const statusOf = async (path: string): Promise<number> => {
 const stored = async (): Promise<number> =>
   ((await (await fetch(`${origo.url}/v1/records?limit=500`)).json()) as RecordsResponse).records.length;
 
-test("PostgreSQL stops: intake says 503 with Retry-After, clients still get proxies and configuration, and all goes on when it is back", async () => {
+test("PostgreSQL stops: intake answers 503, clients still get proxies, and all works again when it is back", async () => {
   const postgres = await startPostgres({ durable: true });
   try {
     origo = await start(folder, await postgres.newDatabase());
@@ -72,7 +72,7 @@ test("PostgreSQL stops: intake says 503 with Retry-After, clients still get prox
   }
 });
 
-test("PostgreSQL vanishes without a word: intake says 503 in time, goes on over new connections, and closing ends", async () => {
+test("PostgreSQL falls silent: intake answers 503 in time, uses new connections, and Origo can close", async () => {
   const postgres = await startPostgres();
   const url = await postgres.newDatabase();
   const relay = await startRelay(Number(new URL(url).port));
@@ -108,13 +108,13 @@ test("PostgreSQL vanishes without a word: intake says 503 in time, goes on over 
   }
 });
 
-/** A file system of its own, of so many MiB; undefined where mounting is not allowed. */
+/** Mounts a new file system of this size. Undefined when mounting is not allowed. */
 async function smallDisk(mib: number): Promise<string | undefined> {
   const place = await mkdtemp(join(tmpdir(), "origo-disk-"));
   return spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs", place]).status === 0 ? place : undefined;
 }
 
-test("the disk fills: intake says 503 with Retry-After, reads go on, and so does intake when there is room again", async () => {
+test("the disk is full: intake answers 503 with Retry-After until there is space again, and reads still work", async () => {
   const disk = await smallDisk(64);
   if (disk === undefined) {
     console.warn(

@@ -1,4 +1,4 @@
-/** Origo as a real child process: environment, ready line, signals, and what survives kill -9. */
+/** Tests Origo as a real child process: environment, ready line, signals, and what survives kill -9. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -86,7 +86,7 @@ describe("the Origo process", () => {
     },
   );
 
-  test("takes variables that are empty as not set, as compose hands on those that nobody set", async () => {
+  test("treats empty variables as not set, because Docker Compose passes them so", async () => {
     const { url } = await ready({
       DATABASE_URL: "",
       REDIS_URL: "",
@@ -111,7 +111,7 @@ describe("the Origo process", () => {
     [
       "no login on a public address",
       { DATA_DIR: "x", ORIGO_SECRET: "secret", LOGIN: "off", HOST: "0.0.0.0" },
-      "LOGIN may be off only where HOST is a loopback",
+      "LOGIN may be off only when HOST is a loopback",
     ],
     ["a port out of range", { DATA_DIR: "x", ORIGO_SECRET: "secret", PORT: "65536" }, "PORT must be a port"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
@@ -121,7 +121,7 @@ describe("the Origo process", () => {
     });
   });
 
-  test("a folder that another Origo holds is an error that says so", async () => {
+  test("a folder that another Origo uses is a clear error", async () => {
     await ready();
     const { code, text } = await failed({ ORIGO_SECRET: "secret", DATA_DIR: folder });
     expect([code, text]).toEqual([1, expect.stringContaining("lock")]);

@@ -1,6 +1,6 @@
 /**
- * Origo as a process: reads its environment (below), prints one JSON line when ready, logs JSON lines after it, closes
- * on SIGTERM or SIGINT.
+ * Main: Origo as a process. It reads its environment variables (below), prints one JSON line when it is ready, then
+ * logs JSON lines, and closes on SIGTERM or SIGINT.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -18,10 +18,10 @@ const Environment = z
       .transform(Number),
     HOST: z.string().min(1).default("127.0.0.1"),
     ORIGO_SECRET: z
-      .string({ required_error: "is missing: set it to the secret that the proxies are given" })
+      .string({ required_error: "is missing: set it to a secret, and start the proxies with the same one" })
       .min(1, "must not be empty")
       .max(1024),
-    DATA_DIR: z.string({ required_error: "is missing: set it to the folder for origo.duckdb" }).min(1),
+    DATA_DIR: z.string({ required_error: "is missing: set it to the folder for Origo's data" }).min(1),
     DATABASE_URL: z.string().min(1).optional(),
     REDIS_URL: z
       .string()
@@ -39,16 +39,16 @@ const Environment = z
   })
   .refine(({ REDIS_URL, DATABASE_URL }) => REDIS_URL === undefined || DATABASE_URL !== undefined, {
     path: ["REDIS_URL"],
-    message: "is for several Origos over one database: set DATABASE_URL too",
+    message: "is only for several Origos over one database: set DATABASE_URL too",
   })
   .refine(({ LOGIN, HOST }) => LOGIN === "required" || LOOPBACK.test(HOST), {
     path: ["LOGIN"],
     message:
-      "may be off only where HOST is a loopback address: without login, everybody who reaches the port is an admin",
+      "may be off only when HOST is a loopback address: without login, everyone who reaches the port is an admin",
   });
 
 async function main(): Promise<void> {
-  // Compose hands on what is not set as empty.
+  // Docker Compose passes variables that are not set as empty ones.
   const set = Object.fromEntries(
     Object.entries(process.env).filter(([name, value]) => value !== "" || name === "ORIGO_SECRET"),
   );
@@ -57,33 +57,19 @@ async function main(): Promise<void> {
     for (const issue of environment.error.issues) console.error(`origo: ${issue.path.join(".")} ${issue.message}`);
     process.exit(2);
   }
-  const {
-    PORT: port,
-    HOST: host,
-    ORIGO_SECRET: secret,
-    DATA_DIR: dataDir,
-    LOGIN: login,
-    GEO_DB: geoFile,
-    TRUSTED_HOPS: trustedHops,
-  } = environment.data;
-  const {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redisUrl,
-    LOG_LEVEL: logLevel,
-    RETENTION_DAYS: retentionDays,
-  } = environment.data;
-  const log = makeLog(logLevel);
+  const env = environment.data;
+  const log = makeLog(env.LOG_LEVEL);
   const origo = await startOrigo({
-    port,
-    host,
-    secret,
-    dataDir,
-    databaseUrl,
-    redisUrl,
-    retentionDays,
-    login,
-    geoFile,
-    trustedHops,
+    port: env.PORT,
+    host: env.HOST,
+    secret: env.ORIGO_SECRET,
+    dataDir: env.DATA_DIR,
+    databaseUrl: env.DATABASE_URL,
+    redisUrl: env.REDIS_URL,
+    retentionDays: env.RETENTION_DAYS,
+    login: env.LOGIN,
+    geoFile: env.GEO_DB,
+    trustedHops: env.TRUSTED_HOPS,
     log,
     dashboardDir: join(__dirname, "dashboard"),
   });
@@ -98,16 +84,16 @@ async function main(): Promise<void> {
   process.on("SIGINT", stop);
   console.log(JSON.stringify({ ready: true, url: origo.url }));
   if (origo.setupPath !== undefined) {
-    // Not a matter of LOG_LEVEL: without this link nobody can sign in.
+    // This is printed at every LOG_LEVEL, since nobody can sign in without this link.
     console.log(
       JSON.stringify({
         event: "setup",
-        message: "there is no user yet: this link makes the first admin, once",
+        message: "there are no users yet: this link creates the first admin, and works once",
         url: origo.url.replace("//0.0.0.0", "//127.0.0.1") + origo.setupPath,
       }),
     );
   }
-  if (login === "off") log.warn({ event: "loginOff", message: "everybody who reaches this port is an admin" });
+  if (env.LOGIN === "off") log.warn({ event: "loginOff", message: "everyone who reaches this port is an admin" });
 }
 
 function fail(error: Error): never {

@@ -1,6 +1,6 @@
-/** The network that an address belongs to, as far as its first bits tell. Pure. */
+/** Network: the network that an address belongs to, by the first bits of the address. Pure. */
 
-/** `198.51.100.0/24`, `2001:db8:7::/48`; of an IPv4 address written as IPv6, IPv4's. */
+/** `198.51.100.0/24` or `2001:db8:7::/48`. An IPv4 address that is written as IPv6 gives an IPv4 network. */
 export function networkOf(address: string): string {
   const four = /(\d+\.\d+\.\d+)\.\d+$/.exec(address)?.[1];
   if (four !== undefined) return `${four}.0/24`;

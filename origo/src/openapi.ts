@@ -1,6 +1,6 @@
 /**
- * OpenAPI 3.1 of the HTTP API, written from the endpoints' own descriptions: what is served and what is documented
- * cannot differ.
+ * OpenAPI: writes the OpenAPI 3.1 document of the HTTP API from the descriptions of the endpoints. So the document
+ * cannot differ from what Origo serves.
  */
 import { zodToJsonSchema } from "zod-to-json-schema";
 import type { z } from "zod";
@@ -10,10 +10,10 @@ import { ErrorResponse } from "@tributary/contract/schema";
 type Json = Record<string, unknown>;
 
 const ACCESS: Record<Access, string> = {
-  open: "Anyone, from any origin.",
-  public: "Anyone, from this origin.",
-  viewer: "Whoever is signed in.",
-  admin: "Admins; a change needs the header x-csrf-token.",
+  open: "Anyone may call this, also web pages of any origin.",
+  public: "Anyone may call this, but web pages of this origin only.",
+  viewer: "Everyone who is signed in may call this.",
+  admin: "Only admins may call this. A change needs the header x-csrf-token.",
 };
 
 export function openApiOf(endpoints: readonly Endpoint[], version: string): Json {
@@ -27,7 +27,7 @@ export function openApiOf(endpoints: readonly Endpoint[], version: string): Json
     info: {
       title: "Origo",
       version,
-      description: "Registry, configuration, records and analysis of Tributary.",
+      description: "The registry of proxies, the configuration, the records and their analysis in Tributary.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     paths,
@@ -61,7 +61,7 @@ function operationOf(each: Endpoint): Json {
     responses: {
       [status]: { description: "Success", ...(content ? { content } : {}) },
       default: {
-        description: "Refused or failed",
+        description: "The request was refused, or it failed",
         content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
       },
     },

@@ -1,4 +1,4 @@
-/** What is served for those who run Origo: the API's description, metrics, readiness, and a log without addresses. */
+/** Tests the parts for people who run Origo: OpenAPI, metrics, readiness, and a log without addresses. */
 /* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const json = async (path: string): Promise<any> => (await fetch(origo.url + path)).json();
 
-test("every path of the description is served, and every method it does not have is 405", async () => {
+test("every documented path is served, and every other method on it is answered with 405", async () => {
   const { openapi, paths } = await json("/openapi.json");
   expect(openapi).toBe("3.1.0");
   for (const [path, operations] of Object.entries(paths as Record<string, object>)) {
@@ -67,7 +67,7 @@ test.each([
     expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(answer)));
 });
 
-test("metrics count requests by route, intake, fleet and storage, and name no address", async () => {
+test("metrics show requests by route, intake, fleet and storage, and contain no address", async () => {
   await fetch(`${origo.url}/v1/records`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -85,7 +85,7 @@ test("metrics count requests by route, intake, fleet and storage, and name no ad
   expect(logged).not.toMatch(/127\.0\.0\.1|secret=1/);
 });
 
-test("settings: each has a key of its scope, a default within its range, and words", () => {
+test("settings: each has a key in its scope, a default in its range, and a help text", () => {
   expect(new Set(SETTINGS.map(({ key }) => key)).size).toBe(SETTINGS.length);
   for (const { key, scope, help, type, min, max, options, default: preset } of SETTINGS) {
     expect([key, key.startsWith(`${scope}.`), help.length > 10]).toEqual([key, true, true]);
@@ -96,7 +96,7 @@ test("settings: each has a key of its scope, a default within its range, and wor
   expect(() => presetOf("client.nothing")).toThrow("client.nothing");
 });
 
-test("passwords: the same twice are kept as two, each matches its own alone, and nobody matches", async () => {
+test("passwords: equal passwords are stored differently, each matches only itself, and no user matches nothing", async () => {
   const [first, second] = [await keep("correct horse"), await keep("correct horse")];
   expect(first).not.toBe(second);
   expect(first).not.toContain("correct");
@@ -107,7 +107,7 @@ test("passwords: the same twice are kept as two, each matches its own alone, and
   ]).toEqual([true, false, false]);
 });
 
-test("attempts: the limit holds within its window, and the table stays bounded", () => {
+test("attempts: the limit holds in its window, and the table stays bounded", () => {
   const attempts = new Attempts({ limit: () => 2, windowMs: () => 1000, keysMax: 3 });
   attempts.add("a", 0);
   expect(attempts.waitMs("a", 0)).toBe(0);

@@ -1,7 +1,6 @@
 /**
- * Proxy link: the socket.io namespace "/proxies", over which proxies register and send heartbeats.
- * A proxy proves that it belongs by the secret in its handshake; every other namespace is refused.
- * What a heartbeat means is the registry's business, not this file's.
+ * Proxy link: the socket.io namespace "/proxies". Proxies register here and send heartbeats. A proxy must send the
+ * secret in its handshake. Unknown namespaces are refused. The registry decides what a heartbeat means.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
@@ -18,7 +17,7 @@ import {
 } from "@tributary/contract/schema";
 import type { TokenSigner } from "./token";
 
-/** A hello or status is far smaller; a larger message closes the connection. */
+/** A larger message closes the connection. A hello or a status is far smaller. */
 const MESSAGE_BYTES_MAX = 16_384;
 
 export interface ProxyLinkOptions {
@@ -32,7 +31,7 @@ export interface ProxyLinkOptions {
 export interface ProxyLink {
   /** Closing it closes the HTTP server too. */
   readonly io: Server;
-  /** Something was decided about this proxy: it is told. */
+  /** Tells a proxy what was decided about it. */
   handleDecision(proxyId: string): void;
 }
 
@@ -45,7 +44,7 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
     connectTimeout: 10_000,
   });
   io.use((_socket, next) =>
-    next(refusal({ kind: "unknownNamespace", message: "proxies connect to the namespace /proxies" })),
+    next(refusal({ kind: "unknownNamespace", message: "this namespace does not exist: proxies connect to /proxies" })),
   );
   const proxies = io.of("/proxies");
   proxies.use((socket, next) => next(admit(socket, options.secret)));
@@ -74,25 +73,25 @@ function admit(socket: Socket, secret: string): Error | undefined {
   if (typeof got !== "string" || got === "") {
     return refusal({
       kind: "secretMissing",
-      message: "no secret was sent: start the proxy with the ORIGO_SECRET of this Origo",
+      message: "the secret is missing: start the proxy with the ORIGO_SECRET of this Origo",
     });
   }
   if (!sameSecret(got, secret)) {
     return refusal({
       kind: "wrongSecret",
-      message: "wrong secret: start the proxy with the ORIGO_SECRET of this Origo",
+      message: "the secret is wrong: start the proxy with the ORIGO_SECRET of this Origo",
     });
   }
   return undefined;
 }
 
-/** Compares digests, so that neither content nor length shows in the time it takes. */
+/** Compares digests, so that the time it takes reveals neither the content nor the length. */
 export function sameSecret(got: string, expected: string): boolean {
   const digest = (value: string): Buffer => createHash("sha256").update(value).digest();
   return timingSafeEqual(digest(got), digest(expected));
 }
 
-/** The proxy gets `connect_error` with this message, and the error as `data`. */
+/** The proxy gets this as `connect_error`, with the error in `data`. */
 function refusal(error: ApiError): Error {
   return Object.assign(new Error(error.message), { data: error });
 }

@@ -1,11 +1,11 @@
-/** Registry: who is live, what ids they keep, and how they are chosen. */
+/** Tests which proxies are live, which ids they keep, and how they are chosen. */
 import { Registry, proxyIdOf } from "./registry";
 import { ProxyHello } from "@tributary/contract/schema";
 import { helloOf, statusOf } from "../../contract/test/samples";
 
 const T0 = 1_790_000_000_000;
 
-/** A u32 generator, seeded. */
+/** A seeded generator of u32. */
 function rngOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -23,7 +23,7 @@ function fleetOf(count: number): Registry {
 }
 
 describe("registry", () => {
-  test("a proxy is live just before its second missed heartbeat and gone at it", () => {
+  test("a proxy is live until just before its second missed heartbeat, and then gone", () => {
     const registry = fleetOf(1);
     expect(registry.fleet(T0 + 3999)).toHaveLength(1);
     expect(registry.fleet(T0 + 4000)).toHaveLength(0);
@@ -31,7 +31,7 @@ describe("registry", () => {
     expect(registry.pick(4, new Set(), rngOf(1), T0 + 4000)).toHaveLength(0);
   });
 
-  test("a heartbeat starts the silence anew, also after the proxy counted as gone", () => {
+  test("a heartbeat makes a proxy live, also after it was gone", () => {
     const registry = fleetOf(1);
     registry.handleStatus("c0", statusOf(), T0 + 2000);
     expect(registry.fleet(T0 + 5999)).toHaveLength(1);
@@ -40,7 +40,7 @@ describe("registry", () => {
     expect(registry.fleet(T0 + 7000)).toHaveLength(1);
   });
 
-  test("what this process stood still is no silence of the proxies", () => {
+  test("the time that this process stood still does not count as silence of the proxies", () => {
     let stalledMs = 0;
     const registry = new Registry({
       heartbeatMs: () => 2000,
@@ -62,7 +62,7 @@ describe("registry", () => {
     expect(registry.fleet(T0).map((proxy) => proxy.name)).toEqual(["proxy-1"]);
   });
 
-  test("a shorter heartbeat makes no proxy gone that reports by the old one, and is told to silent ones too", () => {
+  test("a shorter heartbeat does not lose proxies that still report by the old one", () => {
     const rules = { heartbeatMs: 2000 };
     const registry = new Registry({
       heartbeatMs: () => rules.heartbeatMs,
@@ -88,7 +88,7 @@ describe("registry", () => {
     expect(registry.fleet(T0)).toHaveLength(2);
   });
 
-  test("a reconnect with the same name and address keeps the id, and the older connection can no longer touch it", () => {
+  test("a reconnect with the same name and address keeps the id and replaces the older connection", () => {
     const registry = new Registry();
     const first = registry.handleHello("old", helloOf(), T0);
     expect(registry.handleHello("new", helloOf(), T0 + 1000)).toEqual(first);
@@ -97,12 +97,12 @@ describe("registry", () => {
     expect(registry.fleet(T0 + 1000)).toHaveLength(1);
   });
 
-  test("the id does not depend on this run of Origo", () => {
+  test("the id is the same after a restart of Origo", () => {
     expect(proxyIdOf({ name: "proxy-1", url: "http://127.0.0.1:7611" })).toBe(proxyIdOf(helloOf()));
     expect(proxyIdOf({ name: "a", url: "bc" })).not.toBe(proxyIdOf({ name: "ab", url: "c" }));
   });
 
-  test("a proxy that starts anew at another address is the one it was, and another instance of its name is not", () => {
+  test("a proxy at a new address keeps its id if its instance is the same, and gets a new id if not", () => {
     const registry = new Registry();
     const known = { name: "a", instance: "host:7610" };
     const first = registry.handleHello("old", helloOf({ ...known, url: "http://127.0.0.1:7611" }), T0);
@@ -118,11 +118,11 @@ describe("registry", () => {
     expect(registry.fleet(T0).map((proxy) => proxy.name)).toEqual(["renamed"]);
   });
 
-  test("a status before hello is an error for its sender", () => {
+  test("a status before the hello is an error", () => {
     expect(new Registry().handleStatus("c0", statusOf(), T0)).toMatchObject({ error: { kind: "helloMissing" } });
   });
 
-  test("it takes the largest number of proxies and refuses one more, but not a reconnect", () => {
+  test("the limit of proxies holds: one more is refused, but a reconnect is not", () => {
     const registry = fleetOf(1024);
     expect(registry.fleet(T0)).toHaveLength(1024);
     const refused = registry.handleHello("more", helloOf({ name: "one-more" }), T0);
@@ -132,7 +132,7 @@ describe("registry", () => {
     ).toHaveProperty("id");
   });
 
-  test("rates come from counter differences over the proxy's own clock, and are unknown across a restart", () => {
+  test("rates are counter differences over the proxy's own clock, and unknown across a restart", () => {
     const registry = fleetOf(1);
     const rates = (): unknown[] => registry.fleet(T0).map((proxy) => [proxy.sentBytesPerSec, proxy.originBytesPerSec]);
     registry.handleStatus("c0", statusOf({ sentBytes: 1000, originBytes: 0, uptimeMs: 2000 }), T0);
@@ -143,7 +143,7 @@ describe("registry", () => {
     expect(rates()).toEqual([[null, null]]);
   });
 
-  test("a choice has no repeats, leaves out the excluded, and holds fewer when fewer are live", () => {
+  test("a choice has no repeats and no excluded proxies, and is smaller when fewer are live", () => {
     const registry = fleetOf(6);
     for (let seed = 0; seed < 200; seed++) {
       const excluded = new Set([registry.fleet(T0)[seed % 6]?.id ?? ""]);
@@ -166,7 +166,7 @@ describe("registry", () => {
     expect(times.size).toBe(6);
   });
 
-  test("the list names id, name and url and nothing else", () => {
+  test("the list has the id, the name and the URL of a proxy and nothing else", () => {
     expect(Object.keys(fleetOf(1).pick(1, new Set(), rngOf(1), T0)[0] ?? {})).toEqual(["id", "name", "url"]);
     expect(ProxyHello.safeParse(helloOf()).success).toBe(true);
   });

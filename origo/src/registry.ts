@@ -1,9 +1,8 @@
 /**
- * Registry: which proxies are live, here and at other Origos, what was decided about each, and a choice among them.
- * Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id.
- * A proxy is live until two heartbeats are missed (4 s after the last word from it, by default) or its connection
- * closes. Its id is a digest of name and instance, so it stays the same over reconnects and over restarts of Origo and
- * of the proxy.
+ * Registry: which proxies are live, here and at other Origos, what was decided about each, and which ones a client
+ * gets. Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id. A proxy is live
+ * until it misses two heartbeats (by default 4 s after its last message) or its connection closes. Its id is a digest
+ * of its name and instance, so it survives reconnects and restarts of Origo and of the proxy.
  */
 import { createHash } from "node:crypto";
 import { inOrder, type SelectionInput } from "./selection";
@@ -18,12 +17,12 @@ import {
 
 export interface RegistryRules {
   heartbeatMs: () => number;
-  /** A proxy silent for this many heartbeats is gone. */
+  /** A proxy that misses this many heartbeats is gone. */
   beatsMissedMax: () => number;
-  /** Proxies known at once; a hello beyond it is refused. */
+  /** At most this many proxies may be connected. A further hello is refused. */
   proxiesMax: () => number;
   /**
-   * How long this process has stood still, all in all: that is no silence of the proxies, whose words wait to be read.
+   * How long this process has stood still in total. Messages wait meanwhile, so this time does not count as silence.
    */
   stalledMs: () => number;
 }
@@ -38,16 +37,18 @@ const RULES: RegistryRules = {
 interface Entry {
   connectionId: string;
   proxy: FleetProxy;
-  /** Of this process, when the proxy was heard last. */
+  /** `stalledMs` of this process when the last message of the proxy arrived. */
   stalledMs: number;
-  /** As it was then: by it the next report comes, whatever is decided meanwhile. */
+  /**
+   * The heartbeat when the last message arrived. The proxy sends its next report by it, even if the setting changed.
+   */
   heartbeatMs: number;
 }
 
-/** What was decided about a proxy, live or not. */
+/** What an admin decided about a proxy. The proxy need not be live. */
 export interface Decision {
   state: FleetProxy["state"];
-  /** In place of the name it gave itself. */
+  /** Replaces the name that the proxy gave itself. */
   name: string | null;
 }
 
@@ -56,10 +57,10 @@ const AT_RANDOM: SelectionInput = { select: "random", nearKm: 0 };
 
 export class Registry {
   readonly #entries = new Map<string, Entry>();
-  /** Id of the proxy that a connection registered. */
+  /** The id of the proxy that registered on a connection. */
   readonly #byConnection = new Map<string, string>();
   readonly #decisions = new Map<string, Decision>();
-  /** Live proxies that are connected to other Origos, and until when that is believed. */
+  /** Live proxies of other Origos, and until when this list is believed. */
   #elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
 
   readonly #rules: RegistryRules;
@@ -68,7 +69,7 @@ export class Registry {
     this.#rules = rules;
   }
 
-  /** A proxy introduced itself. The same name and instance on a newer connection replaces the older one. */
+  /** Registers a proxy. The same name and instance on a newer connection replaces the older connection. */
   handleHello(connectionId: string, hello: ProxyHello, nowMs: number): { id: string } | { error: ApiError } {
     const id = proxyIdOf(hello);
     const known = this.#entries.get(id);
@@ -77,7 +78,7 @@ export class Registry {
       return {
         error: {
           kind: "tooManyProxies",
-          message: `this Origo holds ${limit} proxies and takes no more`,
+          message: `this Origo has ${limit} proxies already, which is its limit`,
           got: this.#entries.size + 1,
           limit,
         },
@@ -111,7 +112,7 @@ export class Registry {
     return this.#decisions.get(id) ?? UNDECIDED;
   }
 
-  /** Holds for the proxy now, and whenever it comes back. */
+  /** Stores a decision. It holds now and whenever the proxy comes back. */
   decide(id: string, decision: Decision): void {
     this.#decisions.set(id, decision);
     const entry = this.#entries.get(id);
@@ -119,12 +120,12 @@ export class Registry {
       entry.proxy = { ...entry.proxy, state: decision.state, name: decision.name ?? entry.proxy.name };
   }
 
-  /** Over which the proxy can be told something; undefined when it has none. */
+  /** The connection of a proxy. Undefined when the proxy is not connected to this Origo. */
   connectionOf(id: string): string | undefined {
     return this.#entries.get(id)?.connectionId;
   }
 
-  /** A heartbeat. One from a connection that has not said hello, or was replaced, is an error for its sender. */
+  /** Takes a heartbeat. It is an error if its connection sent no hello or was replaced. */
   handleStatus(connectionId: string, status: ProxyStatus, nowMs: number): { id: string } | { error: ApiError } {
     const entry = this.#entryOf(connectionId);
     if (entry === undefined) {
@@ -145,19 +146,19 @@ export class Registry {
     return { id: proxy.id };
   }
 
-  /** The connection closed; what it registered is gone at once. */
+  /** A connection closed. Its proxy is gone at once. */
   handleClosed(connectionId: string): void {
     const id = this.#byConnection.get(connectionId);
     this.#byConnection.delete(connectionId);
     if (id !== undefined) this.#entries.delete(id);
   }
 
-  /** Those that are connected to other Origos. */
+  /** Sets the live proxies of other Origos. */
   setElsewhere(proxies: readonly FleetProxy[], untilMs: number): void {
     this.#elsewhere = { proxies, untilMs };
   }
 
-  /** All that are connected to this Origo, be they silent. */
+  /** All proxies that are connected to this Origo, also silent ones. */
   connectedIds(): string[] {
     return [...this.#entries.keys()];
   }
@@ -175,12 +176,12 @@ export class Registry {
     return [...this.#entries.values()].filter(isLive).map(({ proxy }) => proxy);
   }
 
-  /** Live proxies, by name, then id. */
+  /** All live proxies, sorted by name, then by id. */
   fleet(nowMs: number): FleetProxy[] {
     return this.#live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
   }
 
-  /** `count` live proxies, each at most once, fewer if fewer are live; `rng` gives a u32 a call. */
+  /** Chooses `count` different live proxies, or fewer if fewer are live. Each call of `rng` gives a u32. */
   pick(
     count: number,
     excludedIds: ReadonlySet<string>,
@@ -192,7 +193,7 @@ export class Registry {
     return inOrder(pool, selection, rng).slice(0, count).map(listed);
   }
 
-  /** Those of `ids` that clients may be told. */
+  /** The proxies among `ids` that clients may use. */
   usable(ids: readonly string[], nowMs: number): string[] {
     const known = new Set(
       this.#live(nowMs)
@@ -225,10 +226,7 @@ function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
   return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
 }
 
-/**
- * 16 hex digits, the same for the same name and instance; for the same name and address where a proxy names no
- * instance.
- */
+/** 16 hex digits, made of the name and the instance, or of the name and the address if the proxy names no instance. */
 export function proxyIdOf({ name, url, instance }: Pick<ProxyHello, "name" | "url" | "instance">): string {
   return createHash("sha256")
     .update(JSON.stringify([name, instance ?? url]))
@@ -237,7 +235,8 @@ export function proxyIdOf({ name, url, instance }: Pick<ProxyHello, "name" | "ur
 }
 
 /**
- * Bytes a second between two reports by the proxy's own clock; null without two reports or when a counter went back.
+ * Bytes per second between two reports, by the proxy's own clock. Null for a first report, and when a counter went
+ * back.
  */
 function rateBetween(
   before: ProxyStatus | null,

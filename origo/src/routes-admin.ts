@@ -1,4 +1,4 @@
-/** Administration: signing in, users, saved views. What a login is: access.ts. */
+/** Administration: the endpoints for logins, users and saved views. access.ts says what a login is. */
 import { randomUUID } from "node:crypto";
 import {
   ADMIN_LIMITS,
@@ -35,7 +35,7 @@ const loginEndpoints = ({ access }: AdminOptions): Endpoint[] => [
     method: "get",
     path: "/v1/login",
     access: "public",
-    summary: "Who is signed in",
+    summary: "Tells who is signed in",
     answer: LoginResponse,
     handle: ({ request, response }) => {
       response.set("Cache-Control", "no-store");
@@ -63,7 +63,7 @@ const loginEndpoints = ({ access }: AdminOptions): Endpoint[] => [
     method: "post",
     path: "/v1/setup",
     access: "public",
-    summary: "Make the first admin with the one-time link",
+    summary: "Create the first admin with the one-time link",
     body: SetupRequest,
     answer: LoginResponse,
     handle: ({ request, response, body }) => access.setUp(request, response, body),
@@ -75,7 +75,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     method: "get",
     path: "/v1/users",
     access: "admin",
-    summary: "Users",
+    summary: "List all users",
     answer: UsersResponse,
     handle: async () => ({ users: await adminStore.users() }),
   }),
@@ -94,7 +94,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
         throw new Refusal(409, {
           kind: "nameTaken",
           field: "name",
-          message: `name: there is a user ${body.name} already`,
+          message: `name: there is already a user ${body.name}`,
         });
       return { name: body.name, role: body.role, createdAtMs, lastLoginMs: null } satisfies User;
     },
@@ -103,7 +103,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     method: "patch",
     path: "/v1/users/:name",
     access: "admin",
-    summary: "Change a user's password or role; signs the user out",
+    summary: "Change a user's password or role, and sign this user out",
     body: UserChange,
     answer: UsersResponse,
     handle: async ({ params: { name = "" }, body }) => {
@@ -130,7 +130,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
 async function whyNot(store: AdminStore, name: string): Promise<Refusal> {
   const known = (await store.users()).some((user) => user.name === name);
   return known
-    ? new Refusal(409, { kind: "lastAdmin", message: `${name} is the last admin: make another one first` })
+    ? new Refusal(409, { kind: "lastAdmin", message: `${name} is the last admin: make another user an admin first` })
     : notFound(`there is no user ${name}`);
 }
 
@@ -139,7 +139,7 @@ const viewEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     method: "get",
     path: "/v1/views",
     access: "viewer",
-    summary: "Saved views",
+    summary: "List the saved views",
     answer: ViewsResponse,
     handle: async () => ({ views: await adminStore.views() }),
   }),
@@ -157,7 +157,7 @@ const viewEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
       if (got > limit)
         throw new Refusal(409, {
           kind: "tooManyViews",
-          message: `got ${got} views, the limit is ${limit}: delete some`,
+          message: `this would be view ${got}, and the limit is ${limit}: delete some views first`,
           got,
           limit,
         });

@@ -1,4 +1,4 @@
-/** Configuration and experiments, for the dashboard; what of them concerns clients, for clients. */
+/** The endpoints for the configuration and the experiments, for the dashboard and for clients. */
 import {
   ClientConfig,
   ConfigChange,
@@ -24,7 +24,7 @@ export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions)
     method: "get",
     path: "/v1/config",
     access: "viewer",
-    summary: "Every setting with its value",
+    summary: "List all settings and their values",
     answer: ConfigResponse,
     handle: () => configuration.describe(),
   }),
@@ -41,7 +41,7 @@ export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions)
     method: "get",
     path: "/v1/config/history",
     access: "viewer",
-    summary: "Versions of the configuration, newest first",
+    summary: "List the versions of the configuration, newest first",
     answer: ConfigHistory,
     handle: () => configuration.history(),
   }),
@@ -49,7 +49,7 @@ export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions)
     method: "get",
     path: "/v1/client-config",
     access: "open",
-    summary: "What a client goes by",
+    summary: "Get the settings and the experiments for clients",
     answer: ClientConfig,
     handle: ({ response }) => {
       response.set("Cache-Control", "no-store");
@@ -60,7 +60,7 @@ export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions)
     method: "get",
     path: "/v1/site-rules",
     access: "open",
-    summary: "What the extension takes for media beyond what it knows",
+    summary: "Get the rules by which the extension finds more media",
     answer: SiteRules,
     handle: () => readSiteRules(siteRulesFile),
   }),
@@ -68,7 +68,7 @@ export const configEndpoints = ({ configuration, siteRulesFile }: ConfigOptions)
     method: "get",
     path: "/v1/experiments",
     access: "viewer",
-    summary: "Experiments, newest first",
+    summary: "List the experiments, newest first",
     answer: ExperimentsResponse,
     handle: async () => ({ experiments: await configuration.experiments() }),
   }),

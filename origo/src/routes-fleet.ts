@@ -1,5 +1,5 @@
 /**
- * Fleet: which proxies there are, for clients and for the dashboard. Proxies themselves do not come in here:
+ * Fleet: the endpoints that list proxies, for clients and for the dashboard. Proxies themselves connect by
  * proxy-link.ts.
  */
 import { randomUUID } from "node:crypto";
@@ -21,11 +21,11 @@ export interface FleetOptions {
   adminStore: AdminStore;
   tokens: TokenSigner;
   placeOf: PlaceOf;
-  /** Milliseconds since the epoch; must not jump. */
+  /** Milliseconds since the epoch. It must not jump. */
   nowMs: () => number;
-  /** u32 a call. */
+  /** Each call gives a u32. */
   rng: () => number;
-  /** Something about a proxy was decided. */
+  /** Called when something was decided about a proxy. */
   onDecision: (id: string) => void;
 }
 
@@ -37,7 +37,7 @@ const ListQuery = z
     count: whole(1, SCHEMA_LIMITS.proxiesPerList, SCHEMA_LIMITS.proxiesPerList),
     exclude: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.excludedPerList)),
     select: z.enum(SELECTIONS).optional(),
-    /** ID:MS,... as measured by the client, for `low-rtt`. */
+    /** `ID:MS,...` as the client measured it, for the selection `low-rtt`. */
     rtt: z
       .string()
       .optional()
@@ -51,9 +51,9 @@ const ListQuery = z
         (items) =>
           new Map(items.map((item) => [item.slice(0, item.indexOf(":")), Number(item.slice(item.indexOf(":") + 1))])),
       ),
-    /** Proxies that the client goes on with: the token is for them too. */
+    /** Proxies that the client keeps using. The token is valid for them too. */
     keep: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.proxiesPerList)),
-    /** Whom the token is for; a new anonymous one without it. */
+    /** The client that gets the token. Without it the token has a new random id. */
     client: z.string().uuid().toLowerCase().optional(),
   })
   .strict();
@@ -63,7 +63,7 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     method: "get",
     path: "/v1/proxies",
     access: "open",
-    summary: "Live proxies for a client, and a token that opens them",
+    summary: "Get live proxies for a client, and a token for them",
     query: ListQuery,
     answer: ProxiesResponse,
     handle: ({ query, request, response }) => {
@@ -89,7 +89,7 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     method: "get",
     path: "/v1/fleet",
     access: "viewer",
-    summary: "Live proxies with what they report",
+    summary: "List the live proxies with their last reports",
     answer: FleetResponse,
     handle: () => fleetOf(options),
   }),
@@ -97,7 +97,7 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     method: "post",
     path: "/v1/fleet/:id",
     access: "admin",
-    summary: "Drain, disable, enable or rename a proxy; holds until decided otherwise",
+    summary: "Drain, disable, enable or rename a proxy until someone changes it again",
     body: FleetAction,
     answer: FleetResponse,
     handle: async ({ params, body }) => {
@@ -116,7 +116,7 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     method: "get",
     path: "/.well-known/tributary-keys.json",
     access: "open",
-    summary: "Public keys of the tokens (JWK Set)",
+    summary: "Get the public keys of the tokens (JWK Set)",
     answer: z.object({ keys: z.array(z.record(z.string(), z.string())) }),
     handle: () => options.tokens.jwks(),
   }),

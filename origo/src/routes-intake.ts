@@ -1,7 +1,7 @@
 /**
- * Intake: what clients and proxies send in, as JSON, compressed by gzip where they like. Ids make a repeat harmless;
- * nothing of a refused batch is stored. When more waits than can be stored soon, or the disk is almost full, the answer
- * is 503 with Retry-After.
+ * Intake: the endpoints to which clients and proxies send records, errors and traces, as JSON, which may be compressed
+ * by gzip. Each has an id, so sending it twice is harmless. A batch is stored whole or refused whole. The answer is 503
+ * with Retry-After when too much waits to be stored, or when the disk is almost full.
  */
 import { endpoint, Refusal, type Endpoint } from "./http";
 import { TracesRequest } from "@tributary/contract/query-schema";
@@ -9,13 +9,13 @@ import { isRecordsRequest } from "./record-check";
 import { ErrorsRequest, IntakeResponse, RecordsRequest } from "@tributary/contract/schema";
 import { DiskFull, IntakeFull, type Store } from "./store/index";
 
-/** Of traces, which hold an entry a packet. */
+/** The largest body with traces. A trace has an entry for each packet. */
 const TRACE_BYTES_MAX = 4_000_000;
 
 export interface IntakeOptions {
   store: Store;
   nowMs: () => number;
-  /** Something was stored. */
+  /** Called when something was stored. */
   onIntake: (kind: "record" | "error", result: IntakeResponse) => void;
 }
 
@@ -24,7 +24,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     method: "post",
     path: "/v1/records",
     access: "open",
-    summary: "Records of downloads",
+    summary: "Send records of downloads",
     body: RecordsRequest,
     isPlain: isRecordsRequest,
     answer: IntakeResponse,
@@ -39,7 +39,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     method: "post",
     path: "/v1/errors",
     access: "open",
-    summary: "Reports of errors",
+    summary: "Send reports of errors",
     body: ErrorsRequest,
     answer: IntakeResponse,
     status: 202,
@@ -53,7 +53,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     method: "post",
     path: "/v1/traces",
     access: "open",
-    summary: "Arrivals of the packets of downloads",
+    summary: "Send traces: when each packet of a download arrived",
     body: TracesRequest,
     bodyBytesMax: TRACE_BYTES_MAX,
     answer: IntakeResponse,
@@ -62,7 +62,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
   }),
 ];
 
-/** For what was not stored now and may be later. */
+/** Turns an error into a 503 when the same data may be stored later. */
 export function busy(error: Error): never {
   if (!(error instanceof IntakeFull || error instanceof DiskFull)) throw error;
   const [kind, seconds] = error instanceof DiskFull ? ["diskFull", "30"] : ["busy", "1"];

@@ -1,4 +1,4 @@
-/** Operations: what those who run Origo ask of it. */
+/** Operations: the endpoints for people who run Origo: health, readiness and metrics. */
 import { z } from "zod";
 import { endpoint, Refusal, type Endpoint } from "./http";
 import type { Registry } from "./registry";
@@ -9,7 +9,7 @@ export interface OperationsOptions {
   store: { check(): Promise<void> };
   telemetry: Telemetry;
   nowMs: () => number;
-  /** True once shutdown began. */
+  /** True when the shutdown has begun. */
   closing: () => boolean;
 }
 
@@ -25,7 +25,7 @@ export const operationsEndpoints = ({ registry, store, telemetry, nowMs, closing
       method: "get",
       path: "/healthz",
       access: "public",
-      summary: "Whether this process serves",
+      summary: "Tells whether this process is running",
       answer: Health,
       handle: () => {
         checkOpen();
@@ -36,7 +36,7 @@ export const operationsEndpoints = ({ registry, store, telemetry, nowMs, closing
       method: "get",
       path: "/readyz",
       access: "public",
-      summary: "Whether this process should be given requests: it is open and its database answers",
+      summary: "Tells whether this process can take requests, which needs its database",
       answer: Ready,
       handle: async () => {
         checkOpen();
@@ -48,7 +48,7 @@ export const operationsEndpoints = ({ registry, store, telemetry, nowMs, closing
       method: "get",
       path: "/metrics",
       access: "public",
-      summary: "Metrics for Prometheus",
+      summary: "Get metrics for Prometheus",
       answer: telemetry.contentType,
       handle: () => telemetry.text(),
     }),

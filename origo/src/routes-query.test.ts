@@ -1,4 +1,4 @@
-/** Intake, questions and files over HTTP, on both databases. */
+/** Tests intake, queries and files over HTTP, on both databases. */
 import { once } from "node:events";
 import { mkdir, readdir } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
@@ -55,7 +55,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
   const stored = async (): Promise<DownloadRecord[]> =>
     ((await (await get("/v1/records?limit=500")).json()) as RecordsResponse).records;
 
-  test("takes what is compressed, and refuses what is too large, also once it is unpacked", async () => {
+  test("takes compressed bodies, and refuses bodies that are too large, also after unpacking", async () => {
     const records = [recordOf(), recordOf()];
     const packed = await post("/v1/records", gzipSync(JSON.stringify({ records })), { "content-encoding": "gzip" });
     expect([packed.status, await packed.json()]).toEqual([202, { accepted: 2, duplicate: 0 }]);
@@ -66,7 +66,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(await stored()).toHaveLength(2);
   });
 
-  test("hostile text in every text field is stored and given back as it came", async () => {
+  test("hostile text in every text field is stored and returned unchanged", async () => {
     const record = recordOf({
       clientVersion: HOSTILE.slice(0, 64),
       agent: HOSTILE.slice(0, 60),
@@ -89,7 +89,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(((await (await get(`/v1/records/${nul.id}`)).json()) as DownloadRecord).comment).toBe("a\ufffdb\ufffdc");
   });
 
-  test("half of a bad batch is not stored, and the field is named", async () => {
+  test("nothing of a bad batch is stored, and the answer names the field", async () => {
     const answer = await post("/v1/records", { records: [recordOf(), recordOf({ status: -1 })] });
     expect([answer.status, await answer.json()]).toMatchObject([
       400,
@@ -99,7 +99,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(await stored()).toEqual([]);
   });
 
-  test("answers what the dashboard asks", async () => {
+  test("answers the queries of the dashboard", async () => {
     const record = recordOf({ mode: "coded", startedAtMs: 1000 });
     await post("/v1/records", { records: [record, bareRecordOf()] });
     const { fields } = (await (await get("/v1/fields")).json()) as FieldsResponse;
@@ -148,7 +148,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect((await post("/v1/traces", { traces: [{ ...trace, packets: [[-1, 0, 0, "x"]] }] })).status).toBe(400);
   });
 
-  test.each(["csv", "parquet"] as const)("what was exported as %s comes back in as it was", async (format) => {
+  test.each(["csv", "parquet"] as const)("records exported as %s are the same after the import", async (format) => {
     const records = [
       recordOf({ comment: HOSTILE, userComment: "" }),
       bareRecordOf(),
@@ -172,7 +172,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(await stored()).toEqual(before);
   });
 
-  test("in CSV a text that a spreadsheet would take for a formula is none, and comes back in as it was", async () => {
+  test("a text that looks like a formula is harmless in CSV, and is the same after the import", async () => {
     const comments = [
       '=HYPERLINK("http://evil.example")',
       "+1",
@@ -202,7 +202,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(await stored()).toEqual(before);
   });
 
-  test("a file on its way in lies in the data folder until it is read, and what a killed process left there is gone with the next start", async () => {
+  test("an imported file is in the data folder until it is read, and a restart removes leftovers", async () => {
     const scratch = join(place.environment.DATA_DIR, "scratch");
     await mkdir(join(scratch, "file-left"), { recursive: true });
     await origo.close();
@@ -222,7 +222,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect([response.statusCode, await readdir(scratch)]).toEqual([400, []]);
   });
 
-  test("a file that is none, or has a row at fault, is refused whole", async () => {
+  test("a file in a wrong format, or with one wrong row, is refused whole", async () => {
     await post("/v1/records", { records: [recordOf(), recordOf()] });
     const text = (await (await get("/v1/export?format=csv")).text())
       .replace("coded-mutp", "no-mode")
@@ -234,7 +234,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(await stored()).toHaveLength(2);
   });
 
-  test("deletes what is older than the days kept", async () => {
+  test("deletes records that are older than the retention", async () => {
     await post("/v1/records", { records: [recordOf()] });
     await origo.close();
     await start({ retentionDays: 30, nowMs: () => Date.now() + 29 * DAY_MS });

@@ -1,4 +1,4 @@
-/** Queries: what was stored, for the dashboard, and all of it as a file. */
+/** Queries: the endpoints that read what was stored, for the dashboard, and that export and import all records. */
 import { pipeline } from "node:stream/promises";
 import { z } from "zod";
 import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
@@ -37,7 +37,7 @@ const PageQuery = z
 
 const FileQuery = z.object({ format: z.enum(["csv", "parquet"]) }).strict();
 const TYPES = { csv: "text/csv; charset=utf-8", parquet: "application/vnd.apache.parquet" } as const;
-/** An upload has so long: all records may come over a thin line. */
+/** An import may take this long, since the file may be large and the connection slow. */
 const IMPORT_MS_MAX = 3_600_000;
 
 export const queryEndpoints = ({ store }: { store: Store }): Endpoint[] => [
@@ -51,7 +51,7 @@ const pages = (store: Store): Endpoint[] => [
     method: "get",
     path: "/v1/records",
     access: "viewer",
-    summary: "Records, newest first",
+    summary: "List records, newest first",
     query: PageQuery,
     answer: RecordsResponse,
     handle: async ({ query }) => {
@@ -63,7 +63,7 @@ const pages = (store: Store): Endpoint[] => [
     method: "get",
     path: "/v1/errors",
     access: "viewer",
-    summary: "Reports of errors, newest first",
+    summary: "List reports of errors, newest first",
     query: PageQuery,
     answer: ErrorsResponse,
     handle: async ({ query }) => {
@@ -75,7 +75,7 @@ const pages = (store: Store): Endpoint[] => [
     method: "get",
     path: "/v1/records/:id",
     access: "viewer",
-    summary: "One record",
+    summary: "Get one record",
     answer: DownloadRecord,
     handle: async ({ params }) => there(await store.record(idOf(params)), "record"),
   }),
@@ -83,7 +83,7 @@ const pages = (store: Store): Endpoint[] => [
     method: "get",
     path: "/v1/records/:id/trace",
     access: "viewer",
-    summary: "When each packet of a download arrived, where it was kept",
+    summary: "Get the trace of a download, if there is one: when each packet arrived",
     answer: Trace,
     handle: async ({ params }) => there(await store.trace(idOf(params)), "trace"),
   }),
@@ -94,7 +94,7 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     method: "get",
     path: "/v1/fields",
     access: "viewer",
-    summary: "The characteristics of a download",
+    summary: "List the fields of a download",
     answer: FieldsResponse,
     handle: () => ({ fields: FIELDS.map(({ sql: _sql, ...field }) => field) }),
   }),
@@ -102,7 +102,7 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     method: "post",
     path: "/v1/query/downloads",
     access: "viewer",
-    summary: "A page of downloads",
+    summary: "Get a page of the table of downloads",
     body: DownloadsQuery,
     answer: DownloadsPage,
     handle: ({ body }) => queryDownloads(database, body).catch(refused),
@@ -111,7 +111,7 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     method: "post",
     path: "/v1/query/chart",
     access: "viewer",
-    summary: "A chart over downloads",
+    summary: "Compute a chart over downloads",
     body: ChartQuery,
     answer: Chart,
     handle: async ({ body }) => {
@@ -126,7 +126,7 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     method: "post",
     path: "/v1/query/difference",
     access: "viewer",
-    summary: "The difference between two groups of downloads",
+    summary: "Compute the difference between two groups of downloads",
     body: DifferenceQuery,
     answer: Difference,
     handle: ({ body }) => queryDifference(database, body, tuning).catch(refused),
@@ -138,7 +138,7 @@ const files = (store: Store): Endpoint[] => [
     method: "get",
     path: "/v1/export",
     access: "viewer",
-    summary: "All records as one file",
+    summary: "Export all records as one file",
     query: FileQuery,
     answer: "application/octet-stream",
     handle: async ({ query: { format }, response }) => {
@@ -154,7 +154,7 @@ const files = (store: Store): Endpoint[] => [
     method: "post",
     path: "/v1/import",
     access: "admin",
-    summary: "The records of an exported file, those not yet stored",
+    summary: "Import the records of an exported file that are not stored yet",
     query: FileQuery,
     answer: ImportResponse,
     requestMsMax: IMPORT_MS_MAX,
@@ -167,12 +167,12 @@ function known<T>(page: Page<T> | undefined, before: string | undefined): Page<T
   throw new Refusal(404, {
     kind: "unknownId",
     field: "before",
-    message: `before: nothing with the id ${before ?? ""} is stored`,
+    message: `before: nothing is stored with the id ${before ?? ""}`,
   });
 }
 
 function there<T>(found: T | undefined, what: string): T {
-  if (found === undefined) throw notFound(`there is no ${what} of this id`);
+  if (found === undefined) throw notFound(`there is no ${what} with this id`);
   return found;
 }
 

@@ -1,4 +1,4 @@
-/** Selection: who comes first, and that equals share the clients. */
+/** Tests which proxies come first, and that equal proxies get equally many clients. */
 import { distanceKm } from "./geo";
 import type { FleetProxy } from "@tributary/contract/schema";
 import { inOrder, type SelectionInput } from "./selection";
@@ -45,7 +45,7 @@ test("distances are those of the great circle (Budapest to Vienna, New York; ant
   expect(distanceKm({ lat: 0, lon: 0 }, { lat: 0, lon: 180 })).toBeCloseTo(20_015, 0);
 });
 
-test("near: those within the distance in any order, then the others by distance, those without a place last", () => {
+test("near: close proxies in any order, then the others by distance, and proxies without a place last", () => {
   const seen = new Set<string>();
   for (let round = 0; round < 50; round++) {
     const found = order(PLACED, { select: "near", place: BUDAPEST });
@@ -62,13 +62,13 @@ test("near without the client's place is random", () => {
   expect(firsts.size).toBe(5);
 });
 
-test("least loaded: by load, those that told none last", () => {
+test("least loaded: sorted by load, and proxies without a load last", () => {
   const loads = { a: 0.9, b: 0.1, c: 0.5 };
   const proxies = [...Object.entries(loads).map(([id, load]) => proxy(id, { status: statusOf({ load }) })), proxy("x")];
   expect(order(proxies, { select: "least-loaded" })).toBe("bcax");
 });
 
-test("low RTT: by what the client measured, the unmeasured last", () => {
+test("low RTT: sorted by the client's measurements, and proxies without one last", () => {
   expect(
     order(
       ["a", "b", "c"].map((id) => proxy(id)),
@@ -83,7 +83,7 @@ test("low RTT: by what the client measured, the unmeasured last", () => {
   ).toBe("cab");
 });
 
-test("operators: one of each before a second of any", () => {
+test("operators: one proxy of each operator before a second proxy of any", () => {
   const proxies = ["a1", "a2", "a3", "b1", "c1"].map((name) => proxy(name, { operator: name[0]! }));
   for (let round = 0; round < 50; round++) {
     const found = inOrder(proxies, { select: "operators", nearKm: 0 }, rng).map(({ operator }) => operator);

@@ -1,6 +1,6 @@
 /**
- * Selection: which of the live proxies a client is told, in which order. Pure. Every way starts from a random order, so
- * that equals share the clients; `random` is the paper's (Braun, Médard and Ekler 2019).
+ * Selection: orders the live proxies for a client. Pure. Each method starts from a random order, so that equal proxies
+ * get equally many clients. `random` is the method of the paper (Braun, Médard and Ekler 2019).
  */
 import { distanceKm } from "./geo";
 import type { FleetProxy, Place } from "@tributary/contract/schema";
@@ -10,14 +10,14 @@ export type Selection = (typeof SELECTIONS)[number];
 
 export interface SelectionInput {
   select: Selection;
-  /** Of the client; `near` without it is `random`. */
+  /** The place of the client. Without it `near` is the same as `random`. */
   place?: Place | undefined;
   nearKm: number;
-  /** Measured by the client, by proxy id; proxies not in it come last. */
+  /** The round-trip times that the client measured, by proxy id. Other proxies come last. */
   rttMs?: ReadonlyMap<string, number>;
 }
 
-/** All of `proxies`, the best first; `rng` gives a u32 a call. */
+/** All of `proxies`, the best first. Each call of `rng` gives a u32. */
 export function inOrder(proxies: readonly FleetProxy[], input: SelectionInput, rng: () => number): FleetProxy[] {
   const shuffled = shuffle(proxies, rng);
   if (input.select === "random" || (input.select === "near" && input.place === undefined)) return shuffled;
@@ -34,7 +34,7 @@ function rankOf(proxy: FleetProxy, { select, place, nearKm, rttMs }: SelectionIn
   return km <= nearKm ? 0 : km;
 }
 
-/** The first of each operator before the second of any. Proxies that name none count as one operator's. */
+/** Puts one proxy of each operator before the second of any. Proxies without an operator count as one operator. */
 function rankByTurns(proxies: readonly FleetProxy[], ranks: Map<string, number>): void {
   const seen = new Map<string, number>();
   for (const { id, operator = "" } of proxies) {

@@ -1,4 +1,4 @@
-/** Origo end to end on a free port: real HTTP, real socket.io clients, a real DuckDB file. */
+/** Tests Origo on a free port with real HTTP, real socket.io clients and a real DuckDB file. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -86,7 +86,7 @@ const listed = async (query: string): Promise<ProxiesResponse["proxies"]> =>
   ProxiesResponse.parse(await (await get(`/v1/proxies${query}`)).json()).proxies;
 
 describe("the proxy link", () => {
-  test("lists registered proxies at random, without the excluded, and drops one whose connection closes", async () => {
+  test("lists registered proxies at random without the excluded ones, and drops one whose connection closes", async () => {
     const proxies = await Promise.all([1, 2, 3, 4].map(proxy));
     expect((await listed("?count=32")).map(({ id }) => id).sort()).toEqual(proxies.map(({ id }) => id).sort());
     expect(await listed("?count=2")).toHaveLength(2);
@@ -101,11 +101,11 @@ describe("the proxy link", () => {
     await until(async () => (await listed("")).length === 3);
   });
 
-  test("the list says which network it was asked for from, and no more of the address", async () => {
+  test("the list tells the client's network, but not its address", async () => {
     expect(ProxiesResponse.parse(await (await get("/v1/proxies")).json()).network).toBe("127.0.0.0/24");
   });
 
-  test("a silent proxy is gone after two heartbeats, though connected, and back with the next one", async () => {
+  test("a connected but silent proxy is gone after two heartbeats, and back with the next one", async () => {
     const { socket, id } = await proxy(1);
     skewMs = 3500;
     expect(await listed("")).toHaveLength(1);
@@ -125,7 +125,7 @@ describe("the proxy link", () => {
     ]);
   });
 
-  test("a proxy that reconnects keeps its id, also over a restart of Origo", async () => {
+  test("a proxy that reconnects keeps its id, also after a restart of Origo", async () => {
     const first = await proxy(1);
     expect((await proxy(1)).id).toBe(first.id);
     await origo.close();
@@ -137,7 +137,7 @@ describe("the proxy link", () => {
     ["a wrong secret", "/proxies", { secret: "wrong" }, "wrongSecret"],
     ["a secret cut short", "/proxies", { secret: SECRET.slice(0, -1) }, "wrongSecret"],
     ["no secret", "/proxies", {}, "secretMissing"],
-    ["a secret that is no string", "/proxies", { secret: { $ne: "" } }, "secretMissing"],
+    ["a secret that is not a string", "/proxies", { secret: { $ne: "" } }, "secretMissing"],
     ["the root namespace", "/", { secret: SECRET }, "unknownNamespace"],
   ])("%s is refused with a connect_error that says so", async (_name, namespace, auth, kind) => {
     await expect(socketTo(namespace, auth)).rejects.toMatchObject({
@@ -145,7 +145,7 @@ describe("the proxy link", () => {
     });
   });
 
-  test("secrets are compared whole", () => {
+  test("secrets are compared in full", () => {
     expect([sameSecret("a", "a"), sameSecret("a", "b"), sameSecret("a", "aa"), sameSecret("", "a")]).toEqual([
       true,
       false,
@@ -154,7 +154,7 @@ describe("the proxy link", () => {
     ]);
   });
 
-  test("bad messages are answered with the field at fault, and harm nobody", async () => {
+  test("bad messages are answered with the wrong field and do not affect other proxies", async () => {
     const { socket } = await proxy(1);
     const bad: [string, unknown, string][] = [
       ["hello", { ...helloOf(), name: "" }, "name"],
@@ -175,7 +175,7 @@ describe("the proxy link", () => {
     expect((await get("/healthz")).status).toBe(200);
   });
 
-  test("a message over the limit closes that connection only", async () => {
+  test("a message over the limit closes only its own connection", async () => {
     const { socket } = await proxy(1);
     await proxy(2);
     const closed = new Promise((resolve) => socket.on("disconnect", resolve));
@@ -186,7 +186,7 @@ describe("the proxy link", () => {
 });
 
 describe("records and errors", () => {
-  test("are taken once and given back newest first, page by page", async () => {
+  test("are stored once and returned newest first, page by page", async () => {
     const records = [bareRecordOf(), recordOf(), recordOf()];
     const first = await post("/v1/records", { records });
     expect([first.status, await first.json()]).toEqual([202, { accepted: 3, duplicate: 0 }]);
@@ -202,7 +202,7 @@ describe("records and errors", () => {
     expect(await (await get("/v1/errors")).json()).toEqual({ errors, next: null });
   });
 
-  test("one bad record of a batch refuses the batch, by field", async () => {
+  test("one bad record makes its whole batch refused, and the answer names the field", async () => {
     const response = await post("/v1/records", {
       records: [recordOf(), { ...recordOf(), url: "http://h.example/v?sig=1" }],
     });
@@ -211,7 +211,7 @@ describe("records and errors", () => {
     expect(await (await get("/v1/records")).json()).toEqual({ records: [], next: null });
   });
 
-  test("a body just under the limit is read, one just over is refused with both numbers", async () => {
+  test("a body just under the limit is read, and a body just over it is refused with both numbers", async () => {
     const padded = (bytes: number): string => JSON.stringify({ records: [bareRecordOf()] }).padEnd(bytes, " ");
     expect((await post("/v1/records", padded(BODY_BYTES_MAX))).status).toBe(202);
     const refused = await post("/v1/records", padded(BODY_BYTES_MAX + 1));
@@ -224,7 +224,7 @@ describe("records and errors", () => {
   });
 
   test.each([
-    ["no JSON", "{", {}, 400, "badJson"],
+    ["text that is not JSON", "{", {}, 400, "badJson"],
     ["a list", "[]", {}, 400, "badField"],
     ["null", "null", {}, 400, "badJson"],
     ["an empty body", "", {}, 400, "badField"],
@@ -254,12 +254,12 @@ describe("HTTP", () => {
     ["/v1/records?before=yesterday", 400, "before"],
     ["/v1/records?before=0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab", 404, "before"],
     ["/v1/errors?limit=x", 400, "limit"],
-  ])("%s is refused by field", async (path, status, field) => {
+  ])("%s is refused with the field", async (path, status, field) => {
     const response = await get(path);
     expect([response.status, (await faultIn(response)).field]).toEqual([status, field]);
   });
 
-  test("limits hold their largest value", async () => {
+  test("the largest value of each limit is accepted", async () => {
     for (const path of [
       "/v1/proxies?count=32",
       "/v1/proxies?count=1",
@@ -271,7 +271,7 @@ describe("HTTP", () => {
     }
   });
 
-  test("an unknown path is 404, a known one with another method 405", async () => {
+  test("an unknown path is answered with 404, and a wrong method with 405", async () => {
     for (const path of ["/nothing", "/v1", "/v1/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%ff"])
       expect((await get(path)).status).toBe(404);
     const response = await get("/v1/fleet", { method: "DELETE" });
@@ -282,7 +282,7 @@ describe("HTTP", () => {
     ]);
   });
 
-  test("clients on any origin may list proxies and post, and read nothing else", async () => {
+  test("pages of any origin may list proxies and send records, and read nothing else", async () => {
     const acao = (response: Response): string | null => response.headers.get("access-control-allow-origin");
     expect(acao(await get("/v1/proxies"))).toBe("*");
     expect(acao(await post("/v1/records", { records: [recordOf()] }))).toBe("*");
@@ -301,7 +301,7 @@ describe("HTTP", () => {
     ]).toEqual([204, "*", "content-type, content-encoding", "POST"]);
   });
 
-  test("every answer carries the security headers", async () => {
+  test("every answer has the security headers", async () => {
     for (const path of ["/", "/nothing", "/v1/proxies", "/v1/proxies?count=0"]) {
       const { headers } = await get(path);
       expect(headers.get("content-security-policy")).toContain("default-src 'self'");
@@ -311,7 +311,7 @@ describe("HTTP", () => {
     }
   });
 
-  test("serves the page, and says how to build it when it is missing", async () => {
+  test("serves the dashboard, or says how to build it", async () => {
     expect(await (await get("/")).text()).toContain("<title>page</title>");
     await origo.close();
     await rm(join(folder, "index.html"));
@@ -320,7 +320,7 @@ describe("HTTP", () => {
     expect([response.status, await response.text()]).toEqual([503, expect.stringContaining("webpack")]);
   });
 
-  test("bytes that are no HTTP end that connection only", async () => {
+  test("bytes that are not HTTP end only their own connection", async () => {
     const { port } = new URL(origo.url);
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(port), "127.0.0.1", () => socket.write("\u0000\u0001garbage\r\n\r\n"));
@@ -332,7 +332,7 @@ describe("HTTP", () => {
     expect((await get("/healthz")).status).toBe(200);
   });
 
-  test("a taken port is an error that leaves the store free", async () => {
+  test("a taken port is an error, and the store is closed again", async () => {
     const other = await mkdtemp(join(tmpdir(), "origo-server-"));
     const options = { host: "127.0.0.1", secret: SECRET, dataDir: other, dashboardDir: other, login: "off" as const };
     await expect(startOrigo({ ...options, port: Number(new URL(origo.url).port) })).rejects.toThrow("EADDRINUSE");
@@ -340,7 +340,7 @@ describe("HTTP", () => {
     await rm(other, { recursive: true });
   });
 
-  test("closing ends the proxies' connections and refuses new ones; closing twice is closing once", async () => {
+  test("closing ends the connections of the proxies and refuses new ones, and can be called twice", async () => {
     const { socket } = await proxy(1);
     const gone = new Promise((resolve) => socket.on("disconnect", resolve));
     await Promise.all([origo.close(), origo.close(), gone]);

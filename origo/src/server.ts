@@ -1,10 +1,10 @@
 /**
- * Server: one running Origo: registry, stores, HTTP API, proxy link and dashboard link on one port. Reads no
- * environment: main.ts does.
+ * Server: one running Origo: registry, stores, HTTP API, proxy link and dashboard link on one port. It reads no
+ * environment variables; main.ts does.
  */
 import { randomBytes } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { createServer, type Server as HttpServer } from "node:http";
+import { createServer, type RequestListener, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Access } from "./access";
@@ -12,11 +12,14 @@ import { makeApp } from "./app";
 import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
 import { attachDashboardLink } from "./dashboard-link";
+import { Decisions } from "./decisions";
 import { openGeo } from "./geo";
 import { limitTime, REQUEST_MS_MAX } from "./http";
 import { inTurn } from "./in-turn";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
+import { repeat } from "./repeat";
+import { startRetention } from "./retention";
 import { watchStalls } from "./stalls";
 import { Store, TUNING_DEFAULT, type Tuning } from "./store/index";
 import { AdminStore } from "./store/admin-store";
@@ -24,50 +27,42 @@ import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";
 import { newTokenKey, TokenSigner } from "./token";
 
-/** Requests under way get this long to finish at shutdown. */
+/** Running requests get this long to finish at shutdown. */
 const DRAIN_MS_MAX = 5000;
-/** Old records are deleted at the start, at each change of the configuration, and this often. */
-const RETENTION_EVERY_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 export interface OrigoOptions {
   host: string;
-  /** 0 = any free one. */
+  /** 0 means any free port. */
   port: number;
   secret: string;
   dataDir: string;
-  /** PostgreSQL, in place of a file in `dataDir`. */
+  /** The address of a PostgreSQL database, instead of a file in `dataDir`. */
   databaseUrl?: string | undefined;
-  /** Redis, where several Origos over one PostgreSQL share their proxies. */
+  /** The address of a Redis server, through which several Origos over one PostgreSQL share their proxies. */
   redisUrl?: string | undefined;
-  /**
-   * Records, reports and traces are deleted so long after they came, unless the configuration says when; default:
-   * never.
-   */
+  /** Records, reports and traces are deleted after this time, unless the configuration sets another. Default: never. */
   retentionDays?: number | undefined;
   dashboardDir: string;
-  /** `off` is for loopback only: everybody who reaches the port is an admin then. */
+  /** Use `off` on loopback only: everyone who reaches the port is then an admin. */
   login: "required" | "off";
-  /** An MMDB with places of addresses. */
+  /** A database of the places of addresses, in MMDB format. */
   geoFile?: string | undefined;
   trustedHops?: number;
-  /** Default: nothing is logged. */
+  /** Default: no log. */
   log?: Log;
-  /** Milliseconds since the epoch that never jump; default: the monotonic clock. */
+  /** Milliseconds since the epoch, without jumps. Default: the monotonic clock. */
   nowMs?: () => number;
 }
 
 export interface Origo {
   readonly url: string;
-  /**
-   * Path and fragment of the page that makes the first admin, once; undefined where there is one, or none is needed.
-   */
+  /** The path of the one-time link that creates the first admin. Undefined when no first admin is needed. */
   readonly setupPath: string | undefined;
-  /** Stops taking requests, lets those under way finish (5 s at most), closes the store. Safe to call twice. */
+  /** Stops taking requests, lets running ones finish for at most 5 s, and closes the store. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** Throws when the port is taken, or the store or Redis cannot be opened; then nothing is left open. */
+/** Throws when the port is taken, or when the store or Redis cannot be opened. It then leaves nothing open. */
 export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   const nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
   const placeOf = await openGeo(options.geoFile);
@@ -108,11 +103,8 @@ async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Store
 
 type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf" | "log"> & { cluster: Cluster | undefined };
 
-async function serve(
-  options: OrigoOptions,
-  stores: Stores,
-  { nowMs, placeOf, log, cluster }: Surroundings,
-): Promise<Origo> {
+async function serve(options: OrigoOptions, stores: Stores, surroundings: Surroundings): Promise<Origo> {
+  const { nowMs, placeOf, log, cluster } = surroundings;
   const { store, adminStore } = stores;
   const configuration = new Configuration(adminStore, nowMs);
   const stalls = watchStalls(() => performance.now());
@@ -122,30 +114,20 @@ async function serve(
     proxiesMax: () => configuration.number("origo.proxiesMax"),
     stalledMs: () => stalls.stalledMs(),
   });
-  const links: { proxies?: ProxyLink } = {};
-  let [records, decisions] = [0, 0];
+  let proxies: ProxyLink | undefined;
+  const decisions = new Decisions(adminStore, registry, (id) => proxies?.handleDecision(id));
   const refresh = inTurn(async () => {
     await configuration.refresh();
-    let [read, states] = [decisions, await adminStore.proxyStates()];
-    // What was read beside a decision may be from before it.
-    while (read !== decisions) [read, states] = [decisions, await adminStore.proxyStates()];
-    for (const { id, state, name } of states) {
-      const before = registry.decisionOn(id);
-      if (before.state === state && before.name === name) continue;
-      registry.decide(id, { state, name });
-      links.proxies?.handleDecision(id);
-    }
+    await decisions.refresh();
   });
-  const tune = (): void => {
-    for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[])
-      store.tuning[name] = configuration.number(`origo.${name}`);
-  };
-  configuration.on("change", tune);
+  configuration.on("change", () => tune(store.tuning, configuration));
   await refresh();
+
+  let records = 0;
+  let closed: Promise<void> | undefined;
   const tokens = new TokenSigner(await adminStore.secret("tokenKey", newTokenKey));
   const access = new Access({ store: adminStore, login: options.login, nowMs, configuration });
   const telemetry = new Telemetry({ fleet: () => registry.fleet(nowMs()), storageBytes: stores.storageBytes });
-  let closed: Promise<void> | undefined;
   const tellOthers = (): void => cluster?.tellChange();
   const app = makeApp({
     registry,
@@ -164,8 +146,8 @@ async function serve(
     trustedHops: options.trustedHops ?? 0,
     closing: () => closed !== undefined,
     onDecision: (id) => {
-      decisions++;
-      links.proxies?.handleDecision(id);
+      decisions.noteOwn();
+      proxies?.handleDecision(id);
       tellOthers();
     },
     onIntake: (kind, { accepted, duplicate }) => {
@@ -173,53 +155,35 @@ async function serve(
       if (kind === "record") records += accepted;
     },
   });
-  const http = createServer({ requestTimeout: 0, headersTimeout: 10_000 }, app);
-  await listen(http, options.port, options.host);
-  const proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens });
-  // In place of a limit of the server: an endpoint may have its own. Before socket.io, whose requests it is for too.
+  const http = await listen(app, options.port, options.host);
+  const link = (proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens }));
+  // Each endpoint may have its own time limit, so the server has none. This listener runs before socket.io's, so the
+  // limit also holds for the requests of socket.io.
   http.prependListener("request", (request) => limitTime(request, REQUEST_MS_MAX));
-  const pages = attachDashboardLink(proxies.io, {
+  const pages = attachDashboardLink(link.io, {
     access,
     registry,
     configuration,
     records: () => records + (cluster?.recordsElsewhere ?? 0),
     nowMs,
   });
-  links.proxies = proxies;
   const refreshNow = (): Promise<void> =>
     refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
-  const refreshLater = (): NodeJS.Timeout =>
-    setTimeout(
-      () => void refreshNow().finally(() => closed ?? (refreshing = refreshLater())),
-      configuration.number("origo.refreshMs"),
-    );
-  let refreshing = refreshLater();
+  const refreshing = repeat(refreshNow, () => configuration.number("origo.refreshMs"));
   configuration.on("change", tellOthers);
   await cluster?.join({ registry, records: () => records, nowMs }, () => void refreshNow());
-  const deleteOld = async (): Promise<void> => {
-    const days = configuration.number("origo.retentionDays") || options.retentionDays;
-    if (days === undefined) return;
-    await store
-      .deleteBefore(nowMs() - days * DAY_MS)
-      .catch((error: Error) => log.warn({ event: "retentionFailed", reason: error.message }));
-  };
-  await deleteOld();
-  configuration.on("change", () => void deleteOld());
-  const deleting = setInterval(() => void deleteOld(), RETENTION_EVERY_MS);
+  const retention = await startRetention({ store, configuration, daysDefault: options.retentionDays, nowMs, log });
+  const setupToken = await access.makeSetupToken();
   const close = async (): Promise<void> => {
-    clearTimeout(refreshing);
-    clearInterval(deleting);
-    pages.close();
-    stalls.close();
+    for (const part of [refreshing, retention, pages, stalls]) part.close();
     const cut = setTimeout(() => http.closeAllConnections(), DRAIN_MS_MAX);
-    const stopped = proxies.io.close();
+    const stopped = link.io.close();
     http.closeIdleConnections();
     await stopped;
     clearTimeout(cut);
     await cluster?.close();
     await stores.close();
   };
-  const setupToken = await access.makeSetupToken();
   return {
     url: urlOf(http, options.host),
     setupPath: setupToken && `/#setup=${setupToken}`,
@@ -227,16 +191,23 @@ async function serve(
   };
 }
 
+/** Sets each size and time of the store to its setting. */
+function tune(tuning: Tuning, configuration: Configuration): void {
+  for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[])
+    tuning[name] = configuration.number(`origo.${name}`);
+}
+
 function urlOf(http: HttpServer, host: string): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${(http.address() as AddressInfo).port}`;
 }
 
-function listen(http: HttpServer, port: number, host: string): Promise<void> {
+function listen(app: RequestListener, port: number, host: string): Promise<HttpServer> {
+  const http = createServer({ requestTimeout: 0, headersTimeout: 10_000 }, app);
   return new Promise((resolve, reject) => {
     http.once("error", reject);
     http.listen(port, host, () => {
       http.off("error", reject);
-      resolve();
+      resolve(http);
     });
   });
 }

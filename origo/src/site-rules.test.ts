@@ -16,10 +16,10 @@ const read = async (content: string): Promise<unknown> => {
 };
 const rule = { host: "*.video.example", path: "/chunk/*", carried: true };
 
-describe("site rules: the operator's file", () => {
-  test("there need be none", async () =>
+describe("site rules", () => {
+  test("without the file there are no rules", async () =>
     expect(await readSiteRules(path.join(folder, "missing.json"))).toEqual({ rules: [] }));
-  test("is given as it is", async () =>
+  test("the rules of the file are returned unchanged", async () =>
     expect(await read(JSON.stringify({ rules: [rule] }))).toEqual({ rules: [rule] }));
   test.each<[string, string]>([
     ["no JSON", "{"],

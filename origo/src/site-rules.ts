@@ -1,13 +1,13 @@
 /**
- * Site rules: what the operator has written for the extension into `site-rules.json` of the data folder: which
- * addresses are media beyond those that it knows. Read anew whenever asked: clients ask once an hour.
+ * Site rules: the operator's file `site-rules.json` in the data folder. It tells the extension about further addresses
+ * that are media. The file is read at each request; clients ask once an hour.
  */
 import { readFile } from "node:fs/promises";
 import { SiteRules, faultOf } from "@tributary/contract/schema";
 
 const NONE: SiteRules = { rules: [] };
 
-/** Without the file there are none. Throws a sentence when the file holds something else. */
+/** Without the file there are no rules. Throws when the file holds anything else than rules. */
 export async function readSiteRules(file: string): Promise<SiteRules> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) =>
     error.code === "ENOENT" ? undefined : Promise.reject(error),

@@ -1,10 +1,10 @@
-/** Stalls: what counts as one, and from when on. */
+/** Tests what counts as a stall, and from when on. */
 import { watchStalls } from "./stalls";
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-test("stalls: a process that runs has none; one that stood still knows how long, even before its timer is called", () => {
+test("stalls: a running process has none, and a process that stood still knows for how long", () => {
   let now = 1000;
   const stalls = watchStalls(() => now);
   const run = (ms: number): void => {

@@ -1,6 +1,6 @@
 /**
- * Telemetry: metrics for Prometheus and structured log lines. Neither holds an address, a query string, or a path's
- * variable part: requests are counted by their route.
+ * Telemetry: metrics for Prometheus and structured log lines. They never contain an address, a query string or the
+ * variable part of a path: requests are counted by route.
  */
 import pino, { type Logger } from "pino";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry as Metrics } from "prom-client";
@@ -9,7 +9,7 @@ import type { FleetProxy } from "@tributary/contract/schema";
 
 export interface TelemetryOptions {
   fleet: () => readonly FleetProxy[];
-  /** On disk; undefined where it is not known. */
+  /** The size of the database on disk, or undefined when it is not known. */
   storageBytes: () => Promise<number | undefined>;
 }
 
@@ -26,7 +26,7 @@ export class Telemetry {
     collectDefaultMetrics({ register: this.#metrics });
     this.#requests = new Histogram({
       name: "origo_http_request_seconds",
-      help: "Time to answer, by route",
+      help: "Seconds until a request was answered, by route",
       labelNames: ["route", "method", "status"],
       buckets: SECONDS,
       registers,
@@ -49,7 +49,7 @@ export class Telemetry {
     });
     new Gauge({
       name: "origo_proxy_sessions",
-      help: "Sessions of all live proxies",
+      help: "Client sessions of all live proxies",
       registers,
       collect() {
         this.set(sumOf(fleet(), (proxy) => proxy.status?.sessions));
@@ -57,7 +57,7 @@ export class Telemetry {
     });
     new Gauge({
       name: "origo_proxy_sent_bytes_per_second",
-      help: "What all live proxies send",
+      help: "Bytes per second that all live proxies send",
       registers,
       collect() {
         this.set(sumOf(fleet(), (proxy) => proxy.sentBytesPerSec));
@@ -65,7 +65,7 @@ export class Telemetry {
     });
     new Gauge({
       name: "origo_storage_bytes",
-      help: "Size of the database",
+      help: "Size of the database in bytes",
       registers,
       async collect() {
         this.set((await storageBytes()) ?? NaN);
@@ -73,12 +73,12 @@ export class Telemetry {
     });
   }
 
-  noteIntake(kind: "record" | "error" | "trace", accepted: number, duplicate: number): void {
+  noteIntake(kind: "record" | "error", accepted: number, duplicate: number): void {
     this.#intake.inc({ kind, result: "accepted" }, accepted);
     this.#intake.inc({ kind, result: "duplicate" }, duplicate);
   }
 
-  /** Times a request under its route's name. */
+  /** Measures the time of each request under the name of its route. */
   readonly timing: RequestHandler = (request, response, next) => {
     const startMs = performance.now();
     response.once("finish", () => {
@@ -106,7 +106,7 @@ function sumOf(proxies: readonly FleetProxy[], count: (proxy: FleetProxy) => num
 
 export type Log = Logger;
 
-/** JSON lines on stdout, beside the ready line. */
+/** Writes JSON lines to stdout, where the ready line goes too. */
 export function makeLog(level: string): Log {
   return pino(
     {

@@ -1,6 +1,6 @@
 /**
- * Tokens that open proxies to clients: JWT (RFC 7519) signed with Ed25519 (EdDSA, RFC 8037). Proxies are given the
- * public key over their link; others find it at /.well-known/tributary-keys.json (JWK Set, RFC 7517).
+ * Token: signs the tokens that clients show to proxies: JWT (RFC 7519) with Ed25519 (EdDSA, RFC 8037). Proxies get the
+ * public key over their link; everyone can read it at /.well-known/tributary-keys.json (JWK Set, RFC 7517).
  */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import type { TokenClaims } from "@tributary/contract/schema";
@@ -11,7 +11,7 @@ export function newTokenKey(): string {
 
 export class TokenSigner {
   readonly keyId: string;
-  /** SPKI, PEM. */
+  /** In SPKI, as PEM. */
   readonly publicKey: string;
   readonly #privateKey: KeyObject;
   readonly #header: string;

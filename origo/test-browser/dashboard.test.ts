@@ -78,7 +78,7 @@ test("all files of the dashboard together stay under 600 KB gzip", () => {
   expect(bytes).toBeLessThan(BUNDLE_BYTES_MAX);
 });
 
-test("the one-time link creates the first admin, who can sign out and in again; a wrong password shows an error", async () => {
+test("the one-time link creates the first admin, who can sign out and in; a wrong password is an error", async () => {
   await page.goto(guarded.setupUrl);
   await fill(page, "Your name", "ada");
   await fill(page, "Password", "a long enough password");

@@ -1,4 +1,4 @@
-/** Both databases for `describe.each`: how to open a store over a new one, and over the same one again. */
+/** Databases: both kinds of database, for `describe.each`. Each gives stores over a new database. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,16 +6,16 @@ import { Store } from "../src/store/index";
 import { startPostgres, type TestPostgres } from "./postgres";
 
 export interface TestDatabase {
-  /** The second call opens what the first one left. */
+  /** Opens a store. A second call opens the same database again. */
   open(): Promise<Store>;
-  /** For a process over the same database. */
+  /** The environment of a process over the same database. */
   environment: { DATA_DIR: string; DATABASE_URL?: string };
   remove(): Promise<void>;
 }
 
 let postgres: TestPostgres | undefined;
 
-/** For `afterAll`. */
+/** Call this in `afterAll`. */
 export async function stopDatabases(): Promise<void> {
   await postgres?.stop();
   postgres = undefined;

@@ -1,4 +1,4 @@
-/** A PostgreSQL for the tests of one file (infra/postgres.mjs), and new databases in it. */
+/** Starts a PostgreSQL server for one test file (infra/postgres.mjs), and creates databases in it. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { createInterface, type Interface } from "node:readline";
 import { Client } from "pg";
 
 export interface TestPostgres {
-  /** Address of a database made now. */
+  /** Creates a database and gives its address. */
   newDatabase(): Promise<string>;
   /** Stops the server as a crash would. */
   halt(): Promise<void>;
@@ -15,8 +15,8 @@ export interface TestPostgres {
 }
 
 /**
- * What is committed survives `halt` only with `durable`. Throws what infra/postgres.mjs says when there is no
- * PostgreSQL to start.
+ * Commits survive `halt` only with `durable`. Throws with the message of infra/postgres.mjs when PostgreSQL is not
+ * installed.
  */
 export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
   const child = spawn(

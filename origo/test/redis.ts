@@ -1,4 +1,4 @@
-/** A Redis for the tests of one file: on loopback, in memory, gone when it is stopped. */
+/** Starts a Redis server for one test file. It listens on loopback and keeps nothing on disk. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
@@ -10,7 +10,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** On any free port, if none is given. Throws a sentence when there is no redis-server to start. */
+/** Uses any free port if none is given. Throws when redis-server is not installed. */
 export async function startRedis(port?: number): Promise<TestRedis> {
   port ??= await freePort();
   const child = spawn(
@@ -20,7 +20,7 @@ export async function startRedis(port?: number): Promise<TestRedis> {
   );
   const missing = new Promise<never>((_resolve, reject) => {
     child.once("error", () =>
-      reject(new Error("Redis is needed and was not found: install it (on Debian: sudo apt-get install redis-server)")),
+      reject(new Error("Redis is not installed. On Debian: sudo apt-get install redis-server")),
     );
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));

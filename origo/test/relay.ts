@@ -1,14 +1,14 @@
 /**
- * A TCP relay in front of a server on loopback, which can fall silent as a firewall does: nothing goes on, and nothing
- * is closed.
+ * A TCP relay in front of a server on loopback. It can fall silent as a firewall does: it passes nothing on and closes
+ * nothing.
  */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface TestRelay {
-  /** `url` with the relay in the server's place. */
+  /** The same `url` with the port of the relay. */
   through(url: string): string;
-  /** Connections that there are pass nothing on any more; new ones do as is said. */
+  /** Open connections pass nothing on from now. `newOnes` says what new connections do. */
   silence(newOnes: "pass" | "silent"): void;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** Runs src/main.ts as a process without a build: `node origo/test/run-main.js`. For main.test.ts. */
+/** Runs src/main.ts as a process without a build, for main.test.ts: `node origo/test/run-main.js`. */
 const { readFileSync } = require("node:fs");
 const path = require("node:path");
 const { transformSync } = require("@swc/core");

@@ -39,7 +39,7 @@ beforeAll(async () => {
     OPERATOR: "us",
     WEBTRANSPORT_PORT: "off",
   });
-  csrfToken = (await call("GET", "/v1/session")).csrfToken;
+  csrfToken = (await call("GET", "/v1/login")).csrfToken;
   await until(async () => (await fleet()) !== undefined);
   proxyId = (await fleet()).id;
 });

@@ -1,5 +1,6 @@
 /**
- * Conditions: edits a filter. Each condition is a chip; a click on a chip edits it. A download must meet all conditions.
+ * Conditions: edits a filter. Each condition is a chip; a click on a chip edits it. A download must meet all
+ * conditions.
  */
 import { Button, CloseButton, Popover, Select, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useState } from "react";
@@ -38,7 +39,9 @@ interface Draft {
   list: string[];
 }
 
-/** Reads a value of the field's type. Undefined when the text is not such a value. Times are in the browser's time zone. */
+/**
+ * Reads a value of the field's type. Undefined when the text is not such a value. Times are in the browser's time zone.
+ */
 export function scalarOf(text: string, type: Field["type"]): string | number | boolean | undefined {
   if (type === "text") return text === "" ? undefined : text;
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : undefined;

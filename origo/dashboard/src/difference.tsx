@@ -1,6 +1,6 @@
 /**
- * Difference: compares the mean of a metric in two groups. Shows the difference with its 95 % confidence interval, which
- * Origo computes by a bootstrap over clients. Says when there are too few clients to trust it.
+ * Difference: compares the mean of a metric in two groups. Shows the difference with its 95 % confidence interval,
+ * which Origo computes by a bootstrap over clients. Says when there are too few clients to trust it.
  */
 import { Autocomplete, Button, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";

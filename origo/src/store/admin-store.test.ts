@@ -1,6 +1,6 @@
 /**
- * AdminStore, on a real DuckDB file and on a real PostgreSQL: what many decide at once comes out as if one had after
- * another.
+ * Tests AdminStore on a real DuckDB file and on a real PostgreSQL. Decisions at the same time have the same result as
+ * decisions one after another.
  */
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
 import { Configuration } from "../configuration";
@@ -30,36 +30,36 @@ describe.each(DATABASES)("what is decided at once over %s", (_name, make) => {
     admin.addUser({ name, password: "p", role: "admin" }, 1, onlyFirst);
   const trues = (answers: readonly boolean[]): number => answers.filter(Boolean).length;
 
-  test("a secret is made once", async () => {
+  test("a secret is created once", async () => {
     const secrets = await Promise.all(TIMES.map((index) => admin.secret("key", () => `made by ${index}`)));
     expect(new Set(secrets).size).toBe(1);
   });
 
-  test("there is one first user, and one of a name", async () => {
+  test("there is only one first user, and only one user with a name", async () => {
     expect(trues(await Promise.all(TIMES.map((index) => add(`admin ${index}`, true))))).toBe(1);
     expect(trues(await Promise.all(TIMES.map(() => add("somebody"))))).toBe(1);
     expect(await admin.users()).toHaveLength(2);
   });
 
-  test("the last admin stays", async () => {
+  test("the last admin cannot be removed", async () => {
     await Promise.all(TIMES.map((index) => add(`admin ${index}`)));
     expect(trues(await Promise.all(TIMES.map((index) => admin.deleteUser(`admin ${index}`))))).toBe(TIMES.length - 1);
     expect(await admin.users()).toHaveLength(1);
   });
 
-  test("a version of the configuration is written once", async () => {
+  test("a version of the configuration is written only once", async () => {
     const version = { version: 1, author: "a", reason: "r", atMs: 1, values: {} };
     expect(trues(await Promise.all(TIMES.map(() => admin.addConfigVersion(version))))).toBe(1);
   });
 
-  test("a proxy has one state, one of those that were set", async () => {
+  test("a proxy has one state, which is one of those that were set", async () => {
     await Promise.all(TIMES.map((index) => admin.setProxyState("proxy", "draining", `name ${index}`)));
     expect(await admin.proxyStates()).toEqual([
       { id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/) },
     ]);
   });
 
-  test("of experiments that set the same thing one is started, though two Origos are asked", async () => {
+  test("only one of two overlapping experiments can be started, also at two Origos at the same time", async () => {
     const origos = [new Configuration(admin, () => 1), new Configuration(admin, () => 1)] as const;
     const arms = [
       { name: "a", weight: 1, values: { "client.windowPackets": 60 } },

@@ -1,7 +1,6 @@
 /**
- * AdminStore: users, logins, what was decided about proxies, versions of the configuration, experiments, saved views,
- * and the signing key, in the same database as the records. Keeps and gives back; rules are in access.ts and
- * settings.ts.
+ * AdminStore: stores users, logins, decisions about proxies, versions of the configuration, experiments, saved views
+ * and the signing key, in the same database as the records. The rules for them are in access.ts and settings.ts.
  */
 import type { Experiment, Role, SettingValues, User, View } from "@tributary/contract/admin-schema";
 import type { Cell, Database, Queries, Row } from "./database";
@@ -17,7 +16,7 @@ export interface ConfigVersion {
 }
 
 export interface StoredLogin {
-  /** Digest of the cookie: whoever reads the table cannot sign in with it. */
+  /** The digest of the cookie. Someone who reads the table cannot sign in with it. */
   id: string;
   userName: string;
   csrfToken: string;
@@ -44,7 +43,7 @@ export class AdminStore {
     return row && { password: String(row["password"]), role: row["role"] as Role };
   }
 
-  /** False when the name is taken; with `onlyFirst`, when there is any user. */
+  /** False when the name is taken, or, with `onlyFirst`, when there is any user. */
   async addUser(
     user: { name: string; password: string; role: Role },
     nowMs: number,
@@ -55,14 +54,14 @@ export class AdminStore {
     return (await this.#decide(sql, [user.name, user.password, user.role, nowMs])) === 1;
   }
 
-  /** False when there is no such user, or it is the last admin, who stays one. */
+  /** False when there is no user with this name, or when the last admin would become a viewer. */
   async changeUser(name: string, change: { password?: string | undefined; role?: Role | undefined }): Promise<boolean> {
-    const sql = `UPDATE users SET password = coalesce($2::VARCHAR, password), role = coalesce($3::VARCHAR, role) WHERE name = $1::VARCHAR
-      AND ($3::VARCHAR IS NULL OR $3::VARCHAR = 'admin' OR ${OTHER_ADMIN})`;
+    const sql = `UPDATE users SET password = coalesce($2::VARCHAR, password), role = coalesce($3::VARCHAR, role)
+      WHERE name = $1::VARCHAR AND ($3::VARCHAR IS NULL OR $3::VARCHAR = 'admin' OR ${OTHER_ADMIN})`;
     return (await this.#decide(sql, [name, change.password ?? null, change.role ?? null])) === 1;
   }
 
-  /** False when there is no such user, or it is the last admin. */
+  /** False when there is no user with this name, or when this is the last admin. */
   async deleteUser(name: string): Promise<boolean> {
     return (
       (await this.#decide(`DELETE FROM users WHERE name = $1::VARCHAR AND (role <> 'admin' OR ${OTHER_ADMIN})`, [
@@ -86,8 +85,8 @@ export class AdminStore {
   }
 
   async login(id: string, nowMs: number): Promise<{ name: string; role: Role; csrfToken: string } | undefined> {
-    const sql =
-      "SELECT u.name, u.role, l.csrf_token FROM logins l JOIN users u ON u.name = l.user_name WHERE l.id = $1 AND l.expires_at_ms > $2";
+    const sql = `SELECT u.name, u.role, l.csrf_token FROM logins l JOIN users u ON u.name = l.user_name
+      WHERE l.id = $1 AND l.expires_at_ms > $2`;
     const [row] = await this.#database.all(sql, [id, nowMs]);
     return row && { name: String(row["name"]), role: row["role"] as Role, csrfToken: String(row["csrf_token"]) };
   }
@@ -135,9 +134,10 @@ export class AdminStore {
     }));
   }
 
-  /** False when this version, or a later one, is there already. */
+  /** False when this version or a later one exists already. */
   async addConfigVersion({ version, author, reason, atMs, values }: ConfigVersion): Promise<boolean> {
-    const sql = `INSERT INTO config_versions SELECT $1::INTEGER, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, $5::VARCHAR
+    const sql = `INSERT INTO config_versions
+      SELECT $1::INTEGER, $2::VARCHAR, $3::VARCHAR, $4::DOUBLE PRECISION, $5::VARCHAR
       WHERE NOT EXISTS (SELECT 1 FROM config_versions WHERE version >= $1::INTEGER)`;
     return (await this.#decide(sql, [version, author, reason, atMs, JSON.stringify(values)])) === 1;
   }
@@ -159,8 +159,8 @@ export class AdminStore {
   }
 
   /**
-   * Puts what `change` makes of an experiment, knowing all that there are, in its place; beside it no other is changed.
-   * Undefined when there is none of this id; nothing is changed when `change` throws.
+   * Replaces an experiment by the result of `change`, which also gets all experiments. No other experiment changes at
+   * the same time. Undefined when no experiment has this id. Nothing changes when `change` throws.
    */
   changeExperiment(
     id: string,
@@ -180,14 +180,15 @@ export class AdminStore {
     return (await this.#database.run("DELETE FROM views WHERE id = $1", [id])) === 1;
   }
 
-  /** What is kept under this name; `make` makes it the first time. */
+  /** The secret with this name. `make` creates it the first time. */
   async secret(name: string, make: () => string): Promise<string> {
     await this.#decide(
-      "INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)",
+      `INSERT INTO secrets SELECT $1::VARCHAR, $2::VARCHAR
+      WHERE NOT EXISTS (SELECT 1 FROM secrets WHERE name = $1::VARCHAR)`,
       [name, make()],
     );
     const [row] = await this.#database.all("SELECT content FROM secrets WHERE name = $1", [name]);
-    if (row === undefined) throw new Error(`the secret ${name} was not kept`);
+    if (row === undefined) throw new Error(`the secret ${name} was not stored`);
     return String(row["content"]);
   }
 
@@ -195,9 +196,7 @@ export class AdminStore {
     await this.#database.run("DELETE FROM secrets WHERE name = $1", [name]);
   }
 
-  /**
-   * A change that depends on what it finds, beside which no other is decided; resolves to the number of rows changed.
-   */
+  /** Runs a change that depends on what is stored, while no other one runs. Resolves to the number of changed rows. */
   #decide(sql: string, values: readonly Cell[]): Promise<number> {
     return this.#database.exclusive((inside) => inside.run(sql, values));
   }

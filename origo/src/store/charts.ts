@@ -1,7 +1,7 @@
 /**
- * Charts over the stored downloads: quartiles, counts, quantiles and samples are computed by the database, exactly and
- * over every download that matches; only what is drawn leaves it. Downloads without a value of the metric are in no
- * chart.
+ * Charts: computes charts over the stored downloads. The database computes quartiles, counts, quantiles and samples,
+ * exactly and over every matching download, and only what is drawn leaves it. Downloads without a value of the metric
+ * are in no chart.
  */
 import type { z } from "zod";
 import { QUERY_LIMITS, type Cell as GroupCell, type Chart, type ChartQuery } from "@tributary/contract/query-schema";
@@ -15,7 +15,7 @@ type Query = z.output<typeof ChartQuery>;
 type Of<Kind extends Query["chart"]> = Extract<Query, { chart: Kind }>;
 type Answer<Kind extends Chart["chart"]> = Extract<Chart, { chart: Kind }>;
 
-/** An order that has nothing to do with the data, the same each time; 7919 and the modulus are prime. */
+/** An order that does not depend on the data and is always the same. 7919 and the modulus are prime. */
 const SHUFFLED = "(seq * 7919) % 1000003";
 const SHUFFLE_RANGE = 1_000_003;
 
@@ -35,7 +35,7 @@ export function queryChart(database: Database, query: Query, tuning: Tuning = TU
   }
 }
 
-/** The downloads of one question: `SELECT seq, the groups g0 and g1, what is charted FROM downloads WHERE ...`. */
+/** The downloads of one question: `SELECT seq, g0, g1, VALUES FROM downloads WHERE ...`, where g0 and g1 are groups. */
 interface Base {
   places: Places;
   sql: string;
@@ -62,15 +62,16 @@ interface Grouped {
   row: Row;
 }
 
-/** `aggregates` of each group under the names given, for the largest groups; `n` counts each. */
+/** Computes `aggregates` and the count `n` of each group, for the largest groups. */
 async function grouped(
   database: Database,
   base: Base,
   aggregates: string,
 ): Promise<{ found: Grouped[]; leftOut: number }> {
   const by = base.groups.length > 0 ? `GROUP BY ${base.groups.join(", ")}` : "";
-  const sql = `SELECT ${["*", "count(*) OVER () AS all_groups"].join(", ")} FROM (SELECT ${[...base.groups, "count(*) AS n", aggregates].join(", ")}
-    FROM (${base.sql}) t ${by}) a WHERE n > 0 ORDER BY n DESC LIMIT ${QUERY_LIMITS.groups}`;
+  const selected = [...base.groups, "count(*) AS n", aggregates].join(", ");
+  const sql = `SELECT *, count(*) OVER () AS all_groups FROM (SELECT ${selected} FROM (${base.sql}) t ${by}) a
+    WHERE n > 0 ORDER BY n DESC LIMIT ${QUERY_LIMITS.groups}`;
   const rows = await database.all(sql, base.places.values);
   const found = rows
     .map((row) => ({ group: base.groups.map((name) => (row[name] ?? null) as GroupCell), row }))
@@ -78,7 +79,7 @@ async function grouped(
   return { found, leftOut: Math.max(0, Number(rows[0]?.["all_groups"] ?? 0) - rows.length) };
 }
 
-/** By the first field, then the second; a group without a value last. */
+/** Sorts by the first field, then by the second. A group without a value comes last. */
 function compare(a: readonly GroupCell[], b: readonly GroupCell[]): number {
   for (const [index, left] of a.entries()) {
     const right = b[index] ?? null;
@@ -89,7 +90,7 @@ function compare(a: readonly GroupCell[], b: readonly GroupCell[]): number {
   return 0;
 }
 
-/** Joins the downloads `t` to the groups found, as `f` with its index `k` and the numbers given for each. */
+/** Joins the downloads `t` with the groups `f`. Each group has its index `k` and the numbers that `numbersOf` gives. */
 function joined(
   base: Base,
   found: readonly Grouped[],
@@ -102,20 +103,21 @@ function joined(
     );
     return `(${[String(index), ...cells, ...numbersOf(row, index).map((value) => base.places.add(value))].join(", ")})`;
   });
-  // An equality that takes null for a value cannot be hashed by PostgreSQL, so it is used only where a group is null.
+  // PostgreSQL cannot hash IS NOT DISTINCT FROM, so it is used only when a group is null.
   const on = base.groups.map(
     (name, place) =>
       `t.${name} ${found.some(({ group }) => group[place] === null) ? "IS NOT DISTINCT FROM" : "="} f.${name}`,
   );
-  return `(${base.sql}) t JOIN (VALUES ${rows.join(", ")}) f(${["k", ...base.groups, ...names].join(", ")}) ON ${on.length > 0 ? on.join(" AND ") : "TRUE"}`;
+  const columns = ["k", ...base.groups, ...names].join(", ");
+  return `(${base.sql}) t JOIN (VALUES ${rows.join(", ")}) f(${columns}) ON ${["TRUE", ...on].join(" AND ")}`;
 }
 
 const numbersOf = (row: Row | undefined, name: string): number[] =>
   ((row?.[name] ?? []) as unknown as number[]).map(Number);
 
 /**
- * Two passes: quartiles of each group, then what lies within and beyond its fences (1.5 interquartile ranges, as in the
- * paper's figures).
+ * Takes two passes: first the quartiles of each group, then the values inside and outside of 1.5 interquartile ranges,
+ * as in the paper's figures.
  */
 async function boxes(database: Database, query: Of<"box">, outliersMax: number): Promise<Answer<"box">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
@@ -132,7 +134,8 @@ async function boxes(database: Database, query: Of<"box">, outliersMax: number):
   const beyond = "FILTER (WHERE v < low OR v > high)";
   const rows = await database.all(
     `SELECT k, min(v) FILTER (WHERE v >= low) AS low, max(v) FILTER (WHERE v <= high) AS high,
-    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${outliersMax}] AS outliers FROM ${from} GROUP BY k`,
+    count(*) ${beyond} AS beyond, (array_agg(v ORDER BY ${SHUFFLED}) ${beyond})[1:${outliersMax}] AS outliers
+    FROM ${from} GROUP BY k`,
     base.places.values,
   );
   const byIndex = new Map(rows.map((row) => [Number(row["k"]), row]));
@@ -154,7 +157,7 @@ async function boxes(database: Database, query: Of<"box">, outliersMax: number):
   return { chart: "box", boxes: items, groupsLeftOut: leftOut };
 }
 
-/** Bins of one width from the least to the greatest value over all groups; the last one holds its upper edge. */
+/** Bins of equal width from the smallest to the largest value of all groups. The last bin includes its upper edge. */
 async function histogram(database: Database, query: Of<"histogram">): Promise<Answer<"histogram">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
   const { found, leftOut } = await grouped(database, base, "min(v) AS low, max(v) AS high");
@@ -183,9 +186,9 @@ async function histogram(database: Database, query: Of<"histogram">): Promise<An
 }
 
 /**
- * The values at equal shares of each group: of a share k / steps of n the least value that at least so many do not
- * exceed, the one at place ceil(k n / steps). That quotient is a whole number or far enough from one for a floating one
- * to be on the right side of it. Sorted once: as many quantiles by percentile_cont take DuckDB ten times as long.
+ * Computes `steps` + 1 quantiles of each group. The quantile of the share k / steps is the value at place ceil(k n /
+ * steps) of the n sorted values. This quotient is either whole or far enough from a whole number, so floating point is
+ * exact enough. The values are sorted once: percentile_cont takes DuckDB ten times as long.
  */
 async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise<Answer<"cdf">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric") });
@@ -193,9 +196,10 @@ async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise
   const { found, leftOut } = await grouped(database, base, "0 AS zero");
   if (found.length === 0) return { chart: "cdf", groupsLeftOut: 0, series: [] };
   const from = joined(base, found, [], () => []);
+  const places = counted.map((step) => `a[greatest(1, ceil((${step} * n)::DOUBLE PRECISION / ${steps}))::INTEGER]`);
   const rows = await database.all(
     `WITH sorted AS (SELECT k, array_agg(v ORDER BY v) AS a, count(*) AS n FROM ${from} GROUP BY k)
-    SELECT k, ARRAY[${counted.map((step) => `a[greatest(1, ceil((${step} * n)::DOUBLE PRECISION / ${steps}))::INTEGER]`).join(", ")}] AS p FROM sorted`,
+    SELECT k, ARRAY[${places.join(", ")}] AS p FROM sorted`,
     base.places.values,
   );
   const shares = counted.map((step) => step / steps);
@@ -209,20 +213,22 @@ async function cdf(database: Database, query: Of<"cdf">, steps: number): Promise
   return { chart: "cdf", groupsLeftOut: leftOut, series };
 }
 
-/** A sample of each group, the points shared out by the groups' sizes. */
+/** A sample of each group. Each group gets points in proportion to its size. */
 async function scatter(database: Database, query: Of<"scatter">): Promise<Answer<"scatter">> {
   const base = baseOf(query, { x: knownNumber(query.x, "x"), y: knownNumber(query.y, "y") });
   const { found, leftOut } = await grouped(database, base, "0 AS zero");
   if (found.length === 0) return { chart: "scatter", groupsLeftOut: 0, series: [] };
   const total = found.reduce((sum, { row }) => sum + Number(row["n"]), 0);
   const share = Math.min(1, query.points / total);
-  // Thinned to a little more than is wanted before anything is sorted.
+  // Takes a little more than the sample before anything is sorted.
   const thinned =
     share === 1 ? "" : `WHERE ${SHUFFLED} < ${Math.ceil(SHUFFLE_RANGE * Math.min(1, share * 1.5 + 0.001))}`;
+  const order = `${SHUFFLED.replace("seq", "t.seq")}, t.seq`;
   const from = joined(base, found, ["most"], (row) => [Math.max(1, Math.floor(Number(row["n"]) * share))]);
   const rows = await database.all(
-    `SELECT k, x, y, id FROM (SELECT k, x, y, t.seq, most, row_number() OVER (PARTITION BY k ORDER BY ${SHUFFLED.replace("seq", "t.seq")}, t.seq) AS place
-    FROM ${from} ${thinned.replace("(seq", "(t.seq")}) s JOIN (SELECT seq, id::VARCHAR AS id FROM downloads) d ON d.seq = s.seq WHERE place <= most`,
+    `SELECT k, x, y, id FROM (SELECT k, x, y, t.seq, most, row_number() OVER (PARTITION BY k ORDER BY ${order}) AS place
+    FROM ${from} ${thinned.replace("(seq", "(t.seq")}) s
+    JOIN (SELECT seq, id::VARCHAR AS id FROM downloads) d ON d.seq = s.seq WHERE place <= most`,
     base.places.values,
   );
   const series = found.map(({ group, row }) => ({
@@ -248,15 +254,10 @@ const STATISTICS = {
   sum: "sum(v)",
 } as const;
 
-/**
- * The first Monday of the epoch, in ms: weeks begin on Mondays, and what divides a day begins where it would without
- * it.
- */
+/** The first Monday of the epoch, in ms, so that weeks begin on Mondays. Shorter intervals are not moved by it. */
 const MONDAY_MS = 4 * 86_400_000;
 
-/**
- * By the client's clock, in buckets that begin at multiples of their length since the first Monday of the epoch, UTC.
- */
+/** Uses the client's clock. Intervals begin at multiples of their length since the first Monday of the epoch, UTC. */
 async function timeSeries(database: Database, query: Of<"time">, pointsMax: number): Promise<Answer<"time">> {
   const base = baseOf(query, { v: knownNumber(query.metric, "metric"), started: known("startedAtMs", "metric") });
   const { found, leftOut } = await grouped(database, base, "min(started) AS first");
@@ -265,12 +266,15 @@ async function timeSeries(database: Database, query: Of<"time">, pointsMax: numb
   const from = joined(base, found, [], () => []);
   const bucket = base.places.add(bucketMs);
   const rows = await database.all(
-    `SELECT k, floor((started - ${MONDAY_MS}) / ${bucket}) * ${bucket} + ${MONDAY_MS} AS at_ms, ${STATISTICS[query.statistic]} AS v, count(*) AS n
-    FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${pointsMax + 1}`,
+    `SELECT k, floor((started - ${MONDAY_MS}) / ${bucket}) * ${bucket} + ${MONDAY_MS} AS at_ms,
+    ${STATISTICS[query.statistic]} AS v, count(*) AS n FROM ${from} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${pointsMax + 1}`,
     base.places.values,
   );
   if (rows.length > pointsMax)
-    throw faultAt("bucketMs", `makes more than ${pointsMax} points: ask for longer buckets, fewer groups or less time`);
+    throw faultAt(
+      "bucketMs",
+      `makes more than ${pointsMax} points: ask for longer intervals, fewer groups or a shorter time`,
+    );
   const series = found.map(({ group, row }) => ({
     group,
     n: Number(row["n"]),

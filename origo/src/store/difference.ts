@@ -1,7 +1,7 @@
 /**
- * The difference between two groups of downloads, with a bootstrap over clients: a client's downloads are alike (its
- * line, its place), so that clients are drawn again, not downloads (cluster bootstrap; Field and Welsh 2007, J. R.
- * Stat. Soc. B 69(3)). A client whose downloads are in both groups is drawn with both.
+ * Difference: compares two groups of downloads with a bootstrap over clients. The downloads of one client are alike
+ * (same line, same place), so whole clients are drawn, not downloads (cluster bootstrap; Field and Welsh 2007, J. R.
+ * Stat. Soc. B 69(3)). A client with downloads in both groups is drawn with both.
  */
 import type { z } from "zod";
 import type { Difference, DifferenceQuery } from "@tributary/contract/query-schema";
@@ -10,10 +10,10 @@ import { faultAt } from "./faults";
 import { known, knownNumber, Places, valueFor, whereOf } from "./sql";
 import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
-/** Beyond this many, clients are put together at random, which keeps the interval and bounds the work. */
+/** When there are more clients, they are merged at random. This bounds the work and keeps the interval. */
 const CLUSTERS_MAX = 2000;
 
-/** Sums and counts of one client (or some put together) in the groups a and b. */
+/** The sums and counts of one client, or of some merged clients, in the groups a and b. */
 interface Cluster {
   sumA: number;
   countA: number;
@@ -33,7 +33,8 @@ export async function queryDifference(
   const field = known(query.field, "field");
   const [a, b] = [places.add(valueFor(field, query.a, "a")), places.add(valueFor(field, query.b, "b"))];
   const where = whereOf(query.where, places, [`${metric} IS NOT NULL`, `${field.sql} IN (${a}, ${b})`]);
-  const from = `(SELECT client_id, ${field.sql} = ${b} AS is_b, (${metric})::DOUBLE PRECISION AS v FROM downloads ${where}) t`;
+  const selected = `client_id, ${field.sql} = ${b} AS is_b, (${metric})::DOUBLE PRECISION AS v`;
+  const from = `(SELECT ${selected} FROM downloads ${where}) t`;
   const [arms, clients] = await Promise.all([
     database.all(
       `SELECT is_b, count(*) AS n, count(DISTINCT client_id) AS clients, avg(v) AS mean,
@@ -58,7 +59,8 @@ export async function queryDifference(
 }
 
 const sums = (condition: string, name: string): string =>
-  `coalesce(sum(v) FILTER (WHERE ${condition}), 0) AS sum_${name}, count(*) FILTER (WHERE ${condition}) AS count_${name}`;
+  `coalesce(sum(v) FILTER (WHERE ${condition}), 0) AS sum_${name}, ` +
+  `count(*) FILTER (WHERE ${condition}) AS count_${name}`;
 
 const armOf = (row: Row | undefined): Difference["a"] =>
   row === undefined

@@ -1,6 +1,6 @@
 /**
- * The table of downloads: any fields, any filter, sorted by any field, page by page. First the places of the page's
- * rows are found by what is filtered and sorted by alone; then only those rows are read.
+ * Downloads query: pages of the table of downloads, with any fields, any filter and any order. It first finds the rows
+ * of the page with only the fields of the filter and the order. Then it reads only those rows.
  */
 import type { Cell as Shown, DownloadsPage, DownloadsQuery } from "@tributary/contract/query-schema";
 import type { z } from "zod";
@@ -12,15 +12,14 @@ import { known, Places, whereOf } from "./sql";
 type Query = z.output<typeof DownloadsQuery>;
 
 /**
- * Where a page ended: `seq`, which settles ties, and the sorted field's value there. A cursor on the wire is `seq`
- * alone.
+ * Where a page ended: `seq`, which decides ties, and the value of the sorted field. The cursor on the wire is `seq`.
  */
 interface Place {
   seq: number;
   value: Cell;
 }
 
-/** Throws a QueryFault. Downloads without a value of the sorted field come last, in either direction. */
+/** Throws a QueryFault. Downloads without a value of the sorted field come last in both directions. */
 export async function queryDownloads(database: Database, query: Query): Promise<DownloadsPage> {
   const fields = query.columns.map((name, index) => known(name, `columns[${index}]`));
   const sort = query.sort && { field: known(query.sort.field, "sort.field"), descending: query.sort.descending };
@@ -51,7 +50,8 @@ async function findPage(database: Database, query: Query, sort: Sort, cursor: Pl
   const where = whereOf(query.where, places, cursor ? [afterCursor(sort, cursor, places)] : []);
   const direction = sort?.descending === false ? "ASC" : "DESC";
   const order = sort ? `${sort.field.sql} ${direction} NULLS LAST, seq DESC` : "seq DESC";
-  const sql = `SELECT seq, ${sort ? sort.field.sql : "NULL"} AS value FROM downloads ${where} ORDER BY ${order} LIMIT ${query.limit + 1}`;
+  const sql = `SELECT seq, ${sort ? sort.field.sql : "NULL"} AS value FROM downloads ${where}
+    ORDER BY ${order} LIMIT ${query.limit + 1}`;
   const rows = await database.all(sql, places.values);
   return rows.map((row) => ({ seq: Number(row["seq"]), value: row["value"] ?? null }));
 }
@@ -92,10 +92,10 @@ async function readRows(
 }
 
 async function placeOf(database: Database, cursor: string, sort: Sort): Promise<Place> {
-  if (!/^\d{1,15}$/.test(cursor)) throw faultAt("cursor", "must be the `next` of a page before");
+  if (!/^\d{1,15}$/.test(cursor)) throw faultAt("cursor", "must be the `next` of an earlier page");
   const [row] = await database.all(
     `SELECT ${sort ? sort.field.sql : "NULL"} AS value FROM downloads WHERE seq = ${cursor}`,
   );
-  if (!row) throw faultAt("cursor", "the download that ended the page before is no longer stored");
+  if (!row) throw faultAt("cursor", "the last download of the earlier page is no longer stored");
   return { seq: Number(cursor), value: row["value"] ?? null };
 }

@@ -1,4 +1,4 @@
-/** DuckDB's file: when what was written is put in place, and when its pieces are put together. */
+/** Tests when the file of DuckDB has a checkpoint and when it is vacuumed. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ jest.setTimeout(60_000);
 const IDLE_MS = 1500;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-test("duckdb: pieces are put together when nothing was written for a while, once, and not while writing goes on", async () => {
+test("duckdb: the file is vacuumed once when nothing is written, and not while something is written", async () => {
   const folder = await mkdtemp(join(tmpdir(), "origo-duckdb-"));
   const run = jest.spyOn(DuckDBConnection.prototype, "run");
   const count = (sql: string): number => run.mock.calls.filter(([got]) => got === sql).length;
@@ -18,7 +18,7 @@ test("duckdb: pieces are put together when nothing was written for a while, once
   const database = await openDuckDb(folder, IDLE_MS);
   try {
     await database.run("CREATE TABLE t (a VARCHAR)");
-    // Four transactions of 2.6 MB: with the last one the log is long enough for a checkpoint.
+    // After four transactions of 2.6 MB the log is long enough for a checkpoint.
     for (let times = 0; times < 4; times++)
       await database.run("INSERT INTO t SELECT repeat(md5(n::VARCHAR), 8) FROM range(10000) r(n)");
     for (const endMs = Date.now() + 2 * IDLE_MS; Date.now() < endMs; await sleep(50))
@@ -34,7 +34,7 @@ test("duckdb: pieces are put together when nothing was written for a while, once
   }
 });
 
-test("duckdb: texts come out as they went in, whatever is written between the planning of a question and its answer", async () => {
+test("duckdb: a query is right when rows are written between its planning and its run", async () => {
   const texts = Array.from({ length: 20 }, (_, index) => `${index} `.repeat(40));
   const wrong: string[] = [];
   for (let round = 0; round < 25; round++) {

@@ -1,6 +1,6 @@
 /**
- * DuckDB as a Database: one file, one process. Changes go one after another through one connection, readers have their
- * own, so that a long question does not hold up intake.
+ * DuckDB: the Database in one file, for one process. Changes go one after another through one connection. Readers have
+ * their own connections, so that a long query does not delay intake.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,18 +21,18 @@ import type { Cell, Column, Database, Queries, Row } from "./database";
 
 export const DUCKDB_FILE = "origo.duckdb";
 /**
- * What was committed is put in its place when the log holds so much of it: little at a time, since DuckDB lets nobody
- * write meanwhile. Its pieces are put together ("vacuum") only when nothing was written for a while, as that takes
- * seconds.
+ * A checkpoint moves the log into the file when the log has this size. Nobody can write during a checkpoint, so it must
+ * be short.
  */
 const CHECKPOINT_BYTES = 8_000_000;
+/** The file is vacuumed when nothing was written for this time, because a vacuum takes seconds. */
 const IDLE_MS = 20_000;
-/** Questions beyond this many at a time wait for one another. */
+/** At most this many queries run at the same time. */
 const READERS = 4;
 
 /**
- * Opens or makes DATA_DIR/origo.duckdb; `idleMs` after the last write its pieces are put together. Throws when another
- * process holds it, or it is no DuckDB file.
+ * Opens or creates DATA_DIR/origo.duckdb. It is vacuumed `idleMs` after the last write. Throws when another process has
+ * the file open, or when it is not a DuckDB file.
  */
 export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Database> {
   await mkdir(dataDir, { recursive: true });
@@ -54,7 +54,7 @@ class DuckDb implements Database {
   readonly patient: Database = this;
   #writing: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
-  /** Runs where something was put in place since its pieces were last put together. */
+  /** Runs when there was a checkpoint since the last vacuum. */
   #idle: NodeJS.Timeout | undefined;
   readonly #reading: { connection: DuckDBConnection; last: Promise<unknown>; waiting: number }[];
 
@@ -112,7 +112,7 @@ class DuckDb implements Database {
     return this.transaction(work);
   }
 
-  /** Has a connection of its own, open until the last piece was taken. */
+  /** Uses its own connection, which stays open until the last piece was read. */
   async *stream(sql: string, values: readonly Cell[] = []): AsyncIterable<Row[]> {
     const connection = await this.#instance.connect();
     try {
@@ -140,19 +140,11 @@ class DuckDb implements Database {
     return turn;
   }
 
-  /**
-   * A checkpoint that fails, for want of room on the disk say, leaves what was committed in the log; the next one tries
-   * again.
-   */
+  /** When a checkpoint fails, for example because the disk is full, the data stays in the log until the next one. */
   async #checkpoint(): Promise<void> {
     this.#idle?.refresh();
-    if (
-      (await stat(this.#walFile).then(
-        ({ size }) => size,
-        () => 0,
-      )) < CHECKPOINT_BYTES
-    )
-      return;
+    const log = await stat(this.#walFile).catch(() => undefined);
+    if (log === undefined || log.size < CHECKPOINT_BYTES) return;
     await this.#writer.run("CHECKPOINT").catch(() => undefined);
     this.#idle ??= setTimeout(() => {
       this.#idle = undefined;
@@ -175,8 +167,8 @@ class DuckDb implements Database {
 }
 
 /**
- * A statement is planned by what its tables hold when it is prepared, down to the width in which strings and numbers
- * are sorted. What others commit before it runs would not fit that, and come out as something else: so both see the
+ * DuckDB plans a statement by what the tables hold at that time, including the width in which it sorts strings and
+ * numbers. Rows that others commit between planning and running would come out wrong. A transaction makes both see the
  * same state.
  */
 async function inSnapshot<T>(
@@ -201,8 +193,7 @@ async function all(connection: DuckDBConnection, sql: string, values: readonly C
 }
 
 /**
- * An appender takes a third of the time of an INSERT with JSON, and an index over the ids would cost more than the
- * look.
+ * An appender takes a third of the time of an INSERT with JSON. An index over the ids would cost more than the query.
  */
 async function insertNew(
   connection: DuckDBConnection,
@@ -248,13 +239,13 @@ function appendRow(appender: DuckDBAppender, kinds: readonly string[], cells: re
   appender.endRow();
 }
 
-/** Most fit 32 bits, and go without a BigInt. */
+/** Most values fit 32 bits and need no BigInt. */
 function appendWhole(appender: DuckDBAppender, value: number): void {
   if ((value | 0) === value) appender.appendInteger(value);
   else appender.appendBigInt(BigInt(value));
 }
 
-/** Whole numbers are compared as such, so that a question by `seq` skips what it need not read. */
+/** Whole numbers are passed as integers, so that a query by `seq` can skip blocks of the table. */
 function typeOf(cell: Cell): DuckDBType {
   if (typeof cell === "number") return Number.isSafeInteger(cell) ? BIGINT : DOUBLE;
   if (typeof cell === "boolean") return BOOLEAN;

@@ -1,4 +1,4 @@
-/** A question that cannot be answered as it was asked: for a 400, with the place in the request. */
+/** Faults: a query that is wrong. It is answered with 400 and names the field of the request. */
 export class QueryFault extends Error {
   constructor(
     readonly field: string,

@@ -1,6 +1,7 @@
 /**
- * Files: all records as CSV (csv.ts, UTF-8) or Parquet, and back. A file has the columns of fields.ts by the names of
- * the fields; in CSV an empty cell is none, and an empty text is `""`. What comes in is checked like what clients send.
+ * Files: exports all records as CSV (csv.ts, UTF-8) or Parquet, and imports them. The columns have the names of the
+ * fields in fields.ts. In CSV an empty cell means no value, and `""` means an empty text. Imported records are checked
+ * like the records that clients send.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -22,7 +23,7 @@ type Format = "csv" | "parquet";
 
 const PIECE_ROWS = 2048;
 
-/** Cells under the names of their fields. */
+/** Selects every column under the name of its field. */
 const SELECTED = COLUMNS.map(
   ({ name, column, kind }) => `${column}${kind === "uuid" ? "::VARCHAR" : ""} AS "${name}"`,
 ).join(", ");
@@ -40,8 +41,8 @@ async function* csvOf(database: Database): AsyncIterable<string> {
 }
 
 /**
- * Makes the file, gives it to `take` and removes it. PostgreSQL's records pass through a DuckDB file, which can write
- * Parquet. Throws DiskFull.
+ * Writes the file, passes it to `take` and removes it. Records of PostgreSQL are copied to a DuckDB file first, because
+ * DuckDB can write Parquet. Throws DiskFull.
  */
 export async function withParquet(store: Store, take: (file: Readable) => Promise<void>): Promise<void> {
   const database = store.database.patient;
@@ -66,8 +67,8 @@ async function copyOf(database: Database, folder: string): Promise<Database> {
 }
 
 /**
- * All of the file's records that are not yet stored, or, with a QueryFault that names the row, none of them. Throws
- * DiskFull.
+ * Stores all records of the file that are not stored yet. If a row is wrong, nothing is stored and a QueryFault names
+ * the row. Throws DiskFull.
  */
 export async function importFile(store: Store, format: Format, file: Readable): Promise<ImportResponse> {
   await store.checkDisk();
@@ -76,18 +77,11 @@ export async function importFile(store: Store, format: Format, file: Readable): 
     await pipeline(file, (pieces: Readable) => whileThereIsRoom(store, pieces), createWriteStream(path));
     const reader = await openDuckDb(folder);
     try {
-      const quoted = `'${path.replaceAll("'", "''")}'`;
-      const source =
-        format === "csv"
-          ? `read_csv(${quoted}, header = true, all_varchar = true, delim = ',', quote = '"', escape = '"', allow_quoted_nulls = false, nullstr = '')`
-          : `read_parquet(${quoted})`;
-      await reader
-        .run(
-          `CREATE TABLE given AS SELECT ${COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`).join(", ")} FROM ${source}`,
-        )
-        .catch((error: Error) => {
-          throw faultAt("body", `is not a ${format} file that Origo exported: ${error.message.split("\n")[0] ?? ""}`);
-        });
+      const columns = COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`);
+      const sql = `CREATE TABLE given AS SELECT ${columns.join(", ")} FROM ${sourceOf(path, format)}`;
+      await reader.run(sql).catch((error: Error) => {
+        throw faultAt("body", `is not a ${format} file that Origo exported: ${error.message.split("\n")[0] ?? ""}`);
+      });
       return await addGiven(store.database.patient, reader, format);
     } finally {
       await reader.close();
@@ -95,7 +89,15 @@ export async function importFile(store: Store, format: Format, file: Readable): 
   });
 }
 
-/** The disk may be the database's, which does not survive one that is full. */
+/** DuckDB's function that reads the file. */
+function sourceOf(path: string, format: Format): string {
+  const quoted = `'${path.replaceAll("'", "''")}'`;
+  if (format === "parquet") return `read_parquet(${quoted})`;
+  const csv = `delim = ',', quote = '"', escape = '"', allow_quoted_nulls = false, nullstr = ''`;
+  return `read_csv(${quoted}, header = true, all_varchar = true, ${csv})`;
+}
+
+/** The file may be on the disk of the database, which does not survive a full disk. */
 async function* whileThereIsRoom(store: Store, pieces: Readable): AsyncIterable<Buffer> {
   for await (const piece of pieces) {
     await store.checkDisk();
@@ -105,7 +107,7 @@ async function* whileThereIsRoom(store: Store, pieces: Readable): AsyncIterable<
 
 const IMPORT_TYPES = { text: "VARCHAR", uuid: "VARCHAR", whole: "BIGINT", real: "DOUBLE", time: "DOUBLE" } as const;
 
-/** One transaction: in the middle of a file that fails, nothing of it is stored. */
+/** Runs in one transaction: if the file is wrong somewhere, nothing of it is stored. */
 function addGiven(database: Database, reader: Database, format: Format): Promise<ImportResponse> {
   return database.transaction(async (inside) => {
     let [accepted, count] = [0, 0];
@@ -135,7 +137,7 @@ function checkedRow(row: Row, place: number): Row {
   return rowOf(record.data, Number(row["receivedAtMs"]));
 }
 
-/** Undefined, which the schema refuses, when the proxies are no JSON. */
+/** Undefined when the proxies are not JSON. The schema refuses undefined. */
 function parsedRecord(row: Row): unknown {
   try {
     return recordOf(row);
@@ -144,7 +146,7 @@ function parsedRecord(row: Row): unknown {
   }
 }
 
-/** Origo removes `parent` when it starts, should this process not come to it. */
+/** Runs `work` in a new folder and removes the folder. Origo removes `parent` at its start, in case of a crash. */
 async function inFolder<T>(parent: string, work: (folder: string) => Promise<T>): Promise<T> {
   await mkdir(parent, { recursive: true });
   const folder = await mkdtemp(join(parent, "file-"));

@@ -1,4 +1,4 @@
-/** Door of the store. */
+/** The door of the store. */
 export { type Cell, type Database, type Queries, type Row } from "./database";
 export { queryChart } from "./charts";
 export { queryDifference } from "./difference";

@@ -1,29 +1,28 @@
 /**
- * PostgreSQL as a Database: for several Origos over one store. Each transaction has a connection of its own from a
- * small pool. A server that vanishes, with its power or behind a firewall, says nothing: what it has not answered in
- * time has failed, and that connection is not used again.
+ * PostgreSQL: the Database for several Origos over one store. Each transaction has its own connection from a small
+ * pool. A server can vanish silently, for example behind a firewall. So a statement without an answer in time has
+ * failed, and its connection is not used again.
  */
 import { Pool, types, type PoolClient } from "pg";
 import type { Cell, Column, Database, Queries, Row } from "./database";
 
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS_MAX = 5000;
-/** For the answer to a statement: intake has one transaction at a time, so that all records wait as long. */
+/** A statement must be answered in this time. Intake runs one transaction at a time, so all records wait for it. */
 const ANSWER_MS_MAX = 5000;
-/** The same for what may read or write much. */
+/** The same for large reads and writes. */
 const PATIENT_MS_MAX = 300_000;
-/** A server that is there takes back a transaction at once. */
+/** A working server rolls back at once. */
 const ROLLBACK_MS_MAX = 1000;
 /**
- * A connection on which nothing comes for so long is probed by the system: a question may be long, its server must be
- * there.
+ * The operating system probes a connection that is silent for this long. A query may be long, but its server must live.
  */
 const PROBE_MS = 10_000;
 const STREAM_ROWS = 2048;
-/** Any number that nothing else in the database locks. */
+/** Any number that nothing else in the database uses as a lock. */
 const EXCLUSIVE_LOCK = 7_462_910;
 
-/** Object ids of PostgreSQL's types that the driver would give as text: int8 and numeric. */
+/** The object ids of types that the driver would give as text: int8 and numeric. */
 const AS_NUMBER = new Set([20, 1700]);
 
 /** Throws when the server does not answer or refuses the address. */
@@ -41,11 +40,11 @@ export async function openPostgres(url: string): Promise<Database> {
     },
   });
   const open = new Set<PoolClient>();
-  // A connection that breaks while nobody uses it: the pool drops it, and the next question makes another.
+  // An unused connection broke. The pool drops it, and the next query opens another one.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => {
     open.add(client);
-    // One that breaks in use: whoever uses it hears of it from what it asked.
+    // A connection in use broke. Its user gets the error from the running statement.
     client.on("error", () => undefined);
   });
   pool.on("remove", (client) => void open.delete(client));
@@ -68,7 +67,7 @@ class Postgres implements Database {
   readonly #open: ReadonlySet<PoolClient>;
   readonly #answerMsMax: number;
 
-  /** `open` are the pool's connections. */
+  /** `open` holds the connections of the pool. */
   constructor(pool: Pool, open: ReadonlySet<PoolClient>, answerMsMax: number) {
     this.#pool = pool;
     this.#open = open;
@@ -102,7 +101,7 @@ class Postgres implements Database {
     );
   }
 
-  /** The lock is let go with the transaction. */
+  /** The lock is released at the end of the transaction. */
   exclusive<T>(work: (inside: Queries) => Promise<T>): Promise<T> {
     return this.transaction(async (inside) => {
       await inside.all(`SELECT pg_advisory_xact_lock(${EXCLUSIVE_LOCK})::TEXT`);
@@ -110,7 +109,7 @@ class Postgres implements Database {
     });
   }
 
-  /** Reads by a cursor, in a transaction of its own. */
+  /** Reads with a cursor in its own transaction. */
   async *stream(sql: string, values: readonly Cell[] = []): AsyncIterable<Row[]> {
     const client = await this.#pool.connect();
     let broken: Error | undefined;
@@ -136,10 +135,7 @@ class Postgres implements Database {
     return (this.#closed ??= this.#end());
   }
 
-  /**
-   * What is under way has as long as any statement; what takes longer, a question or a server that vanished, is cut
-   * off.
-   */
+  /** Running statements may finish within the usual time. Then their connections are cut. */
   async #end(): Promise<void> {
     const cut = setTimeout(() => {
       for (const { connection } of this.#open) connection.stream.destroy();
@@ -147,7 +143,7 @@ class Postgres implements Database {
     await this.#pool.end().finally(() => clearTimeout(cut));
   }
 
-  /** A connection on which something failed that a rollback did not mend is not used again. */
+  /** A connection whose rollback failed is not used again. */
   async #onConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect();
     try {
@@ -161,8 +157,7 @@ class Postgres implements Database {
   }
 
   /**
-   * Where this Origo vanishes in the middle, the server takes all of it back soon: others would wait for its rows and
-   * its lock.
+   * If this Origo vanishes, the server soon rolls the transaction back, since others may wait for its rows or its lock.
    */
   async #inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
     try {
@@ -185,7 +180,7 @@ class Postgres implements Database {
 
 class ConnectionLost extends Error {}
 
-/** As the driver takes it: what is not answered in `query_timeout` ms is rejected. */
+/** A statement for the driver, which rejects it without an answer in `query_timeout` ms. */
 interface Statement {
   text: string;
   values: unknown[];

@@ -1,4 +1,4 @@
-/** Questions over both databases: tables, charts and differences against the same sums done by hand. */
+/** Tests tables, charts and differences on both databases, against the same sums computed here. */
 import { ChartQuery, DifferenceQuery, DownloadsQuery, type Chart } from "@tributary/contract/query-schema";
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
 import { bareRecordOf, recordOf } from "../../../contract/test/samples";
@@ -13,7 +13,7 @@ jest.setTimeout(60_000);
 
 const idOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
 
-/** 60 records: durations 1..60 s, modes in turn, three clients, arms by turns of two. */
+/** 60 records with durations of 1 to 60 s. Modes take turns, clients too (three), and arms take turns of two. */
 function sampleOf(index: number): DownloadRecord {
   const proxies = recordOf().proxies.map((proxy) => ({ ...proxy, name: HOSTILE }));
   return recordOf({
@@ -63,7 +63,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
   ): Promise<Extract<Chart, { chart: Kind }>> =>
     (await queryChart(store.database, ChartQuery.parse(query))) as Extract<Chart, { chart: Kind }>;
 
-  test("a table has the cells asked for, the newest first, and says how many match", async () => {
+  test("a table has the requested cells, the newest download first, and the number of matches", async () => {
     const page = await table({ columns: ["mode", "durationMs", "host", "arm:e1", "configVersion"], limit: 2 });
     expect(page).toMatchObject({ matching: 61, ids: [idOf(60), idOf(59)] });
     expect(page.rows).toEqual([
@@ -123,7 +123,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     expect(await table({ columns: ["id"], where })).toMatchObject({ matching: expected });
   });
 
-  test("hostile text is kept as it came, and does nothing", async () => {
+  test("hostile text is stored unchanged and does nothing", async () => {
     expect(await store.record(idOf(7))).toEqual(samples[7]);
     const page = await table({
       columns: ["comment", "userComment", "errorMessage"],
@@ -149,7 +149,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     await expect(table(query as unknown as DownloadsQuery)).rejects.toMatchObject({ field });
   });
 
-  test("every field can be a column, sorted by, grouped by and filtered by", async () => {
+  test("every field can be a column, and every field can sort, group and filter", async () => {
     for (const { name, type } of FIELDS) {
       const page = await table({
         columns: [name],
@@ -162,7 +162,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     }
   });
 
-  test("boxes have quartiles, whiskers and outliers of each group", async () => {
+  test("a box has the quartiles, whiskers and outliers of its group", async () => {
     const { boxes } = await chart({
       chart: "box",
       metric: "durationMs",
@@ -211,7 +211,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     });
   });
 
-  test("a metric that nothing has makes empty charts", async () => {
+  test("a metric without values gives empty charts", async () => {
     const where = [{ field: "mode", op: "=", value: "uncoded-mutp" }] as NonNullable<ChartQuery["where"]>;
     expect(await chart({ chart: "box", metric: "durationMs", where })).toEqual({
       chart: "box",
@@ -224,7 +224,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     expect(await chart({ chart: "time", metric: "durationMs", bucketMs: 1000, where })).toMatchObject({ series: [] });
   });
 
-  test("a histogram counts every download in one bin", async () => {
+  test("a histogram counts every download in exactly one bin", async () => {
     const { edges, series } = await chart({
       chart: "histogram",
       metric: "durationMs",
@@ -251,7 +251,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     });
   });
 
-  test("a CDF goes from the least value to the greatest", async () => {
+  test("a CDF goes from the smallest value to the largest", async () => {
     const [one] = (
       await chart({ chart: "cdf", metric: "durationMs", where: [{ field: "mode", op: "=", value: "coded" }] })
     ).series;
@@ -266,7 +266,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     );
   });
 
-  test("a CDF of two values has half of the downloads up to the lesser one", async () => {
+  test("a CDF of two values has half of the downloads at the smaller one", async () => {
     const [two] = (
       await chart({
         chart: "cdf",
@@ -277,7 +277,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     expect(two?.values).toEqual(Array.from({ length: 201 }, (_, step) => (step <= 100 ? 1000 : 2000)));
   });
 
-  test("a scatter draws all points where they fit, a share of each group where not", async () => {
+  test("a scatter plot has all points if they fit, and otherwise a share of each group", async () => {
     const whole = await chart({
       chart: "scatter",
       x: "durationMs",
@@ -306,7 +306,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     for (const { n, x } of few.series) expect([n, x.length <= 5]).toEqual([30, true]);
   });
 
-  test("a time series has a point a bucket with downloads", async () => {
+  test("a time series has a point for each interval with downloads", async () => {
     const { series } = await chart({
       chart: "time",
       metric: "durationMs",
@@ -328,7 +328,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     expect(median.series[0]?.counts.reduce((sum, count) => sum + count, 0)).toBe(61);
   });
 
-  test("weeks begin on Monday, days at midnight, both UTC", async () => {
+  test("weeks begin on Monday and days at midnight, in UTC", async () => {
     const beginning = async (days: number): Promise<string[]> => {
       const [one] = (
         await chart({ chart: "time", metric: "durationMs", statistic: "count", bucketMs: days * 86_400_000 })
@@ -352,7 +352,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     await expect((async () => chart(query as never))()).rejects.toMatchObject({ field });
   });
 
-  test("a difference is of means, with an interval over clients", async () => {
+  test("a difference compares means, with an interval over clients", async () => {
     const answer = await queryDifference(
       store.database,
       DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "narrow" }),
@@ -393,7 +393,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
 });
 
 describe("bootstrap over clients", () => {
-  /** Clients with a mean of their own, 50 downloads each, half of the clients in each arm. */
+  /** Each client has its own mean and 50 downloads. Each arm has half of the clients. */
   const clusters = (count: number, effect: number, seed: number): Parameters<typeof intervalOf>[0] => {
     let state = seed;
     const uniform = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
@@ -405,7 +405,7 @@ describe("bootstrap over clients", () => {
     });
   };
 
-  test("the interval holds a true difference in about 95 of 100 samples", () => {
+  test("the interval contains the true difference in about 95 of 100 samples", () => {
     let held = 0;
     for (let seed = 1; seed <= 200; seed++) {
       const [low, high] = intervalOf(clusters(80, 20, seed * 7919)) ?? [NaN, NaN];
@@ -415,10 +415,10 @@ describe("bootstrap over clients", () => {
     expect(held).toBeLessThanOrEqual(199);
   });
 
-  test("it is as wide as clients, not downloads, make it", () => {
+  test("the width depends on the number of clients, not of downloads", () => {
     const [low, high] = intervalOf(clusters(80, 0, 1)) ?? [NaN, NaN];
-    // Standard deviation of a client's mean: 100 * sqrt(3 / 12) = 50; of the difference of two means of 40: 50 * sqrt(2
-    // / 40).
+    // The standard deviation of a client's mean is 100 * sqrt(3 / 12) = 50. The one of the difference of two means of 40
+    // clients is 50 * sqrt(2 / 40).
     expect((high - low) / 2).toBeGreaterThan(0.7 * 1.96 * 50 * Math.sqrt(2 / 40));
     expect((high - low) / 2).toBeLessThan(1.3 * 1.96 * 50 * Math.sqrt(2 / 40));
   });

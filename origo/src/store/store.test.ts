@@ -1,4 +1,4 @@
-/** Store, on a real DuckDB file and on a real PostgreSQL: the same tests. */
+/** Runs the same tests of the store on a real DuckDB file and on a real PostgreSQL. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     store = await place.open();
   };
 
-  test("gives back what it was given, with every optional field and with none", async () => {
+  test("returns records unchanged, with every optional field and with none", async () => {
     const [full, bare] = [recordOf({ netBytes: Number.MAX_SAFE_INTEGER }), bareRecordOf()];
     expect(await store.addRecords([full, bare], NOW)).toEqual({ accepted: 2, duplicate: 0 });
     expect(await all()).toEqual([bare, full]);
@@ -43,7 +43,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect((await store.errors(10))?.items).toEqual([...errors].reverse());
   });
 
-  test("counts a record once, in one batch, over batches and over a restart", async () => {
+  test("counts a record once, in one batch, over several batches and over a restart", async () => {
     const [first, second, third] = [recordOf(), recordOf(), recordOf()];
     expect(await store.addRecords([first, first, second], NOW)).toEqual({ accepted: 2, duplicate: 1 });
     expect(await store.addRecords([second, third], NOW)).toEqual({ accepted: 1, duplicate: 1 });
@@ -59,7 +59,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(await all()).toHaveLength(21);
   });
 
-  test("stores nothing of a batch that fails, all of those beside it, and goes on", async () => {
+  test("stores nothing of a batch that fails, but all other batches, and continues", async () => {
     const broken = { ...recordOf(), clientId: "no uuid" };
     const [good, bad, alsoGood] = await Promise.allSettled([
       store.addRecords([recordOf()], NOW),
@@ -71,7 +71,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(await store.addRecords([recordOf()], NOW)).toEqual({ accepted: 1, duplicate: 0 });
   });
 
-  test("refuses at once when too many wait, and takes them later", async () => {
+  test("refuses records at once when too many wait, and takes them later", async () => {
     const batch = Array.from({ length: 2500 }, () => recordOf());
     const rows = Array.from({ length: 5 }, (_, index) =>
       store.addRecords(index === 0 ? batch : batch.map((record) => ({ ...record, id: recordOf().id })), NOW),
@@ -88,7 +88,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(await store.addRecords([recordOf()], NOW)).toEqual({ accepted: 1, duplicate: 0 });
   });
 
-  test("pages newest first without gap or repeat while new records arrive", async () => {
+  test("gives pages newest first, without gaps or repeats, while new records arrive", async () => {
     const records = Array.from({ length: 25 }, () => recordOf());
     await store.addRecords(records, NOW);
     const seen: string[] = [];
@@ -103,7 +103,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(seen).toEqual(records.map((record) => record.id).reverse());
   });
 
-  test("a page that holds exactly the rest is the last (10 of 10, 10 of 11)", async () => {
+  test("a page that holds exactly the rest is the last one (10 of 10, 10 of 11)", async () => {
     const records = Array.from({ length: 10 }, () => recordOf());
     await store.addRecords(records, NOW);
     expect((await store.records(10))?.next).toBeNull();
@@ -111,13 +111,13 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect((await store.records(10))?.next).toBe(records[1]?.id);
   });
 
-  test("an id that is not stored is no place to page from", async () => {
+  test("there is no page before an id that is not stored", async () => {
     expect(await store.records(10, recordOf().id)).toBeUndefined();
     expect(await store.errors(10, recordOf().id)).toBeUndefined();
     expect(await store.records(10)).toEqual({ items: [], next: null });
   });
 
-  test("keeps a trace, once, for its download", async () => {
+  test("stores the trace of a download once", async () => {
     const { id } = recordOf();
     const trace = {
       id,
@@ -133,7 +133,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(await store.trace(recordOf().id)).toBeUndefined();
   });
 
-  test("deletes what is older than asked, and nothing else", async () => {
+  test("deletes only records that are older than the given time", async () => {
     const [old, young] = [recordOf(), recordOf()];
     await store.addRecords([old], NOW - 1000);
     await store.addErrors([errorOf()], NOW - 1000);
@@ -145,7 +145,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(await store.trace(old.id)).toBeUndefined();
   });
 
-  test("every column of the list is in the table, and every field's SQL runs", async () => {
+  test("every listed column is in the table, and the SQL of every field runs", async () => {
     await store.addRecords([recordOf(), bareRecordOf()], NOW);
     expect(FIELDS.filter(({ origin }) => origin === "basic")).toHaveLength(57);
     expect(FIELDS.filter(({ origin }) => origin === "derived")).toHaveLength(14);
@@ -182,7 +182,7 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     );
   });
 
-  test("a transaction that throws leaves nothing, and one that does not is read at once", async () => {
+  test("a transaction that throws leaves nothing, and a committed one is visible at once", async () => {
     const { database } = store;
     await database.run("CREATE TABLE t (a BIGINT, b TEXT, c BYTEA, d BOOLEAN)");
     await expect(

@@ -1,9 +1,8 @@
 /**
- * Store: download records, error reports and traces, each counted once by its id, in DuckDB or PostgreSQL.
- * When `add*` resolves, what was given is on disk (and survives kill -9); when it rejects, nothing of it is.
- * "Newest" is the order of arrival, which unlike clients' clocks has no ties and does not move under a reader's pages.
- * Not here: checking what is stored (it comes from schema.ts, parsed), and questions beyond pages of records
- * (queries.ts).
+ * Store: keeps records of downloads, reports of errors and traces in DuckDB or PostgreSQL, each id once. When `add*`
+ * resolves, the data is on disk and survives kill -9. When it rejects, none of it is stored. "Newest" means the order
+ * of arrival: it has no ties, and new records do not move the pages of a reader. Data arrives here already checked by
+ * the schemas. Other queries are in charts.ts, difference.ts and downloads-query.ts.
  */
 import { rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +19,7 @@ import { openPostgres } from "./postgres";
 import { recordOf, rowOf } from "./record-row";
 import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
-/** One page, newest first; `next` is the id to pass as `before` for the following page, null on the last. */
+/** One page, newest first. `next` is the `before` of the following page, or null on the last page. */
 export interface Page<T> {
   items: T[];
   next: string | null;
@@ -29,16 +28,18 @@ export interface Page<T> {
 type Table = "downloads" | "errors";
 const COLUMNS_OF: Record<Table, readonly Column[]> = { downloads: COLUMNS, errors: ERROR_COLUMNS };
 
-/** How long it is believed how much of the disk is free. */
+/** The free space of the disk is read again after this time. */
 const FREE_MS = 250;
 
-/** Less of the disk is free than is kept. Nothing was stored. */
+/** Nothing was stored, because the disk has less free space than the reserve. */
 export class DiskFull extends Error {
   constructor(
     readonly got: number,
     readonly limit: number,
   ) {
-    super(`${got} bytes of the disk are free, ${limit} are kept: nothing is stored until there is more`);
+    super(
+      `the disk has ${got} bytes free, less than the reserve of ${limit} bytes: nothing is stored until it has more`,
+    );
   }
 }
 
@@ -51,8 +52,8 @@ export class Store {
   readonly #folder: string | undefined;
 
   /**
-   * `folder` is where the database grows, where that is here; `scratchDir` where files lie on their way in and out, and
-   * need not exist.
+   * `folder` is where the database file is, if it is on this machine. `scratchDir` is for files that are exported or
+   * imported; it need not exist.
    */
   private constructor(
     readonly database: Database,
@@ -68,15 +69,15 @@ export class Store {
   }
 
   /**
-   * Opens or makes the tables in DATA_DIR/origo.duckdb, or where `databaseUrl` says; DATA_DIR is this Store's alone.
-   * Throws when that is not to be had, or newer.
+   * Opens or creates the tables in DATA_DIR/origo.duckdb, or in the database at `databaseUrl`. Nothing else may use
+   * DATA_DIR. Throws when the database cannot be opened, or when a newer Origo wrote it.
    */
   static async open(dataDir: string, databaseUrl?: string): Promise<Store> {
     const database = databaseUrl === undefined ? await openDuckDb(dataDir) : await openPostgres(databaseUrl);
     try {
       await migrate(database.patient);
       const scratchDir = join(dataDir, "scratch");
-      // What a process left there that was killed.
+      // Files that a killed process left.
       await rm(scratchDir, { recursive: true, force: true });
       return new Store(database, databaseUrl === undefined ? dataDir : undefined, scratchDir);
     } catch (error) {
@@ -86,7 +87,7 @@ export class Store {
   }
 
   /**
-   * Stores the records whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull.
+   * Stores the records with new ids, all or none of them. Throws DiskFull, or IntakeFull when too many wait already.
    */
   async addRecords(records: readonly DownloadRecord[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
@@ -94,14 +95,14 @@ export class Store {
   }
 
   /**
-   * Stores the reports whose id is new, all or none of them. Throws IntakeFull when too many wait already, or DiskFull.
+   * Stores the reports with new ids, all or none of them. Throws DiskFull, or IntakeFull when too many wait already.
    */
   async addErrors(errors: readonly ErrorReport[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
     return this.#intake.errors.add(errors.map((error) => ({ ...rowOfError(error), receivedAtMs: nowMs })));
   }
 
-  /** Stores the traces whose id is new, all or none of them. Throws DiskFull. */
+  /** Stores the traces with new ids, all or none of them. Throws DiskFull. */
   async addTraces(traces: readonly Trace[], nowMs: number): Promise<IntakeResponse> {
     await this.checkDisk();
     const packed = await Promise.all(traces.map((trace) => promisify(gzip)(JSON.stringify(trace))));
@@ -120,13 +121,13 @@ export class Store {
     });
   }
 
-  /** Undefined when `before` names no stored record. */
+  /** Undefined when `before` is not the id of a stored record. */
   async records(limit: number, before?: string): Promise<Page<DownloadRecord> | undefined> {
     const page = await this.#page("downloads", limit, before);
     return page && { items: page.items.map(recordOf), next: page.next };
   }
 
-  /** Undefined when `before` names no stored report. */
+  /** Undefined when `before` is not the id of a stored report. */
   async errors(limit: number, before?: string): Promise<Page<ErrorReport> | undefined> {
     const page = await this.#page("errors", limit, before);
     return page && { items: page.items.map(errorOf), next: page.next };
@@ -142,7 +143,7 @@ export class Store {
     return row && (JSON.parse(String(await promisify(gunzip)(row["packed"] as Uint8Array))) as Trace);
   }
 
-  /** Deletes what was received before then; resolves to the number of records deleted. */
+  /** Deletes everything received before `thenMs`. Resolves to the number of deleted records. */
   async deleteBefore(thenMs: number): Promise<number> {
     return this.database.patient.transaction(async (inside) => {
       for (const table of ["errors", "traces"])
@@ -162,12 +163,12 @@ export class Store {
     if (this.#free.bytes < limit) throw new DiskFull(this.#free.bytes, limit);
   }
 
-  /** Resolves if the database answers. */
+  /** Rejects when the database does not answer. */
   async check(): Promise<void> {
     await this.database.all("SELECT 1 AS one");
   }
 
-  /** Waits for writes under way, then closes the database. */
+  /** Waits for running writes, then closes the database. */
   async close(): Promise<void> {
     await Promise.all([this.#intake.downloads.idle(), this.#intake.errors.idle()]);
     await this.database.close();
@@ -188,7 +189,7 @@ export class Store {
   }
 }
 
-/** UUIDs are read as text, cells under the names of their fields. */
+/** Selects columns under the names of their fields, and UUIDs as text. */
 const selected = (columns: readonly Column[]): string =>
   columns.map(({ name, column, kind }) => `${column}${kind === "uuid" ? "::VARCHAR" : ""} AS "${name}"`).join(", ");
 

@@ -1,30 +1,27 @@
 /**
- * Tuning: sizes and times of intake and questions. Each is the default of the setting `origo.NAME` (settings.ts) and
- * follows it.
+ * Tuning: sizes and times of intake and queries. Each is the default of the setting `origo.NAME` and follows it.
  */
 const MIB = 1024 * 1024;
 
 export interface Tuning {
-  /** Rows that may wait to be written; beyond it intake is refused. */
+  /** At most this many rows wait to be written. Further ones are refused. */
   intakeWaitingMax: number;
-  /** Rows of one transaction: more would only make those that come next wait longer. */
+  /** At most this many rows are written in one transaction. More would make the next ones wait longer. */
   intakeTogetherMax: number;
   /**
-   * Between the beginnings of two transactions: what comes meanwhile shares the second one's cost, which hardly depends
-   * on its rows.
+   * The time between the starts of two transactions. Rows that arrive meanwhile share the second one, whose cost hardly
+   * depends on their number.
    */
   intakeApartMs: number;
-  /**
-   * Of the disk of DATA_DIR; intake is refused when less is free, since DuckDB does not survive a disk that is full.
-   */
+  /** Intake is refused when the disk of DATA_DIR has less free space, since DuckDB does not survive a full disk. */
   diskReserveBytes: number;
-  /** Of each box. */
+  /** At most this many outliers of each box are drawn. */
   chartOutliersMax: number;
   chartCdfSteps: number;
-  /** Of a time series, over all groups. */
+  /** At most this many points of a time series, over all groups. */
   chartPointsMax: number;
   bootstrapResamples: number;
-  /** Fewer clients than this in a group leave the percentiles of a bootstrap too narrow. */
+  /** With fewer clients in a group, the interval of a bootstrap is too narrow. */
   clientsEnough: number;
 }
 

@@ -1,4 +1,6 @@
-/** Base: what all charts share: their options, axes, legend, and the names of groups, in the colours of the page. Pure. */
+/**
+ * Base: what all charts share: their options, axes, legend, and the names of groups, in the colours of the page. Pure.
+ */
 import type { EChartsCoreOption } from "echarts/core";
 import type { Cell, Field } from "@tributary/contract/query-schema";
 import { count, quantity } from "../format";

@@ -1,5 +1,6 @@
 /**
- * Map: the proxies whose place is known, on a map of the world. A larger dot sends more now; the colour shows the state.
+ * Map: the proxies whose place is known, on a map of the world. A larger dot sends more now; the colour shows the
+ * state.
  */
 import land from "world-atlas/land-110m.json";
 import { registerMap } from "echarts/core";

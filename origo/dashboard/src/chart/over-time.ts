@@ -16,7 +16,9 @@ import {
 } from "./base";
 import { colourAt, type Look } from "./look";
 
-/** A longer line has no mark at each point. Only a point without neighbours keeps its mark, since no line reaches it. */
+/**
+ * A longer line has no mark at each point. Only a point without neighbours keeps its mark, since no line reaches it.
+ */
 const MARKED_POINTS_MAX = 60;
 
 /** A point of a line: the time in ms since the epoch, and the value, or null where the line has a gap. */

@@ -3,7 +3,9 @@ import type { FleetProxy } from "@tributary/contract/schema";
 
 export type PlacedProxy = FleetProxy & { place: NonNullable<FleetProxy["place"]> };
 
-/** The edges of the map in degrees. `aspect` is the width of a degree of longitude over the height of one of latitude. */
+/**
+ * The edges of the map in degrees. `aspect` is the width of a degree of longitude over the height of one of latitude.
+ */
 export const MAP = { west: -170, east: 190, north: 76, south: -56, aspect: 0.75 } as const;
 /** The room that a name and its dot take, in CSS pixels. */
 const NAME = { width: 64, height: 20 };

@@ -1,7 +1,7 @@
 /**
  * Trace: two charts of the packets of one download. Pure. The first is like the paper's Figs. 8 and 9: each proxy has a
- * lane, each packet is a dot placed by its time and generation, and the colour shows what the packet was. Ticks show the
- * feedback that the client sent. The second chart shows when each generation filled.
+ * lane, each packet is a dot placed by its time and generation, and the colour shows what the packet was. Ticks show
+ * the feedback that the client sent. The second chart shows when each generation filled.
  */
 import type { Trace } from "@tributary/contract/query-schema";
 import { count, quantity } from "../format";

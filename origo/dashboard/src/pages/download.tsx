@@ -1,6 +1,6 @@
 /**
- * Download: everything about one download: its facts, the arrival of its packets (as in the paper's Figs. 8 and 9), when
- * its generations filled, and what each proxy sent. Sums that do not match are shown as alarms.
+ * Download: everything about one download: its facts, the arrival of its packets (as in the paper's Figs. 8 and 9),
+ * when its generations filled, and what each proxy sent. Sums that do not match are shown as alarms.
  */
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
