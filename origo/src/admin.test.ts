@@ -1,5 +1,6 @@
 /**
- * Tests logins, users, decisions about proxies, configuration, experiments and views, with real HTTP and a real database.
+ * Tests logins, users, decisions about proxies, configuration, experiments and views, with real HTTP and a real
+ * database.
  */
 /* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { generateKeyPairSync, createPublicKey, verify } from "node:crypto";
@@ -165,7 +166,7 @@ describe("signing in", () => {
     expect((await visitor.logIn("vera", "wrong")).status).toBe(401);
   });
 
-  test("reading needs a login, and a change needs an admin and the CSRF token; proxies and clients need neither", async () => {
+  test("reading needs a login, a change needs an admin with the CSRF token, and clients need neither", async () => {
     const ada = await admin();
     const vera = await viewer(ada);
     const stranger = new Visitor();
@@ -469,7 +470,7 @@ describe("configuration", () => {
 });
 
 describe("tokens", () => {
-  test("the list of proxies has a token for them, and the signing key is published and survives a restart", async () => {
+  test("the list of proxies has a token, and the signing key is published and survives a restart", async () => {
     const { id } = await proxy("p");
     const client = "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab";
     const { body } = await new Visitor().call("GET", `/v1/proxies?client=${client}`);

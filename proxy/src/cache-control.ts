@@ -1,11 +1,11 @@
 /**
- * How long a shared cache may keep a response, after RFC 9111, shortened: nothing is revalidated, so nothing is kept
- * for long.
+ * Cache control: how long a shared cache may keep a response, by RFC 9111. The proxy never revalidates, so it keeps
+ * nothing for long.
  */
 const KEEP_MS_MAX = 60_000;
 const FORBIDDING = ["no-store", "private", "no-cache"];
 
-/** Milliseconds from now; 0 = share it only while it is being fetched. */
+/** Milliseconds from now. 0 means that the response is shared only while it is being fetched. */
 export function keepMsOf(status: number, headers: Record<string, string>): number {
   if (status !== 200 && status !== 206) return 0;
   if (headers["vary"]?.includes("*")) return 0;

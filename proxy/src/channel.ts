@@ -1,6 +1,6 @@
 /**
- * What a session knows of its transport, and a transport of its session: one interface for WebRTC (rtc.ts),
- * WebTransport (webtransport.ts) and plain UDP (udp.ts).
+ * Channel: the interface between a session and its transport, which is WebRTC (rtc.ts), WebTransport (webtransport.ts)
+ * or plain UDP (udp.ts).
  */
 
 import type { ChannelHandlers as NativeHandlers, TransportChannel } from "@tributary/native-transport";
@@ -10,38 +10,38 @@ export type TransportName = "webrtc" | "webtransport" | "udp";
 /** An unreliable, unordered path for messages of up to 16,384 bytes to one client. */
 export interface Channel {
   readonly transport: TransportName;
-  /** Copies the message. False when it was not taken; it is then lost, which the protocol survives. */
+  /** Copies the message. False when the transport did not take it; the message is then lost, which is allowed. */
   send(bytes: Uint8Array): boolean;
   /**
-   * Bytes that may be sent now without more than a short queue. Not above 0: wait for `handleWritable`. Below 0: that
-   * much is queued beyond.
+   * How many bytes may be sent now so that the queue stays short. At 0 or below, wait for `handleWritable`. Below 0,
+   * the queue is too long by this many bytes.
    */
   readonly room: number;
-  /** What the transport knows of delivery, where it does. */
+  /** What the transport knows about delivery. Undefined when it knows nothing. */
   signals(): DeliverySignals | undefined;
   close(reason: string): void;
 }
 
 export interface DeliverySignals {
-  /** Smoothed. */
+  /** The smoothed round-trip time. */
   rttMs: number;
   sentPackets: number;
   lostPackets: number;
-  /** Congestion window. */
+  /** The congestion window. */
   windowBytes: number;
 }
 
-/** Where a transport brings what it gets for a session. */
+/** The calls that a transport makes to its session. */
 export interface ChannelHandlers {
   handleMessage(bytes: Uint8Array): void;
   handleWritable(): void;
-  /** The channel is gone; not after one's own `close`. */
+  /** The channel is gone. This is not called after the session's own `close`. */
   handleClosed(reason: string): void;
 }
 
 export type OpenSession = (channel: Channel) => ChannelHandlers;
 
-/** A channel of the native part. */
+/** Wraps a channel of the native part. */
 export function nativeChannel(transport: TransportName, channel: TransportChannel): Channel {
   return {
     transport,

@@ -106,7 +106,7 @@ async function fetched(
   lease.close();
 }
 
-test("chunks: three who ask at different moments share one fetch and one buffer", async () => {
+test("chunks: three readers at different times share one fetch and one buffer", async () => {
   const { origin, store, open } = setup();
   const first = open();
   const second = open();
@@ -124,7 +124,7 @@ test("chunks: three who ask at different moments share one fetch and one buffer"
   expect(store.stats).toEqual({ originBytes: 6, cacheHits: 2, cacheBytes: 6 });
 });
 
-test("chunks: nothing is told before open has returned, nor after the lease was closed", async () => {
+test("chunks: a listener is not called before open returns, nor after the lease is closed", async () => {
   const at = setup();
   await fetched(at, URL_A, "abc");
   const { reader, lease } = at.open();
@@ -134,7 +134,7 @@ test("chunks: nothing is told before open has returned, nor after the lease was 
   expect(reader.head).toBeUndefined();
 });
 
-test("chunks: a range is another chunk than the whole while that is not kept, a fragment is not", async () => {
+test("chunks: a range is its own chunk while the whole is not kept, and a URL fragment changes nothing", async () => {
   const { origin, open } = setup();
   open();
   open(URL_A, { start: 0, end: 1 });
@@ -168,7 +168,7 @@ test.each([
   expect(at.store.stats).toEqual({ originBytes: 6, cacheHits: 1, cacheBytes: 6 });
 });
 
-test("chunks: a range is the origin's to answer where the whole is still coming, has gone old, was no 200, or has no byte of it", async () => {
+test("chunks: the origin answers a range that the kept whole cannot answer", async () => {
   const at = setup();
   const whole = at.open();
   await at.origin.fetches[0]!.head(6);
@@ -192,7 +192,7 @@ test("chunks: a range is the origin's to answer where the whole is still coming,
   expect(at.origin.fetches).toHaveLength(7);
 });
 
-test("chunks: the fetch goes on while one reader is left, and ends with the last one", async () => {
+test("chunks: the fetch continues while one reader is left, and ends with the last one", async () => {
   const { origin, open } = setup();
   const [first, second] = [open(), open()];
   await origin.fetches[0]!.head(6);
@@ -207,7 +207,7 @@ test("chunks: the fetch goes on while one reader is left, and ends with the last
   expect(origin.fetches).toHaveLength(2);
 });
 
-test("chunks: who leaves before the head ends the fetch too", async () => {
+test("chunks: the only reader ends the fetch, also before the head", async () => {
   const { origin, open } = setup();
   open().lease.close();
   expect(origin.fetches[0]!.aborted).toBe(true);
@@ -229,7 +229,7 @@ test.each([
   expect(at.origin.fetches).toHaveLength(times);
 });
 
-test("chunks: an unkeepable chunk is shared while it is being fetched", async () => {
+test("chunks: a chunk that may not be kept is shared while it is being fetched", async () => {
   const { origin, open } = setup();
   open();
   await origin.fetches[0]!.head(3, { "cache-control": "no-store" });
@@ -252,7 +252,7 @@ test("chunks: a 404 reaches its readers and is not kept", async () => {
   expect(origin.fetches).toHaveLength(2);
 });
 
-test("chunks: the least recently used goes when the cache is full, and one larger than the cache is not kept", async () => {
+test("chunks: a full cache drops the least recently used, and never keeps a chunk larger than itself", async () => {
   const at = setup({ cacheBytes: 6 });
   await fetched(at, "http://o.test/1", "abc");
   await fetched(at, "http://o.test/2", "def");
@@ -267,7 +267,7 @@ test("chunks: the least recently used goes when the cache is full, and one large
   expect(at.origin.fetches).toHaveLength(5);
 });
 
-test("chunks: a chunk that is read while it goes out of the cache stays whole for its reader", async () => {
+test("chunks: a chunk that leaves the cache while it is read stays whole for its reader", async () => {
   const at = setup({ cacheBytes: 3 });
   await fetched(at, "http://o.test/1", "abc");
   const { reader } = at.open("http://o.test/1");
@@ -276,7 +276,7 @@ test("chunks: a chunk that is read while it goes out of the cache stays whole fo
   expect(reader.text).toBe("abc");
 });
 
-test("chunks: what is being read is bounded (limit 10 bytes), and counts no more once left", async () => {
+test("chunks: the bytes being read are bounded (limit 10 bytes), and count only until their reader leaves", async () => {
   const { origin, open } = setup({ pinnedBytesMax: 10 });
   const first = open("http://o.test/1");
   await origin.fetches[0]!.head(6);
@@ -304,7 +304,7 @@ test("chunks: a failure before or in the body reaches every reader, once, and is
   expect(third.reader.failure).toMatchObject({ kind: "originUnreachable" });
 });
 
-test("chunks: an error that nobody expected fails the chunk and is logged, the process goes on", async () => {
+test("chunks: an unexpected error fails the chunk and is logged, and the process continues", async () => {
   const { origin, open, logged } = setup();
   const [first, second] = [open(), open()];
   first.reader.onHead = () => {
@@ -318,7 +318,7 @@ test("chunks: an error that nobody expected fails the chunk and is logged, the p
   expect(origin.fetches).toHaveLength(2);
 });
 
-test("chunks: an unshareable body goes to the one reader that can stream it, the other is told why it gets none", async () => {
+test("chunks: a body that cannot be shared goes to the one reader that can stream it", async () => {
   const { origin, store, open } = setup();
   const { reader } = open();
   const streamed: string[] = [];
@@ -347,7 +347,7 @@ test("chunks: one byte over the chunk limit is chunkTooLarge", async () => {
   expect(origin.fetches[1]!.cancelled).toBe(true);
 });
 
-test("chunks: a refused URL throws and leaves nothing", () => {
+test("chunks: a refused URL throws and leaves nothing behind", () => {
   const { origin, open } = setup();
   expect(() => open("http://refused.test/")).toThrow(EgressError);
   expect(origin.fetches).toHaveLength(0);

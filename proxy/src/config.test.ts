@@ -79,7 +79,7 @@ test.each([
   [{ WEBTRANSPORT_PORT: "on" }, /^WEBTRANSPORT_PORT: .*got "on"$/],
   [{ HOST: "example.com" }, /^HOST: must be an IP address; got "example.com"$/],
   [{ ORIGO_URL: "ftp://o", ORIGO_SECRET: "s" }, /^ORIGO_URL: must be an http or https URL/],
-  [{ ORIGO_URL: "http://o" }, /^ORIGO_SECRET: must be set when ORIGO_URL is.*got not set$/],
+  [{ ORIGO_URL: "http://o" }, /^ORIGO_SECRET: must be set to the secret of the Origo at ORIGO_URL; got not set$/],
   [{ PUBLIC_ADDRESS: "me" }, /^PUBLIC_ADDRESS: must be an IP address/],
   [{ PUBLIC_UDP_PORT: "0" }, /^PUBLIC_UDP_PORT: must be a whole number from 1/],
   [{ PROBE_PUBLISHED: "h:2-1" }, /^PROBE_PUBLISHED: must be HOST:FIRST-LAST/],
@@ -92,6 +92,6 @@ test.each([
   expect(faultsOf(env as Record<string, string>)).toEqual([expect.stringMatching(expected)]);
 });
 
-test("config: several faults are told at once", () => {
+test("config: all faults are reported together", () => {
   expect(faultsOf({ PORT: "a", UDP_PORT: "b" })).toHaveLength(2);
 });

@@ -1,5 +1,6 @@
 /**
- * The environment of a proxy, parsed once by one schema. Every error names the variable, the value and what is allowed.
+ * Config: the environment variables of a proxy, parsed once by one schema. Every error names the variable, the value
+ * that it has, and the values that are allowed.
  */
 import { hostname } from "node:os";
 import { isIP } from "node:net";
@@ -89,14 +90,14 @@ const Environment = z
       .default("127.0.0.1"),
     PORT: integer(65_535).default("0"),
     UDP_PORT: integer(65_535).default("0"),
-    /** 0 = any, `off` = none. */
+    /** 0 means any free port, and `off` means no WebTransport. */
     WEBTRANSPORT_PORT: z
       .string()
       .regex(/^(off|\d{1,5})$/, "must be a port from 0 to 65535, or off")
       .transform((value) => (value === "off" ? value : Number(value)))
       .refine((value) => value === "off" || value <= 65_535, "must be a port from 0 to 65535, or off")
       .default("0"),
-    /** Plain UDP is for Node programs on links of one's own, and off unless it has a port. */
+    /** Plain UDP is for Node programs on private links. It is off unless it has a port. */
     UDP_PLAIN_PORT: integer(65_535).optional(),
     PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
     ORIGO_URL: httpUrl.optional(),
@@ -120,14 +121,14 @@ const Environment = z
   })
   .refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
     path: ["ORIGO_SECRET"],
-    message: "must be set when ORIGO_URL is: the secret of that Origo",
+    message: "must be set to the secret of the Origo at ORIGO_URL",
   });
 
 export type ProxyConfig = z.infer<typeof Environment>;
 
 const SECRETS = new Set(["ORIGO_SECRET"]);
 
-/** Variables that are empty count as not set. Returns the faults, one line each, when there are any. */
+/** An empty variable counts as not set. Returns the faults, one line each, if there are any. */
 export function parseConfig(env: Record<string, string | undefined>): { config: ProxyConfig } | { faults: string[] } {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
   const parsed = Environment.safeParse(set);

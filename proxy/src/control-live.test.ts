@@ -103,7 +103,7 @@ async function downloadMs(): Promise<number> {
   return performance.now() - startMs;
 }
 
-test("a proxy tells its place, operator, capacity and load", async () => {
+test("a proxy reports its place, operator, capacity and load", async () => {
   await until(async () => (await fleet()).status?.load !== undefined);
   expect(await fleet()).toMatchObject({
     place: { lat: 47.5, lon: 19.05 },
@@ -114,14 +114,14 @@ test("a proxy tells its place, operator, capacity and load", async () => {
   });
 });
 
-test("a rate set in Origo holds for what the running proxy sends, until it is taken back", async () => {
+test("a rate set in Origo limits the running proxy until it is removed", async () => {
   await configure({ "proxy.rateBytesPerSec": 400_000 });
   await until(async () => (await downloadMs()) > ((BODY.length - 100_000) * 1000) / 400_000);
   await configure({});
   await until(async () => (await downloadMs()) < 700);
 });
 
-test("the limit of sessions set in Origo holds for the running proxy", async () => {
+test("a limit of sessions set in Origo holds for the running proxy", async () => {
   expect(await offer()).toBe("badOffer");
   await configure({ "proxy.sessionsMax": 0 });
   await until(async () => (await offer()) === "tooManySessions");
@@ -129,7 +129,7 @@ test("the limit of sessions set in Origo holds for the running proxy", async () 
   await until(async () => (await offer()) === "badOffer");
 });
 
-test("a draining proxy refuses what is new and is told to no client, an enabled one is back", async () => {
+test("a draining proxy gets no new requests and no new clients, until it is enabled again", async () => {
   await call("POST", `/v1/fleet/${proxyId}`, { action: "drain" });
   await until(async () => (await health()) === "draining");
   expect((await call("GET", "/v1/proxies")).proxies).toEqual([]);
@@ -139,7 +139,7 @@ test("a draining proxy refuses what is new and is told to no client, an enabled 
   expect((await call("GET", "/v1/proxies")).proxies).toHaveLength(1);
 });
 
-test("a proxy that asks for tokens serves who shows one of its Origo, and nobody else", async () => {
+test("a proxy that requires tokens serves only clients with a token of its Origo", async () => {
   const statusWith = async (token: string): Promise<number> => {
     const response = await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}${token}`);
     await response.arrayBuffer();
@@ -156,7 +156,7 @@ test("a proxy that asks for tokens serves who shows one of its Origo, and nobody
   await until(async () => (await statusWith("")) === 200);
 });
 
-test("over data channels too: a client of the library downloads with the token it was given, without a word of it from the caller", async () => {
+test("the client library uses its token over data channels too, without any work for the caller", async () => {
   await configure({ "proxy.requireToken": true });
   await until(async () => (await offer()) === "tokenMissing");
   const cli = spawn(
@@ -185,7 +185,7 @@ test("over data channels too: a client of the library downloads with the token i
   });
 });
 
-test("an experiment's arms appear in the records of downloads that left them the choice, and in no others", async () => {
+test("the arms of an experiment are only in records of downloads that they could change", async () => {
   const arms = [
     { name: "split", weight: 1, values: { "client.mode": "split-http" } },
     { name: "parallel", weight: 1, values: { "client.mode": "parallel-http" } },

@@ -3,7 +3,7 @@ import { limitsOf, narrowed } from "./control";
 
 const OWN = limitsOf({ RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 1000, MAX_SESSIONS: 10, REQUIRE_TOKEN: false });
 
-test("control: without values a proxy goes by what it was started with", () => {
+test("control: without settings a proxy keeps the limits that it was started with", () => {
   expect(narrowed(OWN, {})).toEqual(OWN);
 });
 
@@ -23,17 +23,17 @@ test.each([
   expect(narrowed(OWN, { [`proxy.${name}`]: value })[name]).toBe(expected);
 });
 
-test("control: an unlimited proxy can be given a rate", () => {
+test("control: Origo can set a rate for a proxy without one", () => {
   expect(narrowed({ ...OWN, rateBytesPerSec: 0 }, { "proxy.rateBytesPerSec": 7 }).rateBytesPerSec).toBe(7);
   expect(narrowed({ ...OWN, rateBytesPerSec: 0 }, {}).rateBytesPerSec).toBe(0);
 });
 
-test("control: a token can be asked for, and not be waived", () => {
+test("control: Origo can require tokens, but cannot remove the requirement", () => {
   expect(narrowed(OWN, { "proxy.requireToken": true }).requireToken).toBe(true);
   expect(narrowed({ ...OWN, requireToken: true }, { "proxy.requireToken": false }).requireToken).toBe(true);
 });
 
-test("control: each of Origo's settings of proxies changes what a proxy goes by, and has the proxy's own value as default", () => {
+test("control: each setting for proxies changes a limit, and its default is the proxy's own limit", () => {
   const keys = SETTINGS.filter(({ scope }) => scope === "proxy");
   expect(keys.map(({ key }) => key.replace("proxy.", "")).sort()).toEqual(Object.keys(OWN).sort());
   for (const { key, type, min, default: preset } of keys) {

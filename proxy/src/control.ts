@@ -1,6 +1,6 @@
 /**
- * Control: what Origo may change about a running proxy, beside what the proxy was started with. The smaller limit of
- * the two holds: Origo can narrow a proxy, never widen it. Pure; proxy.ts applies the result.
+ * Control: combines the limits that a proxy was started with and the settings that Origo sends. Of two limits the
+ * smaller one holds, so Origo can only lower a limit. Pure; proxy.ts applies the result.
  */
 import { HEARTBEAT_MS } from "@tributary/contract";
 import type { ProxyControl } from "@tributary/contract/schema";
@@ -8,7 +8,7 @@ import type { ProxyConfig } from "./config";
 import { EGRESS_TIMES } from "./egress/fetch";
 
 export interface Limits {
-  /** 0 = unlimited. */
+  /** 0 means no limit. */
   rateBytesPerSec: number;
   cacheBytes: number;
   pinnedBytes: number;
@@ -17,14 +17,14 @@ export interface Limits {
   sessionIdleMs: number;
   httpConnectionsMax: number;
   heartbeatMs: number;
-  /** Of requests to origins: until the head, between two pieces of the body, in all. */
+  /** Time limits for requests to origins: until the head, between two pieces of the body, and in total. */
   originHeadMs: number;
   originStallMs: number;
   originTotalMs: number;
   requireToken: boolean;
 }
 
-/** What a proxy goes by without Origo. */
+/** The limits of a proxy without Origo. */
 export function limitsOf(
   config: Pick<ProxyConfig, "RATE_BYTES_PER_SEC" | "CACHE_BYTES" | "MAX_SESSIONS" | "REQUIRE_TOKEN">,
 ): Limits {
@@ -44,7 +44,7 @@ export function limitsOf(
   };
 }
 
-/** `values` are checked by the Origo that sends them; one of another type is left out. */
+/** Lowers the limits to Origo's settings. Origo has checked `values`; a value of a wrong type is ignored. */
 export function narrowed(own: Limits, values: ProxyControl["values"]): Limits {
   const least = (name: keyof Limits, mine: number): number => {
     const value = values[`proxy.${name}`];

@@ -1,10 +1,10 @@
-/** What a proxy counts from its start on; Origo is told every two seconds (ProxyStatus). */
+/** Counters: what a proxy counts from its start. Origo gets the numbers every two seconds (ProxyStatus). */
 export interface Counters {
-  /** Messages over data channels. */
+  /** Messages that were sent on channels. */
   sentPackets: number;
-  /** Requests that ended in failure, and errors of the proxy itself. */
+  /** Requests that failed, and errors of the proxy itself. */
   errors: number;
-  /** Frames from clients that were unreadable, or that no client may send. */
+  /** Frames from clients that could not be read, or that clients may not send. */
   rejectedFrames: number;
 }
 

@@ -124,7 +124,7 @@ const until = async (condition: () => boolean) => {
   expect(condition()).toBe(true);
 };
 
-test("http: a whole resource with the origin's headers, and nothing else of them", async () => {
+test("http: a whole resource comes with the allowed headers of the origin and no others", async () => {
   const response = await through(`${originUrl}/video`);
   expect(response.status).toBe(200);
   expect(await isWhole(response)).toBe(true);
@@ -142,7 +142,7 @@ test("http: a whole resource with the origin's headers, and nothing else of them
   expect(response.headers.get("server-timing")).toMatch(/^origin;dur=\d+\.\d$/);
 });
 
-test("http: the second time it comes from memory, and says so", async () => {
+test("http: the second request is answered from the cache, and the headers say so", async () => {
   await (await through(`${originUrl}/again`)).arrayBuffer();
   const response = await through(`${originUrl}/again`);
   expect(await isWhole(response)).toBe(true);
@@ -160,7 +160,7 @@ test("http: a range is passed on and answered with 206", async () => {
   expect(Buffer.from(await response.arrayBuffer())).toEqual(RESOURCE.subarray(100, 200));
 });
 
-test("http: ten at once cost the origin one fetch", async () => {
+test("http: ten requests at the same time cost the origin one fetch", async () => {
   const responses = await Promise.all(Array.from({ length: 10 }, () => through(`${originUrl}/shared`)));
   for (const response of responses) expect(await isWhole(response)).toBe(true);
   expect(fetches).toEqual(["/shared"]);
@@ -178,7 +178,7 @@ test.each(["099", "099-unknown", "600", "999-unknown"])(
   },
 );
 
-test("http: the bounds of an origin's status are passed on (200, 599)", async () => {
+test("http: the lowest and highest allowed status are passed on (200, 599)", async () => {
   for (const code of [200, 599]) {
     const response = await through(`${oddUrl}/${code}`);
     expect([response.status, await response.text()]).toEqual([code, "ok"]);
@@ -200,13 +200,13 @@ test("http: bytes are passed on as they arrive", async () => {
   expect((await reader.read()).value).toHaveLength(1000);
 });
 
-test("http: a short body resets the connection instead of ending well", async () => {
+test("http: a body that is too short resets the connection", async () => {
   const response = await through(`${originUrl}/short`);
   await expect(response.arrayBuffer()).rejects.toThrow();
   await until(() => failures.at(-1)?.kind === "shortBody");
 });
 
-test("http: when the client leaves, the origin's connection goes and nothing is left", async () => {
+test("http: when the client leaves, the connection to the origin closes and nothing is left", async () => {
   const leave = new AbortController();
   const response = await through(`${originUrl}/endless`, {}, leave.signal);
   await response.body!.getReader().read();
@@ -225,7 +225,7 @@ test.each<[string, string, number, string]>([
   expect(await errorOf(await through(url))).toEqual([code, kind]);
 });
 
-test("http: no url, two urls, two ranges, a bad method, a bad path", async () => {
+test("http: refuses no url, two urls, two ranges, a bad method and a bad path", async () => {
   expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch`))).toEqual([400, "badUrl"]);
   expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=http://a&url=http://b`))).toEqual([400, "badUrl"]);
   expect(await errorOf(await through(`${originUrl}/video`, { range: "bytes=0-1,5-6" }))).toEqual([400, "badRange"]);
@@ -238,7 +238,7 @@ test("http: no url, two urls, two ranges, a bad method, a bad path", async () =>
   expect(fetches).toEqual([]);
 });
 
-test("http: the log names hosts, never paths or queries", async () => {
+test("http: the log has hosts, but no paths or queries", async () => {
   await through("http://10.0.0.1/path?token=secret");
   expect(logged.join()).toContain("10.0.0.1");
   expect(logged.join()).not.toMatch(/path|token|secret/);
@@ -249,7 +249,7 @@ test("http: preflights are answered for any path", async () => {
   expect([response.status, response.headers.get("access-control-allow-headers")]).toEqual([204, "Content-Type, Range"]);
 });
 
-test("http: health tells name, engine and sessions, and 503 while draining or starting", async () => {
+test("http: health has the name, engine and sessions, and is 503 while draining or starting", async () => {
   expect(await (await fetch(`${proxyUrl}/healthz`)).json()).toEqual({
     status: "ok",
     name: "p",
@@ -270,7 +270,7 @@ const post = (body: unknown, type = "application/json") =>
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
 
-test("http: a session is made of a good offer; all else is refused by kind", async () => {
+test("http: a good offer makes a session, and everything else is refused with a kind", async () => {
   const made = await post({ sdp: "good" });
   expect([made.status, await made.json()]).toEqual([201, { sessionId: "1", sdp: "answer" }]);
   expect(await errorOf(await post({ sdp: "other" }))).toEqual([400, "badOffer"]);
@@ -282,6 +282,6 @@ test("http: a session is made of a good offer; all else is refused by kind", asy
   expect(await errorOf(await post({ sdp: "x".repeat(40_000) }))).toEqual([413, "requestTooLarge"]);
 });
 
-test("http: whoami answers the nonce", async () => {
+test("http: whoami answers with the nonce", async () => {
   expect(await (await fetch(`${proxyUrl}/v1/whoami`)).text()).toBe("nonce");
 });

@@ -1,6 +1,6 @@
 /**
- * The proxy's public door: a proxy to run inside another process (tests, labs), and its
- * end of each transport. As a process of its own: main.ts.
+ * The public door of the package: a proxy that runs inside another process (for tests and labs), and its end of each
+ * transport. main.ts runs a proxy as its own process.
  */
 export type { Channel, ChannelHandlers, OpenSession } from "./channel";
 export { parseConfig, type ProxyConfig } from "./config";

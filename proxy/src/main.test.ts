@@ -105,7 +105,7 @@ test.each(["coded-mutp", "uncoded-mutp"])("proxy: a real client downloads 1 MB o
   expect(result.candidates).toEqual([expect.stringContaining(` 127.0.0.1 ${ready.udpPort} typ host`)]);
 });
 
-test("proxy: four clients at once through one UDP port cost the origin one fetch", async () => {
+test("proxy: four clients at the same time through one UDP port cost the origin one fetch", async () => {
   const { ready } = await startProxy();
   let fetches = 0;
   const count = () => void fetches++;
@@ -116,7 +116,7 @@ test("proxy: four clients at once through one UDP port cost the origin one fetch
   expect(fetches).toBe(1);
 });
 
-test("proxy: 404, an empty body, a short one and a refused host reach the client as what they are", async () => {
+test("proxy: the client learns of a 404, an empty body, a short body and a refused host", async () => {
   const { ready, run: proxy } = await startProxy();
   expect(await get(ready.url, "/404")).toMatchObject({ status: 404, bytes: 4, sha256: digest(Buffer.from("gone")) });
   expect(await get(ready.url, "/empty")).toMatchObject({ status: 200, bytes: 0 });
@@ -131,7 +131,7 @@ test("proxy: 404, an empty body, a short one and a refused host reach the client
   expect(proxy.err).not.toMatch(/token|\/short/);
 });
 
-test("proxy: keeps to its rate over WebRTC (1 MB at 2 MB/s take 0.4 to 1.5 s)", async () => {
+test("proxy: keeps its rate over WebRTC (1 MB at 2 MB/s takes 0.4 to 1.5 s)", async () => {
   const { ready } = await startProxy({ RATE_BYTES_PER_SEC: "2000000" });
   const { durationMs, sha256 } = await get(ready.url, "/video");
   expect(sha256).toBe(digest(RESOURCE));
@@ -139,7 +139,7 @@ test("proxy: keeps to its rate over WebRTC (1 MB at 2 MB/s take 0.4 to 1.5 s)", 
   expect(durationMs).toBeLessThan(1500);
 });
 
-test("proxy: garbage as an offer is 400 and leaves the proxy well", async () => {
+test("proxy: a garbage offer is answered with 400 and does no harm", async () => {
   const { ready } = await startProxy();
   for (const sdp of [
     "garbage",
@@ -160,7 +160,7 @@ test("proxy: garbage as an offer is 400 and leaves the proxy well", async () => 
   expect(await get(ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });
 });
 
-test("proxy: with MAX_SESSIONS 0, a session is refused with the limit", async () => {
+test("proxy: with MAX_SESSIONS 0 a session is refused with the limit", async () => {
   const { ready } = await startProxy({ MAX_SESSIONS: "0" });
   const response = await fetch(`${ready.url}/v1/sessions`, {
     method: "POST",
@@ -173,7 +173,7 @@ test("proxy: with MAX_SESSIONS 0, a session is refused with the limit", async ()
   ]);
 });
 
-test("proxy: on SIGTERM it finishes what runs, takes nothing new and exits 0", async () => {
+test("proxy: on SIGTERM it finishes running requests, refuses new ones and exits with 0", async () => {
   const { ready, run: proxy } = await startProxy();
   const running = get(ready.url, "/slow");
   const direct = fetch(`${ready.url}/v1/fetch?url=http://127.0.0.1:${originPort}/slow`);
@@ -188,7 +188,7 @@ test("proxy: on SIGTERM it finishes what runs, takes nothing new and exits 0", a
   expect(await proxy.ended).toBe(0);
 });
 
-test("proxy: an idle one exits 0 at once on SIGINT", async () => {
+test("proxy: an idle proxy exits with 0 at once on SIGINT", async () => {
   const { run: proxy } = await startProxy();
   const startMs = performance.now();
   proxy.child.kill("SIGINT");
@@ -196,7 +196,7 @@ test("proxy: an idle one exits 0 at once on SIGINT", async () => {
   expect(performance.now() - startMs).toBeLessThan(2000);
 });
 
-test("proxy: bad values and taken ports end the process with the reason", async () => {
+test("proxy: bad values and taken ports end the process with a reason", async () => {
   const bad = run(MAIN, [], { PORT: "x", ALLOW_HOSTS: "http://a" });
   expect(await bad.ended).toBe(2);
   expect(bad.err).toMatch(/PORT: .*got "x"\nALLOW_HOSTS: /);
@@ -205,7 +205,7 @@ test("proxy: bad values and taken ports end the process with the reason", async 
   expect(taken.err).toContain("EADDRINUSE");
 });
 
-test("proxy: without the native part, or with its port off, it offers WebRTC alone; the first it says once", async () => {
+test("proxy: without the native part or its port it offers only WebRTC, and logs a missing part once", async () => {
   const without = await startProxy({ TRIBUTARY_NATIVE_TRANSPORT: "off" });
   expect(without.ready).not.toHaveProperty("webTransport");
   expect(without.run.err.match(/noWebTransport/g)).toHaveLength(1);
@@ -215,14 +215,14 @@ test("proxy: without the native part, or with its port off, it offers WebRTC alo
   expect(await get(without.ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });
 });
 
-test("proxy: serves while Origo is away, and says so once", async () => {
+test("proxy: serves clients while Origo is away, and logs this once", async () => {
   const { ready, run: proxy } = await startProxy({ ORIGO_URL: "http://127.0.0.1:9", ORIGO_SECRET: "s" });
   expect(await get(ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });
   await new Promise((resolve) => setTimeout(resolve, 1000));
   expect(proxy.err.match(/origoUnreachable/g)).toHaveLength(1);
 });
 
-test("proxy: finds its published ports among others, TCP and UDP apart, and serves through them", async () => {
+test("proxy: finds its published TCP and UDP ports among others, and serves through them", async () => {
   const [tcpPort, udpPort] = [await freePort(), await freePort()];
   const range = await publish(tcpPort, udpPort);
   const { ready } = await startProxy({

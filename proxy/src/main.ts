@@ -1,4 +1,4 @@
-/** A proxy as a process. stdout: one JSON line when ready; stderr: the log, and what is wrong with the environment. */
+/** Main: a proxy as a process. It prints one JSON line to stdout when it is ready. Its log and faults go to stderr. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { parseConfig } from "./config";
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   );
 }
 
-/** The first signal drains, a second one does not wait. WebRTC threads are left to process.exit. */
+/** The first signal drains the proxy, and a second one ends it at once. process.exit ends the threads of WebRTC. */
 function stopOnSignals(proxy: Proxy, log: ReturnType<typeof jsonLog>): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {

@@ -79,7 +79,7 @@ const listed = (origoUrl: string) => async () => {
   return proxies.length > 0 ? proxies : undefined;
 };
 
-test("origo link: registers, reports, and is back within two heartbeats after Origo was killed and started again", async () => {
+test("origo link: registers, reports, and is back within two heartbeats after Origo was restarted", async () => {
   const url = await startOrigo();
   const logged = connect(url);
   expect(await until(listed(url), 10_000)).toEqual([expect.objectContaining({ name: "p", url: "http://127.0.0.1:1" })]);
@@ -98,7 +98,7 @@ test("origo link: registers, reports, and is back within two heartbeats after Or
   expect(logged.at(-1)).toBe("registered");
 });
 
-test("origo link: another heartbeat begins with a report at once", async () => {
+test("origo link: a new heartbeat starts with a report at once", async () => {
   const url = await startOrigo();
   connect(url);
   const seenAt = async (): Promise<number | undefined> => {
@@ -110,7 +110,7 @@ test("origo link: another heartbeat begins with a report at once", async () => {
   await until(async () => ((await seenAt())! > before ? true : undefined), 10_000);
 });
 
-test("origo link: a closed link is gone from the list at once", async () => {
+test("origo link: a proxy with a closed link leaves the list at once", async () => {
   const url = await startOrigo();
   connect(url);
   await until(listed(url), 10_000);
@@ -118,7 +118,7 @@ test("origo link: a closed link is gone from the list at once", async () => {
   await until(async () => ((await listed(url)()) === undefined ? true : undefined), 10_000);
 });
 
-test("origo link: a wrong secret is told once and tried again for ever", async () => {
+test("origo link: a wrong secret is logged once and tried again without end", async () => {
   const url = await startOrigo();
   const logged = connect(url, "wrong");
   await new Promise((resolve) => setTimeout(resolve, 1500));

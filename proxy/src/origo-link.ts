@@ -1,6 +1,6 @@
 /**
- * Link to Origo: registers this proxy and reports its status for as long as it runs. Connects again for ever, with
- * growing pauses; a proxy serves its clients just as well while Origo is away.
+ * Link to Origo: registers this proxy and reports its status while it runs. After a failure it connects again, with
+ * growing pauses and no limit. The proxy serves its clients also while Origo is away.
  */
 import { HEARTBEAT_MS } from "@tributary/contract";
 import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/contract/schema";
@@ -10,18 +10,18 @@ import type { Log } from "./log";
 export interface OrigoLinkOptions {
   origoUrl: string;
   secret: string;
-  /** As it is now: certificates change. */
+  /** The current hello. It changes with the certificates. */
   hello: () => ProxyHello;
   status: () => ProxyStatus;
-  /** Origo knows this proxy under this id. */
+  /** Called with the id that Origo gave this proxy. */
   onRegistered?: (id: string) => void;
-  /** Origo wants something changed. */
+  /** Called when Origo changes something. */
   onControl?: (control: ProxyControl) => void;
   log: Log;
 }
 
 const RETRY_MS_MIN = 250;
-/** Below two heartbeats, so that a restarted Origo soon knows its proxies again. */
+/** Shorter than two heartbeats, so that a restarted Origo soon knows its proxies again. */
 const RETRY_MS_MAX = 2000;
 const ACK_MS_MAX = 5000;
 
@@ -51,12 +51,12 @@ export class OrigoLink {
     this.#socket.on("disconnect", (reason) => this.#connectLater("origoLost", reason));
   }
 
-  /** The hello has changed. */
+  /** Sends the hello again, because it has changed. */
   renew(): void {
     if (this.#socket.connected) this.#register();
   }
 
-  /** With a report at once: the next one may come later than what the old time and the new one allow. */
+  /** Sends a report at once, since the next one could be late by the old heartbeat. */
   setHeartbeat(ms: number): void {
     if (ms === this.#heartbeatMs) return;
     this.#heartbeatMs = ms;
@@ -84,7 +84,7 @@ export class OrigoLink {
     });
   }
 
-  /** Reports now, and from now on at each heartbeat. */
+  /** Reports now and at each heartbeat. */
   #startHeartbeat(): void {
     clearInterval(this.#heartbeat);
     this.#heartbeat = setInterval(() => this.#beat(), this.#heartbeatMs);
@@ -97,7 +97,7 @@ export class OrigoLink {
     else this.#options.log("controlRefused", { reason: control.error.issues[0]?.message ?? "" });
   }
 
-  /** An Origo that no longer knows this proxy says so: then register again. */
+  /** Registers again when Origo answers that it does not know this proxy. */
   #beat(): void {
     this.#socket.timeout(ACK_MS_MAX).emit("status", this.#options.status(), (late: Error | null, answer: ProxyAck) => {
       if (late || !this.#socket.connected || !("error" in answer)) return;
@@ -115,7 +115,7 @@ export class OrigoLink {
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
   }
 
-  /** Once for each change, not once for each try. */
+  /** Logs each change once, not each attempt. */
   #report(event: string, fields: Record<string, string>): void {
     const line = `${event} ${JSON.stringify(fields)}`;
     if (line !== this.#reported) this.#options.log(event, fields);

@@ -1,6 +1,6 @@
 /**
- * Proxy: one running proxy, all its parts joined: egress, chunks, shaper, HTTP endpoint, sessions over WebRTC,
- * WebTransport and UDP, link to Origo. Reads no environment and ends no process: main.ts does.
+ * Proxy: one running proxy with all its parts: egress, chunks, shaper, HTTP endpoint, sessions over WebRTC,
+ * WebTransport and UDP, and the link to Origo. main.ts reads the environment and ends the process.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -32,13 +32,13 @@ import { WebTransportEdge } from "./webtransport";
 export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
-/** With a port it fits the field of Origo's schema. */
+/** So short that the hostname and a port fit the field in Origo's schema. */
 const HOSTNAME_CHARS = 58;
 
 export class Proxy {
   readonly #startedMs = performance.now();
   readonly #startedAtMs = Date.now();
-  /** Origo's clock less this process's own one, which does not jump. */
+  /** Origo's clock minus the clock of this process, which does not jump. */
   #clockAheadMs = this.#startedAtMs - this.#startedMs;
   readonly #counters = newCounters();
   readonly #sessions = new Map<string, Session>();
@@ -61,9 +61,9 @@ export class Proxy {
   #lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
   #closing = false;
   #status: "starting" | "ok" | "draining" = "starting";
-  /** As told to Origo. Known once `start` has resolved. */
+  /** The address that Origo gets. Known when `start` has resolved. */
   url = "";
-  /** Of WebRTC. */
+  /** The port of WebRTC. */
   udpPort = 0;
   webTransportAddress: ProxyHello["webTransport"];
   udpAddress: ProxyHello["udp"];
@@ -100,7 +100,7 @@ export class Proxy {
     this.#http.maxConnections = this.#limits.httpConnectionsMax;
   }
 
-  /** Rejects when a port is taken or the published ports cannot be found; the process should end then. */
+  /** Rejects when a port is taken or the published ports are not found. The process should then end. */
   async start(): Promise<void> {
     const config = this.#config;
     await listen(this.#http, config.PORT, config.HOST);
@@ -138,7 +138,7 @@ export class Proxy {
     this.#rtc = startRtc(edge, native, (message) => this.#log("rtcError", { message }));
   }
 
-  /** Without the native part the proxy offers WebRTC alone, over a library, and says so. */
+  /** Without the native part the proxy offers only WebRTC, over a library, and logs this. */
   #findNative(): NativeTransport | undefined {
     const loaded = loadNativeTransport();
     if (!loaded.native) this.#log("noWebTransport", { reason: loaded.reason });
@@ -172,7 +172,7 @@ export class Proxy {
     this.udpAddress = { host, port: this.#udp.port };
   }
 
-  /** Takes nothing new, lets what is under way finish for up to `drainMs`, then ends it. */
+  /** Takes no new requests, lets running ones finish for up to `drainMs`, and then ends them. */
   async close(drainMs: number): Promise<void> {
     this.#closing = true;
     this.#status = "draining";
@@ -193,7 +193,9 @@ export class Proxy {
     await new Promise<void>((resolve) => this.#http.close(() => resolve()));
   }
 
-  /** Tokens expire by the clock of who signed them: the one of this machine may be off. Milliseconds since 1970. */
+  /**
+   * Milliseconds since 1970 by Origo's clock. Tokens expire by the clock that signed them; this machine's may be wrong.
+   */
   #origosClock(): number {
     return this.#clockAheadMs + performance.now();
   }
@@ -271,7 +273,7 @@ export class Proxy {
     const config = this.#config;
     const codec = this.#codec;
     const log = this.#log;
-    // Inside a container neither changes when it starts anew; the port that the host gives it does.
+    // Both stay the same when a container restarts. The port that the host gives to it changes.
     const instance = `${hostname().slice(0, HOSTNAME_CHARS)}:${(this.#http.address() as AddressInfo).port}`;
     const hello = (): ProxyHello => ({
       name: config.PROXY_NAME,
@@ -300,7 +302,7 @@ export class Proxy {
     });
   }
 
-  /** Origo's wishes, as far as they narrow what this proxy was started with. */
+  /** Applies Origo's settings where they are lower than the limits that this proxy was started with. */
   #handleControl({ draining, version, values, keys, nowMs }: ProxyControl): void {
     if (this.#closing) return;
     this.#clockAheadMs = nowMs - performance.now();
@@ -320,7 +322,7 @@ export class Proxy {
     this.#log("controlled", { draining, version, ...this.#limits });
   }
 
-  /** Of what is scarce here, the scarcest: rate, sessions, or this thread's time, since the last report. */
+  /** The largest share in use since the last report: of the rate, of the sessions, or of this thread's time. */
   #load(): number {
     const before = this.#lastReport;
     const atMs = performance.now();
@@ -362,7 +364,7 @@ function policyOf(config: ProxyConfig): EgressPolicy {
   return { allow: config.ALLOW_HOSTS, allowPrivate: config.ALLOW_PRIVATE_HOSTS, ownAddresses };
 }
 
-/** Where a server that listens on all addresses is surely reached: on this machine. */
+/** An address under which this machine reaches a server that may listen on all addresses. */
 function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;

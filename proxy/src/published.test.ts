@@ -30,7 +30,7 @@ async function freeUdpPort(): Promise<number> {
 const find = (host: string, first: number, last: number, nonce: string, udpPort: number) =>
   findPublished({ range: { host, first, last }, nonce, host: "127.0.0.1", udpPorts: [udpPort], tries: 2, waitMs: 150 });
 
-test("published: a neighbour's nonce is not taken for our own, and the UDP port is free again afterwards", async () => {
+test("published: the nonce of another proxy is ignored, and the UDP port is free again afterwards", async () => {
   const other = await answering("other");
   const mine = await answering("mine", other + 1);
   expect(await find("127.0.0.1", other, mine, "mine", mine)).toEqual({
@@ -43,7 +43,7 @@ test("published: a neighbour's nonce is not taken for our own, and the UDP port 
   await new Promise<void>((resolve, reject) => again.once("error", reject).bind(mine, "127.0.0.1", resolve));
 });
 
-test("published: tells which kind of port was not found, or that the name is unknown", async () => {
+test("published: the error says which kind of port was not found, or that the name is unknown", async () => {
   const udpPort = await freeUdpPort();
   const other = await answering("other");
   await expect(find("127.0.0.1", other, other, "mine", udpPort)).rejects.toThrow(
@@ -58,7 +58,7 @@ test("published: tells which kind of port was not found, or that the name is unk
   );
 });
 
-test("published: a UDP port that is taken is an error at once", async () => {
+test("published: a taken UDP port is an error at once", async () => {
   const taken = dgram.createSocket("udp4");
   open.push(taken);
   await new Promise<void>((resolve) => taken.bind(0, "127.0.0.1", resolve));

@@ -1,7 +1,7 @@
 /**
- * Published ports: a proxy in a container does not know under which ports of the host it is reachable, so it looks for
- * itself: it tries each port of a range until its own answer comes back, over HTTP for TCP, with datagrams for UDP.
- * The UDP ports must still be free: they are bound here and freed again before WebRTC and WebTransport take them.
+ * Published ports: a proxy in a container does not know its ports on the host, so it searches for them. It tries each
+ * port of a range until its own answer comes back: by HTTP for TCP, and by datagrams for UDP. The UDP ports must be
+ * free: they are bound here and released before WebRTC and WebTransport take them.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import dgram from "node:dgram";
@@ -10,16 +10,16 @@ import { isIP } from "node:net";
 import type { PublishedRange } from "./config";
 
 export interface PublishedPorts {
-  /** IP address of the probed host. */
+  /** The IP address of the probed host. */
   address: string;
   tcpPort: number;
-  /** In the order of those asked for; the first is always found, others may not be published. */
+  /** In the order of `ProbeOptions.udpPorts`. The first is always found; the others may not be published. */
   udpPorts: [number, ...(number | undefined)[]];
 }
 
 export interface ProbeOptions {
   range: PublishedRange;
-  /** What this proxy's own GET /v1/whoami answers. */
+  /** The answer of this proxy to GET /v1/whoami. */
   nonce: string;
   host: string;
   /** Free ports of this machine. */
@@ -32,7 +32,7 @@ const TRIES = 5;
 const WAIT_MS = 1500;
 const NONCE_BYTES = 16;
 
-/** Rejects with what to check when the ports are not found after some tries. */
+/** Rejects when the ports are not found after some attempts. The error says what to check. */
 export async function findPublished(options: ProbeOptions): Promise<PublishedPorts> {
   const { range, tries = TRIES, waitMs = WAIT_MS } = options;
   let tcpPort: number | undefined;
@@ -61,7 +61,7 @@ function notFound(
 ): string {
   if (address === undefined) return `PROBE_PUBLISHED: the name ${host} does not resolve`;
   const kind = tcpPort === undefined ? "TCP" : "UDP";
-  const advice = "Is the range published, and may this container reach the host's ports?";
+  const advice = "Check that the range is published, and that this container can reach the ports of the host.";
   return `PROBE_PUBLISHED: no ${kind} port of ${host}:${first}-${last} leads back to this proxy. ${advice}`;
 }
 
@@ -90,12 +90,12 @@ async function isMine(address: string, port: number, nonce: string, waitMs: numb
     if (response.status === 200) return (await response.text()) === nonce;
     await response.body?.cancel();
   } catch {
-    // Nobody there, or somebody who speaks no HTTP: not this proxy either way.
+    // Nothing listens there, or it does not speak HTTP. In both cases it is not this proxy.
   }
   return false;
 }
 
-/** Each datagram carries a nonce and the port it was sent to: the first that arrives names the published port. */
+/** Each datagram carries a nonce and the port that it was sent to. The first one to arrive names the published port. */
 async function findUdp(
   address: string,
   udpPort: number,

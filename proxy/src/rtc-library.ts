@@ -1,4 +1,4 @@
-/** WebRTC edge where the native part is missing: node-datachannel, with the congestion control of its SCTP. */
+/** WebRTC edge without the native part. It uses node-datachannel and the congestion control of its SCTP. */
 import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
 import { IceUdpMuxListener, initLogger, PeerConnection, setSctpSettings, type DataChannel } from "node-datachannel";
 import type { Channel, ChannelHandlers, OpenSession } from "./channel";
@@ -6,18 +6,18 @@ import { OfferError, type Rtc, type RtcOptions } from "./rtc-server";
 import { tameOffer, withCandidate } from "./sdp";
 
 /**
- * As the library counts: it takes off the headers of IPv6, UDP, DTLS and SCTP, 108 bytes; what is left is a message and
- * its chunk's header.
+ * The library subtracts 108 bytes for the headers of IPv6, UDP, DTLS and SCTP. The rest holds a message and the 16-byte
+ * header of its SCTP chunk.
  */
 const MTU_BYTES = LIMITS.channelMessageBytesMax + 16 + 108;
 /**
- * Bounds what is in flight, and with it what is sent in vain after the client has enough; at 50 ms round trip it is
- * still worth 2.6 MB/s per proxy. It holds only with a message limit as small (the library takes the larger of the
- * two).
+ * Bounds the bytes in flight, and so the bytes that arrive after the client has enough. At a round trip of 50 ms it
+ * still allows 2.6 MB/s per proxy. The library uses the larger of this and the message limit, so the message limit is
+ * small too.
  */
 const SEND_BUFFER_BYTES = 128 * 1024;
 const RECEIVE_BUFFER_BYTES = 256 * 1024;
-/** Data waits in its sender, where it can still change, rather than in a channel's queue. */
+/** The queue of a channel is short, so that data waits in its sender, which can still choose what to send. */
 const QUEUE_BYTES_MAX = 16 * 1024;
 const GATHER_MS_MAX = 2000;
 const OPEN_MS_MAX = 15_000;
@@ -25,8 +25,8 @@ const OPEN_MS_MAX = 15_000;
 let librarySet = false;
 
 /**
- * Settings of the library as a whole: they count only before its first connection. Its lesser messages quote what
- * clients sent, addresses included, which must not be logged.
+ * Sets the options of the library, which takes them only before its first connection. Only fatal messages are logged,
+ * because the others quote what clients sent, including addresses.
  */
 function setLibrary(onWarning: (message: string) => void): void {
   if (librarySet) return;
@@ -47,7 +47,7 @@ export class LibraryRtc implements Rtc {
 
   readonly #options: RtcOptions;
 
-  /** Throws when the UDP port is taken. Holds it until `close`. */
+  /** Throws when the UDP port is taken. Keeps the port until `close`. */
   constructor(options: RtcOptions, onWarning: (message: string) => void) {
     this.#options = options;
 
@@ -162,8 +162,8 @@ function serve(dataChannel: DataChannel, session: ChannelHandlers, leave: (reaso
 }
 
 /**
- * The library throws when the channel is not open, as when the other end has just gone; thrown into one of its own
- * callbacks, that would end the process.
+ * The library throws when the channel is not open, for example when the other end has just left. An exception in one of
+ * the library's callbacks would end the process.
  */
 function trySend(dataChannel: DataChannel, message: Uint8Array): boolean {
   try {

@@ -1,4 +1,4 @@
-/** WebRTC edge over the native part: SCTP under the congestion control that WebTransport has. */
+/** WebRTC edge over the native part. Its SCTP uses the same congestion control as WebTransport. */
 import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { drawIceCredentials, type NativeTransport, type RtcServer } from "@tributary/native-transport";
@@ -47,12 +47,12 @@ export class NativeRtc implements Rtc {
       port: udpPort,
     }));
     if (publicAddress === undefined) return own;
-    const told = { address: publicAddress, port: publicUdpPort ?? udpPort };
-    return [...own.filter(({ address, port }) => address !== told.address || port !== told.port), told];
+    const open = { address: publicAddress, port: publicUdpPort ?? udpPort };
+    return [...own.filter(({ address, port }) => address !== open.address || port !== open.port), open];
   }
 }
 
-/** Of this machine; those that only it can reach where there are no others. */
+/** The addresses of this machine. Loopback addresses are included only if there are no others. */
 function ownAddresses(host: string): string[] {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const fitting = all.filter(({ address }) => (host === "::" || !isIPv6(address)) && !address.startsWith("fe80"));

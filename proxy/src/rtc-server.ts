@@ -1,6 +1,6 @@
 /**
- * What a WebRTC server of the proxy does. All its sessions share one UDP port. A client sends an offer and makes the data
- * channel; the proxy answers once, with all its candidates. The server knows no frames: session.ts does.
+ * What a WebRTC server of the proxy does. All its sessions share one UDP port. A client sends an offer and makes the
+ * data channel; the proxy answers once, with all its candidates. The server knows no frames: session.ts does.
  */
 import type { OpenSession } from "./channel";
 

@@ -1,6 +1,6 @@
 /**
- * WebRTC edge: chooses what serves the sessions. The native part does where it is built (rtc-native.ts), the library
- * elsewhere (rtc-library.ts).
+ * WebRTC edge: chooses the server of the sessions: the native part where it is built (rtc-native.ts), and otherwise the
+ * library (rtc-library.ts).
  */
 import dgram from "node:dgram";
 import { isIP } from "node:net";
@@ -18,7 +18,7 @@ export function startRtc(
   return native ? new NativeRtc(native, options) : new LibraryRtc(options, onWarning);
 }
 
-/** A UDP port that is free now; `port` itself unless it is 0. Rejects when it is taken. */
+/** Finds a free UDP port if `port` is 0. Otherwise gives `port`, or rejects when it is taken. */
 export function pickUdpPort(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = dgram.createSocket(isIP(host) === 6 ? "udp6" : "udp4");

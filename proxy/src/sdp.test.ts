@@ -2,7 +2,7 @@ import { answerSdp, readOffer, tameOffer, withCandidate } from "./sdp";
 
 const lines = (...text: string[]) => text.map((line) => `${line}\r\n`).join("");
 
-test("sdp: an offer keeps its candidates with UDP addresses, 16 at most, and loses names and TCP", () => {
+test("sdp: an offer keeps at most 16 candidates with UDP addresses, and none with names or TCP", () => {
   const offer = lines(
     "v=0",
     "a=candidate:1 1 udp 2113937151 0f2d.local 50000 typ host",
@@ -25,7 +25,7 @@ test("sdp: an offer keeps its candidates with UDP addresses, 16 at most, and los
   expect(tameOffer(many).split("\r\n").filter(Boolean)).toHaveLength(16);
 });
 
-test("sdp: the public candidate stands before the end of candidates, once", () => {
+test("sdp: the public candidate is added once, before the end of the candidates", () => {
   const answer = lines("v=0", "a=candidate:1 1 UDP 2114977791 172.17.0.2 7610 typ host", "a=end-of-candidates");
   const extended = withCandidate(answer, "198.51.100.7", 7611);
   expect(extended.split("\r\n").slice(2)).toEqual([
@@ -48,7 +48,7 @@ const offerOf = (...more: string[]) =>
     ...more,
   );
 
-test("sdp: an offer is read as far as an answer needs it", () => {
+test("sdp: the parts of an offer that an answer needs are read", () => {
   expect(readOffer(offerOf())).toEqual({ mid: "0", fingerprint: Buffer.from(HASH.replaceAll(":", ""), "hex") });
   expect(readOffer(offerOf().replaceAll("\r\n", "\n"))).toMatchObject({ mid: "0" });
 });
@@ -67,7 +67,7 @@ test.each([
   expect(readOffer(offer)).toBeUndefined();
 });
 
-test("sdp: an answer is that of an end that is connected to, with the best candidate first", () => {
+test("sdp: an answer waits for the connection and has the best candidate first", () => {
   const candidates = [
     { address: "192.0.2.1", port: 7610 },
     { address: "2001:db8::1", port: 7611 },

@@ -1,4 +1,4 @@
-/** What of an SDP a proxy reads or writes itself (RFC 8839, RFC 8841, RFC 8842). Pure text. */
+/** SDP: the parts of a session description that a proxy reads or writes itself (RFC 8839, RFC 8841, RFC 8842). Pure. */
 import { isIP } from "node:net";
 import { fingerprintLine, readFingerprint, sdpValue, type RtcAnswer } from "@tributary/native-transport";
 import { LIMITS } from "@tributary/protocol";
@@ -9,8 +9,8 @@ const HOST_PREFERENCE = 126;
 const LAST_PREFERENCE = 100;
 
 /**
- * The offer without candidates that would cost the proxy a name lookup (mDNS names say nothing to it anyway), and with
- * a bounded number of the others: each one is an address that the proxy will send connectivity checks to.
+ * Removes candidates with names, because the proxy would have to look them up and mDNS names mean nothing to it. Limits
+ * the number of the others, because the proxy sends connectivity checks to each of them.
  */
 export function tameOffer(sdp: string): string {
   let kept = 0;
@@ -22,7 +22,7 @@ export function tameOffer(sdp: string): string {
   });
 }
 
-/** The answer with one more host candidate, before the end of candidates. */
+/** Adds a host candidate to the answer, before the end of the candidates. */
 export function withCandidate(sdp: string, address: string, port: number): string {
   if (sdp.includes(` ${address} ${port} typ `)) return sdp;
   const priority = LAST_PREFERENCE * 2 ** 24 + 65_535 * 2 ** 8 + 255;
@@ -42,7 +42,7 @@ export interface Offer {
   mid: string;
 }
 
-/** undefined when it is not one of a data channel alone, from a client that will connect. */
+/** Undefined unless the offer has exactly one data channel section and its client will connect. */
 export function readOffer(sdp: string): Offer | undefined {
   const value = (name: string): string | undefined => sdpValue(sdp, name);
   const sections = sdp.match(/^m=.*$/gm) ?? [];
@@ -61,7 +61,7 @@ export interface Answer extends RtcAnswer {
   mid: string;
 }
 
-/** Of an end that is only connected to: ICE lite, DTLS passive. */
+/** Writes the answer of an end that waits for the connection: ICE lite and DTLS passive. */
 export function answerSdp({ id, mid, ufrag, password, fingerprint, candidates }: Answer): string {
   const session = BigInt(`0x${id.replaceAll("-", "").slice(0, 15)}`);
   const priority = (index: number): number => HOST_PREFERENCE * 2 ** 24 + (65_535 - index) * 2 ** 8 + 255;

@@ -186,7 +186,7 @@ test.each<[MutpMode, number]>([
   expect(at.channel.frames("data").every((frame) => encodeFrame(frame).length <= LIMITS.dataFrameBytesMax)).toBe(true);
 });
 
-test("session: waits when the channel's queue is full (64 KiB) and goes on when it is short", async () => {
+test("session: waits while the queue of the channel is full (64 KiB) and continues when it is short", async () => {
   const at = setup();
   at.channel.queues = true;
   const original = body(400_000);
@@ -200,7 +200,7 @@ test("session: waits when the channel's queue is full (64 KiB) and goes on when 
   expect(at.channel.peakBytes).toBeLessThan(64 * 1024 + LIMITS.messageBytesMax);
 });
 
-test("session: while the channel is full neither the body nor the client wakes the shaper; with room again they do", async () => {
+test("session: a full channel keeps the shaper asleep, and a channel with room wakes it", async () => {
   const at = setup();
   at.channel.bufferedAmount = QUEUE_BYTES_MAX;
   at.session.handleMessage(request(1));
@@ -216,14 +216,14 @@ test("session: while the channel is full neither the body nor the client wakes t
   wake.mockRestore();
 });
 
-test("session: keeps to the rate (500 kB/s: 250 kB take at least 0.4 s)", async () => {
+test("session: keeps the rate (250 kB at 500 kB/s takes at least 0.4 s)", async () => {
   const at = setup({ bytesPerSec: 500_000 });
   const startMs = performance.now();
   await download(at, "uncoded-mutp", 1, () => at.chunks.answer(0, body(250_000)).grow(250_000));
   expect(performance.now() - startMs).toBeGreaterThan(400);
 });
 
-test("session: two requests at once take turns", async () => {
+test("session: two requests at the same time take turns", async () => {
   const at = setup();
   const [one, two] = [body(300_000), body(300_001)];
   const results = await Promise.all([
@@ -233,7 +233,7 @@ test("session: two requests at once take turns", async () => {
   expect(results.map(({ bytes }) => digest(bytes))).toEqual([digest(one), digest(two)]);
 });
 
-test("session: 16 requests at once are taken, the 17th is rejected with the limit", async () => {
+test("session: 16 requests at the same time are served, and the 17th is rejected with the limit", async () => {
   const at = setup();
   for (let id = 1; id <= 17; id++) at.session.handleMessage(request(id));
   expect(at.session.activeRequests).toBe(16);
@@ -247,7 +247,7 @@ test("session: 16 requests at once are taken, the 17th is rejected with the limi
   expect(at.chunks.opened).toHaveLength(16);
 });
 
-test("session: a repeated request opens nothing new, neither while it runs nor after it ended", async () => {
+test("session: a repeated request opens nothing new, while it runs and after it ended", async () => {
   const at = setup();
   at.session.handleMessage(request(1));
   at.session.handleMessage(request(1));
@@ -272,7 +272,7 @@ test("session: a repeated request opens nothing new, neither while it runs nor a
   expect(at.channel.frames("end")).toHaveLength(2);
 });
 
-test("session: final feedback for an unknown request is answered with END, other feedback is not", () => {
+test("session: final feedback for an unknown request is answered with END, and other feedback is not", () => {
   const at = setup();
   const feedback = (final: boolean) =>
     encodeFrame({
@@ -293,13 +293,13 @@ test("session: final feedback for an unknown request is answered with END, other
   expect(at.channel.frames("end")).toEqual([{ type: "end", requestId: 9, sentPackets: 0 }]);
 });
 
-test("session: a ping is answered with its token, even by a session with nothing to do", () => {
+test("session: a ping is answered with its token, also by an idle session", () => {
   const at = setup();
   at.session.handleMessage(encodeFrame({ type: "ping", token: 77 }));
   expect(at.channel.frames("pong")).toEqual([{ type: "pong", token: 77 }]);
 });
 
-test("session: a refused URL and a failed origin become REJECT, and the log names neither path nor query", async () => {
+test("session: a refused URL and a failed origin become REJECT, and the log has no path and no query", async () => {
   const at = setup();
   at.session.handleMessage(request(1, "http://refused.test/path?secret=1"));
   at.session.handleMessage(request(2));
@@ -312,7 +312,7 @@ test("session: a refused URL and a failed origin become REJECT, and the log name
   expect(at.logged.join()).not.toMatch(/secret|path|\?/);
 });
 
-test("session: limits in a request's header are told with the value got", () => {
+test("session: a request over a limit is rejected with the limit and the value", () => {
   const at = setup();
   const bytes = request(5);
   new DataView(bytes.buffer).setUint16(7, 5000);
@@ -327,7 +327,7 @@ test("session: limits in a request's header are told with the value got", () => 
   expect(at.session.activeRequests).toBe(0);
 });
 
-test("session: 20,000 frames of garbage, cut and flipped ones among them, are counted and do no harm (seed 3)", async () => {
+test("session: 20,000 random, cut and changed frames are counted and do no harm (seed 3)", async () => {
   const at = setup();
   const rng = xorshift128(3);
   for (let i = 0; i < 20_000; i++) {
@@ -342,7 +342,7 @@ test("session: 20,000 frames of garbage, cut and flipped ones among them, are co
   expect(at.channel.frames("pong").at(-1)).toEqual({ type: "pong", token: 1 });
 });
 
-test("session: frames that only a proxy sends are dropped and counted", () => {
+test("session: frames that only a proxy may send are dropped and counted", () => {
   const at = setup();
   at.session.handleMessage(encodeFrame({ type: "end", requestId: 1, sentPackets: 1 }));
   at.session.handleMessage(encodeFrame({ type: "pending", requestId: 1 }));
@@ -350,7 +350,7 @@ test("session: frames that only a proxy sends are dropped and counted", () => {
   expect(at.channel.sent).toHaveLength(0);
 });
 
-test("session: when the channel goes, every lease is given back, once", () => {
+test("session: when the channel is gone, every lease is closed once", () => {
   const at = setup();
   at.session.handleMessage(request(1));
   at.session.handleMessage(request(2));
@@ -362,7 +362,7 @@ test("session: when the channel goes, every lease is given back, once", () => {
   expect(at.session.activeRequests).toBe(0);
 });
 
-test("session: closes itself when idle, and not while something is asked (60 ms)", async () => {
+test("session: closes when it is idle, but not during a request (60 ms)", async () => {
   const at = setup({ idleMs: 60 });
   for (let i = 0; i < 4; i++) {
     await pause(30);
@@ -374,7 +374,7 @@ test("session: closes itself when idle, and not while something is asked (60 ms)
   expect(at.ends).toEqual(["closed"]);
 });
 
-test("session: draining finishes what runs and rejects what is new", async () => {
+test("session: a draining session finishes running requests and rejects new ones", async () => {
   const at = setup();
   const original = body(50_000);
   const { bytes: received } = await download(at, "coded-mutp", 1, () => {

@@ -1,7 +1,7 @@
 /**
- * Session: one client's frames, over whatever carries messages. Makes a `Sender` for each request, lets them take
- * turns, sends while the channel has room and the shaper permits, and keeps their timers. Knows no transport:
- * that hands in messages and reports (handle*), and is a `Channel` to send on. Rules: docs/spec/protocol.md §2 to §5.
+ * Session: handles the frames of one client. It makes a delivery with a `Sender` for each request, lets deliveries take
+ * turns, sends while the channel has room and the shaper allows it, and keeps their timers. It does not know its
+ * transport: a `Channel` sends, and calls handle* with messages and reports. Rules: docs/spec/protocol.md §2 to §5.
  */
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
 import type { Codec, Frame, Rejection, RequestFrame, Rng } from "@tributary/protocol";
@@ -22,28 +22,30 @@ export interface SessionOptions {
   shaper: Shaper;
   counters: Counters;
   log: Log;
-  /** The session is over: forget it. Called once. */
+  /** Called once, when the session is over. */
   onClosed: () => void;
   idleMs?: number;
-  /** What a request with this token may be sent; by default every request is served. */
+  /** Says how much a request with this token may get. By default every request is served. */
   admit?: (token: string | undefined) => Allowance | Rejection | undefined;
 }
 
 /**
- * Short answers go out of turn, up to this much beyond a full queue; a client that asks more without reading gets none.
+ * Short answers do not wait for their turn. They may exceed a full queue by this much; after that a client that does
+ * not read gets no answers.
  */
 const ANSWER_OVERDRAFT_BYTES = 1024 * 1024;
-/** Looked at again after this, should the channel's own report get lost. */
+/** A blocked channel is checked again after this time, in case its own report is lost. */
 const BLOCKED_MS = 50;
 const IDLE_MS = 60_000;
-/** Ended requests are remembered for their late repeats. */
+/** This many ended requests are remembered, because repeats may arrive late. */
 const ENDED_REQUESTS_MAX = 64;
 
-/** Data is written here, one message after the other: a channel has copied one when it has taken it. */
+/** Memory for one message at a time. A channel copies a message before `send` returns. */
 const scratch = new Uint8Array(LIMITS.dataFrameBytesMax);
 const memoryFor = (byteCount: number): Uint8Array => scratch.subarray(0, byteCount);
 
-interface Active {
+/** The delivery of one chunk to the client. */
+interface PacketDelivery {
   readonly sender: Sender;
   lease: Lease | undefined;
   readonly allowance: Allowance | undefined;
@@ -51,10 +53,11 @@ interface Active {
 
 export class Session implements Feeder, ChannelHandlers {
   readonly id: string;
-  readonly #active = new Map<number, Active>();
-  /** In order of their turns. */
-  readonly #turns: Active[] = [];
-  /** Request id to packets sent, oldest first. */
+  /** By request id. */
+  readonly #active = new Map<number, PacketDelivery>();
+  /** In the order of their turns. */
+  readonly #turns: PacketDelivery[] = [];
+  /** The packets sent for each ended request, by request id, the oldest first. */
   readonly #ended = new Map<number, number>();
   #timer: NodeJS.Timeout | undefined;
   #timerDueMs = Infinity;
@@ -90,7 +93,7 @@ export class Session implements Feeder, ChannelHandlers {
     this.#arm();
   }
 
-  /** The channel's queue has become short. */
+  /** The queue of the channel is short again. */
   handleWritable(): void {
     if (this.#closed || !this.#blocked) return;
     this.#blocked = false;
@@ -109,7 +112,7 @@ export class Session implements Feeder, ChannelHandlers {
     this.#options.onClosed();
   }
 
-  /** Takes no new requests while `draining`. */
+  /** While `draining`, new requests are refused. */
   drain(draining = true): void {
     this.#draining = draining;
   }
@@ -164,7 +167,7 @@ export class Session implements Feeder, ChannelHandlers {
     const allowance = this.#options.admit?.(request.token);
     if (allowance && "kind" in allowance) return this.#reject(requestId, allowance);
     const { codec, rng } = this.#options;
-    const entry: Active = {
+    const entry: PacketDelivery = {
       sender: new Sender({ request, codec, rng, nowMs, memoryFor }),
       lease: undefined,
       allowance,
@@ -175,7 +178,7 @@ export class Session implements Feeder, ChannelHandlers {
     this.#wake();
   }
 
-  #fetchChunk(entry: Active, { url, range }: RequestFrame): void {
+  #fetchChunk(entry: PacketDelivery, { url, range }: RequestFrame): void {
     const fail = (rejection: Rejection): void => {
       this.#options.counters.errors++;
       this.#options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
@@ -197,16 +200,13 @@ export class Session implements Feeder, ChannelHandlers {
     }
   }
 
-  /**
-   * There may be more to send; while the channel is still full, `handleWritable` or the look after BLOCKED_MS comes
-   * first.
-   */
+  /** There may be more to send. If the channel is full, this waits for `handleWritable` or for BLOCKED_MS. */
   #wake(): void {
     if (this.#blocked && this.#options.channel.room <= 0) return;
     this.#options.shaper.wake(this);
   }
 
-  /** The next message of the sender whose turn it is; senders with nothing to send are passed over. */
+  /** The next message of the delivery whose turn it is. A delivery with nothing to send is skipped. */
   #nextMessage(nowMs: number): Uint8Array | undefined {
     for (let tried = this.#turns.length; tried > 0; tried--) {
       const entry = this.#turns.shift()!;
@@ -219,11 +219,11 @@ export class Session implements Feeder, ChannelHandlers {
     return undefined;
   }
 
-  #settle(entry: Active): void {
+  #settle(entry: PacketDelivery): void {
     if (entry.sender.finished) this.#end(entry, entry.sender.outcome!);
   }
 
-  #end(entry: Active, outcome: string): void {
+  #end(entry: PacketDelivery, outcome: string): void {
     const { sender } = entry;
     if (this.#active.get(sender.requestId) !== entry) return;
     this.#active.delete(sender.requestId);
@@ -253,7 +253,7 @@ export class Session implements Feeder, ChannelHandlers {
     shaper.debit(bytes.length);
   }
 
-  /** Sets the timer to the earliest thing due: a sender's timeout, the look at a full channel, the idle limit. */
+  /** Sets the timer to the earliest event: the timeout of a sender, the check of a full channel, or the idle limit. */
   #arm(): void {
     let dueMs = this.#active.size === 0 ? this.#lastFrameMs + this.#idleMs : Infinity;
     for (const { sender } of this.#turns) dueMs = Math.min(dueMs, sender.pollTimeout() ?? Infinity);

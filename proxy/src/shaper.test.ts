@@ -17,7 +17,7 @@ class Source implements Feeder {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test("shaper: two feeders share the rate evenly and stay within it (1 MB/s, 400 ms)", async () => {
+test("shaper: two feeders share the rate evenly and do not exceed it (1 MB/s, 400 ms)", async () => {
   const shaper = new Shaper(1_000_000);
   const feeders = [new Source(1e9), new Source(1e9)];
   for (const feeder of feeders) shaper.wake(feeder);
@@ -30,7 +30,7 @@ test("shaper: two feeders share the rate evenly and stay within it (1 MB/s, 400 
   expect(shaper.sentBytes).toBe(first + second);
 });
 
-test("shaper: at a high rate it sleeps 4 ms at a time and loses none of the rate (20 MB/s, 1 s)", () => {
+test("shaper: at a high rate it sleeps 4 ms at a time and keeps the rate (20 MB/s, 1 s)", () => {
   jest.useFakeTimers();
   const startMs = Date.now();
   const wakings = new Set<number>();
@@ -44,7 +44,7 @@ test("shaper: at a high rate it sleeps 4 ms at a time and loses none of the rate
   expect(wakings.size).toBe(251);
 });
 
-test("shaper: a feeder with nothing to send is left out until it wakes the shaper", async () => {
+test("shaper: a feeder with nothing to send gets no turns until it wakes the shaper", async () => {
   const shaper = new Shaper(0);
   let asked = 0;
   const idle: Feeder = { feed: () => (asked++, 0) };

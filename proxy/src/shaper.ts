@@ -1,14 +1,14 @@
 /**
- * Shaper: whose turn it is to send, and when. All that a proxy sends to clients, over WebRTC and over HTTP, goes
- * through one: one token bucket for the whole proxy, turns of about equal size in rotation, and the event loop free
- * between batches. Counts payload bytes; what lower layers add is not in the rate.
+ * Shaper: decides who may send, and when. Everything that a proxy sends to clients goes through one shaper. It has one
+ * token bucket for the whole proxy, gives turns of about equal size in rotation, and leaves the event loop free between
+ * batches. It counts payload bytes; the rate does not include the headers of lower layers.
  */
 import { Pacer } from "@tributary/protocol";
 
 export interface Feeder {
   /**
-   * Sends about `budgetBytes` and returns what it sent. 0 = nothing can be sent now: the feeder is left out until it
-   * calls `Shaper.wake` again.
+   * Sends about `budgetBytes` and returns the bytes that it sent. After a 0 the feeder gets no turns until it calls
+   * `Shaper.wake`.
    */
   feed(budgetBytes: number, nowMs: number): number;
 }
@@ -17,27 +17,24 @@ export interface Feeder {
 const TURN_BYTES = 4 * 1156;
 const TURN_BYTES_UNLIMITED = 64 * 1024;
 const BURST_BYTES_MIN = 16 * 1024;
-/** A timer can be this late without costing rate. */
+/** A timer may be this late without a loss of rate. */
 const BURST_MS = 10;
 const BATCH_MS = 4;
-/**
- * Sleeps no shorter than this: each waking costs more than it takes to make the packets of a millisecond. Less than the
- * burst.
- */
+/** The shortest sleep. A wake-up costs more than the packets of one millisecond. It must be shorter than the burst. */
 const SLEEP_MS_MIN = 4;
 
 export class Shaper {
   sentBytes = 0;
   #pacer: Pacer;
   #turnBytes: number;
-  /** In order of their turns. */
+  /** In the order of their turns. */
   readonly #ready = new Set<Feeder>();
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
 
   readonly #nowMs: () => number;
 
-  /** `bytesPerSec` 0 = unlimited. */
+  /** A `bytesPerSec` of 0 means no limit. */
   constructor(bytesPerSec: number, nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
 
@@ -49,7 +46,7 @@ export class Shaper {
     return this.#pacer.bytesPerSec;
   }
 
-  /** Holds from now on; 0 = unlimited. What was owed at the old rate is forgotten. */
+  /** Sets the rate from now on; 0 means no limit. Debt at the old rate is forgotten. */
   setRate(bytesPerSec: number): void {
     if (bytesPerSec === this.#pacer.bytesPerSec) return;
     this.#pacer = pacerOf(bytesPerSec, this.#nowMs());
@@ -69,7 +66,7 @@ export class Shaper {
     this.#ready.delete(feeder);
   }
 
-  /** For what was sent out of turn (short answers): it is owed to the bucket. */
+  /** Takes bytes from the bucket that were sent without a turn, as short answers are. */
   debit(bytes: number): void {
     this.sentBytes += bytes;
     this.#pacer.take(bytes, this.#nowMs());

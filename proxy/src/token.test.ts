@@ -33,7 +33,7 @@ function gateOf(required = true) {
   return { gate, clock, logged };
 }
 
-test("token: where none is asked for, anything goes", () => {
+test("token: if no token is required, every request is admitted", () => {
   expect(gateOf(false).gate.admit(undefined)).toBeUndefined();
   expect(gateOf(false).gate.admit("junk")).toBeUndefined();
 });
@@ -58,7 +58,7 @@ test.each([
   expect(gateOf().gate.admit(token)).toMatchObject({ kind });
 });
 
-test("token: one is good until half a minute past its end, also when it was good before", () => {
+test("token: a token is valid until 30 s after its end, also if it was used before", () => {
   const { gate, clock } = gateOf();
   clock.ms = CLAIMS.exp * 1000 + 30_000;
   expect(gate.admit(tokenOf())).toEqual({ leftBytes: 1000 });
@@ -66,7 +66,7 @@ test("token: one is good until half a minute past its end, also when it was good
   expect(gate.admit(tokenOf())).toMatchObject({ kind: "tokenExpired" });
 });
 
-test("token: requests share its bytes, and with none left it is refused", () => {
+test("token: requests share the bytes of a token, and a token without bytes is refused", () => {
   const { gate } = gateOf();
   const first = gate.admit(tokenOf()) as { leftBytes: number };
   first.leftBytes -= 999;
@@ -76,7 +76,7 @@ test("token: requests share its bytes, and with none left it is refused", () => 
   expect(gate.admit(tokenOf({ jti: "2" }))).toEqual({ leftBytes: 1000 });
 });
 
-test("token: its bytes cannot be had anew by another spelling of its signature", () => {
+test("token: another spelling of the signature does not give new bytes", () => {
   const { gate } = gateOf();
   const token = tokenOf();
   (gate.admit(token) as { leftBytes: number }).leftBytes = 0;
@@ -88,7 +88,7 @@ test("token: its bytes cannot be had anew by another spelling of its signature",
   expect(gate.admit(token)).toMatchObject({ kind: "budgetSpent" });
 });
 
-test("token: a key that cannot be read, or is for something else, is left out and logged; the others count", () => {
+test("token: a bad key is ignored and logged, and the other keys are used", () => {
   const { gate, logged } = gateOf();
   const other = generateKeyPairSync("x25519").publicKey.export({ type: "spki", format: "pem" }).toString();
   gate.setKeys({ bad: "-----BEGIN PUBLIC KEY-----\njunk\n-----END PUBLIC KEY-----\n", other, k: PEM });

@@ -1,14 +1,14 @@
 /**
- * Tokens: what a client shows to be served, where that is asked for. Signed by Origo (JWT, EdDSA; RFC 7519, 8037), for
- * some proxies, for a while, for so many bytes. Only Origo's Ed25519 keys count, whatever a token's header says of
- * algorithms.
+ * Token: checks the tokens that clients must show if this proxy requires them. Origo signs a token (JWT, EdDSA; RFC
+ * 7519, RFC 8037) for some proxies, for some time and for some bytes. Only Origo's Ed25519 keys are used; the algorithm
+ * in the header of a token is ignored.
  */
 import { createPublicKey, verify, type KeyObject } from "node:crypto";
 import { TokenClaims } from "@tributary/contract/schema";
 import type { Rejection } from "@tributary/protocol";
 import type { Log } from "./log";
 
-/** What is left of a token's bytes at this proxy. A request begun with some left is served whole. */
+/** The bytes of a token that are left at this proxy. A request that starts with some left is served whole. */
 export interface Allowance {
   leftBytes: number;
 }
@@ -20,9 +20,9 @@ export interface TokenGateOptions {
   log: Log;
 }
 
-/** Tokens remembered with what they have left; the oldest go first. */
+/** This many tokens are remembered with their bytes left. The oldest are forgotten first. */
 const TOKENS_MAX = 10_000;
-/** Clocks may differ by this much. */
+/** The clocks of two machines may differ by this much. */
 const SKEW_SEC = 30;
 
 export class TokenGate {
@@ -36,12 +36,12 @@ export class TokenGate {
     this.#options = options;
   }
 
-  /** Of this proxy, at its Origo. */
+  /** Sets the id that Origo gave this proxy. */
   setId(proxyId: string): void {
     this.#proxyId = proxyId;
   }
 
-  /** Public keys by id: Ed25519, SPKI, PEM. One that is none is left out. */
+  /** Sets the public keys by id: Ed25519 keys in SPKI, as PEM. Other keys are logged and ignored. */
   setKeys(keys: Record<string, string>): void {
     this.#keys.clear();
     for (const [id, pem] of Object.entries(keys)) {
@@ -55,7 +55,7 @@ export class TokenGate {
     }
   }
 
-  /** What the token allows; undefined where none is asked for. */
+  /** Says what the token allows. Undefined if this proxy requires no token. */
   admit(token: string | undefined): Allowance | Rejection | undefined {
     if (!this.#options.required()) return undefined;
     if (token === undefined)
@@ -92,7 +92,7 @@ export class TokenGate {
     const key = this.#keys.get(String((decoded(header) as { kid?: unknown } | undefined)?.kid));
     if (key === undefined || more.length > 0) return undefined;
     const signed = Buffer.from(signature, "base64url");
-    // Another spelling of the same signature would be another token, with all of its bytes left.
+    // Another spelling of the same signature would count as a new token with all its bytes left.
     if (signed.toString("base64url") !== signature || !verify(null, Buffer.from(`${header}.${payload}`), key, signed))
       return undefined;
     return TokenClaims.safeParse(decoded(payload)).data;

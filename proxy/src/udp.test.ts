@@ -56,7 +56,7 @@ const cookieOf = async ({ ask }: Stranger): Promise<Uint8Array> => {
   return Uint8Array.from(answer.cookie);
 };
 
-test("udp: a session is opened for who sends the cookie back, and once for all his repeats", async () => {
+test("udp: a client that sends the cookie back gets one session, also if it repeats the packet", async () => {
   const { edge, sessions } = await setup();
   const client = await stranger(edge);
   const cookie = await cookieOf(client);
@@ -67,7 +67,7 @@ test("udp: a session is opened for who sends the cookie back, and once for all h
   expect([sessions, edge.sessionCount]).toEqual([["s0 opened"], 1]);
 });
 
-test("udp: a cookie is good from its own address and for 10 to 20 s", async () => {
+test("udp: a cookie is valid from its own address and for 10 to 20 s", async () => {
   const { edge, later } = await setup();
   const [client, thief] = [await stranger(edge), await stranger(edge)];
   const cookie = await cookieOf(client);
@@ -78,7 +78,7 @@ test("udp: a cookie is good from its own address and for 10 to 20 s", async () =
   expect((await client.ask({ type: "open", nonce: NONCE, cookie }))?.type).toBe("opened");
 });
 
-test("udp: messages need the token and the address; a close ends the session", async () => {
+test("udp: messages need the token and the address, and a close packet ends the session", async () => {
   const { edge, sessions } = await setup();
   const [client, thief] = [await stranger(edge), await stranger(edge)];
   const opened = await client.ask({ type: "open", nonce: NONCE, cookie: await cookieOf(client) });
@@ -93,7 +93,7 @@ test("udp: messages need the token and the address; a close ends the session", a
   expect(edge.sessionCount).toBe(0);
 });
 
-test("udp: one session too many, and any while draining, are refused", async () => {
+test("udp: a session over the limit is refused, and so is any session while draining", async () => {
   const { edge } = await setup(1);
   const [first, second] = [await stranger(edge), await stranger(edge)];
   expect((await first.ask({ type: "open", nonce: NONCE, cookie: await cookieOf(first) }))?.type).toBe("opened");

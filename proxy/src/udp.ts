@@ -1,7 +1,8 @@
 /**
- * Plain UDP edge, for Node programs on links of one's own: no encryption and no congestion control but the client's
- * grants and the proxy's shaper. A stranger gets a cookie and leaves no trace; only who sends it back from the same
- * address gets a session, under a token that only he was told (docs/spec/transport.md §5). Off unless UDP_PLAIN_PORT is set.
+ * Plain UDP edge, for Node programs on private links. It has no encryption, and no congestion control besides the
+ * client's grants and the proxy's shaper. An unknown client gets a cookie, and the proxy stores nothing about it. A
+ * client that sends the cookie back from the same address gets a session and its secret token (docs/spec/transport.md
+ * §5). This is off unless UDP_PLAIN_PORT is set.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import dgram from "node:dgram";
@@ -26,16 +27,16 @@ export interface UdpEdgeOptions {
   nowMs?: () => number;
 }
 
-/** A cookie is good for one to two of these. */
+/** A cookie is valid for one to two of these periods. */
 const COOKIE_MS = 10_000;
 const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
-/** In node's own queue; the kernel takes what it can at once, so it is nearly always empty. */
+/** The limit of Node's own queue. It is almost always empty, since the kernel takes packets at once. */
 const QUEUE_BYTES_MAX = 64 * 1024;
-/** The word that a session is over may be lost. */
+/** A close packet is sent this often, because packets may be lost. */
 const CLOSE_REPEATS = 3;
 
 interface Client {
-  /** Address, port and nonce of the OPEN. */
+  /** The address, port and nonce of the OPEN packet. */
   readonly opening: string;
   readonly address: string;
   readonly port: number;
@@ -47,7 +48,7 @@ interface Client {
 export class UdpEdge {
   readonly #secret = randomBytes(32);
   readonly #byToken = new Map<string, Client>();
-  /** By address, port and nonce: a repeated OPEN is the same session. */
+  /** By address, port and nonce, so that a repeated OPEN gives the same session. */
   readonly #byOpening = new Map<string, Client>();
   #draining = false;
 

@@ -1,24 +1,24 @@
 /**
- * WebTransport edge: sessions over HTTP/3 datagrams on a UDP port of its own, from the native part
- * (@tributary/native-transport). Makes and rotates the certificates that clients accept by their hashes. Knows no
- * frames: that is session.ts.
+ * WebTransport edge: sessions over HTTP/3 datagrams on their own UDP port, by the native part
+ * (@tributary/native-transport). It makes and rotates the certificates that clients accept by their hashes. session.ts
+ * handles the frames.
  */
 import type { NativeTransport, WebTransportServer } from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 
 export interface WebTransportEdgeOptions {
-  /** Where to listen: an IP address. */
+  /** The IP address to listen on. */
   host: string;
   port: number;
-  /** The address that clients come to. */
+  /** The address that clients use. */
   name: string;
   sessionsMax: number;
   onSession: OpenSession;
-  /** The certificates have changed: Origo should know their hashes. */
+  /** Called when the certificates have changed, since Origo must know their hashes. */
   onRotated: () => void;
 }
 
-/** A certificate is announced for as long before it is shown, and shown for as long; it lives 11 days. */
+/** A certificate is announced for this long, then used for this long. It is valid for 11 days. */
 const ROTATE_MS = 4 * 24 * 3600 * 1000;
 
 export class WebTransportEdge {
@@ -45,7 +45,7 @@ export class WebTransportEdge {
     return this.#server.sessionCount;
   }
 
-  /** What a client must know to connect; `authority` is HOST:PORT as clients see it. */
+  /** What a client needs to connect. `authority` is HOST:PORT as clients see it. */
   address(authority: string): { url: string; certificateHashes: string[] } {
     return { url: `https://${authority}${this.#server.path}`, certificateHashes: this.#server.certificateHashes };
   }

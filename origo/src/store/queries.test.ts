@@ -417,8 +417,8 @@ describe("bootstrap over clients", () => {
 
   test("the width depends on the number of clients, not of downloads", () => {
     const [low, high] = intervalOf(clusters(80, 0, 1)) ?? [NaN, NaN];
-    // The standard deviation of a client's mean is 100 * sqrt(3 / 12) = 50. The one of the difference of two means of 40
-    // clients is 50 * sqrt(2 / 40).
+    // The standard deviation of a client's mean is 100 * sqrt(3 / 12) = 50. The one of the difference of two means of
+    // 40 clients is 50 * sqrt(2 / 40).
     expect((high - low) / 2).toBeGreaterThan(0.7 * 1.96 * 50 * Math.sqrt(2 / 40));
     expect((high - low) / 2).toBeLessThan(1.3 * 1.96 * 50 * Math.sqrt(2 / 40));
   });

@@ -143,7 +143,7 @@ test.each(TABLE)("egress: %s is %s", (address, kind) => {
   expect(classifyAddress(address)).toBe(kind);
 });
 
-test("egress: an address of this machine is own in every notation, its neighbour is public", () => {
+test("egress: an address of this machine has the class own in every notation, and its neighbour is public", () => {
   const own = new Set(["8.8.4.4", canonicalAddress("2606:4700::0:1")!]);
   expect(classifyAddress("8.8.4.4", own)).toBe("own");
   expect(classifyAddress("::ffff:8.8.4.4", own)).toBe("own");

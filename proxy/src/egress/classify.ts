@@ -1,7 +1,6 @@
 /**
- * What kind of place an IP address is. One pure function over the IANA special-purpose registries (RFC 6890 and its
- * updates). It decides nothing: policy.ts says which classes may be dialled. Its test lists the neighbours just
- * outside each range.
+ * Classify: the class of an IP address, by the special-purpose registries of IANA (RFC 6890 and its updates). Pure.
+ * policy.ts decides which classes a proxy may connect to. The test lists the neighbours just outside each range.
  */
 import ipaddr from "ipaddr.js";
 
@@ -17,16 +16,16 @@ export type AddressClass =
   | "broadcast"
   | "documentation"
   | "benchmarking"
-  /** Stands for an IPv4 address behind a translator or tunnel (6to4, Teredo, SIIT, NAT64 to a non-public address). */
+  /** An IPv4 address behind a translator or tunnel (6to4, Teredo, SIIT, or NAT64 to a non-public address). */
   | "translated"
   | "reserved"
-  /** An address of this machine, or the one under which viewers reach it. */
+  /** An address of this machine, or the address under which clients reach it. */
   | "own"
   | "invalid";
 
 type Range<T> = readonly [network: T, prefixBits: number, kind: AddressClass];
 
-/** First match wins, so the narrow ranges stand before the wide ones that hold them. */
+/** The first match counts, so a narrow range stands before a wider one that contains it. */
 const IPV4 = table4([
   ["0.0.0.0/8", "unspecified"],
   ["10.0.0.0/8", "private"],
@@ -67,8 +66,8 @@ const MAPPED = ipaddr.IPv6.parseCIDR("::ffff:0:0/96");
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
- * The class of `address` (IPv4 in four parts or one number, IPv6 as in RFC 4291; else `invalid`). `own` holds canonical
- * addresses (`canonicalAddress`) of this machine. An IPv4-mapped address has the class of what it maps.
+ * The class of `address`: IPv4 in four parts or one number, IPv6 as in RFC 4291, otherwise `invalid`. `own` holds the
+ * canonical addresses (`canonicalAddress`) of this machine. An IPv4-mapped address has the class of its IPv4 address.
  */
 export function classifyAddress(address: string, own: ReadonlySet<string> = new Set()): AddressClass {
   const parsed = parse(address);
@@ -77,7 +76,7 @@ export function classifyAddress(address: string, own: ReadonlySet<string> = new 
   return kind === "public" && own.has(canonicalAddress(address)!) ? "own" : kind;
 }
 
-/** One spelling for each address, IPv4-mapped ones as IPv4; undefined when it is not an address. */
+/** The one spelling of an address; IPv4-mapped addresses become IPv4. Undefined when the text is not an address. */
 export function canonicalAddress(address: string): string | undefined {
   const parsed = parse(address);
   if (!parsed) return undefined;

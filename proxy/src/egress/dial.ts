@@ -1,7 +1,7 @@
 /**
- * Dials vetted addresses and nothing else: one agent for http, one for https. A connection is checked against the
- * address it was meant for before a byte is written, and TLS keeps the name of the URL. A kept-alive connection is
- * used again only by a request that was vetted for the same addresses. Not here: which addresses are vetted.
+ * Dial: connects to vetted addresses only, with one agent for http and one for https. The address of a connection is
+ * checked before a byte is written, and TLS checks the name in the URL. A connection that is kept alive is used again
+ * only for a request that was vetted for the same addresses. policy.ts decides which addresses are vetted.
  */
 import http from "node:http";
 import https from "node:https";
@@ -12,15 +12,15 @@ import { canonicalAddress } from "./classify";
 
 /** Options of a request made through a vetted agent. */
 export interface VettedRequestOptions extends https.RequestOptions {
-  /** What the host resolved to, all of it accepted by the policy; tried in this order. */
+  /** The addresses of the host. The policy has accepted all of them. They are tried in this order. */
   vettedAddresses: readonly string[];
-  /** Ends the making of its connection when it aborts. Node tells an agent nothing of a request's `signal`. */
+  /** Stops the connection attempt when it aborts. Node does not pass the `signal` of a request to its agent. */
   unwanted: AbortSignal;
 }
 
 type OnSocket = (error: Error | null, socket?: Duplex) => void;
 
-/** For TCP to one address, and again for TLS. */
+/** The time limit for TCP to one address, and again for TLS. */
 const CONNECT_MS_MAX = 4000;
 const AGENT = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 16, maxSockets: 128, timeout: 20_000 } as const;
 
@@ -28,7 +28,7 @@ export class VettedAgents {
   readonly #plain = new VettedHttpAgent(AGENT);
   readonly #secure: VettedHttpsAgent;
 
-  /** `tlsOptions`: e.g. a CA of one's own. */
+  /** `tlsOptions` may hold, for example, a private CA. */
   constructor(tlsOptions: tls.SecureContextOptions = {}) {
     this.#secure = new VettedHttpsAgent({ ...AGENT, secureContext: tls.createSecureContext(tlsOptions) });
   }
@@ -72,14 +72,14 @@ function vettedOf(options: object | undefined): readonly string[] {
 }
 
 /**
- * For a request that had to wait for its turn Node gives the options of one that is over: what that one's signal says
- * is not meant.
+ * When a request had to wait for a connection, Node may pass the options of a request that has ended. The signal of
+ * that request is then ignored.
  */
 function unwantedOf({ unwanted }: VettedRequestOptions): AbortSignal {
   return unwanted.aborted ? new AbortController().signal : unwanted;
 }
 
-/** A connection to the first address that answers; rejects with the last address's error. */
+/** Connects to the first address that answers. Rejects with the error of the last address. */
 async function dial(addresses: readonly string[], port: number, unwanted: AbortSignal): Promise<net.Socket> {
   let failure: unknown = new Error("no address was vetted");
   for (const address of addresses) {
@@ -111,7 +111,7 @@ function secured(socket: net.Socket, options: VettedRequestOptions, unwanted: Ab
   );
 }
 
-/** The socket once it has emitted `event`; one that fails, takes too long or is no longer wanted is destroyed. */
+/** Resolves when the socket emits `event`. Destroys a socket that fails, is too slow or is no longer needed. */
 function made<T extends net.Socket>(socket: T, event: "connect" | "secureConnect", unwanted: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (): void => {

@@ -108,7 +108,7 @@ async function failure(promise: Promise<unknown>): Promise<string> {
   return error instanceof EgressError ? error.rejection.kind : `no EgressError: ${String(error)}`;
 }
 
-test("fetch: a body with its length, asked for without coding and under our own name", async () => {
+test("fetch: asks for a body without coding and under our own name, and gives its length", async () => {
   const response = await get("/ok");
   expect(response).toMatchObject({ status: 200, totalBytes: 5000, headers: { etag: '"1"' } });
   expect(response.serverFetchMs).toBeGreaterThan(0);
@@ -122,7 +122,7 @@ test("fetch: a body with its length, asked for without coding and under our own 
   expect(hits[0]!.headers.range).toBeUndefined();
 });
 
-test("fetch: a range, cut at the end of the resource, has the length that Content-Range gives", async () => {
+test("fetch: a range that ends at the end of the resource has the length in Content-Range", async () => {
   const response = await get("/range", { start: 4990, end: 5100 });
   expect(response).toMatchObject({ status: 206, totalBytes: 10 });
   expect(await bytesOf(response)).toEqual(RESOURCE.subarray(4990));
@@ -181,7 +181,7 @@ test.each([
   expect(await failure(get(path, { start: 0, end: 9 }))).toBe(kind);
 });
 
-test("fetch: three redirects are followed, and the answer says where they led", async () => {
+test("fetch: three redirects are followed, and the answer has the final address", async () => {
   const response = await get("/hops/3");
   expect([response.status, new URL(response.headers["location"]!).pathname]).toEqual([200, "/ok"]);
   expect(hits).toHaveLength(4);
@@ -197,11 +197,11 @@ test.each([
   expect(await failure(get(path).then(bytesOf))).toBe(kind),
 );
 
-test("fetch: a short body's error tells what came and what was announced", async () => {
+test("fetch: the error of a short body has the received and the announced length", async () => {
   await expect(get("/short").then(bytesOf)).rejects.toMatchObject({ rejection: { got: 100, limit: 5000 } });
 });
 
-test("fetch: an origin that is not there, a name that is not", async () => {
+test("fetch: an origin that does not answer and an unknown name are errors", async () => {
   const closed = await freePort();
   expect(
     await failure(
@@ -214,7 +214,7 @@ test("fetch: an origin that is not there, a name that is not", async () => {
   );
 });
 
-test("fetch: the vetted address is dialled under the name of the URL", async () => {
+test("fetch: connects to the vetted address with the name in the URL", async () => {
   const pinned = egress({ resolve: async () => ["127.0.0.1"] }, `video.test:${port}`);
   expect((await pinned.fetch(`http://video.test:${port}/ok`, undefined, new AbortController().signal)).status).toBe(
     200,
@@ -222,7 +222,7 @@ test("fetch: the vetted address is dialled under the name of the URL", async () 
   expect(hits[0]!.headers.host).toBe(`video.test:${port}`);
 });
 
-test("fetch: a name with one private address among its answers is refused without a connection", async () => {
+test("fetch: a name with one private address is refused without a connection", async () => {
   const mixed = egress({ resolve: async () => ["93.184.216.34", "127.0.0.1"] });
   expect(await failure(mixed.fetch("http://rebind.test/ok", undefined, new AbortController().signal))).toBe(
     "egressRefused",
@@ -230,7 +230,7 @@ test("fetch: a name with one private address among its answers is refused withou
   expect(hits).toHaveLength(0);
 });
 
-test("fetch: a connection is used again, and replaced when the origin has closed it meanwhile", async () => {
+test("fetch: a connection is used again, and replaced if the origin has closed it", async () => {
   let connections = 0;
   const sockets: net.Socket[] = [];
   const origin = http.createServer(
@@ -257,7 +257,7 @@ test("fetch: a connection is used again, and replaced when the origin has closed
   origin.close();
 });
 
-test("fetch: giving up before the head and in the body closes the origin's connection", async () => {
+test("fetch: a cancel before the head or during the body closes the connection to the origin", async () => {
   const early = new AbortController();
   const waiting = failure(egress().fetch(`${base}/hang`, undefined, early.signal));
   setTimeout(() => early.abort(), 30);

@@ -55,7 +55,7 @@ test.each([
   expect(verdict(url, LIST)).toBe(expected);
 });
 
-test("policy: * allows any host on the default ports only", () => {
+test("policy: * allows every host, but only on the default ports", () => {
   expect(verdict("https://anything.org/", policy("*"))).toBe("ok");
   expect(verdict("https://anything.org:22/", policy("*"))).toBe("egressRefused");
 });

@@ -1,29 +1,29 @@
 /**
- * Which URLs and which addresses this proxy may fetch from: pure decisions on text. No DNS, no socket: fetch.ts
- * resolves, asks here about every answer, and dials only what was accepted.
+ * Policy: which URLs and which addresses this proxy may fetch from. Pure decisions on text, without DNS and sockets.
+ * fetch.ts resolves names, asks here about every address, and connects only to accepted ones.
  */
 import { isIP } from "node:net";
 import { LIMITS, type Rejection } from "@tributary/protocol";
 import { classifyAddress, type AddressClass } from "./classify";
 
-/** `host` is canonical (as a URL has it, IPv6 without brackets), or `*`. Without a port: 80 and 443. */
+/** `host` is `*` or canonical: as in a URL, but IPv6 without brackets. Without a port, 80 and 443 are meant. */
 export interface HostRule {
   host: string;
   port?: number;
 }
 
 export interface EgressPolicy {
-  /** Hosts and their subdomains; `*` is any host with public addresses only. */
+  /** Hosts and their subdomains. `*` means every host that has only public addresses. */
   allow: readonly HostRule[];
-  /** Exactly these hosts may be fetched from even if they resolve to an address behind the proxy. */
+  /** Exactly these hosts are allowed even if they resolve to a private address. */
   allowPrivate: readonly HostRule[];
-  /** Canonical addresses of this machine. */
+  /** The canonical addresses of this machine. */
   ownAddresses: ReadonlySet<string>;
 }
 
 const DEFAULT_PORTS = [80, 443];
 
-/** What an operator can open with ALLOW_PRIVATE_HOSTS. Link-local (cloud metadata) and the rest stay closed. */
+/** The classes that ALLOW_PRIVATE_HOSTS can open. Link-local (cloud metadata) and all others stay closed. */
 const PRIVATE_CLASSES: ReadonlySet<AddressClass> = new Set([
   "loopback",
   "private",
@@ -34,7 +34,7 @@ const PRIVATE_CLASSES: ReadonlySet<AddressClass> = new Set([
   "own",
 ]);
 
-/** `HOST`, `HOST:PORT`, `[IPV6]:PORT` or `*`; undefined when it is none of these. */
+/** Reads `HOST`, `HOST:PORT`, `[IPV6]:PORT` or `*`. Undefined when the text is something else. */
 export function parseHostRule(text: string): HostRule | undefined {
   if (text === "*") return { host: "*" };
   const bare = isIP(text) === 6 ? `[${text}]` : text;
@@ -46,7 +46,7 @@ export function parseHostRule(text: string): HostRule | undefined {
   return port >= 1 && port <= 65_535 ? { host, port } : undefined;
 }
 
-/** The URL in canonical form without its fragment, or why it is refused before anything is resolved. */
+/** The URL in canonical form and without its fragment, or a rejection. Nothing is resolved yet. */
 export function vetUrl(text: string, policy: EgressPolicy): URL | Rejection {
   const urlBytes = Buffer.byteLength(text);
   if (urlBytes > LIMITS.urlBytesMax) {
@@ -65,11 +65,12 @@ export function vetUrl(text: string, policy: EgressPolicy): URL | Rejection {
   }
   if (matches(policy.allow, url, true) || matches(policy.allowPrivate, url, false)) return url;
   return refusal(
-    `This proxy does not fetch from ${hostOf(url)}, port ${portOf(url)}: its operator has not allowed it (ALLOW_HOSTS).`,
+    `This proxy does not fetch from ${hostOf(url)}, port ${portOf(url)}: ` +
+      "its operator has not allowed it (ALLOW_HOSTS).",
   );
 }
 
-/** Refuses the URL when any of the addresses that its host resolves to is one this proxy must not dial. */
+/** Refuses the URL when this proxy must not connect to one of the addresses of its host. */
 export function vetAddresses(url: URL, addresses: readonly string[], policy: EgressPolicy): Rejection | undefined {
   const mayBePrivate = matches(policy.allowPrivate, url, false);
   const listed = matches(policy.allow, url, true);
@@ -86,7 +87,7 @@ export function refusal(message: string): Rejection {
   return { kind: "egressRefused", message };
 }
 
-/** The host of a URL without brackets and without the root label's dot. */
+/** The host of a URL, without brackets and without the final dot of the root label. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 }

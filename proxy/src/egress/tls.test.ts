@@ -65,13 +65,13 @@ async function get(host: string, ca: Buffer | undefined): Promise<string> {
   }
 }
 
-test("tls: the URL's name is asked for and checked", async () => {
+test("tls: the name in the URL is requested and checked", async () => {
   names = [];
   expect(await get("video.test", cert)).toBe("secure");
   expect(names).toEqual(["video.test"]);
 });
 
-test("tls: another name, an address, or an unknown authority is refused before a request is sent", async () => {
+test("tls: a wrong name, an address or an unknown authority is refused before a request is sent", async () => {
   names = [];
   for (const [host, ca] of [
     ["other.test", cert],
@@ -83,7 +83,7 @@ test("tls: another name, an address, or an unknown authority is refused before a
   expect(names).toEqual([]);
 });
 
-test("tls: a connection to an origin that accepts it and says nothing ends with the request (100 ms)", async () => {
+test("tls: a connection to a silent origin ends with the request (100 ms)", async () => {
   const silent = net.createServer();
   const gone = new Promise<void>((resolve) => {
     silent.once("connection", (socket) =>
