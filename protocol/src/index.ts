@@ -25,13 +25,8 @@ export {
   type ReceiverStats,
 } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
-export {
-  SplitHttp,
-  CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX,
-  type SplitHttpCommand,
-  type SplitHttpEvent,
-  type SplitHttpOptions,
-} from "./split-http/split-http";
+export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";
+export { CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX } from "./split-http/piece-planner";
 export { Sender, type SenderOutcome } from "./sender/sender";
 export {
   encodeUdpPacket,

@@ -1,0 +1,135 @@
+/**
+ * Pieces: one body as it is divided among proxies: which bytes are here, which are being asked for, and which nobody
+ * was asked for yet. It decides nothing and knows no time. Offsets count from the start of the resource; ends are
+ * exclusive.
+ */
+import { ByteStore, type Stretch } from "./byte-store";
+
+/** One HTTP request for bytes of the body at one proxy. */
+export interface Ask {
+  readonly id: number;
+  readonly proxyIndex: number;
+  readonly start: number;
+  /** Infinity for an answer that is taken as it is. */
+  readonly end: number;
+  /** The answer is wanted up to here: other proxies took over what follows. */
+  wantedEnd: number;
+  /** The next byte that the answer brings. */
+  position: number;
+  /** Other proxies were asked for the same bytes up to here. */
+  repeatedEnd: number;
+  readonly askedMs: number;
+  heardMs: number;
+  answered: boolean;
+}
+
+export interface PiecesOptions {
+  start: number;
+  /** Infinity while the length of the resource is not known. */
+  end: number;
+  /** Pieces begin and end at multiples of this. */
+  alignBytes: number;
+  /** No piece begins further than this beyond the first missing byte. */
+  aheadBytesMax: number;
+}
+
+export class Pieces {
+  readonly asks = new Map<number, Ask>();
+  readonly store: ByteStore;
+  readonly start: number;
+  end: number;
+  readonly alignBytes: number;
+  /** Nothing beyond it may be asked for yet. */
+  openedEnd = Infinity;
+  /** Some bytes were asked for twice, or are not wanted any more of the proxy that was asked for them. */
+  hasOverlaps = false;
+  /** Bytes that were never asked for or that a failed proxy gave back, in order. */
+  #unasked: Stretch[];
+  readonly #aheadBytesMax: number;
+
+  constructor({ start, end, alignBytes, aheadBytesMax }: PiecesOptions) {
+    this.start = start;
+    this.end = end;
+    this.alignBytes = alignBytes;
+    this.#aheadBytesMax = aheadBytesMax;
+    this.#unasked = [{ start, end }];
+    this.store = new ByteStore(start);
+  }
+
+  get isWhole(): boolean {
+    return this.store.prefix >= this.end;
+  }
+
+  get firstUnasked(): number | undefined {
+    return this.#unasked[0]?.start;
+  }
+
+  get unaskedBytes(): number {
+    return this.#unasked.reduce((sum, { start, end }) => sum + end - start, 0);
+  }
+
+  /** The length of the body is known. */
+  settle(end: number): void {
+    this.end = end;
+    this.openedEnd = Infinity;
+    this.#unasked = this.#uncovered({ start: this.start, end });
+  }
+
+  asksOf(proxyIndex: number): Ask[] {
+    return [...this.asks.values()].filter((ask) => ask.proxyIndex === proxyIndex);
+  }
+
+  /** Bytes of an answer that are still to come and still wanted. */
+  wantedOf(ask: Ask): number {
+    return this.store.missing(ask.position, Math.min(ask.wantedEnd, this.end));
+  }
+
+  /** What is missing of an answer and was not asked for again. */
+  repeatableOf(ask: Ask): Stretch[] {
+    return this.store.gaps(Math.max(ask.position, ask.repeatedEnd), Math.min(ask.wantedEnd, this.end));
+  }
+
+  /** Some bytes may be asked for now. */
+  hasMore(): boolean {
+    const limit = Math.min(this.store.prefix + this.#aheadBytesMax, this.openedEnd);
+    return (this.firstUnasked ?? Infinity) < limit;
+  }
+
+  /** Takes the next bytes to ask for, at most `bytes`. */
+  takeUnasked(bytes: number): Stretch | undefined {
+    const first = this.#unasked[0];
+    if (!first || !this.hasMore()) return undefined;
+    const { start } = first;
+    const end = Math.min(first.end, start + bytes);
+    if (end === first.end) this.#unasked.shift();
+    else first.start = end;
+    return { start, end };
+  }
+
+  /** The ask is over. What of it is missing, and asked of nobody else, is to be asked for again. */
+  giveBack(ask: Ask): void {
+    const left = this.#uncovered({ start: ask.position, end: Math.min(ask.wantedEnd, this.end) });
+    this.#unasked = [...this.#unasked, ...left].sort((a, b) => a.start - b.start);
+  }
+
+  aligned(bytes: number): number {
+    return Math.ceil(bytes / this.alignBytes) * this.alignBytes;
+  }
+
+  /** What of a stretch is missing and not being asked for. */
+  #uncovered({ start, end }: Stretch): Stretch[] {
+    let left = this.store.gaps(start, end);
+    for (const ask of this.asks.values())
+      left = left.flatMap((gap) => without(gap, { start: ask.position, end: ask.wantedEnd }));
+    return left;
+  }
+}
+
+function without(gap: Stretch, covered: Stretch): Stretch[] {
+  if (covered.start >= gap.end || covered.end <= gap.start) return [gap];
+  const rest = [
+    { start: gap.start, end: covered.start },
+    { start: covered.end, end: gap.end },
+  ];
+  return rest.filter(({ start, end }) => end > start);
+}
