@@ -62,7 +62,7 @@ export class Detours {
       return true;
     }
     const isResting = (this.#hosts.get(key)?.restUntilMs ?? 0) > nowMs;
-    if (isResting) this.noteFallback("resting", `${host}, ${FAILURES_MAX} times`);
+    if (isResting) this.noteFallback("resting", host);
     return isResting;
   }
 
