@@ -2,10 +2,11 @@
  * Controls: what the popup and the options page share. They show the settings, save a change, and both have the
  * controls for the mode and the number of proxies.
  */
+import { MODES, type Mode } from "@tributary/contract";
 import { MODE_KEYS } from "./words";
 import type { SettingsAnswer, ToBackground } from "./runtime";
 import { say } from "./say";
-import { MODES, parseSettings, type Mode, type Settings } from "./settings";
+import { parseSettings, type Settings } from "./settings";
 
 export function element<E extends Element = HTMLElement>(id: string): E {
   const found = document.getElementById(id);

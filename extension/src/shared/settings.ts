@@ -2,9 +2,8 @@
  * Settings: what the viewer can set, the defaults, and the parser for storage and the packaged defaults.json.
  * Pure: the background, the popup and the options page read and write chrome.storage.
  */
+import { MODES, type Mode } from "@tributary/contract";
 
-export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
-export type Mode = (typeof MODES)[number];
 const CONNECTIONS_MAX = 16;
 const COMMENT_CHARS_MAX = 1000;
 const OFF_SITES_MAX = 1000;

@@ -1,9 +1,10 @@
 /**
  * Words: chooses the popup's texts. Pure: `say` is handed in.
  */
+import type { Mode } from "@tributary/contract";
 import { isCarrying, type LiveFigures, type Trouble } from "./runtime";
 import type { Say } from "./say";
-import type { Mode, Settings } from "./settings";
+import type { Settings } from "./settings";
 
 /** The key of each mode's name. The key of its meaning ends in `Meaning`. */
 export const MODE_KEYS: Readonly<Record<Mode, string>> = {
