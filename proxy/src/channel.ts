@@ -2,8 +2,7 @@
  * Channel: the interface between a session and its transport, which is WebRTC (rtc.ts), WebTransport (webtransport.ts)
  * or plain UDP (udp.ts).
  */
-
-import type { ChannelHandlers as NativeHandlers, TransportChannel } from "@tributary/native-transport";
+import type { ChannelHandlers as NativeHandlers, SessionStats, TransportChannel } from "@tributary/native-transport";
 
 export type TransportName = "webrtc" | "webtransport" | "udp";
 
@@ -17,18 +16,9 @@ export interface Channel {
    * the queue is too long by this many bytes.
    */
   readonly room: number;
-  /** What the transport knows about delivery. Undefined when it knows nothing. */
-  signals(): DeliverySignals | undefined;
+  /** What the transport measures. Undefined when it measures nothing. */
+  stats(): SessionStats | undefined;
   close(reason: string): void;
-}
-
-export interface DeliverySignals {
-  /** The smoothed round-trip time. */
-  rttMs: number;
-  sentPackets: number;
-  lostPackets: number;
-  /** The congestion window. */
-  windowBytes: number;
 }
 
 /** The calls that a transport makes to its session. */
@@ -49,7 +39,7 @@ export function nativeChannel(transport: TransportName, channel: TransportChanne
     get room() {
       return channel.room;
     },
-    signals: () => channel.stats(),
+    stats: () => channel.stats(),
     close: (reason) => channel.close(reason),
   };
 }

@@ -1,9 +1,9 @@
 /**
- * Chunks: shared fetches and their cache. All who ask for the same URL and range read one buffer while it fills; what
- * the origin allows to keep stays for a short while, least recently used out first, and ranges of what is kept whole
- * are read from it (RFC 9110 section 14). Memory is bounded: `cacheBytes` for what is kept, `pinnedBytesMax` for what
- * is being read. A fetch ends when its last reader leaves. Not here: what may be fetched (egress/), how bytes go out
- * (session.ts, delivery.ts).
+ * The store of chunks: shared fetches and their cache. All readers of the same URL and range read one buffer while it
+ * fills. The store keeps a complete chunk for a short time when the origin allows it, and drops the least recently used
+ * one first. It answers ranges from a chunk that it keeps whole (RFC 9110 section 14). Memory is bounded: `cacheBytes`
+ * for the chunks that are kept, `pinnedBytesMax` for the chunks that are being read. A fetch ends when its last reader
+ * leaves. Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
  */
 import { formatContentRange, formatRange, PLAN_HEADERS, resolveRange, type RangeRequest } from "@tributary/contract";
 import { LIMITS, type ChunkSource, type PlanHead, type Rejection } from "@tributary/protocol";
@@ -12,24 +12,24 @@ import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
 
-/** An origin's head as clients are told it, whose body may be of any length. */
+/** An origin's head as clients get it. Its body may have any length. */
 export type OriginHead = Omit<PlanHead, "totalBytes"> & Pick<OriginResponse, "totalBytes">;
 
-/** How a reader hears of its chunk. Never called before `open` returned, nor after the lease was closed. */
+/** What a reader hears about its chunk. Called only after `open` has returned and before the lease is closed. */
 export interface ChunkListener {
   onHead(head: PlanHead, source: ChunkSource): void;
-  /** More bytes can be viewed, or the last ones. */
+  /** More bytes can be viewed. */
   onGrowth(): void;
-  /** Before or after the head; the last call. */
+  /** The last call. It may come before or after the head. */
   onFailure(rejection: Rejection): void;
   /**
-   * The body is too long to be shared, or of unknown length: `response` is this reader's alone now, to read or to
-   * cancel. The last call. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
+   * The last call. The body is too long to be shared, or its length is unknown. `response` belongs to this reader,
+   * which must read or cancel it. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
    */
   onUnshareable?(head: OriginHead, response: OriginResponse): void;
 }
 
-/** A reader's hold on a chunk. Close it once; then nothing is told any more. */
+/** A reader's hold on a chunk. The reader closes it once and then hears nothing more. */
 export interface Lease {
   close(): void;
 }
@@ -37,7 +37,7 @@ export interface Lease {
 export interface ChunkStats {
   /** Body bytes received from origins. */
   originBytes: number;
-  /** Requests answered without a fetch of their own. */
+  /** Requests that needed no fetch of their own. */
   cacheHits: number;
   cacheBytes: number;
 }
@@ -52,29 +52,30 @@ export interface ChunkStoreOptions {
 
 const PINNED_BYTES_MAX = 256 * 1024 * 1024;
 
-interface Chunk {
+/** A chunk that is being fetched or kept. */
+interface StoredChunk {
   readonly key: string;
   readonly readers: Set<Reader>;
   readonly cancel: AbortController;
   head: PlanHead | undefined;
   body: GrowingBody | undefined;
-  /** From its last byte on; 0 = share while it is being fetched, then forget. */
+  /** How long to keep it after its last byte. 0: it is shared only while it is being fetched. */
   keepMs: number;
-  /** Defined once complete. */
+  /** undefined until the chunk is complete. */
   expiresMs: number | undefined;
 }
 
 interface Reader {
-  readonly chunk: Chunk;
+  readonly chunk: StoredChunk;
   readonly listener: ChunkListener;
-  /** What it asked for of a chunk that is kept whole. */
+  /** The part that it reads of a chunk that is kept whole. undefined: it reads the whole chunk. */
   readonly part: BodyPart | undefined;
-  told: boolean;
+  hasHead: boolean;
 }
 
 export class ChunkStore {
   /** By key, least recently used first. */
-  readonly #chunks = new Map<string, Chunk>();
+  readonly #chunks = new Map<string, StoredChunk>();
   readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
   #keptBytes = 0;
@@ -105,17 +106,17 @@ export class ChunkStore {
     const part = same || !range ? undefined : this.#findPart(keyOf(href, undefined), range);
     const known = same ?? part?.whole;
     const chunk = known ?? newChunk(key);
-    const reader: Reader = { chunk, listener, part: part?.part, told: false };
+    const reader: Reader = { chunk, listener, part: part?.part, hasHead: false };
     if (known) this.#counts.cacheHits++;
     this.#join(reader);
     if (!known) {
       this.#chunks.set(key, chunk);
       void this.#fill(chunk, url, range);
-    } else if (chunk.body) setImmediate(() => this.#tell(reader, { ...chunk.head!, serverFetchMs: 0 }));
+    } else if (chunk.body) setImmediate(() => this.#giveHead(reader, { ...chunk.head!, serverFetchMs: 0 }));
     return { close: () => this.#leave(reader) };
   }
 
-  /** Holds from now on; what is kept beyond it goes at once, what is being read stays for its readers. */
+  /** Drops kept chunks beyond the new limits at once. Chunks that are being read stay for their readers. */
   setLimits(limits: { cacheBytes: number; pinnedBytes: number; cacheKeepMs: number }): void {
     this.#cacheBytesMax = limits.cacheBytes;
     this.#pinnedBytesMax = limits.pinnedBytes;
@@ -123,12 +124,12 @@ export class ChunkStore {
     this.#evict();
   }
 
-  /** Ends all fetches; readers are told. */
+  /** Ends all fetches. Their readers get a failure. */
   close(): void {
     for (const chunk of [...this.#chunks.values()]) chunk.cancel.abort();
   }
 
-  #find(key: string): Chunk | undefined {
+  #find(key: string): StoredChunk | undefined {
     const chunk = this.#chunks.get(key);
     if (!chunk) return undefined;
     if (chunk.expiresMs !== undefined && chunk.expiresMs <= this.#nowMs()) {
@@ -140,7 +141,7 @@ export class ChunkStore {
     return chunk;
   }
 
-  #findPart(key: string, range: RangeRequest): { whole: Chunk; part: BodyPart } | undefined {
+  #findPart(key: string, range: RangeRequest): { whole: StoredChunk; part: BodyPart } | undefined {
     const whole = this.#find(key);
     if (whole?.expiresMs === undefined || whole.head?.status !== 200) return undefined;
     const part = partOf(whole.body!, range);
@@ -162,15 +163,15 @@ export class ChunkStore {
     chunk.cancel.abort();
   }
 
-  #tell(reader: Reader, head: PlanHead): void {
-    if (reader.told || !reader.chunk.readers.has(reader)) return;
-    reader.told = true;
+  #giveHead(reader: Reader, head: PlanHead): void {
+    if (reader.hasHead || !reader.chunk.readers.has(reader)) return;
+    reader.hasHead = true;
     if (reader.part) reader.listener.onHead(partialHead(head, reader.part), reader.part);
     else reader.listener.onHead(head, reader.chunk.body!);
     if (reader.chunk.readers.has(reader)) reader.listener.onGrowth();
   }
 
-  async #fill(chunk: Chunk, url: string, range: RangeRequest | undefined): Promise<void> {
+  async #fill(chunk: StoredChunk, url: string, range: RangeRequest | undefined): Promise<void> {
     try {
       const response = await this.#options.egress.fetch(url, range, chunk.cancel.signal);
       if (chunk.readers.size === 0) return response.cancel();
@@ -186,28 +187,31 @@ export class ChunkStore {
     }
   }
 
-  /** Allocates the body and tells the readers the head; false when there is no memory left for it. */
-  #makeRoom(chunk: Chunk, head: PlanHead): boolean {
+  /** Allocates the body and gives the head to the readers. Returns false when the memory is full. */
+  #makeRoom(chunk: StoredChunk, head: PlanHead): boolean {
     const wanted = this.#pinnedBytes + head.totalBytes;
     if (wanted > this.#pinnedBytesMax) {
-      const message = `The proxy is busy with other chunks: they would fill ${wanted} bytes, limit ${this.#pinnedBytesMax}. Try again.`;
+      const message =
+        `The proxy is busy with other chunks. They would fill ${wanted} bytes, ` +
+        `limit ${this.#pinnedBytesMax}. Try again.`;
       this.#fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.#pinnedBytesMax });
       return false;
     }
     chunk.head = head;
     chunk.body = new GrowingBody(head.totalBytes);
     this.#pinnedBytes += head.totalBytes;
-    for (const reader of [...chunk.readers]) this.#tell(reader, head);
+    for (const reader of [...chunk.readers]) this.#giveHead(reader, head);
     return true;
   }
 
-  #grow(chunk: Chunk, bytes: Uint8Array): void {
+  #grow(chunk: StoredChunk, bytes: Uint8Array): void {
     this.#counts.originBytes += bytes.length;
     chunk.body!.append(bytes);
-    for (const reader of [...chunk.readers]) if (chunk.readers.has(reader) && reader.told) reader.listener.onGrowth();
+    for (const reader of [...chunk.readers])
+      if (chunk.readers.has(reader) && reader.hasHead) reader.listener.onGrowth();
   }
 
-  #complete(chunk: Chunk): void {
+  #complete(chunk: StoredChunk): void {
     const bytes = chunk.body!.totalBytes;
     if (this.#chunks.get(chunk.key) !== chunk) return;
     if (chunk.keepMs <= 0 || bytes > this.#cacheBytesMax) {
@@ -226,14 +230,14 @@ export class ChunkStore {
     }
   }
 
-  /** Nobody finds it from here on; who reads it goes on. */
-  #forget(chunk: Chunk): void {
+  /** New readers do not find the chunk. Its present readers go on. */
+  #forget(chunk: StoredChunk): void {
     if (this.#chunks.get(chunk.key) !== chunk) return;
     this.#chunks.delete(chunk.key);
     if (chunk.expiresMs !== undefined) this.#keptBytes -= chunk.body!.totalBytes;
   }
 
-  #fail(chunk: Chunk, rejection: Rejection, except?: Reader): void {
+  #fail(chunk: StoredChunk, rejection: Rejection, except?: Reader): void {
     this.#forget(chunk);
     for (const reader of [...chunk.readers]) {
       if (reader === except || !chunk.readers.has(reader)) continue;
@@ -242,8 +246,11 @@ export class ChunkStore {
     }
   }
 
-  /** To the first reader that can stream it, whose lease now ends it; the others would need the body from its start. */
-  #handOver(chunk: Chunk, head: OriginHead, response: OriginResponse, reason: Rejection): void {
+  /**
+   * Gives the response to the first reader that can stream it. The other readers fail, because they would need the body
+   * from its start.
+   */
+  #handOver(chunk: StoredChunk, head: OriginHead, response: OriginResponse, reason: Rejection): void {
     const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
     this.#fail(chunk, reason, taker);
     if (!taker) return response.cancel();
@@ -258,7 +265,7 @@ export class ChunkStore {
   }
 }
 
-/** One buffer of the announced length that fills from its start. */
+/** A buffer of the announced length that fills from its start. */
 class GrowingBody implements ChunkSource {
   readonly #buffer: Uint8Array;
   availableBytes = 0;
@@ -278,7 +285,7 @@ class GrowingBody implements ChunkSource {
   }
 }
 
-/** Of a complete body: from `start` on. */
+/** A part of a complete body, from `start` on. */
 class BodyPart implements ChunkSource {
   readonly availableBytes: number;
 
@@ -303,7 +310,7 @@ class BodyPart implements ChunkSource {
   }
 }
 
-/** Undefined where no byte of it is in the body: what that is to be answered is the origin's to say. */
+/** undefined when the body holds no byte of the range. The origin then decides the answer. */
 function partOf(body: GrowingBody, range: RangeRequest): BodyPart | undefined {
   const part = resolveRange(range, body.totalBytes);
   return part && new BodyPart(body, part.start, part.end - part.start + 1);
@@ -316,7 +323,7 @@ function partialHead(head: PlanHead, { start, totalBytes, bodyBytes }: BodyPart)
 
 const keyOf = (href: string, range: RangeRequest | undefined): string => `${range ? formatRange(range) : ""} ${href}`;
 
-function newChunk(key: string): Chunk {
+function newChunk(key: string): StoredChunk {
   return {
     key,
     readers: new Set(),
@@ -329,21 +336,22 @@ function newChunk(key: string): Chunk {
 }
 
 function headOf({ status, headers, totalBytes, serverFetchMs }: OriginResponse): OriginHead {
-  const told: Record<string, string> = {};
+  const passed: Record<string, string> = {};
   for (const name of PLAN_HEADERS) {
     const value = headers[name];
-    if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) told[name] = value;
+    if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) passed[name] = value;
   }
   const { location } = headers;
   if (location !== undefined)
-    told["location"] =
+    passed["location"] =
       Buffer.byteLength(location) <= LIMITS.headerValueBytesMax ? location : `${new URL(location).origin}/`;
-  return { status, headers: told, totalBytes, serverFetchMs };
+  return { status, headers: passed, totalBytes, serverFetchMs };
 }
 
 function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefined {
   const limit = LIMITS.chunkBytesMax;
-  if (totalBytes === null) return egressError("lengthUnknown", "The origin does not tell the body's length.").rejection;
+  if (totalBytes === null)
+    return egressError("lengthUnknown", "The origin does not state the body's length.").rejection;
   if (totalBytes <= limit) return undefined;
   const message = `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`;
   return { kind: "chunkTooLarge", message, got: totalBytes, limit };

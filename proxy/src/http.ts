@@ -1,6 +1,6 @@
 /**
- * The HTTP endpoint: health, signalling for WebRTC, and Parallel HTTP. Translates between HTTP and the parts behind it;
- * decides nothing of its own but status codes. Errors: JSON `{"error": {"kind", "message", "got"?, "limit"?}}`.
+ * The HTTP endpoint: health, signalling for WebRTC, and downloads over HTTP. It translates between HTTP and the parts
+ * behind it, and decides nothing but status codes. Errors are JSON `{"error": {"kind", "message", "got"?, "limit"?}}`.
  */
 import express, { type ErrorRequestHandler, type Express, type Response } from "express";
 import {
@@ -14,23 +14,23 @@ import {
 import { LIMITS, type Rejection } from "@tributary/protocol";
 import { z } from "zod";
 import type { ChunkStore } from "./chunks";
-import { Delivery } from "./delivery";
+import { HttpDelivery } from "./http-delivery";
 import { hostForLog, type Log } from "./log";
 import type { Shaper } from "./shaper";
 import type { Allowance } from "./token";
 
 export interface HttpOptions {
   health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
-  /** Answered to GET /v1/whoami: how a proxy recognises itself behind published ports. */
+  /** The answer to GET /v1/whoami. By it a proxy recognises itself behind published ports. */
   nonce: string;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
   log: Log;
-  /** What a request with this token may be sent. */
+  /** What the proxy may send for a request with this token. */
   admit: (token: string | undefined) => Allowance | Rejection | undefined;
-  /** Makes a session of an SDP offer. */
+  /** Makes a session from an SDP offer. */
   openSession: (offer: string) => Promise<{ sessionId: string; sdp: string } | Rejection>;
-  /** Counts deliveries under way, for draining; and failures. */
+  /** A delivery has begun (1) or ended (-1). */
   onDelivery: (change: 1 | -1, failure?: Rejection) => void;
 }
 
@@ -41,10 +41,10 @@ const SessionRequest = z
 
 const EXPOSED = [...KEPT_HEADERS, ORIGIN_TIME_HEADER, ...RENAMED_HEADERS.map(renamedHeader)].join(", ");
 
-/** What an origin sends is data here: opened as a page, it runs nothing under the proxy's name. */
+/** Without it, an origin's page that is opened from here would run scripts under the proxy's name. */
 const SANDBOX = "sandbox; default-src 'none'";
 
-/** Rejections that are not the origin's fault (502). */
+/** Every other rejection is the origin's fault: 502. */
 const STATUS_OF: Record<string, number> = {
   badUrl: 400,
   urlTooLong: 400,
@@ -103,7 +103,7 @@ export function makeApp(options: HttpOptions): Express {
     },
   );
   app.use((request, response) =>
-    refuse(response, { kind: "notFound", message: `There is no ${request.method} ${request.path} here.` }),
+    refuse(response, { kind: "notFound", message: `This proxy has no ${request.method} ${request.path}.` }),
   );
   app.use(failed(options.log));
   return app;
@@ -142,7 +142,7 @@ function fetchThrough(
     options.onDelivery(-1, failure);
   };
   const { chunks, shaper, log } = options;
-  new Delivery({
+  new HttpDelivery({
     response,
     url,
     range,
@@ -160,7 +160,7 @@ async function openSession(options: HttpOptions, body: unknown, response: Respon
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
   const parsed = SessionRequest.safeParse(body);
   if (!parsed.success) {
-    const message = `The body must be JSON {"sdp": OFFER}, the offer of 1 to ${OFFER_BYTES_MAX} characters.`;
+    const message = `The body must be JSON {"sdp": OFFER}. The offer must have 1 to ${OFFER_BYTES_MAX} characters.`;
     return refuse(response, { kind: "badRequest", message });
   }
   const allowance = options.admit(parsed.data.token);
@@ -175,7 +175,7 @@ function refuse(response: Response, rejection: Rejection): void {
   response.status(STATUS_OF[rejection.kind] ?? 502).json({ error: rejection });
 }
 
-/** What express itself finds wrong with a request, and what nobody expected. */
+/** Answers the errors that express finds in a request, and unexpected errors. */
 function failed(log: Log): ErrorRequestHandler {
   return (
     error: { status?: number; type?: string; message?: string; limit?: number; length?: number },
@@ -197,6 +197,6 @@ function failed(log: Log): ErrorRequestHandler {
       return refuse(response, { kind: "badRequest", message: "The request could not be read." });
     }
     log("internalError", { message: error.message });
-    response.status(500).json({ error: { kind: "internalError", message: "The proxy failed; its log says why." } });
+    response.status(500).json({ error: { kind: "internalError", message: "The proxy failed. Its log says why." } });
   };
 }

@@ -72,16 +72,18 @@ export class OrigoLink {
 
   #register(): void {
     this.#socket.timeout(ACK_MS_MAX).emit("hello", this.#options.hello(), (late: Error | null, answer: ProxyAck) => {
-      if (late || "error" in answer) {
-        const reason = late ? "no answer to hello" : "error" in answer ? answer.error.message : "";
-        this.#socket.disconnect();
-        return this.#connectLater("origoRefused", reason);
-      }
+      if (late) return this.#refused(`Origo did not answer within ${ACK_MS_MAX} ms`);
+      if ("error" in answer) return this.#refused(answer.error.message);
       this.#retryMs = RETRY_MS_MIN;
       this.#report("registered", { id: answer.id });
       this.#options.onRegistered?.(answer.id);
       this.#startHeartbeat();
     });
+  }
+
+  #refused(reason: string): void {
+    this.#socket.disconnect();
+    this.#connectLater("origoRefused", reason);
   }
 
   /** Reports now and at each heartbeat. */

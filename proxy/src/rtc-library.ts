@@ -76,7 +76,7 @@ export class LibraryRtc implements Rtc {
       end();
       handlers?.handleClosed(reason);
     };
-    const opening = setTimeout(() => leave("no channel was opened in time"), OPEN_MS_MAX);
+    const opening = setTimeout(() => leave(`no channel opened within ${OPEN_MS_MAX} ms`), OPEN_MS_MAX);
     connection.onStateChange((state) => {
       if (state === "closed" || state === "failed") leave(`connection ${state}`);
     });
@@ -120,7 +120,8 @@ export class LibraryRtc implements Rtc {
 
 function answerTo(connection: PeerConnection, offer: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new OfferError("The answer could not be made in time.")), GATHER_MS_MAX);
+    const tooLate = new OfferError(`The proxy could not make an answer within ${GATHER_MS_MAX} ms.`);
+    const late = setTimeout(() => reject(tooLate), GATHER_MS_MAX);
     connection.onGatheringStateChange((state) => {
       const answer = state === "complete" ? connection.localDescription()?.sdp : undefined;
       if (answer === undefined) return;
@@ -145,7 +146,7 @@ function channelOf(connection: PeerConnection, dataChannel: DataChannel, close: 
     get room() {
       return dataChannel.isOpen() ? QUEUE_BYTES_MAX - dataChannel.bufferedAmount() : 0;
     },
-    signals: () => undefined,
+    stats: () => undefined,
     close,
   };
 }

@@ -69,7 +69,7 @@ class FakeChannel implements Channel {
   get room(): number {
     return QUEUE_BYTES_MAX - this.bufferedAmount;
   }
-  signals(): undefined {
+  stats(): undefined {
     return undefined;
   }
   close(): void {

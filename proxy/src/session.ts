@@ -54,7 +54,7 @@ interface PacketDelivery {
 export class Session implements Feeder, ChannelHandlers {
   readonly id: string;
   /** By request id. */
-  readonly #active = new Map<number, PacketDelivery>();
+  readonly #deliveries = new Map<number, PacketDelivery>();
   /** In the order of their turns. */
   readonly #turns: PacketDelivery[] = [];
   /** The packets sent for each ended request, by request id, the oldest first. */
@@ -78,7 +78,7 @@ export class Session implements Feeder, ChannelHandlers {
   }
 
   get activeRequests(): number {
-    return this.#active.size;
+    return this.#deliveries.size;
   }
 
   handleMessage(bytes: Uint8Array): void {
@@ -106,9 +106,9 @@ export class Session implements Feeder, ChannelHandlers {
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#options.shaper.remove(this);
-    for (const entry of [...this.#active.values()]) this.#end(entry, "sessionClosed");
+    for (const delivery of [...this.#deliveries.values()]) this.#end(delivery, "sessionClosed");
     const { transport } = this.#options.channel;
-    this.#options.log("sessionClosed", { session: this.id, transport, reason, ...this.#options.channel.signals() });
+    this.#options.log("sessionClosed", { session: this.id, transport, reason, ...this.#options.channel.stats() });
     this.#options.onClosed();
   }
 
@@ -141,14 +141,14 @@ export class Session implements Feeder, ChannelHandlers {
   }
 
   #handleFrame(frame: Frame, nowMs: number): void {
-    const entry = "requestId" in frame ? this.#active.get(frame.requestId) : undefined;
+    const delivery = "requestId" in frame ? this.#deliveries.get(frame.requestId) : undefined;
     if (frame.type === "ping") this.#answer({ type: "pong", token: frame.token });
     else if (frame.type === "pong") return;
     else if (frame.type !== "request" && frame.type !== "feedback" && frame.type !== "grant")
       this.#options.counters.rejectedFrames++;
-    else if (entry) {
-      entry.sender.handleFrame(frame, nowMs);
-      this.#settle(entry);
+    else if (delivery) {
+      delivery.sender.handleFrame(frame, nowMs);
+      this.#settle(delivery);
       this.#wake();
     } else if (frame.type === "request") this.#handleRequest(frame, nowMs);
     else if (frame.type === "feedback" && frame.final) this.#answerEnd(frame.requestId);
@@ -160,35 +160,35 @@ export class Session implements Feeder, ChannelHandlers {
     if (this.#draining)
       return this.#reject(requestId, { kind: "draining", message: "This proxy takes no new requests." });
     const limit = LIMITS.requestsPerSessionMax;
-    if (this.#active.size >= limit) {
-      const message = `Too many requests at once in this session: got ${this.#active.size + 1}, limit ${limit}.`;
-      return this.#reject(requestId, { kind: "tooManyRequests", message, got: this.#active.size + 1, limit });
+    if (this.#deliveries.size >= limit) {
+      const message = `Too many requests at once in this session: got ${this.#deliveries.size + 1}, limit ${limit}.`;
+      return this.#reject(requestId, { kind: "tooManyRequests", message, got: this.#deliveries.size + 1, limit });
     }
     const allowance = this.#options.admit?.(request.token);
     if (allowance && "kind" in allowance) return this.#reject(requestId, allowance);
     const { codec, rng } = this.#options;
-    const entry: PacketDelivery = {
+    const delivery: PacketDelivery = {
       sender: new Sender({ request, codec, rng, nowMs, memoryFor }),
       lease: undefined,
       allowance,
     };
-    this.#active.set(requestId, entry);
-    this.#turns.push(entry);
-    this.#fetchChunk(entry, request);
+    this.#deliveries.set(requestId, delivery);
+    this.#turns.push(delivery);
+    this.#fetchChunk(delivery, request);
     this.#wake();
   }
 
-  #fetchChunk(entry: PacketDelivery, { url, range }: RequestFrame): void {
+  #fetchChunk(delivery: PacketDelivery, { url, range }: RequestFrame): void {
     const fail = (rejection: Rejection): void => {
       this.#options.counters.errors++;
       this.#options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
-      entry.sender.handleFailure(rejection);
+      delivery.sender.handleFailure(rejection);
       this.#wake();
     };
     try {
-      entry.lease = this.#options.chunks.open(url, range, {
+      delivery.lease = this.#options.chunks.open(url, range, {
         onHead: (head, source) => {
-          entry.sender.handlePlan(head, source);
+          delivery.sender.handlePlan(head, source);
           this.#wake();
         },
         onGrowth: () => this.#wake(),
@@ -209,26 +209,26 @@ export class Session implements Feeder, ChannelHandlers {
   /** The next message of the delivery whose turn it is. A delivery with nothing to send is skipped. */
   #nextMessage(nowMs: number): Uint8Array | undefined {
     for (let tried = this.#turns.length; tried > 0; tried--) {
-      const entry = this.#turns.shift()!;
-      this.#turns.push(entry);
-      const bytes = entry.sender.pollTransmit(nowMs);
-      this.#settle(entry);
-      if (bytes && entry.allowance) entry.allowance.leftBytes -= bytes.length;
+      const delivery = this.#turns.shift()!;
+      this.#turns.push(delivery);
+      const bytes = delivery.sender.pollTransmit(nowMs);
+      this.#settle(delivery);
+      if (bytes && delivery.allowance) delivery.allowance.leftBytes -= bytes.length;
       if (bytes) return bytes;
     }
     return undefined;
   }
 
-  #settle(entry: PacketDelivery): void {
-    if (entry.sender.finished) this.#end(entry, entry.sender.outcome!);
+  #settle(delivery: PacketDelivery): void {
+    if (delivery.sender.finished) this.#end(delivery, delivery.sender.outcome!);
   }
 
-  #end(entry: PacketDelivery, outcome: string): void {
-    const { sender } = entry;
-    if (this.#active.get(sender.requestId) !== entry) return;
-    this.#active.delete(sender.requestId);
-    this.#turns.splice(this.#turns.indexOf(entry), 1);
-    entry.lease?.close();
+  #end(delivery: PacketDelivery, outcome: string): void {
+    const { sender } = delivery;
+    if (this.#deliveries.get(sender.requestId) !== delivery) return;
+    this.#deliveries.delete(sender.requestId);
+    this.#turns.splice(this.#turns.indexOf(delivery), 1);
+    delivery.lease?.close();
     sender.free();
     this.#ended.set(sender.requestId, sender.stats.sentPackets);
     if (this.#ended.size > ENDED_REQUESTS_MAX) this.#ended.delete(this.#ended.keys().next().value!);
@@ -255,7 +255,7 @@ export class Session implements Feeder, ChannelHandlers {
 
   /** Sets the timer to the earliest event: the timeout of a sender, the check of a full channel, or the idle limit. */
   #arm(): void {
-    let dueMs = this.#active.size === 0 ? this.#lastFrameMs + this.#idleMs : Infinity;
+    let dueMs = this.#deliveries.size === 0 ? this.#lastFrameMs + this.#idleMs : Infinity;
     for (const { sender } of this.#turns) dueMs = Math.min(dueMs, sender.pollTimeout() ?? Infinity);
     if (this.#blocked) dueMs = Math.min(dueMs, performance.now() + BLOCKED_MS);
     if (dueMs >= this.#timerDueMs || this.#closed) return;
@@ -267,14 +267,14 @@ export class Session implements Feeder, ChannelHandlers {
   #handleTimer(): void {
     this.#timerDueMs = Infinity;
     const nowMs = performance.now();
-    for (const entry of [...this.#turns]) {
-      if (nowMs < (entry.sender.pollTimeout() ?? Infinity)) continue;
-      entry.sender.handleTimeout(nowMs);
-      this.#settle(entry);
+    for (const delivery of [...this.#turns]) {
+      if (nowMs < (delivery.sender.pollTimeout() ?? Infinity)) continue;
+      delivery.sender.handleTimeout(nowMs);
+      this.#settle(delivery);
     }
-    if (this.#active.size === 0 && nowMs - this.#lastFrameMs >= this.#idleMs) return this.close("idle");
+    if (this.#deliveries.size === 0 && nowMs - this.#lastFrameMs >= this.#idleMs) return this.close("idle");
     this.#blocked = false;
-    if (this.#active.size > 0) this.#options.shaper.wake(this);
+    if (this.#deliveries.size > 0) this.#options.shaper.wake(this);
     this.#arm();
   }
 }

@@ -47,7 +47,8 @@ export class TokenGate {
     for (const [id, pem] of Object.entries(keys)) {
       try {
         const key = createPublicKey(pem);
-        if (key.asymmetricKeyType !== "ed25519") throw new TypeError(`it is for ${key.asymmetricKeyType}`);
+        const type = key.asymmetricKeyType;
+        if (type !== "ed25519") throw new TypeError(`the key must be for ed25519, got ${type}`);
         this.#keys.set(id, key);
       } catch (error) {
         this.#options.log("keyRefused", { key: id, reason: (error as Error).message });

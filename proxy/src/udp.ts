@@ -154,7 +154,7 @@ export class UdpEdge {
       get room() {
         return QUEUE_BYTES_MAX - socket.getSendQueueSize();
       },
-      signals: () => undefined,
+      stats: () => undefined,
       close: () => {
         for (let repeat = 0; repeat < CLOSE_REPEATS; repeat++)
           this.#send(encodeUdpPacket({ type: "close", token }), client);

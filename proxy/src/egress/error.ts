@@ -1,8 +1,10 @@
-/** Why a fetch came to nothing, as data: the `rejection` is what the client is told. */
+/** Why a fetch failed, as data. The client gets the `rejection`. */
 import type { Rejection } from "@tributary/protocol";
 import type { Log } from "../log";
 
-/** `badUrl` is the client's fault, `egressRefused` this proxy's policy, everything else the origin's. */
+/**
+ * `badUrl` is the client's fault, and `egressRefused` is this proxy's policy. Every other kind is the origin's fault.
+ */
 export class EgressError extends Error {
   override readonly name = "EgressError";
 
@@ -19,11 +21,9 @@ export function egressError(
   return new EgressError({ kind, message, ...numbers });
 }
 
-/**
- * What the client is told. An error that nobody expected is for the log alone, and ends this fetch, not the process.
- */
+/** The rejection for the client. An unexpected error goes only to the log. It ends this fetch, but not the process. */
 export function rejectionOf(error: unknown, log: Log): Rejection {
   if (error instanceof EgressError) return error.rejection;
   log("internalError", { message: error instanceof Error ? error.message : String(error) });
-  return { kind: "internalError", message: "The proxy failed; its log says why." };
+  return { kind: "internalError", message: "The proxy failed. Its log says why." };
 }

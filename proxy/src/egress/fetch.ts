@@ -1,7 +1,7 @@
 /**
- * The only way out of a proxy: one GET of a vetted URL. Follows at most three redirects, each vetted again; sends no
- * header of the client but a range; limits sizes and times; a body that does not have its announced length is an
- * error. Not here: what may be fetched (policy.ts), sharing and keeping (../chunks.ts).
+ * The only way out of a proxy: one GET of a vetted URL. It follows at most three redirects and vets each of them. It
+ * sends no header of the client except a range. It limits sizes and times. A body of another length than announced is
+ * an error. Not here: what may be fetched (policy.ts), and sharing and keeping (../chunks.ts).
  */
 import { lookup } from "node:dns/promises";
 import http from "node:http";
@@ -28,7 +28,7 @@ export const EGRESS_TIMES: EgressTimes = { headMs: 10_000, stallMs: 15_000, tota
 const REDIRECTS_MAX = 3;
 const HEADER_BYTES_MAX = 16_384;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
-/** A plan tells no status beyond (docs/spec/protocol.md §3), and below are those of answers that are still to come. */
+/** Interim responses have a lower status. A plan cannot carry a higher one (docs/spec/protocol.md §3). */
 const STATUS_MIN = 200;
 const STATUS_MAX = 599;
 const USER_AGENT = "tributary-proxy/0.1";
@@ -42,13 +42,13 @@ export interface OriginResponse extends ResponseHead {
   serverFetchMs: number;
   /** Ends after exactly `totalBytes`, or throws an `EgressError`. Leaving it early cancels the fetch. */
   body: AsyncIterable<Uint8Array>;
-  /** For when the body is not wanted at all. */
+  /** Ends the fetch without reading the body. */
   cancel(): void;
 }
 
 interface Followed {
   message: http.IncomingMessage;
-  /** Where redirects led. */
+  /** The last URL when redirects were followed. */
   location: string | undefined;
 }
 
@@ -73,19 +73,19 @@ export class Egress {
     this.#agents = new VettedAgents(options.tls);
   }
 
-  /** For requests from now on. */
+  /** Counts for later requests. */
   setTimes(times: EgressTimes): void {
     this.#times = times;
   }
 
-  /** The URL as it would be fetched. Throws an `EgressError` when this proxy may not fetch it. */
+  /** The URL in canonical form. Throws an `EgressError` when this proxy may not fetch it. */
   vet(text: string): URL {
     const url = vetUrl(text, this.#policy);
     if (!(url instanceof URL)) throw new EgressError(url);
     return url;
   }
 
-  /** Resolves with the head of the last response; throws an `EgressError`. `signal` ends the body, too. */
+  /** Resolves with the head of the last response. Throws an `EgressError`. `signal` also ends the body. */
   async fetch(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<OriginResponse> {
     const startMs = performance.now();
     const cancel = new AbortController();
@@ -132,12 +132,12 @@ export class Egress {
         return { message, location: seen.size > 1 ? url.href : undefined };
       message.destroy();
       if (!URL.canParse(location, url.href))
-        throw egressError("badRedirect", "The origin redirects to what is not a URL.");
+        throw egressError("badRedirect", "The origin redirects to a location that is not a URL.");
       url = this.vet(new URL(location, url.href).href);
     }
   }
 
-  /** Vetted addresses of the URL's host: none of its answers is one that must not be dialled. */
+  /** The addresses of the URL's host. Throws when one of them must not be dialled. */
   async #addressesOf(url: URL, signal: AbortSignal): Promise<string[]> {
     const host = hostOf(url);
     const addresses = isIP(host) === 0 ? await abortable(this.#lookUp(host), signal) : [host];
@@ -152,7 +152,7 @@ export class Egress {
     return addresses;
   }
 
-  /** A connection kept alive may be closed by the origin just as it is used again: then once more on a fresh one. */
+  /** The origin may close a kept-alive connection just when it is used again. The request then repeats on a new one. */
   async #get(
     url: URL,
     addresses: string[],
@@ -179,7 +179,8 @@ export class Egress {
         "user-agent": USER_AGENT,
         accept: "*/*",
         "accept-encoding": "identity",
-        // Some hosts say whom they share with only to who asks as a page does; the page itself stays unknown to them.
+        // Some hosts send their CORS headers only when a request has an Origin. They do not learn the page's own
+        // origin.
         origin: url.origin,
         ...(range ? { range: formatRange(range) } : {}),
       },
@@ -213,7 +214,7 @@ export class Egress {
     message.on("error", () => undefined);
     try {
       if (status < STATUS_MIN || status > STATUS_MAX) {
-        const text = `The origin answered with a status that is none: got ${status}, allowed ${STATUS_MIN} to ${STATUS_MAX}.`;
+        const text = `The origin answered with a wrong status: got ${status}, allowed ${STATUS_MIN} to ${STATUS_MAX}.`;
         throw egressError("originFailed", text, { got: status, limit: STATUS_MAX });
       }
       const totalBytes = lengthOf(status, headers, range);
@@ -239,7 +240,7 @@ export class Egress {
   }
 }
 
-/** The body's length by Content-Length or, failing that, by Content-Range; null when the origin tells neither. */
+/** The body's length from Content-Range in a 206, else from Content-Length. null when the origin states neither. */
 function lengthOf(status: number, headers: Record<string, string>, range: RangeRequest | undefined): number | null {
   if (status === 204 || status === 304) return 0;
   const announced = headers["content-length"] === undefined ? undefined : Number(headers["content-length"]);
@@ -286,7 +287,7 @@ function wrongLength(kind: string, word: string, got: number, limit: number): Eg
   });
 }
 
-/** Rejects with `originStalled` after `ms`; what then becomes of the promise no longer matters. */
+/** Rejects with `originStalled` after `ms` and then ignores the promise. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -329,7 +330,7 @@ function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {
   return flat;
 }
 
-/** Node's error codes say enough; its messages can hold addresses. */
+/** Uses only the code of Node's error, because its message can hold addresses. */
 function toEgressError(error: unknown, kind: string, text: string): EgressError {
   if (error instanceof EgressError) return error;
   const code = (error as NodeJS.ErrnoException).code;

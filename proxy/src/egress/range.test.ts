@@ -1,6 +1,6 @@
 import { checkContentRange } from "./range";
 
-test("range: Content-Range must begin where it was asked to, end no later, and agree with Content-Length", () => {
+test("range: Content-Range must have the start that was asked for, end no later, and fit Content-Length", () => {
   expect(checkContentRange("bytes 5-9/100", { start: 5, end: 9 }, 5)).toBe(5);
   expect(checkContentRange("bytes 5-7/8", { start: 5, end: 9 }, undefined)).toBe(3);
   expect(checkContentRange("bytes 5-9/*", { start: 5 }, 5)).toBe(5);

@@ -1,4 +1,4 @@
-/** Checks that a 206 of an origin is what the proxy asked for: such bytes would else end up in the wrong place. */
+/** Checks that a 206 of an origin is what the proxy asked for. Other bytes would end up in the wrong place. */
 import { parseContentRange, type RangeRequest } from "@tributary/contract";
 import { egressError } from "./error";
 

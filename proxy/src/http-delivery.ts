@@ -1,6 +1,6 @@
 /**
- * Delivery: one response of GET /v1/fetch. Streams a shared chunk while it fills, or a body that cannot be shared
- * straight from the origin, at the pace of the shaper and of the client. A failure after the head resets the
+ * A delivery over HTTP: one response of GET /v1/fetch. It streams a shared chunk while it fills, or a body that cannot
+ * be shared straight from the origin. The shaper and the client set the pace. A failure after the head resets the
  * connection, so that a client never takes a part for the whole.
  */
 import type { Response } from "express";
@@ -20,37 +20,37 @@ import type { Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
 import type { Allowance } from "./token";
 
-export interface DeliveryOptions {
+export interface HttpDeliveryOptions {
   response: Response;
   url: string;
   range: RangeRequest | undefined;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
   log: Log;
-  /** What is sent counts against it. */
+  /** The sent bytes count against it. */
   allowance?: Allowance | undefined;
-  /** Called once, when nothing is held any more; with the rejection if it failed. */
+  /** Called once, when the delivery holds nothing. `failure`: why it failed. */
   onEnded: (failure: Rejection | undefined) => void;
-  /** Answers with an error, the head not being sent yet. */
+  /** Answers with an error. Called only before the head was sent. */
   refuse: (rejection: Rejection) => void;
 }
 
-/** A client that takes nothing for this long holds memory that others need. */
+/** A client that reads nothing for this time is cut off, because it holds memory that others need. */
 const IDLE_MS_MAX = 60_000;
 
-export class Delivery implements Feeder {
+export class HttpDelivery implements Feeder {
   #lease: Lease | undefined;
   #source: ChunkSource | undefined;
   #sentBytes = 0;
-  /** Of an unshareable body: the piece being sent, and who waits for its end. */
+  /** The piece of an unshareable body that is being sent, and the call after its last byte. */
   #piece: Uint8Array | undefined;
   #onPieceSent: (() => void) | undefined;
   #waitsForClient = false;
   #ended = false;
 
-  readonly #options: DeliveryOptions;
+  readonly #options: HttpDeliveryOptions;
 
-  constructor(options: DeliveryOptions) {
+  constructor(options: HttpDeliveryOptions) {
     this.#options = options;
 
     const { response, chunks, url, range, shaper } = options;
