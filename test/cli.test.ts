@@ -190,7 +190,7 @@ describe("refused addresses", () => {
     );
     expect(status).toBe(0);
     expect(record.fallback?.bytes).toBe(50_000);
-    expect(record.fallback?.reason).toMatch(/refused|egress/i);
+    expect(`${record.fallback?.kind}: ${record.fallback?.message}`).toMatch(/refused|egress/i);
     expect(record.sha256).toBe(sha256(sizeBytes(0, 50_000)));
   });
 });
@@ -205,7 +205,7 @@ describe("a fleet without proxies, and no fleet", () => {
         bytes: 50_000,
         sha256: sha256(sizeBytes(0, 50_000)),
       });
-      expect(record.fallback?.reason).toMatch(/prox/i);
+      expect(`${record.fallback?.kind}: ${record.fallback?.message}`).toMatch(/prox/i);
     } finally {
       await empty.stop();
     }
@@ -224,6 +224,6 @@ describe("a fleet without proxies, and no fleet", () => {
       bytes: 50_000,
       sha256: sha256(sizeBytes(0, 50_000)),
     });
-    expect(record.fallback?.reason).toMatch(/origo/i);
+    expect(`${record.fallback?.kind}: ${record.fallback?.message}`).toMatch(/origo/i);
   });
 });

@@ -60,16 +60,16 @@ describe("cli-view", () => {
       goodputBytesPerSec: 900,
       normalizedGoodput: 0.9,
       outcome: "complete",
-      fallback: { reason: "stalled: nothing came", bytes: 600 },
+      fallback: { kind: "stalled", message: "nothing came", bytes: 600 },
       sha256: "ab",
       proxies: [
         { id: "1", name: "p1", bytes: 400, ...counts, rttMs: 12.34, state: "used" },
-        { id: "2", bytes: 0, ...counts, rttMs: null, state: "failed", error: "gone" },
+        { id: "2", bytes: 0, ...counts, rttMs: null, state: "failed", error: { kind: "proxyLost", message: "gone" } },
       ],
     };
     const text = summary(record);
     expect(text).toMatch(/^p1 +400 +40 % +4 +3 +1 +0 +2 +12\.3$/m);
-    expect(text).toMatch(/^2 +0 +0 %.* - +gone$/m);
+    expect(text).toMatch(/^2 +0 +0 %.* - +proxyLost: gone$/m);
     expect(text).toMatch(/^origin +600 +60 %$/m);
     expect(text).toContain("normalized goodput 0.900");
     expect(text).toContain("fallback to the origin: stalled: nothing came (600 bytes)");

@@ -57,7 +57,7 @@ export function summary(record: DownloadRecord): string {
     String(proxy.late),
     String(proxy.lost),
     proxy.rttMs === null ? "-" : proxy.rttMs.toFixed(1),
-    proxy.state === "failed" ? (proxy.error ?? "failed") : "",
+    proxy.state === "failed" ? (proxy.error ? `${proxy.error.kind}: ${proxy.error.message}` : "failed") : "",
   ]);
   const throughProxies = record.proxies.reduce((sum, { bytes }) => sum + bytes, 0);
   const directBytes = record.grossBytes - throughProxies;
@@ -75,7 +75,10 @@ function totals(record: DownloadRecord): string {
     `goodput ${formatBytes(record.goodputBytesPerSec)}/s, throughput ${formatBytes(record.throughputBytesPerSec)}/s, ` +
       `normalized goodput ${ratio}, first byte ${record.firstByteMs.toFixed(0)} ms`,
   ];
-  if (record.fallback) lines.push(`fallback to the origin: ${record.fallback.reason} (${record.fallback.bytes} bytes)`);
+  if (record.fallback)
+    lines.push(
+      `fallback to the origin: ${record.fallback.kind}: ${record.fallback.message} (${record.fallback.bytes} bytes)`,
+    );
   if (record.sha256) lines.push(`sha256 ${record.sha256}`);
   return lines.join("\n");
 }

@@ -2,8 +2,9 @@
  * ProxyClient: downloads over several proxies at once, in one of the modes, with the direct download behind them.
  * Owns what lives longer than a download: the list of proxies, their sessions, the engine, the reports to Origo.
  */
+import type { Rejection, RejectionKind } from "@tributary/contract";
 import type { DownloadRecord, TransportName } from "@tributary/contract/schema";
-import type { KnownPath, Rejection } from "@tributary/protocol";
+import type { KnownPath } from "@tributary/protocol";
 import {
   TRANSPORTS,
   type Download,
@@ -53,7 +54,14 @@ const NO_HASHER: Hasher = { update: () => undefined, digest: () => Promise.resol
 /** Of what holds for a network as a whole. */
 const HERE = "";
 /** Failures that are the proxy's own: it is left alone for a while. */
-const OWN_FAULTS = new Set(["proxyFailed", "proxyLost", "proxySilent", "planMismatch", "bodyShort", "draining"]);
+const OWN_FAULTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
+  "proxyFailed",
+  "proxyLost",
+  "proxySilent",
+  "planMismatch",
+  "bodyShort",
+  "draining",
+]);
 
 export class ProxyClient {
   readonly #platform: Platform;
@@ -275,7 +283,10 @@ export class ProxyClient {
     const isKnown = run.request.allowFallback !== false && !hasSession && this.#isWithoutTransport;
     if (isKnown) void this.warm(run.request.connections);
     const onProxyBack = ({ id }: ProxyInfo): void => directory.forgive(id);
-    const known = { kind: "noTransport", message: `No session to any of ${proxies.length} proxies, as a moment ago.` };
+    const known: Rejection = {
+      kind: "noTransport",
+      message: `No session to any of ${proxies.length} proxies, as a moment ago.`,
+    };
     const result = isKnown
       ? { kind: "failed" as const, rejection: known }
       : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
@@ -299,9 +310,9 @@ export class ProxyClient {
   }
 
   #noteFallback(run: Run, rejection: Rejection): void {
-    run.fallbackReason = `${rejection.kind}: ${rejection.message}`;
+    run.fallback = rejection;
     this.#board.fallbacks++;
-    this.reportError(`fallback.${rejection.kind}`, rejection.message, run.request.url);
+    this.#report(rejection, run.request.url, "fallback");
   }
 
   /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
@@ -316,16 +327,21 @@ export class ProxyClient {
   }
 
   /** Tells Origo of an error, of a download of `url` where it has to do with one; nothing when records are off. */
-  reportError(kind: string, message: string, url?: string): void {
+  reportError(kind: RejectionKind, message: string, url?: string): void {
+    this.#report({ kind, message }, url);
+  }
+
+  #report({ kind, message }: Rejection, url?: string, ledTo?: "fallback"): void {
     if (!this.#reportRecords) return;
     this.#reporter.error({
       id: this.#platform.randomUUID(),
       clientId: this.#clientId,
       atMs: Math.round(this.#platform.epochMs()),
       source: this.#source,
-      kind: kind.slice(0, 64),
+      kind,
       message: message.slice(0, 2000),
       ...(url === undefined ? {} : { url: plainUrl(url) }),
+      ...(ledTo === undefined ? {} : { ledTo }),
     });
   }
 }

@@ -3,8 +3,9 @@
  * tells each request's handlers what the engine says; likewise for the channels that live in the worker. A worker that
  * dies fails its requests; the next one gets a new worker. Decides nothing about downloads.
  */
+import type { Rejection } from "@tributary/contract";
 import type { TransportName } from "@tributary/contract/schema";
-import type { PlanHead, ReceiverStats, Rejection } from "@tributary/protocol";
+import type { PlanHead, ReceiverStats } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import {
   bufferOf,

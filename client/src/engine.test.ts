@@ -1,3 +1,4 @@
+import type { Rejection } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, type Frame } from "@tributary/protocol";
 import { testCodec } from "../test/codec";
 import { bytesOf, sha256Of } from "../test/support";
@@ -238,7 +239,7 @@ describe("engine", () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
-    const rejection = { kind: "chunkTooLarge", message: "too large", got: 5e7, limit: LIMITS.chunkBytesMax };
+    const rejection: Rejection = { kind: "chunkTooLarge", message: "too large", got: 5e7, limit: LIMITS.chunkBytesMax };
     engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
     expect(take("failed")).toEqual([{ type: "failed", requestId: 1, rejection }]);
   });
@@ -249,12 +250,16 @@ describe("engine", () => {
       const { engine, take } = await build();
       engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
       for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
-      const rejection = { kind: "chunkTooLarge", message: "too large", ...(got === undefined ? {} : { got }) };
+      const rejection: Rejection = {
+        kind: "chunkTooLarge",
+        message: "too large",
+        ...(got === undefined ? {} : { got }),
+      };
       engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
       engine.handleTimeout(100);
       expect(take("failed")).toEqual([]);
       expect(take("stats").at(-1)!.stats.proxies).toMatchObject([
-        { state: "failed", error: expect.stringMatching(/^proxyFailed: /) },
+        { state: "failed", error: { kind: "proxyFailed" } },
         { state: "waiting" },
       ]);
     },

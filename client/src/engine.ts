@@ -3,6 +3,7 @@
  * runs in a worker, without the worker: pure, time arrives as `nowMs`, messages in by `handle`, out by `post`.
  * The caller calls `handleTimeout` at `pollTimeout()`.
  */
+import type { Rejection, RejectionKind } from "@tributary/contract";
 import { sha256 } from "@noble/hashes/sha2";
 import {
   encodeFrame,
@@ -14,7 +15,6 @@ import {
   type Codec,
   type KnownPath,
   type ReceiverEvent,
-  type Rejection,
 } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import {
@@ -32,7 +32,7 @@ const STATS_EVERY_MS = 100;
 /** A REJECT fits this; symbols of the default size do not, so that few frames are looked at twice. */
 const REJECT_BYTES_MAX = 800;
 /** What the first proxy to say it says for all, where it can be true: the origin's answer is of that kind. */
-const DECISIVE = new Set(["chunkTooLarge", "lengthUnknown"]);
+const DECISIVE: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["chunkTooLarge", "lengthUnknown"]);
 
 interface Request {
   readonly requestId: number;

@@ -1,3 +1,4 @@
+import type { RejectionKind } from "@tributary/contract";
 /** What the library throws or rejects with. Both kinds name the thing, what was got and what is allowed. */
 
 /** A call that can never work as it stands: thrown by `get` before anything goes over the network. */
@@ -17,7 +18,7 @@ export class RequestError extends TypeError {
 export class DownloadError extends Error {
   override readonly name = "DownloadError";
   constructor(
-    readonly kind: string,
+    readonly kind: RejectionKind,
     message: string,
   ) {
     super(message);

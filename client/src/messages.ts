@@ -2,8 +2,8 @@
  * What goes between the main thread and the download engine in its worker. Frames travel packed: one buffer and the
  * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
  */
-import type { ByteRange, TransportName } from "@tributary/contract";
-import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats, Rejection } from "@tributary/protocol";
+import type { ByteRange, TransportName, Rejection } from "@tributary/contract";
+import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { joined } from "./bytes";
 

@@ -2,10 +2,9 @@
  * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
  * made from it at the end. Modes write here; client.ts decides what comes after what.
  */
-import type { ResponseHead } from "@tributary/contract";
+import type { ResponseHead, Rejection } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
-import type { Rejection } from "@tributary/protocol";
 import type { Mode, ProxyInfo } from "./api";
 import { abortError, DownloadError, messageOf } from "./errors";
 import type { RequestTrace } from "./messages";
@@ -42,7 +41,6 @@ export type Reporting = Pick<DownloadRecord, "source" | "clientId" | "clientVers
 /** No packets, nothing to tune. */
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
-const KIND_CHARS_MAX = 64;
 const TYPE_CHARS_MAX = 128;
 /** Of a trace; a longer download is traced up to there. */
 const TRACE_ITEMS_MAX = 65_536;
@@ -62,7 +60,7 @@ export class Run {
   connectMs: number | undefined;
   /** What decoded. */
   engine: string | undefined;
-  fallbackReason: string | undefined;
+  fallback: Rejection | undefined;
   /** What must end before the counts are final. */
   readonly closing: Promise<void>[] = [];
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
@@ -240,8 +238,7 @@ export class Run {
       normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
       outcome: result.kind,
       ...(result.kind === "complete" ? {} : { error: this.#errorOf(result) }),
-      fallback:
-        this.fallbackReason === undefined ? null : { reason: cut(this.fallbackReason), bytes: tally.directBytes },
+      fallback: this.fallback === undefined ? null : { ...cut(this.fallback), bytes: tally.directBytes },
       sha256: await this.#digest(result.kind === "complete"),
       ...pickDefined(optional, [
         "generationSize",
@@ -284,15 +281,15 @@ export class Run {
 
   #errorOf(result: Exclude<ModeResult, { kind: "complete" }>): NonNullable<DownloadRecord["error"]> {
     if (result.kind === "failed") {
-      return { kind: result.rejection.kind.slice(0, KIND_CHARS_MAX), message: cut(result.rejection.message) };
+      return cut(result.rejection);
     }
     const { reason } = this.signal as { reason: unknown };
-    return { kind: "aborted", message: cut(messageOf(reason)) };
+    return cut({ kind: "aborted", message: messageOf(reason) });
   }
 }
 
-function cut(text: string): string {
-  return text.slice(0, MESSAGE_CHARS_MAX);
+function cut({ kind, message }: Rejection): Pick<Rejection, "kind" | "message"> {
+  return { kind, message: message.slice(0, MESSAGE_CHARS_MAX) };
 }
 
 function pickDefined<T extends object, K extends keyof T>(

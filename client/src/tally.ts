@@ -1,4 +1,5 @@
 /** What a download received, by proxy: the numbers of its record, and the live totals of its client. */
+import type { Rejection } from "@tributary/contract";
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
 import type { LiveProxy, ProxyInfo } from "./api";
@@ -15,7 +16,7 @@ export interface ProxyTally extends ProxyCounts {
   /** What its session went over. */
   transport?: TransportName;
   state: "used" | "failed";
-  error?: string;
+  error?: Rejection;
 }
 
 const FIELDS = ["bytes", "packets", "innovative", "duplicate", "late", "rejected", "lost"] as const;
@@ -73,7 +74,7 @@ export class Tally {
         proxy[field] += gained[field];
       }
       proxy.rttMs = now.rttMs ?? proxy.rttMs;
-      if (now.state === "failed" && !now.error?.startsWith("chunkTooLarge")) this.fail(index, now.error ?? "failed");
+      if (now.state === "failed" && now.error && now.error.kind !== "chunkTooLarge") this.fail(index, now.error);
       this.#onProxy(this.#infos[index]!, gained, now.rttMs);
     });
   }
@@ -88,7 +89,7 @@ export class Tally {
     this.proxies[index]!.transport = transport;
   }
 
-  fail(index: number, error: string): void {
+  fail(index: number, error: Rejection): void {
     const proxy = this.proxies[index]!;
     proxy.state = "failed";
     proxy.error = error;

@@ -38,3 +38,12 @@ export {
   type HeadDifference,
   type ResponseHead,
 } from "./heads";
+export {
+  isRejectionKind,
+  REJECTION_KINDS,
+  rejectionOf,
+  type BoundedField,
+  type Rejection,
+  type RejectionKind,
+  type TextField,
+} from "./rejections";

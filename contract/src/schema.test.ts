@@ -114,10 +114,10 @@ describe("DownloadRecord", () => {
     ["comment", text(L.commentChars), text(L.commentChars + 1)],
     ["error.kind", text(L.kindChars), text(L.kindChars + 1)],
     ["error.message", text(L.messageChars), text(L.messageChars + 1)],
-    ["fallback.reason", text(L.messageChars), text(L.messageChars + 1)],
+    ["fallback.message", text(L.messageChars), text(L.messageChars + 1)],
     ["proxies.0.id", text(L.idChars), text(L.idChars + 1)],
     ["proxies.0.name", text(L.nameChars), text(L.nameChars + 1)],
-    ["proxies.0.error", text(L.messageChars), text(L.messageChars + 1)],
+    ["proxies.1.error.message", text(L.messageChars), text(L.messageChars + 1)],
     ["proxies.0.state", "failed", "lost"],
     ["proxies", recordOf().proxies.slice(0, 1), "none"],
     [
@@ -179,4 +179,13 @@ describe("batches", () => {
       message: "body: Required",
     });
   });
+});
+
+test("schema: an error of a kind from another version is taken, and named in its message", () => {
+  const error = { kind: "moonEclipsed", message: "No light." };
+  const record = DownloadRecord.parse({ ...recordOf(), error, fallback: { ...error, bytes: 3 } });
+  expect(record.error).toEqual({ kind: "unknown", message: "moonEclipsed: No light." });
+  expect(record.fallback).toEqual({ kind: "unknown", message: "moonEclipsed: No light.", bytes: 3 });
+  const long = DownloadRecord.parse({ ...recordOf(), error: { ...error, message: "x".repeat(L.messageChars) } });
+  expect(long.error?.message).toHaveLength(L.messageChars);
 });

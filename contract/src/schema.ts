@@ -5,7 +5,7 @@
  * Not here: what is done with a message (registry.ts, store.ts) and how it travels (app.ts, proxy-link.ts).
  */
 import { z } from "zod";
-import { MODES, TRANSPORTS } from "./index";
+import { MODES, rejectionOf, TRANSPORTS, type RejectionKind } from "./index";
 
 /** Largest lengths: strings in UTF-16 code units, arrays in items. Cut a long error message before sending it. */
 export const SCHEMA_LIMITS = {
@@ -176,6 +176,16 @@ export type TransportName = z.infer<typeof TransportName>;
 export const Mode = z.enum(MODES);
 export type Mode = z.infer<typeof Mode>;
 
+/** A kind that this version does not know becomes `unknown`, and the message keeps it (rejections.ts). */
+function knownKind<T extends { kind: string; message: string }>(value: T): T & { kind: RejectionKind } {
+  const { kind, message } = rejectionOf(value.kind, value.message);
+  return { ...value, kind, message: message.slice(0, SCHEMA_LIMITS.messageChars) };
+}
+
+const rejectionShape = { kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) };
+export const RecordedRejection = z.object(rejectionShape).strict().transform(knownKind);
+export type RecordedRejection = z.output<typeof RecordedRejection>;
+
 /** One proxy's part in a download. Each packet is counted once: packets = innovative + duplicate + late + rejected. */
 export const RecordProxy = z
   .object({
@@ -192,7 +202,7 @@ export const RecordProxy = z
     /** Absent when no session was there: HTTP alone, or none could be made. */
     transport: TransportName.optional(),
     state: z.enum(["used", "failed"]),
-    error: text(SCHEMA_LIMITS.messageChars).optional(),
+    error: RecordedRejection.optional(),
   })
   .strict()
   .superRefine((proxy, context) => {
@@ -251,13 +261,11 @@ export const DownloadRecord = z
     goodputBytesPerSec: finite,
     normalizedGoodput: finite,
     outcome: z.enum(["complete", "failed", "aborted"]),
-    error: z
-      .object({ kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) })
-      .strict()
-      .optional(),
+    error: RecordedRejection.optional(),
     fallback: z
-      .object({ reason: text(SCHEMA_LIMITS.messageChars), bytes: count })
+      .object({ ...rejectionShape, bytes: count })
       .strict()
+      .transform(knownKind)
       .nullable(),
     sha256: sha256.nullable(),
     generationSize: count.min(1).max(256).optional(),
@@ -287,11 +295,13 @@ export const ErrorReport = z
     clientId: uuid.optional(),
     atMs: epochMs,
     source: z.enum(["extension", "cli", "library", "proxy"]),
-    kind: label(SCHEMA_LIMITS.kindChars),
-    message: text(SCHEMA_LIMITS.messageChars),
+    ...rejectionShape,
     url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
+    /** What followed from it: the download fetched the rest directly. */
+    ledTo: z.enum(["fallback"]).optional(),
   })
-  .strict();
+  .strict()
+  .transform(knownKind);
 export type ErrorReport = z.infer<typeof ErrorReport>;
 
 /** Body of POST /v1/records. */

@@ -3,6 +3,7 @@
  * says nothing: schema.ts decides then, and names the fault. The rules are those of RecordsRequest;
  * record-check.test.ts holds the two against each other.
  */
+import { REJECTION_KINDS } from "@tributary/contract";
 import { Mode, SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
 
 type Check = (value: unknown) => boolean;
@@ -83,7 +84,10 @@ const count = isWhole(0, Number.MAX_SAFE_INTEGER);
 const finite = isNumber(Number.MAX_SAFE_INTEGER);
 const label = (charsMax: number): Check => isText(1, charsMax);
 const text = (charsMax: number): Check => isText(0, charsMax);
-const { nameChars, idChars, kindChars, messageChars, commentChars } = SCHEMA_LIMITS;
+const { nameChars, idChars, messageChars, commentChars } = SCHEMA_LIMITS;
+
+const rejectionShape = { kind: isIn(new Set<unknown>(REJECTION_KINDS)), message: text(messageChars) };
+const isRejection = isObject(rejectionShape);
 
 const hasProxyShape = isObject(
   {
@@ -98,7 +102,7 @@ const hasProxyShape = isObject(
     rttMs: orNull(finite),
     state: isIn(new Set(["used", "failed"])),
   },
-  { name: label(nameChars), transport: isIn(TRANSPORTS), error: text(messageChars) },
+  { name: label(nameChars), transport: isIn(TRANSPORTS), error: isRejection },
 );
 
 const isProxy: Check = (value) => {
@@ -130,7 +134,7 @@ const isRecord = isObject(
     goodputBytesPerSec: finite,
     normalizedGoodput: finite,
     outcome: isIn(OUTCOMES),
-    fallback: orNull(isObject({ reason: text(messageChars), bytes: count })),
+    fallback: orNull(isObject({ ...rejectionShape, bytes: count })),
     sha256: orNull(matches(SHA256)),
     proxies: isListOf(SCHEMA_LIMITS.proxiesPerRecord, isProxy),
   },
@@ -147,7 +151,7 @@ const isRecord = isObject(
     headMs: finite,
     firstPacketMs: finite,
     closeMs: finite,
-    error: isObject({ kind: label(kindChars), message: text(messageChars) }),
+    error: isRejection,
     generationSize: isWhole(1, 256),
     windowPackets: isWhole(1, 65_536),
     symbolBytes: isWhole(1, 65_536),

@@ -1,6 +1,6 @@
 /** How a chunk is cut into symbols and generations: docs/spec/protocol.md §5.1. Pure arithmetic. */
+import type { Rejection, RejectionKind } from "@tributary/contract";
 import { LIMITS } from "./limits";
-import type { Rejection } from "./types";
 
 export interface Geometry {
   readonly totalBytes: number;
@@ -44,6 +44,6 @@ export function generationBytes(geometry: Geometry, index: number): number {
   return Math.min(geometry.totalBytes - start, geometry.generationSize * geometry.symbolBytes);
 }
 
-export function rejection(kind: string, text: string, got: number, limit: number): Rejection {
+export function rejection(kind: RejectionKind, text: string, got: number, limit: number): Rejection {
   return { kind, message: `${text}: got ${got}, limit ${limit}.`, got, limit };
 }

@@ -49,7 +49,6 @@ export type {
   MutpMode,
   ParseError,
   PlanHead,
-  Rejection,
   RequestFrame,
   Rng,
 } from "./types";

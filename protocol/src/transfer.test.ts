@@ -119,8 +119,7 @@ function run({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }:
     senders.forEach((sender, index) => {
       const link = links[index]!;
       if (!sender || now >= (link.diesAtMs ?? Infinity)) return;
-      if (link.originFailsAt !== undefined && now > 100)
-        sender.handleFailure({ kind: "originShort", message: "short" });
+      if (link.originFailsAt !== undefined && now > 100) sender.handleFailure({ kind: "shortBody", message: "short" });
       if ((sender.pollTimeout() ?? Infinity) <= now) sender.handleTimeout(now);
       while (pacers[index]!.canSend(1157, now)) {
         const message = sender.pollTransmit(now);
@@ -236,7 +235,7 @@ describe.each(modes)("transfer: %s", (mode) => {
 
   test("when every proxy fails, the request has failed and nothing stays open (seed 11)", () => {
     const outcome = run({ mode, bytes: 200_000, links: even(2, { originFailsAt: 50_000 }), seed: 11 });
-    expect(outcome.events.at(-1)).toMatchObject({ kind: "failed", rejection: { kind: "originShort" } });
+    expect(outcome.events.at(-1)).toMatchObject({ kind: "failed", rejection: { kind: "shortBody" } });
     expect(Buffer.compare(outcome.received, outcome.original.subarray(0, outcome.received.length))).toBe(0);
     expect(outcome.receiver.finished).toBe(true);
     expect(outcome.senders.every((sender) => sender!.finished)).toBe(true);

@@ -1,5 +1,5 @@
 /** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/spec/protocol.md §4. */
-import type { ByteRange, ResponseHead } from "@tributary/contract";
+import type { ByteRange, Rejection, ResponseHead } from "@tributary/contract";
 
 /** The paper's two protocols, and ours: `coded`, where the client says which proxy sends how much of what. */
 export type MutpMode = "uncoded-mutp" | "coded-mutp" | "coded";
@@ -9,14 +9,6 @@ export interface PlanHead extends ResponseHead {
   totalBytes: number;
   /** Milliseconds from the proxy's request to the origin's head; 0 when the proxy had the chunk. */
   serverFetchMs: number;
-}
-
-/** An error as data: what went wrong, and where it is a number, what was got and what is allowed. */
-export interface Rejection {
-  kind: string;
-  message: string;
-  got?: number;
-  limit?: number;
 }
 
 /** Returns a uniform unsigned 32-bit integer. */

@@ -3,8 +3,8 @@ import { ChunkStore, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { LogFields } from "./log";
-import type { RangeRequest } from "@tributary/contract";
-import type { ChunkSource, PlanHead, Rejection } from "@tributary/protocol";
+import type { RangeRequest, Rejection } from "@tributary/contract";
+import type { ChunkSource, PlanHead } from "@tributary/protocol";
 
 /** An origin whose answers the test feeds by hand. */
 class FakeOrigin {

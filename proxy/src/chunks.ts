@@ -5,8 +5,15 @@
  * for the chunks that are kept, `pinnedBytesMax` for the chunks that are being read. A fetch ends when its last reader
  * leaves. Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
  */
-import { formatContentRange, formatRange, PLAN_HEADERS, resolveRange, type RangeRequest } from "@tributary/contract";
-import { LIMITS, type ChunkSource, type PlanHead, type Rejection } from "@tributary/protocol";
+import {
+  formatContentRange,
+  formatRange,
+  PLAN_HEADERS,
+  resolveRange,
+  type RangeRequest,
+  type Rejection,
+} from "@tributary/contract";
+import { LIMITS, type ChunkSource, type PlanHead } from "@tributary/protocol";
 import { keepMsOf } from "./cache-control";
 import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";

@@ -11,8 +11,9 @@ import {
   RENAMED_HEADERS,
   renamedHeader,
   type RangeRequest,
+  type Rejection,
 } from "@tributary/contract";
-import type { ChunkSource, PlanHead, Rejection } from "@tributary/protocol";
+import type { ChunkSource, PlanHead } from "@tributary/protocol";
 import type { ChunkStore, Lease, OriginHead } from "./chunks";
 import { EgressError, rejectionOf } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";

@@ -1,7 +1,7 @@
 /** The HTTP endpoint with the real egress, chunks and shaper behind it, asked over real sockets. */
+import type { Rejection } from "@tributary/contract";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
-import type { Rejection } from "@tributary/protocol";
 import { ChunkStore } from "./chunks";
 import { Egress } from "./egress/fetch";
 import { makeApp, type HttpOptions } from "./http";

@@ -10,8 +10,10 @@ import {
   RENAMED_HEADERS,
   renamedHeader,
   type RangeRequest,
+  type Rejection,
+  type RejectionKind,
 } from "@tributary/contract";
-import { LIMITS, type Rejection } from "@tributary/protocol";
+import { LIMITS } from "@tributary/protocol";
 import { z } from "zod";
 import type { ChunkStore } from "./chunks";
 import { HttpDelivery } from "./http-delivery";
@@ -45,7 +47,7 @@ const EXPOSED = [...KEPT_HEADERS, ORIGIN_TIME_HEADER, ...RENAMED_HEADERS.map(ren
 const SANDBOX = "sandbox; default-src 'none'";
 
 /** Every other rejection is the origin's fault: 502. */
-const STATUS_OF: Record<string, number> = {
+const STATUS_OF: Partial<Record<RejectionKind, number>> = {
   badUrl: 400,
   urlTooLong: 400,
   badRange: 400,

@@ -7,7 +7,8 @@ import dgram from "node:dgram";
 import net, { type AddressInfo } from "node:net";
 import path from "node:path";
 import type { PublishedRange } from "./config";
-import type { ReceiverStats, Rejection } from "@tributary/protocol";
+import type { Rejection } from "@tributary/contract";
+import type { ReceiverStats } from "@tributary/protocol";
 
 const MAIN = path.resolve(__dirname, "../dist/main.js");
 const PEER = path.resolve(__dirname, "../test/peer.mjs");

@@ -2,12 +2,13 @@
  * Proxy: one running proxy with all its parts: egress, chunks, shaper, HTTP endpoint, sessions over WebRTC,
  * WebTransport and UDP, and the link to Origo. main.ts reads the environment and ends the process.
  */
+import type { Rejection } from "@tributary/contract";
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import type { ProxyControl, ProxyHello } from "@tributary/contract/schema";
-import { xorshift128, type Codec, type Rejection } from "@tributary/protocol";
+import { xorshift128, type Codec } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
 import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";

@@ -3,8 +3,9 @@
  * turns, sends while the channel has room and the shaper allows it, and keeps their timers. It does not know its
  * transport: a `Channel` sends, and calls handle* with messages and reports. Rules: docs/spec/protocol.md §2 to §5.
  */
+import type { Rejection } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
-import type { Codec, Frame, Rejection, RequestFrame, Rng } from "@tributary/protocol";
+import type { Codec, Frame, RequestFrame, Rng } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
 import type { ChunkStore, Lease } from "./chunks";
 import type { Counters } from "./counters";

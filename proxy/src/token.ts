@@ -3,9 +3,9 @@
  * 7519, RFC 8037) for some proxies, for some time and for some bytes. Only Origo's Ed25519 keys are used; the algorithm
  * in the header of a token is ignored.
  */
+import type { Rejection, RejectionKind } from "@tributary/contract";
 import { createPublicKey, verify, type KeyObject } from "node:crypto";
 import { TokenClaims } from "@tributary/contract/schema";
-import type { Rejection } from "@tributary/protocol";
 import type { Log } from "./log";
 
 /** The bytes of a token that are left at this proxy. A request that starts with some left is served whole. */
@@ -108,4 +108,4 @@ function decoded(part: string): unknown {
   }
 }
 
-const refused = (kind: string, message: string): Rejection => ({ kind, message });
+const refused = (kind: RejectionKind, message: string): Rejection => ({ kind, message });

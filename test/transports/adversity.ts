@@ -58,7 +58,7 @@ function need(condition: boolean, what: string): void {
 
 function told({ record }: Outcome): string {
   const [proxy] = record.proxies;
-  return `${proxy?.transport ?? "nothing"}, fallback ${record.fallback ? record.fallback.reason : "none"}, ${record.netBytes} of ${record.grossBytes} bytes, ${Math.round(record.durationMs)} ms`;
+  return `${proxy?.transport ?? "nothing"}, fallback ${record.fallback ? record.fallback.kind : "none"}, ${record.netBytes} of ${record.grossBytes} bytes, ${Math.round(record.durationMs)} ms`;
 }
 
 function carriedBy(outcome: Outcome, transport: string): string {
@@ -84,7 +84,7 @@ const CASES: Record<string, Case> = {
   "no datagram gets through: it goes over HTTP, and the record says so": async (path, download) => {
     path.quic.isDead = path.webRtc.isDead = true;
     const outcome = await download();
-    need(outcome.isRight && (outcome.record.fallback?.reason.startsWith("noTransport") ?? false), told(outcome));
+    need(outcome.isRight && outcome.record.fallback?.kind === "noTransport", told(outcome));
     return told(outcome);
   },
 

@@ -2,8 +2,7 @@
  * Mode `direct`, and the fallback of the others: bytes from the origin itself, all of them or the rest. The origin's
  * answer is handed on as it is, errors too; a rest is taken only from an answer that fits what came before.
  */
-import { parseContentRange, type RangeRequest, type ResponseHead } from "@tributary/contract";
-import type { Rejection } from "@tributary/protocol";
+import { parseContentRange, type RangeRequest, type ResponseHead, type Rejection } from "@tributary/contract";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
 import { StallWatch } from "../stall";

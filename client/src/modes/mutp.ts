@@ -3,8 +3,8 @@
  * than one chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up
  * in time the mode fails with `noTransport`, before it has delivered anything.
  */
-import { parseContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
-import type { KnownPath, MutpMode, PlanHead, ReceiverStats, Rejection } from "@tributary/protocol";
+import { parseContentRange, type ByteRange, type ResponseHead, type Rejection } from "@tributary/contract";
+import type { KnownPath, MutpMode, PlanHead, ReceiverStats } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
@@ -198,7 +198,7 @@ class Transfer {
 
   #endOf(rejection: Rejection | undefined): ModeResult {
     if (this.#download.signal.aborted) return { kind: "aborted" };
-    const fallback = { kind: "proxiesFailed", message: "The request was given up." };
+    const fallback: Rejection = { kind: "proxiesFailed", message: "The request was given up." };
     return { kind: "failed", rejection: this.#stalled ?? rejection ?? fallback };
   }
 
@@ -346,20 +346,18 @@ class Transfer {
       if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.#silent.delete(index))
         services.onProxyBack(proxy);
       if (state !== "failed") told.delete(index);
-      else if (!told.has(index)) {
+      else if (error && !told.has(index)) {
         told.add(index);
-        this.#suspect(index, error ?? "");
+        this.#suspect(index, error);
       }
     });
   }
 
   /** One that found the chunk too large has not failed. */
-  #suspect(index: number, error: string): void {
-    const proxy = this.#proxies[index]!;
-    const [kind = "proxyFailed"] = error.split(":", 1);
-    if (kind === "chunkTooLarge") return;
-    if (kind === "proxySilent") this.#cutOff(index, error);
-    this.#services.onProxyFailed(proxy, { kind, message: error.slice(kind.length + 1).trim() });
+  #suspect(index: number, error: Rejection): void {
+    if (error.kind === "chunkTooLarge") return;
+    if (error.kind === "proxySilent") this.#cutOff(index, error.message);
+    this.#services.onProxyFailed(this.#proxies[index]!, error);
   }
 
   /**

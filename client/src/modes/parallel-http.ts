@@ -2,7 +2,7 @@
  * Mode `parallel-http`, the paper's rival without coding: the same request to every proxy. Bytes are handed on from
  * whichever answer is furthest ahead; the first to end wins and the others are stopped. What all of them sent counts.
  */
-import type { Rejection } from "@tributary/protocol";
+import type { Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
@@ -31,7 +31,7 @@ export async function parallelHttp(
     } catch (error) {
       if (controller.signal.aborted) return;
       last = { kind: error instanceof DownloadError ? error.kind : "proxyFailed", message: messageOf(error) };
-      run.tally.fail(index, `${last.kind}: ${last.message}`);
+      run.tally.fail(index, last);
       onProxyFailed(proxy, last);
     }
   });

@@ -10,8 +10,9 @@ import {
   renamedHeader,
   type ByteRange,
   type ResponseHead,
+  type Rejection,
+  rejectionOf,
 } from "@tributary/contract";
-import type { Rejection } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
 import { DownloadError } from "../errors";
 import type { Run } from "../run";
@@ -69,7 +70,8 @@ async function ownAnswer(response: Response): Promise<DownloadError> {
   await response.body?.cancel();
   try {
     const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown } };
-    return new DownloadError(String(error.kind), String(error.message));
+    const { kind, message } = rejectionOf(String(error.kind), String(error.message));
+    return new DownloadError(kind, message);
   } catch {
     return new DownloadError(
       "proxyFailed",

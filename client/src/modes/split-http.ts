@@ -2,8 +2,8 @@
  * Mode `split-http`: byte ranges over persistent HTTP from all proxies at once. What to ask of whom is decided by the
  * protocol's SplitHttp; here are its requests, its clock, the reader that may be slow, and the abort.
  */
-import type { ByteRange, ResponseHead } from "@tributary/contract";
-import { SplitHttp, type Rejection, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
+import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
+import { SplitHttp, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, Run } from "../run";
@@ -140,7 +140,7 @@ class SplitTransfer {
   }
 
   #noteFailed(proxyIndex: number, rejection: Rejection): void {
-    this.#download.tally.fail(proxyIndex, `${rejection.kind}: ${rejection.message}`);
+    this.#download.tally.fail(proxyIndex, rejection);
     this.#onProxyFailed(this.#proxies[proxyIndex]!, rejection);
   }
 

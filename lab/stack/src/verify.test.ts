@@ -93,7 +93,7 @@ describe("segment against Origo's records", () => {
   test.each([
     ["no record", []],
     ["another mode", [record({ mode: "direct" })]],
-    ["a fallback", [record({ fallback: { reason: "allProxiesFailed", bytes: 3 } })]],
+    ["a fallback", [record({ fallback: { kind: "proxiesFailed", message: "no proxy", bytes: 3 } })]],
     ["an unfinished download", [record({ outcome: "failed", sha256: null })]],
     ["another digest", [record({ sha256: "00" })]],
     ["a part instead of the whole", [record({ range: { start: 0, end: 3 } })]],
@@ -103,7 +103,7 @@ describe("segment against Origo's records", () => {
 });
 
 test("totals: sums per proxy in order of name, speeds over the summed durations, a fallback counted", () => {
-  const totals = totalsOf([record(), record({ fallback: { reason: "x", bytes: 1 } })]);
+  const totals = totalsOf([record(), record({ fallback: { kind: "stalled", message: "x", bytes: 1 } })]);
   expect(totals.proxies).toEqual([
     { name: "proxy-2", bytes: 120, packets: 6, innovative: 4, duplicate: 2 },
     { name: "proxy-10", bytes: 120, packets: 6, innovative: 4, duplicate: 2 },

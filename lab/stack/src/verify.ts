@@ -110,7 +110,7 @@ export function notThroughProxies(
   );
   return good
     ? undefined
-    : `${segment.url}: ${ofUrl.map((record) => `${record.mode} ${record.outcome}${record.fallback ? `, fallback: ${record.fallback.reason}` : ""}`).join("; ")}`;
+    : `${segment.url}: ${ofUrl.map((record) => `${record.mode} ${record.outcome}${record.fallback ? `, fallback: ${record.fallback.message}` : ""}`).join("; ")}`;
 }
 
 /** Plain text table: first column to the left, the others to the right. */

@@ -56,7 +56,7 @@ test("the packets and bytes of a record add up, and a gap is found", () => {
   });
   expect([gapPackets(accounts.total), accounts.directBytes, accounts.gapBytes]).toEqual([0, 0, 0]);
   expect(accountsOf(recordOf({ grossBytes: 112_717 })).gapBytes).toBe(1);
-  expect(accountsOf(recordOf({ fallback: { reason: "x", bytes: 1 } })).gapBytes).toBe(-1);
+  expect(accountsOf(recordOf({ fallback: { kind: "stalled", message: "x", bytes: 1 } })).gapBytes).toBe(-1);
   expect(accountsOf(bareRecordOf())).toMatchObject({ directBytes: 112_716, gapBytes: 0 });
 });
 

@@ -14,6 +14,8 @@ export interface Column {
   name: string;
   column: string;
   kind: "text" | "whole" | "real" | "uuid" | "time";
+  /** Every row has a value. */
+  required: boolean;
 }
 
 export interface Queries {

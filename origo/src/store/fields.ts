@@ -5,6 +5,7 @@
  * paper's 58 basic and 14 derived characteristics in our words (docs/spec/records.md); the 58th basic one, the arrival of
  * each packet, is a table of its own.
  */
+import { REJECTION_KINDS } from "@tributary/contract";
 import type { Field } from "@tributary/contract/query-schema";
 import { Mode } from "@tributary/contract/schema";
 import type { Column } from "./database";
@@ -53,9 +54,10 @@ const BASIC: readonly BasicRow[] = [
   ["feedbackEveryMs", "Feedback time", "real", "ms", "Feedback is sent at latest after this time."],
   ["engine", "Codec engine", "text", null, "What decoded, e.g. wasm/simd128."],
   ["outcome", "Outcome", "text", null, "How the download ended.", ["complete", "failed", "aborted"]],
-  ["errorKind", "Error", "text", null, "Kind of the error that ended it."],
+  ["errorKind", "Error", "text", null, "Kind of the error that ended it.", REJECTION_KINDS],
   ["errorMessage", "Error message", "text", null, "The error in words."],
-  ["fallbackReason", "Fallback", "text", null, "Why the rest was fetched from the origin itself."],
+  ["fallbackKind", "Fallback", "text", null, "Why the client fetched the rest directly, as a kind.", REJECTION_KINDS],
+  ["fallbackMessage", "Fallback message", "text", null, "Why the client fetched the rest directly, in words."],
   ["fallbackBytes", "Fallback bytes", "whole", "B", "Fetched from the origin after the fallback."],
   ["durationMs", "Duration", "real", "ms", "From the request to the last byte delivered."],
   ["connectMs", "Connected", "real", "ms", "Until the first session to a proxy was open."],
@@ -191,7 +193,15 @@ const DERIVED: readonly DerivedRow[] = [
 
 const columnOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-export const COLUMNS: readonly Column[] = BASIC.map(([name, , kind]) => ({ name, column: columnOf(name), kind }));
+const REQUIRED = new Set(["id", "clientId", "receivedAtMs", "startedAtMs", "proxies"]);
+const ERRORS_REQUIRED = new Set(["id", "receivedAtMs", "atMs"]);
+
+export const COLUMNS: readonly Column[] = BASIC.map(([name, , kind]) => ({
+  name,
+  column: columnOf(name),
+  kind,
+  required: REQUIRED.has(name),
+}));
 
 /** Of the table `errors`. */
 export const ERROR_COLUMNS: readonly Column[] = (
@@ -204,10 +214,11 @@ export const ERROR_COLUMNS: readonly Column[] = (
     "kind:text",
     "message:text",
     "url:text",
+    "ledTo:text",
   ] as const
 )
   .map((each) => each.split(":") as [string, Column["kind"]])
-  .map(([name, kind]) => ({ name, column: columnOf(name), kind }));
+  .map(([name, kind]) => ({ name, column: columnOf(name), kind, required: ERRORS_REQUIRED.has(name) }));
 
 const TYPES = { text: "text", uuid: "text", whole: "number", real: "number", time: "time" } as const;
 

@@ -28,7 +28,7 @@ function sampleOf(index: number): DownloadRecord {
     proxies,
     comment: index === 7 ? HOSTILE : "plain",
     userComment: HOSTILE,
-    error: { kind: "x", message: HOSTILE },
+    error: { kind: "stalled", message: HOSTILE },
     player: "HLS.js",
   });
 }

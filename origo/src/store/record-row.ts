@@ -62,7 +62,8 @@ export function rowOf(record: DownloadRecord, receivedAtMs: number): Row {
   row["rangeEnd"] = record.range?.end ?? null;
   row["errorKind"] = record.error?.kind ?? null;
   row["errorMessage"] = record.error?.message ?? null;
-  row["fallbackReason"] = record.fallback?.reason ?? null;
+  row["fallbackKind"] = record.fallback?.kind ?? null;
+  row["fallbackMessage"] = record.fallback?.message ?? null;
   row["fallbackBytes"] = record.fallback?.bytes ?? null;
   return Object.assign(row, rowOfProxies(record.proxies));
 }
@@ -89,8 +90,8 @@ export function recordOf(row: Row): DownloadRecord {
   if (has(row["experiments"])) record["experiments"] = splitArms(String(row["experiments"]));
   if (has(row["rangeStart"])) record["range"] = { start: row["rangeStart"], end: row["rangeEnd"] };
   if (has(row["errorKind"])) record["error"] = { kind: row["errorKind"], message: row["errorMessage"] };
-  record["fallback"] = has(row["fallbackReason"])
-    ? { reason: row["fallbackReason"], bytes: row["fallbackBytes"] }
+  record["fallback"] = has(row["fallbackKind"])
+    ? { kind: row["fallbackKind"], message: row["fallbackMessage"], bytes: row["fallbackBytes"] }
     : null;
   record["proxies"] = (JSON.parse(String(row["proxies"])) as RecordProxy[]).map(withoutNulls);
   return {

@@ -193,11 +193,11 @@ export class Store {
 const selected = (columns: readonly Column[]): string =>
   columns.map(({ name, column, kind }) => `${column}${kind === "uuid" ? "::VARCHAR" : ""} AS "${name}"`).join(", ");
 
-function rowOfError({ id, clientId, atMs, source, kind, message, url }: ErrorReport): Row {
-  return { id, clientId: clientId ?? null, atMs, source, kind, message, url: url ?? null };
+function rowOfError({ id, clientId, atMs, source, kind, message, url, ledTo }: ErrorReport): Row {
+  return { id, clientId: clientId ?? null, atMs, source, kind, message, url: url ?? null, ledTo: ledTo ?? null };
 }
 
-function errorOf({ id, clientId, atMs, source, kind, message, url }: Row): ErrorReport {
+function errorOf({ id, clientId, atMs, source, kind, message, url, ledTo }: Row): ErrorReport {
   return {
     id,
     ...(clientId === null ? {} : { clientId }),
@@ -206,5 +206,6 @@ function errorOf({ id, clientId, atMs, source, kind, message, url }: Row): Error
     kind,
     message,
     ...(url === null ? {} : { url }),
+    ...(ledTo === null ? {} : { ledTo }),
   } as ErrorReport;
 }

@@ -4,7 +4,7 @@
  * Pure: time arrives as `nowMs`, packets as bytes. In: handle*, abort. Out: pollTransmit, pollTimeout, pollEvent.
  * Rules: docs/spec/protocol.md §5 and §7.
  */
-import { headDifference, type ByteRange } from "@tributary/contract";
+import { headDifference, type ByteRange, type Rejection } from "@tributary/contract";
 import { Assembly } from "./assembly";
 import type { Codec } from "../codec";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
@@ -12,7 +12,7 @@ import { Planner } from "../planner/planner";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "../limits";
-import type { DataFrame, FinalReason, Frame, MutpMode, Rejection, RequestFrame, PlanHead } from "../types";
+import type { DataFrame, FinalReason, Frame, MutpMode, RequestFrame, PlanHead } from "../types";
 import type { Trusted } from "./verification";
 
 export type ReceiverEvent =
@@ -38,7 +38,7 @@ export interface ProxyStats {
   /** Mode `coded`: what a later chunk may be told as `known`. */
   path?: KnownPath;
   state: "waiting" | "active" | "failed" | "ended";
-  error?: string;
+  error?: Rejection;
 }
 
 /** What a data frame was good for. */
@@ -509,7 +509,7 @@ export class Receiver {
     if (proxy.stats.state === "failed") return this.#failWithoutProxies(rejection, nowMs);
     proxy.stats.state = "failed";
     this.#planner?.handleGone(this.#proxies.indexOf(proxy), true);
-    proxy.stats.error = `${rejection.kind}: ${rejection.message}`;
+    proxy.stats.error = rejection;
     for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "rejected", atMs, frame);
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
     this.#failWithoutProxies(rejection, nowMs);

@@ -184,7 +184,7 @@ describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: 
     );
     expect(received).toEqual(original);
     expect(ends).toEqual(["complete"]);
-    expect(proxies.map(({ error }) => error?.startsWith("digestMismatch") ?? false)).toEqual([true, true, true, false]);
+    expect(proxies.map(({ error }) => error?.kind === "digestMismatch")).toEqual([true, true, true, false]);
     for (const { packets, innovative, duplicate, late, rejected } of proxies)
       expect(packets).toBe(innovative + duplicate + late + rejected);
   });
@@ -200,7 +200,7 @@ describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: 
       index === 0 && frame.type === "plan" ? { ...frame, head: { ...frame.head, totalBytes: 77 } } : frame,
     );
     expect(received).toEqual(original);
-    expect(proxies.map(({ error }) => error?.split(":")[0])).toEqual(["planMismatch", undefined]);
+    expect(proxies.map(({ error }) => error?.kind)).toEqual(["planMismatch", undefined]);
   });
 });
 

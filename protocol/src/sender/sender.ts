@@ -3,6 +3,7 @@
  * can take it: the caller paces. Pure: time arrives as `nowMs`, randomness as `rng`, the body as a growing `ChunkSource`.
  * In: handle*. Out: pollTransmit, pollTimeout. Rules: protocol.md §5 and §6.
  */
+import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { CodedSymbols } from "./coded-symbols";
 import { encodeFrame, encodeData } from "../wire/frames";
@@ -11,7 +12,7 @@ import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
 import { GrantedSchedule } from "./granted-schedule";
 import { Transit } from "./transit";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
-import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, Rejection, RequestFrame, PlanHead, Rng } from "../types";
+import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, RequestFrame, PlanHead, Rng } from "../types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 

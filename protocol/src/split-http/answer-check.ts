@@ -8,8 +8,8 @@ import {
   VALIDATOR_HEADERS,
   type ContentRange,
   type ResponseHead,
+  type Rejection,
 } from "@tributary/contract";
-import type { Rejection } from "../types";
 
 /** Why two answers cannot be of the same bytes; undefined when they can. */
 export function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | undefined {

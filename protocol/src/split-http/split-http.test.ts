@@ -1,7 +1,7 @@
-import { formatContentRange, type ResponseHead } from "@tributary/contract";
+import { formatContentRange, type ResponseHead, type Rejection } from "@tributary/contract";
 import { ByteStore } from "./byte-store";
 import { xorshift128 } from "../rng";
-import { SPLIT_CONNECTIONS_MAX, SplitHttp, type Rejection, type SplitHttpOptions } from "../index";
+import { SPLIT_CONNECTIONS_MAX, SplitHttp, type SplitHttpOptions } from "../index";
 
 interface Mood {
   bytesPerMs?: number;
@@ -150,7 +150,7 @@ class World {
     }
   }
 
-  #fail(askId: number, kind: string): void {
+  #fail(askId: number, kind: Rejection["kind"]): void {
     this.open.delete(askId);
     this.split.handleFailure(askId, { kind, message: kind }, this.nowMs);
     this.#drain();

@@ -4,9 +4,8 @@
  * speaks HTTP. The same code runs in the client and in the simulator.
  * Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout, pollEvent.
  */
-import { parseContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
+import { parseContentRange, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
 import { LIMITS, TIMING } from "../limits";
-import type { Rejection } from "../types";
 import { bodyShort, differenceOf, differs, rangeFault } from "./answer-check";
 import { PiecePlanner } from "./piece-planner";
 import { Pieces, type Ask } from "./pieces";

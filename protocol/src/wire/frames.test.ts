@@ -182,7 +182,7 @@ test("frames: a data frame is written to the memory that is given for it", () =>
 
 test("frames: a reject's message is cut at its limit, on a character's edge", () => {
   const message = "é".repeat(LIMITS.rejectMessageBytesMax);
-  const parsed = parseFrame(encodeFrame({ type: "reject", requestId: 1, rejection: { kind: "k", message } }));
+  const parsed = parseFrame(encodeFrame({ type: "reject", requestId: 1, rejection: { kind: "internal", message } }));
   expect(parsed).toMatchObject({
     type: "reject",
     rejection: { message: "é".repeat(LIMITS.rejectMessageBytesMax / 2) },

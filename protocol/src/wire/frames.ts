@@ -2,7 +2,14 @@
  * Frames to bytes and back: docs/spec/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
  * returns obeys every limit, so nothing behind it checks a length again. Big-endian throughout.
  */
-import type { ByteRange } from "@tributary/contract";
+import {
+  type ByteRange,
+  type Rejection,
+  rejectionOf,
+  type RejectionKind,
+  type BoundedField,
+  type TextField,
+} from "@tributary/contract";
 import { LIMITS, PROTOCOL_VERSION } from "../limits";
 import { rejection } from "../geometry";
 import type {
@@ -14,7 +21,6 @@ import type {
   GrantedRun,
   GrantFrame,
   ParseError,
-  Rejection,
   RequestFrame,
 } from "../types";
 
@@ -60,7 +66,7 @@ class Malformed {
   constructor(readonly rejection: Rejection) {}
 }
 
-function refuse(kind: string, text: string, got: number, limit: number): never {
+function refuse(kind: RejectionKind, text: string, got: number, limit: number): never {
   throw new Malformed(rejection(kind, text, got, limit));
 }
 
@@ -107,7 +113,7 @@ class Reader {
   rest(): Uint8Array {
     return this.take(this.#bytes.length - this.#position);
   }
-  text(byteCount: number, limit: number, what: string): string {
+  text(byteCount: number, limit: number, what: TextField): string {
     if (byteCount > limit) refuse(`${what}TooLong`, `The ${what} is too long`, byteCount, limit);
     try {
       return utf8Decoder.decode(this.take(byteCount));
@@ -116,7 +122,7 @@ class Reader {
       throw new Malformed({ kind: "notUtf8", message: `The ${what} is not UTF-8.` });
     }
   }
-  within(value: number, min: number, max: number, what: string): number {
+  within(value: number, min: number, max: number, what: BoundedField): number {
     if (value < min) refuse(`${what}TooSmall`, `${what} is too small`, value, min);
     if (value > max) refuse(`${what}TooLarge`, `${what} is too large`, value, max);
     return value;
@@ -249,10 +255,8 @@ function parsePlan(reader: Reader, requestId: number): Frame {
 
 function parseReject(reader: Reader, requestId: number): Frame {
   const flags = reader.u8();
-  const value: Rejection = {
-    kind: reader.text(reader.u8(), 255, "kind"),
-    message: reader.text(reader.u16(), LIMITS.rejectMessageBytesMax, "message"),
-  };
+  const kind = reader.text(reader.u8(), 255, "kind");
+  const value = rejectionOf(kind, reader.text(reader.u16(), LIMITS.rejectMessageBytesMax, "message"));
   if (flags & FLAG_GOT) value.got = reader.f64();
   if (flags & FLAG_LIMIT) value.limit = reader.f64();
   reader.end();

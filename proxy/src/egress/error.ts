@@ -1,5 +1,5 @@
 /** Why a fetch failed, as data. The client gets the `rejection`. */
-import type { Rejection } from "@tributary/protocol";
+import type { Rejection, RejectionKind } from "@tributary/contract";
 import type { Log } from "../log";
 
 /**
@@ -14,7 +14,7 @@ export class EgressError extends Error {
 }
 
 export function egressError(
-  kind: string,
+  kind: RejectionKind,
   message: string,
   numbers: { got?: number; limit?: number } = {},
 ): EgressError {

@@ -11,7 +11,7 @@ import type tls from "node:tls";
 import { VettedAgents, type VettedRequestOptions } from "./dial";
 import { EgressError, egressError } from "./error";
 import { hostOf, portOf, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
-import { formatRange, type RangeRequest, type ResponseHead } from "@tributary/contract";
+import { formatRange, type RangeRequest, type ResponseHead, type RejectionKind } from "@tributary/contract";
 import { checkContentRange } from "./range";
 
 export interface EgressTimes {
@@ -280,7 +280,7 @@ async function* readBody(
   }
 }
 
-function wrongLength(kind: string, word: string, got: number, limit: number): EgressError {
+function wrongLength(kind: RejectionKind, word: string, got: number, limit: number): EgressError {
   return egressError(kind, `The origin sent ${word} bytes than it announced: got ${got}, announced ${limit}.`, {
     got,
     limit,
@@ -331,7 +331,7 @@ function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {
 }
 
 /** Uses only the code of Node's error, because its message can hold addresses. */
-function toEgressError(error: unknown, kind: string, text: string): EgressError {
+function toEgressError(error: unknown, kind: RejectionKind, text: string): EgressError {
   if (error instanceof EgressError) return error;
   const code = (error as NodeJS.ErrnoException).code;
   return egressError(kind, code === undefined ? `${text}.` : `${text} (${code}).`);

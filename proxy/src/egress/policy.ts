@@ -2,8 +2,9 @@
  * Policy: which URLs and which addresses this proxy may fetch from. Pure decisions on text, without DNS and sockets.
  * fetch.ts resolves names, asks here about every address, and connects only to accepted ones.
  */
+import type { Rejection } from "@tributary/contract";
 import { isIP } from "node:net";
-import { LIMITS, type Rejection } from "@tributary/protocol";
+import { LIMITS } from "@tributary/protocol";
 import { classifyAddress, type AddressClass } from "./classify";
 
 /** `host` is `*` or canonical: as in a URL, but IPv6 without brackets. Without a port, 80 and 443 are meant. */

@@ -238,7 +238,7 @@ export class Stack {
       (record.sha256 === null || record.sha256 === this.#hashOf(box.chunkBytes));
     const problem = isWhole
       ? fellBack
-        ? `fell back: ${record.fallback?.reason}`
+        ? `fell back: ${record.fallback?.message}`
         : undefined
       : (record.error?.message ?? `${record.netBytes} bytes of outcome ${record.outcome}, or of a wrong digest`);
     return {

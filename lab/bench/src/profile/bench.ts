@@ -70,7 +70,7 @@ async function measure(): Promise<Measured> {
       ({ outcome, fallback, netBytes }) => outcome !== "complete" || fallback !== null || netBytes !== CHUNK_BYTES,
     );
     if (failed)
-      throw new Error(`a download failed: ${failed.error?.message ?? failed.fallback?.reason ?? failed.outcome}`);
+      throw new Error(`a download failed: ${failed.error?.message ?? failed.fallback?.message ?? failed.outcome}`);
     return {
       client: spentOf(profilesOf(path.join(folder, "profiles"), "client")),
       proxies: spentOf(profilesOf(path.join(folder, "profiles"), "proxy")),

@@ -108,7 +108,7 @@ function problemOf({ problem, bytes, ms, record }: Answer, plan: Plan, transport
     return `faster than its links: ${Math.round((1000 * bytes) / ms)} of ${rate} bytes a second`;
   if (HTTP.includes(transport)) return undefined;
   if (!record) return "no record";
-  if (record.fallback) return `fell back: ${record.fallback.reason}`;
+  if (record.fallback) return `fell back: ${record.fallback.message}`;
   const other = record.proxies.find((proxy) => proxy.transport !== transport);
   return other ? `${other.name} was reached over ${other.transport ?? "nothing"}` : undefined;
 }

@@ -223,7 +223,7 @@ export class Stage {
       ...(seen.finished ? [] : [`not over ${LONGER_MS_MAX / 1000} s after it should have been`]),
       ...(wrong > 0 ? [`${wrong} segments of wrong bytes`] : []),
       ...new Set(errors),
-      ...new Set(fellBack.map(({ fallback }) => `fell back: ${fallback!.reason}`)),
+      ...new Set(fellBack.map(({ fallback }) => `fell back: ${fallback!.message}`)),
       ...new Set(
         media.flatMap(({ outcome, error }) =>
           outcome === "failed" && error ? [`${error.kind}: ${error.message}`] : [],

@@ -3,6 +3,7 @@
  * What corruption on the way makes of a message is here too: always unreadable or foreign, for a session is
  * authenticated, and a message that passes as another one is an attack by its sender.
  */
+import type { RejectionKind } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, type DataFrame, type Frame } from "@tributary/protocol";
 import type { Random } from "../random";
 import type { Malice } from "./draw";
@@ -71,7 +72,13 @@ export class MaliciousProxy {
     if (kind === "mute") return count < 5 ? [message] : [];
     if (kind === "reject")
       return count === 3
-        ? [encodeFrame({ type: "reject", requestId: this.#requestId, rejection: { kind: "false", message: "" } })]
+        ? [
+            encodeFrame({
+              type: "reject",
+              requestId: this.#requestId,
+              rejection: { kind: "false" as RejectionKind, message: "" },
+            }),
+          ]
         : [message];
     if (kind === "end")
       return count % 8 === 3

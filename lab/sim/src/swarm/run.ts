@@ -218,7 +218,7 @@ class SwarmRun implements NetworkUser {
   }
 
   outcome(): SwarmOutcome {
-    const excluded = this.#receiver.stats().proxies.filter(({ error }) => error?.startsWith("digestMismatch")).length;
+    const excluded = this.#receiver.stats().proxies.filter(({ error }) => error?.kind === "digestMismatch").length;
     this.#receiver.free();
     for (const { sender } of this.#sides) sender?.free();
     return {
@@ -429,7 +429,7 @@ class SwarmRun implements NetworkUser {
   #failOrigin(index: number): void {
     const side = this.#sides[index]!;
     side.originFailed = true;
-    side.sender?.handleFailure({ kind: "originShort", message: "The origin's answer ended early." });
+    side.sender?.handleFailure({ kind: "shortBody", message: "The origin's answer stopped early." });
     this.#pumpSender(index);
   }
 
@@ -486,8 +486,8 @@ class SwarmRun implements NetworkUser {
       const { handed, malice } = this.#sides[index]!;
       if (packets !== sum || packets !== handed)
         this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
-      const blamed = error !== undefined && /^(digestMismatch|planMismatch)/.test(error);
-      if (blamed && !malice) this.wrong(`honest proxy ${index} is blamed: ${error}`);
+      const blamed = error?.kind === "digestMismatch" || error?.kind === "planMismatch";
+      if (blamed && !malice) this.wrong(`honest proxy ${index} is blamed: ${error.kind}: ${error.message}`);
     });
   }
 

@@ -134,7 +134,7 @@ function Facts({ record }: { record: DownloadRecord }) {
         <Fact name="Error">{error ? <Tag tone="bad">{`${error.kind}: ${error.message}`}</Tag> : null}</Fact>
         <Fact name="Fallback">
           {fallback ? (
-            <Tag tone="warn">{`${bytes(fallback.bytes)} directly from the origin: ${fallback.reason}`}</Tag>
+            <Tag tone="warn">{`${bytes(fallback.bytes)} directly from the origin: ${fallback.kind}: ${fallback.message}`}</Tag>
           ) : null}
         </Fact>
         <Fact name="First packet">{record.firstPacketMs === undefined ? null : seconds(record.firstPacketMs)}</Fact>
@@ -277,7 +277,11 @@ function ProxyRow({ proxy, most }: { proxy: RecordProxy; most: number }) {
         {proxy.rttMs === null ? NONE : quantity(proxy.rttMs, "ms")}
       </td>
       <td data-label="State">
-        {proxy.state === "used" ? "used" : <Tag tone="bad">{proxy.error ? `failed: ${proxy.error}` : "failed"}</Tag>}
+        {proxy.state === "used" ? (
+          "used"
+        ) : (
+          <Tag tone="bad">{proxy.error ? `failed: ${proxy.error.kind}: ${proxy.error.message}` : "failed"}</Tag>
+        )}
       </td>
     </tr>
   );

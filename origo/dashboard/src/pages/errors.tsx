@@ -62,6 +62,7 @@ function Row({ error }: { error: ErrorReport }) {
       <td data-label="Source">{error.source}</td>
       <td data-label="Kind">
         <Tag tone="bad">{error.kind}</Tag>
+        {error.ledTo === undefined ? null : <Tag tone="warn">{error.ledTo}</Tag>}
       </td>
       <td data-label="Message" className="long">
         {error.message}
