@@ -1,10 +1,9 @@
 /**
- * `npm run test:compose`: proves infra/compose.yaml from a bare Debian machine, as root. It fetches a container engine,
- * makes stand-ins for the base images, brings the fleet up, and plays the sample's hls.js page in Chromium inside a
- * network namespace that reaches the published ports and nothing else. Then it kills a proxy, looks at it come back,
- * and takes everything down. Not a test of the official base images, and not of the codec or the player pages
- * themselves. Pieces: infra/docker/. What it leaves behind: installed Debian packages, and .cache/compose-test (safe to
- * delete).
+ * `npm run test:compose`: tests infra/compose.yaml on a bare Debian machine, as root. It fetches a container engine,
+ * makes stand-ins for the base images, starts the fleet, and plays the sample's hls.js page in Chromium, inside a
+ * network namespace that reaches only the published ports. Then it kills a proxy, waits for its return, and takes
+ * everything down. It does not test the official base images. Its parts are in infra/docker/. It leaves installed
+ * Debian packages and .cache/compose-test behind; the latter may be deleted.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -26,7 +25,7 @@ const ORIGO_PORT = 7600;
 const PROXY_PORTS = { first: 7611, last: 7642 };
 const SAMPLE_PORT = 7680;
 const MODE = "coded";
-/** Program that must be there, and the Debian package that brings it. */
+/** The needed programs, each with its Debian package. */
 const NEEDED = [
   ["ip", "iproute2"],
   ["iptables", "iptables"],
@@ -41,7 +40,7 @@ const steps = new Steps();
 const undo = [];
 let undoing;
 
-/** Runs the undo list once, last entry first; a failing entry is told and does not stop the others. */
+/** Runs the undo list once, last entry first. A failing entry is reported and does not stop the others. */
 function tearDown() {
   undoing ??= (async () => {
     for (const action of undo.reverse()) {
@@ -75,12 +74,10 @@ async function main() {
     checkFilter(fleet, network, sampleUrl),
   );
   const play = { fleet, network, work, sampleUrl };
-  await steps.step("a page plays; every segment came through the proxies and has the origin's bytes", () =>
+  await steps.step("a page plays, and every segment comes through the proxies with the origin's bytes", () =>
     playPage(play, 10, async () => {}),
   );
-  await steps.step("one proxy is killed (-9) while a page plays: playback goes on", () =>
-    playPage(play, 10, fleet.killOne),
-  );
+  await steps.step("playback goes on when one proxy is killed (-9)", () => playPage(play, 10, fleet.killOne));
   await steps.step("the killed proxy is back under a published port", fleet.expectRevived);
   await steps.step("a page plays through the fleet with the revived proxy in it", () =>
     playPage(play, 10, async () => {}, PROXY_COUNT),
@@ -104,7 +101,8 @@ function refuseWhereItCannotRun() {
           : undefined;
   if (problem)
     throw new TestFailure(
-      `npm run test:compose needs root on a Debian machine with apt (it makes network namespaces and starts a container engine); ${problem}.`,
+      "npm run test:compose needs root on a Debian machine with apt " +
+        `(it makes network namespaces and starts a container engine); ${problem}.`,
     );
 }
 
@@ -121,7 +119,7 @@ async function installNeeded() {
   return `installed ${missing.join(", ")}`;
 }
 
-/** The sample origin, the extension and Chromium run on the host; the images build themselves. */
+/** The sample origin, the extension and Chromium run on the host. The images build their own copies. */
 async function buildProject() {
   await run(process.execPath, ["infra/setup.mjs", "--browser"], { cwd: ROOT, timeoutMs: 1_200_000 });
 }
@@ -146,7 +144,7 @@ async function makeEngine(tools, network, work) {
   return engine;
 }
 
-/** What was left by a run that was itself killed: its owner is gone, so its engine, namespaces and files go too. */
+/** Removes the engine, namespaces and files of runs that were killed. */
 async function clearDeadRuns() {
   for (const name of existsSync(WORK_ROOT) ? await readdir(WORK_ROOT) : []) {
     const work = path.join(WORK_ROOT, name);
@@ -156,11 +154,11 @@ async function clearDeadRuns() {
     await removeNetwork(owner.network, owner.forwardBefore);
     await removeEngineFiles(path.join(work, "engine"));
     await rm(work, { recursive: true, force: true });
-    console.log(`removed what a killed run had left (${name})`);
+    console.log(`removed the rest of a killed run (${name})`);
   }
 }
 
-/** The fleet under test and the questions that are asked of it. */
+/** The fleet under test: starts it, asks it, kills a proxy and takes it down. */
 function makeFleet(engine, network) {
   const origoUrl = `http://${network.uplinkAddress}:${ORIGO_PORT}`;
   const env = {
@@ -173,7 +171,7 @@ function makeFleet(engine, network) {
   let cookie = "";
   const getJson = async (pathname) =>
     (await fetch(origoUrl + pathname, { headers: { cookie }, signal: AbortSignal.timeout(5000) })).json();
-  /** As whoever set the fleet up does it: with the one-time link in Origo's log. */
+  /** Signs in like an operator, with the one-time link in Origo's log. */
   const signIn = async () => {
     const { stdout } = await docker(...COMPOSE, "logs", "--no-log-prefix", "origo");
     const token = /#setup=([\w-]+)/.exec(stdout)?.[1];
@@ -264,7 +262,7 @@ function makeFleet(engine, network) {
 }
 
 /**
- * The sample origin runs beside the containers, on the server's own address, as an origin on the same machine would.
+ * Starts the sample origin beside the containers, on the server's own address.
  */
 async function startSample(network) {
   const env = { ...process.env, HOST: "0.0.0.0", PORT: String(SAMPLE_PORT) };
@@ -279,7 +277,7 @@ async function startSample(network) {
   return `http://${network.serverAddress}:${SAMPLE_PORT}`;
 }
 
-/** Connects from the viewer: open doors must open, and doors that exist but are not published must stay shut. */
+/** Connects from the viewer. Published ports must accept, and ports that exist without being published must not. */
 async function checkFilter(fleet, network, sampleUrl) {
   const container = Object.values((await fleet.proxies())[0].NetworkSettings.Networks)[0];
   const listed = (await fleet.getJson("/v1/proxies?count=32")).proxies.map((proxy) => new URL(proxy.url).host);
@@ -296,7 +294,10 @@ async function checkFilter(fleet, network, sampleUrl) {
       const socket = net.connect({ host, port: Number(port), timeout: 1500 }, () => resolve(true));
       for (const event of ["error", "timeout"]) socket.on(event, () => resolve(false));
     });
-    Promise.all(process.argv.slice(1).map(opens)).then((answers) => { console.log(JSON.stringify(answers)); process.exit(0); });`;
+    Promise.all(process.argv.slice(1).map(opens)).then((answers) => {
+      console.log(JSON.stringify(answers));
+      process.exit(0);
+    });`;
   const { stdout } = await run(...inside(network.viewer, process.execPath, "-e", script, ...open, ...shut));
   const answers = JSON.parse(stdout);
   const wrong = [...open, ...shut].filter((_, index) => answers[index] !== index < open.length);
@@ -308,8 +309,8 @@ async function checkFilter(fleet, network, sampleUrl) {
 }
 
 /**
- * Plays hls.html in a fresh Chromium in the viewer's namespace until `seconds` of video have passed, with `meanwhile`
- * after the first third; then checks every segment against the file on disk, Origo's records and the origin's log.
+ * Plays `seconds` of hls.html in a fresh Chromium in the viewer's namespace and calls `meanwhile` after the first
+ * third. Then it checks every segment against the file on disk, Origo's records and the origin's log.
  */
 async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile, proxiesExpected = 2) {
   const lab = createRequire(path.join(ROOT, "lab/stack/package.json"));
@@ -328,7 +329,8 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
           state = await samplePageState(page);
           if (state.currentTime < time)
             throw new Error(
-              `at ${state.currentTime} s; segments ${state.segments.length}; errors: ${state.errors.join("; ") || "none"}`,
+              `at ${state.currentTime} s; segments ${state.segments.length}; ` +
+                `errors: ${state.errors.join("; ") || "none"}`,
             );
           return true;
         },
@@ -355,12 +357,13 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
   if (used.size < proxiesExpected)
     throw new TestFailure(`packets came from ${used.size} proxies, expected at least ${proxiesExpected}`);
   const megabytes = state.segments.reduce((sum, segment) => sum + segment.bytes, 0) / 1e6;
-  return `${state.segments.length} segments, ${megabytes.toFixed(1)} MB, ${used.size} proxies, video at ${state.currentTime.toFixed(1)} s`;
+  const amount = `${state.segments.length} segments, ${megabytes.toFixed(1)} MB`;
+  return `${amount}, ${used.size} proxies, video at ${state.currentTime.toFixed(1)} s`;
 }
 
 /**
- * Records of this play; they arrive a little after the segments, so it waits until each segment has one, the browser
- * still open.
+ * The records of this play. Records arrive a little after their segments, so this waits, with the browser open, until
+ * each segment has one.
  */
 async function recordsSince(fleet, sinceMs, segments) {
   let records = [];
@@ -373,8 +376,8 @@ async function recordsSince(fleet, sinceMs, segments) {
 }
 
 /**
- * Chromium with the extension, started through a small script that first enters the viewer's namespace. The sample's
- * pages digest what they get with crypto.subtle, which Chromium gives to secure origins only: one flag names this one.
+ * Starts Chromium with the extension, through a small script that enters the viewer's namespace. The sample's pages use
+ * crypto.subtle, which Chromium gives to secure origins only, so one flag declares the sample's origin secure.
  */
 async function openViewer(lab, network, work, { origoUrl, sampleUrl }) {
   const folder = path.join(work, "viewer");

@@ -3,8 +3,8 @@
  *
  *   node infra/format.mjs [--check]
  *
- * With --check no file is changed, and the exit status is 1 when a file would be. Rust files are formatted where cargo is
- * installed. C++ files get the options of .clang-format, the others those of .prettierrc.json and rustfmt.toml.
+ * With --check no file is changed, and the exit status is 1 if a file would change. Rust files are formatted if cargo
+ * is installed. The options are in .prettierrc.json, .clang-format and rustfmt.toml.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { root } from "./setup.mjs";

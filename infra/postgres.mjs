@@ -1,13 +1,13 @@
 /**
- * A PostgreSQL of its own for tests and benchmarks: a new cluster in a temporary folder, on loopback, gone when this
- * process ends.
+ * Starts a PostgreSQL server for tests and benchmarks: a new cluster in a temporary folder, on loopback. The end of
+ * this process removes it.
  *
  *   node infra/postgres.mjs [--durable]
  *
- * Prints one JSON line {"url"} when it answers, and stops when its standard input closes. A line `halt` on it stops the
- * server as a crash would, `resume` starts it again; each is answered by its own name. Without --durable it leaves out
- * what only matters when the machine itself goes down. Needs PostgreSQL's programs (Debian: postgresql); never runs
- * them as root.
+ * Prints one JSON line {"url"} when the server answers, and stops when standard input closes. The input line `halt`
+ * stops the server like a crash, `resume` starts it again; each is printed when done. Without --durable the server
+ * skips what only protects against a crash of the machine. Needs PostgreSQL's programs (Debian: postgresql). They never
+ * run as root.
  */
 import { spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -30,7 +30,7 @@ export function postgresFolder() {
   );
 }
 
-/** Throws a sentence for a person. */
+/** Starts the server. Its errors are sentences for a person. */
 export async function startPostgres({ durable = false } = {}) {
   const bin = postgresFolder();
   if (!bin)
@@ -44,7 +44,8 @@ export async function startPostgres({ durable = false } = {}) {
     const { status, stdout, stderr } = spawnSync(command[0], command.slice(1), { cwd: folder, encoding: "utf8" });
     if (status !== 0) throw new Error(`${program} failed:\n${stdout}${stderr}`);
   };
-  const settings = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 ${durable ? "" : "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"}`;
+  const speed = durable ? "" : "-c fsync=off -c synchronous_commit=off -c full_page_writes=off";
+  const settings = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 ${speed}`;
   try {
     call("initdb", [
       "-D",
@@ -74,7 +75,7 @@ export async function startPostgres({ durable = false } = {}) {
   return { url: `postgres://origo@127.0.0.1:${port}/postgres`, folder, stop, halt, resume };
 }
 
-/** As root, the words that run a command as the user `postgres`, who is given the folder. */
+/** For root: gives the folder to the user `postgres` and returns the words that run a command as that user. */
 function ownerOf(folder) {
   if (process.getuid?.() !== 0) return [];
   const idOf = (flag) => Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout.trim());

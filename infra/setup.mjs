@@ -1,12 +1,12 @@
 /**
- * Set-up of a fresh clone, also run by `npm start` and `npm test`: dependencies, native addon, TypeScript, bundles and,
- * when asked for, Chromium, Firefox, a C++ compiler, PostgreSQL and Redis. Steps whose inputs have not changed are
- * skipped. Plain node, no dependencies.
+ * Sets up a clone: dependencies, native addons, TypeScript, bundles and, on request, Chromium, Firefox, a C++ compiler,
+ * PostgreSQL and Redis. `npm start` and `npm test` run it first. A step with unchanged inputs is skipped. It needs only
+ * node.
  *
  *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database]
  *
- * One line a step with its seconds; a step that fails shows its command and its output. Exit status: 0, 1 failed, 2 bad
- * option.
+ * Prints one line per step with its seconds. A step that fails shows its command and output. Exit status: 0 done,
+ * 1 failed, 2 bad option.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -19,12 +19,11 @@ export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "
 const NODE_VERSION_MIN = [20, 19];
 const stampDir = path.join(root, "node_modules/.tributary-setup");
 
-/** A failure that a person is told about in one sentence or one command with its output. */
+/** A failure whose message is for a person: a sentence, or a command with its output. */
 export class SetupError extends Error {}
 
 /**
- * Does everything that is not yet done; throws SetupError. `tools`: Debian packages by name, and a command that each
- * brings.
+ * Does everything that is not done yet. Throws SetupError. `tools` are Debian packages, each with a command of it.
  */
 export async function setUp({
   browser = false,
@@ -80,7 +79,7 @@ async function installDependencies() {
   return "installed";
 }
 
-/** Does node_modules hold what package-lock.json names? npm keeps its own account of the tree in a hidden lock file. */
+/** Whether node_modules holds what package-lock.json names. npm describes the tree in a hidden lock file. */
 function dependenciesCurrent() {
   const hidden = path.join(root, "node_modules/.package-lock.json");
   if (!existsSync(hidden)) return false;
@@ -95,7 +94,7 @@ function dependenciesCurrent() {
   });
 }
 
-/** Not fatal: without the addon a proxy codes with the WebAssembly build. */
+/** A failure is not fatal: without the addon a proxy codes with the WebAssembly build. */
 async function buildNativeAddon() {
   const inputs = ["native-codec", "package-lock.json"];
   const stamp = stampOf("native-addon", inputs, process.versions.modules + process.arch);
@@ -110,7 +109,7 @@ async function buildNativeAddon() {
   return "built";
 }
 
-/** Not fatal: without cargo, or without its registry, the proxies offer WebRTC alone. */
+/** A failure is not fatal: without the addon the proxies offer WebRTC only. */
 async function buildNativeTransport() {
   const stamp = stampOf("native-transport", ["native-transport"], process.arch);
   if (stamp.current && existsSync(path.join(root, "native-transport/build/native-transport.node"))) return "unchanged";
@@ -137,7 +136,7 @@ async function compileTypeScript() {
   await run([process.execPath, "node_modules/typescript/bin/tsc", "-b", ...(complete ? [] : ["--force"])]);
 }
 
-/** webpack, with the configuration in `folder`; `output` is one of the files it makes. */
+/** Runs webpack with the configuration in `folder`. `output` is one of the files that it makes. */
 async function bundle(folder, inputs, output) {
   const stamp = stampOf(`bundle-${folder}`, [...inputs, "package-lock.json", "tsconfig.base.json"]);
   if (stamp.current && existsSync(path.join(root, output))) return "unchanged";
@@ -157,7 +156,7 @@ async function browserPath(name) {
   return found;
 }
 
-/** Finds a tool or, as root on a Debian, installs its packages. */
+/** Finds a tool. As root on Debian it installs a missing one. */
 async function ensureDebianTool(what, packages, find) {
   const found = await find();
   if (found) return found;
@@ -179,7 +178,7 @@ function onPath(name) {
   return found.status === 0 ? found.stdout.trim() : undefined;
 }
 
-/** Runs a command at the repository's root, output kept back; throws it with the command when it fails. */
+/** Runs a command at the repository's root. It prints nothing; the error of a failed command has the output. */
 function run(command, env = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command[0], command.slice(1), {
@@ -196,14 +195,15 @@ function run(command, env = {}) {
       const shown = command.map((word) => (word === process.execPath ? "node" : word)).join(" ");
       reject(
         new SetupError(
-          `this command failed (${signal ?? `exit status ${code}`}):\n  ${shown}\n${Buffer.concat(output).toString().trimEnd()}`,
+          `this command failed (${signal ?? `exit status ${code}`}):\n  ${shown}\n` +
+            Buffer.concat(output).toString().trimEnd(),
         ),
       );
     });
   });
 }
 
-/** A stamp is a digest of a step's inputs: file names and contents, results of builds left out. */
+/** A stamp is a digest of a step's inputs: file names and contents, without build results. */
 function stampOf(name, inputs, extra = "") {
   const hash = createHash("sha256").update(extra);
   for (const input of inputs) addToHash(hash, path.join(root, input));
@@ -234,7 +234,7 @@ function addToHash(hash, place) {
   hash.update(`${path.relative(root, place)}\0`).update(readFileSync(place));
 }
 
-/** Runs `main`, tells a person about SetupError in its own words, and sets the exit status. */
+/** Runs `main`, prints the message of a SetupError, and sets the exit status. */
 export async function runMain(main) {
   try {
     process.exitCode = await main();

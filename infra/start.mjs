@@ -1,24 +1,24 @@
 /**
- * `npm start`: set-up, then a fleet on loopback (lab/stack/src/start.ts). Options are checked first, so that a typing error
- * costs no build.
+ * `npm start`: sets up the clone, then starts a fleet on loopback (lab/stack/src/start.ts). It checks the options
+ * first, so that a typing error costs no build.
  */
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { checkNodeVersion, root, runMain, setUp } from "./setup.mjs";
 
-const HELP = `npm start -- [options]: Origo, proxies, and a sample site with a video, on this machine, until Ctrl-C
+const HELP = `npm start -- [options]: runs Origo, proxies and a sample site with a video on this machine until Ctrl-C
 
-  --proxies N             how many proxies, 1 to 18 (4)
-  --rate BYTES_PER_SEC    what each proxy sends at most (896000, as in the paper); 0 = unlimited
-  --allow HOST[:PORT]     let the proxies fetch from this host too; repeatable; '*' = any public host
-  --browser               open Chromium with the extension loaded (needs a display)
-  --once                  play 15 s of the sample headless in coded mode, print a table, check it, end
+  --proxies N             number of proxies, 1 to 18 (default 4)
+  --rate BYTES_PER_SEC    the most that each proxy sends (default 896000, as in the paper); 0 = unlimited
+  --allow HOST[:PORT]     let the proxies also fetch from this host; repeatable; '*' = any public host
+  --browser               open Chromium with the extension (needs a display)
+  --once                  play 15 s of the sample headless in mode coded, print and check a table, and end
   --help                  this text`;
 
 const HOST_PATTERN =
   /^(\*|\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)(:\d{1,5})?$/i;
 
-/** Either `{ options }` or `{ fault }`, a sentence. */
+/** Parses the options. Returns `{ options }`, or `{ fault }` with a sentence. */
 export function parseOptions(words) {
   const options = { proxies: 4, rate: 896_000, allow: [], browser: false, once: false, help: false };
   const values = {

@@ -1,11 +1,10 @@
 /**
- * `npm test`: set-up (Chromium, Firefox, a C++ compiler and PostgreSQL included), then every check in order, whatever
- * the earlier ones said.
+ * `npm test`: sets up the clone with Chromium, Firefox, a C++ compiler and PostgreSQL, then runs every step in order. A
+ * failed step does not stop the next ones.
  *
  *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, origo, e2e, matrix
  *
- * A step that fails shows its output and the command that repeats it. The last line is `N passed, N failed` over all
- * steps.
+ * A failed step shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -23,8 +22,8 @@ const bin = {
 const sim = "lab/sim/dist/main.js";
 
 /**
- * `count` turns the outcome of the commands into {passed, failed, skipped}; `repeat` is what a person types; `show`
- * picks lines to print of a step that passes, too.
+ * `count` turns the outcome of the commands into {passed, failed, skipped}. `repeat` is the command for a person.
+ * `show` matches output lines that are printed even if the step passes.
  */
 const STEPS = [
   {
@@ -103,7 +102,7 @@ function countPrinted({ status, output }) {
   return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
 
-/** Jest's own numbers; a file that does not even load counts as one failure. */
+/** Jest's own numbers. A file that does not load counts as one failure. */
 function countJest({ status, report }) {
   if (!report) return { passed: 0, failed: 1 };
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
@@ -174,9 +173,9 @@ async function main() {
     sum.failed += failed;
     for (const line of (step.show && output.match(step.show)) ?? []) console.log(line);
     if (failed > 0) console.log(`\n${output.trimEnd()}\n\nto repeat: ${step.repeat}`);
-    console.log(
-      `${step.name.padEnd(6)} ${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
-    );
+    const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
+    const counts = `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
+    console.log(`${step.name.padEnd(6)} ${counts} (${seconds} s)`);
   }
   console.log(`${sum.passed} passed, ${sum.failed} failed`);
   return sum.failed === 0 && sum.passed > 0 ? 0 : 1;

@@ -1,5 +1,5 @@
 /**
- * `npm run -s tributary -- get` against a real fleet: every mode, the smallest files, and everything that can go wrong.
+ * `npm run -s tributary -- get` with a real fleet: every mode, the smallest files, and every kind of failure.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -32,7 +32,7 @@ interface Got {
   stderr: string;
 }
 
-/** One `get` to a file with --json. */
+/** Runs one `get` with --json and --output. */
 async function get(url: string, ...words: string[]): Promise<Got> {
   const output = path.join(folder, "output");
   rmSync(output, { force: true });
@@ -47,7 +47,7 @@ async function get(url: string, ...words: string[]): Promise<Got> {
   try {
     file = readFileSync(output);
   } catch {
-    // No file: nothing was downloaded.
+    // Without a download there is no file.
   }
   return { status: run.status, record, file, stderr: run.stderr };
 }
@@ -81,7 +81,7 @@ describe.each(MODES)("mode %s", (mode) => {
     expect(sha256(file)).toBe(sha256(sizeBytes(1_000_000, 2_000_000)));
   });
 
-  test("404 and 416 arrive as they are, as a failure of the origin and not of the proxies", async () => {
+  test("404 and 416 are passed on as failures of the origin, not of the proxies", async () => {
     const missing = await get(sample("/__status/404"), "--mode", mode);
     expect(missing.record.status).toBe(404);
     expect(missing.status).not.toBe(0);
@@ -97,21 +97,21 @@ describe.each(MODES)("mode %s", (mode) => {
     expect(record.error?.message).toBeTruthy();
   });
 
-  test("a body that ends early is a failure, never a short success", async () => {
+  test("a body that ends early is a failure, not a short success", async () => {
     const { status, record } = await get(sample("/__short/400000"), "--mode", mode);
     expect(status).not.toBe(0);
     expect(record.outcome).toBe("failed");
     expect(record.sha256).toBeNull();
   });
 
-  test("a body of unknown length arrives whole", async () => {
+  test("a body of unknown length arrives in full", async () => {
     const { status, record } = await get(sample("/__chunked/300000"), "--mode", mode);
     expect(status).toBe(0);
     expect(record.sha256).toBe(sha256(sizeBytes(0, 300_000)));
   });
 });
 
-test("the record that the CLI prints is the one that Origo keeps", async () => {
+test("the CLI prints the same record that Origo keeps", async () => {
   const { record } = await get(sample("/__size/100000"), "--mode", "coded-mutp");
   const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=50`);
   expect(records.find((kept) => kept.id === record.id)).toMatchObject({
@@ -121,7 +121,7 @@ test("the record that the CLI prints is the one that Origo keeps", async () => {
   });
 });
 
-/** The command as the first part of a pipe, killed after 30 s. */
+/** Runs the command as the first part of a pipe and kills it after 30 s. */
 function getInto(reader: string, url: string): Promise<{ failed: boolean; stdout: Buffer; stderr: string }> {
   const script = `set -o pipefail; timeout -s KILL 30 node client/dist/cli.js get "$0" --origo "$1" | (${reader})`;
   return new Promise((resolve) => {
@@ -138,8 +138,8 @@ function getInto(reader: string, url: string): Promise<{ failed: boolean; stdout
 
 test.each([
   ["reads late", "sleep 3; cat", 70_000],
-  ["goes without having read", "sleep 3", 0],
-])("a reader of standard output that %s: the command ends all the same", async (_name, reader, bytes) => {
+  ["ends without reading", "sleep 3", 0],
+])("the command ends when the reader of its output %s", async (_name, reader, bytes) => {
   const { failed, stdout, stderr } = await getInto(reader, sample("/__size/70000"));
   expect(failed).toBe(false);
   expect(sha256(stdout)).toBe(sha256(sizeBytes(0, bytes)));
@@ -152,7 +152,7 @@ test.each([
   ["an unknown command", ["fetch", "http://127.0.0.1/"], /fetch/],
   ["a malformed URL", ["get", "not a url"], /not a url/],
   ["a URL that is not http", ["get", "ftp://example.org/a.mp4"], /ftp/],
-  ["a range backwards", ["get", "http://127.0.0.1/", "--range", "9-3"], /range.*9.*3/],
+  ["a range that ends before its start", ["get", "http://127.0.0.1/", "--range", "9-3"], /range.*9.*3/],
   ["no URL", ["get"], /URL/i],
 ])("%s: a sentence and exit status 2", async (_name, words, sentence) => {
   const run = await cli(...words);
@@ -196,7 +196,7 @@ describe("refused addresses", () => {
 });
 
 describe("a fleet without proxies, and no fleet", () => {
-  test("Origo knows no proxy: direct, and it says so", async () => {
+  test("without a known proxy the download is direct and the CLI says so", async () => {
     const empty = await startFleet({ proxyCount: 0, ports: "any" });
     try {
       const { status, record } = await get(sample("/__size/50000"), "--mode", "coded-mutp", "--origo", empty.origo.url);
@@ -211,7 +211,7 @@ describe("a fleet without proxies, and no fleet", () => {
     }
   });
 
-  test("Origo is dead: direct, and it says so", async () => {
+  test("without Origo the download is direct and the CLI says so", async () => {
     const { status, record } = await get(
       sample("/__size/50000"),
       "--mode",

@@ -1,6 +1,6 @@
 /**
- * A browser whose clock is off by a day, and a fleet whose clocks are right: the browser judges certificates by its own
- * clock.
+ * A browser whose clock is wrong by a day, with a fleet whose clocks are right. The browser checks certificates by its
+ * own clock.
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
@@ -18,7 +18,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A script that starts Chromium with such a clock. */
+/** A script that starts Chromium with a wrong clock. */
 async function chromiumWith(offSec: number): Promise<string> {
   const words = Object.entries(clockOff(offSec)).map(([name, value]) => `${name}='${value}'`);
   const file = path.join(folder, `chromium${offSec}`);
@@ -33,7 +33,7 @@ test.each([
   ["webrtc", "ahead", DAY_SEC, 303_000],
   ["webrtc", "behind", -DAY_SEC, 304_000],
 ] as const)(
-  "Chromium, over %s: its clock is a day %s, and the proxy carries the download",
+  "Chromium over %s: the proxy carries the download although the browser's clock is a day %s",
   async (transport, _word, offSec, size) => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 1, transport };
     const browser = await openBrowser({ headless: true, defaults, executable: await chromiumWith(offSec) });

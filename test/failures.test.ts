@@ -1,10 +1,10 @@
-/** What a viewer sees when parts die: playback goes on. */
+/** Playback goes on when parts of the system fail. */
 import path from "node:path";
 import { segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import type { Browser } from "puppeteer-core";
 import { accessLog, eventually, faults, getJson, playPage } from "./support";
 
-test("one proxy of four is killed in the middle: playback goes on with the other three, every byte right", async () => {
+test("playback goes on with three proxies and right bytes when one of four is killed", async () => {
   const fleet: Fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
@@ -31,7 +31,7 @@ test("one proxy of four is killed in the middle: playback goes on with the other
   }
 });
 
-test("Origo is dead from the start: the page plays directly", async () => {
+test("the page plays directly when Origo is dead from the start", async () => {
   const fleet = await startFleet({ proxyCount: 0, ports: "any" });
   try {
     await fleet.origo.kill();
@@ -52,7 +52,7 @@ test("Origo is dead from the start: the page plays directly", async () => {
   }
 });
 
-test("all proxies are killed in the middle: the page plays on directly", async () => {
+test("the page plays on directly when all proxies are killed", async () => {
   const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 2 };
@@ -70,7 +70,7 @@ test("all proxies are killed in the middle: the page plays on directly", async (
   }
 });
 
-test("Origo dies in the middle: playback goes on through the proxies that are known", async () => {
+test("playback goes on through the known proxies when Origo dies", async () => {
   const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
@@ -95,7 +95,7 @@ test("Origo dies in the middle: playback goes on through the proxies that are kn
   }
 });
 
-test("the offscreen document is closed and the service worker stopped in the middle: playback goes on, and through proxies again", async () => {
+test("playback goes on, and through proxies again, when the browser stops the extension's contexts", async () => {
   const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
@@ -123,7 +123,7 @@ test("the offscreen document is closed and the service worker stopped in the mid
   }
 });
 
-test("the first of two Origos is away: the second one names the proxies", async () => {
+test("the second Origo names the proxies when the first one does not answer", async () => {
   const fleet = await startFleet({ proxyCount: 2, ports: "any" });
   try {
     const defaults = {
@@ -152,7 +152,7 @@ test("the first of two Origos is away: the second one names the proxies", async 
   }
 });
 
-test("the proxies send wrong bytes: none of them is played, the site plays directly, and Origo hears of it", async () => {
+test("wrong bytes from the proxies are not played, the site plays directly, and Origo hears of it", async () => {
   const lying = { NODE_OPTIONS: `--import ${path.join(__dirname, "lying-proxy.mjs")}` };
   const fleet = await startFleet({ proxyCount: 2, ports: "any", proxyEnv: () => lying });
   try {

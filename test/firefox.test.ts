@@ -1,8 +1,8 @@
-/** The extension in Firefox: the transport is in the page's own frame; every byte compared with the files. */
+/** The extension in Firefox, where the transport is in the page's frame. Every byte is compared with the files. */
 import { mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab-stack";
 import { accessLog, faults, playPage } from "./support";
 
-test("Firefox: the hls page plays to its end through four proxies, byte for byte right", async () => {
+test("Firefox: the hls page plays to its end through four proxies with right bytes", async () => {
   const fleet = await startFleet({ proxyCount: 4, ports: "any" });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
@@ -22,7 +22,7 @@ test("Firefox: the hls page plays to its end through four proxies, byte for byte
   }
 });
 
-test("Firefox: all proxies are killed in the middle: the page plays on directly", async () => {
+test("Firefox: the page plays on directly when all proxies are killed", async () => {
   const fleet = await startFleet({ proxyCount: 2, ports: "any", rateBytesPerSec: 300_000 });
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };

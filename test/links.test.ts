@@ -1,7 +1,7 @@
 /**
- * Downloads over emulated links (lab/links), from outside: right bytes, and the order of the modes. Absolute times
- * belong to benches: here a time is compared with one that the links themselves forbid to be shorter. A busy machine
- * can only make a download worse, so a figure counts as reached when one of a few downloads reaches it.
+ * Downloads over emulated links (lab/links): right bytes, and the order of the modes. A time is compared with the
+ * shortest time that the links allow, because absolute times belong to benches. A busy machine only makes a download
+ * worse, so one good download of a few is enough.
  */
 import { linksOf, makeBox, startStack, type Box, type Sample, type Stack } from "@tributary/lab-bench";
 import { loadNativeTransport } from "@tributary/native-transport";
@@ -9,7 +9,7 @@ import { loadNativeTransport } from "@tributary/native-transport";
 const VISITS = { node: 1, chromium: 1, aria2: 1 };
 const TRIES = 8;
 const NORMALIZED_GOODPUT_MIN = 0.9;
-/** The better one of those that are there. */
+/** The better one of the available transports. */
 const transport = loadNativeTransport().native ? "webtransport" : "webrtc";
 
 let stack: Stack | undefined;
@@ -27,7 +27,7 @@ async function visit(box: Box, number: number): Promise<Sample[]> {
   return samples;
 }
 
-/** Up to `TRIES` visits, until a download has wasted little and was sooner than `soonerThanMs`. */
+/** Makes up to `TRIES` visits until a download wastes little and takes less than `soonerThanMs`. */
 async function expectGood(box: Box, soonerThanMs: number): Promise<void> {
   const samples: Sample[] = [];
   for (let number = 0; number < TRIES; number++) {
@@ -36,16 +36,17 @@ async function expectGood(box: Box, soonerThanMs: number): Promise<void> {
       return;
   }
   throw new Error(
-    `${box.id}: no download was sooner than ${soonerThanMs} ms with normalized goodput ${NORMALIZED_GOODPUT_MIN}: ${samples.map((sample) => `${sample.completionMs.toFixed(0)} ms, ${normalized(sample).toFixed(3)}`).join("; ")}`,
+    `${box.id}: no download took less than ${soonerThanMs} ms with normalized goodput ${NORMALIZED_GOODPUT_MIN}: ` +
+      samples.map((sample) => `${sample.completionMs.toFixed(0)} ms, ${normalized(sample).toFixed(3)}`).join("; "),
   );
 }
 
-/** Slow, so that processors have little to do. */
+/** Slow links, so that the processors have little to do. */
 const SIX = [224, 224, 224, 224, 224, 224];
 const CHUNK_BYTES = 500_000;
 
 test.each([0, 1])(
-  "links: over six links with %d %% loss coded wastes little, split-http nothing, and parallel-http most",
+  "links: with six links and %d %% loss, coded wastes little, split-http nothing and parallel-http most",
   async (lossPercent) => {
     const links = linksOf(SIX, { lossPercent });
     const box = (mode: Box["mode"]): Box =>
@@ -59,7 +60,7 @@ test.each([0, 1])(
   },
 );
 
-test("links: a proxy that dies in the middle costs coded its share, not the download, wastes little, and the origin is not asked", async () => {
+test("links: when a proxy dies, coded finishes, wastes little and does not ask the origin", async () => {
   const links = linksOf(SIX, { event: { what: "cut", atMs: 200 } });
   const chunkBytes = 1_000_000;
   const coded = makeBox([], VISITS, { links, mode: "coded", transport, chunkBytes });

@@ -1,6 +1,6 @@
 /**
- * A proxy that lies: loaded before its own script (node --import), it changes one bit in each hundred bytes of media
- * from origins.
+ * Makes a proxy lie: preloaded into it (node --import), this changes one bit in each hundred bytes of media from
+ * origins.
  */
 import { IncomingMessage } from "node:http";
 

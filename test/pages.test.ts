@@ -1,6 +1,6 @@
 /**
- * The sample's player pages in a real Chromium with the extension, four proxies, every mode; every byte compared with
- * the files.
+ * The sample's player pages in a real Chromium with the extension, with four proxies and in every mode. Every byte is
+ * compared with the files.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import {
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => fleet.stop());
 
 describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
-  test("plays to its end in coded-mutp, every segment through the proxies and byte for byte right", async () => {
+  test("plays to its end in coded-mutp, and every segment comes through the proxies with right bytes", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
     const { state, startedMs, records } = await playPage({
       url: `${fleet.sample.url}/${name}.html`,
@@ -65,7 +65,7 @@ describe.each(["webtransport", "webrtc"] as const)("transport %s", (transport) =
   });
 });
 
-test("plain page plays to its end", async () => {
+test("the plain page plays to its end", async () => {
   const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
   const { state } = await playPage({ url: `${fleet.sample.url}/plain.html`, defaults, playbackRate: 3 });
   expect(state.errors).toEqual([]);
@@ -74,7 +74,7 @@ test("plain page plays to its end", async () => {
 });
 
 describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
-  test("hls page: every segment through the proxies and byte for byte right", async () => {
+  test("every segment of the hls page comes through the proxies with right bytes", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode, connections: 4 };
     const { state, startedMs, records } = await playPage({
       url: `${fleet.sample.url}/hls.html`,
@@ -91,7 +91,7 @@ describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
   });
 });
 
-test("a page with a video has its way to the transport before anything is played, and sessions once it asks for a manifest", async () => {
+test("a page with a video gets its port before it plays, and sessions once it asks for a manifest", async () => {
   const sessions = async (): Promise<number> => {
     const health = await Promise.all(fleet.proxies.map(({ url }) => getJson<{ sessions: number }>(`${url}/healthz`)));
     return health.reduce((sum, { sessions: own }) => sum + own, 0);
@@ -126,7 +126,7 @@ test("a page with a video has its way to the transport before anything is played
   }
 });
 
-test("mode direct: the hls page plays, nothing goes through a proxy", async () => {
+test("in mode direct the hls page plays without a proxy", async () => {
   const defaults = { origoUrl: fleet.origo.url, mode: "direct", connections: 4 };
   const { state, startedMs } = await playPage({
     url: `${fleet.sample.url}/hls.html`,

@@ -1,6 +1,6 @@
 /**
- * What the images load before a service starts: infra/docker/secret.js, as the user without rights that it runs as
- * there.
+ * infra/docker/secret.js, which the images load before a service starts. It runs as a user without rights, as in the
+ * images.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,10 +21,11 @@ afterEach(() => {
 
 const secretFile = (): string => path.join(folder, "secret");
 
-/** `before` runs in the same process, and so with its id. */
+/** `before` runs in the same process and thus with the same process id. */
 function start(before = ""): { status: number | null; secret: string; problem: string } {
-  // Out of the repository, which that user may not be able to read.
-  const program = `${before}; ${readFileSync(path.join(repoRoot, "infra/docker/secret.js"), "utf8")}; console.log(process.env.ORIGO_SECRET);`;
+  // A copy outside the repository, because that user may not be able to read the repository.
+  const script = readFileSync(path.join(repoRoot, "infra/docker/secret.js"), "utf8");
+  const program = `${before}; ${script}; console.log(process.env.ORIGO_SECRET);`;
   const env = { PATH: process.env["PATH"], ORIGO_SECRET_FILE: secretFile(), ORIGO_SECRET_CREATE: "1" };
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const { status, stdout, stderr } = spawnSync("node", ["-"], {
@@ -40,25 +41,25 @@ function start(before = ""): { status: number | null; secret: string; problem: s
 const DRAFT =
   "require('node:fs').writeFileSync(process.env.ORIGO_SECRET_FILE + '.' + process.pid, 'half', { mode: 0o400 })";
 
-test("secret: it is made once, and found again", () => {
+test("secret: is made once and then found again", () => {
   const first = start();
   expect(first).toMatchObject({ status: 0, secret: expect.stringMatching(/^[0-9a-f]{64}$/), problem: "" });
   expect(start()).toEqual(first);
 });
 
-test("secret: what a start that was killed left half-written is in no later one's way", () => {
+test("secret: a draft of a killed start does not stop a later start", () => {
   const first = start(DRAFT);
   expect(first).toMatchObject({ status: 0, secret: expect.stringMatching(/^[0-9a-f]{64}$/) });
   expect(start(DRAFT)).toEqual(first);
 });
 
-test("secret: where there is one nothing is written, so that a full disk stops no start", () => {
+test("secret: with an existing secret nothing is written, so a full disk does not stop a start", () => {
   writeFileSync(secretFile(), "known", { mode: 0o444 });
   chmodSync(folder, 0o555);
   expect(start()).toEqual({ status: 0, secret: "known", problem: "" });
 });
 
-test("secret: one that cannot be made is an error that names the file, and leaves nothing behind", () => {
+test("secret: a failure to make it names the file and leaves nothing behind", () => {
   chmodSync(folder, 0o555);
   const { status, problem } = start();
   expect([status, problem]).toEqual([2, expect.stringContaining(`ORIGO_SECRET_FILE=${secretFile()}: EACCES`)]);

@@ -1,5 +1,5 @@
-// A wall clock that is off, for the programs under test: preloaded (LD_PRELOAD), it adds CLOCK_OFF_SEC seconds to what
-// the C library tells. What counts time between two events, the monotonic clock, stays as it is. Linux alone.
+// A wrong wall clock for the programs under test. Preloaded (LD_PRELOAD), it adds CLOCK_OFF_SEC seconds to the time
+// that the C library tells. The monotonic clock stays right. Linux only.
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/** Programs whose clock is off, as those of machines that nobody has set: skew.cc, built when first asked for. */
+/** Starts programs with a wrong clock. The first use builds skew.cc. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
@@ -10,8 +10,8 @@ export const DAY_SEC = 24 * 3600;
 let folder: string | undefined;
 
 /**
- * Variables of a process whose clock is ahead by so much, or behind where it is negative. Throws without a C++
- * compiler, and but on Linux.
+ * Environment variables for a process whose clock is ahead by the given seconds, or behind if they are negative. Throws
+ * without a C++ compiler or without Linux.
  */
 export function clockOff(seconds: number): Record<string, string> {
   if (process.platform !== "linux") throw new Error(`clocks can be put off on Linux only, this is ${process.platform}`);

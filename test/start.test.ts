@@ -1,10 +1,10 @@
-/** `npm start` from outside: its words, its options, its end. */
+/** `npm start`: what it prints, its options, and how it ends. */
 import { readFileSync, readdirSync } from "node:fs";
 import { startScript, stopScripts } from "./support";
 
 afterEach(stopScripts);
 
-/** Processes whose parent is `pid`, by process id, which is the order of their start. */
+/** The processes whose parent is `pid`, by process id, which is the order of their start. */
 const childrenOf = (pid: number): number[] =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
@@ -43,14 +43,14 @@ test.each([
   [["--allow", "http://x/"], "HOST or HOST:PORT"],
   [["--allow", "x:65536"], "HOST or HOST:PORT"],
   [["--browser", "--once"], "exclude each other"],
-])("npm start -- %j: a sentence and exit status 2", async (words, sentence) => {
+])("npm start -- %j prints a sentence and ends with exit status 2", async (words, sentence) => {
   const run = startScript("infra/start.mjs", ...words);
   expect(await run.ended).toBe(2);
   expect(run.output()).toContain(sentence);
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(
-  "prints every address, answers at each, reports a dead proxy, and %s ends all of it",
+  "npm start prints addresses that answer, reports a dead proxy, and ends at %s",
   async (signal) => {
     const run = startScript("infra/start.mjs", "--proxies", "2", "--allow", "example.org:8443");
     await run.line(/^running; Ctrl-C/);

@@ -1,6 +1,6 @@
 /**
- * The stores' package: no content script until a site is allowed. A prompt can't be answered by a test, so the package
- * here has the sample's site granted in its manifest; everything after that is the package's own.
+ * The store package: it has no content script until the viewer allows a site. A test cannot answer the browser's
+ * prompt, so a changed manifest grants the sample's site. Nothing else is changed.
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-/** Makes a copy of the demo's package the stores'. */
+/** Turns a copy of the demo package into the store package. */
 const asStorePackage =
   (granted: string[]) =>
   async (folder: string): Promise<void> => {
@@ -32,7 +32,7 @@ const defaults = (): { origoUrl: string; mode: string; connections: number } => 
 });
 const REGISTERED = "chrome.scripting.getRegisteredContentScripts().then((scripts) => scripts.length)";
 
-test("a site that was allowed is carried, every byte right", async () => {
+test("the media of an allowed site are carried with right bytes", async () => {
   const open = await openBrowser({
     headless: true,
     defaults: defaults(),
@@ -67,7 +67,7 @@ test("a site that was allowed is carried, every byte right", async () => {
   }
 });
 
-test("without an allowed site nothing of the extension is in a page, and records are off", async () => {
+test("without an allowed site the extension is in no page, and records are off", async () => {
   const withoutDefaults = async (folder: string): Promise<void> => {
     await asStorePackage([])(folder);
     await rm(path.join(folder, "defaults.json"));
@@ -102,7 +102,7 @@ test("without an allowed site nothing of the extension is in a page, and records
   }
 });
 
-test("the demo's and the stores' packages differ in what they may read only", async () => {
+test("the demo and the store packages differ only in what they may read", async () => {
   const demo = JSON.parse(await readFile(path.join(repoRoot, "extension/dist/chromium/manifest.json"), "utf8")) as {
     permissions: string[];
     content_scripts?: unknown;
@@ -111,7 +111,7 @@ test("the demo's and the stores' packages differ in what they may read only", as
   expect(demo.content_scripts).toBeDefined();
 });
 
-test("what Origo's site rules name is carried, once they are known, and no manifest however they name it", async () => {
+test("media that Origo's site rules name are carried, and a manifest is never carried", async () => {
   const own = await startFleet({
     proxyCount: 2,
     ports: "any",

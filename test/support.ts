@@ -1,6 +1,6 @@
 /**
- * What the end-to-end tests share: playing a page to a point, reading Origo and the origin's log, running the CLI.
- * Everything is the real thing, seen from outside: processes, HTTP, a browser.
+ * Support for the end-to-end tests: plays a page up to a point, reads Origo and the origin's log, and runs the CLI.
+ * Everything is real and seen from outside: processes, HTTP, a browser.
  */
 import { execFile, spawn } from "node:child_process";
 import path from "node:path";
@@ -25,7 +25,7 @@ export async function getJson<T>(url: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** The first value that `isSo`, of those read every 100 ms; after `secondsMax` the last one, whatever it is. */
+/** Reads every 100 ms until `isSo` accepts the value. After `secondsMax` it returns the last value. */
 export async function eventually<T>(
   read: () => T | Promise<T>,
   isSo: (value: T) => boolean,
@@ -40,13 +40,13 @@ export async function eventually<T>(
 export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> =>
   getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
 
-/** What is wrong, of answers that are undefined where nothing is. */
+/** The faults among `values`; undefined means no fault. */
 export const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
 
 export interface Played {
   state: SamplePageState;
   startedMs: number;
-  /** Origo's, of what was downloaded meanwhile; none unless `recordsAt` was given. */
+  /** Origo's records of the downloads of this play; empty without `recordsAt`. */
   records: readonly DownloadRecord[];
 }
 
@@ -54,18 +54,18 @@ export interface PlayOptions {
   url: string;
   defaults: ExtensionDefaults;
   browser?: BrowserName;
-  /** 1 = as a viewer would; more saves time. */
+  /** 1 is normal speed; more saves time. */
   playbackRate?: number;
   /** Play to this second instead of the end. */
   untilSecond?: number;
   secondsMax?: number;
-  /** Before the browser is closed, wait until this fleet's Origo has a record of every segment. */
+  /** Wait, with the browser open, until this fleet's Origo has a record of every segment. */
   recordsAt?: Fleet;
-  /** Called once when the playhead has passed `atSecond`. */
+  /** Calls `act` once when the playhead passes `atSecond`. */
   during?: { atSecond: number; act: (browser: Browser) => Promise<void> };
 }
 
-/** Plays a sample page in a fresh browser with the extension, to its end or a given second, or for secondsMax. */
+/** Plays a sample page in a fresh browser with the extension: to its end, to a given second, or for secondsMax. */
 export async function playPage(options: PlayOptions): Promise<Played> {
   const startedMs = Date.now();
   const open = await openBrowser({ name: options.browser ?? "chromium", headless: true, defaults: options.defaults });
@@ -87,9 +87,9 @@ export async function playPage(options: PlayOptions): Promise<Played> {
 }
 
 async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState> {
-  await page.evaluate(
-    `document.querySelector("video").defaultPlaybackRate = document.querySelector("video").playbackRate = ${options.playbackRate ?? 1}`,
-  );
+  const rate = options.playbackRate ?? 1;
+  const rates = JSON.stringify({ playbackRate: rate, defaultPlaybackRate: rate });
+  await page.evaluate(`Object.assign(document.querySelector("video"), ${rates}).playbackRate`);
   let pending = options.during;
   const readAndAct = async (): Promise<SamplePageState> => {
     const state = await samplePageState(page);
@@ -113,7 +113,7 @@ export interface CliRun {
   stderr: string;
 }
 
-/** `npm run -s tributary -- WORDS`, from the repository's root. */
+/** Runs `npm run -s tributary -- WORDS` from the repository's root. */
 export function cli(...words: string[]): Promise<CliRun> {
   return new Promise((resolve) => {
     const command = ["run", "-s", "tributary", "--", ...words];
@@ -144,7 +144,7 @@ export interface RunningScript {
 
 const running = new Set<RunningScript>();
 
-/** Ends what startScript has started and is still there; for afterEach. */
+/** Stops every running script that startScript started; for afterEach. */
 export async function stopScripts(): Promise<void> {
   for (const script of running) script.signal("SIGTERM");
   await Promise.all([...running].map((script) => script.ended));

@@ -1,8 +1,8 @@
 /**
- * Stand-ins for the base images, for machines that reach a Debian mirror and an npm registry but no image registry:
- * `debian:bookworm-slim` from debootstrap, and `node:20-bookworm-slim` from that with node and npm out of their npm
- * packages. They carry this machine's certificates and its apt and npm settings, which the product's Dockerfiles must
- * not. They are not the official images: smaller checks were made on them, and they live only in the test's own engine.
+ * Makes stand-ins for the base images, for machines that reach a Debian mirror and an npm registry but no image
+ * registry. `debian:bookworm-slim` comes from debootstrap. `node:20-bookworm-slim` is that image with node and npm from
+ * their npm packages. They contain this machine's certificates and its apt and npm settings, which the product's
+ * Dockerfiles must not contain. They are not the official images and exist only in the test's own engine.
  */
 import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -67,8 +67,8 @@ async function buildNodeImage(engine, context) {
 }
 
 /**
- * What this machine needs to reach its mirrors: certificates, npm's registry and certificate file, apt's transport
- * settings.
+ * Collects what this machine needs to reach its mirrors: certificates, the npm registry with its certificate file, and
+ * apt's transport settings.
  */
 async function hostSettings(context) {
   const settings = path.join(context, "settings");
@@ -92,7 +92,9 @@ async function hostSettings(context) {
 const NODE_DOCKERFILE = `FROM ${DEBIAN_TAG}
 COPY packages /tmp/packages
 RUN cd /tmp/packages \\
- && for file in *.tgz; do mkdir "/tmp/\${file%.tgz}" && tar -xzf "$file" -C "/tmp/\${file%.tgz}" --strip-components=1; done \\
+ && for file in *.tgz; do \\
+      mkdir "/tmp/\${file%.tgz}" && tar -xzf "$file" -C "/tmp/\${file%.tgz}" --strip-components=1; \\
+    done \\
  && cp -a /tmp/PLATFORM-*/bin /tmp/PLATFORM-*/include /usr/local/ \\
  && mkdir -p /usr/local/lib/node_modules && mv /tmp/npm-* /usr/local/lib/node_modules/npm \\
  && ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \\

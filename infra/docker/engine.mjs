@@ -1,9 +1,8 @@
 /**
- * A private container engine, from nothing but the Debian mirror that this machine's apt already uses: dockerd,
- * containerd and runc of Debian 12, the docker client with compose and buildx of Debian 13 (Debian 12 has neither
- * plugin). Nothing is installed: the packages are unpacked into a folder, and apt checks the signature of the index and
- * the digest of each package. The engine runs in a network namespace and a mount namespace of its own, so an engine
- * that this machine already runs never notices.
+ * A private container engine from this machine's Debian mirror: dockerd, containerd and runc of Debian 12, and the
+ * docker client with compose and buildx of Debian 13, because Debian 12 has neither plugin. Nothing is installed. The
+ * packages are unpacked into a folder, and apt checks the signature of the index and the digest of each package. The
+ * engine has its own network and mount namespaces, so it does not disturb another engine on this machine.
  */
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync } from "node:fs";
@@ -23,10 +22,10 @@ const ENGINE_PACKAGES = [
   "docker-buildx/trixie",
 ];
 
-/** Folders that dockerd and containerd make wherever their own files are told to be. */
+/** Folders that dockerd and containerd always make, wherever their files are. */
 const STRAY_FOLDERS = ["/run/containerd", "/run/containerd/s", "/run/docker", "/run/docker/plugins"];
 
-/** Address of the Debian archive that apt uses here, e.g. for debootstrap. */
+/** The address of the Debian archive that apt uses on this machine. */
 export async function debianMirror() {
   const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)"]);
   const codename = /^VERSION_CODENAME=(.*)$/m.exec(await readFile("/etc/os-release", "utf8"))?.[1];
@@ -36,13 +35,14 @@ export async function debianMirror() {
     .find((part) => part[1] === codename && part[2] === "main");
   if (!line)
     throw new TestFailure(
-      `apt knows no archive with suite "${codename}", component "main": run \`apt-get update\` on a Debian machine first`,
+      `apt knows no archive with suite "${codename}" and component "main": ` +
+        "run `apt-get update` on a Debian machine first",
     );
   return line[0];
 }
 
 /**
- * Unpacks the engine into `folder` (kept between runs: an engine that is already there is used again).
+ * Unpacks the engine into `folder`, unless an earlier run did.
  * @returns {Promise<{ path: string, plugins: string, debootstrap: string, dockerProxy: string }>}
  */
 export async function fetchEngine(folder) {
@@ -92,7 +92,7 @@ async function downloadPackages(folder) {
 }
 
 /**
- * Starts dockerd in the server namespace of `network`, with all that it writes under `folder`.
+ * Starts dockerd in the server namespace of `network`. It writes only under `folder`.
  * @returns {Promise<{ env: NodeJS.ProcessEnv, stop(): Promise<void> }>} `env` is for the docker client
  */
 export async function startEngine(tools, network, folder) {
@@ -152,7 +152,7 @@ export async function startEngine(tools, network, folder) {
   return { env, stop };
 }
 
-/** Ends an engine that an earlier process started and could not stop; it ends its containers itself. */
+/** Stops an engine that an earlier process could not stop. The engine stops its own containers. */
 export async function stopEngineByPidFile(folder) {
   const pid = Number(await readFile(path.join(folder, "dockerd.pid"), "utf8").catch(() => "0"));
   const alive = async () => (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).includes(folder);
@@ -161,7 +161,7 @@ export async function stopEngineByPidFile(folder) {
   await waitFor("an engine of an earlier run to end", async () => !(await alive()), 30_000);
 }
 
-/** Removes what the engine wrote: its images, containers and volumes, and its empty control groups. */
+/** Removes the engine's images, containers, volumes and empty control groups. */
 export async function removeEngineFiles(folder) {
   await run(
     "find",

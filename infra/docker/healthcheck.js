@@ -1,4 +1,4 @@
-/** HEALTHCHECK of both images: exit code 0 when /healthz of this container's own port answers 200. */
+/** HEALTHCHECK of both images: exits with 0 if /healthz on the container's own port answers 200. */
 "use strict";
 
 fetch(`http://127.0.0.1:${process.env.PORT}/healthz`, { signal: AbortSignal.timeout(2000) })

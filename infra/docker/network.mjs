@@ -1,8 +1,8 @@
 /**
- * Two network namespaces for the compose test: `server`, where the engine and the sample origin run, and
- * `viewer`, where the browser runs. The viewer has one cable, to the server, and a filter at the server's end of it
- * that lets through the published ports and nothing else. The host only gives the server namespace a way out
- * (image builds install packages); its own ports, bridges and firewall chains stay as they were.
+ * Two network namespaces for the compose test. The engine and the sample origin run in `server`, the browser in
+ * `viewer`. One cable joins them, and a filter at the server's end passes only the published ports. The host gives the
+ * server namespace a way out, because image builds install packages. The host's own ports, bridges and firewall chains
+ * stay unchanged.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { run } from "./run.mjs";
@@ -27,7 +27,7 @@ export function describeNetwork(id, subnet) {
   };
 }
 
-/** Arguments that run a program inside a namespace of the network: only its network is changed, not its mounts. */
+/** Program and arguments that run a command inside a network namespace, with unchanged mounts. */
 export const inside = (namespace, ...command) => ["nsenter", [`--net=/run/netns/${namespace}`, ...command]];
 
 const ip = (...args) => run("ip", args);
@@ -37,7 +37,7 @@ const hostRules = (network) => [
   ["filter", "FORWARD", "-o", network.uplink, "-j", "ACCEPT"],
 ];
 
-/** Makes both namespaces. Returns what ip_forward of the host was before. */
+/** Makes both namespaces. Returns the host's previous ip_forward. */
 export async function createNetwork(network) {
   const { server, viewer, uplink, cable } = network;
   for (const name of [server, viewer]) {

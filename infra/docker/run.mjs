@@ -43,7 +43,7 @@ export function run(program, args, options = {}) {
   });
 }
 
-/** Ends every program that run() is still waiting for, so that a clean-up does not race with a half-done step. */
+/** Stops every program that run() waits for, so that a clean-up does not race with a running step. */
 export function stopRunning() {
   for (const child of running) child.kill("SIGTERM");
 }
@@ -51,7 +51,7 @@ export function stopRunning() {
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Asks again and again until `check` returns something truthy, and returns that.
+ * Calls `check` until it returns a truthy value, and returns that value.
  * @template T
  * @param {string} what what is waited for, for the error
  * @param {() => Promise<T>} check

@@ -1,18 +1,18 @@
 /**
- * Preloaded (`node --require`) by the images' entry points: fills ORIGO_SECRET from the file that ORIGO_SECRET_FILE
- * names, and makes that file, with a random secret, when ORIGO_SECRET_CREATE=1 and it is not there yet. An ORIGO_SECRET
- * that is already set wins. Not part of the services: they know only ORIGO_SECRET.
+ * Fills ORIGO_SECRET from the file that ORIGO_SECRET_FILE names. The images' entry points preload it (`node
+ * --require`). With ORIGO_SECRET_CREATE=1 it makes a missing file with a random secret. A set ORIGO_SECRET wins. The
+ * services know only ORIGO_SECRET.
  */
 "use strict";
 
 const { randomBytes } = require("node:crypto");
 const { existsSync, linkSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
 
-/** Writes the whole secret beside the file first, so that nobody ever reads half of one. */
+/** Writes a draft first and links it to the file, so that nobody reads half a secret. */
 function createOnce(file) {
   if (existsSync(file)) return;
   const draft = `${file}.${process.pid}`;
-  // Of a start that was killed here; a process may not write into a file of this mode again.
+  // A start that was killed may have left a draft, and its mode forbids writing to it.
   rmSync(draft, { force: true });
   try {
     writeFileSync(draft, randomBytes(32).toString("hex"), { mode: 0o400 });
