@@ -3,11 +3,10 @@
  * over HTTP on loopback, on DuckDB and on PostgreSQL; then intake at 5,000 records a second. Before that, what a
  * thousand proxies cost (fleet.mjs).
  *
- *     npm run bench -- origo [--quick] [--json FILE] [--docs] [--only duckdb|postgres]
+ *     npm run bench -- origo [--quick] [--json FILE] [--only duckdb|postgres]
  *
  *     --quick      130,000 records, 5 questions of a kind, 10 s of intake
  *     --json FILE  what was measured
- *     --docs       writes the section `Origo` of docs/measurements.md
  *
  * Each question carries a filter that was not asked before. Times are from the request to the last byte of the answer,
  * so they hold HTTP and JSON too. The same SQL is run straight in DuckDB, over a copy of the file, in turns with the
@@ -33,6 +32,7 @@ import { FIRST_MS, generateSql, LAST_MS } from "./generate.sql.mjs";
 const require = createRequire(import.meta.url);
 const origoModule = (name) => require(path.join(root, "origo/dist", name));
 const stack = require(path.join(root, "lab/stack/dist/index.js"));
+const { table } = require(path.join(root, "lab/bench/dist/kit/table.js"));
 const RATE = 5000;
 const BATCH = 25;
 const LIMITS = { first: 150, box: 400, group: 500, memory: 1000, p99: 250, core: 0.15, paint: 1000 };
@@ -361,20 +361,26 @@ async function onPostgres(folder, { rounds, seconds }, print) {
 const verdict = (value, limit) => (value <= limit ? "met" : "NOT MET");
 
 function partOf(name, { paint, questions, intake, memoryMb }, seconds) {
-  const lines = questions.map(
-    (row) =>
-      `| ${row.name} | ${row.ms.toFixed(0)} | ${row.leastMs.toFixed(0)} | ${row.limitMs} | ${verdict(row.ms, row.limitMs)} | ${row.ratio?.toFixed(2) ?? ""} |`,
-  );
-  return `### ${name}
+  const count = (value) => value.toLocaleString("en");
+  const cells = ({ name: question, ms, leastMs, limitMs, ratio }) => [
+    question,
+    ms.toFixed(0),
+    leastMs.toFixed(0),
+    String(limitMs),
+    verdict(ms, limitMs),
+    ratio?.toFixed(2) ?? "",
+  ];
+  return `${name}
 
-| question | median, ms | least | limit | | over the SQL alone |
-| --- | --- | --- | --- | --- | --- |
-${lines.join("\n")}
+${table(["question", "median, ms", "least", "limit", "", "over the SQL alone"], questions.map(cells))}
 
-Memory of the process: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake after them (limit ${LIMITS.memory}: ${verdict(memoryMb.all, LIMITS.memory)}). Intake of ${RATE.toLocaleString("en")} records a second for ${seconds} s: ${intake.acknowledged.toLocaleString("en")} of ${intake.records.toLocaleString("en")} acknowledged, ${intake.perSec.toFixed(0)}/s, p50 ${intake.p50.toFixed(0)} ms, p99 ${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}: ${verdict(intake.p99, LIMITS.p99)}), ${intake.refused} refused, ${intake.lost} lost. First paint of the downloads page in Chromium on loopback, with an empty cache: median ${paint.ms.toFixed(0)} ms of ${paint.rounds}, worst ${paint.worstMs.toFixed(0)} (limit ${LIMITS.paint}: ${verdict(paint.ms, LIMITS.paint)}).`;
+Memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake (limit ${LIMITS.memory}: ${verdict(memoryMb.all, LIMITS.memory)}).
+Intake for ${seconds} s: ${count(intake.acknowledged)} of ${count(intake.records)} records acknowledged, ${intake.perSec.toFixed(0)}/s, p50 ${intake.p50.toFixed(0)} ms,
+p99 ${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}: ${verdict(intake.p99, LIMITS.p99)}), ${intake.refused} refused, ${intake.lost} lost.
+First paint of the downloads page: median ${paint.ms.toFixed(0)} ms of ${paint.rounds}, worst ${paint.worstMs.toFixed(0)} (limit ${LIMITS.paint}: ${verdict(paint.ms, LIMITS.paint)}).`;
 }
 
-function sectionOf(run) {
+function reportOf(run) {
   const parts = [
     run.duckdb && partOf("DuckDB", run.duckdb, run.seconds),
     run.postgres &&
@@ -384,15 +390,12 @@ function sectionOf(run) {
         run.seconds,
       ),
   ];
-  return `## Origo
-
-Made by \`npm run bench -- origo${run.quick ? " --quick" : ""} --docs\` on ${run.date}: ${run.records.toLocaleString("en")} generated records (lab/bench/origo/generate.sql.mjs), ${run.processor}, ${run.cores} cores shared by Origo, its database and what asks, node ${process.versions.node}, load average ${run.load} before. Each question carries a filter not asked before; ${run.rounds} of a kind, HTTP and JSON included. The last column is the median over that of the same SQL run straight in DuckDB, on a copy of the file, in turns.
+  return `${run.records.toLocaleString("en")} records; ${run.processor}, ${run.cores} cores, node ${process.versions.node}.
+${run.rounds} questions of a kind. The ratio is the median over that of the same SQL run straight in DuckDB.
 
 ${parts.filter(Boolean).join("\n\n")}
 
-### Heartbeats
-
-${fleetSentence(run.fleet)} Limit: ${LIMITS.core * 100} % (${verdict(run.fleet.core, LIMITS.core)}).
+Heartbeats: ${fleetSentence(run.fleet)} Limit: ${LIMITS.core * 100} % (${verdict(run.fleet.core, LIMITS.core)}).
 `;
 }
 
@@ -421,12 +424,7 @@ async function measurePaint(url) {
  * measure.
  */
 export async function runOrigoBench(args) {
-  const options = {
-    quick: { type: "boolean", default: false },
-    json: { type: "string" },
-    docs: { type: "boolean", default: false },
-    only: { type: "string" },
-  };
+  const options = { quick: { type: "boolean", default: false }, json: { type: "string" }, only: { type: "string" } };
   let values;
   try {
     ({ values } = parseArgs({ args, options }));
@@ -474,6 +472,6 @@ export async function measureAll(values, print = console.log) {
       path.resolve(process.env.INIT_CWD ?? process.cwd(), values.json),
       `${JSON.stringify(run, null, 1)}\n`,
     );
-  if (values.docs) stack.writeSection("origo", "`npm run bench -- origo --docs`", sectionOf(run));
+  print(`\n${reportOf(run)}`);
   return 0;
 }

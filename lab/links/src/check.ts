@@ -3,10 +3,8 @@
  * (lab/links/core/probe.cc) that ask the emulator nothing. Exit status 1 when a figure misses its limit.
  */
 import { writeFileSync } from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { markdownTable, writeSection } from "@tributary/lab-stack";
 import { startLinks } from "./links";
 import type { Links } from "./links";
 import type { LinkChangeInput } from "./scenario";
@@ -249,41 +247,11 @@ async function checkAll(links: Links, quick: boolean, print: (row: CheckRow) => 
   return rows;
 }
 
-const tableOf = (rows: readonly CheckRow[]): string =>
-  markdownTable(
-    ["what", "setting", "measured", "limit", ""],
-    rows.map((row) => [
-      row.what,
-      row.setting,
-      row.got,
-      row.limit,
-      row.limit === "-" ? "" : row.within ? "met" : "NOT MET",
-    ]),
-  );
-
-const COMMAND = "npm run links -- --check --docs";
-
-function sectionOf(rows: readonly CheckRow[], late: string, loadBefore: number): string {
-  const machine = `${os.cpus()[0]!.model}, ${os.cpus().length} cores, Linux ${os.release()}, node ${process.versions.node}`;
-  return `## Links: how exact the emulator is
-
-Made by \`${COMMAND}\` on ${new Date().toISOString().slice(0, 10)}: ${machine}; load average before the run ${loadBefore.toFixed(1)}. Programs at the two ends measure; packets are IPv4 with UDP, delays from the sender's call to the receiver's kernel. The emulator itself handed packets over ${late} late.
-
-${tableOf(rows)}
-
-What the model is and where it ends: [links.md](links.md).`;
-}
-
 export async function runCheck(args: string[], here: string): Promise<number> {
   const { values } = parseArgs({
     args,
-    options: {
-      quick: { type: "boolean", default: false },
-      json: { type: "string" },
-      docs: { type: "boolean", default: false },
-    },
+    options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
   });
-  const load = os.loadavg()[0]!;
   const links = await startLinks({ hosts: { client: null, origin: null } });
   try {
     await links.begin();
@@ -296,7 +264,6 @@ export async function runCheck(args: string[], here: string): Promise<number> {
       `packets handed over ${late} late; ${realTime ? "real-time priority" : "ordinary priority: load on this machine makes packets late"}`,
     );
     if (values.json) writeFileSync(path.resolve(here, values.json), `${JSON.stringify(rows, null, 1)}\n`);
-    if (values.docs) writeSection("links", COMMAND, sectionOf(rows, late, load));
     return rows.every(({ within }) => within) ? 0 : 1;
   } finally {
     await links.close();

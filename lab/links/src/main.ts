@@ -15,7 +15,7 @@ import { parseScenarioText, ScenarioError } from "./scenario";
 
 const USAGE = `usage: npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] -- COMMAND ...   runs COMMAND on the client
        npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] --shell         a shell on the client
-       npm run links -- --check [--quick] [--json FILE] [--docs]                 measures the emulator's accuracy
+       npm run links -- --check [--quick] [--json FILE]                          measures the emulator's accuracy
 
 COMMAND finds ORIGIN_URL, ORIGO_URL and PROXY_URLS in its environment when the scenario has services, and HOST_CLIENT,
 HOST_PROXY1 ... always; the hosts' names are in /etc/hosts. --stats prints every link's counters as JSON on standard error

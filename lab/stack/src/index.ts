@@ -4,7 +4,6 @@
 export { builtExtensionDir, FIREFOX_UUID, openBrowser, samplePageState, writeExtensionDefaults } from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, OpenOptions, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";
-export { markdownTable, writeSection } from "./document";
 export { DEFAULT_PORTS, freePort, repoRoot, startFleet } from "./fleet";
 export type { Fleet, FleetOptions } from "./fleet";
 export { recordsOf, recordsSince } from "./records";

@@ -9,8 +9,8 @@ import type { ClientHttp2Session } from "node:http2";
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
-import { dropConnections } from "../connections";
-import { watchIdleShare } from "../machine";
+import { dropConnections } from "../kit/connections";
+import { watchIdleShare } from "../kit/machine";
 import type { Order, Pulled, Reply } from "./orders";
 
 const NEVER_MS = 3_600_000;
@@ -130,7 +130,7 @@ async function answer(order: Order): Promise<Reply> {
   const before = process.cpuUsage();
   const result = await carryOut(order).catch((error: unknown) => ({ problem: String(error), idleShare: 1 }));
   const { user, system } = process.cpuUsage(before);
-  return { id: order.id, cpuMs: (user + system) / 1000, ...result };
+  return { cpuMs: (user + system) / 1000, ...result };
 }
 
 async function main(): Promise<void> {

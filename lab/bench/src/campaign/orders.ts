@@ -6,20 +6,13 @@ export type SessionKind = "warm" | "new";
 
 export type Order =
   /** Answered when no connection is left: what comes next finds none. */
-  | { id: number; kind: "close" }
-  | {
-      id: number;
-      kind: "get";
-      url: string;
-      transport: TransportOption;
-      traced: boolean;
-      options: Omit<GetOptions, "signal">;
-    }
+  | { kind: "close" }
+  | { kind: "get"; url: string; transport: TransportOption; traced: boolean; options: Omit<GetOptions, "signal"> }
   /** Parts of `partBytes` asked for one by one, the next one of whichever server is done with its last. */
-  | { id: number; kind: "pull"; urls: readonly string[]; bytes: number; partBytes: number }
+  | { kind: "pull"; urls: readonly string[]; bytes: number; partBytes: number }
   /** From the origin's HTTP/2 server (http2Origin.ts): `url` without its path, and how many bytes to ask for. */
-  | { id: number; kind: "http2"; url: string; bytes: number }
-  | { id: number; kind: "json"; url: string };
+  | { kind: "http2"; url: string; bytes: number }
+  | { kind: "json"; url: string };
 
 /** What was pulled. Times in ms from the first asking. */
 export interface Pulled {
@@ -34,7 +27,6 @@ export interface Pulled {
  * asking to the last byte.
  */
 export interface Reply {
-  id: number;
   cpuMs: number;
   idleShare: number;
   record?: DownloadRecord;

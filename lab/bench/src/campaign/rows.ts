@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "@tributary/protocol";
 import type { Trace } from "@tributary/contract/query-schema";
-import { isHostLimited } from "../machine";
-import { median, quartilesOf, type Quartiles } from "../statistics";
+import { isHostLimited } from "../kit/machine";
+import { median, quartilesOf, type Quartiles } from "../kit/figures";
 import type { Box } from "./boxes";
 import type { SessionKind } from "./orders";
 

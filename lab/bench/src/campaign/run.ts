@@ -4,11 +4,9 @@
  * random order, so that what else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as
  * soon as it is over: a campaign that was stopped goes on from there.
  */
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
-import path from "node:path";
-import { gunzipSync, gzipSync } from "node:zlib";
 import { startLinks } from "@tributary/lab-links";
+import { appendSamples } from "../kit/samples";
 import { scenarioOf } from "./boxes";
 import type { Box } from "./boxes";
 import { visitsByBox } from "./rows";
@@ -17,8 +15,8 @@ import { Stack } from "./stack";
 
 export interface CampaignOptions {
   boxes: readonly Box[];
-  /** Where the downloads are kept, and those that are there already (`readSamples`); new ones are added to both. */
-  folder: string;
+  /** Where the downloads are kept (kit/samples.ts), and those that are there already. New ones are added to both. */
+  file: string;
   samples: Sample[];
   /** How often the links come up, and which shares of the visits are done by then. */
   passes: readonly number[];
@@ -59,13 +57,12 @@ const TRACES_KEPT = 5;
 /** Resolves to what went wrong: links over which it did are left until the next pass. */
 export async function runCampaign({
   boxes,
-  folder,
+  file,
   samples,
   passes,
   stopped,
   onProgress,
 }: CampaignOptions): Promise<string[]> {
-  const file = plainFile(folder);
   const done = visitsByBox(samples);
   const next = new Map<string, number>();
   for (const { box, visit } of samples) next.set(box, Math.max(next.get(box) ?? 0, visit + 1));
@@ -105,7 +102,7 @@ export async function runCampaign({
           }));
           if (stopped()) return;
           samples.push(...taken);
-          appendFileSync(file, linesOf(taken));
+          appendSamples(file, taken);
           next.set(box.id, visit + 1);
           done.set(box.id, (done.get(box.id) ?? 0) + (visitsByBox(taken).get(box.id) ?? 0));
           room.adjust(Math.min(...taken.map(({ idleShare }) => idleShare)));
@@ -198,31 +195,6 @@ export function setsOf(boxes: readonly Box[]): Box[][] {
     sets.set(key, [...(sets.get(key) ?? []), box]);
   }
   return [...sets.values()];
-}
-
-const plainFile = (folder: string): string => path.join(folder, "downloads.jsonl");
-const packedFile = (folder: string): string => path.join(folder, "downloads.jsonl.gz");
-const linesOf = (samples: readonly Sample[]): string => samples.map((sample) => `${JSON.stringify(sample)}\n`).join("");
-
-/** Puts all downloads into one compressed file, for a folder that is to be kept. */
-export function packDownloads(folder: string, samples: readonly Sample[]): void {
-  writeFileSync(packedFile(folder), gzipSync(linesOf(samples), { level: 9 }));
-  rmSync(plainFile(folder), { force: true });
-}
-
-/** Those packed and those after them. A line that was cut short when the machine went down is left out. */
-export function readSamples(folder: string): Sample[] {
-  const [packed, plain] = [packedFile(folder), plainFile(folder)];
-  const text =
-    (existsSync(packed) ? gunzipSync(readFileSync(packed)).toString() : "") +
-    (existsSync(plain) ? readFileSync(plain, "utf8") : "");
-  return text.split("\n").flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Sample];
-    } catch {
-      return [];
-    }
-  });
 }
 
 function shuffled<T>(items: readonly T[]): T[] {

@@ -14,8 +14,9 @@ import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
 import { startLinks, type Links } from "@tributary/lab-links";
 import { findChromium, openBrowser, repoRoot, sizeBytes, type OpenBrowser } from "@tributary/lab-stack";
-import { watchIdleShare } from "../machine";
-import { median } from "../statistics";
+import { watchIdleShare } from "../kit/machine";
+import { startDriver, type Driver } from "../kit/driver";
+import { median } from "../kit/figures";
 import { CHUNKED_BYTES, scenarioOf } from "./boxes";
 import type { Box, LinksSpec } from "./boxes";
 import type { Order, Pulled, Reply, SessionKind } from "./orders";
@@ -49,8 +50,6 @@ type Outcome = Pick<
 
 type Cost = Pick<Reply, "cpuMs" | "idleShare">;
 
-type Unnumbered = Order extends infer Each ? (Each extends Order ? Omit<Each, "id"> : never) : never;
-
 export async function startStack(spec: LinksSpec, boxes: readonly Box[]): Promise<Stack> {
   const links = await startLinks(scenarioOf(spec));
   try {
@@ -64,13 +63,11 @@ export async function startStack(spec: LinksSpec, boxes: readonly Box[]): Promis
 }
 
 export class Stack {
-  readonly #driver: ChildProcess;
-  readonly #waiting = new Map<number, { resolve: (reply: Reply) => void; reject: (error: Error) => void }>();
+  readonly #driver: Driver<Order, Reply>;
   readonly #browsers = new Map<string, { open: OpenBrowser; page: Page }>();
   readonly #expected = new Map<number, string>();
   /** By length: what all proxies hold, and since when. */
   readonly #held = new Map<number, { url: string; sinceMs: number }>();
-  #lastId = 0;
   #http2Origin: ChildProcess | undefined;
   #ariaStartMs = 0;
 
@@ -81,20 +78,7 @@ export class Stack {
     this.#links = links;
     this.#spec = spec;
 
-    this.#driver = links.run("client", [process.execPath, DRIVER, this.#env("ORIGO_URL"), this.#env("ORIGO_COOKIE")], {
-      stdio: ["pipe", "pipe", "inherit"],
-      detached: true,
-    });
-    createInterface({ input: this.#driver.stdout! }).on("line", (line) => {
-      const reply = JSON.parse(line) as Reply;
-      this.#waiting.get(reply.id)?.resolve(reply);
-      this.#waiting.delete(reply.id);
-    });
-    this.#driver.stdin!.on("error", () => undefined);
-    this.#driver.once("close", (code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the Node client ended with code ${code}`));
-      this.#waiting.clear();
-    });
+    this.#driver = startDriver<Order, Reply>(links, DRIVER);
   }
 
   /** Brings the programs to where a first use costs nothing more. */
@@ -115,7 +99,7 @@ export class Stack {
    * are gone; a download that fails is a sample.
    */
   async visit(box: Box, visit: number, hold = (downloads: () => Promise<Sample[]>) => downloads()): Promise<Sample[]> {
-    if (box.runner === "node") await this.#ask({ kind: "close" });
+    if (box.runner === "node") await this.#driver.ask({ kind: "close" });
     return hold(() => this.#downloads(box, visit));
   }
 
@@ -139,7 +123,7 @@ export class Stack {
 
   async close(): Promise<void> {
     for (const { open } of this.#browsers.values()) await open.close();
-    this.#driver.stdin!.end();
+    void this.#driver.close();
     this.#http2Origin?.stdin!.end();
     await this.#links.close();
   }
@@ -167,7 +151,7 @@ export class Stack {
       ...(box.generationSize ? { generationSize: box.generationSize } : {}),
       ...(box.windowPackets ? { windowPackets: box.windowPackets } : {}),
     };
-    const { record, problem, ...cost } = await this.#ask({
+    const { record, problem, ...cost } = await this.#driver.ask({
       kind: "get",
       url,
       transport: box.transport ?? "auto",
@@ -180,7 +164,7 @@ export class Stack {
 
   async #byPull(box: Box, url: string): Promise<Outcome> {
     const urls = this.#mirrors(url).slice(0, box.connections);
-    const { pulled, problem, ...cost } = await this.#ask({
+    const { pulled, problem, ...cost } = await this.#driver.ask({
       kind: "pull",
       urls,
       bytes: box.chunkBytes,
@@ -192,7 +176,7 @@ export class Stack {
 
   async #byHttp2(box: Box): Promise<Outcome> {
     const url = `http://${this.#links.address("origin")}:${HTTP2_PORT}`;
-    const { pulled, problem, ...cost } = await this.#ask({ kind: "http2", url, bytes: box.chunkBytes });
+    const { pulled, problem, ...cost } = await this.#driver.ask({ kind: "http2", url, bytes: box.chunkBytes });
     if (!pulled) throw new Error(problem ?? "the Node client got nothing over HTTP/2");
     return this.#fetchedOutcome(box, pulled, cost, ["origin"]);
   }
@@ -319,7 +303,7 @@ export class Stack {
   /** Asks Origo again until it has what `find` looks for. */
   async #atOrigo<T>(what: string, question: string, find: (json: unknown) => T | undefined): Promise<T> {
     for (const deadlineMs = Date.now() + RECORD_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
-      const { json } = await this.#ask({ kind: "json", url: `${this.#env("ORIGO_URL")}/v1/${question}` });
+      const { json } = await this.#driver.ask({ kind: "json", url: `${this.#env("ORIGO_URL")}/v1/${question}` });
       const found = find(json);
       if (found !== undefined) return found;
       if (Date.now() > deadlineMs) throw new Error(`Origo got no ${what} within ${RECORD_MS_MAX} ms`);
@@ -378,14 +362,6 @@ export class Stack {
     return new Promise((resolve, reject) => {
       child.once("error", reject);
       child.once("close", () => resolve(performance.now() - startedMs));
-    });
-  }
-
-  #ask(order: Unnumbered): Promise<Reply> {
-    const id = ++this.#lastId;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#driver.stdin!.write(`${JSON.stringify({ id, ...order })}\n`);
     });
   }
 

@@ -1,38 +1,40 @@
 /**
- * `npm run bench -- codec`: starts the runners, measures every group of the plan, judges the figures. Files are written
- * by lab/bench/main.mjs, which also gets the contenders ready.
+ * `npm run bench -- codec`: the codec beside its rivals, in native code, Node and Chromium. lab/bench/main.mjs gets the
+ * contenders ready. Exit status 0 measured (a figure below its floor is a result), 1 could not measure, 2 bad option.
  */
-import { readFileSync, readdirSync, statSync } from "node:fs";
-import os from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { drawTo } from "@tributary/lab-sim";
 import { repoRoot } from "@tributary/lab-stack";
+import { fileOf, FLAG, optionsOf, runBench, TEXT } from "../kit/command";
+import { machineText } from "../kit/machine";
+import { figureTable } from "../kit/verdict";
 import { planGroups, type Engines, type RunnerName } from "./cases";
 import { enginesOf, measureGroup, type Absences, type Pace, type Runners } from "./driver";
 import { figuresOf } from "./figures";
-import type { Machine, Run } from "./report";
+import { specificationOf } from "./picture";
+import { rateTables } from "./report";
 import { rowsOf } from "./rows";
 import { startChromium, startNodeAddon, startNodeWasm, startProgram } from "./runners";
 import type { GroupSamples } from "./samples";
 
-/** A contender's file, or why there is none: lab/bench/codec/setup.mjs. */
-export type Tool =
-  { readonly file: string; readonly note: string; readonly absent?: undefined } | { readonly absent: string };
+const USAGE = `npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE]
+  --quick         the figures and few other shapes, about three minutes on two cores
+  --row TEXT      only the groups of cases whose name contains TEXT, such as "through the addon"
+  --json FILE     every row, as an array (rows.ts)
+  --picture FILE  bandwidth by shape, engine and rival, as .svg or .png`;
 
-export interface Tools {
+/** Where lab/bench/main.mjs puts `Tools`. */
+const TOOLS = path.join(repoRoot, "lab/bench/build/tools.json");
+
+/** A contender's file, or why there is none: lab/bench/codec/setup.mjs. */
+type Tool = { readonly file: string; readonly note: string; readonly absent?: undefined } | { readonly absent: string };
+
+interface Tools {
   readonly native: Tool;
   readonly isaL: Tool;
   readonly rust: Tool;
   readonly bundle: Tool;
-  readonly compiler: string;
-}
-
-export interface BenchOptions {
-  readonly tools: Tools;
-  readonly quick: boolean;
-  /** Only the groups of cases whose name contains this, and the figures that they give. */
-  readonly row: string;
-  readonly command: string;
-  readonly print: (line: string) => void;
 }
 
 const PACE: Pace = { rounds: 21, sliceMs: 20 };
@@ -41,9 +43,8 @@ const QUICK_PACE: Pace = { rounds: 11, sliceMs: 15 };
 const GRID_ROUNDS = 7;
 
 /** Starts what can be started; the rest is told in one line each. */
-async function startRunners({ tools, print }: BenchOptions): Promise<{ runners: Runners; chromium: string }> {
+async function startRunners(tools: Tools): Promise<Runners> {
   const runners: Runners = {};
-  let chromium = "no Chromium";
   const isaL = tools.isaL.absent === undefined ? tools.isaL.file : "-";
   if (tools.native.absent === undefined) runners.native = startProgram(tools.native.file, [isaL]);
   if (tools.rust.absent === undefined) runners.rust = startProgram(tools.rust.file);
@@ -51,14 +52,12 @@ async function startRunners({ tools, print }: BenchOptions): Promise<{ runners: 
   runners.addon = startNodeAddon();
   if (tools.bundle.absent === undefined) {
     try {
-      const started = await startChromium(tools.bundle.file);
-      runners.chromium = started.runner;
-      chromium = started.version.replace("/", " ");
+      runners.chromium = await startChromium(tools.bundle.file);
     } catch (error) {
-      print(`bench: Chromium absent: ${error instanceof Error ? error.message : String(error)}`);
+      console.log(`bench: Chromium absent: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  return { runners, chromium };
+  return runners;
 }
 
 async function allEngines(runners: Runners): Promise<Engines> {
@@ -69,78 +68,52 @@ async function allEngines(runners: Runners): Promise<Engines> {
   return Object.fromEntries(entries) as unknown as Engines;
 }
 
-function describeMachine(compiler: string, chromium: string): Machine {
-  const cpuinfo = process.platform === "linux" ? readFileSync("/proc/cpuinfo", "utf8") : "";
-  const flags = new Set((/^flags\s*: (.*)$/m.exec(cpuinfo)?.[1] ?? "").split(" "));
-  const told = ["ssse3", "avx2", "gfni", "avx512f", "avx512bw", "avx512vbmi"].filter((flag) => flags.has(flag));
-  return {
-    processor: os.cpus()[0]?.model.trim() ?? os.arch(),
-    cores: os.availableParallelism(),
-    features: told.length > 0 ? told : [os.arch()],
-    system:
-      /^PRETTY_NAME="(.*)"$/m.exec(process.platform === "linux" ? readFileSync("/etc/os-release", "utf8") : "")?.[1] ??
-      `${os.type()} ${os.release()}`,
-    compiler,
-    node: process.versions.node,
-    chromium,
-  };
-}
-
-function rivalNotes({ isaL, rust }: Tools): string[] {
-  const isaLNote = isaL.absent === undefined ? `ISA-L ${isaL.note}` : `ISA-L absent (${isaL.absent})`;
-  return [isaLNote, rust.absent === undefined ? rust.note : `Rust crates absent (${rust.absent})`];
-}
-
-function wasmModules(): { name: string; bytes: number }[] {
-  const folder = path.join(repoRoot, "wasm-codec/module");
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".wasm"))
-    .map((name) => ({ name, bytes: statSync(path.join(folder, name)).size }));
-}
-
 /** One line for each contender and request that could not be measured, however many shapes it has. */
-function reportAbsences(absences: Absences, print: (line: string) => void): void {
+function reportAbsences(absences: Absences): void {
   const lines = [...absences].map(([key, why]) => `bench: absent: ${key.split(" ").slice(0, 4).join(" ")} (${why})`);
-  for (const line of new Set(lines)) print(line);
+  for (const line of new Set(lines)) console.log(line);
 }
 
-/** Measures everything; throws when a contender computes something wrong. */
-export async function runCodecBench(options: BenchOptions): Promise<Run> {
-  const { quick, row, print, tools } = options;
-  const { runners, chromium } = await startRunners(options);
+/** Throws when a contender computes something wrong. */
+async function measureAll(tools: Tools, quick: boolean, row: string): Promise<GroupSamples[]> {
+  const runners = await startRunners(tools);
   const absences: Absences = new Map();
   const measured: GroupSamples[] = [];
   const pace = quick ? QUICK_PACE : PACE;
   try {
     const engines = await allEngines(runners);
-    print(
-      `bench: engines: ${Object.entries(engines)
-        .filter(([, names]) => names.length > 0)
-        .map(([name, names]) => `${name} ${names.join(" ")}`)
-        .join("; ")}`,
-    );
+    const found = Object.entries(engines).filter(([, names]) => names.length > 0);
+    console.log(`bench: engines: ${found.map(([name, names]) => `${name} ${names.join(" ")}`).join("; ")}`);
     const groups = planGroups(engines, quick).filter(({ name }) => name.includes(row));
     if (groups.length === 0) throw new Error(`no group of cases has a name that contains "${row}"`);
     for (const group of groups) {
       const startedMs = Date.now();
       const rounds = group.name.startsWith("grid ") ? GRID_ROUNDS : pace.rounds;
       measured.push(await measureGroup(group, runners, { ...pace, rounds }, absences));
-      print(
-        `bench: ${group.name} (${group.cases.length} contenders, ${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
-      );
+      const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
+      console.log(`bench: ${group.name} (${group.cases.length} contenders, ${seconds} s)`);
     }
   } finally {
     await Promise.all(Object.values(runners).map((runner) => runner.close()));
   }
-  reportAbsences(absences, print);
-  return {
-    date: new Date().toISOString().slice(0, 10),
-    command: options.command,
-    rounds: pace.rounds,
-    machine: describeMachine(tools.compiler, chromium),
-    rivals: rivalNotes(tools),
-    wasmModules: wasmModules(),
-    figures: figuresOf(measured).filter(({ value }) => row === "" || value !== undefined),
-    rows: rowsOf(measured),
-  };
+  reportAbsences(absences);
+  return measured;
 }
+
+async function main(): Promise<number> {
+  const { quick, row, json, picture } = optionsOf({
+    quick: FLAG,
+    row: { ...TEXT, default: "" },
+    json: TEXT,
+    picture: TEXT,
+  });
+  const measured = await measureAll(JSON.parse(readFileSync(TOOLS, "utf8")) as Tools, quick, row);
+  const figures = figuresOf(measured).filter(({ got }) => row === "" || Number.isFinite(got));
+  const rows = rowsOf(measured);
+  console.log(`\n${machineText()}\n\n${rateTables(rows)}\n\nFigures to reach:\n\n${figureTable(figures)}\n`);
+  if (json !== undefined) writeFileSync(fileOf(json), `${JSON.stringify(rows, null, 1)}\n`);
+  if (picture !== undefined) drawTo(picture, specificationOf(rows, machineText()));
+  return 0;
+}
+
+runBench(USAGE, main);

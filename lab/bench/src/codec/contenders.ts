@@ -3,7 +3,7 @@
  * requests as lab/bench/codec/native.cc. Runs in Node and in a Worker of a browser alike; knows neither.
  */
 import type { Codec, Decoder, Encoder, RepairDecoder } from "@tributary/protocol";
-import { median } from "../statistics";
+import { median } from "../kit/figures";
 import { wasmRoofline, type LookUp } from "./wasm-roofline";
 
 /** Median seconds of one operation over a slice of so many milliseconds. */

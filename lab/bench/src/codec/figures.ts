@@ -1,30 +1,29 @@
 /**
- * The figures that the codec is to reach, and what a run says of each. Pure: samples in, values out. A figure whose
- * cases were not measured here has no value; nothing is estimated.
+ * The figures that the codec is to reach, from the samples of a run. Pure. Nothing is estimated: a figure is not
+ * measured if one of its cases was not.
  */
 import { ADDON_BATCHES, BATCH, ISAL_BATCH, ISAL_BEST_PATHS, RLNC_SHAPES, type Request } from "./cases";
-import { median } from "../statistics";
+import { median } from "../kit/figures";
+import type { Figure } from "../kit/verdict";
 import { GroupSamples, outputBytesPerSec, speedRatio, type Measured } from "./samples";
 
-export interface Figure {
-  readonly what: string;
-  /** `x`: a ratio, more is better; `us` and `ms`: times, less is better. */
-  readonly unit: "x" | "us" | "ms";
+/** `x`: a ratio, more is better. `us` and `ms`: times, less is better. */
+interface Wanted {
+  what: string;
+  unit: "x" | "us" | "ms";
   /** undefined: not measured here. */
-  readonly value: number | undefined;
-  readonly floor: number;
-  readonly aim: number;
-  /** What a reader must know to weigh the value. */
-  readonly note: string;
+  value: number | undefined;
+  floor: number;
+  aim: number;
+  note: string;
 }
 
-export type Verdict = "aim met" | "floor met" | "NOT MET" | "not measured";
-
-export function verdictOf({ unit, value, floor, aim }: Figure): Verdict {
-  if (value === undefined) return "not measured";
-  const reaches = (limit: number): boolean => (unit === "x" ? value >= limit : value <= limit);
-  return reaches(aim) ? "aim met" : reaches(floor) ? "floor met" : "NOT MET";
-}
+const figureOf = ({ unit, value, ...rest }: Wanted): Figure => ({
+  ...rest,
+  got: value ?? NaN,
+  unit: unit === "x" ? "x" : ` ${unit}`,
+  better: unit === "x" ? "more" : "less",
+});
 
 type Groups = ReadonlyMap<string, GroupSamples>;
 
@@ -75,7 +74,7 @@ class View {
   }
 }
 
-function encodeFigures(key: View, large: View): Figure[] {
+function encodeFigures(key: View, large: View): Wanted[] {
   const [one, batch] = [key.ours("encode", 1), key.ours("encode", BATCH)];
   const six = key.isaL("encode", ISAL_BATCH);
   const largeSix = large.isaL("encode", ISAL_BATCH);
@@ -142,7 +141,7 @@ function decodeNote(view: View, g: number, rival: string): string {
   return `${megabytes(decoded)}; ${rival} ${megabytes(other)}; ${share(decoded, roofline)} of the vector unit's roofline for a dense code, which itself is ${times(ratio(roofline, other))}`;
 }
 
-function decodeFigures(key: View, medium: View, large: View): Figure[] {
+function decodeFigures(key: View, medium: View, large: View): Wanted[] {
   const over = (view: View, g: number, rival: string): number | undefined =>
     ratio(view.ours("decode", g), view.crate(rival, "decode"));
   return [
@@ -181,13 +180,13 @@ function decodeFigures(key: View, medium: View, large: View): Figure[] {
   ];
 }
 
-function wasmFigures(encode: View, decode: View): Figure[] {
+function wasmFigures(encode: View, decode: View): Wanted[] {
   const modules = [
     { name: "plain SIMD", path: "simd128", encode: [0.27, 0.33], decode: [1.8, 2.2] },
     { name: "relaxed SIMD", path: "relaxed-simd", encode: [0.38, 0.5], decode: [2.3, 3.2] },
   ] as const;
   return [
-    ...modules.map(({ name, path, encode: [floor, aim] }): Figure => {
+    ...modules.map(({ name, path, encode: [floor, aim] }): Wanted => {
       const measured = encode.chromium(path, "encode", BATCH);
       return {
         what: `WASM encode in Chromium, 24 x 1,400, over ISA-L's AVX2 path with ${ISAL_BATCH}: ${name}`,
@@ -198,7 +197,7 @@ function wasmFigures(encode: View, decode: View): Figure[] {
         note: `${megabytes(measured)}, copies in and out included`,
       };
     }),
-    ...modules.map(({ name, path, decode: [floor, aim] }): Figure => {
+    ...modules.map(({ name, path, decode: [floor, aim] }): Wanted => {
       const measured = decode.chromium(path, "decode", 24);
       return {
         what: `WASM decode in Chromium, 24 x 1,400, over the rlnc crate run natively: ${name}`,
@@ -217,7 +216,7 @@ function fastestInChromium(samples: GroupSamples, request: Request): Measured | 
   return samples.fastest({ runner: "chromium", request });
 }
 
-function lastPacketFigures(last: GroupSamples): Figure[] {
+function lastPacketFigures(last: GroupSamples): Wanted[] {
   const native = new View(last).ours("decode-last", 24);
   const wasm = fastestInChromium(last, "decode-last");
   return [
@@ -240,7 +239,7 @@ function lastPacketFigures(last: GroupSamples): Figure[] {
   ];
 }
 
-function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Figure[] {
+function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Wanted[] {
   const addon = new View(groups.addon);
   const over = (request: Request): (number | undefined)[] =>
     ADDON_BATCHES.map((outputs) => ratio(addon.addon(outputs), addon.ours(request, outputs)));
@@ -309,7 +308,7 @@ export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
   const encode = encodeFigures(key, new View(group("encode 128 x 4,096")));
   const last = encode.at(-1)!;
   const cliff = findCliff(samples.filter(({ name }) => name.startsWith("grid ")));
-  return [
+  const wanted: Wanted[] = [
     ...encode.slice(0, -1),
     { ...last, note: [last.note, rlncNote(groups)].filter(Boolean).join("; ") },
     ...decodeFigures(decode, new View(group("decode 64 x 1,400")), new View(group("decode 128 x 4,096"))),
@@ -328,4 +327,5 @@ export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
       note: cliff?.where ?? "",
     },
   ];
+  return wanted.map(figureOf);
 }

@@ -1,6 +1,6 @@
 /** One row of the bench's JSON for each case: what a program that draws or compares reads. */
 import { opOf, runtimeOf, type Op, type Request, type Runtime } from "./cases";
-import { median } from "../statistics";
+import { median } from "../kit/figures";
 import { outputBytesOf, type GroupSamples, type Measured } from "./samples";
 
 export interface Row {

@@ -92,19 +92,18 @@ async function servePage(bundle: string): Promise<{ url: string; close(): void }
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
 }
 
-/** A Worker in a headless Chromium, and that Chromium's version. Throws a sentence when there is none. */
-export async function startChromium(bundle: string): Promise<{ runner: Runner; version: string }> {
+/** A Worker in a headless Chromium. Throws if there is no Chromium. */
+export async function startChromium(bundle: string): Promise<Runner> {
   const open = await openBrowser({ headless: true });
   const site = await servePage(bundle);
   const page = await open.browser.newPage();
   await page.goto(site.url);
   await page.evaluate(`begin(${JSON.stringify(moduleNames())})`);
-  const runner: Runner = {
+  return {
     request: async (line) => String(await page.evaluate(`ask(${JSON.stringify(line)})`)),
     close: async () => {
       await open.close();
       site.close();
     },
   };
-  return { runner, version: await open.browser.version() };
 }

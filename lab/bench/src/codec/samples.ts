@@ -2,7 +2,7 @@
  * What was measured, and what may be said of it. A case's samples are its median seconds an operation, one a round; the
  * rounds of a group go A B A B, so a ratio is taken round by round first, and the median of those ratios is the ratio.
  */
-import { median } from "../statistics";
+import { median } from "../kit/figures";
 import { caseKey, type Case } from "./cases";
 
 export interface Measured {

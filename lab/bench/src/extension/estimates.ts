@@ -6,7 +6,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { recordsOnLinks, startLinks, type Links, type ScenarioInput } from "@tributary/lab-links";
 import { findChromium } from "@tributary/lab-stack";
-import { median } from "../statistics";
+import { median } from "../kit/figures";
 import { inChromium, playTo } from "./play";
 import type { Row } from "./play";
 

@@ -7,7 +7,7 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { builtExtensionDir, startFleet, type ExtensionDefaults, type Fleet } from "@tributary/lab-stack";
-import { median, quantile } from "../statistics";
+import { median, quantile } from "../kit/figures";
 import { askWorker, memoryBytes, scriptMs } from "./browser-cost";
 import { estimates, PLAYERS } from "./estimates";
 import { inChromium, playTo } from "./play";

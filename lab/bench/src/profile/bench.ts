@@ -1,10 +1,6 @@
 /**
  * `npm run bench -- profile`: where the time of a download goes, from the click to the last byte, and where the
  * processor's time goes meanwhile on both sides. Exit status 0 measured, 1 could not measure, 2 bad option.
- *
- *     npm run bench -- profile [--docs]
- *
- *     --docs   writes the section `profile` of docs/measurements.md
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
@@ -12,16 +8,17 @@ import { mkdtemp } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { parseArgs } from "node:util";
 import type { DownloadRecord } from "@tributary/contract/schema";
-import { markdownTable, repoRoot, startFleet, writeSection } from "@tributary/lab-stack";
-import { machineText } from "../machine";
-import { median } from "../statistics";
+import { repoRoot, startFleet } from "@tributary/lab-stack";
+import { optionsOf, runBench } from "../kit/command";
+import { machineText } from "../kit/machine";
+import { median } from "../kit/figures";
+import { table } from "../kit/table";
 import { PAUSE_MS, spentOf, type CpuProfile, type Spent } from "./profile";
 
-const USAGE = "usage: npm run bench -- profile [--docs]";
+const USAGE = "npm run bench -- profile (it takes no options)";
 const PROXIES = 4;
-/** So that four proxies and a client have time to spare on two processors. */
+/** Low enough that four proxies and a client have time to spare on two processors. */
 const RATE_BYTES_PER_SEC = 2_000_000;
 const CHUNK_BYTES = 8_000_000;
 const DOWNLOADS = 13;
@@ -82,7 +79,7 @@ async function measure(): Promise<Measured> {
   }
 }
 
-/** What starting and the first download cost is not of interest. */
+/** Forgets the profiles of the start and of the first download. */
 function emptied(folder: string): void {
   rmSync(folder, { recursive: true });
   mkdirSync(folder);
@@ -93,7 +90,7 @@ const profilesOf = (folder: string, name: string): CpuProfile[] =>
     .filter((file) => file.startsWith(`${name}-`))
     .map((file) => JSON.parse(readFileSync(path.join(folder, file), "utf8")) as CpuProfile);
 
-/** Times of a record that mark its way, in the order in which they pass. */
+/** Times of a record, in the order in which they pass. */
 const STEPS: readonly [string, (record: DownloadRecord) => number | undefined][] = [
   ["the first session is open", ({ connectMs }) => connectMs],
   ["a proxy's first packet", ({ firstPacketMs }) => firstPacketMs],
@@ -107,7 +104,7 @@ function timeline([fresh, ...warm]: readonly DownloadRecord[]): string {
   const ms = (value: number | undefined): string =>
     value === undefined || Number.isNaN(value) ? "-" : value.toFixed(0);
   const limitMs = (1000 * CHUNK_BYTES) / (PROXIES * RATE_BYTES_PER_SEC);
-  return markdownTable(
+  return table(
     ["ms after the request", "new sessions", `warm (median of ${warm.length})`],
     [
       ...STEPS.map(([what, of]) => [
@@ -127,16 +124,17 @@ function costs(who: string, { busyMs, parts, functions }: Spent): string {
       .slice(0, shown)
       .map(([name, ms]) => [name, `${((100 * ms) / busyMs).toFixed(1)} %`, ((ms * 1e6) / bytes).toFixed(2)]);
   return [
-    `**${who}**: ${((busyMs * 1e6) / bytes).toFixed(1)} ms of processor time a megabyte of the chunk.`,
-    markdownTable(["part", "share", "ms a MB"], lines(parts, SHOWN_PARTS)),
-    markdownTable(["function", "share", "ms a MB"], lines(functions, SHOWN_FUNCTIONS)),
+    `${who}: ${((busyMs * 1e6) / bytes).toFixed(1)} ms of processor time a megabyte of the chunk.`,
+    table(["part", "share", "ms a MB"], lines(parts, SHOWN_PARTS)),
+    table(["function", "share", "ms a MB"], lines(functions, SHOWN_FUNCTIONS)),
   ].join("\n\n");
 }
 
-function section({ client, proxies, records }: Measured): string {
+function reportOf({ client, proxies, records }: Measured): string {
   return [
-    "## Where the time goes",
-    `Made by \`npm run bench -- profile --docs\` on ${new Date().toISOString().slice(0, 10)}; ${machineText()}. ${DOWNLOADS - 1} downloads of ${CHUNK_BYTES / 1e6} MB in mode \`coded\` over WebTransport by the Node client, one after another, from ${PROXIES} proxies of ${RATE_BYTES_PER_SEC / 1e6} MB/s each, over loopback, after one on new sessions; all threads of client and proxies under V8's sampling profiler. Threads of native libraries are not in it: QUIC, its encryption and the system calls of WebTransport run there (the figure of processor time a GB under Transport has them).`,
+    `${machineText()}. The Node client downloads ${CHUNK_BYTES / 1e6} MB ${DOWNLOADS} times in mode coded, one after another,
+from ${PROXIES} proxies of ${RATE_BYTES_PER_SEC / 1e6} MB/s each over loopback. V8's profiler samples all threads of client and proxies,
+but not those of native libraries: QUIC, its encryption and the system calls of WebTransport.`,
     timeline(records),
     costs("Client", client),
     costs(`The ${PROXIES} proxies together`, proxies),
@@ -144,23 +142,9 @@ function section({ client, proxies, records }: Measured): string {
 }
 
 async function main(): Promise<number> {
-  let docs: boolean;
-  try {
-    docs = parseArgs({ options: { docs: { type: "boolean", default: false } } }).values.docs;
-  } catch (error) {
-    console.error(`${USAGE}; ${(error as Error).message}`);
-    return 2;
-  }
-  const text = section(await measure());
-  console.log(text);
-  if (docs) writeSection("profile", "npm run bench -- profile --docs", text);
+  optionsOf({});
+  console.log(reportOf(await measure()));
   return 0;
 }
 
-void main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+runBench(USAGE, main);

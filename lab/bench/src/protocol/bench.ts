@@ -1,10 +1,8 @@
 /**
  * `npm run bench -- protocol`: every mode over the rows of rows.ts, simulated, 60 seeds a row, on all processors.
- * Prints completion over bound and normalized goodput; `--json FILE` writes the same as an array. Seeds are fixed, so
- * are the figures, however many processors share the work.
+ * Prints completion over bound and normalized goodput. The seeds are fixed, so the figures are the same on any machine.
  */
 import { writeFileSync } from "node:fs";
-import path from "node:path";
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
@@ -20,20 +18,19 @@ import {
   type Mode,
   type World,
 } from "@tributary/lab-sim";
-import { writeSection } from "@tributary/lab-stack";
+import { table } from "../kit/table";
 import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
 import { pictureOf } from "./picture";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 
-const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--docs] [--mode MODE,...] [--row TEXT]
-       npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--docs] [--row TEXT]
+const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--mode MODE,...] [--row TEXT]
+       npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
-       npm run bench -- protocol --cost [--mode MODE,...] [--json FILE] [--docs]
+       npm run bench -- protocol --cost [--mode MODE,...] [--json FILE]
   --congestion  proxies send under the product's congestion control (mode coded; links queue 100 ms): the chunk comes in new
               sessions, or a second after the same chunk in the same ones; without it as fast as their links take
   --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
-  --docs      writes the tables and the picture into docs/measurements.md
   --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
   --quick     10 seeds a row, not 60
   --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
@@ -42,7 +39,6 @@ const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--pictu
 modes: ${[...PROTOCOL_MODES, ...HTTP_MODES].join(", ")}`;
 
 const SESSIONS = ["new", "warm"] as const;
-const DOCUMENT_PICTURE = path.resolve(__dirname, "../../../../docs/images/protocol-modes.png");
 
 interface Settings {
   rows: Row[];
@@ -52,7 +48,6 @@ interface Settings {
   firstSeed: number;
   json: string | undefined;
   picture: string | undefined;
-  docs: boolean;
   cost: boolean;
   congestion: World["congestion"];
 }
@@ -79,7 +74,6 @@ function readSettings(words: string[]): Settings | string {
     const boolean = { type: "boolean" } as const;
     const options = {
       quick: boolean,
-      docs: boolean,
       cost: boolean,
       json: string,
       picture: string,
@@ -117,7 +111,6 @@ function readSettings(words: string[]): Settings | string {
     firstSeed,
     json: values.json,
     picture: values.picture,
-    docs: values.docs ?? false,
     cost: values.cost ?? false,
     congestion,
   };
@@ -188,40 +181,34 @@ function modesOf({ modes: only }: Row, modes: readonly Mode[]): readonly Mode[] 
   return modes.filter((mode) => !only || only.includes(mode));
 }
 
-/** The row's table, as markdown. */
 function tableOf(row: Row, measured: readonly Measured[], modeCount: number): string {
-  const lines = [
-    "| links | loss | RTT ms | bytes | mode | completion s (95 %) | over bound (95 %) | normalized goodput (5 %) | link share | first bytes ms |" +
-      headOf(row),
-  ];
-  lines.push("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" + (row.also ? " --- |" : ""));
-  measured.forEach((one, i) => {
+  const head = ["links", "loss", "RTT ms", "bytes", "mode", "completion s (95 %)", "over bound (95 %)"];
+  head.push("normalized goodput (5 %)", "link share", "first bytes ms", ...headOf(row));
+  const lines = measured.map((one, i) => {
     const group = measured.slice(i - (i % modeCount), i - (i % modeCount) + modeCount);
     const { completionSec: median, completionSecP95: slow, boundSec } = one;
-    const cells = [
+    return [
       one.links,
       `${one.loss * 100} %`,
-      one.rttMs,
-      one.chunkBytes,
+      String(one.rttMs),
+      String(one.chunkBytes),
       one.mode,
       `${median.toFixed(3)} (${slow.toFixed(3)})`,
-    ];
-    cells.push(
       `${(median / boundSec).toFixed(3)} (${(slow / boundSec).toFixed(3)})`,
       `${one.normalizedGoodput.toFixed(3)} (${one.normalizedGoodputP5.toFixed(3)})`,
-    );
-    cells.push(one.linkShare.toFixed(3), (one.firstBytesSec * 1000).toFixed(0), ...alsoOf(row, one, group));
-    lines.push(
-      `| ${cells.join(" | ")} |${one.failed > 0 ? ` ${one.failed} of ${one.seeds} runs did not end whole` : ""}`,
-    );
+      one.linkShare.toFixed(3),
+      (one.firstBytesSec * 1000).toFixed(0),
+      ...alsoOf(row, one, group),
+      one.failed > 0 ? `${one.failed} of ${one.seeds} runs did not end whole` : "",
+    ];
   });
-  return lines.join("\n");
+  return table(measured.some(({ failed }) => failed > 0) ? [...head, "failed"] : head, lines);
 }
 
-function headOf({ also }: Row): string {
-  if (also === "lag") return " largest lag ms (95 %) |";
-  if (also === "roundTripsOver") return " RTTs over bound (95 %) |";
-  return also === "versusBest" ? " over best other mode |" : "";
+function headOf({ also }: Row): string[] {
+  if (also === "lag") return ["largest lag ms (95 %)"];
+  if (also === "roundTripsOver") return ["RTTs over bound (95 %)"];
+  return also === "versusBest" ? ["over best other mode"] : [];
 }
 
 function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): string[] {
@@ -237,25 +224,24 @@ const SEVENTH_TITLE =
   "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";
 
 function tableOfSevenths(sevenths: readonly SeventhMeasured[]): string {
-  const lines = [
-    "| mode | loss of the six | 7th: KB/s | RTT ms | loss | slow-down % | upper 95 % |",
-    "| --- | --- | --- | --- | --- | --- | --- |",
-  ];
-  for (const one of sevenths) {
-    const cells = [one.mode, `${one.baseLoss * 100} %`, one.bytesPerSec / 1000, one.rttMs, `${one.loss * 100} %`];
-    lines.push(
-      `| ${[...cells, (one.slowdown * 100).toFixed(2), (one.slowdownUpper95 * 100).toFixed(2)].join(" | ")} |`,
-    );
-  }
+  const lines = sevenths.map((one) => [
+    one.mode,
+    `${one.baseLoss * 100} %`,
+    String(one.bytesPerSec / 1000),
+    String(one.rttMs),
+    `${one.loss * 100} %`,
+    (one.slowdown * 100).toFixed(2),
+    (one.slowdownUpper95 * 100).toFixed(2),
+  ]);
   const worst = Math.max(...sevenths.map(({ slowdownUpper95 }) => slowdownUpper95));
-  return [...lines, "", `Worst upper bound: ${(worst * 100).toFixed(2)} %`].join("\n");
+  const head = ["mode", "loss of the six", "7th: KB/s", "RTT ms", "loss", "slow-down %", "upper 95 %"];
+  return `${table(head, lines)}\n\nWorst upper bound: ${(worst * 100).toFixed(2)} %`;
 }
 
-function cost({ modes, json, docs }: Settings): number {
+function cost({ modes, json }: Settings): number {
   const rows = measureCost(modes);
   const text = costText(rows);
   console.log(text);
-  if (docs) writeSection("protocol-cost", "npm run bench -- protocol --cost --docs", text);
   if (json !== undefined) writeFileSync(json, JSON.stringify(rows, null, 1));
   return rows.every(({ stateBytes }) => stateBytes <= STATE_FLOOR_BYTES) ? 0 : 1;
 }
@@ -296,22 +282,6 @@ async function main(words: string[]): Promise<number> {
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
   if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
   for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
-  if (settings.docs) {
-    const { congestion } = settings;
-    const [name, options] = congestion
-      ? [`protocol-${congestion}`, ` --congestion ${congestion}${words.includes("--quick") ? " --quick" : ""}`]
-      : ["protocol", ""];
-    if (!congestion) drawTo(DOCUMENT_PICTURE, pictureOf(groups, settings.seeds));
-    writeSection(
-      name,
-      `npm run bench -- protocol${options} --docs`,
-      tables
-        .map(
-          ([title, table]) => `${congestion ? "####" : "###"} ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${table}`,
-        )
-        .join("\n\n"),
-    );
-  }
   if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
   console.log(

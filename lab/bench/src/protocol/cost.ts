@@ -6,7 +6,6 @@
  * a collection, beyond what it held before: the client and all six senders, so more than the client's state alone.
  */
 import { createHash } from "node:crypto";
-import os from "node:os";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import {
@@ -22,6 +21,8 @@ import {
   type MutpMode,
 } from "@tributary/protocol";
 import { contentOf, Random, sourceOf } from "@tributary/lab-sim";
+import { machineText } from "../kit/machine";
+import { table } from "../kit/table";
 
 const PROXIES = 6;
 const LOSS = 0.02;
@@ -72,20 +73,19 @@ function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow 
 
 /** The machine and a table, as markdown. */
 export function costText(rows: readonly CostRow[]): string {
-  const lines = [
-    `node ${process.version}, ${os.cpus()[0]!.model}, ${os.cpus().length} cores; 6 links of ${Math.round(LIMITS.symbolBytesDefault / STEP_MS)} KB/s, loss 2 %, RTT 50 ms; medians of ${ROUNDS} rounds`,
-    "",
-  ];
-  lines.push(
-    "| mode | chunk MiB | digests checked | sender us a packet | receiver us a packet | state beyond the data MiB (floor 4) |\n| --- | --- | --- | --- | --- | --- |",
-  );
-  for (const { mode, chunkBytes, verified, senderUsPerPacket, receiverUsPerPacket, stateBytes } of rows) {
-    const over = stateBytes > STATE_FLOOR_BYTES ? " NOT MET" : "";
-    lines.push(
-      `| ${[mode, chunkBytes >> 20, verified ? "yes" : "no", senderUsPerPacket.toFixed(1), receiverUsPerPacket.toFixed(1), (stateBytes / 2 ** 20).toFixed(2) + over].join(" | ")} |`,
-    );
-  }
-  return lines.join("\n");
+  const rate = Math.round(LIMITS.symbolBytesDefault / STEP_MS);
+  const head = ["mode", "chunk MiB", "digests", "sender us a packet", "receiver us a packet", "state MiB (floor 4)"];
+  const lines = rows.map(({ mode, chunkBytes, verified, senderUsPerPacket, receiverUsPerPacket, stateBytes }) => [
+    mode,
+    String(chunkBytes >> 20),
+    verified ? "checked" : "no",
+    senderUsPerPacket.toFixed(1),
+    receiverUsPerPacket.toFixed(1),
+    (stateBytes / 2 ** 20).toFixed(2) + (stateBytes > STATE_FLOOR_BYTES ? " NOT MET" : ""),
+  ]);
+  return `${machineText()}; 6 links of ${rate} KB/s, loss 2 %, RTT 50 ms; medians of ${ROUNDS} rounds
+
+${table(head, lines)}`;
 }
 
 interface Flying {

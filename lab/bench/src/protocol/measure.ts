@@ -14,6 +14,7 @@ import {
   type Tuning,
   type World,
 } from "@tributary/lab-sim";
+import { rankedQuantile } from "../kit/figures";
 import type { Seventh, Variant } from "./rows";
 
 export interface Measured {
@@ -73,16 +74,16 @@ export function measure(variant: Variant, mode: Mode, seeds: number, firstSeed: 
   const linksBytesPerSec = variant.world.links.reduce((sum, { bytesPerSec }) => sum + bytesPerSec, 0);
   return {
     ...{ links, loss, rttMs, chunkBytes, mode, seeds },
-    completionSec: quantile(completions, 0.5),
-    completionSecP95: quantile(completions, 0.95),
-    boundSec: quantile(bounds, 0.5) / 1000,
-    normalizedGoodput: quantile(goodputs, 0.5),
-    normalizedGoodputP5: quantile(goodputs, 0.05),
-    firstBytesSec: quantile(firsts, 0.5),
-    firstBytesSecP95: quantile(firsts, 0.95),
-    lagSec: quantile(lags, 0.5),
-    lagSecP95: quantile(lags, 0.95),
-    linkShare: chunkBytes / quantile(completions, 0.5) / linksBytesPerSec,
+    completionSec: rankedQuantile(completions, 0.5),
+    completionSecP95: rankedQuantile(completions, 0.95),
+    boundSec: rankedQuantile(bounds, 0.5) / 1000,
+    normalizedGoodput: rankedQuantile(goodputs, 0.5),
+    normalizedGoodputP5: rankedQuantile(goodputs, 0.05),
+    firstBytesSec: rankedQuantile(firsts, 0.5),
+    firstBytesSecP95: rankedQuantile(firsts, 0.95),
+    lagSec: rankedQuantile(lags, 0.5),
+    lagSecP95: rankedQuantile(lags, 0.95),
+    linkShare: chunkBytes / rankedQuantile(completions, 0.5) / linksBytesPerSec,
     failed: runs.filter(({ completionMs, bytesRight }) => completionMs === Infinity || !bytesRight).length,
   };
 }
@@ -118,10 +119,4 @@ export function measureSeventh(
     const slowdownUpper95 = mean + 1.96 * Math.sqrt(variance / seeds);
     return { ...seventh, mode, baseLoss: base.loss, seeds, slowdown: mean, slowdownUpper95 };
   });
-}
-
-/** The smallest value that at least `share` of them do not exceed. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN;
 }

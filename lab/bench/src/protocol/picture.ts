@@ -3,6 +3,7 @@
  * median to the 95th percentile, and normalized goodput, from the median to the 5th. Makes a Vega-Lite specification;
  * lab/sim/draw.mjs draws it.
  */
+import { colourBy } from "../kit/picture";
 import type { Measured } from "./measure";
 import type { Row } from "./rows";
 import type { Mode } from "@tributary/lab-sim";
@@ -34,12 +35,8 @@ export function pictureOf(groups: readonly { row: Row; measured: readonly Measur
     .flatMap(({ row, measured }) => measured.map((one) => pointOf(row, one)));
   const rows = [...new Set(points.map(({ row }) => row))];
   const modes = (Object.keys(COLOURS) as Mode[]).filter((mode) => points.some((point) => point.mode === mode));
-  const color = {
-    field: "mode",
-    type: "nominal",
-    scale: { domain: modes, range: modes.map((mode) => COLOURS[mode]) },
-    legend: { title: null, orient: "bottom", columns: 7, labelLimit: 0, symbolType: "circle", symbolSize: 90 },
-  };
+  const legend = { columns: 7, labelLimit: 0, symbolType: "circle", symbolSize: 90 };
+  const color = colourBy("mode", modes, legend, COLOURS);
   const y = (labels: boolean): object => ({
     field: "row",
     type: "nominal",

@@ -1,31 +1,29 @@
 /**
- * `npm run bench -- transport`: transports against HTTP over emulated links, beside TCP, and over loopback. Prints the
- * figures to reach beside what was measured; exit status 0 measured, 1 could not measure, 2 bad option.
- *
- *     npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]
- *
- *     --quick      few runs and short flows, downloads beside flows, about five minutes
- *     --json FILE  the rows as an array (rows.ts)
- *     --docs       writes the section of docs/measurements.md, or with --row one of that name, and its picture
- * --row TEXT   only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start,
- * six-node,
- * loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic, sharing-many, reactions
+ * `npm run bench -- transport`: transports beside HTTP and TCP over emulated links, and over loopback. Prints the
+ * figures to reach and a table of each part. Exit status 0 measured, 1 could not measure, 2 bad option.
  */
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import path from "node:path";
-import { parseArgs } from "node:util";
-import { repoRoot, writeSection } from "@tributary/lab-stack";
+import { drawTo } from "@tributary/lab-sim";
+import { fileOf, FLAG, optionsOf, runBench, TEXT } from "../kit/command";
+import { machineText, type Host } from "../kit/machine";
 import { measureCost } from "./cost";
 import { measureDownloads } from "./downloads";
 import type { Plan } from "./downloads";
 import { measureLoopback } from "./loopback";
 import { specificationOf } from "./picture";
-import { markdownOf, tableOf } from "./report";
-import { figuresOf, SHARING_SEC } from "./rows";
-import type { Carrier, Host, Results } from "./rows";
+import { reportOf } from "./report";
+import { SHARING_SEC } from "./rows";
+import type { Carrier, Results } from "./rows";
 import { measureAlone, measureSharing } from "./sharing";
 import type { Crowd } from "./sharing";
+
+const USAGE = `npm run bench -- transport [--quick] [--json FILE] [--picture FILE] [--row TEXT]
+  --quick         few runs and short flows, about five minutes
+  --json FILE     the downloads as an array (rows.ts)
+  --picture FILE  rates of ours and of TCP over time, as .svg or .png
+  --row TEXT      only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start,
+                  six-node, loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic,
+                  sharing-many, reactions`;
 
 const ALL: readonly Carrier[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
 const BROWSERS: readonly Carrier[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
@@ -184,18 +182,7 @@ async function react(results: Results, seconds: number, print: Print): Promise<v
   }
 }
 
-function drawTo(file: string, specification: object): void {
-  const done = spawnSync(process.execPath, [path.join(repoRoot, "lab/sim/draw.mjs"), file], {
-    input: JSON.stringify(specification),
-    encoding: "utf8",
-  });
-  if (done.status !== 0) throw new Error(`the picture could not be drawn: ${done.stderr.slice(-500)}`);
-}
-
-/**
- * What the machine did in all that went over links: the worst of the parts, so that figures can be doubted where they
- * should be.
- */
+/** How busy the machine was while parts went over links, so that a reader knows when to doubt a figure. */
 function hostLine(hosts: readonly Host[]): string | undefined {
   if (hosts.length === 0) return undefined;
   const most = (values: number[]): number => Math.max(0, ...values);
@@ -204,31 +191,18 @@ function hostLine(hosts: readonly Host[]): string | undefined {
 }
 
 async function main(): Promise<number> {
-  let options;
-  try {
-    options = parseArgs({
-      options: {
-        quick: { type: "boolean", default: false },
-        json: { type: "string" },
-        docs: { type: "boolean", default: false },
-        row: { type: "string", default: "" },
-      },
-    }).values;
-  } catch (error) {
-    console.error(
-      `usage: npm run bench -- transport [--quick] [--json FILE] [--docs] [--row TEXT]; ${(error as Error).message}`,
-    );
-    return 2;
-  }
+  const options = optionsOf({ quick: FLAG, json: TEXT, picture: TEXT, row: { ...TEXT, default: "" } });
   const results: Results = { rows: [], sharing: [], reactions: [], loopback: [], costs: [], hosts: [] };
-  const failures: string[] = [];
+  let failures = 0;
   const parts = partsOf(options.quick).filter(({ name }) => name.includes(options.row));
   const runAll = async (own: readonly Part[]): Promise<void> => {
     for (const part of own) {
       console.log(part.name);
       await part.run(results, console.log).catch((error: unknown) => {
-        failures.push(`${part.name}: ${error instanceof Error ? error.message : String(error)}`);
-        console.error(`  could not be measured: ${failures.at(-1)}`);
+        failures++;
+        console.error(
+          `  ${part.name} could not be measured: ${error instanceof Error ? error.message : String(error)}`,
+        );
       });
     }
   };
@@ -237,38 +211,10 @@ async function main(): Promise<number> {
     await Promise.all([runAll(needing("downloads")), runAll(needing("flows"))]);
     await runAll(needing("machine"));
   } else await runAll(parts);
-  const figures = figuresOf(results);
-  console.log(`\n${tableOf(figures)}\n\n${hostLine(results.hosts) ?? "no links"}\n`);
-  if (options.json !== undefined)
-    writeFileSync(
-      path.resolve(process.env["INIT_CWD"] ?? process.cwd(), options.json),
-      `${JSON.stringify(results.rows, null, 1)}\n`,
-    );
-  if (options.docs) {
-    const name = ["transport", options.row].filter(Boolean).join("-");
-    const picture = results.sharing.length + results.reactions.length > 0 ? `images/${name}.png` : undefined;
-    if (picture) drawTo(path.join(repoRoot, "docs", picture), specificationOf(results));
-    const command = [
-      "npm run bench -- transport",
-      options.quick && "--quick",
-      options.row && `--row ${options.row}`,
-      "--docs",
-    ]
-      .filter(Boolean)
-      .join(" ");
-    writeSection(
-      name,
-      command,
-      markdownOf({ results, figures, command, machine: hostLine(results.hosts), failures, picture, part: options.row }),
-    );
-  }
-  return failures.length > 0 ? 1 : 0;
+  console.log(`\n${machineText()}\n\n${reportOf(results)}\n\n${hostLine(results.hosts) ?? "no links"}\n`);
+  if (options.json !== undefined) writeFileSync(fileOf(options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
+  if (options.picture !== undefined) drawTo(options.picture, specificationOf(results));
+  return failures > 0 ? 1 : 0;
 }
 
-void main().then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+runBench(USAGE, main);

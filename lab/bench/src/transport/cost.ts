@@ -11,7 +11,7 @@ import os from "node:os";
 import path from "node:path";
 import { createNodeClient } from "@tributary/client/node";
 import { freePort, startFleet } from "@tributary/lab-stack";
-import { exitOf } from "./lines";
+import { exitOf } from "../kit/driver";
 import { secPerGbOf } from "./rows";
 import type { Cost } from "./rows";
 

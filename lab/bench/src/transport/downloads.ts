@@ -7,10 +7,10 @@ import path from "node:path";
 import { startLinks, type Links } from "@tributary/lab-links";
 import type { BrowserName } from "@tributary/lab-stack";
 import type { Answer, Order } from "./driver";
-import { watchHost } from "./host";
-import { exitOf, linesOf } from "./lines";
-import { median } from "../statistics";
-import type { Carrier, Host, Receiver, Row } from "./rows";
+import { startDriver } from "../kit/driver";
+import { watchHost, type Host } from "../kit/machine";
+import { median } from "../kit/figures";
+import type { Carrier, Receiver, Row } from "./rows";
 
 const DRIVER = path.resolve(__dirname, "../../dist/transport/driver.js");
 const RATE_BYTES_PER_SEC = 896_000;
@@ -152,31 +152,8 @@ function urlsOf(links: Links, bytes: number): { origin: string; proxied: (transp
   };
 }
 
-interface Driver {
-  ask(order: Order): Promise<Answer>;
-  /** Resolves when it has ended, and its browsers have. */
-  close(): Promise<void>;
-}
-
-function startDriver(links: Links): Driver {
-  const driver = links.run("client", [process.execPath, DRIVER, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const lines = linesOf(driver);
-  return {
-    ask: async (order) => {
-      driver.stdin!.write(`${JSON.stringify(order)}\n`);
-      return JSON.parse(await lines.next()) as Answer;
-    },
-    close: async () => {
-      driver.stdin!.end();
-      await exitOf(driver);
-    },
-  };
-}
-
 function nodeFetcher(links: Links, plan: Plan): { fetcher: Fetcher; close: () => Promise<void> } {
-  const driver = startDriver(links);
+  const driver = startDriver<Order, Answer>(links, DRIVER);
   const urls = urlsOf(links, plan.bytes);
   const fetcher: Fetcher = (transport, state) =>
     driver.ask(
@@ -199,7 +176,7 @@ function browserFetcher(
   plan: Plan,
   browser: BrowserName,
 ): { fetcher: Fetcher; close: () => Promise<void> } {
-  const driver = startDriver(links);
+  const driver = startDriver<Order, Answer>(links, DRIVER);
   const urls = urlsOf(links, plan.bytes);
   const [origin, connections] = [links.env["ORIGIN_URL"]!, plan.set === "six" ? 6 : 1];
   const fetcher: Fetcher = async (carrier) => {

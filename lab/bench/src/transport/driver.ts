@@ -9,7 +9,7 @@ import type { ProxyClient, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
 import { openBrowser, type BrowserName, type OpenBrowser } from "@tributary/lab-stack";
-import { dropConnections } from "../connections";
+import { dropConnections } from "../kit/connections";
 
 export type Order =
   | { kind: "get"; url: string; transport: TransportOption; state: "cold" | "warm"; connections: number }

@@ -12,7 +12,7 @@ import { pickUdpPort, startRtc, WebTransportEdge } from "@tributary/proxy";
 import type { OpenSession } from "@tributary/proxy";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { openBrowser } from "@tributary/lab-stack";
-import { watchIdleShare } from "../machine";
+import { watchIdleShare } from "../kit/machine";
 import { LOOPBACK_MESSAGE_BYTES } from "./report";
 import type { Loopback } from "./rows";
 

@@ -2,6 +2,7 @@
  * What the bench's picture shows, as a Vega-Lite specification: a panel for each neighbourhood (the run with the
  * median) and each change of the link.
  */
+import { colourBy } from "../kit/picture";
 import { crowdsOf, medianRunOf } from "./rows";
 import type { Results } from "./rows";
 
@@ -11,8 +12,7 @@ interface Point {
   line: string;
 }
 
-const LINES = ["ours", "TCP"];
-const COLOURS = ["#1f4e9c", "#d9822b"];
+const LINE_COLOURS = { ours: "#1f4e9c", TCP: "#d9822b" };
 const SAMPLES_MEAN = 10;
 
 /** Means of so many samples: half a second. */
@@ -39,12 +39,7 @@ function panel(title: string, rates: Point[], queue: Point[]): object {
     encoding: {
       x: { ...x, axis: { title: null, grid: false } },
       y: { field: "value", type: "quantitative", axis: { title: "KB/s" }, scale: { domain: [0, 1300], clamp: true } },
-      color: {
-        field: "line",
-        type: "nominal",
-        scale: { domain: LINES, range: COLOURS },
-        legend: { title: null, orient: "bottom" },
-      },
+      color: colourBy("line", ["ours", "TCP"], {}, LINE_COLOURS),
     },
   };
   const waiting = {

@@ -1,79 +1,26 @@
-/**
- * The figures and rows as text: for a terminal, and as the section of docs/measurements.md. Pure but for the machine's
- * name.
- */
-import { markdownTable } from "@tributary/lab-stack";
-import { machineText } from "../machine";
-import { median } from "../statistics";
-import { crowdsOf, medianRunOf, ratioOf, secPerGbOf, verdictOf } from "./rows";
-import type { Cost, Figure, Loopback, Results, Row, Sharing } from "./rows";
+/** What a person reads: the figures to reach, and a table of each kind of measurement. Pure: text out. */
+import { median } from "../kit/figures";
+import { table } from "../kit/table";
+import { figureTable } from "../kit/verdict";
+import { crowdsOf, figuresOf, medianRunOf, ratioOf, secPerGbOf } from "./rows";
+import type { Cost, Loopback, Results, Row, Sharing } from "./rows";
 
 const number = (value: number): string => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 20 ? 0 : 2) : "-");
-const limit = ({ better }: Figure, value: number): string =>
-  better === "nearOne" ? `${number(1 / value)} .. ${value}` : String(value);
 
-export function tableOf(figures: readonly Figure[]): string {
-  const lines = figures.map((figure) => [
-    figure.what,
-    `${number(figure.got)}${figure.unit}`,
-    limit(figure, figure.floor),
-    limit(figure, figure.aim),
-    verdictOf(figure),
-  ]);
-  const all = [["what", "got", "floor", "aim", ""], ...lines];
-  const widths = all[0]!.map((_, column) => Math.max(...all.map((line) => line[column]!.length)));
-  return all
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+export function reportOf(results: Results): string {
+  const { rows, loopback, costs, sharing } = results;
+  return [
+    ...(rows.length > 0 ? downloadLines(rows) : []),
+    ...(loopback.length > 0 ? loopbackLines(loopback) : []),
+    ...(costs.length > 0 ? costLines(costs) : []),
+    ...(sharing.length > 0 ? sharingLines(sharing) : []),
+    "Figures to reach:",
+    figureTable(figuresOf(results)),
+  ].join("\n\n");
 }
 
 /** What loopback.ts sends. */
 export const LOOPBACK_MESSAGE_BYTES = 1100;
-
-export interface Section {
-  results: Results;
-  figures: readonly Figure[];
-  command: string;
-  /** Undefined where nothing went over links. */
-  machine: string | undefined;
-  failures: readonly string[];
-  picture: string | undefined;
-  /** Of the bench; empty: all of it. */
-  part: string;
-}
-
-export function markdownOf({ results, figures, command, machine, failures, picture, part }: Section): string {
-  const measured = figures.filter(({ got }) => Number.isFinite(got));
-  const missing = figures.filter(({ got }) => !Number.isFinite(got)).map(({ what }) => what);
-  return [
-    part ? `### Transport: ${part}` : "## Transport",
-    `Made by \`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${machineText()}. Transports in turns, medians.${machine ? " The product's programs over `lab/links`. Shares of a link count bytes of the body from the asking to the last byte against whole IP packets: about 0.94 is all there is." : ""}`,
-    ...(machine ? [`M${machine.slice(1)}.`] : []),
-    markdownTable(
-      ["what", "got", "floor", "aim", ""],
-      measured.map((figure) => [
-        figure.what,
-        `${number(figure.got)}${figure.unit}`,
-        limit(figure, figure.floor),
-        limit(figure, figure.aim),
-        verdictOf(figure),
-      ]),
-    ),
-    ...(missing.length > 0 && !part ? [`Not measured in this run: ${missing.join("; ")}.`] : []),
-    ...(failures.length > 0 ? [`Parts that failed: ${failures.join("; ")}.`] : []),
-    ...(results.rows.length > 0 ? downloadLines(results.rows) : []),
-    ...(results.loopback.length > 0 ? loopbackLines(results.loopback) : []),
-    ...(results.costs.length > 0 ? costLines(results.costs) : []),
-    ...(results.sharing.length > 0 ? sharingLines(results.sharing) : []),
-    ...(picture ? [`![Rates of ours and of TCP over time, and the queue](${picture})`] : []),
-    "",
-  ].join("\n\n");
-}
 
 function downloadLines(rows: readonly Row[]): string[] {
   const head = [
@@ -90,7 +37,7 @@ function downloadLines(rows: readonly Row[]): string[] {
     "late a proxy",
     "duplicate a proxy",
   ];
-  return ["Downloads:", markdownTable(head, rows.map(rowCells))];
+  return ["Downloads:", table(head, rows.map(rowCells))];
 }
 
 function sharingLines(sharing: readonly Sharing[]): string[] {
@@ -110,8 +57,8 @@ function sharingLines(sharing: readonly Sharing[]): string[] {
     "mean queue, BDP",
   ];
   return [
-    "Beside TCP, one bottleneck of 10 Mbit/s and 40 ms, the viewer's downlink; what arrived of each, from a fifth of the time after the start of ours. Rates, losses and queue are those of the run with the median:",
-    markdownTable(head, crowdsOf(sharing).map(sharingCells)),
+    "Beside TCP, on one bottleneck of 10 Mbit/s and 40 ms. Rates, losses and queue are those of the median run:",
+    table(head, crowdsOf(sharing).map(sharingCells)),
   ];
 }
 
@@ -129,11 +76,8 @@ function loopbackLines(loopback: readonly Loopback[]): string[] {
     ];
   });
   return [
-    "Into Chromium over loopback, sender and browser on this machine's processors together; messages of 1,100 bytes over WebTransport into a Worker and over a data channel into a page, beside a body without end over HTTP/1.1 into a Worker:",
-    markdownTable(
-      ["over", "runs", "least MB/s", "median", "most", "set-up, ms", "cores busy", "of them the sender's"],
-      lines,
-    ),
+    "Into Chromium over loopback, messages of 1,100 bytes:",
+    table(["over", "runs", "least MB/s", "median", "most", "set-up, ms", "cores busy", "of them the sender's"], lines),
   ];
 }
 
@@ -150,8 +94,8 @@ function costLines(costs: readonly Cost[]): string[] {
     ];
   });
   return [
-    "Processor time of the sender, user and system, all its threads, at a steady rate over loopback to a Node client; bodies of 16 MB from memory:",
-    markdownTable(["sender", "runs", "MB/s", "least s per GB", "median", "most"], lines),
+    "Processor time of the sender at a steady rate over loopback to a Node client:",
+    table(["sender", "runs", "MB/s", "least s per GB", "median", "most"], lines),
   ];
 }
 

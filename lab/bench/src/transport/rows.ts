@@ -2,7 +2,9 @@
  * What the transport bench measures, as data, and the figures of its table. Pure: the measuring is in the files beside
  * it.
  */
-import { median } from "../statistics";
+import { median } from "../kit/figures";
+import type { Host } from "../kit/machine";
+import type { Figure } from "../kit/verdict";
 
 export type Carrier = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
 export type Receiver = "chromium" | "firefox" | "node";
@@ -31,16 +33,6 @@ export interface Row {
   inVain: number | null;
   /** Packets that brought nothing new before that, per proxy. */
   duplicate: number | null;
-}
-
-/** The machine during a measurement. */
-export interface Host {
-  /** Share of all cores that was not idle. */
-  busy: number;
-  /** How late the emulator handed packets over, microseconds. */
-  lateUs: { p50: number; p99: number; max: number };
-  /** Packets that the machine, not the model, dropped. */
-  interfaceDrops: number;
 }
 
 /** A run of flows of ours, or of Cubic in their place, beside flows of the kernel's TCP. */
@@ -110,32 +102,7 @@ export interface Results {
   hosts: Host[];
 }
 
-export interface Figure {
-  what: string;
-  got: number;
-  floor: number;
-  aim: number;
-  /** `nearOne`: floor and aim are factors, allowed to either side. */
-  better: "more" | "less" | "nearOne";
-  unit: string;
-  /** Floor and aim are of longer runs. */
-  tooShort?: boolean;
-}
-
-export type Verdict = "aim met" | "met" | "NOT MET" | "not measured" | "too short";
-
-export function verdictOf({ got, floor, aim, better, tooShort = false }: Figure): Verdict {
-  if (!Number.isFinite(got)) return "not measured";
-  if (tooShort) return "too short";
-  const meets = (limit: number): boolean => {
-    if (better === "nearOne") return got <= limit && got >= 1 / limit;
-    return better === "more" ? got >= limit : got <= limit;
-  };
-  if (meets(aim)) return "aim met";
-  return meets(floor) ? "met" : "NOT MET";
-}
-
-/** The figures of the table, those that nothing was measured for with `got` NaN. */
+/** Every figure. `got` is NaN where nothing was measured for it. */
 export function figuresOf({ rows, sharing, reactions, loopback, costs }: Results): Figure[] {
   return [
     ...shares(rows),

@@ -7,9 +7,9 @@ import path from "node:path";
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { startLinks, type Links, type PipeSample } from "@tributary/lab-links";
-import { exitOf, linesOf } from "./lines";
-import { watchHost } from "./host";
-import type { Host, Reaction, Sharing } from "./rows";
+import { exitOf, linesOf } from "../kit/driver";
+import { watchHost, type Host } from "../kit/machine";
+import type { Reaction, Sharing } from "./rows";
 
 const STREAM = path.resolve(__dirname, "../../dist/transport/stream.js");
 export const RATE_BYTES_PER_SEC = 1_250_000;

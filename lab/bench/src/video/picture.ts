@@ -2,15 +2,10 @@
  * The plays as a picture: a panel for start-up, time stalled and bitrate over each set of links; a circle a play, a bar
  * the median. Under them what the player asked for, by size (as Braun, Médard, Ekler 2019, Fig. 10).
  */
+import { colourBy, inOrder } from "../kit/picture";
 import type { VideoBox } from "./boxes";
 import type { Play } from "./play";
 
-const COLOURS: Readonly<Record<string, string>> = {
-  direct: "#8c8c8c",
-  "split-http": "#d9822b",
-  coded: "#1f7a4d",
-  "coded over webrtc": "#7fc29b",
-};
 const PANELS = [
   { title: "start-up, s", of: ({ startUpMs }: Play) => (startUpMs ?? NaN) / 1000 },
   { title: "stalled, s", of: ({ stalledMs }: Play) => stalledMs / 1000 },
@@ -29,15 +24,17 @@ const SIZES: readonly (readonly [number, string])[] = [
   [Infinity, "over 4 MB"],
 ];
 
+/** As `COLOURS` names it: what the extension chooses is WebTransport. */
+const whoOf = ({ mode, transport }: VideoBox): string =>
+  mode === "coded" && transport === "auto" ? "coded WebTransport" : mode;
+
 export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play[], subtitle: string): object {
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const points = plays.flatMap((play) => {
     const box = byId.get(play.box);
-    return box && play.ok
-      ? [{ play, links: box.links.id, who: box.transport === "auto" ? box.mode : `${box.mode} over ${box.transport}` }]
-      : [];
+    return box && play.ok ? [{ play, links: box.links.id, who: whoOf(box) }] : [];
   });
-  const who = Object.keys(COLOURS).filter((each) => points.some((point) => point.who === each));
+  const who = inOrder(points.map((point) => point.who));
   const panel = (links: string, { title, of }: (typeof PANELS)[number]): object => {
     const x = {
       field: "who",
@@ -45,12 +42,7 @@ export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play
       sort: who,
       axis: { title: null, labelAngle: 0, labelExpr: "split(datum.label, ' over ')" },
     };
-    const color = {
-      field: "who",
-      type: "nominal",
-      scale: { domain: who, range: who.map((each) => COLOURS[each]) },
-      legend: null,
-    };
+    const color = colourBy("who", who, null);
     const most = Math.max(1, ...points.map((point) => of(point.play) || 0));
     const y = {
       field: "value",
@@ -96,12 +88,7 @@ export function specificationOf(boxes: readonly VideoBox[], plays: readonly Play
       x: { field: "size", type: "nominal", sort: SIZES.map(([, name]) => name), axis: { title: null, labelAngle: 0 } },
       xOffset: { field: "who", sort: who },
       y: { field: "percent", type: "quantitative", axis: { title: "% of segments", tickCount: 4 } },
-      color: {
-        field: "who",
-        type: "nominal",
-        scale: { domain: who, range: who.map((each) => COLOURS[each]) },
-        legend: { title: null, orient: "bottom" },
-      },
+      color: colourBy("who", who, {}),
     },
   };
   return {

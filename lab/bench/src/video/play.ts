@@ -17,20 +17,13 @@ import {
   samplePageState,
   type SamplePageState,
 } from "@tributary/lab-stack";
-import { LoadWatch, watchIdleShare } from "../machine";
-import type { Load } from "../machine";
+import { LoadWatch, watchIdleShare, type Load } from "../kit/machine";
+import type { Sitting } from "../kit/sitting";
 import { videoScenario } from "./boxes";
 import type { VideoBox, VideoLinks } from "./boxes";
 import { seenOf } from "./events";
 import type { PlayEvent, Seen } from "./events";
 import { READ_WATCH, WATCH } from "./watch";
-
-/** When, of which code and on what machine. */
-export interface Sitting {
-  date: string;
-  commit: string;
-  machine: string;
-}
 
 /** One play as it is kept. */
 export interface Play extends Seen {

@@ -1,8 +1,8 @@
 /**
  * From single plays to a row a box: quartiles, sums, and whether the machine rather than the links set the pace. Pure.
  */
-import { isHostLimited } from "../machine";
-import { median, quartilesOf, type Quartiles } from "../statistics";
+import { isHostLimited } from "../kit/machine";
+import { median, quartilesOf, type Quartiles } from "../kit/figures";
 import type { VideoBox } from "./boxes";
 import type { Play, Segments } from "./play";
 

@@ -4,14 +4,14 @@
  * draws them.
  */
 import { arrivalPanels } from "@tributary/lab-sim";
+import { colourBy, inOrder } from "../kit/picture";
 import type { Box } from "./boxes";
 import { goodputOf } from "./rows";
 import type { Sample } from "./rows";
 
-export interface Figure {
+export interface Picture {
+  /** Of its file, without the ending. */
   name: string;
-  title: string;
-  subtitle: readonly string[];
   specification: object;
 }
 
@@ -28,26 +28,7 @@ interface Point {
   normalized: number;
 }
 
-const COLOURS: Readonly<Record<string, string>> = {
-  direct: "#8c8c8c",
-  "direct cubic": "#c4c4c4",
-  "direct-http2": "#6b7a80",
-  "direct-http2 cubic": "#aab6ba",
-  "parallel-http": "#b3372f",
-  "split-http": "#d9822b",
-  "split-http cubic": "#f0b97a",
-  "parallel-http cubic": "#dd8f89",
-  "uncoded-mutp": "#a9c4e4",
-  "uncoded-mutp WebTransport": "#7aa6d6",
-  "coded-mutp": "#5b86c0",
-  "coded-mutp WebTransport": "#2b4f86",
-  coded: "#7fc29b",
-  "coded WebTransport": "#1f7a4d",
-  chunked: "#c9a227",
-  "chunked cubic": "#e3cf84",
-  aria2: "#8e5aa8",
-  "aria2 cubic": "#c3a3d1",
-};
+const LEGEND = { columns: 4, labelLimit: 260 };
 const PANEL = { width: 380, height: 190 };
 const BOX_WIDTH = 16;
 /** Setups go on in a row of their own where one row of them would be wider. */
@@ -121,8 +102,7 @@ function setupsOf(points: readonly Point[]): string[] {
   return [...new Map([...points].sort((a, b) => a.order - b.order).map(({ setup, order }) => [setup, order])).keys()];
 }
 
-const whosOf = (points: readonly Point[]): string[] =>
-  Object.keys(COLOURS).filter((who) => points.some((point) => point.who === who));
+const whosOf = (points: readonly Point[]): string[] => inOrder(points.map(({ who }) => who));
 
 /** Vega-Lite's boxplot has the paper's whiskers: the last value within 1.5 IQR of the box. */
 function boxplot(
@@ -163,17 +143,7 @@ function boxplot(
           outliers: { shape: "circle", filled: false, size: 16 },
           median: { color: "#222", size: 11 },
         },
-        encoding: {
-          x,
-          xOffset: offset,
-          y,
-          color: {
-            field: "who",
-            type: "nominal",
-            scale: { domain: named, range: named.map((who) => COLOURS[who]) },
-            legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 },
-          },
-        },
+        encoding: { x, xOffset: offset, y, color: colourBy("who", named, LEGEND) },
       },
       {
         transform: [counts],
@@ -186,12 +156,7 @@ function boxplot(
 
 function overLoss(points: readonly Point[], field: "share" | "normalized", title: string): object {
   const whos = whosOf(points);
-  const color = {
-    field: "who",
-    type: "nominal",
-    scale: { domain: whos, range: whos.map((who) => COLOURS[who]) },
-    legend: { title: null, orient: "bottom", columns: 4, labelLimit: 260 },
-  };
+  const color = colourBy("who", whos, LEGEND);
   const x = {
     field: "lossPercent",
     type: "quantitative",
@@ -219,7 +184,7 @@ function overLoss(points: readonly Point[], field: "share" | "normalized", title
 
 const NOTES = [
   "box: quartiles; line: median; whiskers: 1.5 IQR; circles: outliers; number: downloads",
-  "packets over WebRTC and TCP with BBR unless named; boxes.md has all, over plain UDP too",
+  "packets over WebRTC and TCP with BBR unless named; the table has all, over plain UDP too",
 ];
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -236,7 +201,7 @@ const TITLES: Readonly<Record<string, string>> = {
  * Figs 8 and 9: of each traced box the download on warm sessions that took the median time of those whose packets were
  * kept.
  */
-function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
+function packetPictures(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Picture[] {
   const shown = boxes
     .filter(({ traced }) => traced)
     .flatMap((box) => {
@@ -263,7 +228,6 @@ function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtit
       index > 0 ? panel : { ...panel, title: { text: title, subtitle: names[0], fontSize: 14 } },
     );
   });
-  const specification = { vconcat: panels, spacing: 14 };
   const of = shown[0]!.box;
   const what = [
     `${of.chunkBytes / 1e6} MB over ${of.links.id}, g=${of.generationSize}, w=${of.windowPackets}; of the downloads on warm sessions`,
@@ -272,16 +236,19 @@ function packetFigures(boxes: readonly Box[], samples: readonly Sample[], subtit
   return [
     {
       name: "campaign-8-9",
-      title: "Packets of one download by proxy (as the paper's Figs 8 and 9)",
-      subtitle: [subtitle, ...what],
-      specification,
+      specification: {
+        title: "Packets of one download by proxy (as the paper's Figs 8 and 9)",
+        subtitle: [subtitle, ...what],
+        vconcat: panels,
+        spacing: 14,
+      },
     },
   ];
 }
 
 /** `subtitle`: the machine and the command, on each picture. */
-export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Figure[] {
-  const figures = packetFigures(boxes, samples, subtitle);
+export function picturesOf(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Picture[] {
+  const pictures = packetPictures(boxes, samples, subtitle);
   for (const [key, title] of Object.entries(TITLES)) {
     const own = pointsOf(boxes, samples, key);
     const panels = (["warm", "new"] as const).flatMap((session) => {
@@ -303,11 +270,9 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
       });
     });
     if (panels.length > 0)
-      figures.push({
+      pictures.push({
         name: `campaign-${key}`,
-        title,
-        subtitle: [subtitle, ...NOTES],
-        specification: { vconcat: panels, spacing: 26 },
+        specification: { title, subtitle: [subtitle, ...NOTES], vconcat: panels, spacing: 26 },
       });
   }
   const without = boxes.filter(({ figures: sets }) => !sets.includes("15"));
@@ -334,11 +299,14 @@ export function figuresOf(boxes: readonly Box[], samples: readonly Sample[], sub
     },
   );
   if (curves.length > 0)
-    figures.push({
+    pictures.push({
       name: "campaign-loss",
-      title: "What loss costs",
-      subtitle: [subtitle, "medians; link share: goodput over the sum of the links' rates in wire bytes"],
-      specification: { vconcat: curves, spacing: 26 },
+      specification: {
+        title: "What loss costs",
+        subtitle: [subtitle, "medians; link share: goodput over the sum of the links' rates in wire bytes"],
+        vconcat: curves,
+        spacing: 26,
+      },
     });
-  return figures;
+  return pictures;
 }

@@ -1,9 +1,8 @@
-/** Cold starts for HTTP: how a measuring program gets rid of the connections that Node's `fetch` keeps. */
+/** Cold starts for HTTP: closes the connections that Node's `fetch` keeps. */
 
 type Dispatcher = { constructor: new () => Dispatcher; destroy(): Promise<void> };
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 
-/** Drops every HTTP connection that `fetch` keeps. */
 export async function dropConnections(): Promise<void> {
   const holder = globalThis as unknown as Record<symbol, Dispatcher | undefined>;
   const old = holder[DISPATCHER];

@@ -1,31 +1,38 @@
 /**
  * The picture of a codec bench run: bandwidth against generation size and symbol size, and bars for each engine and
- * rival. One Vega-Lite specification; ../draw.mjs draws it.
+ * rival. Makes a Vega-Lite specification.
  */
-import { draw, titleOf } from "../../sim/draw.mjs";
+import { colourBy } from "../kit/picture";
+import type { Op, Runtime } from "./cases";
+import type { Row } from "./rows";
 
-/** Who a row is of, in words; its place in the legend, and its colour by kind. */
-const KINDS = [
-  { kind: "ours, native", colour: "#1f4e9c" },
-  { kind: "ours, WebAssembly in Chromium", colour: "#2a9d8f" },
-  { kind: "ours, WebAssembly in Node", colour: "#9bd1c8" },
-  { kind: "rivals, native", colour: "#d9822b" },
-];
+/** Kinds of contenders in the order of the legend, with their colours. */
+const KINDS: Readonly<Record<string, string>> = {
+  "ours, native": "#1f4e9c",
+  "ours, WebAssembly in Chromium": "#2a9d8f",
+  "ours, WebAssembly in Node": "#9bd1c8",
+  "rivals, native": "#d9822b",
+};
 
-function kindOf({ rival, runtime }) {
+function kindOf({ rival, runtime }: Row): string {
   if (rival) return "rivals, native";
-  return {
+  const ours: Record<Runtime, string> = {
     native: "ours, native",
     "chromium-wasm": "ours, WebAssembly in Chromium",
     "node-wasm": "ours, WebAssembly in Node",
-  }[runtime];
+  };
+  return ours[runtime];
 }
 
-const RIVAL_NAMES = { "isa-l": "ISA-L", tables: "log/exp tables" };
-const RUNTIME_NAMES = { native: "", "node-wasm": "Node, ", "chromium-wasm": "Chromium, " };
-const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+const RIVAL_NAMES: Readonly<Record<string, string>> = { "isa-l": "ISA-L", tables: "log/exp tables" };
+const RUNTIME_NAMES: Readonly<Record<Runtime, string>> = {
+  native: "",
+  "node-wasm": "Node, ",
+  "chromium-wasm": "Chromium, ",
+};
+const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-function nameOf(row) {
+function nameOf(row: Row): string {
   if (!row.rival) return `${RUNTIME_NAMES[row.runtime]}${row.engine}`;
   const name = RIVAL_NAMES[row.rival] ?? row.rival;
   if (row.rival !== "isa-l") return name;
@@ -34,8 +41,15 @@ function nameOf(row) {
     : `${name} ${row.engine}`;
 }
 
-/** Series of the lines: the same five everywhere. */
-const SERIES = [
+interface Series {
+  name: string;
+  colour: string;
+  dash: readonly number[];
+  of: (row: Row, best: string | undefined) => boolean;
+}
+
+/** The lines of every panel. */
+const SERIES: readonly Series[] = [
   {
     name: "ours, fastest native engine",
     colour: "#1f4e9c",
@@ -69,9 +83,9 @@ const SERIES = [
   { name: "rlnc crate", colour: "#b3372f", dash: [5, 3], of: (row) => row.rival === "rlnc" },
 ];
 
-function linePanel(rows, op, axis) {
+function linePanel(rows: readonly Row[], op: Op, axis: "g" | "symbolBytes"): object {
   const best = rows.find((row) => !row.rival && row.runtime === "native")?.engine;
-  const fixed = axis === "g" ? (row) => row.symbolBytes === 1400 : (row) => row.g === 24;
+  const fixed = axis === "g" ? (row: Row) => row.symbolBytes === 1400 : (row: Row) => row.g === 24;
   const values = rows
     .filter((row) => row.group.startsWith("grid ") && row.op === op && fixed(row))
     .flatMap((row) =>
@@ -108,19 +122,12 @@ function linePanel(rows, op, axis) {
           format: ",d",
         },
       },
-      color: {
-        field: "series",
-        type: "nominal",
-        scale: { domain: SERIES.map(({ name }) => name), range: SERIES.map(({ colour }) => colour) },
-        legend: {
-          title: null,
-          orient: "bottom",
-          columns: 3,
-          labelLimit: 0,
-          symbolType: "stroke",
-          symbolStrokeWidth: 3,
-        },
-      },
+      color: colourBy(
+        "series",
+        SERIES.map(({ name }) => name),
+        { columns: 3, labelLimit: 0, symbolType: "stroke", symbolStrokeWidth: 3 },
+        Object.fromEntries(SERIES.map(({ name, colour }) => [name, colour])),
+      ),
       strokeDash: {
         field: "series",
         type: "nominal",
@@ -131,9 +138,18 @@ function linePanel(rows, op, axis) {
   };
 }
 
-/** For each engine or rival the number of outputs at which it is fastest; the fastest of them first. */
-function fastestOfEach(rows) {
-  const byName = new Map();
+interface Bar {
+  name: string;
+  kind: string;
+  /** MB/s */
+  rate: number;
+  outputs: number;
+  op: Op;
+}
+
+/** For each engine or rival, the number of outputs at which it is fastest. The fastest one comes first. */
+function fastestOfEach(rows: readonly Row[]): (Bar & { label: string })[] {
+  const byName = new Map<string, Bar>();
   for (const row of rows) {
     const bar = {
       name: nameOf(row),
@@ -142,7 +158,7 @@ function fastestOfEach(rows) {
       outputs: row.outputs,
       op: row.op,
     };
-    if (!(byName.get(bar.name)?.rate >= bar.rate)) byName.set(bar.name, bar);
+    if (!((byName.get(bar.name)?.rate ?? -1) >= bar.rate)) byName.set(bar.name, bar);
   }
   return [...byName.values()]
     .sort((a, b) => b.rate - a.rate)
@@ -152,8 +168,10 @@ function fastestOfEach(rows) {
     }));
 }
 
-function barPanel(rows, op) {
-  const shown = rows.filter((row) => row.group === `${op} 24 x 1,400` && !["memcpy", "roofline"].includes(row.rival));
+function barPanel(rows: readonly Row[], op: Op): object {
+  const shown = rows.filter(
+    (row) => row.group === `${op} 24 x 1,400` && !["memcpy", "roofline"].includes(row.rival ?? ""),
+  );
   const values = fastestOfEach(shown);
   const longest = Math.max(1, ...values.map(({ rate }) => rate));
   const y = {
@@ -180,12 +198,7 @@ function barPanel(rows, op) {
         encoding: {
           y,
           x,
-          color: {
-            field: "kind",
-            type: "nominal",
-            scale: { domain: KINDS.map(({ kind }) => kind), range: KINDS.map(({ colour }) => colour) },
-            legend: { title: null, orient: "bottom", columns: 2, labelLimit: 0, symbolType: "square" },
-          },
+          color: colourBy("kind", Object.keys(KINDS), { columns: 2, labelLimit: 0, symbolType: "square" }, KINDS),
         },
       },
       { mark: { type: "text", align: "left", dx: 4, fontSize: 10 }, encoding: { y, x, text: { field: "label" } } },
@@ -193,24 +206,20 @@ function barPanel(rows, op) {
   };
 }
 
-function specificationOf({ rows, machine, date }) {
-  const lines = (op) => ({ hconcat: [linePanel(rows, op, "g"), linePanel(rows, op, "symbolBytes")], spacing: 34 });
+export function specificationOf(rows: readonly Row[], machine: string): object {
+  const lines = (op: Op): object => ({
+    hconcat: [linePanel(rows, op, "g"), linePanel(rows, op, "symbolBytes")],
+    spacing: 34,
+  });
   return {
-    title: titleOf(
-      "Tributary's codec beside what else there is",
-      `One thread, tables and coefficients made inside the timed region. ${machine.processor}, ${date}.`,
-    ),
+    title: "Tributary's codec and its rivals",
+    subtitle: `One thread; tables and coefficients are made inside the timed region. ${machine}`,
     resolve: { scale: { color: "independent", strokeDash: "independent" } },
     vconcat: [
       { vconcat: [lines("encode"), lines("decode")], spacing: 26, align: "none" },
-      { hconcat: ["encode", "decode"].map((op) => barPanel(rows, op)), spacing: 24, align: "none" },
+      { hconcat: (["encode", "decode"] as const).map((op) => barPanel(rows, op)), spacing: 24, align: "none" },
     ],
     spacing: 36,
     align: "none",
   };
-}
-
-/** @returns {Promise<{ svg: string, png: Buffer }>} */
-export function renderPicture(run) {
-  return draw(specificationOf(run));
 }

@@ -1,22 +1,22 @@
-/** What this machine is, how busy its processors are, and when that decides what is measured. */
+/** What this machine is, how busy its processors are, and when that sets the pace of a measurement. */
 import { existsSync, readFileSync } from "node:fs";
 import os from "node:os";
+import type { Links } from "@tributary/lab-links";
 
-/** As a report names it. */
 export function machineText(): string {
   const processors = os.cpus();
   return `${processors[0]?.model.trim() ?? "unknown processor"}, ${processors.length} cores, Linux ${os.release()}, node ${process.versions.node}`;
 }
 
-/** Under this the programs waited for a processor. */
+/** With less idle time, programs wait for a processor. */
 const IDLE_SHARE_MIN = 0.1;
 const LATE_US_MAX = 2000;
 
-/** Did the machine set the pace, not the links? `lateUs`: how late the emulator handed packets over (99 %). */
+/** Whether the machine set the pace, not the links. `lateUs`: how late the emulator handed packets over (99 %). */
 export const isHostLimited = (idleShare: number, lateUs: number): boolean =>
   idleShare < IDLE_SHARE_MIN || lateUs > LATE_US_MAX;
 
-/** Starts counting; what it returns gives the share of all processors' time that was idle since, 0..1. */
+/** The function that it returns gives the share of all processors' time, 0..1, that was idle since the start. */
 export function watchIdleShare(): () => number {
   const before = processorTimes();
   return () => {
@@ -26,8 +26,8 @@ export function watchIdleShare(): () => number {
 }
 
 /**
- * Of some time: how much of all processors' was idle, and in how much of it some program that could run waited for one;
- * null where the kernel does not count that.
+ * Shares of a stretch of time: `idleShare` is of all processors' time. In `waitShare` of it, a program that could run
+ * waited for a processor (null if the kernel does not count that).
  */
 export interface Load {
   idleShare: number;
@@ -38,16 +38,13 @@ const LOOK_MS = 10;
 /** Pressure Stall Information: `some avg10=... total=MICROSECONDS`. */
 const PRESSURE = "/proc/pressure/cpu";
 
-/**
- * Looks at the processors every 10 ms until it is stopped, for what happens between moments that are known only
- * afterwards.
- */
+/** Looks at the processors every 10 ms, for stretches of time that are known only afterwards. */
 export class LoadWatch {
   readonly #hasPressure = existsSync(PRESSURE);
   readonly #looks = [this.#look()];
   readonly #timer = setInterval(() => this.#looks.push(this.#look()), LOOK_MS).unref();
 
-  /** Both in ms since the epoch; before the first look and after the last nothing is known. */
+  /** Both in ms since the epoch. Nothing is known before the first look and after the last one. */
   between(fromMs: number, toMs: number): Load {
     const before = this.#looks.findLast(({ atMs }) => atMs <= fromMs) ?? this.#looks[0]!;
     const after = this.#looks.find(({ atMs }) => atMs >= toMs) ?? this.#looks.at(-1)!;
@@ -81,4 +78,27 @@ function processorTimes(): { idle: number; all: number } {
     all += times.user + times.nice + times.sys + times.irq + times.idle;
   }
   return { idle, all };
+}
+
+/** The machine while a measurement over links went on. */
+export interface Host {
+  /** Share of all cores that was not idle. */
+  busy: number;
+  /** How late the emulator handed packets over, microseconds. */
+  lateUs: { p50: number; p99: number; max: number };
+  /** Packets that the machine dropped, not the model. */
+  interfaceDrops: number;
+}
+
+/** Starts to watch. The result of the function that it returns covers the time until that call. */
+export async function watchHost(links: Links): Promise<() => Promise<Host>> {
+  const idleShare = watchIdleShare();
+  const dropsOf = async (): Promise<number> =>
+    Object.values((await links.stats()).hosts).reduce((sum, { interfaceDrops }) => sum + interfaceDrops, 0);
+  const dropsBefore = await dropsOf();
+  return async () => {
+    const busy = 1 - idleShare();
+    const { lateUs } = await links.stats();
+    return { busy, lateUs, interfaceDrops: (await dropsOf()) - dropsBefore };
+  };
 }
