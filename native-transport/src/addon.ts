@@ -90,10 +90,10 @@ export interface RtcAnswer extends IceCredentials {
 }
 
 export interface NativeRtcClient extends NativeSessions {
-  /** `call` or `closeSession` must follow. */
+  /** `connect` or `closeSession` must follow. */
   offer(): RtcSession;
   /** `own`: the credentials in the offer. An event "opened" or "closed" follows for the session. */
-  call(session: number, own: IceCredentials, answer: RtcAnswer): void;
+  connect(session: number, own: IceCredentials, answer: RtcAnswer): void;
 }
 
 export interface ListenOptions {
@@ -119,10 +119,10 @@ export interface CongestionControl {
 
 /** What src/lib.rs exports. */
 export interface Addon {
-  readonly Listener: new (options: ListenOptions, wake: () => void) => NativeWebTransportServer;
-  readonly Connector: new (congestion: Congestion, wake: () => void) => NativeWebTransportClient;
-  readonly RtcListener: new (host: string, port: number, wake: () => void) => NativeRtcServer;
-  readonly RtcCaller: new (wake: () => void) => NativeRtcClient;
+  readonly WebTransportServer: new (options: ListenOptions, wake: () => void) => NativeWebTransportServer;
+  readonly WebTransportClient: new (congestion: Congestion, wake: () => void) => NativeWebTransportClient;
+  readonly RtcServer: new (host: string, port: number, wake: () => void) => NativeRtcServer;
+  readonly RtcClient: new (wake: () => void) => NativeRtcClient;
   readonly CongestionControl: new (packetBytes: number) => CongestionControl;
   /** The path on which a WebTransport server takes sessions. */
   path(): string;
@@ -132,6 +132,8 @@ export interface Addon {
 const PACKAGE_DIR = join(__dirname, "..");
 const PLATFORM_PACKAGE = `@tributary/native-transport-${process.platform}-${process.arch}`;
 
+const HOW_TO_BUILD = "(node native-transport/build.mjs builds it, with cargo)";
+
 const requireHere = createRequire(__filename);
 
 function messageOf(error: unknown): string {
@@ -140,13 +142,12 @@ function messageOf(error: unknown): string {
 
 function builtHere(): Addon | string {
   const path = join(PACKAGE_DIR, "build", "native-transport.node");
-  if (!existsSync(path))
-    return (
-      "native-transport/build/native-transport.node is not built " +
-      "(node native-transport/build.mjs builds it, with cargo)"
-    );
+  if (!existsSync(path)) return `native-transport/build/native-transport.node is not built ${HOW_TO_BUILD}`;
   try {
-    return requireHere(path) as Addon;
+    const addon = requireHere(path) as Partial<Addon>;
+    // Older sources may have another interface.
+    if (!addon.WebTransportServer) return `native-transport/build/native-transport.node is out of date ${HOW_TO_BUILD}`;
+    return addon as Addon;
   } catch (error) {
     return `native-transport/build/native-transport.node does not load: ${messageOf(error)}`;
   }

@@ -9,7 +9,7 @@ mod beside_tcp;
 mod certificate;
 mod congestion;
 mod events;
-mod rivals;
+
 mod room;
 mod runtime;
 mod webrtc;
@@ -62,7 +62,7 @@ pub struct ListenOptions {
     pub congestion: String,
 }
 
-#[napi(js_name = "Listener")]
+#[napi(js_name = "WebTransportServer")]
 pub struct JsWebTransportServer {
     server: webtransport::Server,
     events: Arc<Events>,
@@ -133,7 +133,7 @@ impl JsWebTransportServer {
     }
 }
 
-#[napi(js_name = "Connector")]
+#[napi(js_name = "WebTransportClient")]
 pub struct JsWebTransportClient {
     client: webtransport::Client,
     events: Arc<Events>,
@@ -203,7 +203,7 @@ pub struct RtcSession {
     pub fingerprint: Uint8Array,
 }
 
-#[napi(js_name = "RtcListener")]
+#[napi(js_name = "RtcServer")]
 pub struct JsRtcServer {
     server: webrtc::Server,
     events: Arc<Events>,
@@ -276,7 +276,7 @@ pub struct RtcCandidate {
     pub port: u32,
 }
 
-#[napi(js_name = "RtcCaller")]
+#[napi(js_name = "RtcClient")]
 pub struct JsRtcClient {
     client: webrtc::Client,
     events: Arc<Events>,
@@ -297,7 +297,7 @@ impl JsRtcClient {
     }
 
     /// `own`: the credentials in the offer. An event "opened" or "closed" follows for the session.
-    #[napi(js_name = "call")]
+    #[napi]
     pub fn connect(&self, session: u32, own: IceCredentials, answer: RtcAnswer) -> Result<()> {
         let RtcAnswer { fingerprint, ufrag, password, candidates } = answer;
         let address = |candidate: &RtcCandidate| address_of(&candidate.address, candidate.port);

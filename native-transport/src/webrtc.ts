@@ -39,7 +39,7 @@ export class RtcServer {
       },
       failed: (session) => this.#awaited.delete(session),
     });
-    this.#native = new addon.RtcListener(host, port, this.#sessions.wake);
+    this.#native = new addon.RtcServer(host, port, this.#sessions.wake);
     this.#hold.set(true);
   }
 
@@ -80,7 +80,7 @@ export class RtcClient {
   readonly #outgoing = new OutgoingSessions(() => this.#native);
 
   constructor(addon: Addon) {
-    this.#native = new addon.RtcCaller(this.#outgoing.wake);
+    this.#native = new addon.RtcClient(this.#outgoing.wake);
   }
 
   /** Rejects with the reason when the session cannot be made, or with the signal's reason. */
@@ -91,7 +91,7 @@ export class RtcClient {
     const opened = this.#outgoing.opened(session, handlers, signal);
     const connect = async (): Promise<void> => {
       const answer = await sendOffer({ ...own, fingerprint });
-      if (!signal?.aborted) this.#native.call(session, own, answer);
+      if (!signal?.aborted) this.#native.connect(session, own, answer);
     };
     connect().catch((error: Error) => this.#outgoing.giveUp(session, error));
     return opened;

@@ -29,7 +29,7 @@ export class WebTransportServer {
       opened: (_, channel) => (channel.handlers = onSession(channel)),
       failed: () => undefined,
     });
-    this.#native = new addon.Listener({ ...options, congestion }, this.#sessions.wake);
+    this.#native = new addon.WebTransportServer({ ...options, congestion }, this.#sessions.wake);
     this.path = addon.path();
     this.#hold.set(true);
   }
@@ -75,7 +75,7 @@ export class WebTransportClient {
   readonly #outgoing = new OutgoingSessions(() => this.#native);
 
   constructor(addon: Addon, congestion: Congestion) {
-    this.#native = new addon.Connector(congestion, this.#outgoing.wake);
+    this.#native = new addon.WebTransportClient(congestion, this.#outgoing.wake);
   }
 
   /** Rejects with the reason when the session cannot be made, or with the signal's reason. */

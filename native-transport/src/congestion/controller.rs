@@ -19,9 +19,9 @@ use quinn_proto::RttEstimator;
 use super::cubic::Cubic;
 use super::gathering::Gathering;
 use super::rate::RateSampler;
+use super::rivals::{Chance, Rivals, Signs};
 use super::round_trips::RoundTrips;
 use super::{Path, PACING};
-use crate::rivals::{Chance, Rivals, Signs};
 
 /// Packets in the first window. RFC 6928's ten are too few for a segment that should start at once.
 const INITIAL_PACKETS: u64 = 32;
@@ -92,7 +92,7 @@ pub struct DeliveryController {
     round_acked: u64,
     round_lost: u64,
     /// The part of `round_lost` that was sent after the last cut.
-    round_lost_anew: u64,
+    round_lost_after_cut: u64,
     /// When the window was last made smaller for rivals, and in which round.
     cut_at: Instant,
     cut_round: u64,
@@ -130,7 +130,7 @@ impl DeliveryController {
             first_product: 0.0,
             round_acked: 0,
             round_lost: 0,
-            round_lost_anew: 0,
+            round_lost_after_cut: 0,
             cut_at: now,
             cut_round: 0,
             chance: Chance::default(),
@@ -223,7 +223,7 @@ impl DeliveryController {
         }
         self.round_trips.end_round();
         self.gathering.end_round(self.round_acked);
-        (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
+        (self.round_acked, self.round_lost, self.round_lost_after_cut) = (0, 0, 0);
         self.round_app_limited = false;
     }
 
@@ -264,10 +264,10 @@ impl DeliveryController {
     /// packets, and a TCP flow would slow down.
     fn weigh_losses(&mut self, now: Instant) {
         let in_packets = |bytes: u64| bytes as f64 / self.mtu as f64;
-        let (packets, lost, anew) = (
+        let (packets, lost, after_cut) = (
             in_packets(self.round_acked + self.round_lost),
             in_packets(self.round_lost),
-            in_packets(self.round_lost_anew),
+            in_packets(self.round_lost_after_cut),
         );
         let (round_trip, place) = (self.round_trips.of_round(), self.place_in_cycle());
         let (is_empty, level) = (self.round_trips.is_empty(round_trip), self.round_trips.level(round_trip));
@@ -279,7 +279,7 @@ impl DeliveryController {
         }
         self.signs.note(now, packets, lost, level, if is_empty && place <= 2 { None } else { Some(is_empty) });
         self.tell_deaf_from_fair(now, lost);
-        if !has_pushed && (is_empty || level <= 0.5) || anew < 0.5 || self.chance.explains(packets, anew) {
+        if !has_pushed && (is_empty || level <= 0.5) || after_cut < 0.5 || self.chance.explains(packets, after_cut) {
             return;
         }
         match &self.rivals {
@@ -439,7 +439,7 @@ impl Controller for DeliveryController {
     fn on_congestion_event(&mut self, _now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
         self.round_lost += lost_bytes;
         if sent > self.cut_at {
-            self.round_lost_anew += lost_bytes;
+            self.round_lost_after_cut += lost_bytes;
         }
         if is_persistent {
             self.rate.forget_rates();
@@ -447,7 +447,7 @@ impl Controller for DeliveryController {
             (self.phase, self.queue_samples) = (Phase::SlowStart, 0);
             (self.plateau_rounds, self.plateau_rate) = (0, 0.0);
             // The losses of the outage say nothing about the slow start that follows.
-            (self.round_acked, self.round_lost, self.round_lost_anew) = (0, 0, 0);
+            (self.round_acked, self.round_lost, self.round_lost_after_cut) = (0, 0, 0);
             self.rivals = Rivals::None;
         }
     }

@@ -6,6 +6,7 @@ mod controller;
 mod cubic;
 mod gathering;
 mod rate;
+mod rivals;
 mod round_trips;
 
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use std::time::{Duration, Instant};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 pub use controller::DeliveryController;
-pub use cubic::Cubic;
 
 /// Receivers of QUIC gather acknowledgements for this time.
 pub const ACK_TIME: Duration = Duration::from_millis(4);
