@@ -15,15 +15,10 @@ export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometr
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export type { KnownPath } from "./planner/known";
 export { Pacer } from "./sender/pacer";
-export {
-  farewell,
-  Receiver,
-  type PacketFate,
-  type ProxyStats,
-  type ReceiverEvent,
-  type ReceiverOptions,
-  type ReceiverStats,
-} from "./receiver/receiver";
+export { farewell } from "./receiver/feedback";
+export type { PacketFate, ProxyStats } from "./receiver/proxy-state";
+export type { ReceiverOptions } from "./receiver/options";
+export { Receiver, type ReceiverEvent, type ReceiverStats } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
 export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";
 export { CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX } from "./split-http/piece-planner";

@@ -53,14 +53,18 @@ export const LIMITS = {
 export const TIMING = {
   /** A request goes out twice, this long apart: a lost one costs a round trip of the whole proxy. */
   requestTwinMs: 10,
+  requestTwins: 2,
   /** Then an unanswered request is repeated; doubles up to requestRepeatMsMax. */
   requestRepeatMs: 250,
   requestRepeatMsMax: 2000,
-  /** Repeat of a request this long, and a quarter of a round trip, after another proxy has answered. */
+  /** Once another proxy has answered, the request is repeated after this time and this part of its round trip. */
   requestHastenMs: 10,
+  requestHastenRoundTrips: 0.25,
   /** Repeat of a final feedback until the proxy's END, and of a REJECT until the final feedback. */
   finalRepeatMs: 200,
   finalTries: 6,
+  /** The interval between final feedbacks doubles this many times. */
+  finalDoublings: 3,
   /** A sender with nothing to say repeats PENDING; a proxy silent for proxySilenceMs has failed. */
   pendingRepeatMs: 1000,
   proxySilenceMs: 4000,

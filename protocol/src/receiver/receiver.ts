@@ -1,18 +1,32 @@
 /**
- * Receiver: one chunk at the client, from N proxies at once. Asks each proxy, checks that their plans agree, counts
- * degrees of freedom, feeds back, and hands bytes on in order. Any useful packet from any proxy counts.
+ * Receiver: one chunk at the client, from N proxies at once. It asks each proxy, checks that their plans agree, counts
+ * degrees of freedom, sends feedback or grants, and hands bytes on in order. It opens no sessions and makes no threads.
  * Pure: time arrives as `nowMs`, packets as bytes. In: handle*, abort. Out: pollTransmit, pollTimeout, pollEvent.
- * Rules: docs/spec/protocol.md §5 and §7.
+ * Rules: protocol.md §5, §7 and §8.
  */
-import { headDifference, type ByteRange, type Rejection } from "@tributary/contract";
-import { Assembly } from "./assembly";
+import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
-import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
-import { Planner } from "../planner/planner";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
+import { LIMITS, TIMING } from "../limits";
 import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
-import { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, TIMING } from "../limits";
-import type { DataFrame, FinalReason, Frame, MutpMode, RequestFrame, PlanHead } from "../types";
+import { Planner } from "../planner/planner";
+import type { DataFrame, FinalReason, Frame, PlanHead, RequestFrame } from "../types";
+import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
+import { Assembly } from "./assembly";
+import { checkRequest, requestOf, type OnPacket, type ReceiverOptions } from "./options";
+import { Outbox } from "./outbox";
+import { checkDigests, differenceOf, rangeExceeded } from "./plan-check";
+import {
+  finalOf,
+  handleRequestHeard,
+  isServing,
+  newProxy,
+  startAgain,
+  tellsRoundTrip,
+  type PacketFate,
+  type ProxyState,
+  type ProxyStats,
+} from "./proxy-state";
 import type { Trusted } from "./verification";
 
 export type ReceiverEvent =
@@ -20,34 +34,6 @@ export type ReceiverEvent =
   | { kind: "bytes"; offset: number; bytes: Uint8Array }
   | { kind: "complete" }
   | { kind: "failed"; rejection: Rejection };
-
-/** Counts of data frames; packets = innovative + duplicate + late + rejected, always. */
-export interface ProxyStats {
-  bytes: number;
-  packets: number;
-  innovative: number;
-  /** Valid but linearly dependent on what had come before. */
-  duplicate: number;
-  /** Came after the chunk was complete or given up. */
-  late: number;
-  /** Unreadable, or not what the plan allows. */
-  rejected: number;
-  /** Gaps in the sequence numbers. */
-  lost: number;
-  rttMs: number | null;
-  /** Mode `coded`: what a later chunk may be told as `known`. */
-  path?: KnownPath;
-  state: "waiting" | "active" | "failed" | "ended";
-  error?: Rejection;
-}
-
-/** What a data frame was good for. */
-export type PacketFate = "innovative" | "duplicate" | "late" | "rejected";
-
-/**
- * Told of each data frame as it is counted, with the time that it came; generation 0 for one that could not be read.
- */
-export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
 
 export interface ReceiverStats {
   deliveredBytes: number;
@@ -61,65 +47,6 @@ export interface ReceiverStats {
   proxies: ProxyStats[];
 }
 
-export interface ReceiverOptions {
-  requestId: number;
-  /** Shown to every proxy. */
-  token?: string;
-  url: string;
-  range?: ByteRange;
-  mode: MutpMode;
-  proxyCount: number;
-  codec: Codec;
-  nowMs: number;
-  symbolBytes?: number;
-  generationSize?: number;
-  /** The paper's w, in packets. */
-  windowPackets?: number;
-  /** Feedback to a proxy after this many packets from it (F) ... */
-  feedbackEveryPackets?: number;
-  /** ... or this long after the first progress not yet reported to it (T). */
-  feedbackEveryMs?: number;
-  /**
-   * Does whoever runs the receiver make a new session to a proxy that fell silent? Then silence alone fails no request.
-   */
-  renewsSessions?: boolean;
-  /** Mode `coded`: what is known of each proxy. */
-  known?: readonly (KnownPath | undefined)[];
-  /** With it only bytes that have these digests are handed on; without it proxies are believed. */
-  trusted?: Trusted;
-  onPacket?: OnPacket;
-}
-
-interface Proxy {
-  readonly stats: ProxyStats;
-  asked: boolean;
-  /** It was sent the request along with its session's, so that no answer tells the round trip. */
-  askedFirst: boolean;
-  planned: boolean;
-  /** Failed by silence only: a valid frame brings it back. */
-  silent: boolean;
-  /** Failed because its session went: a new session brings it back. */
-  lost: boolean;
-  /** A new session is being made. */
-  away: boolean;
-  requestDueMs: number;
-  requestEveryMs: number;
-  /** The first time. */
-  requestSentMs: number;
-  requestTries: number;
-  lastHeardMs: number;
-  dataFrames: number;
-  nextSequence: number;
-  packetsSinceFeedback: number;
-  feedbackDueMs: number;
-  /** Data that came before the plan, and when. */
-  early: { frame: DataFrame; atMs: number }[];
-  final: { reason: FinalReason; tries: number; dueMs: number } | undefined;
-}
-
-/** What a final feedback says of what was received. */
-const NOTHING = { base: 0, received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) } } as const;
-
 export class Receiver {
   readonly #request: RequestFrame;
   readonly #codec: Codec;
@@ -127,82 +54,59 @@ export class Receiver {
   readonly #packetBytes: number;
   readonly #known: readonly (KnownPath | undefined)[];
   readonly #beginnings: readonly Beginning[];
-  readonly #everyPackets: number;
-  readonly #everyMsWanted: number | undefined;
   readonly #trusted: Trusted | undefined;
   readonly #renewsSessions: boolean;
   readonly #onPacket: OnPacket | undefined;
-  readonly #proxies: Proxy[];
+  readonly #proxies: ProxyState[];
+  readonly #outbox: Outbox;
   readonly #events: ReceiverEvent[] = [];
   #head: PlanHead | undefined;
   #geometry: Geometry | undefined;
   #assembly: Assembly | undefined;
   /** Mode `coded` only. */
   #planner: Planner | undefined;
-  #plannedMs = -1;
   #firstPacketMs: number | undefined;
-  #feedbackSequence = 0;
-  #feedbackFrames = 0;
-  /** Set once the chunk is delivered, given up or failed: only final feedback is left to do. */
+  /** The chunk is delivered, given up or failed: only final feedback is left to send. */
   #closed = false;
 
   constructor(options: ReceiverOptions) {
-    const coded = options.mode === "coded";
-    this.#request = {
-      type: "request",
-      requestId: options.requestId,
-      mode: options.mode,
-      symbolBytes: options.symbolBytes ?? LIMITS.symbolBytesDefault,
-      generationSize:
-        options.generationSize ?? (coded ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault),
-      windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
-      url: options.url,
-      ...(options.range ? { range: options.range } : {}),
-      ...(options.token === undefined ? {} : { token: options.token }),
-    };
+    this.#request = requestOf(options);
     this.#packetBytes = this.#request.symbolBytes + dataHeaderBytes("seed", 0);
     this.#known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
     this.#beginnings = beginningsOf(this.#known, this.#request, this.#packetBytes);
-    const checked = parseFrame(
-      encodeFrame(coded ? { ...this.#request, share: this.#beginnings[0]!.share } : this.#request),
-    );
-    if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
+    checkRequest(this.#request, this.#beginnings[0]!);
     this.#codec = options.codec;
     this.#startMs = options.nowMs;
-    this.#everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
-    this.#everyMsWanted = options.feedbackEveryMs;
     this.#proxies = Array.from({ length: options.proxyCount }, () => newProxy());
+    this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options);
     this.#trusted = options.trusted;
     this.#renewsSessions = options.renewsSessions ?? false;
     this.#onPacket = options.onPacket;
     if (this.#trusted) checkDigests(this.#trusted, this.#request);
   }
 
-  /** Delivered, given up or failed: packets are of no use any more. */
+  /** The chunk is delivered, given up or failed: further packets are of no use. */
   get decided(): boolean {
     return this.#closed;
   }
 
-  /** Nothing is left to send or to wait for. */
+  /** Nothing is left to send or to wait for, final feedback included. */
   get finished(): boolean {
     return this.#closed && this.#proxies.every((proxy) => !proxy.final);
   }
 
   /**
-   * The request as this proxy may be sent it before its session is up; undefined when it is not to be asked any more.
-   * `handleProxyReady` sends it again, unless the plan is here by then.
+   * The request as it may be sent to this proxy before its session is up; undefined when the proxy must not be asked any
+   * more. `handleProxyReady` sends the request again unless the plan is here by then.
    */
   firstRequest(proxyIndex: number, nowMs: number): Uint8Array | undefined {
     const proxy = this.#proxies[proxyIndex];
     if (!proxy || this.#closed || proxy.asked || proxy.planned || proxy.stats.state === "failed") return undefined;
     proxy.askedFirst = true;
-    return encodeFrame(this.#requestTo(proxyIndex, nowMs));
+    return encodeFrame(this.#outbox.requestTo(proxyIndex, nowMs));
   }
 
-  /**
-   * Whoever answered the request that went before the session (`firstRequest`) is gone: the session that comes up knows
-   * nothing of it.
-   */
+  /** The sender that answered `firstRequest` is gone. The session that comes up knows nothing of that request. */
   handleFirstGone(proxyIndex: number, nowMs: number): void {
     const proxy = this.#proxies[proxyIndex];
     if (!proxy || this.#closed || proxy.asked || !proxy.askedFirst || proxy.stats.state === "failed") return;
@@ -211,7 +115,7 @@ export class Receiver {
     this.#planner?.handleBack(proxyIndex, nowMs);
   }
 
-  /** The session to this proxy is up, for the first time or again after it was lost. */
+  /** The session to this proxy is up, for the first time or after it was lost. */
   handleProxyReady(proxyIndex: number, nowMs: number): void {
     const proxy = this.#proxies[proxyIndex];
     if (!proxy || this.#closed) return;
@@ -225,8 +129,8 @@ export class Receiver {
   }
 
   /**
-   * The session to this proxy is gone, or could not be had. While one is `away`, a new session being made, the request
-   * does not fail for want of proxies: `handleProxyReady` follows, or this again without it.
+   * The session to this proxy is gone or could not be opened. `away`: a new session is being made, and until it is up or
+   * has failed, the request does not fail because no proxy is left. `handleProxyReady` follows, or this again.
    */
   handleProxyLost(proxyIndex: number, reason: string, nowMs: number, away = false): void {
     const proxy = this.#proxies[proxyIndex];
@@ -252,7 +156,7 @@ export class Receiver {
     this.#dispatch(proxy, frame, bytes.length, nowMs);
   }
 
-  /** True when a proxy has fallen silent. */
+  /** Returns true when a proxy has fallen silent. */
   handleTimeout(nowMs: number): boolean {
     let isNews = false;
     for (const proxy of this.#proxies) {
@@ -266,31 +170,19 @@ export class Receiver {
     return isNews;
   }
 
-  /** Gives the chunk up: no more events; each proxy asked is told so. */
+  /** Gives the chunk up: no event follows, and each asked proxy is told. */
   abort(nowMs: number): void {
     this.#close("aborted", nowMs);
     this.#events.length = 0;
   }
 
   pollTransmit(nowMs: number): { proxyIndex: number; bytes: Uint8Array } | undefined {
-    if (this.#planner && !this.#closed) this.#replanWhenDue(this.#planner, nowMs);
-    for (let proxyIndex = 0; proxyIndex < this.#proxies.length; proxyIndex++) {
-      const frame = this.#nextFrame(this.#proxies[proxyIndex]!, nowMs);
-      if (frame) return { proxyIndex, bytes: encodeFrame(frame) };
-    }
-    return undefined;
+    const next = this.#outbox.poll(this.#closed, nowMs);
+    return next && { proxyIndex: next.proxyIndex, bytes: encodeFrame(next.frame) };
   }
 
   pollTimeout(): number | undefined {
-    let at = Infinity;
-    for (const proxy of this.#proxies) {
-      if (proxy.final) at = Math.min(at, proxy.final.dueMs);
-      if (!this.#closed && isAskedOn(proxy)) at = Math.min(at, proxy.requestDueMs);
-      if (this.#closed || !isServing(proxy)) continue;
-      at = Math.min(at, proxy.lastHeardMs + TIMING.proxySilenceMs);
-      at = Math.min(at, proxy.planned ? proxy.feedbackDueMs : proxy.requestDueMs);
-    }
-    return at === Infinity ? undefined : at;
+    return this.#outbox.pollTimeout(this.#closed);
   }
 
   pollEvent(): ReceiverEvent | undefined {
@@ -309,7 +201,7 @@ export class Receiver {
       symbolCount: this.#geometry?.symbolCount ?? 0,
       generationCount: this.#geometry?.generationCount ?? 0,
       ...(this.#firstPacketMs === undefined ? {} : { firstPacketMs: this.#firstPacketMs }),
-      feedbackFrames: this.#feedbackFrames,
+      feedbackFrames: this.#outbox.feedbackFrames,
       proxies,
     };
   }
@@ -319,7 +211,7 @@ export class Receiver {
     for (const proxy of this.#proxies) proxy.early.length = 0;
   }
 
-  #dispatch(proxy: Proxy, frame: Frame, frameBytes: number, nowMs: number): void {
+  #dispatch(proxy: ProxyState, frame: Frame, frameBytes: number, nowMs: number): void {
     switch (frame.type) {
       case "data":
         this.#handleData(proxy, frame, frameBytes, nowMs);
@@ -346,28 +238,25 @@ export class Receiver {
     }
   }
 
-  #measureRoundTrip(proxy: Proxy, nowMs: number): void {
-    if (proxy.stats.rttMs === null && !proxy.askedFirst && proxy.requestTries <= 2) {
-      proxy.stats.rttMs = nowMs - proxy.requestSentMs;
-      this.#hastenRequests(proxy.stats.rttMs, nowMs);
-      this.#planner?.handleRoundTrip(this.#proxies.indexOf(proxy), proxy.stats.rttMs);
+  #measureRoundTrip(proxy: ProxyState, nowMs: number): void {
+    if (!proxy.askedFirst && tellsRoundTrip(proxy)) {
+      const rttMs = (proxy.stats.rttMs = nowMs - proxy.requestSentMs);
+      this.#hastenRequests(rttMs, nowMs);
+      this.#planner?.handleRoundTrip(this.#proxies.indexOf(proxy), rttMs);
     }
-    if (!proxy.planned && proxy.requestEveryMs < TIMING.requestRepeatMsMax) {
-      proxy.requestEveryMs = TIMING.requestRepeatMsMax;
-      proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
-    }
+    handleRequestHeard(proxy, nowMs);
   }
 
-  /** One proxy has answered: a request that another has not by now may be lost, and is not left to the first timer. */
+  /** One proxy has answered. If another one has not by now, its request may be lost: it does not wait for its timer. */
   #hastenRequests(rttMs: number, nowMs: number): void {
-    const dueMs = nowMs + TIMING.requestHastenMs + rttMs / 4;
+    const dueMs = nowMs + TIMING.requestHastenMs + TIMING.requestHastenRoundTrips * rttMs;
     for (const proxy of this.#proxies) {
-      if (proxy.asked && !proxy.planned && proxy.requestTries <= 2 && proxy.stats.rttMs === null)
+      if (proxy.asked && !proxy.planned && tellsRoundTrip(proxy))
         proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
     }
   }
 
-  #handlePlan(proxy: Proxy, head: PlanHead, nowMs: number): void {
+  #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
     const known = this.#trusted?.head ?? this.#head;
     const wrong = (known && differenceOf(known, head)) ?? (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) {
@@ -376,7 +265,7 @@ export class Receiver {
     }
     proxy.planned = true;
     proxy.stats.state = "active";
-    proxy.feedbackDueMs = nowMs + this.#everyMs;
+    proxy.feedbackDueMs = nowMs + this.#outbox.everyMs;
     this.#planner?.handleHeard(this.#proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs);
     for (const { frame, atMs } of proxy.early.splice(0)) this.#addData(proxy, frame, atMs);
     if (this.#assembly!.isComplete) this.#complete(nowMs);
@@ -384,43 +273,40 @@ export class Receiver {
 
   /** The first plan is the one that the others must agree with. */
   #adopt(head: PlanHead, nowMs: number): Rejection | undefined {
-    const { range, symbolBytes, generationSize, mode } = this.#request;
-    if (head.status === 206 && range && head.totalBytes > range.end - range.start + 1) {
-      const limit = range.end - range.start + 1;
-      return {
-        kind: "rangeExceeded",
-        message: `The answer is longer than the range: got ${head.totalBytes}, limit ${limit}.`,
-        got: head.totalBytes,
-        limit,
-      };
-    }
+    const { symbolBytes, generationSize, mode } = this.#request;
+    const exceeded = rangeExceeded(this.#request, head);
+    if (exceeded) return exceeded;
     const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
     if (isRejection(geometry)) return geometry;
     this.#head = head;
     this.#geometry = geometry;
     this.#assembly = new Assembly(geometry, mode, this.#codec, this.#trusted);
-    if (mode === "coded") {
-      const askedMs = this.#proxies.map(({ requestTries, requestSentMs }) =>
-        requestTries > 0 ? requestSentMs : undefined,
-      );
-      this.#planner = new Planner({
-        geometry,
-        assembly: this.#assembly,
-        beginnings: this.#beginnings,
-        known: this.#known,
-        askedMs,
-        packetBytes: this.#packetBytes,
-        nowMs,
-      });
-      this.#proxies.forEach((proxy, index) => {
-        if (proxy.stats.rttMs !== null) this.#planner!.handleRoundTrip(index, proxy.stats.rttMs);
-      });
-    }
+    if (mode === "coded") this.#planner = this.#newPlanner(geometry, this.#assembly, nowMs);
+    this.#outbox.begin(this.#assembly, this.#planner);
     this.#events.push({ kind: "head", head });
     return undefined;
   }
 
-  #handleData(proxy: Proxy, frame: DataFrame, frameBytes: number, nowMs: number): void {
+  #newPlanner(geometry: Geometry, assembly: Assembly, nowMs: number): Planner {
+    const askedMs = this.#proxies.map(({ requestTries, requestSentMs }) =>
+      requestTries > 0 ? requestSentMs : undefined,
+    );
+    const planner = new Planner({
+      geometry,
+      assembly,
+      beginnings: this.#beginnings,
+      known: this.#known,
+      askedMs,
+      packetBytes: this.#packetBytes,
+      nowMs,
+    });
+    this.#proxies.forEach(({ stats: { rttMs } }, index) => {
+      if (rttMs !== null) planner.handleRoundTrip(index, rttMs);
+    });
+    return planner;
+  }
+
+  #handleData(proxy: ProxyState, frame: DataFrame, frameBytes: number, nowMs: number): void {
     this.#firstPacketMs ??= nowMs - this.#startMs;
     proxy.dataFrames++;
     proxy.nextSequence = Math.max(proxy.nextSequence, frame.sequence + 1);
@@ -439,8 +325,8 @@ export class Receiver {
     } else this.#count(proxy, frameBytes, "rejected", nowMs, frame);
   }
 
-  /** Counts the packet, its bytes are counted already. */
-  #addData(proxy: Proxy, frame: DataFrame, nowMs: number): void {
+  /** Counts the packet. Its bytes are counted already. */
+  #addData(proxy: ProxyState, frame: DataFrame, nowMs: number): void {
     const assembly = this.#assembly!;
     const proxyIndex = this.#proxies.indexOf(proxy);
     if (this.#closed || proxy.stats.state === "failed") {
@@ -461,14 +347,14 @@ export class Receiver {
     this.#noteProgress(nowMs);
   }
 
-  #count(proxy: Proxy, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
+  #count(proxy: ProxyState, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
     proxy.stats.bytes += bytes;
     proxy.stats.packets++;
     proxy.stats[fate]++;
     this.#onPacket?.(atMs, this.#proxies.indexOf(proxy), frame?.generationIndex ?? 0, fate);
   }
 
-  /** A proxy that has sent false packets is done with, and what it sent counts for nothing: protocol.md §9. */
+  /** A proxy that has sent false packets is excluded, and what it sent counts for nothing: protocol.md §9.3. */
   #excludeLiar(proxyIndex: number, generationIndex: number, nowMs: number): void {
     const proxy = this.#proxies[proxyIndex]!;
     const dropped = this.#assembly!.exclude(proxyIndex);
@@ -485,7 +371,7 @@ export class Receiver {
       this.#events.push({ kind: "bytes", ...next });
     }
     for (const proxy of this.#proxies) {
-      if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.#everyMs);
+      if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.#outbox.everyMs);
     }
   }
 
@@ -505,7 +391,7 @@ export class Receiver {
     }
   }
 
-  #failProxy(proxy: Proxy, rejection: Rejection, nowMs: number, tell: boolean): void {
+  #failProxy(proxy: ProxyState, rejection: Rejection, nowMs: number, tell: boolean): void {
     if (proxy.stats.state === "failed") return this.#failWithoutProxies(rejection, nowMs);
     proxy.stats.state = "failed";
     this.#planner?.handleGone(this.#proxies.indexOf(proxy), true);
@@ -526,188 +412,11 @@ export class Receiver {
     this.#close("aborted", nowMs);
   }
 
-  #revive(proxy: Proxy): void {
+  #revive(proxy: ProxyState): void {
     proxy.silent = proxy.away = false;
     if (this.#closed || proxy.stats.state !== "failed") return;
     proxy.stats.state = proxy.planned ? "active" : "waiting";
     this.#planner?.handleGone(this.#proxies.indexOf(proxy), false);
     delete proxy.stats.error;
   }
-
-  #nextFrame(proxy: Proxy, nowMs: number): Frame | undefined {
-    if (proxy.final) return this.#nextFinal(proxy, proxy.final, nowMs);
-    if (this.#closed || !(isServing(proxy) || isAskedOn(proxy))) return undefined;
-    if (!proxy.planned) return this.#nextRequest(proxy, nowMs);
-    if (this.#planner) return this.#nextGrant(this.#planner, proxy, nowMs);
-    if (proxy.packetsSinceFeedback < this.#everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
-    proxy.packetsSinceFeedback = 0;
-    proxy.feedbackDueMs = nowMs + TIMING.feedbackKeepaliveMs;
-    return this.#feedback(proxy, false, "none");
-  }
-
-  /** All proxies are granted anew together: what one gets, another does not. */
-  #replanWhenDue(planner: Planner, nowMs: number): void {
-    if (
-      nowMs === this.#plannedMs ||
-      !this.#proxies.some((proxy) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs)
-    )
-      return;
-    this.#plannedMs = nowMs;
-    planner.replan(nowMs);
-    for (const proxy of this.#proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
-  }
-
-  get #everyMs(): number {
-    return this.#everyMsWanted ?? this.#planner?.grantEveryMs ?? TIMING.feedbackEveryMsDefault;
-  }
-
-  #nextGrant(planner: Planner, proxy: Proxy, nowMs: number): Frame | undefined {
-    if (nowMs < proxy.feedbackDueMs) return undefined;
-    this.#feedbackFrames++;
-    proxy.feedbackDueMs = nowMs + this.#everyMs;
-    return {
-      type: "grant",
-      requestId: this.#request.requestId,
-      ...planner.grantFor(this.#proxies.indexOf(proxy), nowMs),
-    };
-  }
-
-  #nextRequest(proxy: Proxy, nowMs: number): Frame | undefined {
-    if (nowMs < proxy.requestDueMs) return undefined;
-    if (++proxy.requestTries === 1) {
-      proxy.requestSentMs = nowMs;
-      proxy.requestDueMs = nowMs + TIMING.requestTwinMs;
-    } else {
-      proxy.requestDueMs = nowMs + proxy.requestEveryMs;
-      proxy.requestEveryMs = Math.min(proxy.requestEveryMs * 2, TIMING.requestRepeatMsMax);
-    }
-    return this.#requestTo(this.#proxies.indexOf(proxy), nowMs);
-  }
-
-  #requestTo(proxyIndex: number, nowMs: number): RequestFrame {
-    if (this.#request.mode !== "coded") return this.#request;
-    const beginning = this.#beginnings[proxyIndex]!;
-    return { ...this.#request, ...beginning, share: this.#planner?.shareFor(proxyIndex, nowMs) ?? beginning.share };
-  }
-
-  #nextFinal(proxy: Proxy, final: NonNullable<Proxy["final"]>, nowMs: number): Frame | undefined {
-    if (nowMs < final.dueMs) return undefined;
-    if (final.tries === TIMING.finalTries) {
-      proxy.final = undefined;
-      return undefined;
-    }
-    final.dueMs = nowMs + TIMING.finalRepeatMs * 2 ** Math.min(final.tries, 3);
-    final.tries++;
-    return this.#feedback(proxy, true, final.reason);
-  }
-
-  #feedback(proxy: Proxy, final: boolean, reason: FinalReason): Frame {
-    this.#feedbackFrames++;
-    return {
-      type: "feedback",
-      requestId: this.#request.requestId,
-      feedbackSequence: this.#feedbackSequence++,
-      epoch: this.#assembly?.epoch ?? 0,
-      final,
-      reason,
-      nextSequence: proxy.nextSequence,
-      receivedPackets: proxy.dataFrames,
-      ...(this.#assembly && !final ? this.#assembly.report(this.#proxies.indexOf(proxy)) : NOTHING),
-    };
-  }
-}
-
-/** Tells a proxy that a request of which it is not told otherwise is over. */
-export function farewell(requestId: number): Uint8Array {
-  return encodeFrame({
-    type: "feedback",
-    requestId,
-    feedbackSequence: 0,
-    epoch: 0,
-    final: true,
-    reason: "aborted",
-    nextSequence: 0,
-    receivedPackets: 0,
-    ...NOTHING,
-  });
-}
-
-function checkDigests({ head, digests }: Trusted, { symbolBytes, generationSize }: RequestFrame): void {
-  const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
-  if (isRejection(geometry)) throw new RangeError(geometry.message);
-  if (geometry.generationCount === digests.length) return;
-  throw new RangeError(
-    `There must be a digest for each generation: got ${digests.length}, limit ${geometry.generationCount}.`,
-  );
-}
-
-function newProxy(): Proxy {
-  return {
-    stats: {
-      bytes: 0,
-      packets: 0,
-      innovative: 0,
-      duplicate: 0,
-      late: 0,
-      rejected: 0,
-      lost: 0,
-      rttMs: null,
-      state: "waiting",
-    },
-    asked: false,
-    askedFirst: false,
-    planned: false,
-    silent: false,
-    lost: false,
-    away: false,
-    requestDueMs: 0,
-    requestEveryMs: TIMING.requestRepeatMs,
-    requestSentMs: 0,
-    requestTries: 0,
-    lastHeardMs: 0,
-    dataFrames: 0,
-    nextSequence: 0,
-    packetsSinceFeedback: 0,
-    feedbackDueMs: Infinity,
-    early: [],
-    final: undefined,
-  };
-}
-
-/** It was asked, and something is expected of it. */
-function isServing({ asked, stats }: Proxy): boolean {
-  return asked && stats.state !== "failed";
-}
-
-/**
- * It fell silent before it had answered, so that it may have nothing to be heard by: the request may have been lost.
- */
-function isAskedOn({ silent, planned }: Proxy): boolean {
-  return silent && !planned;
-}
-
-/** A new session means a new sender, whose sequence starts at 0. */
-function startAgain(proxy: Proxy): void {
-  const { stats, nextSequence, dataFrames } = proxy;
-  stats.lost += Math.max(0, nextSequence - dataFrames);
-  stats.state = "waiting";
-  delete stats.error;
-  Object.assign(proxy, { ...newProxy(), stats });
-}
-
-function finalOf(reason: FinalReason, nowMs: number): NonNullable<Proxy["final"]> {
-  return { reason, tries: 0, dueMs: nowMs };
-}
-
-/** Two proxies must tell of the same resource: protocol.md §5.2. */
-function differenceOf(ours: Trusted["head"], theirs: PlanHead): Rejection | undefined {
-  const difference = headDifference(ours, theirs);
-  return difference && mismatch(difference.what, String(difference.got), String(difference.expected));
-}
-
-function mismatch(what: string, got: string, expected: string): Rejection {
-  return {
-    kind: "planMismatch",
-    message: `The proxy's plan differs in its ${what}: got ${got}, expected ${expected}.`,
-  };
 }

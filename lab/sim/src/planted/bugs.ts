@@ -106,14 +106,14 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "timer of the final feedback lost",
-    file: "receiver/receiver.ts",
+    file: "receiver/outbox.ts",
     find: "if (proxy.final) at = Math.min(at, proxy.final.dueMs);",
     replace: "",
     seed: 6,
   },
   {
     name: "final feedback repeated without limit",
-    file: "receiver/receiver.ts",
+    file: "receiver/outbox.ts",
     find: "final.tries === TIMING.finalTries",
     replace: "final.tries === Infinity",
     seed: 6,

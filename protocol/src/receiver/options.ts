@@ -1,0 +1,64 @@
+/**
+ * ReceiverOptions: what a receiver is told when it is made, and the request that follows from it. Rules: protocol.md §3
+ * and §4.1.
+ */
+import type { ByteRange } from "@tributary/contract";
+import type { Codec } from "../codec";
+import { LIMITS } from "../limits";
+import type { Beginning, KnownPath } from "../planner/known";
+import type { MutpMode, RequestFrame } from "../types";
+import { encodeFrame, parseFrame } from "../wire/frames";
+import type { PacketFate } from "./proxy-state";
+import type { Trusted } from "./verification";
+
+/** Called for each data frame as it is counted. A frame that could not be read has generation 0. */
+export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
+
+export interface ReceiverOptions {
+  requestId: number;
+  /** Shown to every proxy. */
+  token?: string;
+  url: string;
+  range?: ByteRange;
+  mode: MutpMode;
+  proxyCount: number;
+  codec: Codec;
+  nowMs: number;
+  symbolBytes?: number;
+  generationSize?: number;
+  /** The paper's w, in packets. */
+  windowPackets?: number;
+  /** A proxy gets feedback after this many packets from it (the paper's F) ... */
+  feedbackEveryPackets?: number;
+  /** ... or this long after the first progress that was not reported to it yet (the paper's T). */
+  feedbackEveryMs?: number;
+  /** The caller makes a new session to a proxy that fell silent. Then silence alone fails no request. */
+  renewsSessions?: boolean;
+  /** Mode `coded`: what is known of each proxy. */
+  known?: readonly (KnownPath | undefined)[];
+  /** Only bytes that have these digests are handed on. Without digests the proxies are believed. */
+  trusted?: Trusted;
+  onPacket?: OnPacket;
+}
+
+export function requestOf(options: ReceiverOptions): RequestFrame {
+  const coded = options.mode === "coded";
+  return {
+    type: "request",
+    requestId: options.requestId,
+    mode: options.mode,
+    symbolBytes: options.symbolBytes ?? LIMITS.symbolBytesDefault,
+    generationSize:
+      options.generationSize ?? (coded ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault),
+    windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
+    url: options.url,
+    ...(options.range ? { range: options.range } : {}),
+    ...(options.token === undefined ? {} : { token: options.token }),
+  };
+}
+
+/** Throws if the proxies' parser would refuse the request. */
+export function checkRequest(request: RequestFrame, { share }: Beginning): void {
+  const checked = parseFrame(encodeFrame(request.mode === "coded" ? { ...request, share } : request));
+  if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
+}
