@@ -6,7 +6,8 @@ import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { encodeFrame, parseFrame } from "./wire/frames";
 import { LIMITS } from "./limits";
 import { Pacer } from "./sender/pacer";
-import { Receiver, type ReceiverEvent, type ReceiverOptions } from "./receiver/receiver";
+import type { ReceiverOptions } from "./receiver/options";
+import { Receiver, type ReceiverEvent } from "./receiver/receiver";
 import { xorshift128 } from "./rng";
 import { Sender } from "./sender/sender";
 import type { ChunkSource, MutpMode, PlanHead, Rng } from "./types";
@@ -30,7 +31,7 @@ interface Link {
   originFailsAt?: number;
 }
 
-interface Run {
+interface Transfer {
   mode: MutpMode;
   bytes: number;
   links: Link[];
@@ -49,7 +50,7 @@ interface Outcome {
   decidedMs: number | undefined;
 }
 
-function run({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }: Run): Outcome {
+function transfer({ mode, bytes, links, seed, options, untilMs = 60_000, abortAtMs }: Transfer): Outcome {
   const rng = xorshift128(seed);
   const chance = (share = 0) => rng() / 2 ** 32 < share;
   const original = Uint8Array.from({ length: bytes }, () => rng());
@@ -176,30 +177,30 @@ describe.each(modes)("transfer: %s", (mode) => {
   test.each([0, 1, 63, 1099, 1100, 1101, 26_400, 26_401, 300_000])(
     "%i bytes arrive whole from four proxies (seed 1)",
     (bytes) => {
-      const outcome = run({ mode, bytes, links: even(4), seed: 1 });
+      const outcome = transfer({ mode, bytes, links: even(4), seed: 1 });
       whole(outcome);
       expect(outcome.senders.map((sender) => sender!.outcome)).toEqual(Array(4).fill("complete"));
     },
   );
 
   test.each([2, 3, 4])("loss 10 %, jitter, repeats and reordering cost time, not bytes (seed %i)", (seed) => {
-    whole(run({ mode, bytes: 300_000, links: even(3, { loss: 0.1, jitterMs: 30, repeat: 0.05 }), seed }));
+    whole(transfer({ mode, bytes: 300_000, links: even(3, { loss: 0.1, jitterMs: 30, repeat: 0.05 }), seed }));
   });
 
   test("one link of one proxy at 30 % loss still ends (seed 5)", () => {
-    whole(run({ mode, bytes: 60_000, links: even(1, { loss: 0.3 }), seed: 5 }));
+    whole(transfer({ mode, bytes: 60_000, links: even(1, { loss: 0.3 }), seed: 5 }));
   });
 
   test("three of four proxies vanish half-way (seed 6)", () => {
     const links = even(4);
     for (const link of links.slice(1)) link.diesAtMs = 120;
-    const outcome = run({ mode, bytes: 600_000, links, seed: 6 });
+    const outcome = transfer({ mode, bytes: 600_000, links, seed: 6 });
     whole(outcome);
     expect(outcome.receiver.stats().proxies[0]!.innovative).toBeGreaterThan(250);
   });
 
   test("a body that is still arriving is sent as it comes (seed 7)", () => {
-    const outcome = run({ mode, bytes: 300_000, links: even(4, { originBytesPerSec: 600_000 }), seed: 7 });
+    const outcome = transfer({ mode, bytes: 300_000, links: even(4, { originBytesPerSec: 600_000 }), seed: 7 });
     whole(outcome);
     const first = outcome.events.find((event) => event.kind === "bytes");
     expect(first).toBeDefined();
@@ -209,7 +210,7 @@ describe.each(modes)("transfer: %s", (mode) => {
   test("a proxy that sends garbage is counted, not believed (seed 8)", () => {
     const links = even(3);
     links[0]!.garbageEvery = 3;
-    const outcome = run({ mode, bytes: 200_000, links, seed: 8 });
+    const outcome = transfer({ mode, bytes: 200_000, links, seed: 8 });
     whole(outcome);
     expect(outcome.receiver.stats().proxies.reduce((sum, proxy) => sum + proxy.rejected, 0)).toBeGreaterThan(5);
   });
@@ -218,7 +219,7 @@ describe.each(modes)("transfer: %s", (mode) => {
     const links = even(3);
     links[2]!.head = { totalBytes: 199_999 };
     links[2]!.delayMs = 40;
-    const outcome = run({ mode, bytes: 200_000, links, seed: 9 });
+    const outcome = transfer({ mode, bytes: 200_000, links, seed: 9 });
     whole(outcome);
     expect(outcome.receiver.stats().proxies[2]).toMatchObject({
       state: "failed",
@@ -230,11 +231,11 @@ describe.each(modes)("transfer: %s", (mode) => {
   test("a short body at one origin is its proxy's failure alone (seed 10)", () => {
     const links = even(2);
     links[0]!.originFailsAt = 50_000;
-    whole(run({ mode, bytes: 200_000, links, seed: 10 }));
+    whole(transfer({ mode, bytes: 200_000, links, seed: 10 }));
   });
 
   test("when every proxy fails, the request has failed and nothing stays open (seed 11)", () => {
-    const outcome = run({ mode, bytes: 200_000, links: even(2, { originFailsAt: 50_000 }), seed: 11 });
+    const outcome = transfer({ mode, bytes: 200_000, links: even(2, { originFailsAt: 50_000 }), seed: 11 });
     expect(outcome.events.at(-1)).toMatchObject({ kind: "failed", rejection: { kind: "shortBody" } });
     expect(Buffer.compare(outcome.received, outcome.original.subarray(0, outcome.received.length))).toBe(0);
     expect(outcome.receiver.finished).toBe(true);
@@ -242,13 +243,13 @@ describe.each(modes)("transfer: %s", (mode) => {
   });
 
   test("silence from all proxies is a failure within the silence limit (seed 12)", () => {
-    const outcome = run({ mode, bytes: 200_000, links: even(2, { diesAtMs: 0 }), seed: 12 });
+    const outcome = transfer({ mode, bytes: 200_000, links: even(2, { diesAtMs: 0 }), seed: 12 });
     expect(outcome.events.at(-1)).toMatchObject({ kind: "failed", rejection: { kind: "proxySilent" } });
     expect(outcome.decidedMs!).toBeLessThanOrEqual(4_001);
   });
 
   test("an abort is told to every proxy and ends both sides, with loss (seed 13)", () => {
-    const outcome = run({ mode, bytes: 900_000, links: even(3, { loss: 0.1 }), seed: 13, abortAtMs: 200 });
+    const outcome = transfer({ mode, bytes: 900_000, links: even(3, { loss: 0.1 }), seed: 13, abortAtMs: 200 });
     expect(outcome.events.some((event) => event.kind === "complete" || event.kind === "failed")).toBe(false);
     expect(outcome.receiver.finished).toBe(true);
     expect(outcome.senders.map((sender) => sender!.outcome)).toEqual(Array(3).fill("aborted"));
@@ -285,7 +286,7 @@ describe.each(modes)("transfer: %s", (mode) => {
   });
 
   test("a single clean link carries next to nothing twice (seed 15)", () => {
-    const stats = run({ mode, bytes: 1_500_000, links: even(1), seed: 15 }).receiver.stats();
+    const stats = transfer({ mode, bytes: 1_500_000, links: even(1), seed: 15 }).receiver.stats();
     expect(stats.proxies[0]!.packets / stats.symbolCount).toBeLessThan(1.02);
   });
 });
@@ -293,7 +294,7 @@ describe.each(modes)("transfer: %s", (mode) => {
 test("transfer: with four sources, coding needs fewer packets than drawing at random, as in the paper (seeds 20-24)", () => {
   const packets = (mode: MutpMode) =>
     [20, 21, 22, 23, 24].reduce((sum, seed) => {
-      const { proxies } = run({ mode, bytes: 600_000, links: even(4), seed }).receiver.stats();
+      const { proxies } = transfer({ mode, bytes: 600_000, links: even(4), seed }).receiver.stats();
       return sum + proxies.reduce((all, proxy) => all + proxy.packets, 0);
     }, 0);
   expect(packets("coded-mutp")).toBeLessThan(packets("uncoded-mutp"));
@@ -308,7 +309,7 @@ test.each([
   (loss, seed, timeFactor, normalized) => {
     const links = even(4, { loss });
     links[0]!.bytesPerSec *= 2;
-    const outcome = run({ mode: "coded", bytes: 1_500_000, links, seed });
+    const outcome = transfer({ mode: "coded", bytes: 1_500_000, links, seed });
     const { symbolCount, proxies } = outcome.receiver.stats();
     const boundMs = 40 + (symbolCount * 1116 * 1000) / (5 * 896_000 * (1 - loss));
     expect(outcome.decidedMs!).toBeLessThan(boundMs * timeFactor + 5);
@@ -319,7 +320,7 @@ test.each([
 test("transfer: coded, a proxy that dies costs its share and two round trips at most (seed 32)", () => {
   const links = even(4);
   links[3]!.diesAtMs = 200;
-  const outcome = run({ mode: "coded", bytes: 1_500_000, links, seed: 32 });
+  const outcome = transfer({ mode: "coded", bytes: 1_500_000, links, seed: 32 });
   const sentBefore = (4 * 896_000 * 160) / 1000;
   const shareMs = ((1_500_000 * 1.0145 - sentBefore) / (3 * 896_000)) * 1000;
   expect(outcome.decidedMs!).toBeLessThan(200 + shareMs + 80);
