@@ -246,7 +246,7 @@ describe.each(PROXIED)("%s", (mode) => {
     const dead = await fetchAll("file", { mode });
     expectWhole(dead, origin.body);
     expect(dead.record.fallback).toMatchObject({
-      kind: "noProxies",
+      kind: "origoUnreachable",
       message: expect.stringMatching(/^Origo at .* cannot be reached/),
     });
     await origo.start();
@@ -429,7 +429,7 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
       const liar = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
       expect(liar).toMatchObject({
         state: "failed",
-        error: expect.stringMatching(/^proxyFailed: The proxy found a chunk too large/),
+        error: { kind: "proxyFailed", message: expect.stringMatching(/^The proxy found a chunk too large/) },
       });
     },
   );

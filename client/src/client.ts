@@ -17,7 +17,7 @@ import {
 import { Choice } from "./choice";
 import { Directory } from "./directory";
 import { EngineLink } from "./engine-link";
-import { messageOf, RequestError } from "./errors";
+import { DownloadError, messageOf, RequestError } from "./errors";
 import { direct, fetchRest } from "./modes/direct";
 import { NetworkMemory } from "./memory";
 import { mutp } from "./modes/mutp";
@@ -166,7 +166,7 @@ export class ProxyClient {
   /** Origo's list, asked for anew. Throws when Origo cannot be asked. */
   async proxies(): Promise<readonly ProxyInfo[]> {
     const problem = await this.#directory.refresh();
-    if (problem) throw new Error(problem);
+    if (problem) throw new DownloadError(problem.kind, problem.message);
     return this.#directory.list;
   }
 
@@ -179,7 +179,7 @@ export class ProxyClient {
   /** Brings sessions to `connections` proxies up, so that a download to come finds them open. */
   async warm(connections: number): Promise<void> {
     const picked = await this.#directory.pick(connections);
-    if ("reason" in picked || this.#closed) return;
+    if ("rejection" in picked || this.#closed) return;
     const ignoreLoss = (): void => undefined;
     await Promise.allSettled(
       picked.proxies.map(async (proxy) => {
@@ -255,7 +255,7 @@ export class ProxyClient {
     if (mode === "direct") return direct(run);
     const picked = await this.#directory.pick(connections);
     if (run.signal.aborted) return { kind: "aborted" };
-    if ("reason" in picked) return this.#fallBack(run, { kind: "noProxies", message: picked.reason });
+    if ("rejection" in picked) return this.#fallBack(run, picked.rejection);
     run.token = this.#directory.token;
     run.useProxies(picked.proxies);
     const result = await this.#throughProxies(run, picked.proxies);

@@ -27,7 +27,7 @@ function build(names: string[], configured: () => Promise<void> = () => Promise.
   );
   const pick = async (count: number): Promise<string> => {
     const picked = await directory.pick(count);
-    return "reason" in picked ? picked.reason : picked.proxies.map(({ id }) => id).join("");
+    return "rejection" in picked ? picked.rejection.message : picked.proxies.map(({ id }) => id).join("");
   };
   return { state, directory, pick };
 }
@@ -143,7 +143,7 @@ describe("directory", () => {
       { refresh: () => Promise.resolve() },
       "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab",
     );
-    expect(await odd.pick(1)).toHaveProperty("reason");
+    expect(await odd.pick(1)).toHaveProperty("rejection");
     expect(await pick(1)).toBe("a");
     expect(directory.list).toHaveLength(1);
   });

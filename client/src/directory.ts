@@ -2,13 +2,14 @@
  * Which proxies to use: Origo's list, kept for a while, and the ones chosen from it, kept as long as they work so
  * that sessions stay warm. When Origo is silent, the chosen ones go on being used.
  */
+import type { Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "./api";
 import { messageOf } from "./errors";
 import type { Platform } from "./platform";
 import type { RemoteConfig } from "./remote-config";
 import { CONNECTIONS_MAX, type Settings } from "./settings";
 
-export type Picked = { proxies: ProxyInfo[] } | { reason: string };
+export type Picked = { proxies: ProxyInfo[] } | { rejection: Rejection };
 
 export class Directory {
   /** Opens the proxies of the list, and the chosen ones; undefined where Origo gives none. */
@@ -19,8 +20,8 @@ export class Directory {
   #listed: ProxyInfo[] = [];
   #listedMs = -Infinity;
   #hasAnswered = false;
-  #refreshing: Promise<string | undefined> | undefined;
-  #problem: string | undefined;
+  #refreshing: Promise<Rejection | undefined> | undefined;
+  #problem: Rejection | undefined;
   #problemMs = -Infinity;
   readonly #penaltyUntilMs = new Map<string, number>();
 
@@ -61,10 +62,11 @@ export class Directory {
     if (!isReady || ageMs > this.#settings.directoryAgeMs) {
       const refreshed = this.#freshProblem() ?? this.refresh();
       const problem = isReady && !isStale ? undefined : await refreshed;
-      if (problem && !isReady) return { reason: problem };
+      if (problem && !isReady) return { rejection: problem };
     }
     const proxies = this.#fill(count);
-    return proxies.length > 0 ? { proxies } : { reason: "Origo knows no live proxy that works" };
+    if (proxies.length > 0) return { proxies };
+    return { rejection: { kind: "noProxies", message: "Origo knows no live proxy that works" } };
   }
 
   /** This proxy failed: it is left alone for a while, even where there is no other. */
@@ -79,7 +81,7 @@ export class Directory {
   }
 
   /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
-  refresh(): Promise<string | undefined> {
+  refresh(): Promise<Rejection | undefined> {
     this.#refreshing ??= Promise.all([this.#ask(), this.#remote.refresh()])
       .then(([problem]) => this.#note(problem))
       .finally(() => (this.#refreshing = undefined));
@@ -87,7 +89,7 @@ export class Directory {
   }
 
   /** What went wrong just now: asking again at once would only double the wait. */
-  #freshProblem(): string | undefined {
+  #freshProblem(): Rejection | undefined {
     return this.#platform.now() - this.#problemMs < this.#settings.askAgainMs ? this.#problem : undefined;
   }
 
@@ -95,27 +97,28 @@ export class Directory {
     return this.#listed;
   }
 
-  #note(problem: string | undefined): string | undefined {
+  #note(problem: Rejection | undefined): Rejection | undefined {
     this.#hasAnswered ||= problem === undefined;
     this.#problem = problem;
     this.#problemMs = this.#platform.now();
     return problem;
   }
 
-  async #ask(): Promise<string | undefined> {
+  async #ask(): Promise<Rejection | undefined> {
     try {
       const response = await this.#platform.fetch(
         `${this.#origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.#clientId}${this.#keep()}`,
         { signal: AbortSignal.timeout(this.#settings.directoryTimeoutMs), cache: "no-store", credentials: "omit" },
       );
-      if (!response.ok) return `Origo at ${this.#origoUrl} answered ${response.status}`;
+      if (!response.ok) return { kind: "noProxies", message: `Origo at ${this.#origoUrl} answered ${response.status}` };
       const answer = (await response.json()) as { proxies?: unknown; token?: unknown; network?: unknown };
       if (typeof answer.network === "string") this.network = answer.network;
       this.token = typeof answer.token === "string" ? answer.token : undefined;
       this.#adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
       return undefined;
     } catch (error) {
-      return `Origo at ${this.#origoUrl} cannot be reached: ${messageOf(error)}`;
+      const message = `Origo at ${this.#origoUrl} cannot be reached: ${messageOf(error)}`;
+      return { kind: "origoUnreachable", message };
     }
   }
 

@@ -91,6 +91,7 @@ const NAMED_KINDS = [
   "originChanged",
   "originRefused",
   "originSilent",
+  "origoUnreachable",
   "proxiesFailed",
   "rangeRefused",
   "requestInvalid",

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { extensionId } from "./browser.mjs";
 
 const require = createRequire(import.meta.url);
-const { FIREFOX_UUID, openBrowser, startFleet } = require("../../lab/stack/dist/index.js");
+const { FIREFOX_UUID, openBrowser, startFleet } = require("@tributary/lab-stack");
 const { source: axeSource } = require("axe-core");
 const PAGES = [
   ["popup", 360, 620],

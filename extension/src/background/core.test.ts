@@ -41,7 +41,7 @@ test("core: two contexts that ask at once for the first id get the same id", asy
   expect(answers.map(({ clientId }) => clientId)).toEqual([stored.clientId, stored.clientId]);
 });
 
-test("core: the transport hears of a new id when storage loses the old one, not when the first id is made", async () => {
+test("core: the transport hears of a new id if storage loses the old one, not of the first id", async () => {
   const { clientId } = await ask();
   const change = (newValue?: unknown): void =>
     listeners.changed.forEach((hear) => hear({ clientId: { newValue } }, "local"));

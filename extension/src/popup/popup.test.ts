@@ -108,7 +108,7 @@ describe("popup: words", () => {
 
   test("a silent Origo is named with its address", () => {
     const trouble = {
-      kind: "noProxies",
+      kind: "origoUnreachable",
       detail: "Origo at http://127.0.0.1:7600 cannot be reached: Failed to fetch",
       atMs: 0,
     };

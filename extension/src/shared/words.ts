@@ -42,10 +42,7 @@ export function troubleSentence(say: Say, settings: Settings, trouble: Trouble |
 
 function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): string {
   const cause = detail.replace(/\.$/, "");
-  if (kind === "noProxies")
-    return detail.includes("cannot be reached")
-      ? say("causeOrigo", settings.origoUrls.join(", "))
-      : say("causeNoProxies", cause);
+  if (kind === "origoUnreachable") return say("causeOrigo", settings.origoUrls.join(", "));
   return say(CAUSE_KEYS[kind] ?? "causeOther", cause);
 }
 
@@ -54,6 +51,7 @@ const CAUSE_KEYS: Readonly<Record<string, string>> = {
   cors: "causeCors",
   status: "causeStatus",
   busy: "causeBusy",
+  noProxies: "causeNoProxies",
   resting: "causeResting",
   wrong: "causeWrong",
 };

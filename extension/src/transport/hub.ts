@@ -69,11 +69,7 @@ function startDownload(url: string, options: GetOptions): CarriedDownload {
 }
 
 function isOrigoSilent(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    (error as { kind?: unknown }).kind === "noProxies" &&
-    /cannot be reached/.test(error.message)
-  );
+  return error instanceof Error && (error as { kind?: unknown }).kind === "origoUnreachable";
 }
 
 /** The failed chunk goes direct, and the next one asks another Origo. */
