@@ -6,7 +6,7 @@ import type { LogFields } from "./log";
 import type { RangeRequest, Rejection } from "@tributary/contract";
 import type { ChunkSource, PlanHead } from "@tributary/protocol";
 
-/** An origin whose answers the test feeds by hand. */
+/** An origin whose answers the test gives step by step. */
 class FakeOrigin {
   fetches: FakeFetch[] = [];
   vet = (url: string): URL => {
@@ -91,7 +91,7 @@ function setup(options: { cacheBytes?: number; pinnedBytesMax?: number } = {}) {
   return { origin, clock, store, open, logged };
 }
 
-/** A chunk fetched to its end and left again. */
+/** Fetches a chunk to its end and closes the lease. */
 async function fetched(
   at: ReturnType<typeof setup>,
   url: string,
@@ -149,7 +149,7 @@ test.each([
   ["beyond the end", { start: 4, end: 99 }, "ef", "bytes 4-5/6"],
   ["the last two", { suffixBytes: 2 }, "ef", "bytes 4-5/6"],
   ["the last hundred", { suffixBytes: 100 }, "abcdef", "bytes 0-5/6"],
-])("chunks: a range of what is kept whole is read from it: %s", async (_name, range, text, contentRange) => {
+])("chunks: a range is read from the kept whole: %s", async (_name, range, text, contentRange) => {
   const at = setup();
   await fetched(at, URL_A, "abcdef", { etag: '"e"' });
   const { reader, lease } = at.open(URL_A, range);
@@ -221,7 +221,7 @@ test.each([
   [{ "cache-control": "max-age=3600" }, 60_000, 2],
   [{ "cache-control": "no-store" }, 0, 2],
   [{ "cache-control": "private, max-age=9" }, 0, 2],
-])("chunks: with %j, asked again after %i ms, the origin is asked %i times", async (headers, ms, times) => {
+])("chunks: with %j and a second request after %i ms, the origin gets %i requests", async (headers, ms, times) => {
   const at = setup();
   await fetched(at, URL_A, "abc", headers as Record<string, string>);
   at.clock.ms = ms;

@@ -1,4 +1,4 @@
-/** A real Origo and a real proxy, as processes: what is changed in the one is seen in the other. */
+/** Tests a real Origo and a real proxy as processes: a change in Origo reaches the proxy. */
 /* eslint-disable @typescript-eslint/no-explicit-any -- answers are looked at field by field, as a stranger would */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** The proxy as a process, with a real client over WebRTC; both are children, from the built files. */
+/** Tests the proxy as a process with a real client over WebRTC. Both run from the built files. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -24,7 +24,7 @@ interface PeerResult {
   durationMs: number;
   failure: Rejection | undefined;
   stats: ReceiverStats;
-  /** The candidates of the proxy's answer. */
+  /** The candidates in the proxy's answer. */
   candidates: string[];
 }
 
@@ -246,7 +246,9 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Like a container engine: the second port of a range leads to the proxy's TCP port, the third to its UDP port. */
+/**
+ * Publishes ports as a container engine does: the second one leads to the proxy's TCP port, the third to its UDP port.
+ */
 async function publish(tcpPort: number, udpPort: number): Promise<PublishedRange & { close(): Promise<void> }> {
   const tcp = net.createServer((client) => {
     const inner = net.connect(tcpPort, "127.0.0.1");

@@ -1,4 +1,4 @@
-/** The link against a real Origo process, killed and started again. */
+/** Tests the link with a real Origo process that is killed and restarted. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

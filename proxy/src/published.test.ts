@@ -8,7 +8,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one.close();
 });
 
-/** A TCP port that answers every request with `text`: any free one, or the first free one from `from` on. */
+/** Opens a TCP port that answers every request with `text`: any free one, or the first free one from `from`. */
 async function answering(text: string, from = 0): Promise<number> {
   const server = http.createServer((_request, response) => response.end(text));
   const listening = new Promise<boolean>((resolve) =>

@@ -9,7 +9,7 @@ export interface RtcOptions {
   host: string;
   /** A port that was free a moment ago. */
   udpPort: number;
-  /** An address and a port that clients are told besides the addresses of this machine. */
+  /** An address and a port that clients get in addition to the addresses of this machine. */
   publicAddress: string | undefined;
   publicUdpPort: number | undefined;
 }

@@ -57,13 +57,13 @@ test.each([
   ["a second section", offerOf("m=audio 9 UDP/TLS/RTP/SAVPF 111")],
   ["no section", offerOf().replace(/^m=.*$/m, "")],
   ["another section", offerOf().replace("m=application", "m=audio")],
-  ["an end that waits to be connected to", offerOf().replace("actpass", "passive")],
+  ["an end that waits for a connection", offerOf().replace("actpass", "passive")],
   ["no fingerprint", offerOf().replace(/a=fingerprint.*\r\n/, "")],
   ["another hash", offerOf().replace("sha-256", "sha-1")],
   ["a fingerprint that is too short", offerOf().replace("00:01:", "")],
-  ["a mid that is none", offerOf().replace("a=mid:0", "a=mid:0 a=b")],
+  ["an invalid mid", offerOf().replace("a=mid:0", "a=mid:0 a=b")],
   ["nothing", ""],
-])("sdp: an offer with %s is none", (_, offer) => {
+])("sdp: an offer with %s is refused", (_, offer) => {
   expect(readOffer(offer)).toBeUndefined();
 });
 

@@ -1,4 +1,4 @@
-/** A session with the real sender, receiver and codec; only the network and the origin are the test's. */
+/** Tests a session with the real sender, receiver and codec. The test plays the network and the origin. */
 import { createHash } from "node:crypto";
 import {
   encodeFrame,
@@ -23,7 +23,7 @@ const QUEUE_BYTES_MAX = 64 * 1024;
 const WRITABLE_BYTES = 32 * 1024;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Chunks that the test answers. */
+/** A chunk store whose answers the test gives. */
 class FakeChunks {
   opened: { url: string; listener: ChunkListener; closed: boolean }[] = [];
   open = (url: string, _range: unknown, listener: ChunkListener): Lease => {
@@ -49,7 +49,7 @@ class FakeChunks {
   }
 }
 
-/** Keeps what was sent; `drain` empties the queue as a network would. */
+/** Keeps the sent messages. `drain` empties the queue as a network would. */
 class FakeChannel implements Channel {
   readonly transport = "webrtc";
   sent: Uint8Array[] = [];
@@ -119,7 +119,7 @@ function request(requestId: number, url = "http://o.test/a?secret=1"): Uint8Arra
   });
 }
 
-/** Runs a receiver against the session until it is done; returns the bytes and events. */
+/** Runs a receiver with the session until it is done. Returns the bytes and the events. */
 async function download(at: ReturnType<typeof setup>, mode: MutpMode, requestId: number, answer: () => void) {
   const url = "http://o.test/a";
   const receiver = new Receiver({ requestId, url, mode, proxyCount: 1, codec, nowMs: performance.now() });

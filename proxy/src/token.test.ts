@@ -39,7 +39,7 @@ test("token: if no token is required, every request is admitted", () => {
 });
 
 test.each([
-  ["none", undefined, "tokenMissing"],
+  ["no token", undefined, "tokenMissing"],
   ["junk", "junk", "tokenRefused"],
   ["empty parts", "..", "tokenRefused"],
   ["a fourth part", `${tokenOf()}.x`, "tokenRefused"],

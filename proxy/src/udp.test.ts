@@ -38,7 +38,7 @@ async function stranger(edge: UdpEdge) {
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   const answers: UdpPacket[] = [];
   socket.on("message", (bytes) => answers.push(parseUdpPacket(bytes)!));
-  /** Sends, and returns the answer to it; undefined when none comes. */
+  /** Sends a packet and returns the answer. Undefined when there is no answer. */
   const ask = async (packet: UdpPacket): Promise<UdpPacket | undefined> => {
     const before = answers.length;
     socket.send(encodeUdpPacket(packet), edge.port, "127.0.0.1");

@@ -90,8 +90,7 @@ function clustersOf(rows: readonly Row[]): Cluster[] {
 }
 
 /**
- * The 2.5 and 97.5 percentiles of the difference of means over resamples; a resample without one of the groups is drawn
- * anew.
+ * The 2.5 and 97.5 percentiles of the difference of means over resamples. A resample that lacks a group is drawn again.
  */
 export function intervalOf(
   clusters: readonly Cluster[],

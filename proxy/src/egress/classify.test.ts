@@ -1,7 +1,7 @@
 import { canonicalAddress, classifyAddress, type AddressClass } from "./classify";
 
 const TABLE: [address: string, kind: AddressClass][] = [
-  // IPv4: first and last of each range, and the neighbours just outside
+  // IPv4: the first and last address of each range, and the neighbours just outside
   ["0.0.0.0", "unspecified"],
   ["0.255.255.255", "unspecified"],
   ["1.0.0.0", "public"],
@@ -130,7 +130,7 @@ const TABLE: [address: string, kind: AddressClass][] = [
   ["ff00::", "multicast"],
   ["ff02::1", "multicast"],
   ["ffff:ffff::", "multicast"],
-  // not addresses
+  // texts that are not addresses
   ["", "invalid"],
   ["localhost", "invalid"],
   ["256.0.0.1", "invalid"],

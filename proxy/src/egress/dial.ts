@@ -123,7 +123,7 @@ function made<T extends net.Socket>(socket: T, event: "connect" | "secureConnect
       socket.destroy();
       reject(error);
     };
-    const stop = (): void => fail(new Error("the connection is no longer wanted"));
+    const stop = (): void => fail(new Error("the connection is no longer needed"));
     const timer = setTimeout(() => fail(new Error(`no connection within ${CONNECT_MS_MAX} ms`)), CONNECT_MS_MAX);
     unwanted.addEventListener("abort", stop);
     socket.once("error", fail);

@@ -11,7 +11,7 @@ let hits: { url: string; headers: http.IncomingHttpHeaders }[] = [];
 let base: string;
 let port: number;
 
-/** An origin with one path for each way to behave. */
+/** An origin with one path for each behaviour. */
 const server = http.createServer((request, response) => {
   const url = request.url!;
   hits.push({ url, headers: request.headers });
@@ -71,7 +71,7 @@ afterAll(() => {
   server.close();
 });
 
-/** Longer than any answer takes on a busy machine; shorter where it is the time that is tested. */
+/** Longer than any answer takes on a busy machine. Tests of the times themselves use shorter ones. */
 const PATIENT = { headMs: 20_000, stallMs: 20_000, totalMs: 20_000 };
 const IMPATIENT: Record<string, EgressOptions["times"]> = {
   "/hang": { headMs: 100 },
@@ -99,7 +99,7 @@ async function bytesOf(response: OriginResponse): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** The kind of rejection that a promise ends with. */
+/** The kind of the rejection with which a promise ends. */
 async function failure(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
     () => undefined,
@@ -145,7 +145,7 @@ test.each([
   ["599", "599"],
   ["600", "originFailed"],
   ["999", "originFailed"],
-])("fetch: an origin that answers with status %s: %s", async (status, outcome) => {
+])("fetch: an origin that answers with status %s gives %s", async (status, outcome) => {
   const origin = net.createServer((socket) => {
     socket
       .on("error", () => undefined)

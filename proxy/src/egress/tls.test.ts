@@ -1,4 +1,4 @@
-/** TLS to a vetted address: the certificate is checked against the URL's name, not against the address. */
+/** Tests TLS to a vetted address: the certificate must match the name in the URL, not the address. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import https from "node:https";
