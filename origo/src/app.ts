@@ -25,7 +25,7 @@ export interface AppOptions extends AdminOptions, ConfigOptions, FleetOptions, I
   dashboardDir: string;
 }
 
-export function endpointsOf(options: AppOptions): Endpoint[] {
+function endpointsOf(options: AppOptions): Endpoint[] {
   const endpoints = [
     ...operationsEndpoints(options),
     ...fleetEndpoints(options),

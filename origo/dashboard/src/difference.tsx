@@ -11,7 +11,7 @@ import { api } from "./api";
 import { scalarOf } from "./conditions";
 import { fieldOptions } from "./fields";
 import { count, NONE, quantity } from "./format";
-import { Failure, Tag } from "./ui";
+import { DataTable, Failure, Tag } from "./ui";
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 export const DifferenceState = z.object({ field: z.string(), a: scalar, b: scalar });
@@ -110,43 +110,25 @@ function Answer({
       ) : (
         <Finding answer={answer} difference={answer.difference} metric={metric} names={names} show={show} />
       )}
-      <div className="table-wrap" tabIndex={0} role="region" aria-label="The two groups">
-        <table className="data">
-          <thead>
-            <tr>
-              <th scope="col">Group</th>
-              <th scope="col" className="num">
-                Downloads
-              </th>
-              <th scope="col" className="num">
-                Clients
-              </th>
-              <th scope="col" className="num">
-                Mean
-              </th>
-              <th scope="col" className="num">
-                Median
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {(
-              [
-                ["a", names[0]],
-                ["b", names[1]],
-              ] as const
-            ).map(([arm, name]) => (
-              <tr key={arm}>
-                <th scope="row">{name}</th>
-                <td className="num">{count(answer[arm].n)}</td>
-                <td className="num">{count(answer[arm].clients)}</td>
-                <td className="num">{show(answer[arm].mean)}</td>
-                <td className="num">{show(answer[arm].median)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable
+        label="The two groups"
+        heads={["Group", ...["Downloads", "Clients", "Mean", "Median"].map((text) => ({ text, num: true }))]}
+      >
+        {(
+          [
+            ["a", names[0]],
+            ["b", names[1]],
+          ] as const
+        ).map(([arm, name]) => (
+          <tr key={arm}>
+            <th scope="row">{name}</th>
+            <td className="num">{count(answer[arm].n)}</td>
+            <td className="num">{count(answer[arm].clients)}</td>
+            <td className="num">{show(answer[arm].mean)}</td>
+            <td className="num">{show(answer[arm].median)}</td>
+          </tr>
+        ))}
+      </DataTable>
       <p className="muted sum">
         The interval is for the difference of the means. It is a bootstrap over clients, not over downloads, because the
         downloads of one client are not independent.

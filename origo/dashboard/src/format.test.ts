@@ -1,6 +1,6 @@
 /** Tests of how the page writes numbers, and of the sums in a record. */
 import { accountsOf, gapPackets, speedWithoutServer } from "./accounts";
-import { bytes, cellOf, clock, count, leaf, quantity, rate, seconds, span } from "./format";
+import { bytes, cellOf, clock, count, counted, leaf, quantity, rate, seconds, span } from "./format";
 import { bareRecordOf, recordOf } from "../../../contract/test/samples";
 
 test("bytes change their unit at a thousand and never show 1000", () => {
@@ -17,6 +17,7 @@ test("bytes change their unit at a thousand and never show 1000", () => {
 });
 
 test("counts, rates, durations and spans", () => {
+  expect([0, 1, 2000].map((value) => counted(value, "request"))).toEqual(["0 requests", "1 request", "2,000 requests"]);
   expect([0, 999, 1000, 1_234_567].map(count)).toEqual(["0", "999", "1,000", "1,234,567"]);
   expect([null, 0, 1_890_000].map(rate)).toEqual(["–", "0.00 MB/s", "1.89 MB/s"]);
   expect([undefined, 0, 271.4].map(seconds)).toEqual(["–", "0.000 s", "0.271 s"]);

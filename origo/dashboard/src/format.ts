@@ -9,6 +9,11 @@ export function count(value: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** `1 request`, `2,000 requests`. */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 /** About three significant digits: `812 B`, `4.10 kB`, `1.62 MB`, `12.4 GB`. */
 export function bytes(value: number): string {
   if (value < 1000) return `${Math.round(value)} B`;

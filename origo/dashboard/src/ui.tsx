@@ -60,6 +60,44 @@ export function Tile({ label, value, note }: { label: string; value: string; not
   );
 }
 
+/** A heading of a table. `num` stands over numbers; a `hidden` heading is only read aloud. */
+export type Head = string | { text: string; num?: boolean; hidden?: boolean };
+
+interface DataTableProps {
+  /** The name of the table for people who cannot see it. */
+  label: string;
+  heads: readonly Head[];
+  /** Further classes of the table. With `cards`, each row is a card on a phone. */
+  className?: string;
+  /** True for a table that does not stand in a section. */
+  framed?: boolean;
+  /** The rows. */
+  children: ReactNode;
+  foot?: ReactNode;
+}
+
+export function DataTable({ label, heads, className = "", framed = false, children, foot }: DataTableProps) {
+  return (
+    <div className={framed ? "table-wrap card" : "table-wrap"} tabIndex={0} role="region" aria-label={label}>
+      <table className={`data ${className}`.trim()}>
+        <thead>
+          <tr>
+            {heads
+              .map((head) => (typeof head === "string" ? { text: head } : head))
+              .map(({ text, num, hidden }) => (
+                <th key={text} scope="col" className={num ? "num" : undefined}>
+                  {hidden ? <span className="hidden">{text}</span> : text}
+                </th>
+              ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+        {foot ? <tfoot>{foot}</tfoot> : null}
+      </table>
+    </div>
+  );
+}
+
 export const Empty = ({ children }: { children: ReactNode }) => <p className="empty">{children}</p>;
 
 /** One name and value in a list of facts. Shows nothing when there is no value. */

@@ -18,7 +18,7 @@ import { useFields } from "../fields";
 import { count, quantity } from "../format";
 import { linkTo, useHashState } from "../hash";
 import type { PageProps } from "../page-props";
-import { Empty, Failure, Page, Section } from "../ui";
+import { DataTable, Empty, Failure, Page, Section } from "../ui";
 import { Views } from "../views";
 import { Controls } from "./analysis-controls";
 import { explanationOf, groupsOf, KINDS, queryOf, State } from "./analysis-state";
@@ -144,32 +144,21 @@ function FiguresTable({ figures: { headings, rows }, unit }: { figures: Figures;
   return (
     <details className="figures">
       <summary>Numbers of each group</summary>
-      <div className="table-wrap" tabIndex={0} role="region" aria-label="Numbers of each group">
-        <table className="data">
-          <thead>
-            <tr>
-              <th scope="col">Group</th>
-              {headings.map((heading) => (
-                <th key={heading} scope="col" className="num">
-                  {WORDS[heading] ?? heading}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.group}>
-                <th scope="row">{row.group}</th>
-                {headings.map((heading, index) => (
-                  <td key={heading} className="num">
-                    {COUNTS.has(heading) ? count(row.values[index] ?? 0) : quantity(row.values[index] ?? NaN, unit)}
-                  </td>
-                ))}
-              </tr>
+      <DataTable
+        label="Numbers of each group"
+        heads={["Group", ...headings.map((heading) => ({ text: WORDS[heading] ?? heading, num: true }))]}
+      >
+        {rows.map((row) => (
+          <tr key={row.group}>
+            <th scope="row">{row.group}</th>
+            {headings.map((heading, index) => (
+              <td key={heading} className="num">
+                {COUNTS.has(heading) ? count(row.values[index] ?? 0) : quantity(row.values[index] ?? NaN, unit)}
+              </td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </DataTable>
     </details>
   );
 }

@@ -20,7 +20,7 @@ import {
   type Value,
 } from "../settings";
 import type { PageProps } from "../page-props";
-import { Empty, Failure, Page, Section, Tag } from "../ui";
+import { DataTable, Empty, Failure, Page, Section, Tag } from "../ui";
 
 export default function ConfigurationPage(_props: PageProps) {
   const { data: config, error } = useQuery({
@@ -193,36 +193,27 @@ function History() {
         <Empty>No setting has been changed yet: all settings are at their defaults.</Empty>
       ) : null}
       {versions.length > 0 ? (
-        <div className="table-wrap" tabIndex={0} role="region" aria-label="History of the configuration">
-          <table className="data cards">
-            <thead>
-              <tr>
-                {["Version", "When", "Who", "Why", "What"].map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {versions.map((version, index) => (
-                <tr key={version.version}>
-                  <th scope="row" data-label="Version">
-                    {version.version}
-                  </th>
-                  <td data-label="When">{clock(version.atMs, Date.now())}</td>
-                  <td data-label="Who">{version.author}</td>
-                  <td data-label="Why" className="long">
-                    {version.reason}
-                  </td>
-                  <td data-label="What" className="long">
-                    <Differences differences={differencesOf(versions[index + 1]?.values ?? {}, version.values)} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <DataTable
+          label="History of the configuration"
+          className="cards"
+          heads={["Version", "When", "Who", "Why", "What"]}
+        >
+          {versions.map((version, index) => (
+            <tr key={version.version}>
+              <th scope="row" data-label="Version">
+                {version.version}
+              </th>
+              <td data-label="When">{clock(version.atMs, Date.now())}</td>
+              <td data-label="Who">{version.author}</td>
+              <td data-label="Why" className="long">
+                {version.reason}
+              </td>
+              <td data-label="What" className="long">
+                <Differences differences={differencesOf(versions[index + 1]?.values ?? {}, version.values)} />
+              </td>
+            </tr>
+          ))}
+        </DataTable>
       ) : null}
     </Section>
   );

@@ -16,7 +16,7 @@ import { bytes, clock, count, NONE, quantity, rate, ratio, seconds } from "../fo
 import { experimentsQuery } from "../fields";
 import { linkTo } from "../hash";
 import type { PageProps } from "../page-props";
-import { Empty, Fact, Failure, Page, Section, Tag, Tile } from "../ui";
+import { DataTable, Empty, Fact, Failure, Page, Section, Tag, Tile, type Head } from "../ui";
 
 const KINDS = ["innovative", "duplicate", "late", "rejected"] as const;
 
@@ -192,22 +192,23 @@ function Timeline({ record, trace }: { record: DownloadRecord; trace: Trace }) {
   );
 }
 
+const PACKET_HEADS: readonly Head[] = [
+  "Proxy",
+  { text: "Bytes", num: true },
+  "Kinds of packets",
+  { text: "innovative", num: true },
+  { text: "+ duplicate", num: true },
+  { text: "+ late", num: true },
+  { text: "+ rejected", num: true },
+  { text: "= packets", num: true },
+  "Check",
+  { text: "Lost", num: true },
+  { text: "RTT", num: true },
+  "State",
+];
+
 function Breakdown({ record }: { record: DownloadRecord }) {
   const accounts = accountsOf(record);
-  const heads = [
-    "Proxy",
-    "Bytes",
-    "Kinds of packets",
-    "innovative",
-    "+ duplicate",
-    "+ late",
-    "+ rejected",
-    "= packets",
-    "Check",
-    "Lost",
-    "RTT",
-    "State",
-  ];
   const most = Math.max(1, ...record.proxies.map((proxy) => proxy.packets));
   const terms = [
     ...(record.proxies.length > 0 ? [`${count(accounts.total.bytes)} bytes from proxies`] : []),
@@ -218,40 +219,27 @@ function Breakdown({ record }: { record: DownloadRecord }) {
   return (
     <>
       {record.proxies.length > 0 ? (
-        <div className="table-wrap" tabIndex={0} role="region" aria-label="Table of packets by proxy">
-          <table className="data cards breakdown">
-            <thead>
+        <DataTable
+          label="Table of packets by proxy"
+          className="cards breakdown"
+          heads={PACKET_HEADS}
+          foot={
+            record.proxies.length > 1 ? (
               <tr>
-                {heads.map((head) => (
-                  <th
-                    key={head}
-                    scope="col"
-                    className={/^(Bytes|innovative|[+=] .*|Lost|RTT)$/.test(head) ? "num" : undefined}
-                  >
-                    {head}
-                  </th>
-                ))}
+                <th scope="row" data-label="Proxy">
+                  all proxies
+                </th>
+                <SumCells sums={accounts.total} bar={null} />
+                <td />
+                <td />
               </tr>
-            </thead>
-            <tbody>
-              {record.proxies.map((proxy) => (
-                <ProxyRow key={proxy.id} proxy={proxy} most={most} />
-              ))}
-            </tbody>
-            {record.proxies.length > 1 ? (
-              <tfoot>
-                <tr>
-                  <th scope="row" data-label="Proxy">
-                    all proxies
-                  </th>
-                  <SumCells sums={accounts.total} bar={null} />
-                  <td />
-                  <td />
-                </tr>
-              </tfoot>
-            ) : null}
-          </table>
-        </div>
+            ) : null
+          }
+        >
+          {record.proxies.map((proxy) => (
+            <ProxyRow key={proxy.id} proxy={proxy} most={most} />
+          ))}
+        </DataTable>
       ) : null}
       <p className="sum" data-testid="byte-sum">
         {terms.join(" + ")} = {count(record.grossBytes)} bytes gross <Check gap={accounts.gapBytes} unit="bytes" />

@@ -16,7 +16,7 @@ import {
 import { api } from "../api";
 import { Conditions } from "../conditions";
 import { useFields } from "../fields";
-import { cellOf, count, leaf, NONE, ratio } from "../format";
+import { cellOf, counted, leaf, NONE, ratio } from "../format";
 import { linkTo, useHashState } from "../hash";
 import { pollMs } from "../live";
 import type { PageProps } from "../page-props";
@@ -83,9 +83,7 @@ export default function DownloadsPage({ live }: PageProps) {
       title="Downloads"
       aside={
         <span className="muted" data-testid="matching">
-          {matching === undefined || matching === null
-            ? ""
-            : `${count(matching)} ${matching === 1 ? "download" : "downloads"}`}
+          {matching === undefined || matching === null ? "" : counted(matching, "download")}
         </span>
       }
     >

@@ -6,7 +6,7 @@ import { api } from "../api";
 import { clock, NONE } from "../format";
 import { pollMs } from "../live";
 import type { PageProps } from "../page-props";
-import { Empty, Failure, Page, Tag } from "../ui";
+import { DataTable, Empty, Failure, Page, Tag } from "../ui";
 
 const PER_PAGE = 100;
 
@@ -25,24 +25,16 @@ export default function ErrorsPage(_props: PageProps) {
       <Failure error={list.error} />
       {list.data && errors.length === 0 ? <Empty>No error was reported.</Empty> : null}
       {errors.length > 0 ? (
-        <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of errors">
-          <table className="data cards">
-            <thead>
-              <tr>
-                {["Time", "Source", "Kind", "Message", "Address", "Client"].map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {errors.map((error) => (
-                <Row key={error.id} error={error} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <DataTable
+          label="Table of errors"
+          className="cards"
+          framed
+          heads={["Time", "Source", "Kind", "Message", "Address", "Client"]}
+        >
+          {errors.map((error) => (
+            <Row key={error.id} error={error} />
+          ))}
+        </DataTable>
       ) : null}
       {list.hasNextPage ? (
         <div className="more">

@@ -13,7 +13,7 @@ import { linkTo } from "../hash";
 import { useLogin } from "../login";
 import { faultOf, SettingInput, showValue, without } from "../settings";
 import type { PageProps } from "../page-props";
-import { Confirm, Empty, Failure, Page, Section, Tag, type Tone } from "../ui";
+import { Confirm, DataTable, Empty, Failure, Page, Section, Tag, type Tone } from "../ui";
 
 const STATE_TONES: Record<Experiment["state"], Tone> = { draft: "plain", running: "good", stopped: "warn" };
 
@@ -74,35 +74,22 @@ function ExperimentCard({ experiment, admin }: { experiment: Experiment; admin: 
   return (
     <Section title={name} aside={<Tag tone={STATE_TONES[state]}>{state}</Tag>}>
       {question === "" ? null : <p>{question}</p>}
-      <div className="table-wrap" tabIndex={0} role="region" aria-label={`Arms of ${name}`}>
-        <table className="data">
-          <thead>
-            <tr>
-              <th scope="col">Arm</th>
-              <th scope="col" className="num">
-                Share
-              </th>
-              <th scope="col">Settings</th>
-            </tr>
-          </thead>
-          <tbody>
-            {arms.map((arm) => (
-              <tr key={arm.name}>
-                <th scope="row">{arm.name}</th>
-                <td className="num">{((100 * arm.weight) / total).toFixed(0)} %</td>
-                <td className="arm-values">
-                  {Object.entries(arm.values).map(([key, value]) => (
-                    <div key={key}>
-                      <code>{key}</code> = {showValue(value)}
-                    </div>
-                  ))}
-                  {Object.keys(arm.values).length === 0 ? <span className="muted">no change</span> : null}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable label={`Arms of ${name}`} heads={["Arm", { text: "Share", num: true }, "Settings"]}>
+        {arms.map((arm) => (
+          <tr key={arm.name}>
+            <th scope="row">{arm.name}</th>
+            <td className="num">{((100 * arm.weight) / total).toFixed(0)} %</td>
+            <td className="arm-values">
+              {Object.entries(arm.values).map(([key, value]) => (
+                <div key={key}>
+                  <code>{key}</code> = {showValue(value)}
+                </div>
+              ))}
+              {Object.keys(arm.values).length === 0 ? <span className="muted">no change</span> : null}
+            </td>
+          </tr>
+        ))}
+      </DataTable>
       <div className="page-actions experiment-actions">
         <small>{times.filter((each) => each !== "").join(" · ")}</small>
         {state === "draft" ? null : <a href={linkTo("analysis", analysis)}>Analyse by arm</a>}

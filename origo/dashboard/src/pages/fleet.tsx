@@ -8,11 +8,11 @@ import type { FleetAction } from "@tributary/contract/admin-schema";
 import type { FleetProxy, FleetResponse } from "@tributary/contract/schema";
 import { api, under } from "../api";
 import type { PlacedProxy } from "../chart/places";
-import { bytes, count, degrees, NONE, rate, span } from "../format";
+import { bytes, count, counted, degrees, NONE, rate, span } from "../format";
 import { pollMs } from "../live";
 import { useLogin } from "../login";
 import type { PageProps } from "../page-props";
-import { Confirm, Empty, Failure, Page, Section, Tag, Tile, type Tone } from "../ui";
+import { Confirm, DataTable, Empty, Failure, Page, Section, Tag, Tile, type Head, type Tone } from "../ui";
 
 const FleetMap = lazy(() => import(/* webpackChunkName: "map" */ "../chart/map"));
 
@@ -92,12 +92,18 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
       <Tile
         label="Sessions"
         value={count(sum((proxy) => proxy.status?.sessions ?? 0))}
-        note={`${count(sum((proxy) => proxy.status?.activeRequests ?? 0))} active requests`}
+        note={counted(
+          sum((proxy) => proxy.status?.activeRequests ?? 0),
+          "active request",
+        )}
       />
       <Tile
         label="In the caches"
         value={bytes(sum((proxy) => proxy.status?.cacheBytes ?? 0))}
-        note={`${count(sum((proxy) => proxy.status?.cacheHits ?? 0))} cache hits`}
+        note={counted(
+          sum((proxy) => proxy.status?.cacheHits ?? 0),
+          "cache hit",
+        )}
       />
       <Tile label="Errors" value={count(sum((proxy) => proxy.status?.errors ?? 0))} note="since the proxies started" />
     </dl>
@@ -106,50 +112,34 @@ function Totals({ proxies }: { proxies: readonly FleetProxy[] }) {
 
 const STATE_TONES: Record<FleetProxy["state"], Tone> = { live: "good", draining: "warn", disabled: "bad" };
 
+const HEADS: readonly Head[] = [
+  "Proxy",
+  "State",
+  { text: "Rate now", num: true },
+  { text: "Sessions", num: true },
+  { text: "Cache", num: true },
+  { text: "Errors", num: true },
+  "Engine",
+  "Version",
+  "Up for",
+  "Last report",
+];
+const ACTIONS: Head = { text: "Actions", hidden: true };
+
 function ProxyTable({ fleet, rates }: { fleet: FleetResponse; rates: Rates }) {
   const { admin } = useLogin();
-  const heads = [
-    ["Proxy"],
-    ["State"],
-    ["Rate now", "num"],
-    ["Sessions", "num"],
-    ["Cache", "num"],
-    ["Errors", "num"],
-    ["Engine"],
-    ["Version"],
-    ["Up for"],
-    ["Last report"],
-  ];
   return (
-    <div className="table-wrap" tabIndex={0} role="region" aria-label="Table of proxies">
-      <table className="data cards">
-        <thead>
-          <tr>
-            {heads.map(([head, kind]) => (
-              <th key={head} scope="col" className={kind}>
-                {head}
-              </th>
-            ))}
-            {admin ? (
-              <th scope="col">
-                <span className="hidden">Actions</span>
-              </th>
-            ) : null}
-          </tr>
-        </thead>
-        <tbody>
-          {fleet.proxies.map((proxy) => (
-            <ProxyRow
-              key={proxy.id}
-              proxy={proxy}
-              nowMs={fleet.nowMs}
-              rates={rates.get(proxy.id)?.values ?? []}
-              admin={admin}
-            />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable label="Table of proxies" className="cards" heads={admin ? [...HEADS, ACTIONS] : HEADS}>
+      {fleet.proxies.map((proxy) => (
+        <ProxyRow
+          key={proxy.id}
+          proxy={proxy}
+          nowMs={fleet.nowMs}
+          rates={rates.get(proxy.id)?.values ?? []}
+          admin={admin}
+        />
+      ))}
+    </DataTable>
   );
 }
 
@@ -186,11 +176,11 @@ function ProxyRow({
       </td>
       <td data-label="Sessions" className="num">
         {status ? count(status.sessions) : NONE}
-        <small>{status ? `${count(status.activeRequests)} requests` : ""}</small>
+        <small>{status ? counted(status.activeRequests, "request") : ""}</small>
       </td>
       <td data-label="Cache" className="num">
         {status ? bytes(status.cacheBytes) : NONE}
-        <small>{status ? `${count(status.cacheHits)} hits` : ""}</small>
+        <small>{status ? counted(status.cacheHits, "hit") : ""}</small>
       </td>
       <td data-label="Errors" className="num">
         {status ? <Tag tone={status.errors > 0 ? "bad" : "plain"}>{count(status.errors)}</Tag> : NONE}

@@ -7,7 +7,7 @@ import { api, under } from "../api";
 import { clock } from "../format";
 import { useLogin } from "../login";
 import type { PageProps } from "../page-props";
-import { Confirm, Empty, Failure, Page, Tag } from "../ui";
+import { Confirm, DataTable, Empty, Failure, Page, Tag } from "../ui";
 
 const ROLES = [
   { value: "viewer", label: "viewer: can read" },
@@ -37,27 +37,16 @@ export default function UsersPage(_props: PageProps) {
       )}
       {data && users.length === 0 ? <Empty>There are no users yet.</Empty> : null}
       {users.length > 0 ? (
-        <div className="table-wrap card" tabIndex={0} role="region" aria-label="Table of users">
-          <table className="data cards">
-            <thead>
-              <tr>
-                {["Name", "Role", "Added", "Last signed in"].map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-                <th scope="col">
-                  <span className="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {users.map((user) => (
-                <Row key={user.name} user={user} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <DataTable
+          label="Table of users"
+          className="cards"
+          framed
+          heads={["Name", "Role", "Added", "Last signed in", { text: "Actions", hidden: true }]}
+        >
+          {users.map((user) => (
+            <Row key={user.name} user={user} />
+          ))}
+        </DataTable>
       ) : null}
       {adding ? <Add close={() => setAdding(false)} /> : null}
     </Page>
@@ -69,14 +58,12 @@ function useRefresh(): () => Promise<void> {
   return () => client.invalidateQueries({ queryKey: ["users"] });
 }
 
+type Asked = "role" | "password" | "delete";
+
+const otherRole = ({ role }: User): Role => (role === "admin" ? "viewer" : "admin");
+
 function Row({ user }: { user: User }) {
-  const refresh = useRefresh();
-  const [asked, setAsked] = useState<"role" | "password" | "delete">();
-  const [password, setPassword] = useState("");
-  const other: Role = user.role === "admin" ? "viewer" : "admin";
-  const close = (): void => setAsked(undefined);
-  const path = under("/v1/users", user.name);
-  const then = (work: Promise<unknown>): Promise<void> => work.then(refresh);
+  const [asked, setAsked] = useState<Asked>();
   return (
     <tr>
       <th scope="row" data-label="Name">
@@ -95,58 +82,77 @@ function Row({ user }: { user: User }) {
             </ActionIcon>
           </Menu.Target>
           <Menu.Dropdown>
-            <Menu.Item onClick={() => setAsked("role")}>Make {other}</Menu.Item>
-            <Menu.Item
-              onClick={() => {
-                setPassword("");
-                setAsked("password");
-              }}
-            >
-              New password…
-            </Menu.Item>
+            <Menu.Item onClick={() => setAsked("role")}>Make {otherRole(user)}</Menu.Item>
+            <Menu.Item onClick={() => setAsked("password")}>New password…</Menu.Item>
             <Menu.Item onClick={() => setAsked("delete")}>Delete</Menu.Item>
           </Menu.Dropdown>
         </Menu>
-        {asked === "role" ? (
-          <Confirm
-            title={`Make ${user.name} ${other}?`}
-            action={`Make ${other}`}
-            close={close}
-            run={() => then(api.patch(path, { role: other }))}
-          />
-        ) : null}
-        {asked === "delete" ? (
-          <Confirm
-            title={`Delete ${user.name}?`}
-            action="Delete"
-            danger
-            close={close}
-            run={() => then(api.remove(path))}
-          >
-            <p>This signs {user.name} out at once.</p>
-          </Confirm>
-        ) : null}
-        {asked === "password" ? (
-          <Confirm
-            title={`New password for ${user.name}`}
-            action="Set"
-            close={close}
-            run={() => then(api.patch(path, { password }))}
-          >
-            <PasswordInput
-              label="Password"
-              description="At least 10 characters"
-              autoComplete="new-password"
-              required
-              minLength={10}
-              data-autofocus
-              value={password}
-              onChange={(event) => setPassword(event.currentTarget.value)}
-            />
-          </Confirm>
-        ) : null}
+        {asked ? <Change user={user} asked={asked} close={() => setAsked(undefined)} /> : null}
       </td>
     </tr>
+  );
+}
+
+/** Asks before one of the changes of a user, and makes it. */
+function Change({ user, asked, close }: { user: User; asked: Asked; close: () => void }) {
+  const refresh = useRefresh();
+  const [password, setPassword] = useState("");
+  const path = under("/v1/users", user.name);
+  const other = otherRole(user);
+  switch (asked) {
+    case "role":
+      return (
+        <Confirm
+          title={`Make ${user.name} ${other}?`}
+          action={`Make ${other}`}
+          close={close}
+          run={() => api.patch(path, { role: other }).then(refresh)}
+        />
+      );
+    case "password":
+      return (
+        <Confirm
+          title={`New password for ${user.name}`}
+          action="Set"
+          close={close}
+          run={() => api.patch(path, { password }).then(refresh)}
+        >
+          <NewPassword value={password} change={setPassword} autoFocus />
+        </Confirm>
+      );
+    case "delete":
+      return (
+        <Confirm
+          title={`Delete ${user.name}?`}
+          action="Delete"
+          danger
+          close={close}
+          run={() => api.remove(path).then(refresh)}
+        >
+          <p>This signs {user.name} out at once.</p>
+        </Confirm>
+      );
+  }
+}
+
+interface NewPasswordProps {
+  value: string;
+  change: (value: string) => void;
+  autoFocus?: boolean;
+}
+
+function NewPassword({ value, change, autoFocus = false }: NewPasswordProps) {
+  return (
+    <PasswordInput
+      label="Password"
+      description="At least 10 characters"
+      autoComplete="new-password"
+      required
+      minLength={10}
+      data-autofocus={autoFocus ? true : undefined}
+      value={value}
+      onChange={(event) => change(event.currentTarget.value)}
+    />
   );
 }
 
@@ -171,15 +177,7 @@ function Add({ close }: { close: () => void }) {
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <PasswordInput
-        label="Password"
-        description="At least 10 characters"
-        autoComplete="new-password"
-        required
-        minLength={10}
-        value={password}
-        onChange={(event) => setPassword(event.currentTarget.value)}
-      />
+      <NewPassword value={password} change={setPassword} />
       <Select
         label="Role"
         data={ROLES}
