@@ -50,6 +50,8 @@ interface Description<Q extends Shape | undefined, B extends Shape | undefined, 
   query?: Q;
   /** The body is JSON. */
   body?: B;
+  /** The content type of a body that `handle` reads itself. */
+  rawBody?: string;
   /** A faster check. When it returns true, `body` would accept the value unchanged, so `body` is not asked. */
   isPlain?: (value: unknown) => boolean;
   bodyBytesMax?: number;

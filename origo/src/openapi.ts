@@ -42,7 +42,7 @@ export function openApiOf(endpoints: readonly Endpoint[], version: string): Json
 }
 
 function operationOf(each: Endpoint): Json {
-  const { access, method, query, body, answer } = each;
+  const { access, method, query, answer } = each;
   const status = String(each.status ?? (answer === undefined ? 204 : 200));
   const content =
     typeof answer === "string"
@@ -55,9 +55,7 @@ function operationOf(each: Endpoint): Json {
       ? { security: [{ login: [], ...(access === "admin" && method !== "get" ? { csrf: [] } : {}) }] }
       : {}),
     parameters: [...pathParameters(each.path), ...(query ? queryParameters(query) : [])],
-    ...(body
-      ? { requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } } }
-      : {}),
+    ...bodyOf(each),
     responses: {
       [status]: { description: "Success", ...(content ? { content } : {}) },
       default: {
@@ -66,6 +64,12 @@ function operationOf(each: Endpoint): Json {
       },
     },
   };
+}
+
+function bodyOf({ body, rawBody }: Endpoint): Json {
+  if (body)
+    return { requestBody: { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } } };
+  return rawBody === undefined ? {} : { requestBody: { required: true, content: { [rawBody]: {} } } };
 }
 
 function pathParameters(path: string): Json[] {
@@ -78,8 +82,16 @@ function pathParameters(path: string): Json[] {
 }
 
 function queryParameters(query: z.ZodTypeAny): Json[] {
-  const { properties = {} } = schemaOf(query, "input") as { properties?: Record<string, unknown> };
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: false, schema }));
+  const { properties = {}, required = [] } = schemaOf(query, "input") as {
+    properties?: Record<string, unknown>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    schema,
+  }));
 }
 
 function schemaOf(shape: z.ZodTypeAny, pipeStrategy: "input" | "output"): Json {

@@ -50,6 +50,17 @@ test("every documented path is served, and every other method on it is answered 
   }
 });
 
+test("the description marks the parameters that are required, and has every body", async () => {
+  const { paths } = await json("/openapi.json");
+  expect(paths["/v1/export"].get.parameters).toMatchObject([{ name: "format", required: true }]);
+  expect(paths["/v1/records"].get.parameters).toMatchObject([
+    { name: "limit", required: false },
+    { name: "before", required: false },
+  ]);
+  expect(Object.keys(paths["/v1/import"].post.requestBody.content)).toEqual(["application/octet-stream"]);
+  expect(Object.keys(paths["/v1/records"].post.requestBody.content)).toEqual(["application/json"]);
+});
+
 test.each([
   "/healthz",
   "/readyz",

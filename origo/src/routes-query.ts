@@ -156,6 +156,7 @@ const files = (store: Store): Endpoint[] => [
     access: "admin",
     summary: "Import the records of an exported file that are not stored yet",
     query: FileQuery,
+    rawBody: "application/octet-stream",
     answer: ImportResponse,
     requestMsMax: IMPORT_MS_MAX,
     handle: ({ query: { format }, request }) => importFile(store, format, request).catch(busy).catch(refused),
