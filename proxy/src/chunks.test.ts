@@ -1,5 +1,5 @@
 import { keepMsOf } from "./cache-control";
-import { ChunkStore, type ChunkListener } from "./chunks";
+import { ChunkStore, type ChunkLimits, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { LogFields } from "./log";
@@ -78,12 +78,17 @@ class Reader implements ChunkListener {
 const settled = () => new Promise<void>((resolve) => setTimeout(resolve, 2));
 const URL_A = "http://o.test/a";
 
-function setup(options: { cacheBytes?: number; pinnedBytesMax?: number } = {}) {
+function setup(limits: Partial<ChunkLimits> = {}) {
   const origin = new FakeOrigin();
   const clock = { ms: 0 };
   const logged: string[] = [];
   const log = (event: string, fields?: LogFields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
-  const store = new ChunkStore({ egress: origin, log, cacheBytes: 1000, nowMs: () => clock.ms, ...options });
+  const store = new ChunkStore({
+    egress: origin,
+    log,
+    limits: { cacheBytes: 1000, pinnedBytes: 2 ** 28, cacheKeepMs: Infinity, ...limits },
+    nowMs: () => clock.ms,
+  });
   const open = (url = URL_A, range?: RangeRequest) => {
     const reader = new Reader();
     return { reader, lease: store.open(url, range, reader) };
@@ -277,7 +282,7 @@ test("chunks: a chunk that leaves the cache while it is read stays whole for its
 });
 
 test("chunks: the bytes being read are bounded (limit 10 bytes), and count only until their reader leaves", async () => {
-  const { origin, open } = setup({ pinnedBytesMax: 10 });
+  const { origin, open } = setup({ pinnedBytes: 10 });
   const first = open("http://o.test/1");
   await origin.fetches[0]!.head(6);
   const second = open("http://o.test/2");
@@ -338,7 +343,7 @@ test("chunks: a body that cannot be shared goes to the one reader that can strea
 });
 
 test("chunks: one byte over the chunk limit is chunkTooLarge", async () => {
-  const { origin, open } = setup({ pinnedBytesMax: 2 ** 30 });
+  const { origin, open } = setup({ pinnedBytes: 2 ** 30 });
   const [inside, outside] = [open("http://o.test/1"), open("http://o.test/2")];
   await origin.fetches[0]!.head(33_554_432);
   await origin.fetches[1]!.head(33_554_433);

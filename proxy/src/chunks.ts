@@ -2,7 +2,7 @@
  * The store of chunks: shared fetches and their cache. All readers of the same URL and range read one buffer while it
  * fills. The store keeps a complete chunk for a short time when the origin allows it, and drops the least recently used
  * one first. It answers ranges from a chunk that it keeps whole (RFC 9110 section 14). Memory is bounded: `cacheBytes`
- * for the chunks that are kept, `pinnedBytesMax` for the chunks that are being read. A fetch ends when its last reader
+ * for the chunks that are kept, `pinnedBytes` for the chunks that are being read. A fetch ends when its last reader
  * leaves. Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
  */
 import {
@@ -49,15 +49,22 @@ export interface ChunkStats {
   cacheBytes: number;
 }
 
+/** Bounds of memory and time. */
+export interface ChunkLimits {
+  /** For kept chunks. */
+  cacheBytes: number;
+  /** For chunks that are being read. */
+  pinnedBytes: number;
+  /** The longest time to keep a chunk. */
+  cacheKeepMs: number;
+}
+
 export interface ChunkStoreOptions {
   egress: Pick<Egress, "fetch" | "vet">;
   log: Log;
-  cacheBytes: number;
-  pinnedBytesMax?: number;
+  limits: ChunkLimits;
   nowMs?: () => number;
 }
-
-const PINNED_BYTES_MAX = 256 * 1024 * 1024;
 
 /** A chunk that is being fetched or kept. */
 interface StoredChunk {
@@ -86,9 +93,7 @@ export class ChunkStore {
   readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
   #keptBytes = 0;
-  #pinnedBytesMax: number;
-  #cacheBytesMax: number;
-  #keepMsMax = Infinity;
+  #limits: ChunkLimits;
   readonly #nowMs: () => number;
 
   readonly #options: ChunkStoreOptions;
@@ -96,8 +101,7 @@ export class ChunkStore {
   constructor(options: ChunkStoreOptions) {
     this.#options = options;
 
-    this.#pinnedBytesMax = options.pinnedBytesMax ?? PINNED_BYTES_MAX;
-    this.#cacheBytesMax = options.cacheBytes;
+    this.#limits = options.limits;
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
@@ -124,10 +128,8 @@ export class ChunkStore {
   }
 
   /** Drops kept chunks beyond the new limits at once. Chunks that are being read stay for their readers. */
-  setLimits(limits: { cacheBytes: number; pinnedBytes: number; cacheKeepMs: number }): void {
-    this.#cacheBytesMax = limits.cacheBytes;
-    this.#pinnedBytesMax = limits.pinnedBytes;
-    this.#keepMsMax = limits.cacheKeepMs;
+  setLimits(limits: ChunkLimits): void {
+    this.#limits = limits;
     this.#evict();
   }
 
@@ -186,7 +188,7 @@ export class ChunkStore {
       const unshareable = unshareableReason(response);
       if (unshareable) return this.#handOver(chunk, head, response, unshareable);
       if (!this.#makeRoom(chunk, { ...head, totalBytes: response.totalBytes! })) return response.cancel();
-      chunk.keepMs = Math.min(keepMsOf(response.status, response.headers), this.#keepMsMax);
+      chunk.keepMs = Math.min(keepMsOf(response.status, response.headers), this.#limits.cacheKeepMs);
       for await (const bytes of response.body) this.#grow(chunk, bytes);
       this.#complete(chunk);
     } catch (error) {
@@ -197,11 +199,11 @@ export class ChunkStore {
   /** Allocates the body and gives the head to the readers. Returns false when the memory is full. */
   #makeRoom(chunk: StoredChunk, head: PlanHead): boolean {
     const wanted = this.#pinnedBytes + head.totalBytes;
-    if (wanted > this.#pinnedBytesMax) {
+    if (wanted > this.#limits.pinnedBytes) {
       const message =
         `The proxy is busy with other chunks. They would fill ${wanted} bytes, ` +
-        `limit ${this.#pinnedBytesMax}. Try again.`;
-      this.#fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.#pinnedBytesMax });
+        `limit ${this.#limits.pinnedBytes}. Try again.`;
+      this.#fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.#limits.pinnedBytes });
       return false;
     }
     chunk.head = head;
@@ -221,7 +223,7 @@ export class ChunkStore {
   #complete(chunk: StoredChunk): void {
     const bytes = chunk.body!.totalBytes;
     if (this.#chunks.get(chunk.key) !== chunk) return;
-    if (chunk.keepMs <= 0 || bytes > this.#cacheBytesMax) {
+    if (chunk.keepMs <= 0 || bytes > this.#limits.cacheBytes) {
       this.#chunks.delete(chunk.key);
     } else {
       chunk.expiresMs = this.#nowMs() + chunk.keepMs;
@@ -232,7 +234,7 @@ export class ChunkStore {
 
   #evict(): void {
     for (const chunk of this.#chunks.values()) {
-      if (this.#keptBytes <= this.#cacheBytesMax) return;
+      if (this.#keptBytes <= this.#limits.cacheBytes) return;
       if (chunk.expiresMs !== undefined) this.#forget(chunk);
     }
   }

@@ -80,7 +80,7 @@ beforeAll(async () => {
   const options: HttpOptions = {
     health: () => ({ status, name: "p", engine: "e", sessions: 0 }),
     nonce: "nonce",
-    chunks: new ChunkStore({ egress, log, cacheBytes: 10_000_000 }),
+    chunks: new ChunkStore({ egress, log, limits: { cacheBytes: 1e7, pinnedBytes: 2 ** 28, cacheKeepMs: 60_000 } }),
     shaper: new Shaper(0),
     log,
     admit: () => undefined,

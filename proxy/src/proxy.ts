@@ -79,8 +79,8 @@ export class Proxy {
     this.#log = log;
 
     this.#egress = new Egress({ policy: policyOf(config) });
-    this.#chunks = new ChunkStore({ egress: this.#egress, log, cacheBytes: config.CACHE_BYTES });
     this.#limits = limitsOf(config);
+    this.#chunks = new ChunkStore({ egress: this.#egress, log, limits: this.#limits });
     this.#shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
       health: () => ({
