@@ -23,9 +23,8 @@ export async function prepareContenders(print) {
   const step = async (name, work) => {
     const startedMs = Date.now();
     const tool = await work().catch((error) => ({ absent: `${name}: ${error.message.trim().split("\n").at(-1)}` }));
-    print(
-      `bench: ${name.padEnd(15)} ${tool.absent ? `ABSENT: ${tool.absent}` : tool.note} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
-    );
+    const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
+    print(`bench: ${name.padEnd(15)} ${tool.absent ? `ABSENT: ${tool.absent}` : tool.note} (${seconds} s)`);
     return tool;
   };
   return {

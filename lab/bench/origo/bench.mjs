@@ -228,7 +228,8 @@ async function measureQuestions(url, straight, rounds, print) {
     };
     rows.push(row);
     print(
-      `${row.ms.toFixed(0).padStart(6)} ms (limit ${limit}, least ${row.leastMs.toFixed(0)})${straight ? `, ${row.ratio.toFixed(2)}x of the SQL alone` : ""}  ${name}`,
+      `${row.ms.toFixed(0).padStart(6)} ms (limit ${limit}, least ${row.leastMs.toFixed(0)})` +
+        `${straight ? `, ${row.ratio.toFixed(2)}x of the SQL alone` : ""}  ${name}`,
     );
   }
   return rows;
@@ -286,7 +287,8 @@ const countOf = async (url) => JSON.parse(await ask(url, "downloads", { columns:
 async function measure(origo, straight, { rounds, seconds }, print) {
   const paint = await measurePaint(origo.url);
   print(
-    `first paint of the downloads page: ${paint.ms.toFixed(0)} ms (limit ${LIMITS.paint}, worst of ${paint.rounds} ${paint.worstMs.toFixed(0)})`,
+    `first paint of the downloads page: ${paint.ms.toFixed(0)} ms (limit ${LIMITS.paint}, worst of ` +
+      `${paint.rounds} ${paint.worstMs.toFixed(0)})`,
   );
   const questions = await measureQuestions(origo.url, straight, rounds, print);
   const afterQuestions = origo.memoryMb();
@@ -295,10 +297,12 @@ async function measure(origo, straight, { rounds, seconds }, print) {
   intake.lost = had + intake.acknowledged - (await countOf(origo.url));
   const memoryMb = { questions: afterQuestions, all: origo.memoryMb() };
   print(
-    `intake: ${intake.perSec.toFixed(0)} records/s, p50 ${intake.p50.toFixed(0)} ms, p99 ${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}), refused ${intake.refused}, lost ${intake.lost}`,
+    `intake: ${intake.perSec.toFixed(0)} records/s, p50 ${intake.p50.toFixed(0)} ms, p99 ` +
+      `${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}), refused ${intake.refused}, lost ${intake.lost}`,
   );
   print(
-    `memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake (limit ${LIMITS.memory})`,
+    `memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB ` +
+      `with intake (limit ${LIMITS.memory})`,
   );
   return { paint, questions, intake, memoryMb };
 }
@@ -313,7 +317,8 @@ async function generate(folder, count, withCsv, print) {
   if (withCsv) await pipeline(exportCsv(store.database), createWriteStream(path.join(folder, "records.csv")));
   await store.close();
   print(
-    `${count.toLocaleString("en")} records, ${(statSync(path.join(folder, "origo.duckdb")).size / 1e6).toFixed(0)} MB in DuckDB`,
+    `${count.toLocaleString("en")} records, ` +
+      `${(statSync(path.join(folder, "origo.duckdb")).size / 1e6).toFixed(0)} MB in DuckDB`,
   );
 }
 
@@ -340,7 +345,8 @@ async function onPostgres(folder, { rounds, seconds }, print) {
     const names = origoModule("store/fields.js")
       .COLUMNS.map(({ column }) => column)
       .join(", ");
-    const copy = `\\copy downloads (${names}) FROM '${path.join(folder, "records.csv")}' WITH (FORMAT csv, HEADER true)`;
+    const copy =
+      `\\copy downloads (${names}) FROM '${path.join(folder, "records.csv")}' WITH (FORMAT csv, ` + "HEADER true)";
     const { status, stderr } = spawnSync(
       path.join(postgresFolder(), "psql"),
       [postgres.url, "-q", "-v", "ON_ERROR_STOP=1", "-c", copy, "-c", "VACUUM ANALYZE downloads"],
@@ -370,14 +376,18 @@ function partOf(name, { paint, questions, intake, memoryMb }, seconds) {
     verdict(ms, limitMs),
     ratio?.toFixed(2) ?? "",
   ];
-  return `${name}
-
-${table(["question", "median, ms", "least", "limit", "", "over the SQL alone"], questions.map(cells))}
-
-Memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake (limit ${LIMITS.memory}: ${verdict(memoryMb.all, LIMITS.memory)}).
-Intake for ${seconds} s: ${count(intake.acknowledged)} of ${count(intake.records)} records acknowledged, ${intake.perSec.toFixed(0)}/s, p50 ${intake.p50.toFixed(0)} ms,
-p99 ${intake.p99.toFixed(0)} ms (limit ${LIMITS.p99}: ${verdict(intake.p99, LIMITS.p99)}), ${intake.refused} refused, ${intake.lost} lost.
-First paint of the downloads page: median ${paint.ms.toFixed(0)} ms of ${paint.rounds}, worst ${paint.worstMs.toFixed(0)} (limit ${LIMITS.paint}: ${verdict(paint.ms, LIMITS.paint)}).`;
+  const judged = (value, limit) => `limit ${limit}: ${verdict(value, limit)}`;
+  return [
+    `${name}\n`,
+    `${table(["question", "median, ms", "least", "limit", "", "over the SQL alone"], questions.map(cells))}\n`,
+    `Memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake ` +
+      `(${judged(memoryMb.all, LIMITS.memory)}).`,
+    `Intake for ${seconds} s: ${count(intake.acknowledged)} of ${count(intake.records)} records acknowledged, ` +
+      `${intake.perSec.toFixed(0)}/s, p50 ${intake.p50.toFixed(0)} ms, p99 ${intake.p99.toFixed(0)} ms ` +
+      `(${judged(intake.p99, LIMITS.p99)}), ${intake.refused} refused, ${intake.lost} lost.`,
+    `First paint of the downloads page: median ${paint.ms.toFixed(0)} ms of ${paint.rounds}, ` +
+      `worst ${paint.worstMs.toFixed(0)} (${judged(paint.ms, LIMITS.paint)}).`,
+  ].join("\n");
 }
 
 function reportOf(run) {
@@ -390,7 +400,8 @@ function reportOf(run) {
         run.seconds,
       ),
   ];
-  return `${run.records.toLocaleString("en")} records; ${run.processor}, ${run.cores} cores, node ${process.versions.node}.
+  const machine = `${run.processor}, ${run.cores} cores, node ${process.versions.node}`;
+  return `${run.records.toLocaleString("en")} records; ${machine}.
 ${run.rounds} questions of a kind. The ratio is the median over that of the same SQL run straight in DuckDB.
 
 ${parts.filter(Boolean).join("\n\n")}

@@ -143,8 +143,10 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
 
 export function fleetSentence({ proxies, heartbeatMs, seconds, live, core, listMs }) {
   return (
-    `${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: Origo took ${(core * 100).toFixed(1)} % of a core. ` +
-    `GET /v1/proxies?count=4 beside it, one at a time: median ${listMs.p50.toFixed(2)} ms, p99 ${listMs.p99.toFixed(2)} ms.`
+    `${live} of ${proxies} proxies live, a heartbeat every ${heartbeatMs} ms each, over ${seconds} s: ` +
+    `Origo took ${(core * 100).toFixed(1)} % of a core. ` +
+    `GET /v1/proxies?count=4 beside it, one at a time: median ${listMs.p50.toFixed(2)} ms, p99 ` +
+    `${listMs.p99.toFixed(2)} ms.`
   );
 }
 

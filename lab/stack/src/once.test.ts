@@ -18,7 +18,7 @@ test("a page that got no segment fails for that alone", () => {
   expect(faultsOf({})).toEqual(["expected at least 8"]);
 });
 
-test("a video that stood still, a player's error, a wrong and unrecorded segment, a segment fetched by the browser", () => {
+test("a video that stood still, a player's error, a wrong segment and a segment that the browser fetched", () => {
   expect(faultsOf({ currentTime: 2 })).toContain("expected at least 10 s");
   expect(faultsOf({ errors: ["hls.js: fragLoadError"] })).toContain("hls.js: fragLoadError");
   const faults = faultsOf({ segments: Array.from({ length: 8 }, () => unseen) });

@@ -95,7 +95,8 @@ function describeTotals(totals: Totals, page: SamplePageState): string {
     `goodput             ${number(totals.goodputBytesPerSec)} bytes/s (mean of a download)`,
     `throughput          ${number(totals.throughputBytesPerSec)} bytes/s`,
     `normalized goodput  ${totals.normalizedGoodput.toFixed(3)}`,
-    `segments delivered  ${page.segments.length} (${number(page.segments.reduce((sum, segment) => sum + segment.bytes, 0))} bytes)`,
+    `segments delivered  ${page.segments.length} (` +
+      `${number(page.segments.reduce((sum, segment) => sum + segment.bytes, 0))} bytes)`,
     `fallbacks           ${totals.fallbacks}`,
   ].join("\n");
 }

@@ -28,7 +28,8 @@ const print = (line: string): void => console.log(line);
 export async function start(options: StartOptions): Promise<number> {
   if (options.browser && process.platform === "linux" && !process.env["DISPLAY"] && !process.env["WAYLAND_DISPLAY"]) {
     console.error(
-      "--browser opens a window, and there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set): run it on a desktop, or use --once, which needs none",
+      "--browser opens a window, and there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is " +
+        "set): run it on a desktop, or use --once, which needs none",
     );
     return 2;
   }
@@ -55,10 +56,12 @@ export async function start(options: StartOptions): Promise<number> {
     }
     await writeExtensionDefaults(builtExtensionDir("chromium"), defaults);
     print(
-      `\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ${builtExtensionDir("chromium")}`,
+      `\nextension: open chrome://extensions, turn on "Developer mode", "Load unpacked", choose ` +
+        `${builtExtensionDir("chromium")}`,
     );
     print(
-      `extension: this copy sends a record of each download to ${fleet.origo.url}, for its dashboard; a store's package sends none unless asked`,
+      `extension: this copy sends a record of each download to ${fleet.origo.url}, for its dashboard; a ` +
+        "store's package sends none unless asked",
     );
     const window = options.browser ? await openBrowser({ headless: false, defaults }) : undefined;
     if (window) await (await window.browser.pages())[0]?.goto(`${fleet.sample.url}/hls.html`);
@@ -81,7 +84,8 @@ function printAddresses(fleet: Fleet): void {
 function reportDeath(service: Service): void {
   void service.ended.then((end) =>
     console.error(
-      `${service.name} (process ${service.pid}) ended by itself: ${describeEnd(end)}; the others go on. Its last lines:\n${service.tail()}`,
+      `${service.name} (process ${service.pid}) ended by itself: ${describeEnd(end)}; the others go on. ` +
+        `Its last lines:\n${service.tail()}`,
     ),
   );
 }

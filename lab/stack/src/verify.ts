@@ -110,7 +110,13 @@ export function notThroughProxies(
   );
   return good
     ? undefined
-    : `${segment.url}: ${ofUrl.map((record) => `${record.mode} ${record.outcome}${record.fallback ? `, fallback: ${record.fallback.message}` : ""}`).join("; ")}`;
+    : `${segment.url}: ` +
+        `${ofUrl
+          .map(
+            (record) =>
+              `${record.mode} ${record.outcome}` + `${record.fallback ? `, fallback: ${record.fallback.message}` : ""}`,
+          )
+          .join("; ")}`;
 }
 
 /** Plain text table: first column to the left, the others to the right. */

@@ -19,7 +19,8 @@ import { figuresToReach, lossesOf, rowTable } from "./report";
 import { calmSamples, rowsOf, visitsByBox, type Sample } from "./rows";
 import { expectedSeconds, runCampaign, visitsDone, type Progress } from "./run";
 
-const USAGE = `npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--list] [--json FILE] [--pictures]
+const USAGE = `npm run bench -- campaign [--quick] [--row TEXT] [--resume DIR] [--report] [--list] [--json FILE]
+                             [--pictures]
   --quick       a few boxes of each set, ten minutes (fifteen on slow processors); without it many hours
   --row TEXT    measures only the boxes whose name (--list) has TEXT, such as "6x896 KB/s, RTT 50 ms, loss 0 %"
   --resume DIR  continues a campaign that was stopped, on any machine; without it a new folder is made

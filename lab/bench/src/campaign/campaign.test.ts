@@ -1,4 +1,4 @@
-/** The campaign without links: its boxes, its order, its statistics and its report. */
+/** The campaign without links: boxes, order, statistics and report. */
 import { parseScenario } from "@tributary/lab-links";
 import { boxesOf, linksOf, makeBox, scenarioOf, type Box } from "./boxes";
 import { figureTable, isMet } from "../kit/verdict";
@@ -48,12 +48,12 @@ test.each([true, false])(
   },
 );
 
-test("campaign: the whole one downloads 100 times in each box of the Node client, new and warm, and 30 times in Chromium", () => {
+test("campaign: each box has 50 visits in Node and aria2, and 30 in Chromium", () => {
   const visits = new Set(boxesOf(false).map((box) => `${box.runner} ${box.visits}`));
   expect(visits).toEqual(new Set(["node 50", "aria2 50", "chromium 30"]));
 });
 
-test("campaign: what the machine has room for runs side by side, first come first served; what is too heavy runs alone", async () => {
+test("campaign: downloads run side by side while there is room, in order; a heavy one runs alone", async () => {
   const weights = { a: 2, b: 3, c: 1, huge: 9, d: 4 };
   const room = new Room(4);
   const events: string[] = [];
@@ -79,7 +79,7 @@ test("campaign: the room follows what the machine has to spare, within limits", 
   expect([after(0.3, 9), after(0.1, 1), after(0.1, 99), after(0.9, 999)]).toEqual([100, 98, 50, 200]);
 });
 
-test("campaign: what is downloaded while the machine is busy is half a visit, and counts only where all is such", () => {
+test("campaign: a download on a busy machine is half a visit, and counts only if no other does", () => {
   const [box, other] = boxesOf(true) as [Box, Box];
   const [calm, busy] = [
     (visit: number) => sampleOf(box.id, visit, 500),
@@ -95,7 +95,7 @@ test("campaign: what is downloaded while the machine is busy is half a visit, an
   ]).toEqual([2, 2, 1]);
 });
 
-test("campaign: a row tells sessions apart, and downloads that failed count as nothing but failed", () => {
+test("campaign: a row is of one kind of sessions; a failed download counts only as failed", () => {
   const box = makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "coded" });
   const samples = [
     sampleOf(box.id, 0, 500),
@@ -128,7 +128,7 @@ test.each([
   expect(rowsOf([box], [sampleOf(box.id, 0, 500, load)])[0]!.hostLimited).toBe(expected);
 });
 
-test("campaign: the share of the links counts all of the time, on new sessions too", () => {
+test("campaign: the link share counts the whole time, on new sessions too", () => {
   const box = makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "coded", transport: "webtransport" });
   const rows = rowsOf(
     [box],
@@ -143,7 +143,7 @@ test("campaign: the share of the links counts all of the time, on new sessions t
   ]);
 });
 
-test("campaign: figures take a box, or pair those of the same links, chunk and sessions, and the report names where coded lost", () => {
+test("campaign: figures pair boxes of the same links, chunk and sessions; losses are named", () => {
   const over = (congestion: "bbr" | "cubic") => linksOf(SIX, { lossPercent: 2, congestion });
   const [coded, split, other] = [
     makeBox(["15"], VISITS, { links: over("bbr"), mode: "coded" }),
@@ -168,7 +168,7 @@ test("campaign: figures take a box, or pair those of the same links, chunk and s
   ]);
 });
 
-test("campaign: beside each figure stands what the wire allows, and a floor beyond that is told from one that was missed", () => {
+test("campaign: a floor that the wire does not allow is told from one that was missed", () => {
   const links = linksOf(SIX, { lossPercent: 2, rttMs: [50] });
   const [coded, split] = [
     makeBox(["15"], VISITS, { links, mode: "coded", transport: "webtransport" }),
@@ -179,7 +179,8 @@ test("campaign: beside each figure stands what the wire allows, and a floor beyo
     figureTable(figuresToReach(rowsOf([coded, split], [sampleOf(coded.id, 0, 400), sampleOf(split.id, 0, splitMs)])));
   const line = (splitMs: number, got: string, verdict: string): RegExp =>
     new RegExp(
-      `time over split-http[^|]*\\| ${got} +\\| 0.95 +\\| ${verdict} +\\| ${((1000 * wireSec) / splitMs).toFixed(2)} +\\| n 1, 1;`,
+      `time over split-http[^|]*\\| ${got} +\\| 0.95 +\\| ${verdict} +\\| ` +
+        `${((1000 * wireSec) / splitMs).toFixed(2)} +\\| n 1, 1;`,
     );
   expect(tableWith(450)).toMatch(line(450, "0.89", "met"));
   expect(tableWith(400)).toMatch(line(400, "1", "NOT MET"));
@@ -188,7 +189,7 @@ test("campaign: beside each figure stands what the wire allows, and a floor beyo
   expect(rowsOf([changing], [sampleOf(changing.id, 0, 400)])[0]!.wireSec).toBeNull();
 });
 
-test("campaign: a box that is in two figures has in each the place that its like has", () => {
+test("campaign: a box in two figures has the right place in each", () => {
   const boxes = [
     makeBox(["11", "15"], VISITS, { links: linksOf(SIX), mode: "coded" }),
     makeBox(["11"], VISITS, { links: linksOf(SIX), mode: "direct" }),

@@ -61,7 +61,7 @@ async function get({ url, transport, traced, options }: Extract<Order, { kind: "
 }
 
 /**
- * "Chunked" of Sørensen et al., as the paper has it among its related work (§V): each part is a request of its own, one
+ * "Chunked" of Sørensen et al., from the paper's related work (§V): each part is a request of its own, one
  * at a time to each server.
  */
 async function pull({ urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>): Promise<Done> {

@@ -217,7 +217,9 @@ function packetPictures(boxes: readonly Box[], samples: readonly Sample[], subti
     const names = [...trace.proxies].sort();
     const sourceOf = trace.proxies.map((name) => names.indexOf(name));
     const arrivals = trace.packets.map(([ms, source, , kind]) => ({ ms, source: sourceOf[source]!, kind }));
-    const title = `${box.mode}: ${(sample.completionMs / 1000).toFixed(2)} s, normalized goodput ${(sample.netBytes / sample.grossBytes).toFixed(2)}`;
+    const title =
+      `${box.mode}: ${(sample.completionMs / 1000).toFixed(2)} s, normalized goodput ` +
+      `${(sample.netBytes / sample.grossBytes).toFixed(2)}`;
     const own = arrivalPanels(
       arrivals,
       trace.feedback.map(([ms, source]) => ({ ms, source: sourceOf[source]! })),
@@ -230,7 +232,8 @@ function packetPictures(boxes: readonly Box[], samples: readonly Sample[], subti
   });
   const of = shown[0]!.box;
   const what = [
-    `${of.chunkBytes / 1e6} MB over ${of.links.id}, g=${of.generationSize}, w=${of.windowPackets}; of the downloads on warm sessions`,
+    `${of.chunkBytes / 1e6} MB over ${of.links.id}, g=${of.generationSize}, w=${of.windowPackets}; of ` +
+      "the downloads on warm sessions",
     "whose packets were kept the one of median time; blue marks: what the client says to a proxy",
   ];
   return [

@@ -233,7 +233,9 @@ export function figuresToReach(rows: readonly Row[]): Figure[] {
             unit: "",
             ...(row.wireSec === null ? {} : { wire: value(onTheWire(row, row.wireSec), rival) }),
             ...limit,
-            note: `n ${pair.map(({ n }) => n).join(", ")}; limit ${pair.some((each) => each.hostLimited) ? "host" : "links"}`,
+            note:
+              `n ${pair.map(({ n }) => n).join(", ")}; limit ` +
+              `${pair.some((each) => each.hostLimited) ? "host" : "links"}`,
           },
         ];
       }),

@@ -48,6 +48,15 @@ type Outcome = Pick<
   hosts: readonly string[];
 };
 
+/** Fetches each URL of its arguments. */
+const FETCH_ALL = `(async () => {
+  for (const url of process.argv.slice(1)) {
+    const response = await fetch(url);
+    if (!response.ok) throw new Error("status " + response.status);
+    await response.arrayBuffer();
+  }
+})()`;
+
 type Cost = Pick<Reply, "cpuMs" | "idleShare">;
 
 export async function startStack(spec: LinksSpec, boxes: readonly Box[]): Promise<Stack> {
@@ -344,9 +353,7 @@ export class Stack {
 
   /** Asked for by a server, past the proxies' own links. */
   #fetchAtOrigo(urls: readonly string[]): Promise<void> {
-    const script =
-      "(async () => { for (const url of process.argv.slice(1)) { const response = await fetch(url); if (!response.ok) throw new Error(`status ${response.status}`); await response.arrayBuffer(); } })()";
-    const child = this.#links.run("origo", [process.execPath, "-e", script, ...urls], {
+    const child = this.#links.run("origo", [process.execPath, "-e", FETCH_ALL, ...urls], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     return new Promise((resolve, reject) => {
@@ -428,7 +435,10 @@ async function fetchInPage(
   })()`)) as { ms: number; firstMs: number };
   const idle = idleShare();
   const text = (await page.evaluate(
-    `(async () => btoa(Array.from(new Uint8Array(await new Blob(window.downloaded).arrayBuffer()), (byte) => String.fromCharCode(byte)).join("")))()`,
+    `(async () => {
+      const bytes = new Uint8Array(await new Blob(window.downloaded).arrayBuffer());
+      return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+    })()`,
   )) as string;
   const body = Buffer.from(text, "base64");
   return { ...seen, idleShare: idle, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };

@@ -36,7 +36,7 @@ test("samples: the median of an even count is the mean of the middle two; of not
   expect(median([])).toBeNaN();
 });
 
-test("samples: a ratio is the median of the rounds' ratios, so that load which hits a whole round does not shift it", () => {
+test("samples: a ratio is the median of the rounds' ratios, so load in one round does not shift it", () => {
   const ours: Measured = { case: caseOf({ outputs: 4 }), seconds: [1, 10, 1] };
   const rival: Measured = { case: caseOf({ contender: "isa-l", outputs: 2 }), seconds: [1, 10, 1] };
   expect(speedRatio(ours, rival)).toBe(2);

@@ -86,7 +86,10 @@ function encodeFigures(key: View, large: View): Wanted[] {
       floor: 1.6,
       aim: 1.75,
       value: ratio(one, key.isaL("encode", 1)),
-      note: `${megabytes(one)}, ${share(one, key.roofline("loads"))} of the roofline with a load for each multiply-add; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
+      note:
+        `${megabytes(one)}, ${share(one, key.roofline("loads"))} of the roofline with a load for each ` +
+        "multiply-add; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to " +
+        `back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
     },
     {
       what: `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
@@ -94,7 +97,10 @@ function encodeFigures(key: View, large: View): Wanted[] {
       floor: 1.2,
       aim: 1.35,
       value: ratio(batch, six),
-      note: `${megabytes(batch)}, ${share(batch, key.roofline("registers"))} of the vector unit's roofline; with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
+      note:
+        `${megabytes(batch)}, ${share(batch, key.roofline("registers"))} of the vector unit's roofline; ` +
+        `with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols ` +
+        `back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
     },
     {
       what: `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
@@ -102,7 +108,9 @@ function encodeFigures(key: View, large: View): Wanted[] {
       floor: 1.15,
       aim: 1.25,
       value: ratio(large.ours("encode", BATCH), largeSix),
-      note: `${megabytes(large.ours("encode", BATCH))}; with 4 outputs ${times(ratio(large.ours("encode", 4), largeSix))}`,
+      note:
+        `${megabytes(large.ours("encode", BATCH))}; with 4 outputs ` +
+        `${times(ratio(large.ours("encode", 4), largeSix))}`,
     },
     {
       what: `AVX2 engine, 24 x 1,400, ${BATCH} outputs, over ISA-L's AVX2 path with ${ISAL_BATCH}`,
@@ -110,7 +118,9 @@ function encodeFigures(key: View, large: View): Wanted[] {
       floor: 0.95,
       aim: 1.1,
       value: ratio(key.ours("encode", BATCH, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")),
-      note: `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ${times(ratio(key.ours("encode", 4, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")))}`,
+      note:
+        `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ` +
+        `${times(ratio(key.ours("encode", 4, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")))}`,
     },
     {
       what: "encode 24 x 1,400 over the rlnc crate",
@@ -118,7 +128,9 @@ function encodeFigures(key: View, large: View): Wanted[] {
       floor: 15,
       aim: 18,
       value: ratio(batch, key.crate("rlnc", "encode")),
-      note: `${BATCH} outputs; with 1 ${times(ratio(one, key.crate("rlnc", "encode")))}; rlnc ${megabytes(key.crate("rlnc", "encode"))}`,
+      note:
+        `${BATCH} outputs; with 1 ${times(ratio(one, key.crate("rlnc", "encode")))}; rlnc ` +
+        `${megabytes(key.crate("rlnc", "encode"))}`,
     },
   ];
 }
@@ -138,7 +150,10 @@ function rlncNote(groups: Groups): string {
  */
 function decodeNote(view: View, g: number, rival: string): string {
   const [decoded, other, roofline] = [view.ours("decode", g), view.crate(rival, "decode"), view.roofline("registers")];
-  return `${megabytes(decoded)}; ${rival} ${megabytes(other)}; ${share(decoded, roofline)} of the vector unit's roofline for a dense code, which itself is ${times(ratio(roofline, other))}`;
+  return (
+    `${megabytes(decoded)}; ${rival} ${megabytes(other)}; ${share(decoded, roofline)} of the vector ` +
+    `unit's roofline for a dense code, which itself is ${times(ratio(roofline, other))}`
+  );
 }
 
 function decodeFigures(key: View, medium: View, large: View): Wanted[] {
@@ -254,7 +269,10 @@ function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Wa
       floor: 0.85,
       aim: 0.95,
       value: batch,
-      note: `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 16 batches in flight, the core into as many buffers in turns; over the core into a single buffer ${times(oneBuffer)}; batches of 1,075,200 bytes ${times(larger)} and ${times(largerOneBuffer)}`,
+      note:
+        `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 16 batches in flight, the core ` +
+        `into as many buffers in turns; over the core into a single buffer ${times(oneBuffer)}; batches of ` +
+        `1,075,200 bytes ${times(larger)} and ${times(largerOneBuffer)}`,
     },
     {
       what: "whole-chunk repair, 1,430 x 1,100, 29 missing, WASM in Chromium, after the last packet",

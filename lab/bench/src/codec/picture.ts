@@ -164,7 +164,9 @@ function fastestOfEach(rows: readonly Row[]): (Bar & { label: string })[] {
     .sort((a, b) => b.rate - a.rate)
     .map((bar) => ({
       ...bar,
-      label: `${Math.round(bar.rate).toLocaleString("en")}${bar.op === "encode" ? `  (${plural(bar.outputs, "output")})` : ""}`,
+      label:
+        `${Math.round(bar.rate).toLocaleString("en")}` +
+        `${bar.op === "encode" ? `  (${plural(bar.outputs, "output")})` : ""}`,
     }));
 }
 

@@ -72,7 +72,8 @@ const PAGE = `<!doctype html><title>codec bench</title><script>
     worker.onerror = (event) => reject(new Error(event.message));
     worker.postMessage(message);
   });
-  const begin = async (names) => ask(await Promise.all(names.map(async (name) => new Uint8Array(await (await fetch("module/" + name)).arrayBuffer()))));
+  const read = async (name) => new Uint8Array(await (await fetch("module/" + name)).arrayBuffer());
+  const begin = async (names) => ask(await Promise.all(names.map(read)));
 </script>`;
 
 /** Cross-origin isolated, which gives the page a clock of 5 us. */

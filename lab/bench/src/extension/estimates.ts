@@ -77,7 +77,10 @@ export async function estimates(player: EstimatingPlayer, runs: number): Promise
       told.push([over, direct, rate].map((each) => (each / 1000).toFixed(0)).join("/"));
     }
     const error = median(errors);
-    const note = `${error >= 0 ? "above" : "below"} that of a direct link (RTT ${RTT_MS} ms) of the rate that ${PROXIES} links of ${RATE_BYTES_PER_SEC / 1000} KB/s brought from each head on; estimate, direct estimate, rate in KB/s: ${told.join(", ")}`;
+    const note =
+      `${error >= 0 ? "above" : "below"} that of a direct link (RTT ${RTT_MS} ms) of the rate that ` +
+      `${PROXIES} links of ${RATE_BYTES_PER_SEC / 1000} KB/s brought from each head on; estimate, direct ` +
+      `estimate, rate in KB/s: ${told.join(", ")}`;
     return [{ what: `${player.name}: bandwidth estimate, error`, got: Math.abs(error), unit: " %", limit: 10, note }];
   } finally {
     await links.close();

@@ -80,7 +80,9 @@ async function pathLatency(fleet: Fleet, runs: number): Promise<Row[]> {
           got: added,
           unit: " ms",
           limit,
-          note: `${median(over ?? []).toFixed(1)} ms with, ${median(without ?? []).toFixed(1)} ms without; 95 %: ${quantile(over ?? [], 0.95).toFixed(1)} and ${quantile(without ?? [], 0.95).toFixed(1)} ms`,
+          note:
+            `${median(over ?? []).toFixed(1)} ms with, ${median(without ?? []).toFixed(1)} ms without; 95 ` +
+            `%: ${quantile(over ?? [], 0.95).toFixed(1)} and ${quantile(without ?? [], 0.95).toFixed(1)} ms`,
         });
       }
       return rows;
@@ -159,7 +161,10 @@ async function memory(fleet: Fleet, runs: number): Promise<Row[]> {
       got: added,
       unit: " MB",
       limit: 60,
-      note: `proportional set size of all processes: ${(median(over) / 1e6).toFixed(0)} MB with, ${(median(without) / 1e6).toFixed(0)} MB without; the extension's own processes: ${(median(own.filter((bytes) => bytes > 0)) / 1e6).toFixed(0)} MB`,
+      note:
+        `proportional set size of all processes: ${(median(over) / 1e6).toFixed(0)} MB with, ` +
+        `${(median(without) / 1e6).toFixed(0)} MB without; the extension's own processes: ` +
+        `${(median(own.filter((bytes) => bytes > 0)) / 1e6).toFixed(0)} MB`,
     },
   ];
 }
@@ -178,7 +183,10 @@ async function scripts(fleet: Fleet, loads: number): Promise<Row[]> {
       got: (sizeOf("page.js") + sizeOf("content.js")) / 1000,
       unit: " KB",
       limit: 15,
-      note: `minified: page.js ${sizeOf("page.js")} B, content.js ${sizeOf("content.js")} B; carry.js ${sizeOf("carry.js")} B at the first media request, plain.js ${sizeOf("plain.js")} B only where a plain video loads`,
+      note:
+        `minified: page.js ${sizeOf("page.js")} B, content.js ${sizeOf("content.js")} B; carry.js ` +
+        `${sizeOf("carry.js")} B at the first media request, plain.js ${sizeOf("plain.js")} B only where a ` +
+        "plain video loads",
     },
     {
       what: "time at document start",

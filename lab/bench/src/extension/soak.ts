@@ -42,7 +42,8 @@ export async function soak(minutes: number, print: (line: string) => void): Prom
         pages.map((page) => page.evaluate("[document.querySelector('video').currentTime, window.stalls]")),
       );
       print(
-        `  ${((round + 1) * KILL_EVERY_MS) / 1000} s: at ${JSON.stringify(states)}, ${memory.at(-1)?.toFixed(0)} MB of the extension, ${all().join(" and ")} MB in all`,
+        `  ${((round + 1) * KILL_EVERY_MS) / 1000} s: at ${JSON.stringify(states)}, ` +
+          `${memory.at(-1)?.toFixed(0)} MB of the extension, ${all().join(" and ")} MB in all`,
       );
     }
     const [over, without] = await Promise.all(pages.map((page) => page.evaluate("window.stalls") as Promise<number>));
@@ -55,14 +56,18 @@ export async function soak(minutes: number, print: (line: string) => void): Prom
         got: over ?? NaN,
         unit: "",
         limit: without ?? 0,
-        note: `${without} without the extension, beside it; player's errors: ${errors.length === 0 ? "none" : errors.slice(0, 3).join(", ")}`,
+        note:
+          `${without} without the extension, beside it; player's errors: ` +
+          `${errors.length === 0 ? "none" : errors.slice(0, 3).join(", ")}`,
       },
       {
         what: "growth of the extension's processes, second half over first",
         got: mean(memory.slice(half)) - mean(memory.slice(0, half)),
         unit: " MB",
         limit: NOISE_MB,
-        note: `from ${memory[0]?.toFixed(0)} MB to ${memory.at(-1)?.toFixed(0)} MB; all processes at the end: ${all().join(" MB with, ")} MB without`,
+        note:
+          `from ${memory[0]?.toFixed(0)} MB to ${memory.at(-1)?.toFixed(0)} MB; all processes at the end: ` +
+          `${all().join(" MB with, ")} MB without`,
       },
     ];
   } finally {

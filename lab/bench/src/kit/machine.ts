@@ -5,7 +5,10 @@ import type { Links } from "@tributary/lab-links";
 
 export function machineText(): string {
   const processors = os.cpus();
-  return `${processors[0]?.model.trim() ?? "unknown processor"}, ${processors.length} cores, Linux ${os.release()}, node ${process.versions.node}`;
+  return (
+    `${processors[0]?.model.trim() ?? "unknown processor"}, ${processors.length} cores, Linux ` +
+    `${os.release()}, node ${process.versions.node}`
+  );
 }
 
 /** With less idle time, programs wait for a processor. */

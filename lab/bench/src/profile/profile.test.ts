@@ -17,7 +17,7 @@ test.each([
   expect(partOf(frame)).toBe(part);
 });
 
-test("profile: time goes to the function that ran, that of native ones to who called them, idle time and that of the profiler to none, and slices add up", () => {
+test("profile: time goes to the function that ran; native time goes to its caller, idle time to none", () => {
   const nodes = [
     { id: 1, callFrame: at("(root)"), children: [2, 3, 5] },
     { id: 2, callFrame: at("(idle)") },

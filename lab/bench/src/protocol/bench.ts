@@ -28,8 +28,8 @@ const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--pictu
        npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
        npm run bench -- protocol --cost [--mode MODE,...] [--json FILE]
-  --congestion  proxies send under the product's congestion control (mode coded; links queue 100 ms): the chunk comes in new
-              sessions, or a second after the same chunk in the same ones; without it as fast as their links take
+  --congestion  proxies send under the product's congestion control (mode coded; links queue 100 ms). new: in new
+              sessions; warm: a second after the same chunk in the same sessions. Without it, as fast as links take
   --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
   --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
   --quick     10 seeds a row, not 60
@@ -221,7 +221,8 @@ function alsoOf({ also }: Row, one: Measured, group: readonly Measured[]): strin
 }
 
 const SEVENTH_TITLE =
-  "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the slow-down: floor 2 %, aim 0.5 %)";
+  "Adding a 7th source to 6 x 896 KB/s, RTT 50 ms, 1.5 MB, paired seeds (upper 95 % bound of the " +
+  "slow-down: floor 2 %, aim 0.5 %)";
 
 function tableOfSevenths(sevenths: readonly SeventhMeasured[]): string {
   const lines = sevenths.map((one) => [
@@ -285,7 +286,8 @@ async function main(words: string[]): Promise<number> {
   if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
   console.log(
-    `\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
+    `\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ` +
+      `${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
   );
   return measured.some(({ failed }) => failed > 0) ? 1 : 0;
 }

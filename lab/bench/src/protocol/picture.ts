@@ -73,7 +73,9 @@ export function pictureOf(groups: readonly { row: Row; measured: readonly Measur
     ],
   });
   const title = "Downloads in simulation, against what the links allow";
-  const subtitle = `median (dot) to 95th percentile of completion, to 5th of goodput; ${seeds} seeds a row; 1.0 is the bound on both sides`;
+  const subtitle =
+    `median (dot) to 95th percentile of completion, to 5th of goodput; ${seeds} seeds a row; 1.0 ` +
+    "is the bound on both sides";
   return {
     title,
     subtitle,

@@ -199,7 +199,8 @@ export const ROWS: Row[] = [
   },
   {
     title:
-      "beside: proxies that share processors: 4 x 50 MB/s, RTT 1 ms, 2 MB, each stands still half of the time, for 3, 10 or 30 ms in the mean",
+      "beside: proxies that share processors: 4 x 50 MB/s, RTT 1 ms, 2 MB, each stands still half of the " +
+      "time, for 3, 10 or 30 ms in the mean",
     target: "none",
     modes: ["coded"],
     variants: [3, 10, 30].flatMap((lastMs) =>

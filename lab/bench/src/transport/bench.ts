@@ -159,7 +159,10 @@ async function share(
     results.sharing.push(sharing);
     results.hosts.push(host);
     print(
-      `  ${sharing.ourFlows} ${sharing.transport} beside ${sharing.theirFlows} ${sharing.rivals}, queue ${sharing.queueProducts} BDP: ${Math.round(sharing.ourBytesPerSec / 1000)} and ${Math.round(sharing.theirBytesPerSec / 1000)} KB/s, ${(100 * sharing.ourLossShare).toFixed(1)} % of ours lost`,
+      `  ${sharing.ourFlows} ${sharing.transport} beside ${sharing.theirFlows} ${sharing.rivals}, queue ` +
+        `${sharing.queueProducts} BDP: ${Math.round(sharing.ourBytesPerSec / 1000)} and ` +
+        `${Math.round(sharing.theirBytesPerSec / 1000)} KB/s, ${(100 * sharing.ourLossShare).toFixed(1)} % ` +
+        "of ours lost",
     );
   }
 }
@@ -177,7 +180,9 @@ async function react(results: Results, seconds: number, print: Print): Promise<v
     results.reactions.push(reaction);
     results.hosts.push(host);
     print(
-      `  alone, ${what}: ${reaction.share.toFixed(3)} of the link, queue ${reaction.queueMean.toFixed(2)} mean, ${reaction.queueMost.toFixed(2)} most${reaction.backOffRounds === null ? "" : `, backs off in ${reaction.backOffRounds.toFixed(1)} RTT`}`,
+      `  alone, ${what}: ${reaction.share.toFixed(3)} of the link, queue ${reaction.queueMean.toFixed(2)} ` +
+        `mean, ${reaction.queueMost.toFixed(2)} most` +
+        `${reaction.backOffRounds === null ? "" : `, backs off in ${reaction.backOffRounds.toFixed(1)} RTT`}`,
     );
   }
 }
@@ -187,7 +192,12 @@ function hostLine(hosts: readonly Host[]): string | undefined {
   if (hosts.length === 0) return undefined;
   const most = (values: number[]): number => Math.max(0, ...values);
   const busy = hosts.map((host) => host.busy).sort((a, b) => a - b);
-  return `machine: processors busy ${Math.round(100 * (busy[Math.floor(busy.length / 2)] ?? 0))} % in the median part, ${Math.round(100 * most(busy))} % at most; packets late by at most ${most(hosts.map(({ lateUs }) => lateUs.p99))} us (99 %), ${hosts.reduce((sum, { interfaceDrops }) => sum + interfaceDrops, 0)} dropped by the machine itself`;
+  return (
+    `machine: processors busy ${Math.round(100 * (busy[Math.floor(busy.length / 2)] ?? 0))} % in the ` +
+    `median part, ${Math.round(100 * most(busy))} % at most; packets late by at most ` +
+    `${most(hosts.map(({ lateUs }) => lateUs.p99))} us (99 %), ` +
+    `${hosts.reduce((sum, { interfaceDrops }) => sum + interfaceDrops, 0)} dropped by the machine itself`
+  );
 }
 
 async function main(): Promise<number> {

@@ -47,7 +47,8 @@ export async function measureCost(turns: number, bodies: number, print: (line: s
       for (const sender of senders) {
         const cost = await costOf(sender, bodies);
         print(
-          `  ${cost.sender}: ${secPerGbOf(cost).toFixed(2)} s of a processor per GB at ${(cost.bytes / cost.seconds / 1e6).toFixed(1)} MB/s`,
+          `  ${cost.sender}: ${secPerGbOf(cost).toFixed(2)} s of a processor per GB at ` +
+            `${(cost.bytes / cost.seconds / 1e6).toFixed(1)} MB/s`,
         );
         costs.push(cost);
       }

@@ -92,7 +92,9 @@ async function turns(plan: Plan, loss: number, fetcher: Fetcher, print: (line: s
       if (answers.length === 0) return [];
       const row = rowOf(plan, { transport, state, loss }, answers);
       print(
-        `  ${plan.set} ${plan.receiver} ${transport} loss ${100 * loss} % ${state}: ${row.linkShare.toFixed(3)} of the link, ${row.completionSec.toFixed(2)} s, first ${row.firstPacketMs.toFixed(0)} ms, in vain ${row.inVain ?? "-"} + ${row.duplicate ?? "-"}`,
+        `  ${plan.set} ${plan.receiver} ${transport} loss ${100 * loss} % ${state}: ` +
+          `${row.linkShare.toFixed(3)} of the link, ${row.completionSec.toFixed(2)} s, first ` +
+          `${row.firstPacketMs.toFixed(0)} ms, in vain ${row.inVain ?? "-"} + ${row.duplicate ?? "-"}`,
       );
       return [row];
     }),

@@ -44,7 +44,13 @@ const COUNTING = `
     const startMs = performance.now();
     let bytes = 0, fromMs = 0, lastMs = 0;
     return {
-      add: (count) => { const now = performance.now(); if (now - startMs < 1000) return; fromMs ||= now; lastMs = now; bytes += count; },
+      add: (count) => {
+        const now = performance.now();
+        if (now - startMs < 1000) return;
+        fromMs ||= now;
+        lastMs = now;
+        bytes += count;
+      },
       isOver: () => performance.now() - startMs > 4000,
       mbPerSec: () => bytes / (lastMs - fromMs) / 1000,
     };
@@ -54,7 +60,8 @@ const WEBTRANSPORT_IN_WORKER = `${COUNTING}
 const run = async ({ url, certificateHashes }) => {
   const startMs = performance.now();
   const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
-  const session = new WebTransport(url, { serverCertificateHashes: certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOf(hash) })) });
+  const serverCertificateHashes = certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOf(hash) }));
+  const session = new WebTransport(url, { serverCertificateHashes });
   await session.ready;
   const setUpMs = performance.now() - startMs;
   session.datagrams.incomingHighWaterMark = 4096;
@@ -80,9 +87,15 @@ const run = async ({ url }) => {
 
 /** The script's `run`, in a Worker. */
 const workerRun = (script: string, address: object): string => `new Promise((resolve, reject) => {
-  const text = ${JSON.stringify(`${script}\nonmessage = ({ data }) => run(data).then((result) => postMessage({ result }), (error) => postMessage({ problem: String(error) }));`)};
+  const text = ${JSON.stringify(`${script}
+onmessage = ({ data }) =>
+  run(data).then((result) => postMessage({ result }), (error) => postMessage({ problem: String(error) }));`)};
   const worker = new Worker(URL.createObjectURL(new Blob([text])));
-  worker.onmessage = ({ data: { result, problem } }) => { worker.terminate(); if (result) resolve(result); else reject(new Error(problem)); };
+  worker.onmessage = ({ data: { result, problem } }) => {
+    worker.terminate();
+    if (result) resolve(result);
+    else reject(new Error(problem));
+  };
   worker.postMessage(${JSON.stringify(address)});
 })`;
 
@@ -93,9 +106,12 @@ const WEBRTC_RUN = `(async () => {${COUNTING}
   channel.binaryType = "arraybuffer";
   const opened = new Promise((resolve) => (channel.onopen = resolve));
   await peer.setLocalDescription(await peer.createOffer());
-  if (peer.iceGatheringState !== "complete") await new Promise((resolve) => (peer.onicegatheringstatechange = () => peer.iceGatheringState === "complete" && resolve()));
+  const isGathered = () => peer.iceGatheringState === "complete";
+  if (!isGathered())
+    await new Promise((resolve) => (peer.onicegatheringstatechange = () => isGathered() && resolve()));
   const offer = peer.localDescription.sdp.replace(/a=max-message-size:\\d+/, "a=max-message-size:16384");
-  await peer.setRemoteDescription({ type: "answer", sdp: await (await fetch("/", { method: "POST", body: offer })).text() });
+  const sdp = await (await fetch("/", { method: "POST", body: offer })).text();
+  await peer.setRemoteDescription({ type: "answer", sdp });
   await opened;
   const setUpMs = performance.now() - startMs;
   const count = counting();
@@ -158,7 +174,8 @@ export async function measureLoopback(runs: number, print: (line: string) => voi
         const senderCores = (user + system) / 1000 / (performance.now() - startedMs);
         const result: Loopback = { transport, ...seen, busyCores: os.cpus().length * (1 - idleShare()), senderCores };
         print(
-          `  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms, ${result.busyCores.toFixed(1)} cores busy, the sender's ${senderCores.toFixed(1)} among them`,
+          `  ${transport}: ${result.mbPerSec.toFixed(1)} MB/s, set up in ${result.setUpMs.toFixed(0)} ms, ` +
+            `${result.busyCores.toFixed(1)} cores busy, of which the sender ${senderCores.toFixed(1)}`,
         );
         results.push(result);
       }

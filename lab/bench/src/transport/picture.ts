@@ -65,7 +65,8 @@ export function specificationOf({ sharing, reactions }: Results): object {
     .map(medianRunOf)
     .map(({ history, transport, ourFlows, theirFlows, rivals, queueProducts }) =>
       panel(
-        `${ourFlows} ${transport === "cubic" ? "cubic for ours" : transport}, ${theirFlows} ${rivals}, queue ${queueProducts} BDP`,
+        `${ourFlows} ${transport === "cubic" ? "cubic for ours" : transport}, ${theirFlows} ${rivals}, ` +
+          `queue ${queueProducts} BDP`,
         [
           ...pointsOf(history, "ours", ({ ours }) => ours / 1000),
           ...pointsOf(history, "TCP", ({ theirs }) => theirs / 1000),

@@ -2,7 +2,7 @@ import { verdictOf } from "../kit/verdict";
 import { figuresOf, medianRunOf } from "./rows";
 import type { Cost, Results, Row, Sharing } from "./rows";
 
-test("figures: a cold download is compared without its set-up, which is what its first packet waits beyond a warm one's", () => {
+test("figures: a cold download is compared with a warm one without its set-up", () => {
   const row: Row = {
     set: "single",
     transport: "webtransport",

@@ -143,7 +143,9 @@ function shares(rows: readonly Row[]): Figure[] {
         { set: "single", transport, receiver, loss, state: "warm" },
       );
       return {
-        what: `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of the link`,
+        what:
+          `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of ` +
+          "the link",
         got: row?.linkShare ?? NaN,
         floor,
         aim,
@@ -269,7 +271,9 @@ function neighbours(sharing: readonly Sharing[]): Figure[] {
   return crowdsOf(sharing).flatMap((runs) => {
     const [{ transport, ourFlows, theirFlows, rivals, queueProducts, seconds }] = runs;
     if (transport === "cubic") return [];
-    const what = `${ourFlows} of ours, ${NAMES[transport]}, beside ${theirFlows} of ${rivals}, queue ${queueProducts} BDP, ${seconds} s: rate of one over one`;
+    const what =
+      `${ourFlows} of ours, ${NAMES[transport]}, beside ${theirFlows} of ${rivals}, queue ` +
+      `${queueProducts} BDP, ${seconds} s: rate of one over one`;
     return [
       {
         what,

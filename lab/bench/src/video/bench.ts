@@ -46,7 +46,11 @@ const doneOf = (plays: readonly Play[], { id }: VideoBox): number => plays.filte
 
 function describePlay({ startUpMs, stalls, stalledMs, bitsPerSec, segments, problems, idleShare }: Play): string {
   const start = startUpMs === null ? "never started" : `start-up ${(startUpMs / 1000).toFixed(2)} s`;
-  return `${start}, ${stalls} stalls (${(stalledMs / 1000).toFixed(1)} s), ${(bitsPerSec / 1e6).toFixed(1)} Mbit/s, ${segments.carried} of ${segments.got} segments carried, idle ${Math.round(100 * idleShare)} %${problems.map((problem) => `; ${problem}`).join("")}`;
+  return (
+    `${start}, ${stalls} stalls (${(stalledMs / 1000).toFixed(1)} s), ${(bitsPerSec / 1e6).toFixed(1)} ` +
+    `Mbit/s, ${segments.carried} of ${segments.got} segments carried, idle ` +
+    `${Math.round(100 * idleShare)} %${problems.map((problem) => `; ${problem}`).join("")}`
+  );
 }
 
 /** Other links come up after this many plays of each box, so that a bench that is stopped early has all boxes. */

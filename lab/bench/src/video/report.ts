@@ -138,7 +138,8 @@ export function lossesOf(rows: readonly VideoRow[]): string {
           : []),
         ...(coded.bitsPerSec.median < rival.bitsPerSec.median
           ? [
-              `plays a lower bitrate (${(coded.bitsPerSec.median / 1e6).toFixed(1)} Mbit/s, ${(rival.bitsPerSec.median / 1e6).toFixed(1)})`,
+              `plays a lower bitrate (${(coded.bitsPerSec.median / 1e6).toFixed(1)} Mbit/s, ` +
+                `${(rival.bitsPerSec.median / 1e6).toFixed(1)})`,
             ]
           : []),
       ];

@@ -7,7 +7,8 @@
 export const WATCH = `(() => {
   const events = (window.videoEvents = []);
   const note = (what, more = {}) => events.push({ ms: performance.now(), what, ...more });
-  for (const what of ["waiting", "playing", "seeking", "seeked", "ended"]) document.addEventListener(what, () => note(what), true);
+  for (const what of ["waiting", "playing", "seeking", "seeked", "ended"])
+    document.addEventListener(what, () => note(what), true);
   let player;
   Object.defineProperty(window, "samplePlayer", {
     get: () => player,
@@ -17,7 +18,9 @@ export const WATCH = `(() => {
       document.querySelector("video").requestVideoFrameCallback(() => note("frame"));
       made.on("hlsManifestLoaded", () => note("manifest"));
       made.on("hlsLevelLoaded", () => note("playlist"));
-      made.on("hlsFragChanged", (_name, { frag }) => note("segment", { number: frag.sn, level: frag.level, seconds: frag.duration }));
+      made.on("hlsFragChanged", (_name, { frag: { sn, level, duration } }) =>
+        note("segment", { number: sn, level, seconds: duration }),
+      );
     },
   });
 })()`;

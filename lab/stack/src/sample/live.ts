@@ -84,7 +84,8 @@ export class LiveStream {
     const first = Math.max(0, segments - WINDOW_SEGMENTS);
     const partSec = PART_MS / 1000;
     const part = (number: number, index: number): string =>
-      `#EXT-X-PART:DURATION=${partSec},URI="part-${track}-${number}-${index}.m4s"${index === 0 ? ",INDEPENDENT=YES" : ""}`;
+      `#EXT-X-PART:DURATION=${partSec},URI="part-${track}-${number}-${index}.m4s"` +
+      (index === 0 ? ",INDEPENDENT=YES" : "");
     const lines = [
       "#EXTM3U",
       "#EXT-X-VERSION:9",
@@ -108,12 +109,15 @@ export class LiveStream {
     const iso = (ms: number): string => new Date(ms).toISOString();
     return `<?xml version="1.0" encoding="utf-8"?>
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="dynamic"
-  availabilityStartTime="${iso(this.beganMs)}" publishTime="${iso(nowMs)}" minimumUpdatePeriod="PT4S" minBufferTime="PT2S"
-  timeShiftBufferDepth="PT${(WINDOW_SEGMENTS * SEGMENT_MS) / 1000}S" suggestedPresentationDelay="PT6S" maxSegmentDuration="PT2S">
+  availabilityStartTime="${iso(this.beganMs)}" publishTime="${iso(nowMs)}" minimumUpdatePeriod="PT4S"
+  minBufferTime="PT2S"
+  timeShiftBufferDepth="PT${(WINDOW_SEGMENTS * SEGMENT_MS) / 1000}S" suggestedPresentationDelay="PT6S"
+  maxSegmentDuration="PT2S">
   <Period id="0" start="PT0S">
     <AdaptationSet contentType="video" segmentAlignment="true" startWithSAP="1">
       <Representation id="${track}" mimeType="video/mp4" codecs="${codecs}" bandwidth="900000" width="832" height="468">
-        <SegmentTemplate timescale="${TIMESCALE}" duration="${UNITS_PER_SEGMENT}" startNumber="0" initialization="/media/cmaf/init-${track}.m4s" media="segment-${track}-$Number$.m4s"/>
+        <SegmentTemplate timescale="${TIMESCALE}" duration="${UNITS_PER_SEGMENT}" startNumber="0"
+          initialization="/media/cmaf/init-${track}.m4s" media="segment-${track}-$Number$.m4s"/>
       </Representation>
     </AdaptationSet>
   </Period>

@@ -33,20 +33,30 @@ export function longPlaylist(track: number, seconds: number): string {
     { length: Math.ceil(seconds / LONG_SEGMENT_SEC) },
     (_, number) => `#EXTINF:${LONG_SEGMENT_SEC},\nsegment-${track}-${number}.m4s\n`,
   );
-  return `#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-TARGETDURATION:${LONG_SEGMENT_SEC}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-MAP:URI="init-${track}.m4s"\n${segments.join("")}#EXT-X-ENDLIST\n`;
+  return `#EXTM3U
+#EXT-X-VERSION:6
+#EXT-X-TARGETDURATION:${LONG_SEGMENT_SEC}
+#EXT-X-MEDIA-SEQUENCE:0
+#EXT-X-MAP:URI="init-${track}.m4s"
+${segments.join("")}#EXT-X-ENDLIST
+`;
 }
 
 /** The same for DASH (ISO/IEC 23009-1 §5.3.9.4). */
 export function longManifest(seconds: number): string {
   const levels = LONG_LEVELS.map(({ bitsPerSec, resolution, codecs }, track) => {
     const [width, height] = resolution.split("x");
-    return `      <Representation id="${track}" mimeType="video/mp4" codecs="${codecs}" bandwidth="${bitsPerSec}" width="${width}" height="${height}"/>\n`;
+    return `      <Representation id="${track}" mimeType="video/mp4" codecs="${codecs}"
+        bandwidth="${bitsPerSec}" width="${width}" height="${height}"/>
+`;
   });
   return `<?xml version="1.0" encoding="utf-8"?>
-<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="static" mediaPresentationDuration="PT${seconds}S" minBufferTime="PT2S">
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="static"
+  mediaPresentationDuration="PT${seconds}S" minBufferTime="PT2S">
   <Period id="0" start="PT0S">
     <AdaptationSet contentType="video" segmentAlignment="true" startWithSAP="1">
-      <SegmentTemplate timescale="1" duration="${LONG_SEGMENT_SEC}" startNumber="0" initialization="init-$RepresentationID$.m4s" media="segment-$RepresentationID$-$Number$.m4s"/>
+      <SegmentTemplate timescale="1" duration="${LONG_SEGMENT_SEC}" startNumber="0"
+        initialization="init-$RepresentationID$.m4s" media="segment-$RepresentationID$-$Number$.m4s"/>
 ${levels.join("")}    </AdaptationSet>
   </Period>
 </MPD>
@@ -68,7 +78,8 @@ export class LongVideo {
     const freeBytes = longSegmentBytes(track) - picture.length;
     if (freeBytes < FREE_HEADER_BYTES)
       throw new RangeError(
-        `segment ${number} of track ${track} has ${picture.length} bytes, its bitrate allows ${longSegmentBytes(track)}`,
+        `segment ${number} of track ${track} has ${picture.length} bytes; ` +
+          `its bitrate allows ${longSegmentBytes(track)}`,
       );
     if (this.#filling.length < freeBytes) this.#filling = Buffer.from(sizeBytes(0, freeBytes));
     const header = Buffer.alloc(FREE_HEADER_BYTES);

@@ -77,7 +77,7 @@ const AES_KEY = Buffer.from("000102030405060708090a0b0c0d0e0f", "hex");
 const AES_IV = Buffer.alloc(16, 7);
 
 /**
- * HLS with AES-128: each segment a whole cipher text, the init segment in the clear before the key (RFC 8216 §4.3.2.4).
+ * HLS with AES-128: each segment is a whole cipher text, the init segment is in the clear (RFC 8216 §4.3.2.4).
  */
 function addEncrypted(app: Express): void {
   app.get("/aes/media.m3u8", (_request, response) => {
@@ -251,10 +251,12 @@ function addRangedDash(app: Express): void {
     });
     const file = `${HLS_FOLDER}/${VIDEO_ID}-${LIVE_TRACK}-fragmented.mp4`;
     response.set("Cache-Control", "no-cache").type("application/dash+xml").send(`<?xml version="1.0" encoding="utf-8"?>
-<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-main:2011" type="static" mediaPresentationDuration="PT24S" minBufferTime="PT2S">
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-main:2011" type="static"
+  mediaPresentationDuration="PT24S" minBufferTime="PT2S">
   <Period id="0" start="PT0S">
     <AdaptationSet contentType="video" segmentAlignment="true" startWithSAP="1">
-      <Representation id="${LIVE_TRACK}" mimeType="video/mp4" codecs="${CODECS[LIVE_TRACK]}" bandwidth="900000" width="832" height="468">
+      <Representation id="${LIVE_TRACK}" mimeType="video/mp4" codecs="${CODECS[LIVE_TRACK]}"
+        bandwidth="900000" width="832" height="468">
         <BaseURL>${file}</BaseURL>
         <SegmentList timescale="12288" duration="24576">
           <Initialization range="${first}"/>
