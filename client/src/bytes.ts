@@ -1,5 +1,7 @@
 /** Bytes cut for delivery, joined, and spelled. */
-import { PIECE_BYTES_MAX } from "./settings";
+
+/** The largest piece that the body stream gets: small enough to flow, and large enough to be cheap to transfer. */
+const PIECE_BYTES_MAX = 65_536;
 
 /** Pieces of at most PIECE_BYTES_MAX, each with a buffer of its own, so that each can be transferred. */
 export function piecesOf(bytes: Uint8Array): Uint8Array[] {

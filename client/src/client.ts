@@ -48,6 +48,8 @@ export interface ProxyClientOptions {
   settings?: Partial<Settings>;
 }
 
+/** What the client knows of the rate, round trip and loss of a proxy is used for this long. */
+const PATH_MEMORY_MS = 600_000;
 const REPORT_CLOSE_MS = 1500;
 /** Where no record goes out nobody reads a digest: none is made. */
 const NO_HASHER: Hasher = { update: () => undefined, digest: () => Promise.resolve(null), discard: () => undefined };
@@ -106,19 +108,16 @@ export class ProxyClient {
       { refresh: () => this.#refreshSettings() },
       this.#clientId,
     );
-    const remember = <T>(age: "memoryMs" | "choiceMs" | "noTransportMs"): NetworkMemory<T> =>
-      new NetworkMemory(
-        () => this.#directory.network,
-        () => this.#settings[age],
-      );
-    this.#memory = remember("memoryMs");
-    this.#noTransport = remember("noTransportMs");
-    this.#reporter = new Reporter(origoUrl, this.#platform, this.#settings);
+    const remember = <T>(ageMs: () => number): NetworkMemory<T> =>
+      new NetworkMemory(() => this.#directory.network, ageMs);
+    this.#memory = remember(() => PATH_MEMORY_MS);
+    this.#noTransport = remember(() => this.#settings.noTransportMs);
+    this.#reporter = new Reporter(origoUrl, this.#platform);
     this.#engine = new EngineLink(this.#platform, (session, bytes) => this.#sessions.send(session, bytes));
     const choice = new Choice(
       this.#transports(),
       parseTransport(options.transport),
-      remember<TransportName>("choiceMs"),
+      remember<TransportName>(() => this.#settings.choiceMs),
     );
     this.#sessions = new SessionPool(this.#platform, this.#settings, choice, {
       token: () => this.#directory.token,

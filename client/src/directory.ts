@@ -9,6 +9,9 @@ import type { Platform } from "./platform";
 import type { RemoteConfig } from "./remote-config";
 import { CONNECTIONS_MAX, type Settings } from "./settings";
 
+/** After a failure, the client waits this long before it asks Origo again. */
+const ASK_AGAIN_MS = 100;
+
 export type Picked = { proxies: ProxyInfo[] } | { rejection: Rejection };
 
 export class Directory {
@@ -90,7 +93,7 @@ export class Directory {
 
   /** What went wrong just now: asking again at once would only double the wait. */
   #freshProblem(): Rejection | undefined {
-    return this.#platform.now() - this.#problemMs < this.#settings.askAgainMs ? this.#problem : undefined;
+    return this.#platform.now() - this.#problemMs < ASK_AGAIN_MS ? this.#problem : undefined;
   }
 
   get list(): readonly ProxyInfo[] {

@@ -1,6 +1,7 @@
 import type { ClientConfig } from "@tributary/contract/admin-schema";
+import { CLIENT_SETTINGS, nameOf } from "@tributary/contract/settings";
+import { LIMITS } from "@tributary/protocol";
 import type { Platform } from "./platform";
-import { SETTINGS } from "../../origo/src/settings";
 import { RemoteConfig } from "./remote-config";
 import { SETTINGS_DEFAULT } from "./settings";
 
@@ -96,27 +97,36 @@ test.each([
   });
 });
 
-test("remote config: each of Origo's settings of clients is one that the client has, with the same default", async () => {
-  const keys = SETTINGS.filter(({ scope }) => scope === "client");
-  const { options, settings } = (
-    await configWith(
-      config({
-        values: Object.fromEntries(
-          keys.map(({ key, type, max, default: preset }) => [key, type === "integer" ? max! : preset]),
-        ),
-      }),
-    )
-  ).draw("c", "d", NONE);
-  expect(Object.keys({ ...options, ...settings }).sort()).toEqual(
-    keys.map(({ key }) => key.replace("client.", "")).sort(),
-  );
-  for (const { key, default: preset } of keys) {
-    const name = key.replace("client.", "");
-    if (name in SETTINGS_DEFAULT)
-      expect([key, preset]).toEqual([key, SETTINGS_DEFAULT[name as keyof typeof SETTINGS_DEFAULT]]);
+test("remote config: each client setting of the table reaches the client as an option or a setting", async () => {
+  const rows = Object.entries(CLIENT_SETTINGS);
+  const values = Object.fromEntries(rows.map(([key, row]) => [key, row.type === "integer" ? row.max : row.default]));
+  const { options, settings } = (await configWith(config({ values }))).draw("c", "d", NONE);
+  const names = rows.map(([key]) => nameOf(key));
+  expect(Object.keys({ ...options, ...settings }).sort()).toEqual(names.sort());
+  for (const [key, row] of rows) {
+    const name = nameOf(key);
+    if (!("option" in row))
+      expect([key, SETTINGS_DEFAULT[name as keyof typeof SETTINGS_DEFAULT]]).toEqual([key, row.default]);
   }
-  const fixed = ["chunkBytesMax"];
-  expect(Object.keys(SETTINGS_DEFAULT).filter((name) => !keys.some(({ key }) => key === `client.${name}`))).toEqual(
-    fixed,
-  );
+  expect(Object.keys(SETTINGS_DEFAULT).filter((name) => !names.includes(name))).toEqual(["chunkBytesMax"]);
+});
+
+test("remote config: the limits of the table are within those of the protocol", () => {
+  const {
+    "client.symbolBytes": symbolBytes,
+    "client.generationSize": generationSize,
+    "client.windowPackets": windowPackets,
+    "client.feedbackEveryPackets": feedbackEveryPackets,
+    "client.cutBytes": cutBytes,
+    "client.requestsOpenMax": requestsOpenMax,
+  } = CLIENT_SETTINGS;
+  expect([symbolBytes.min, symbolBytes.max, symbolBytes.default]).toEqual([
+    LIMITS.symbolBytesMin,
+    LIMITS.symbolBytesMax,
+    LIMITS.symbolBytesDefault,
+  ]);
+  expect(generationSize.max).toBe(LIMITS.generationSizeMax);
+  expect([windowPackets.max, feedbackEveryPackets.max]).toEqual([LIMITS.windowPacketsMax, LIMITS.windowPacketsMax]);
+  expect(cutBytes.max).toBe(LIMITS.chunkBytesMax);
+  expect(requestsOpenMax.max).toBe(LIMITS.requestsPerSessionMax);
 });

@@ -4,11 +4,12 @@
  * only where the caller left all that its arms set to the library, so that a record never names an arm that was not
  * followed.
  */
-import type { ClientConfig, SettingValues } from "@tributary/contract/admin-schema";
+import type { ClientConfig } from "@tributary/contract/admin-schema";
 import type { DrawnArm } from "@tributary/contract/schema";
+import { nameOf } from "@tributary/contract/settings";
 import type { GetOptions } from "./api";
 import type { Platform } from "./platform";
-import { SETTINGS_DEFAULT, type Settings } from "./settings";
+import { splitValues, type Settings } from "./settings";
 
 export interface Configured {
   /** As if the caller had given them. */
@@ -19,18 +20,6 @@ export interface Configured {
   experiments: DrawnArm[];
 }
 
-const OPTIONS = new Set<string>([
-  "mode",
-  "connections",
-  "generationSize",
-  "windowPackets",
-  "symbolBytes",
-  "feedbackEveryPackets",
-  "feedbackEveryMs",
-  "allowFallback",
-]);
-/** 0 stands for what the mode itself goes by. */
-const ZERO_IS_PRESET = new Set(["generationSize", "windowPackets", "feedbackEveryPackets", "feedbackEveryMs"]);
 const NOTHING: ClientConfig = { version: 0, values: {}, experiments: [] };
 
 export class RemoteConfig {
@@ -63,7 +52,7 @@ export class RemoteConfig {
 
   /** For every download: what holds for the client as a whole. */
   get clientSettings(): Partial<Settings> {
-    return split(this.#known?.values ?? {}).settings;
+    return splitValues(this.#known?.values ?? {}).settings;
   }
 
   /** For this download; `given` names what the caller set itself. The same ids draw the same arms. */
@@ -78,22 +67,9 @@ export class RemoteConfig {
       Object.assign(merged, arm.values);
       drawn.push({ id, arm: arm.name });
     }
-    return { ...split(merged), configVersion: this.#known && version, experiments: drawn };
+    return { ...splitValues(merged), configVersion: this.#known && version, experiments: drawn };
   }
 }
-
-function split(values: SettingValues): { options: GetOptions; settings: Partial<Settings> } {
-  const options: Record<string, unknown> = {};
-  const settings: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(values)) {
-    const name = nameOf(key);
-    if (OPTIONS.has(name) && !(ZERO_IS_PRESET.has(name) && value === 0)) options[name] = value;
-    else if (name in SETTINGS_DEFAULT && typeof value === "number") settings[name] = value;
-  }
-  return { options, settings };
-}
-
-const nameOf = (key: string): string => key.replace(/^client\./, "");
 
 function pick<T extends { weight: number }>(arms: readonly T[], unit: number): T | undefined {
   let left = unit * arms.reduce((sum, arm) => sum + arm.weight, 0);

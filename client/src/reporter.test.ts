@@ -1,7 +1,6 @@
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Platform } from "./platform";
 import { Reporter } from "./reporter";
-import { SETTINGS_DEFAULT } from "./settings";
 
 function build() {
   const state = { status: 202, bad: "", requests: 0, stored: [] as string[] };
@@ -18,7 +17,7 @@ function build() {
       return Promise.resolve(new Response("{}", { status: state.status }));
     },
   } as unknown as Platform;
-  return { state, reporter: new Reporter("http://origo", platform, SETTINGS_DEFAULT) };
+  return { state, reporter: new Reporter("http://origo", platform) };
 }
 
 const record = (id: string): DownloadRecord => ({ id }) as DownloadRecord;

@@ -5,36 +5,41 @@
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 import type { Platform } from "./platform";
-import type { Settings } from "./settings";
 
+/** So many records wait for Origo, and so many error reports. Beyond it, the oldest ones are dropped. */
+const QUEUE_MAX = 1000;
+const BATCH_MAX = 50;
 /** Traces are long. */
 const TRACE_QUEUE_MAX = 16;
 const TRACE_BATCH_MAX = 1;
-
-type ReportSettings = Pick<
-  Settings,
-  "reportQueueMax" | "reportBatchMax" | "reportDelayMs" | "reportRetryMs" | "reportRetryMsMax" | "reportTimeoutMs"
->;
+/** Reports that come together within this time go together. */
+const DELAY_MS = 250;
+/** The pause before reports are sent again. It doubles up to RETRY_MS_MAX. */
+const RETRY_MS = 1000;
+const RETRY_MS_MAX = 30_000;
+const TIMEOUT_MS = 3000;
 
 interface Queue {
   readonly path: string;
   readonly field: "records" | "errors" | "traces";
   readonly items: unknown[];
-  readonly itemsMax: () => number;
-  readonly batchMax: () => number;
+  readonly itemsMax: number;
+  readonly batchMax: number;
   /** The last batch was refused: its items are sent one by one. */
   isSingle: boolean;
 }
 
+const BOUNDS = { itemsMax: QUEUE_MAX, batchMax: BATCH_MAX, isSingle: false };
+
 export class Reporter {
-  readonly #records: Queue = { path: "/v1/records", field: "records", items: [], ...this.#bounds() };
-  readonly #errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...this.#bounds() };
+  readonly #records: Queue = { path: "/v1/records", field: "records", items: [], ...BOUNDS };
+  readonly #errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...BOUNDS };
   readonly #traces: Queue = {
     path: "/v1/traces",
     field: "traces",
     items: [],
-    itemsMax: () => TRACE_QUEUE_MAX,
-    batchMax: () => TRACE_BATCH_MAX,
+    itemsMax: TRACE_QUEUE_MAX,
+    batchMax: TRACE_BATCH_MAX,
     isSingle: false,
   };
   readonly #queues = [this.#records, this.#errors, this.#traces];
@@ -45,12 +50,10 @@ export class Reporter {
 
   readonly #origoUrl: string;
   readonly #platform: Platform;
-  readonly #settings: ReportSettings;
 
-  constructor(origoUrl: string, platform: Platform, settings: ReportSettings) {
+  constructor(origoUrl: string, platform: Platform) {
     this.#origoUrl = origoUrl;
     this.#platform = platform;
-    this.#settings = settings;
   }
 
   record(record: DownloadRecord): void {
@@ -81,28 +84,19 @@ export class Reporter {
     for (const { items } of this.#queues) items.length = 0;
   }
 
-  #bounds(): Pick<Queue, "itemsMax" | "batchMax" | "isSingle"> {
-    return {
-      itemsMax: () => this.#settings.reportQueueMax,
-      batchMax: () => this.#settings.reportBatchMax,
-      isSingle: false,
-    };
-  }
-
   #add(queue: Queue, item: unknown): void {
     if (this.#closed) return;
     queue.items.push(item);
-    if (queue.items.length > queue.itemsMax()) queue.items.shift();
-    this.#timer ??= setTimeout(() => this.#run(), this.#settings.reportDelayMs);
+    if (queue.items.length > queue.itemsMax) queue.items.shift();
+    this.#timer ??= setTimeout(() => this.#run(), DELAY_MS);
   }
 
   #run(): void {
-    this.#sending = this.#flush(this.#settings.reportTimeoutMs).finally(() => {
+    this.#sending = this.#flush(TIMEOUT_MS).finally(() => {
       this.#sending = undefined;
       this.#timer = undefined;
       if (this.#closed || this.waiting === 0) return;
-      const { reportRetryMs, reportRetryMsMax } = this.#settings;
-      const delayMs = this.#failures === 0 ? 0 : Math.min(reportRetryMsMax, reportRetryMs * 2 ** (this.#failures - 1));
+      const delayMs = this.#failures === 0 ? 0 : Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (this.#failures - 1));
       this.#timer = setTimeout(() => this.#run(), delayMs);
     });
   }
@@ -121,7 +115,7 @@ export class Reporter {
    * so that only the item at fault is dropped.
    */
   async #post(queue: Queue, withinMs: number): Promise<boolean> {
-    const batch = queue.items.slice(0, queue.isSingle ? 1 : queue.batchMax());
+    const batch = queue.items.slice(0, queue.isSingle ? 1 : queue.batchMax);
     if (batch.length === 0) return true;
     try {
       const response = await this.#platform.fetch(`${this.#origoUrl}${queue.path}`, {

@@ -1,5 +1,6 @@
 /** The arguments of `get`, checked once: past `parseRequest` nothing checks them again. */
 import type { ByteRange } from "@tributary/contract";
+import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import { LIMITS } from "@tributary/protocol";
 import { MODES, type GetOptions, type Mode } from "./api";
 import { RequestError } from "./errors";
@@ -16,12 +17,10 @@ export interface Request {
   readonly comment: string | undefined;
   readonly userComment: string | undefined;
   readonly player: string | undefined;
-  readonly tuning: Pick<
-    StartOptions,
-    "symbolBytes" | "generationSize" | "windowPackets" | "feedbackEveryPackets" | "feedbackEveryMs"
-  >;
+  readonly tuning: Pick<StartOptions, (typeof TUNING)[number]>;
 }
 
+const TUNING = ["symbolBytes", "generationSize", "windowPackets", "feedbackEveryPackets", "feedbackEveryMs"] as const;
 const OFFSET_MAX = 2 ** 48 - 1;
 const TEXTS = [
   ["comment", 0, 1000],
@@ -31,7 +30,7 @@ const TEXTS = [
 
 /** Throws a RequestError for what can never work. */
 export function parseRequest(url: string, options: GetOptions): Request {
-  const mode = options.mode ?? "coded";
+  const mode = options.mode ?? CLIENT_SETTINGS["client.mode"].default;
   if (!MODES.includes(mode)) throw new RequestError("mode", mode, MODES.join(", "));
   const connections = options.connections ?? CONNECTIONS_DEFAULT;
   checkInteger("connections", connections, 1, CONNECTIONS_MAX);
@@ -45,7 +44,7 @@ export function parseRequest(url: string, options: GetOptions): Request {
     range: parseRange(options.range),
     mode,
     connections,
-    allowFallback: options.allowFallback ?? true,
+    allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,
     comment: options.comment,
     userComment: options.userComment,
     player: options.player,
@@ -81,19 +80,13 @@ function parseRange(range: ByteRange | undefined): ByteRange | undefined {
 }
 
 function parseTuning(options: GetOptions): Request["tuning"] {
-  const bounds = {
-    symbolBytes: [LIMITS.symbolBytesMin, LIMITS.symbolBytesMax],
-    generationSize: [1, LIMITS.generationSizeMax],
-    windowPackets: [1, LIMITS.windowPacketsMax],
-    feedbackEveryPackets: [1, LIMITS.windowPacketsMax],
-    feedbackEveryMs: [1, 10_000],
-  } as const;
   const tuning: { -readonly [K in keyof Request["tuning"]]: Request["tuning"][K] } = {};
-  for (const name of Object.keys(bounds) as (keyof typeof bounds)[]) {
+  for (const name of TUNING) {
     const value = options[name];
     if (value === undefined) continue;
-    const [min, max] = bounds[name];
-    checkInteger(name, value, min, max);
+    const row = CLIENT_SETTINGS[`client.${name}`];
+    // Origo sets 0 for the mode's own value. A caller leaves the option out.
+    checkInteger(name, value, "zero" in row ? 1 : row.min, row.max);
     tuning[name] = value;
   }
   return tuning;

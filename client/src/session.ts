@@ -11,6 +11,9 @@ import type { Channel, Platform, Transport } from "./platform";
 import { race, RaceError, type Runner } from "./race";
 import type { Settings } from "./settings";
 
+/** A proxy has failed after this many attempts to connect. */
+const CONNECT_TRIES = 3;
+
 export type SessionState = "idle" | "connecting" | "open" | "closed";
 
 /** The proxy answered that it will not take a session: trying again at once is of no use. */
@@ -101,7 +104,7 @@ export class Session {
     const { signal } = this.#attempt;
     this.state = "connecting";
     let error: unknown;
-    for (let tries = 0; tries < this.#settings.connectTries && !signal.aborted; tries++) {
+    for (let tries = 0; tries < CONNECT_TRIES && !signal.aborted; tries++) {
       if (tries > 0) await pause(this.#settings.connectBackoffMs * 2 ** (tries - 1), signal);
       try {
         this.#channel = await this.#raceOnce(signal);

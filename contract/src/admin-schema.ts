@@ -63,11 +63,11 @@ export const FleetAction = z.discriminatedUnion("action", [
 ]);
 export type FleetAction = z.infer<typeof FleetAction>;
 
-/** One tunable. Numbers have min, max and unit (empty for pure numbers); choices have options. */
+/** One row of the table of settings (settings.ts). Integers have min, max and unit; choices have options. */
 export const Setting = z
   .object({
     key: z.string().min(1).max(ADMIN_LIMITS.keyChars),
-    type: z.enum(["integer", "number", "boolean", "choice", "text"]),
+    type: z.enum(["integer", "boolean", "choice"]),
     scope: z.enum(["client", "proxy", "origo"]),
     group: z.string(),
     help: z.string(),

@@ -3,9 +3,6 @@
  * The zod schemas are beside it: `@tributary/contract/schema` (messages), `/admin-schema` and `/query-schema`.
  */
 
-/** A proxy reports its status this often, in ms. A proxy that misses two reports in a row counts as gone. */
-export const HEARTBEAT_MS = 2000;
-
 /** The transports between a client and a proxy. */
 export const TRANSPORTS = ["webtransport", "webrtc", "udp"] as const;
 export type TransportName = (typeof TRANSPORTS)[number];

@@ -114,7 +114,10 @@ export const ProxyHello = z
   .strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
 
-/** A proxy's report, every `HEARTBEAT_MS`. All but sessions, activeRequests and cacheBytes count up from its start. */
+/**
+ * A proxy's report, sent every `proxy.heartbeatMs`. All but sessions, activeRequests and cacheBytes count up from its
+ * start.
+ */
 export const ProxyStatus = z
   .object({
     sessions: count,

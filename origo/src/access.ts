@@ -45,14 +45,14 @@ export class Access implements Gate {
     this.#options = options;
 
     const { configuration } = options;
-    const windowMs = (): number => 1000 * configuration.number("origo.loginWindowSec");
+    const windowMs = (): number => 1000 * configuration.value("origo.loginWindowSec");
     this.#byName = new Attempts({
-      limit: () => configuration.number("origo.loginFailuresPerName"),
+      limit: () => configuration.value("origo.loginFailuresPerName"),
       windowMs,
       keysMax: KEYS_MAX,
     });
     this.#byAddress = new Attempts({
-      limit: () => configuration.number("origo.loginFailuresPerAddress"),
+      limit: () => configuration.value("origo.loginFailuresPerAddress"),
       windowMs,
       keysMax: KEYS_MAX,
     });
@@ -155,7 +155,7 @@ export class Access implements Gate {
 
   async #open(request: Request, response: Response, name: string, role: Role): Promise<LoginResponse> {
     const { store, nowMs, configuration } = this.#options;
-    const loginMs = configuration.number("origo.loginHours") * 3_600_000;
+    const loginMs = configuration.value("origo.loginHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
     await store.addLogin({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + loginMs }, nowMs());
     setCookie(request, response, cookie, loginMs);

@@ -26,7 +26,7 @@ test("configuration: a reading from before a change does not undo the change and
   await new Promise((resolve) => setTimeout(resolve, 5));
   open();
   await Promise.all([slow, changed]);
-  expect([configuration.version, configuration.number("client.tracePerMille"), told]).toEqual([1, 1000, [1]]);
+  expect([configuration.version, configuration.value("client.tracePerMille"), told]).toEqual([1, 1000, [1]]);
 });
 
 test("configuration: a reading that fails rejects for its caller, and the next one works", async () => {
@@ -34,4 +34,14 @@ test("configuration: a reading that fails rejects for its caller, and the next o
   await expect(configuration.refresh()).rejects.toThrow("the database is gone");
   await configuration.change("ada", { baseVersion: 0, values: { "client.tracePerMille": 1000 }, reason: "trace" });
   expect(configuration.version).toBe(1);
+});
+
+test("configuration: a stored value of a setting that the table does not have is left out", async () => {
+  const values = { "client.nothing": 1, "origo.nearKm": 100 };
+  const store = storeWith([]);
+  await store.addConfigVersion({ version: 1, author: "ada", reason: "old", atMs: 0, values });
+  const configuration = new Configuration(store, () => 0);
+  await configuration.refresh();
+  expect(configuration.describe().values).toEqual({ "origo.nearKm": 100 });
+  expect(configuration.origoSettings()).toMatchObject({ nearKm: 100, tokenMinutes: 10 });
 });

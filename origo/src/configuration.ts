@@ -13,9 +13,18 @@ import {
   type Setting,
   type SettingValues,
 } from "@tributary/contract/admin-schema";
+import {
+  defaultsOf,
+  nameOf,
+  ORIGO_SETTINGS,
+  SETTINGS,
+  type OrigoSettings,
+  type SettingKey,
+  type SettingValue,
+} from "@tributary/contract/settings";
 import { notFound, Refusal } from "./http";
 import { inTurn } from "./in-turn";
-import { checkValues, presetOf, SETTINGS } from "./settings";
+import { checkValues, DESCRIPTIONS, isSettingKey } from "./settings";
 import type { AdminStore, ConfigVersion } from "./store/admin-store";
 
 const HISTORY_MAX = 200;
@@ -45,7 +54,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     const [newest = FIRST] = await this.#store.configVersions(1);
     this.#running = (await this.#store.experiments()).filter(({ state }) => state === "running");
     if (newest.version === this.#current.version) return;
-    this.#current = newest;
+    this.#current = { ...newest, values: known(newest.values) };
     this.emit("change");
   }
 
@@ -53,16 +62,18 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return this.#current.version;
   }
 
-  number(key: string): number {
-    return Number(this.#value(key));
+  value<Key extends SettingKey>(key: Key): SettingValue<Key> {
+    return (this.#current.values[key] ?? SETTINGS[key].default) as SettingValue<Key>;
   }
 
-  text(key: string): string {
-    return String(this.#value(key));
+  /** The values of Origo's own settings, by name. */
+  origoSettings(): OrigoSettings {
+    const own = Object.entries(this.valuesOf("origo")).map(([key, value]) => [nameOf(key), value]);
+    return { ...defaultsOf(ORIGO_SETTINGS), ...Object.fromEntries(own) };
   }
 
   describe(): ConfigResponse {
-    return { version: this.version, settings: [...SETTINGS], values: this.#current.values };
+    return { version: this.version, settings: [...DESCRIPTIONS], values: this.#current.values };
   }
 
   /** The values of this scope that differ from their defaults. */
@@ -137,7 +148,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
           message: `arms[${index}].name: two arms have this name`,
         });
       names.add(arm.name);
-      const checked = checkValues(arm.values, `arms[${index}].values`, (setting) => setting.perDownload === true);
+      const checked = checkValues(arm.values, `arms[${index}].values`, { perDownloadOnly: true });
       if ("fault" in checked) throw new Refusal(400, checked.fault);
       // A value that equals the default stays in the arm, because the configuration may change.
       return arm;
@@ -182,11 +193,11 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     await this.refresh();
     return moved;
   }
-
-  #value(key: string): SettingValues[string] {
-    return this.#current.values[key] ?? presetOf(key);
-  }
 }
+
+/** Leaves out stored values of settings that the table does not have. */
+const known = (values: SettingValues): SettingValues =>
+  Object.fromEntries(Object.entries(values).filter(([key]) => isSettingKey(key)));
 
 /** Throws if a running experiment changes one of the same settings: the two would disturb each other. */
 function checkOverlap(experiment: Experiment, running: readonly Experiment[]): void {

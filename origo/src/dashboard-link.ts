@@ -10,6 +10,9 @@ import { fleetOf } from "./routes-fleet";
 import type { Registry } from "./registry";
 import { repeat } from "./repeat";
 
+/** Open pages hear of changes at most this often. */
+const PUSH_MS = 1000;
+
 export interface DashboardLinkOptions {
   access: Access;
   registry: Registry;
@@ -50,10 +53,10 @@ export function attachDashboardLink(
     if (text !== sentFleet) pages.emit("fleet", fleet);
     sentFleet = text;
   };
-  const pushing = repeat(push, () => configuration.number("origo.livePushMs"));
+  const pushing = repeat(push, () => PUSH_MS);
   const checking = repeat(
     () => cutSignedOut(pages, access),
-    () => configuration.number("origo.refreshMs"),
+    () => configuration.value("origo.refreshMs"),
   );
   return {
     close: () => {

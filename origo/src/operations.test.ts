@@ -8,7 +8,6 @@ import pino from "pino";
 import { Attempts } from "./attempts";
 import { startOrigo, type Origo } from "./server";
 import { keep, matches } from "./password";
-import { presetOf, SETTINGS } from "./settings";
 import { recordOf } from "../../contract/test/samples";
 
 jest.setTimeout(60_000);
@@ -94,17 +93,6 @@ test("metrics show requests by route, intake, fleet and storage, and contain no 
   expect(Number(/^origo_storage_bytes (\S+)/m.exec(text)?.[1])).toBeGreaterThan(0);
   expect(text).not.toMatch(/127\.0\.0\.1|some-id|secret=1/);
   expect(logged).not.toMatch(/127\.0\.0\.1|secret=1/);
-});
-
-test("settings: each has a key in its scope, a default in its range, and a help text", () => {
-  expect(new Set(SETTINGS.map(({ key }) => key)).size).toBe(SETTINGS.length);
-  for (const { key, scope, help, type, min, max, options, default: preset } of SETTINGS) {
-    expect([key, key.startsWith(`${scope}.`), help.length > 10]).toEqual([key, true, true]);
-    if (type === "integer")
-      expect([key, Number.isInteger(preset) && Number(preset) >= min! && Number(preset) <= max!]).toEqual([key, true]);
-    if (type === "choice") expect(options).toContain(preset);
-  }
-  expect(() => presetOf("client.nothing")).toThrow("client.nothing");
 });
 
 test("passwords: equal passwords are stored differently, and each matches only itself", async () => {

@@ -42,12 +42,7 @@ describe("registry", () => {
 
   test("the time that this process stood still does not count as silence of the proxies", () => {
     let stalledMs = 0;
-    const registry = new Registry({
-      heartbeatMs: () => 2000,
-      beatsMissedMax: () => 2,
-      proxiesMax: () => 9,
-      stalledMs: () => stalledMs,
-    });
+    const registry = new Registry({ heartbeatMs: () => 2000, proxiesMax: () => 9, stalledMs: () => stalledMs });
     stalledMs = 500;
     registry.handleHello("a", helloOf(), T0);
     stalledMs += 3000;
@@ -64,12 +59,7 @@ describe("registry", () => {
 
   test("a shorter heartbeat does not lose proxies that still report by the old one", () => {
     const rules = { heartbeatMs: 2000 };
-    const registry = new Registry({
-      heartbeatMs: () => rules.heartbeatMs,
-      beatsMissedMax: () => 2,
-      proxiesMax: () => 1,
-      stalledMs: () => 0,
-    });
+    const registry = new Registry({ heartbeatMs: () => rules.heartbeatMs, proxiesMax: () => 1, stalledMs: () => 0 });
     registry.handleHello("a", helloOf(), T0);
     rules.heartbeatMs = 500;
     expect(registry.fleet(T0 + 3999)).toHaveLength(1);

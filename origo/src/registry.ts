@@ -5,8 +5,8 @@
  * of its name and instance, so it survives reconnects and restarts of Origo and of the proxy.
  */
 import { createHash } from "node:crypto";
+import { SETTINGS } from "@tributary/contract/settings";
 import { inOrder, type SelectionInput } from "./selection";
-import { HEARTBEAT_MS } from "@tributary/contract";
 import {
   type ApiError,
   type FleetProxy,
@@ -15,10 +15,11 @@ import {
   type ProxyStatus,
 } from "@tributary/contract/schema";
 
+/** A proxy that misses this many heartbeats counts as gone. */
+const BEATS_MISSED_MAX = 2;
+
 export interface RegistryRules {
   heartbeatMs: () => number;
-  /** A proxy that misses this many heartbeats is gone. */
-  beatsMissedMax: () => number;
   /** At most this many proxies may be connected. A further hello is refused. */
   proxiesMax: () => number;
   /**
@@ -28,9 +29,8 @@ export interface RegistryRules {
 }
 
 const RULES: RegistryRules = {
-  heartbeatMs: () => HEARTBEAT_MS,
-  beatsMissedMax: () => 2,
-  proxiesMax: () => 1024,
+  heartbeatMs: () => SETTINGS["proxy.heartbeatMs"].default,
+  proxiesMax: () => SETTINGS["origo.proxiesMax"].default,
   stalledMs: () => 0,
 };
 
@@ -165,14 +165,10 @@ export class Registry {
 
   /** Live proxies that are connected to this Origo. */
   own(nowMs: number): FleetProxy[] {
-    const [missedMax, heartbeatMs, stalledMs] = [
-      this.#rules.beatsMissedMax(),
-      this.#rules.heartbeatMs(),
-      this.#rules.stalledMs(),
-    ];
+    const [heartbeatMs, stalledMs] = [this.#rules.heartbeatMs(), this.#rules.stalledMs()];
     const isLive = (entry: Entry): boolean =>
       nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) <
-      missedMax * Math.max(heartbeatMs, entry.heartbeatMs);
+      BEATS_MISSED_MAX * Math.max(heartbeatMs, entry.heartbeatMs);
     return [...this.#entries.values()].filter(isLive).map(({ proxy }) => proxy);
   }
 

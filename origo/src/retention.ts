@@ -19,7 +19,7 @@ export interface RetentionOptions {
 export async function startRetention(options: RetentionOptions): Promise<{ close(): void }> {
   const { store, configuration, daysDefault, nowMs, log } = options;
   const deleteOld = async (): Promise<void> => {
-    const days = configuration.number("origo.retentionDays") || daysDefault;
+    const days = configuration.value("origo.retentionDays") || daysDefault;
     if (days === undefined) return;
     await store
       .deleteBefore(nowMs() - days * DAY_MS)

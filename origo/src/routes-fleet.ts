@@ -11,7 +11,7 @@ import { endpoint, notFound, whole, type Endpoint } from "./http";
 import type { Decision, Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
 import { networkOf } from "./network";
-import { SELECTIONS, type Selection } from "./selection";
+import { SELECTIONS } from "./selection";
 import type { AdminStore } from "./store/admin-store";
 import type { TokenSigner } from "./token";
 
@@ -69,9 +69,9 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     handle: ({ query, request, response }) => {
       const { registry, configuration, rng, nowMs } = options;
       response.set("Cache-Control", "no-store");
-      const select = query.select ?? (configuration.text("origo.selection") as Selection);
+      const select = query.select ?? configuration.value("origo.selection");
       const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
-      const selection = { select, place, nearKm: configuration.number("origo.nearKm"), rttMs: query.rtt };
+      const selection = { select, place, nearKm: configuration.value("origo.nearKm"), rttMs: query.rtt };
       const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
       const token = tokenFor(
         options,
@@ -143,8 +143,8 @@ function tokenFor(
     sub: client ?? randomUUID(),
     aud: [...new Set(ids)],
     jti: randomUUID(),
-    bytes: configuration.number("origo.tokenBytes"),
+    bytes: configuration.value("origo.tokenBytes"),
     iat,
-    exp: iat + 60 * configuration.number("origo.tokenMinutes"),
+    exp: iat + 60 * configuration.value("origo.tokenMinutes"),
   });
 }

@@ -89,7 +89,7 @@ const pages = (store: Store): Endpoint[] => [
   }),
 ];
 
-const questions = ({ database: { patient: database }, tuning }: Store): Endpoint[] => [
+const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
   endpoint({
     method: "get",
     path: "/v1/fields",
@@ -116,7 +116,7 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     answer: Chart,
     handle: async ({ body }) => {
       try {
-        return await queryChart(database, body, tuning);
+        return await queryChart(database, body);
       } catch (error) {
         return refused(error);
       }
@@ -129,7 +129,7 @@ const questions = ({ database: { patient: database }, tuning }: Store): Endpoint
     summary: "Compute the difference between two groups of downloads",
     body: DifferenceQuery,
     answer: Difference,
-    handle: ({ body }) => queryDifference(database, body, tuning).catch(refused),
+    handle: ({ body }) => queryDifference(database, body).catch(refused),
   }),
 ];
 

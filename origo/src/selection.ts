@@ -2,10 +2,11 @@
  * Selection: orders the live proxies for a client. Pure. Each method starts from a random order, so that equal proxies
  * get equally many clients. `random` is the method of the paper (Braun, Médard and Ekler 2019).
  */
+import { ORIGO_SETTINGS } from "@tributary/contract/settings";
 import { distanceKm } from "./geo";
 import type { FleetProxy, Place } from "@tributary/contract/schema";
 
-export const SELECTIONS = ["random", "near", "least-loaded", "low-rtt", "operators"] as const;
+export const SELECTIONS = ORIGO_SETTINGS["origo.selection"].options;
 export type Selection = (typeof SELECTIONS)[number];
 
 export interface SelectionInput {

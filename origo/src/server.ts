@@ -21,7 +21,7 @@ import { Registry } from "./registry";
 import { repeat } from "./repeat";
 import { startRetention } from "./retention";
 import { watchStalls } from "./stalls";
-import { Store, TUNING_DEFAULT, type Tuning } from "./store/index";
+import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
 import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";
@@ -109,9 +109,8 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   const configuration = new Configuration(adminStore, nowMs);
   const stalls = watchStalls(() => performance.now());
   const registry = new Registry({
-    heartbeatMs: () => configuration.number("proxy.heartbeatMs"),
-    beatsMissedMax: () => configuration.number("origo.beatsMissedMax"),
-    proxiesMax: () => configuration.number("origo.proxiesMax"),
+    heartbeatMs: () => configuration.value("proxy.heartbeatMs"),
+    proxiesMax: () => configuration.value("origo.proxiesMax"),
     stalledMs: () => stalls.stalledMs(),
   });
   let proxies: ProxyLink | undefined;
@@ -120,7 +119,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     await configuration.refresh();
     await decisions.refresh();
   });
-  configuration.on("change", () => tune(store.tuning, configuration));
+  configuration.on("change", () => Object.assign(store.settings, configuration.origoSettings()));
   await refresh();
 
   let records = 0;
@@ -169,7 +168,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   });
   const refreshNow = (): Promise<void> =>
     refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
-  const refreshing = repeat(refreshNow, () => configuration.number("origo.refreshMs"));
+  const refreshing = repeat(refreshNow, () => configuration.value("origo.refreshMs"));
   configuration.on("change", tellOthers);
   await cluster?.join({ registry, records: () => records, nowMs }, () => void refreshNow());
   const retention = await startRetention({ store, configuration, daysDefault: options.retentionDays, nowMs, log });
@@ -189,12 +188,6 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     setupPath: setupToken && `/#setup=${setupToken}`,
     close: () => (closed ??= close()),
   };
-}
-
-/** Sets each size and time of the store to its setting. */
-function tune(tuning: Tuning, configuration: Configuration): void {
-  for (const name of Object.keys(TUNING_DEFAULT) as (keyof Tuning)[])
-    tuning[name] = configuration.number(`origo.${name}`);
 }
 
 function urlOf(http: HttpServer, host: string): string {

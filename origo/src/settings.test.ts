@@ -1,24 +1,21 @@
-/**
- * The settings: how many, that none has a default out of its own range, and that Origo's own reach what they are about.
- */
+/** The settings: what checkValues takes and refuses, and that Origo follows its own settings. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SettingValues } from "@tributary/contract/admin-schema";
+import { SETTINGS } from "@tributary/contract/settings";
 import { startOrigo, type Origo } from "./server";
-import { checkValues, SETTINGS } from "./settings";
+import { checkValues } from "./settings";
 import { Chart } from "@tributary/contract/query-schema";
-import { TUNING_DEFAULT } from "./store/index";
 import { recordOf } from "../../contract/test/samples";
 
-test("there are over sixty, each with help, of one name each, and each takes its own default and edges and nothing beyond", () => {
-  expect(SETTINGS.length).toBeGreaterThan(60);
-  expect(new Set(SETTINGS.map(({ key }) => key)).size).toBe(SETTINGS.length);
-  for (const { key, type, min, max, default: preset, help } of SETTINGS) {
-    expect(help.length).toBeGreaterThan(10);
+test("checkValues takes the default and both limits of each setting, and nothing beyond", () => {
+  for (const [key, row] of Object.entries(SETTINGS)) {
     const fits = (value: unknown): boolean => "values" in checkValues({ [key]: value as number }, "values");
-    expect([key, fits(preset)]).toEqual([key, true]);
-    if (type !== "integer") continue;
-    expect([key, fits(min), fits(max), fits(min! - 1), fits(max! + 1), fits("1"), fits(min! + 0.5)]).toEqual([
+    expect([key, fits(row.default)]).toEqual([key, true]);
+    if (row.type !== "integer") continue;
+    const { min, max } = row;
+    expect([key, fits(min), fits(max), fits(min - 1), fits(max + 1), fits("1"), fits(min + 0.5)]).toEqual([
       key,
       true,
       true,
@@ -30,9 +27,24 @@ test("there are over sixty, each with help, of one name each, and each takes its
   }
 });
 
-test("each of the store's sizes and times is a setting with the same default", () => {
-  for (const [name, value] of Object.entries(TUNING_DEFAULT))
-    expect(SETTINGS.find(({ key }) => key === `origo.${name}`)?.default).toBe(value);
+test.each([
+  [{ "client.nothing": 1 }, "values.client.nothing: there is no such setting", {}],
+  [{ toString: 1 }, "values.toString: there is no such setting", {}],
+  [{ "client.connections": 33 }, "values.client.connections: must be at most 32, got 33", { got: 33, limit: 32 }],
+  [{ "client.cutBytes": 1 }, "values.client.cutBytes: must be at least 65,536, got 1", { got: 1, limit: 65_536 }],
+  [{ "client.connections": "4" }, 'values.client.connections: must be a whole number, got "4"', {}],
+  [{ "client.allowFallback": 1 }, "values.client.allowFallback: must be true or false, got 1", {}],
+  [{ "client.mode": "fast" }, /^values\.client\.mode: must be one of direct, parallel-http, .*, got "fast"$/, {}],
+] as [SettingValues, string | RegExp, object][])("checkValues refuses %j", (values, message, numbers) => {
+  const checked = checkValues(values, "values");
+  expect("fault" in checked && checked.fault).toMatchObject(numbers);
+  expect("fault" in checked && checked.fault.message).toMatch(message);
+});
+
+test("checkValues refuses a setting of the whole client in the arm of an experiment", () => {
+  const only = { perDownloadOnly: true };
+  expect(checkValues({ "client.stallMs": 900 }, "v", only)).toEqual({ values: { "client.stallMs": 900 } });
+  expect(checkValues({ "client.choiceMs": 900 }, "v", only)).toMatchObject({ fault: { field: "v.client.choiceMs" } });
 });
 
 describe("a running Origo", () => {
@@ -81,15 +93,10 @@ describe("a running Origo", () => {
     expect((await post("/v1/records", { records: [recordOf(), recordOf()] })).status).toBe(202);
   });
 
-  test("draws a CDF from as many steps as it is told", async () => {
-    const steps = async (): Promise<number> => {
-      const chart = Chart.parse(await (await post("/v1/query/chart", { chart: "cdf", metric: "netBytes" })).json());
-      return chart.chart === "cdf" ? (chart.series[0]?.shares.length ?? 0) : 0;
-    };
-    await configure({ "origo.chartCdfSteps": 10 });
-    expect(await steps()).toBe(11);
-    await configure({});
-    expect(await steps()).toBe(201);
+  test("draws a CDF from 200 steps", async () => {
+    const answer = await post("/v1/query/chart", { chart: "cdf", metric: "netBytes" });
+    const chart = Chart.parse(await answer.json());
+    expect(chart.chart === "cdf" ? chart.series[0]?.shares.length : 0).toBe(201);
   });
 
   test("refuses records while less of the disk is free than it is told to keep", async () => {

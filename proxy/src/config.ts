@@ -5,6 +5,7 @@
 import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { z } from "zod";
+import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { parseHostRule, type HostRule } from "./egress/policy";
 
 export interface PublishedRange {
@@ -23,6 +24,10 @@ const integer = (max: number) => {
     .transform(Number)
     .refine((value) => value <= max, allowed);
 };
+
+/** A variable that gives this proxy its own value of a setting. */
+const ownValue = (key: "proxy.rateBytesPerSec" | "proxy.cacheBytes" | "proxy.sessionsMax") =>
+  integer(PROXY_SETTINGS[key].max).default(String(PROXY_SETTINGS[key].start.default));
 
 const publicPort = integer(65_535).refine((value) => value > 0, "must be a whole number from 1 to 65535");
 
@@ -109,15 +114,15 @@ const Environment = z
     PROBE_PUBLISHED: published.optional(),
     ALLOW_HOSTS: hostRules(true).default(""),
     ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),
-    RATE_BYTES_PER_SEC: integer(Number.MAX_SAFE_INTEGER).default("0"),
-    CACHE_BYTES: integer(Number.MAX_SAFE_INTEGER).default(String(256 * 1024 * 1024)),
-    MAX_SESSIONS: integer(100_000).default("256"),
+    RATE_BYTES_PER_SEC: ownValue("proxy.rateBytesPerSec"),
+    CACHE_BYTES: ownValue("proxy.cacheBytes"),
+    MAX_SESSIONS: ownValue("proxy.sessionsMax"),
     PLACE: place.optional(),
     OPERATOR: text(64).optional(),
     REQUIRE_TOKEN: z
       .enum(["0", "1"], { message: "must be 0 or 1" })
-      .default("0")
-      .transform((value) => value === "1"),
+      .optional()
+      .transform((value) => (value === undefined ? PROXY_SETTINGS["proxy.requireToken"].start.default : value === "1")),
   })
   .refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
     path: ["ORIGO_SECRET"],

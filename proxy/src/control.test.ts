@@ -1,4 +1,4 @@
-import { SETTINGS } from "../../origo/src/settings";
+import { nameOf, PROXY_SETTINGS } from "@tributary/contract/settings";
 import { limitsOf, narrowed } from "./control";
 
 const OWN = limitsOf({ RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 1000, MAX_SESSIONS: 10, REQUIRE_TOKEN: false });
@@ -34,12 +34,16 @@ test("control: Origo can require tokens, but cannot remove the requirement", () 
 });
 
 test("control: each setting for proxies changes a limit, and its default is the proxy's own limit", () => {
-  const keys = SETTINGS.filter(({ scope }) => scope === "proxy");
-  expect(keys.map(({ key }) => key.replace("proxy.", "")).sort()).toEqual(Object.keys(OWN).sort());
-  for (const { key, type, min, default: preset } of keys) {
-    const name = key.replace("proxy.", "") as keyof typeof OWN;
-    const value = type === "boolean" ? !preset : name === "rateBytesPerSec" ? 7 : min!;
+  const rows = Object.entries(PROXY_SETTINGS);
+  expect(rows.map(([key]) => nameOf(key)).sort()).toEqual(Object.keys(OWN).sort());
+  for (const [key, row] of rows) {
+    const name = nameOf(key) as keyof typeof OWN;
+    const value = row.type === "boolean" ? !row.default : name === "rateBytesPerSec" ? 7 : row.min;
     expect([key, narrowed(OWN, { [key]: value })[name]]).toEqual([key, value]);
-    expect(narrowed(OWN, { [key]: preset })).toEqual(OWN);
+    expect(narrowed(OWN, { [key]: row.default })).toEqual(OWN);
   }
+});
+
+test("control: a value that the table does not allow is ignored", () => {
+  expect(narrowed(OWN, { "proxy.heartbeatMs": 0, "proxy.sessionsMax": 1.5, "proxy.nothing": 1 })).toEqual(OWN);
 });

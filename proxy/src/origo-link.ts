@@ -2,8 +2,8 @@
  * Link to Origo: registers this proxy and reports its status while it runs. After a failure it connects again, with
  * growing pauses and no limit. The proxy serves its clients also while Origo is away.
  */
-import { HEARTBEAT_MS } from "@tributary/contract";
 import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/contract/schema";
+import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { io, type Socket } from "socket.io-client";
 import type { Log } from "./log";
 
@@ -28,7 +28,7 @@ const ACK_MS_MAX = 5000;
 export class OrigoLink {
   readonly #socket: Socket;
   #heartbeat: NodeJS.Timeout | undefined;
-  #heartbeatMs = HEARTBEAT_MS;
+  #heartbeatMs: number = PROXY_SETTINGS["proxy.heartbeatMs"].default;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MS_MIN;
   #reported = "";

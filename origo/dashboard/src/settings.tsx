@@ -1,23 +1,14 @@
 /** Settings: inputs for the values of settings. They check each value against its range, as Origo does too. */
-import { NumberInput, Select, Switch, TextInput } from "@mantine/core";
+import { NumberInput, Select, Switch } from "@mantine/core";
 import type { Setting, SettingValues } from "@tributary/contract/admin-schema";
+import { settingFault } from "@tributary/contract/settings";
 import { count } from "./format";
 
 export type Value = SettingValues[string];
 
-/** Says what is wrong with a value. Undefined when the value is allowed. */
-export function faultOf(setting: Setting, value: Value): string | undefined {
-  const { type, min, max, options } = setting;
-  if (type === "integer" || type === "number") {
-    if (typeof value !== "number" || !Number.isFinite(value)) return "must be a number";
-    if (type === "integer" && !Number.isInteger(value)) return `must be a whole number, got ${value}`;
-    if (min !== undefined && value < min) return `must be at least ${numberText(min)}, got ${numberText(value)}`;
-    if (max !== undefined && value > max) return `must be at most ${numberText(max)}, got ${numberText(value)}`;
-  }
-  if (type === "choice" && !(options ?? []).includes(String(value)))
-    return `must be one of ${(options ?? []).join(", ")}`;
-  return undefined;
-}
+/** Says what is wrong with a value, in the words of Origo. Undefined when the value is allowed. NaN is an empty input. */
+export const faultOf = (setting: Setting, value: Value): string | undefined =>
+  Number.isNaN(value) ? "must be a whole number" : settingFault(setting, value)?.message;
 
 export function showValue(value: Value | undefined): string {
   if (value === undefined) return "default";
@@ -30,19 +21,10 @@ export function showValue(value: Value | undefined): string {
 const numberText = (value: number): string => (Number.isInteger(value) && value >= 0 ? count(value) : String(value));
 
 /** The type, range and unit of a setting in one line. */
-export function rangeText({ type, min, max, unit, options }: Setting): string {
-  if (type === "choice") return `one of ${(options ?? []).join(", ")}`;
+export function rangeText({ type, min = -Infinity, max = Infinity, unit = "", options = [] }: Setting): string {
+  if (type === "choice") return `one of ${options.join(", ")}`;
   if (type === "boolean") return "on or off";
-  if (type === "text") return "text";
-  const range =
-    min !== undefined && max !== undefined
-      ? `${numberText(min)} to ${numberText(max)}`
-      : min !== undefined
-        ? `at least ${numberText(min)}`
-        : max !== undefined
-          ? `at most ${numberText(max)}`
-          : "";
-  return [type === "integer" ? "whole number" : "number", range, unit ?? ""].filter((part) => part !== "").join(" · ");
+  return ["whole number", `${numberText(min)} to ${numberText(max)}`, unit].join(" · ");
 }
 
 interface InputProps {
@@ -74,14 +56,12 @@ export function SettingInput({ setting, value, disabled = false, change }: Input
         onChange={(next) => next !== null && change(next)}
       />
     );
-  if (type === "text")
-    return <TextInput {...common} value={String(value)} onChange={(event) => change(event.currentTarget.value)} />;
   return (
     <NumberInput
       {...common}
       value={typeof value === "number" ? value : ""}
       suffix={unit ? ` ${unit}` : ""}
-      allowDecimal={type === "number"}
+      allowDecimal={false}
       thousandSeparator=","
       hideControls
       onChange={(next) => change(typeof next === "number" ? next : NaN)}

@@ -9,29 +9,35 @@ import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import type { StoredField } from "./fields";
 import { known, knownNumber, Places, whereOf } from "./sql";
-import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
 type Query = z.output<typeof ChartQuery>;
 type Of<Kind extends Query["chart"]> = Extract<Query, { chart: Kind }>;
 type Answer<Kind extends Chart["chart"]> = Extract<Chart, { chart: Kind }>;
+
+/** The most outliers that are drawn for one box. Of more, a random sample is drawn. */
+const OUTLIERS_MAX = 200;
+/** One CDF is drawn from this many quantiles. */
+const CDF_STEPS = 200;
+/** The most points of one time series, over all groups. */
+const POINTS_MAX = 5000;
 
 /** An order that does not depend on the data and is always the same. 7919 and the modulus are prime. */
 const SHUFFLED = "(seq * 7919) % 1000003";
 const SHUFFLE_RANGE = 1_000_003;
 
 /** Throws a QueryFault. */
-export function queryChart(database: Database, query: Query, tuning: Tuning = TUNING_DEFAULT): Promise<Chart> {
+export function queryChart(database: Database, query: Query): Promise<Chart> {
   switch (query.chart) {
     case "box":
-      return boxes(database, query, tuning.chartOutliersMax);
+      return boxes(database, query, OUTLIERS_MAX);
     case "histogram":
       return histogram(database, query);
     case "cdf":
-      return cdf(database, query, tuning.chartCdfSteps);
+      return cdf(database, query, CDF_STEPS);
     case "scatter":
       return scatter(database, query);
     case "time":
-      return timeSeries(database, query, tuning.chartPointsMax);
+      return timeSeries(database, query, POINTS_MAX);
   }
 }
 

@@ -8,10 +8,12 @@ import type { Difference, DifferenceQuery } from "@tributary/contract/query-sche
 import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
 import { known, knownNumber, Places, valueFor, whereOf } from "./sql";
-import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
 /** When there are more clients, they are merged at random. This bounds the work and keeps the interval. */
 const CLUSTERS_MAX = 2000;
+const RESAMPLES = 1000;
+/** With fewer clients in a group, the percentiles of a bootstrap are too narrow. */
+const CLIENTS_ENOUGH = 20;
 
 /** The sums and counts of one client, or of some merged clients, in the groups a and b. */
 interface Cluster {
@@ -25,7 +27,6 @@ interface Cluster {
 export async function queryDifference(
   database: Database,
   query: z.output<typeof DifferenceQuery>,
-  tuning: Tuning = TUNING_DEFAULT,
 ): Promise<Difference> {
   if (query.a === query.b) throw faultAt("b", "must differ from a");
   const places = new Places();
@@ -53,8 +54,8 @@ export async function queryDifference(
     b: armB,
     difference: armA.mean === null || armB.mean === null ? null : armB.mean - armA.mean,
     ratio: !armA.mean || armB.mean === null ? null : armB.mean / armA.mean,
-    interval: testable ? intervalOf(clustersOf(clients), tuning.bootstrapResamples) : null,
-    enough: Math.min(armA.clients, armB.clients) >= tuning.clientsEnough,
+    interval: testable ? intervalOf(clustersOf(clients)) : null,
+    enough: Math.min(armA.clients, armB.clients) >= CLIENTS_ENOUGH,
   };
 }
 
@@ -92,10 +93,7 @@ function clustersOf(rows: readonly Row[]): Cluster[] {
 /**
  * The 2.5 and 97.5 percentiles of the difference of means over resamples. A resample that lacks a group is drawn again.
  */
-export function intervalOf(
-  clusters: readonly Cluster[],
-  resamples: number = TUNING_DEFAULT.bootstrapResamples,
-): [number, number] | null {
+export function intervalOf(clusters: readonly Cluster[]): [number, number] | null {
   let state = 1;
   // Numerical Recipes' linear congruential generator: its high bits are good enough to draw clients, and the same each
   // time.
@@ -104,7 +102,7 @@ export function intervalOf(
     return Math.floor((state / 2 ** 32) * bound);
   };
   const differences: number[] = [];
-  for (let tries = 0; differences.length < resamples && tries < 2 * resamples; tries++) {
+  for (let tries = 0; differences.length < RESAMPLES && tries < 2 * RESAMPLES; tries++) {
     const drawn: Cluster = { sumA: 0, countA: 0, sumB: 0, countB: 0 };
     for (let count = 0; count < clusters.length; count++) {
       const { sumA, countA, sumB, countB } = clusters[below(clusters.length)]!;
@@ -115,7 +113,7 @@ export function intervalOf(
     }
     if (drawn.countA > 0 && drawn.countB > 0) differences.push(drawn.sumB / drawn.countB - drawn.sumA / drawn.countA);
   }
-  if (differences.length < resamples) return null;
+  if (differences.length < RESAMPLES) return null;
   differences.sort((left, right) => left - right);
-  return [differences[Math.round(0.025 * (resamples - 1))]!, differences[Math.round(0.975 * (resamples - 1))]!];
+  return [differences[Math.round(0.025 * (RESAMPLES - 1))]!, differences[Math.round(0.975 * (RESAMPLES - 1))]!];
 }

@@ -8,4 +8,3 @@ export { exportCsv, importFile, withParquet } from "./files";
 export { FIELDS } from "./fields";
 export { IntakeFull } from "./intake";
 export { DiskFull, Store, type Page } from "./store";
-export { TUNING_DEFAULT, type Tuning } from "./tuning";

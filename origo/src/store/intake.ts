@@ -4,8 +4,8 @@
  * records.
  */
 import type { IntakeResponse } from "@tributary/contract/schema";
+import type { OrigoSettings } from "@tributary/contract/settings";
 import type { Column, Database, Queries, Row } from "./database";
-import type { Tuning } from "./tuning";
 
 /** So many batches that fail one by one mean that the next ones would fail too: the database is gone. */
 const FAILED_MAX = 2;
@@ -26,6 +26,16 @@ interface Batch {
   reject: (error: unknown) => void;
 }
 
+/** The most rows in one transaction. More would make the rows after them wait longer. */
+const TOGETHER_MAX = 2000;
+/**
+ * The pause between the starts of two transactions. Rows that arrive in it share the cost of the next transaction,
+ * which hardly depends on its rows.
+ */
+const APART_MS = 60;
+
+type IntakeSettings = Readonly<Pick<OrigoSettings, "intakeWaitingMax">>;
+
 export class Intake {
   #batches: Batch[] = [];
   #waiting = 0;
@@ -36,18 +46,18 @@ export class Intake {
   readonly #database: Database;
   readonly #table: string;
   readonly #columns: readonly Column[];
-  readonly #tuning: Tuning;
+  readonly #settings: IntakeSettings;
 
-  constructor(database: Database, table: string, columns: readonly Column[], tuning: Tuning) {
+  constructor(database: Database, table: string, columns: readonly Column[], settings: IntakeSettings) {
     this.#database = database;
     this.#table = table;
     this.#columns = columns;
-    this.#tuning = tuning;
+    this.#settings = settings;
   }
 
   /** All or none of them. Rejects with IntakeFull, or with what the database says. */
   add(rows: readonly Row[]): Promise<IntakeResponse> {
-    const limit = this.#tuning.intakeWaitingMax;
+    const limit = this.#settings.intakeWaitingMax;
     if (this.#waiting + rows.length > limit) return Promise.reject(new IntakeFull(this.#waiting, limit));
     this.#waiting += rows.length;
     const answer = new Promise<IntakeResponse>((resolve, reject) => this.#batches.push({ rows, resolve, reject }));
@@ -63,11 +73,10 @@ export class Intake {
   async #write(): Promise<void> {
     this.#running = true;
     while (this.#batches.length > 0) {
-      const { intakeApartMs, intakeTogetherMax } = this.#tuning;
-      const waitMs = intakeApartMs - (performance.now() - this.#begunMs);
-      if (waitMs > 0 && this.#waiting < intakeTogetherMax) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      const waitMs = APART_MS - (performance.now() - this.#begunMs);
+      if (waitMs > 0 && this.#waiting < TOGETHER_MAX) await new Promise((resolve) => setTimeout(resolve, waitMs));
       this.#begunMs = performance.now();
-      const together = this.#take(intakeTogetherMax);
+      const together = this.#take(TOGETHER_MAX);
       await this.#store(together).catch(async (error: unknown) => {
         if (together.length === 1) return together[0]?.reject(error);
         await this.#storeOneByOne(together);

@@ -10,6 +10,7 @@ import { gunzip, gzip } from "node:zlib";
 import { promisify } from "node:util";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, ErrorReport, IntakeResponse } from "@tributary/contract/schema";
+import { defaultsOf, ORIGO_SETTINGS, type OrigoSettings } from "@tributary/contract/settings";
 import type { Column, Database, Row } from "./database";
 import { openDuckDb } from "./duckdb";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
@@ -17,7 +18,6 @@ import { Intake } from "./intake";
 import { migrate } from "./migrations";
 import { openPostgres } from "./postgres";
 import { recordOf, rowOf } from "./record-row";
-import { TUNING_DEFAULT, type Tuning } from "./tuning";
 
 /** One page, newest first. `next` is the `before` of the following page, or null on the last page. */
 export interface Page<T> {
@@ -45,7 +45,7 @@ export class DiskFull extends Error {
 
 export class Store {
   /** May be changed at any time. */
-  readonly tuning: Tuning = { ...TUNING_DEFAULT };
+  readonly settings: OrigoSettings = defaultsOf(ORIGO_SETTINGS);
   readonly #intake: Record<Table, Intake>;
   #free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
 
@@ -63,8 +63,8 @@ export class Store {
     this.#folder = folder;
 
     this.#intake = {
-      downloads: new Intake(database, "downloads", COLUMNS, this.tuning),
-      errors: new Intake(database, "errors", ERROR_COLUMNS, this.tuning),
+      downloads: new Intake(database, "downloads", COLUMNS, this.settings),
+      errors: new Intake(database, "errors", ERROR_COLUMNS, this.settings),
     };
   }
 
@@ -159,7 +159,7 @@ export class Store {
       const { bavail, bsize } = await statfs(this.#folder);
       this.#free = { bytes: bavail * bsize, untilMs: performance.now() + FREE_MS };
     }
-    const limit = this.tuning.diskReserveBytes;
+    const limit = this.settings.diskReserveBytes;
     if (this.#free.bytes < limit) throw new DiskFull(this.#free.bytes, limit);
   }
 

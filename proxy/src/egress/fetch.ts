@@ -12,6 +12,7 @@ import { VettedAgents, type VettedRequestOptions } from "./dial";
 import { EgressError, egressError } from "./error";
 import { hostOf, portOf, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
 import { formatRange, type RangeRequest, type ResponseHead, type RejectionKind } from "@tributary/contract";
+import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { checkContentRange } from "./range";
 
 export interface EgressTimes {
@@ -23,7 +24,11 @@ export interface EgressTimes {
   totalMs: number;
 }
 
-export const EGRESS_TIMES: EgressTimes = { headMs: 10_000, stallMs: 15_000, totalMs: 900_000 };
+const TIMES_DEFAULT: EgressTimes = {
+  headMs: PROXY_SETTINGS["proxy.originHeadMs"].default,
+  stallMs: PROXY_SETTINGS["proxy.originStallMs"].default,
+  totalMs: PROXY_SETTINGS["proxy.originTotalMs"].default,
+};
 
 const REDIRECTS_MAX = 3;
 const HEADER_BYTES_MAX = 16_384;
@@ -68,7 +73,7 @@ export class Egress {
 
   constructor(options: EgressOptions) {
     this.#policy = options.policy;
-    this.#times = { ...EGRESS_TIMES, ...options.times };
+    this.#times = { ...TIMES_DEFAULT, ...options.times };
     this.#resolve = options.resolve ?? resolveAll;
     this.#agents = new VettedAgents(options.tls);
   }
