@@ -332,7 +332,7 @@ describe.each(["parallel-http", "split-http"] as const)("%s", (mode) => {
       expect(portal).toMatchObject({
         bytes: 0,
         state: "failed",
-        error: expect.stringMatching(`^proxyFailed: The proxy answered ${portalStatus}`),
+        error: { kind: "proxyFailed", message: expect.stringMatching(`^The proxy answered ${portalStatus}`) },
       });
     },
   );
