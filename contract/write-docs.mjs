@@ -6,9 +6,10 @@
  * With --check no file is written, and the exit status is 1 if a page differs from its table.
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { recordsPage } from "./dist/record-page.js";
 import { settingsPage } from "./dist/settings/page.js";
 
-const PAGES = { "docs/spec/settings.md": settingsPage };
+const PAGES = { "docs/spec/records.md": recordsPage, "docs/spec/settings.md": settingsPage };
 
 const isCheck = process.argv.includes("--check");
 for (const [page, text] of Object.entries(PAGES)) {

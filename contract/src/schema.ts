@@ -1,31 +1,15 @@
 /**
- * Every message that Origo takes or gives, one zod schema each; the TypeScript type is inferred from it.
- * Imports nothing but zod, so that proxies and clients (a browser bundle too, by `import type`) can share it.
+ * Every message that Origo takes or gives, one zod schema each; the TypeScript type is inferred from it. The fields of
+ * a record come from record-fields.ts. Imports only zod and this package, so that proxies and clients can share it (a
+ * browser bundle by `import type`).
  * Objects are strict: an unknown field is refused. Strings and arrays are limited, numbers finite and non-negative.
- * Not here: what is done with a message (registry.ts, store.ts) and how it travels (app.ts, proxy-link.ts).
  */
 import { z } from "zod";
+import { SCHEMA_LIMITS } from "./message-limits";
+import { recordFields, SOURCES, type PlainRecord, type RecordField } from "./record-fields";
 import { MODES, rejectionOf, TRANSPORTS, type RejectionKind } from "./index";
 
-/** Largest lengths: strings in UTF-16 code units, arrays in items. Cut a long error message before sending it. */
-export const SCHEMA_LIMITS = {
-  nameChars: 64,
-  idChars: 64,
-  kindChars: 64,
-  messageChars: 2000,
-  commentChars: 1000,
-  proxyUrlChars: 2048,
-  urlChars: 8192,
-  proxiesPerRecord: 64,
-  connections: 64,
-  recordsPerRequest: 256,
-  errorsPerRequest: 256,
-  proxiesPerList: 32,
-  excludedPerList: 64,
-  recordsPerPage: 500,
-  recordsPerPageDefault: 100,
-  experimentsPerRecord: 16,
-} as const;
+export { SCHEMA_LIMITS };
 
 /** Latest instant that a JavaScript Date can hold. */
 const EPOCH_MS_MAX = 8.64e15;
@@ -227,69 +211,66 @@ const ByteRange = z
 export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(SCHEMA_LIMITS.nameChars) }).strict();
 export type DrawnArm = z.infer<typeof DrawnArm>;
 
+/** What a client sends of a field. */
+function valueOf(field: RecordField): z.ZodTypeAny {
+  const { max = Number.MAX_SAFE_INTEGER } = field;
+  switch (field.type) {
+    case "uuid":
+      return uuid;
+    case "sha256":
+      return sha256;
+    case "url":
+      return plainUrl(max);
+    case "text":
+      return text(max);
+    case "label":
+      return label(max);
+    case "choice":
+      return z.enum((field.values ?? []) as [string, ...string[]]);
+    case "count":
+      return (field.min === undefined ? count : count.min(field.min)).max(max);
+    case "number":
+      return finite;
+    case "time":
+      return epochMs;
+  }
+}
+
+const plainShape = Object.fromEntries(
+  recordFields
+    .filter(([, { record }]) => record !== undefined)
+    .map(([name, field]) => {
+      const value = valueOf(field);
+      if (field.record === "optional") return [name, value.optional()];
+      return [name, field.record === "nullable" ? value.nullable() : value];
+    }),
+);
+
+/** The parts of a record that are objects or lists. */
+const structured = {
+  range: ByteRange.optional(),
+  error: RecordedRejection.optional(),
+  fallback: z
+    .object({ ...rejectionShape, bytes: count })
+    .strict()
+    .transform(knownKind)
+    .nullable(),
+  /** The arm that the download drew of each experiment that was running. */
+  experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
+  proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
+};
+type Structured = z.output<z.ZodObject<typeof structured>>;
+
 /**
- * One download as its client saw it; every field is described with its unit in docs/spec/records.md. The URL carries no
- * query string and no fragment; `status` is 0 when none was received. Throughput, goodput and their ratio are what the
- * client shows its user: Origo computes its own from bytes and time.
+ * One download as its client saw it. docs/spec/records.md describes every field. Throughput, goodput and their ratio are
+ * what the client shows to its user: Origo computes its own from bytes and time.
  */
-export const DownloadRecord = z
-  .object({
-    id: uuid,
-    clientId: uuid,
-    startedAtMs: epochMs,
-    source: z.enum(["extension", "cli", "library"]),
-    clientVersion: label(64).optional(),
-    /** Family and major version of the browser or runtime, e.g. "chrome/156"; never the whole User-Agent. */
-    agent: label(64).optional(),
-    player: label(64).optional(),
-    os: label(64).optional(),
-    url: plainUrl(SCHEMA_LIMITS.urlChars),
-    contentType: text(128).optional(),
-    range: ByteRange.optional(),
-    mode: Mode,
-    connections: count.max(SCHEMA_LIMITS.connections),
-    status: count.max(599),
-    totalBytes: count.optional(),
-    netBytes: count,
-    grossBytes: count,
-    directBytes: count.optional(),
-    durationMs: finite,
-    connectMs: finite.optional(),
-    headMs: finite.optional(),
-    firstByteMs: finite,
-    firstPacketMs: finite.optional(),
-    serverFetchMs: finite,
-    closeMs: finite.optional(),
-    throughputBytesPerSec: finite,
-    goodputBytesPerSec: finite,
-    normalizedGoodput: finite,
-    outcome: z.enum(["complete", "failed", "aborted"]),
-    error: RecordedRejection.optional(),
-    fallback: z
-      .object({ ...rejectionShape, bytes: count })
-      .strict()
-      .transform(knownKind)
-      .nullable(),
-    sha256: sha256.nullable(),
-    generationSize: count.min(1).max(256).optional(),
-    windowPackets: count.min(1).max(65_536).optional(),
-    symbolBytes: count.min(1).max(65_536).optional(),
-    feedbackEveryPackets: count.min(1).max(65_536).optional(),
-    feedbackEveryMs: finite.optional(),
-    engine: label(64).optional(),
-    generationCount: count.optional(),
-    symbolCount: count.optional(),
-    feedbackFrames: count.optional(),
-    comment: text(SCHEMA_LIMITS.commentChars).optional(),
-    userComment: text(SCHEMA_LIMITS.commentChars).optional(),
-    /** Version of the configuration that the download went by. */
-    configVersion: count.optional(),
-    /** The arm that the download drew of each experiment then running. */
-    experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
-    proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
-  })
-  .strict();
-export type DownloadRecord = z.infer<typeof DownloadRecord>;
+export type DownloadRecord = PlainRecord & Structured;
+export const DownloadRecord = z.object({ ...plainShape, ...structured }).strict() as unknown as z.ZodType<
+  DownloadRecord,
+  z.ZodTypeDef,
+  unknown
+>;
 
 /** Something that went wrong outside a download, or beside one. */
 export const ErrorReport = z
@@ -297,7 +278,7 @@ export const ErrorReport = z
     id: uuid,
     clientId: uuid.optional(),
     atMs: epochMs,
-    source: z.enum(["extension", "cli", "library", "proxy"]),
+    source: z.enum([...SOURCES, "proxy"]),
     ...rejectionShape,
     url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
     /** What followed from it: the download fetched the rest directly. */

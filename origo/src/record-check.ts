@@ -4,7 +4,8 @@
  * record-check.test.ts holds the two against each other.
  */
 import { REJECTION_KINDS } from "@tributary/contract";
-import { Mode, SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
+import { recordFields, type RecordField } from "@tributary/contract/record-fields";
+import { SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
 
 type Check = (value: unknown) => boolean;
 
@@ -17,9 +18,6 @@ const URL_PARTS = /^(https?:\/\/[a-z0-9.:-]+)(?:\/[\w.~%!$&'()*+,;=:@/-]*)?$/;
 const EPOCH_MS_MAX = 8.64e15;
 const ORIGINS_MAX = 1000;
 const TRANSPORTS = new Set<unknown>(TransportName.options);
-const MODES = new Set<unknown>(Mode.options);
-const SOURCES = new Set<unknown>(["extension", "cli", "library"]);
-const OUTCOMES = new Set<unknown>(["complete", "failed", "aborted"]);
 
 const isNumber =
   (max: number): Check =>
@@ -84,7 +82,7 @@ const count = isWhole(0, Number.MAX_SAFE_INTEGER);
 const finite = isNumber(Number.MAX_SAFE_INTEGER);
 const label = (charsMax: number): Check => isText(1, charsMax);
 const text = (charsMax: number): Check => isText(0, charsMax);
-const { nameChars, idChars, messageChars, commentChars } = SCHEMA_LIMITS;
+const { nameChars, idChars, messageChars } = SCHEMA_LIMITS;
 
 const rejectionShape = { kind: isIn(new Set<unknown>(REJECTION_KINDS)), message: text(messageChars) };
 const isRejection = isObject(rejectionShape);
@@ -115,55 +113,47 @@ const hasRangeShape = isObject({ start: count, end: count });
 const isRange: Check = (value) =>
   hasRangeShape(value) && (value as { start: number }).start <= (value as { end: number }).end;
 
+function checkOf({ type, min = 0, max = Number.MAX_SAFE_INTEGER, values = [] }: RecordField): Check {
+  switch (type) {
+    case "uuid":
+      return matches(UUID);
+    case "sha256":
+      return matches(SHA256);
+    case "url":
+      return isUrl;
+    case "text":
+      return text(max);
+    case "label":
+      return label(max);
+    case "choice":
+      return isIn(new Set<unknown>(values));
+    case "count":
+      return isWhole(min, max);
+    case "number":
+      return finite;
+    case "time":
+      return isNumber(EPOCH_MS_MAX);
+  }
+}
+
+/** The checks of the fields that the record has under their names. */
+function checksOf(...presences: RecordField["record"][]): Record<string, Check> {
+  const fields = recordFields.filter(([, { record }]) => record !== undefined && presences.includes(record));
+  return Object.fromEntries(
+    fields.map(([name, field]) => [name, field.record === "nullable" ? orNull(checkOf(field)) : checkOf(field)]),
+  );
+}
+
 const isRecord = isObject(
   {
-    id: matches(UUID),
-    clientId: matches(UUID),
-    startedAtMs: isNumber(EPOCH_MS_MAX),
-    source: isIn(SOURCES),
-    url: isUrl,
-    mode: isIn(MODES),
-    connections: isWhole(0, SCHEMA_LIMITS.connections),
-    status: isWhole(0, 599),
-    netBytes: count,
-    grossBytes: count,
-    durationMs: finite,
-    firstByteMs: finite,
-    serverFetchMs: finite,
-    throughputBytesPerSec: finite,
-    goodputBytesPerSec: finite,
-    normalizedGoodput: finite,
-    outcome: isIn(OUTCOMES),
+    ...checksOf("required", "nullable"),
     fallback: orNull(isObject({ ...rejectionShape, bytes: count })),
-    sha256: orNull(matches(SHA256)),
     proxies: isListOf(SCHEMA_LIMITS.proxiesPerRecord, isProxy),
   },
   {
-    clientVersion: label(64),
-    agent: label(64),
-    player: label(64),
-    os: label(64),
-    contentType: text(128),
+    ...checksOf("optional"),
     range: isRange,
-    totalBytes: count,
-    directBytes: count,
-    connectMs: finite,
-    headMs: finite,
-    firstPacketMs: finite,
-    closeMs: finite,
     error: isRejection,
-    generationSize: isWhole(1, 256),
-    windowPackets: isWhole(1, 65_536),
-    symbolBytes: isWhole(1, 65_536),
-    feedbackEveryPackets: isWhole(1, 65_536),
-    feedbackEveryMs: finite,
-    engine: label(64),
-    generationCount: count,
-    symbolCount: count,
-    feedbackFrames: count,
-    comment: text(commentChars),
-    userComment: text(commentChars),
-    configVersion: count,
     experiments: isListOf(SCHEMA_LIMITS.experimentsPerRecord, isObject({ id: label(idChars), arm: label(nameChars) })),
   },
 );

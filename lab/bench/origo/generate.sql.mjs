@@ -55,7 +55,7 @@ SELECT n AS seq, md5('id' || n)::UUID AS id, md5('client' || client)::UUID AS cl
     CASE WHEN packeted THEN 'wasm/simd128' END AS engine, outcome,
   CASE WHEN outcome <> 'complete' THEN 'originFailed' END AS error_kind,
     CASE WHEN outcome <> 'complete' THEN 'the origin closed early' END AS error_message,
-  CASE WHEN u6 < 0.01 THEN 'proxyLost: closed' END AS fallback_reason,
+  CASE WHEN u6 < 0.01 THEN 'proxyLost' END AS fallback_kind, CASE WHEN u6 < 0.01 THEN 'closed' END AS fallback_message,
     CASE WHEN u6 < 0.01 THEN net // 3 END AS fallback_bytes, duration AS duration_ms, 40 + 100 * u2 AS connect_ms,
   fetch_ms + 5 AS head_ms, fetch_ms + 9 AS first_byte_ms,
     CASE WHEN packeted THEN fetch_ms + 8 END AS first_packet_ms, fetch_ms AS server_fetch_ms,

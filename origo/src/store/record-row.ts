@@ -1,99 +1,64 @@
 /**
- * A download record as the one row that holds it, and back. Sums over proxies are columns, the proxies themselves JSON
- * in one.
+ * A download record as the one row that holds it, and back. The table of fields (contract/src/record-fields.ts) says
+ * where each cell comes from. Origo computes the cells of COMPUTED, and the proxies are JSON in one cell.
  */
-import type { DownloadRecord, DrawnArm, RecordProxy } from "@tributary/contract/schema";
+import {
+  recordFields,
+  type ComputedField,
+  type RecordField,
+  type SummedField,
+} from "@tributary/contract/record-fields";
+import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
 import type { Cell, Row } from "./database";
 import { ARM_SEPARATOR } from "./fields";
 
-/** Same name and same value in record and row. */
-const PLAIN = [
-  "id",
-  "clientId",
-  "startedAtMs",
-  "source",
-  "url",
-  "mode",
-  "connections",
-  "status",
-  "netBytes",
-  "grossBytes",
-  "durationMs",
-  "firstByteMs",
-  "serverFetchMs",
-  "outcome",
-  "sha256",
-] as const;
-/** The same, absent in the record where null in the row. */
-const OPTIONAL = [
-  "clientVersion",
-  "agent",
-  "os",
-  "player",
-  "configVersion",
-  "contentType",
-  "totalBytes",
-  "directBytes",
-  "connectMs",
-  "headMs",
-  "firstPacketMs",
-  "closeMs",
-  "generationSize",
-  "windowPackets",
-  "symbolBytes",
-  "feedbackEveryPackets",
-  "feedbackEveryMs",
-  "engine",
-  "generationCount",
-  "symbolCount",
-  "feedbackFrames",
-  "comment",
-  "userComment",
-] as const;
-const SUMMED = ["packets", "innovative", "duplicate", "late", "rejected", "lost"] as const;
+const COMPUTED: Record<ComputedField, (record: DownloadRecord, receivedAtMs: number) => Cell> = {
+  receivedAtMs: (_record, receivedAtMs) => receivedAtMs,
+  experiments: ({ experiments }) => (experiments ? joinArms(experiments) : null),
+  proxiesUsed: ({ proxies }) => proxies.length,
+  proxiesFailed: ({ proxies }) => proxies.filter((proxy) => proxy.state === "failed").length,
+  rttMsMin: ({ proxies }) => {
+    const trips = proxies.flatMap((proxy) => proxy.rttMs ?? []);
+    return trips.length === 0 ? null : Math.min(...trips);
+  },
+  transport: ({ proxies }) => {
+    const transports = new Set(proxies.map((proxy) => proxy.transport ?? "http"));
+    return transports.size > 1 ? "mixed" : ([...transports][0] ?? null);
+  },
+  proxies: ({ proxies }) => JSON.stringify(proxies),
+};
 
-/** By names of fields (fields.ts), `receivedAtMs` included. */
+const STORED = recordFields.filter(([, { sql }]) => sql === undefined);
+
+type Cells = Record<string, Cell | undefined>;
+
+/** By names of fields, `receivedAtMs` included. */
 export function rowOf(record: DownloadRecord, receivedAtMs: number): Row {
-  const row: Row = { receivedAtMs };
-  for (const name of PLAIN) row[name] = record[name];
-  for (const name of OPTIONAL) row[name] = record[name] ?? null;
-  row["experiments"] = record.experiments ? joinArms(record.experiments) : null;
-  row["rangeStart"] = record.range?.start ?? null;
-  row["rangeEnd"] = record.range?.end ?? null;
-  row["errorKind"] = record.error?.kind ?? null;
-  row["errorMessage"] = record.error?.message ?? null;
-  row["fallbackKind"] = record.fallback?.kind ?? null;
-  row["fallbackMessage"] = record.fallback?.message ?? null;
-  row["fallbackBytes"] = record.fallback?.bytes ?? null;
-  return Object.assign(row, rowOfProxies(record.proxies));
+  return Object.fromEntries(STORED.map(([name, field]) => [name, cellOf(name, field, record, receivedAtMs) ?? null]));
 }
 
-function rowOfProxies(proxies: readonly RecordProxy[]): Row {
-  const row: Row = {
-    proxiesUsed: proxies.length,
-    proxiesFailed: proxies.filter((proxy) => proxy.state === "failed").length,
-  };
-  for (const name of SUMMED) row[name] = proxies.reduce((sum, proxy) => sum + proxy[name], 0);
-  const trips = proxies.flatMap((proxy) => proxy.rttMs ?? []);
-  row["rttMsMin"] = trips.length === 0 ? null : Math.min(...trips);
-  const transports = new Set(proxies.map((proxy) => proxy.transport ?? "http"));
-  row["transport"] = transports.size > 1 ? "mixed" : ([...transports][0] ?? null);
-  row["proxies"] = JSON.stringify(proxies);
-  return row;
+function cellOf(
+  name: string,
+  { record: presence, path, summed }: RecordField,
+  record: DownloadRecord,
+  receivedAtMs: number,
+): Cell | undefined {
+  if (presence !== undefined) return (record as unknown as Cells)[name];
+  if (path !== undefined) return (record[path[0]] as unknown as Cells | null | undefined)?.[path[1]];
+  if (summed) return record.proxies.reduce((sum, proxy) => sum + proxy[name as SummedField], 0);
+  return COMPUTED[name as ComputedField](record, receivedAtMs);
 }
 
 /** `row` has the columns of COLUMNS by field name. */
 export function recordOf(row: Row): DownloadRecord {
-  const record: Record<string, unknown> = {};
-  for (const name of PLAIN) record[name] = row[name];
-  for (const name of OPTIONAL) if (has(row[name])) record[name] = row[name];
+  const record: Record<string, unknown> = { fallback: null };
+  for (const [name, { record: presence, path }] of STORED) {
+    const cell = row[name];
+    if (presence !== undefined && (has(cell) || presence !== "optional")) record[name] = cell;
+    if (path !== undefined && has(cell)) record[path[0]] = { ...(record[path[0]] as object | null), [path[1]]: cell };
+  }
   if (has(row["experiments"])) record["experiments"] = splitArms(String(row["experiments"]));
-  if (has(row["rangeStart"])) record["range"] = { start: row["rangeStart"], end: row["rangeEnd"] };
-  if (has(row["errorKind"])) record["error"] = { kind: row["errorKind"], message: row["errorMessage"] };
-  record["fallback"] = has(row["fallbackKind"])
-    ? { kind: row["fallbackKind"], message: row["fallbackMessage"], bytes: row["fallbackBytes"] }
-    : null;
-  record["proxies"] = (JSON.parse(String(row["proxies"])) as RecordProxy[]).map(withoutNulls);
+  record["proxies"] = JSON.parse(String(row["proxies"]));
   return {
     ...(record as unknown as DownloadRecord),
     ...ratesOf(Number(row["netBytes"]), Number(row["grossBytes"]), Number(row["durationMs"])),
@@ -109,12 +74,6 @@ const splitArms = (joined: string): DrawnArm[] =>
     .split(ARM_SEPARATOR)
     .filter((part) => part !== "")
     .map((part) => ({ id: part.slice(0, part.indexOf("=")), arm: part.slice(part.indexOf("=") + 1) }));
-
-/** What came from a file of version 2 spells absent fields as null; `rttMs` alone may be null. */
-const withoutNulls = (proxy: RecordProxy): RecordProxy =>
-  Object.fromEntries(
-    Object.entries(proxy).filter(([name, value]) => name === "rttMs" || value !== null),
-  ) as RecordProxy;
 
 /** Equation 2 of the paper. */
 function ratesOf(
