@@ -1,9 +1,7 @@
 /**
- * Draws the picture of the sample video: four streams that run together into one river, with packets drifting along.
- * Pure arithmetic, no random source: the same frame number gives the same bytes. Writes raw rgb24 frames to stdout.
- * The clock and the sound are added by make-media.sh.
- *
- *   node frames.mjs WIDTH HEIGHT FRAMES_PER_SECOND SECONDS | ffmpeg -f rawvideo -pix_fmt rgb24 ...
+ * Draws the picture of the sample video: four streams join into one river, and packets drift along. There is no random
+ * source, so a frame number always gives the same bytes. Writes raw rgb24 frames to stdout. make-media.sh adds the
+ * clock and the sound. Usage: node frames.mjs WIDTH HEIGHT FRAMES_PER_SECOND SECONDS
  */
 const [width, height, framesPerSecond, seconds] = process.argv.slice(2).map(Number);
 if (![width, height, framesPerSecond, seconds].every((value) => Number.isInteger(value) && value > 0)) {

@@ -1,7 +1,7 @@
 /**
- * A browser with the extension loaded, driven by puppeteer: Chromium, or Firefox over BiDi. The extension is copied
- * first, with its packaged defaults (defaults.json) pointing at the fleet at hand, so that several browsers with
- * different settings can run side by side.
+ * Opens a browser with the extension: Chromium, or Firefox over BiDi, driven by puppeteer. The extension is copied
+ * first, and its packaged defaults (defaults.json) point at the given fleet. So several browsers with different
+ * settings can run at the same time.
  */
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
@@ -18,7 +18,7 @@ export const builtExtensionDir = (name: string): string => path.join(repoRoot, "
 
 export interface ExtensionDefaults {
   origoUrl: string;
-  /** Asked, in turn, when that one is silent. */
+  /** Asked in turn when the first Origo does not answer. */
   otherOrigoUrls?: readonly string[];
   mode: string;
   connections: number;
@@ -27,7 +27,7 @@ export interface ExtensionDefaults {
 }
 
 /**
- * Writes the settings that an extension with empty storage starts with; in the lab it sends records to the lab's own
+ * Writes the settings that an extension with empty storage starts with. In the lab, it sends records to the lab's
  * Origo.
  */
 export async function writeExtensionDefaults(
@@ -40,9 +40,9 @@ export async function writeExtensionDefaults(
 
 export interface OpenBrowser {
   readonly browser: Browser;
-  /** A tab; in a private window where the browser was opened so. */
+  /** Opens a tab, in a private window if the browser was opened with one. */
   newPage(): Promise<Page>;
-  /** Installs the extension again, as an update does. */
+  /** Installs the extension again, like an update. */
   update(): Promise<void>;
   close(): Promise<void>;
 }
@@ -50,29 +50,29 @@ export interface OpenBrowser {
 export interface OpenOptions {
   /** Default chromium. */
   name?: BrowserName;
-  /** Without them it opens without the extension. */
+  /** undefined: the browser opens without the extension. */
   defaults?: ExtensionDefaults;
   headless: boolean;
-  /** Further flags, for Chromium only. */
+  /** For Chromium only. */
   flags?: readonly string[];
-  /** What to run instead of the browser found on this machine, such as a script that starts it elsewhere. */
+  /** Runs this in place of the browser that was found, such as a script that starts the browser elsewhere. */
   executable?: string;
-  /** Folder of extension/dist; default the browser's name. */
+  /** Folder of extension/dist. The default is the browser's name. */
   build?: string;
   /** Changes the copied package before it is loaded. */
   prepare?: (extensionDir: string) => Promise<void>;
   /** Tabs in private windows, with the extension allowed there. */
   isPrivate?: boolean;
-  /** For pictures, of Firefox: its dark colours, and pages of extensions may be opened. Undefined: neither. */
+  /** For pictures in Firefox: dark colours, and pages of extensions may be opened. undefined: neither. */
   isDark?: boolean;
   /**
-   * In Firefox: a host whose pages count as secure though they come over plain HTTP, as in lab/links; the transport is
-   * in their frames.
+   * In Firefox: a host whose pages count as secure although they come over plain HTTP, as in lab/links. The transport
+   * runs in their frames.
    */
   secureHost?: string;
 }
 
-/** Opens a browser. Throws a sentence when it is not on this machine. */
+/** Throws if the browser is not on this machine. */
 export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
   const name = options.name ?? "chromium";
   const executablePath = options.executable ?? (name === "firefox" ? findFirefox() : findChromium());
@@ -109,7 +109,7 @@ async function installInChromium(browser: Browser, extensionDir: string, isPriva
   await session.detach();
 }
 
-/** Firefox's own word for private windows is not among puppeteer's. */
+/** puppeteer has no option for Firefox's private windows. */
 async function installInFirefox(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
   const { connection } = browser as unknown as {
     connection: { send(method: string, params: object): Promise<unknown> };
@@ -159,8 +159,8 @@ const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
 export const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
 
 /**
- * Proxies on loopback need the last three: Firefox pairs no other address of its own with 127.0.0.1, and a proxy can't
- * look up the mDNS names that it gives instead of addresses. Proxies elsewhere need none of them.
+ * Proxies on loopback need the last three. Firefox pairs only its loopback address with 127.0.0.1, and a proxy cannot
+ * look up the mDNS names that Firefox offers in place of addresses. Other proxies need none of them.
  */
 const FIREFOX_PREFS = {
   "extensions.webextensions.uuids": JSON.stringify({ [FIREFOX_ADD_ON]: FIREFOX_UUID }),
@@ -185,7 +185,7 @@ function browserFlags(): string[] {
   return process.getuid?.() === 0 ? [...flags, "--no-sandbox"] : flags;
 }
 
-/** What a player page of the sample origin tells about itself (lab/stack/sample/pages/page.js). */
+/** What a player page of the sample origin reports (lab/stack/sample/pages/page.js). */
 export interface SamplePageState {
   player: string;
   segments: { url: string; start?: number; end?: number; bytes: number; ms: number; sha256: string }[];

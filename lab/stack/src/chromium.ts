@@ -1,4 +1,4 @@
-/** Where the browsers are on this machine. Finds, never installs (infra/setup.mjs does). Imports nothing but node. */
+/** Finds the browsers on this machine. infra/setup.mjs installs them. Imports only node's own modules. */
 import { accessSync, constants } from "node:fs";
 import path from "node:path";
 
@@ -11,7 +11,7 @@ const FIXED_PLACES = [
 ];
 const NAMES_ON_PATH = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-/** Path of the browser to use: the variable CHROMIUM first, then the usual places; undefined when there is none. */
+/** Path of Chromium: the variable CHROMIUM, then the usual places. undefined: there is none. */
 export function findChromium(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   if (env["CHROMIUM"]) return isExecutable(env["CHROMIUM"]) ? env["CHROMIUM"] : undefined;
   return [...FIXED_PLACES, ...onPath(NAMES_ON_PATH, env)].find(isExecutable);

@@ -1,4 +1,4 @@
-/** The pure and the local parts of a fleet; the whole is what test/ is about. */
+/** The parts of a fleet that need no processes. test/ tests the whole. */
 import net from "node:net";
 import { freePort, isPrivateLiteral } from "./fleet";
 

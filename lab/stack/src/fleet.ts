@@ -1,6 +1,6 @@
 /**
- * A whole fleet on loopback: Origo, N proxies and the sample origin, each its own process, with a secret made for the
- * occasion and a temporary folder for data and logs that goes when the fleet stops.
+ * Starts a fleet on loopback: Origo, N proxies and the sample origin, each in a process. The fleet has a new secret,
+ * and a temporary folder for data and logs that is deleted when it stops.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -18,17 +18,17 @@ const REGISTER_MS_MAX = 15_000;
 
 export interface FleetOptions {
   proxyCount: number;
-  /** Of each proxy; 0 = unlimited. */
+  /** Rate of each proxy. 0: unlimited. */
   rateBytesPerSec?: number;
   /** Further `HOST` or `HOST:PORT` that the proxies may fetch from. */
   allow?: readonly string[];
-  /** Default ports (or the next free ones) for people, any free ports for tests. */
+  /** `default`: the documented ports, or the next free ones. `any`: any free ports, for tests. */
   ports?: "default" | "any";
-  /** May the proxies fetch from the sample origin, which is on a private address? Default yes. */
+  /** Whether the proxies may fetch from the sample origin, which is on a private address. Default: yes. */
   allowSample?: boolean;
   /** Origo's site rules for the extension. */
   siteRules?: readonly { host: string; path: string; carried: boolean }[];
-  /** Further variables of each proxy, e.g. for one with a fault. */
+  /** More variables of each proxy, for example to give one a fault. */
   proxyEnv?: (index: number) => Record<string, string>;
   /** Called when a process ends by itself. */
   onDeath?: (service: Service) => void;
@@ -38,7 +38,7 @@ export interface Fleet {
   readonly origo: Service;
   readonly sample: Service;
   readonly proxies: readonly Service[];
-  /** Starts a proxy that was killed anew, under its name, and resolves when it is up. */
+  /** Starts a killed proxy again under its name. Resolves when it is up. */
   restart(index: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -111,8 +111,8 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
 }
 
 /**
- * `localhost` and address literals: the operator named the address itself. A name that only resolves to one is never
- * trusted.
+ * `localhost` and address literals, because the operator named the address. A name that resolves to such an address is
+ * never trusted.
  */
 export function isPrivateLiteral(allowed: string): boolean {
   const host = allowed.replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
@@ -130,7 +130,7 @@ async function registered(origoUrl: string, count: number): Promise<void> {
   }
 }
 
-/** The first port from `first` on that is free for TCP and UDP and not in `taken`; adds it there. */
+/** The first port from `first` on that is free for TCP and UDP and not in `taken`. Adds it to `taken`. */
 export async function freePort(first: number, taken: Set<number>): Promise<number> {
   for (let port = first; port < first + 1000 && port < 65_536; port++) {
     if (taken.has(port) || !(await tcpFree(port)) || !(await udpFree(port))) continue;

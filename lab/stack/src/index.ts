@@ -1,6 +1,4 @@
-/**
- * A local fleet, the sample site, browsers with the extension, and checks of what a fleet and a player did.
- */
+/** The door of the stack: a local fleet, the sample site, browsers with the extension, and checks of what they did. */
 export { builtExtensionDir, FIREFOX_UUID, openBrowser, samplePageState, writeExtensionDefaults } from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, OpenOptions, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";

@@ -1,4 +1,4 @@
-/** The judgement of `--once`: each way to fail is found and named. */
+/** `--once` finds and names every kind of failure. */
 import type { SamplePageState } from "./browser";
 import { judge } from "./once";
 

@@ -1,6 +1,6 @@
 /**
- * `npm start -- --once`: plays the hls.js page for 15 s in coded mode in a headless Chromium with the extension, prints
- * what Origo recorded, and judges it. The checks are independent of each other: the page's digests, the origin's log,
+ * `npm start -- --once`: plays the hls.js page for 15 s in mode coded, in a headless Chromium with the extension.
+ * Prints what Origo recorded and judges it by three independent sources: the page's digests, the origin's log and
  * Origo's records.
  */
 import type { DownloadRecord } from "@tributary/contract/schema";
@@ -14,13 +14,13 @@ import type { Totals } from "./verify";
 
 const MODE = "coded";
 const PLAY_SECONDS = 15;
-/** The rest is the page's start: the first segment has to arrive. */
+/** The rest of the time is the page's start. */
 const ADVANCE_SECONDS_MIN = 10;
 const SEGMENTS_MIN = 8;
 
 export interface Check {
   name: string;
-  /** What is wrong; empty = passed. */
+  /** Empty: the check passed. */
   faults: string[];
 }
 
@@ -49,7 +49,7 @@ export async function runOnce(options: OnceOptions): Promise<boolean> {
   return checks.every((check) => check.faults.length === 0);
 }
 
-/** The page as it was at the end, and Origo's records of the sample's media since `startedMs`. */
+/** The page at the end, and Origo's records of the sample's media since `startedMs`. */
 async function play(
   { fleet, connections, interrupted }: OnceOptions,
   startedMs: number,

@@ -1,5 +1,5 @@
 /**
- * What a fleet's Origo has recorded. A browser sends its records in batches: it must stay open until they are there.
+ * Reads a fleet's records from Origo. A browser sends records in batches, so it must stay open until they have arrived.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { DownloadRecord } from "@tributary/contract/schema";
@@ -7,7 +7,7 @@ import type { Fleet } from "./fleet";
 
 const RECORDS_MS_MAX = 10_000;
 
-/** Of downloads that began at `sinceMs` or later. Throws when Origo does not answer, or with an error. */
+/** Records of downloads that began at `sinceMs` or later. Throws if Origo does not answer, or answers with an error. */
 export async function recordsSince(fleet: Fleet, sinceMs: number): Promise<DownloadRecord[]> {
   const response = await fetch(`${fleet.origo.url}/v1/records?limit=500`);
   if (!response.ok) throw new Error(`Origo answered ${response.status}: ${await response.text()}`);
@@ -15,7 +15,7 @@ export async function recordsSince(fleet: Fleet, sinceMs: number): Promise<Downl
   return records.filter(({ startedAtMs }) => startedAtMs >= sinceMs);
 }
 
-/** The same, once there is one for each of `urls` (or after 10 s, whatever there is). */
+/** The same, after each of `urls` has a record. After 10 s it resolves to the records that are there. */
 export async function recordsOf(fleet: Fleet, sinceMs: number, urls: readonly string[]): Promise<DownloadRecord[]> {
   for (const deadlineMs = Date.now() + RECORDS_MS_MAX; ; await pause(200)) {
     const records = await recordsSince(fleet, sinceMs);

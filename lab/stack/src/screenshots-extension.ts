@@ -1,7 +1,7 @@
 /**
- * The extension's pictures for the documents: popup, options and first run, in Chromium and in Firefox, light and dark,
- * from real state: each browser plays the sample through four proxies while the popup draws. The pages are opened in
- * tabs, for a picture of a tab is all that both browsers give; the popup is told which tab it is about.
+ * The extension's pictures for the documents: popup, options and first run, in Chromium and Firefox, light and dark.
+ * Each browser plays the sample through four proxies meanwhile. The pages are opened in tabs, because both browsers can
+ * only take pictures of tabs. The popup is told which tab it is about.
  */
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -13,7 +13,7 @@ import type { Fleet } from "./fleet";
 
 const SCHEMES = ["light", "dark"] as const;
 type Scheme = (typeof SCHEMES)[number];
-/** Of each of four proxies: the sample's 24 s take a while, so that the chart fills. */
+/** Rate of each of four proxies. It is low enough that the chart fills while the sample's 24 s load. */
 const RATE_BYTES_PER_SEC = 70_000;
 const CHART_MS = 15_000;
 const LOAD_MS = 1500;

@@ -1,9 +1,9 @@
 /**
- * `npm run screenshots`: the README's pictures, taken off a real screen. A Chromium window on a virtual display (Xvfb)
- * plays the sample page through a fleet of four proxies with the extension's popup open; then more of the sample's
- * video is fetched in several modes, and Origo's dashboard shows these same downloads: Fleet, Downloads, one download,
- * Analysis. Needs Xvfb, openbox and ImageMagick (Debian: xvfb, openbox, imagemagick). With the word `extension` only
- * the extension's own pictures (screenshotsExtension.ts), which need none of these.
+ * `npm run screenshots`: takes the README's pictures off a real screen. A Chromium window on a virtual display (Xvfb)
+ * plays the sample page through four proxies with the extension's popup open. Then the command line downloads in
+ * several modes, and Origo's dashboard shows these downloads. Needs Xvfb, openbox and ImageMagick (Debian: xvfb,
+ * openbox, imagemagick). `npm run screenshots -- extension` takes only the extension's pictures
+ * (screenshots-extension.ts) and needs none of them.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -20,7 +20,7 @@ const DISPLAY = ":97";
 const RATE_BYTES_PER_SEC = 896_000;
 const PLAY_MS = 12_000;
 const WORK_MS = 30_000;
-/** Of each proxy, for the fleet's map: all of them are on this machine. */
+/** Places of the proxies on the fleet's map. In truth all are on this machine. */
 const PLACES = ["47.5,19.05", "40.7,-74", "1.35,103.8", "-23.5,-46.6"];
 const MODES = ["parallel-http", "uncoded-mutp", "coded-mutp", "coded"];
 const CONNECTIONS = ["2", "4"];
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The fleet while it works, then what Origo recorded. */
+/** Pictures of the fleet at work, then of what Origo recorded. */
 async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   const page = await browser.newPage();
   await page.setViewport({ width: 1280, height: 860 });
@@ -98,7 +98,7 @@ async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   await picture("analysis", `#/analysis?${encodeURIComponent(JSON.stringify(state))}`, true);
 }
 
-/** So that each download of the campaign can be drawn packet by packet. */
+/** Lets Origo keep the packets of each download, so that it can draw them. */
 async function traceAll(fleet: Fleet): Promise<void> {
   const { csrfToken } = (await (await fetch(`${fleet.origo.url}/v1/login`)).json()) as { csrfToken: string };
   const response = await fetch(`${fleet.origo.url}/v1/config`, {
@@ -114,7 +114,7 @@ async function show(page: Page, url: string): Promise<void> {
   await pause(3000);
 }
 
-/** The same megabyte of the sample, by the command line, in each mode over two and four proxies, one after another. */
+/** The command line downloads the same megabyte in each mode over two and four proxies, one after another. */
 async function runCampaign(fleet: Fleet): Promise<void> {
   const url = `${fleet.sample.url}/media/progressive.mp4`;
   for (let run = 0; run < RUNS; run++) {

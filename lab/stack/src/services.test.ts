@@ -1,4 +1,4 @@
-/** Child processes: ready, dead too early, stubborn. Scripts of a line or two stand in for services. */
+/** Child processes that get ready, die too early or do not end. Scripts of a line or two stand in for services. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";

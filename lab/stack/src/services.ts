@@ -1,13 +1,13 @@
 /**
- * Child processes of a local fleet: start one, wait for its ready line, stop it, say why it died.
- * Every service prints one JSON line {"ready":true,"url":...} on stdout and ends on SIGTERM.
+ * Child processes of a local fleet: starts one, waits for its ready line, stops it, tells why it died. Every service
+ * prints one JSON line {"ready":true,"url":...} on stdout and ends on SIGTERM.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { createWriteStream } from "node:fs";
 
 const READY_MS_MAX = 30_000;
-/** A proxy drains for up to 5 s; after this it is killed. */
+/** A proxy drains for up to 5 s. After this time it is killed. */
 const STOP_MS_MAX = 8_000;
 const TAIL_CHARACTERS = 2_000;
 
@@ -18,7 +18,7 @@ export interface ServiceOptions {
   env: Record<string, string>;
   /** Everything the process prints goes here. */
   logFile: string;
-  /** Words before node, such as those that enter a host of lab/links; the process then has a session of its own. */
+  /** Words before node, such as those that enter a host of lab/links. The process then leads its own session. */
   through?: readonly string[];
 }
 
@@ -31,22 +31,22 @@ export interface Service {
   readonly name: string;
   readonly url: string;
   readonly pid: number;
-  /** Resolves when the process is gone, however it went. */
+  /** Resolves when the process has ended, for any reason. */
   readonly ended: Promise<ServiceEnd>;
-  /** True once stop or kill was called: the end is no surprise. */
+  /** True after stop or kill was called, so that the end is expected. */
   readonly stopping: boolean;
   /** The last lines it printed. */
   tail(): string;
-  /** SIGTERM, then SIGKILL when it does not end in time. */
+  /** Sends SIGTERM, then SIGKILL if the process does not end in time. */
   stop(): Promise<void>;
-  /** SIGKILL, as a crash would. */
+  /** Sends SIGKILL, to play a crash. */
   kill(): Promise<void>;
 }
 
 const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
-/** Starts a service and resolves when it is ready; rejects with its last lines when it ends first or takes too long. */
+/** Starts a service. Resolves when it is ready. Rejects with its last lines if it ends first or takes too long. */
 export function startService(options: ServiceOptions): Promise<Service> {
   const [program, ...words] = [...(options.through ?? []), process.execPath, options.script];
   const child = spawn(program!, words, {

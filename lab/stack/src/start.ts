@@ -1,7 +1,6 @@
 /**
- * `npm start`: a fleet on loopback for a person to try, until Ctrl-C; with --browser a Chromium window on it, with
- * --once a headless run that judges itself. Options arrive parsed and checked from infra/start.mjs, which has done the
- * set-up.
+ * `npm start`: a fleet on loopback for a person to try, until Ctrl-C. --browser opens a Chromium window on it, --once
+ * runs headless and judges the result. infra/start.mjs has parsed the options and done the set-up.
  */
 import { builtExtensionDir, openBrowser, writeExtensionDefaults } from "./browser";
 import { startFleet } from "./fleet";
@@ -12,7 +11,7 @@ import type { Service } from "./services";
 
 export interface StartOptions {
   proxies: number;
-  /** Of each proxy; 0 = unlimited. */
+  /** Rate of each proxy. 0: unlimited. */
   rate: number;
   allow: string[];
   browser: boolean;
@@ -95,7 +94,7 @@ interface Interrupt {
   readonly seen: boolean;
 }
 
-/** The first Ctrl-C, SIGTERM or SIGHUP; a second one ends the process at once, children included. */
+/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP. A second one ends the process and its children at once. */
 function untilSignal(): Interrupt {
   let seen = false;
   const first = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** The harness's own judgement: it must notice what is wrong, not only pass what is right. */
+/** The checks must notice what is wrong, not only pass what is right. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";

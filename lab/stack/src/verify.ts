@@ -1,6 +1,6 @@
 /**
- * Questions a harness asks after a page has played: are these the file's bytes, who fetched what, what did Origo
- * record? Reads files and data handed to it; talks to nobody.
+ * Checks after a page has played: are these the file's bytes, who fetched what, what did Origo record? Reads only files
+ * and the data that it is given.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const CHECK_BYTES = 8 * 1024;
 
 export type PlayedSegment = SamplePageState["segments"][number];
 
-/** Why a segment is not what lies on disk, or undefined when every byte matches. */
+/** Why a segment differs from the file on disk, or undefined if every byte matches. */
 export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): string | undefined {
   const { pathname } = new URL(segment.url);
   const file = path.join(folder, decodeURIComponent(pathname).replace(/^\/media\//, ""));
@@ -28,8 +28,8 @@ export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): stri
 }
 
 /**
- * The sample by which the extension checks what proxies brought (extension/src/carry/checks.ts): no player here asks
- * for so little by itself.
+ * The sample by which the extension checks what proxies brought (extension/src/carry/checks.ts). No player here asks
+ * for as few bytes.
  */
 export function isCheck({ range }: AccessLogEntry): boolean {
   const asked = parseRange(range);
@@ -60,7 +60,7 @@ export interface Totals {
   goodputBytesPerSec: number;
   throughputBytesPerSec: number;
   normalizedGoodput: number;
-  /** Downloads that the proxies did not finish: the client, or the page itself, fetched the rest directly. */
+  /** Downloads that the proxies did not finish. The client or the page fetched the rest directly. */
   fallbacks: number;
 }
 
@@ -88,9 +88,7 @@ export function totalsOf(records: readonly DownloadRecord[]): Totals {
   };
 }
 
-/**
- * Why a segment did not come complete through the proxies in `mode`, judged by Origo's records; undefined when it did.
- */
+/** Why a segment did not come complete through the proxies in `mode`, by Origo's records. undefined: it did. */
 export function notThroughProxies(
   segment: PlayedSegment,
   records: readonly DownloadRecord[],

@@ -1,7 +1,6 @@
 /**
- * The boxes of the campaign, all of them: over which links, by which client, what is downloaded and how often. Data
- * only; run.ts downloads, rows.ts counts. Sets of boxes follow the paper's figures (Braun, Médard, Ekler 2019, Figs 11
- * to 15), then our own.
+ * All boxes of the campaign: over which links, by which client, what is downloaded and how often. Data only. The sets
+ * follow the paper's figures (Braun, Médard, Ekler 2019, Figs 11 to 15), then our own.
  */
 import type { Mode } from "@tributary/client";
 import type { ScenarioInput } from "@tributary/lab-links";
@@ -14,17 +13,17 @@ export type Transport = "webrtc" | "webtransport" | "udp";
  * over HTTP; `direct-http2` gets all from the origin over one connection of HTTP/2.
  */
 export type BoxMode = Mode | "aria2" | "chunked" | "direct-http2";
-/** Who has the chunk when it is asked for. */
+/** Who has the chunk when the client asks for it. */
 export type ChunkAt = "proxies" | "origin";
 
-/** Links of equal loss, one a proxy; the origin's own link to the client is like the first. */
+/** Links of equal loss, one a proxy. The origin's link to the client is like the first one. */
 export interface LinksSpec {
   id: string;
   /** KB/s in wire bytes, 1 KB = 1,000 bytes. */
   ratesKB: readonly number[];
   rttMs: readonly number[];
   lossPercent: number;
-  /** Each way packets take up to so much more or less time, in order, as over radio. */
+  /** Packets take up to this much more or less time each way, in order, as over radio. */
   jitterMs?: number;
   congestion: Congestion;
   /** While a download runs, proxy1 falls to a tenth, or is cut off, after this long. */
@@ -37,21 +36,21 @@ export interface Box {
   links: LinksSpec;
   runner: Runner;
   mode: BoxMode;
-  /** What carries the packets of the modes that have packets; the others use HTTP/1.1 over TCP. */
+  /** Carries the packets of the modes that have packets. The others use HTTP/1.1 over TCP. */
   transport?: Transport;
   connections: number;
   chunkBytes: number;
   generationSize?: number;
   windowPackets?: number;
   chunkAt: ChunkAt;
-  /** The arrival of every packet is kept. */
+  /** Keep the arrival of every packet. */
   traced?: boolean;
   /**
    * One visit is a download on new sessions and, right after it, one on the sessions it left warm. Only the warm one
    * counts in a browser, which opens sessions before a page asks, and where links change meanwhile.
    */
   visits: number;
-  /** Of one visit, on an idle machine. */
+  /** Seconds of one visit on an idle machine. */
   expectedSec: number;
 }
 
@@ -69,7 +68,7 @@ const PACKETS = new Set<BoxMode>(["uncoded-mutp", "coded-mutp", "coded"]);
 const OF_BROWSERS: readonly Transport[] = ["webrtc", "webtransport"];
 const OF_NODE: readonly Transport[] = [...OF_BROWSERS, "udp"];
 
-/** Links of these rates; round trips are dealt out in turn. */
+/** Links of these rates. Round trips are assigned in turn. */
 export function linksOf(
   ratesKB: readonly number[],
   {
@@ -113,7 +112,7 @@ export interface BoxInput extends Partial<
   mode: BoxMode;
 }
 
-/** A box over all of its links unless it says otherwise. */
+/** The box uses all links unless `input` says otherwise. */
 export function makeBox(figures: readonly string[], visits: Record<Runner, number>, input: BoxInput): Box {
   const {
     links: spec,
@@ -155,8 +154,8 @@ export function makeBox(figures: readonly string[], visits: Record<Runner, numbe
 }
 
 /**
- * A mode that receives all from all takes as long as its fastest link; the others use over half of the links where they
- * are far or lossy.
+ * A mode in which each proxy sends everything takes as long as its fastest link. The others use over half of the links'
+ * rate if these are far or lossy.
  */
 function expectedSec(spec: LinksSpec, mode: BoxMode, connections: number, chunkBytes: number): number {
   const used = spec.ratesKB.slice(0, connections);
@@ -244,7 +243,7 @@ function lossOf(add: Add): void {
 }
 
 /**
- * What a viewer would use instead, on files that aria2 can split (pieces of 1 MiB), and links that are not alike or
+ * What a viewer would use otherwise, on files that aria2 can split (pieces of 1 MiB), and over links that differ or
  * change.
  */
 function rivalsOf(add: Add): void {
@@ -333,8 +332,8 @@ export function boxesOf(quick: boolean): Box[] {
 }
 
 /**
- * What servers reach each other over, past their links: an origin is not the bottleneck. Without a rate its bursts make
- * the emulator late.
+ * Servers reach each other over this path, not over their links, so that the origin is not the bottleneck. It has a
+ * rate, because unlimited bursts make the emulator late.
  */
 export const BACKBONE = { delay: 5, rate: "1000 Mbit/s" } as const;
 

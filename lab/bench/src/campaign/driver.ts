@@ -1,7 +1,7 @@
 /**
- * The Node client inside the client's host: takes one order a line on standard input, answers one line each, one at a
- * time. It stays alive, so that what is measured is a transfer and not the start of a process. Sessions outlive a
- * download by `KEPT_MS`: a download asked for at once finds them warm. Its orders come from stack.ts.
+ * The Node client on the client's host. Reads one order a line on standard input and answers each with one line, one at
+ * a time. It stays alive, so that a transfer is measured and not the start of a process. Sessions stay for `KEPT_MS`
+ * after a download, so that the next one finds them warm. stack.ts sends the orders.
  */
 import { createHash } from "node:crypto";
 import { connect } from "node:http2";
@@ -15,9 +15,9 @@ import type { Order, Pulled, Reply } from "./orders";
 
 const NEVER_MS = 3_600_000;
 const KEPT_MS = 400;
-/** For the proxy to hear of the close, too. */
+/** Time for the proxy to notice the close. */
 const GONE_MS = KEPT_MS + 200;
-/** More than any link of the campaign has on its way. */
+/** More bytes than any link of the campaign has in flight. */
 const HTTP2_WINDOW_BYTES = 16 * 1024 * 1024;
 
 type Done = Omit<Reply, "id" | "cpuMs" | "problem">;
@@ -26,7 +26,7 @@ const [origoUrl = "", cookie = ""] = process.argv.slice(2);
 const settings = { directoryAgeMs: NEVER_MS, proxyPenaltyMs: 1, choiceMs: NEVER_MS, idleCloseMs: KEPT_MS };
 const clients = new Map<string, ProxyClient>();
 
-/** One client a transport, made when first needed; those that trace every download are others. */
+/** One client a transport, with or without traces, made when it is first needed. */
 function clientFor(transport: TransportOption, traced: boolean): ProxyClient {
   const key = `${transport} ${traced}`;
   let client = clients.get(key);
@@ -86,7 +86,7 @@ async function pull({ urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>
   return { pulled: pulledOf(body, performance.now() - startedMs, firstByteMs), idleShare: idle };
 }
 
-/** One stream of one connection, which stays for the next. */
+/** One stream of one connection. The connection stays for the next download. */
 async function getOverHttp2({ url, bytes }: Extract<Order, { kind: "http2" }>): Promise<Done> {
   const idleShare = watchIdleShare();
   const startedMs = performance.now();

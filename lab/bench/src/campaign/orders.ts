@@ -1,20 +1,20 @@
-/** What run.ts and driver.ts say to each other. Types only. */
+/** The messages between stack.ts and driver.ts. Types only. */
 import type { GetOptions, TransportOption } from "@tributary/client";
 import type { DownloadRecord } from "@tributary/contract/schema";
 
 export type SessionKind = "warm" | "new";
 
 export type Order =
-  /** Answered when no connection is left: what comes next finds none. */
+  /** The answer comes when no connection is left. */
   | { kind: "close" }
   | { kind: "get"; url: string; transport: TransportOption; traced: boolean; options: Omit<GetOptions, "signal"> }
-  /** Parts of `partBytes` asked for one by one, the next one of whichever server is done with its last. */
+  /** Asks for parts of `partBytes` one by one. A server gets the next one when it has sent its last one. */
   | { kind: "pull"; urls: readonly string[]; bytes: number; partBytes: number }
-  /** From the origin's HTTP/2 server (http2Origin.ts): `url` without its path, and how many bytes to ask for. */
+  /** From the origin's HTTP/2 server (http2-origin.ts). `url` has no path. `bytes`: how many to ask for. */
   | { kind: "http2"; url: string; bytes: number }
   | { kind: "json"; url: string };
 
-/** What was pulled. Times in ms from the first asking. */
+/** The result of a pull. Times in ms from the first request. */
 export interface Pulled {
   ms: number;
   firstByteMs: number;
@@ -23,8 +23,8 @@ export interface Pulled {
 }
 
 /**
- * `cpuMs`: processor time of the client's process meanwhile. `idleShare`: of the processor time of all cores, from the
- * asking to the last byte.
+ * `cpuMs`: processor time of the client's process. `idleShare`: idle share of all cores from the request to the last
+ * byte.
  */
 export interface Reply {
   cpuMs: number;

@@ -1,7 +1,6 @@
 /**
- * The campaign as pictures: grouped boxplots as the paper draws them (box: IQR, line: median, whiskers to 1.5 IQR,
- * outliers as circles; under each its n), and curves over loss. Makes Vega-Lite specifications; lab/sim/draw.mjs
- * draws them.
+ * The campaign as pictures: grouped boxplots like the paper's (box: IQR, line: median, whiskers to 1.5 IQR, circles:
+ * outliers, number: n), and curves over loss. Makes Vega-Lite specifications.
  */
 import { arrivalPanels } from "@tributary/lab-sim";
 import { colourBy, inOrder } from "../kit/picture";
@@ -10,12 +9,12 @@ import { goodputOf } from "./rows";
 import type { Sample } from "./rows";
 
 export interface Picture {
-  /** Of its file, without the ending. */
+  /** Name of the file, without its ending. */
   name: string;
   specification: object;
 }
 
-/** One download, by what the pictures sort it. */
+/** One download, with what the pictures sort by. */
 interface Point {
   setup: string;
   rates: string;
@@ -31,7 +30,7 @@ interface Point {
 const LEGEND = { columns: 4, labelLimit: 260 };
 const PANEL = { width: 380, height: 190 };
 const BOX_WIDTH = 16;
-/** Setups go on in a row of their own where one row of them would be wider. */
+/** Setups continue in a new row if one row would be wider. */
 const ROW_WIDTH = 1200;
 const HTTP = new Set<string>(["direct", "direct-http2", "parallel-http", "split-http", "aria2", "chunked"]);
 
@@ -41,7 +40,10 @@ function whoOf({ mode, transport, links }: Box): string {
   return transport === "webrtc" ? mode : `${mode} WebTransport`;
 }
 
-/** Packets share the links with no TCP; no browser has plain UDP; what Cubic is without loss, Fig. 15 shows too. */
+/**
+ * Modes with packets do not depend on TCP's congestion control. No browser has plain UDP. Fig. 15 shows Cubic without
+ * loss too.
+ */
 const isDrawn = ({ mode, transport, links: { congestion } }: Box, figure: string): boolean =>
   transport !== "udp" && (congestion === "bbr" || (HTTP.has(mode) && figure !== "11"));
 
@@ -68,7 +70,7 @@ function pointsOf(boxes: readonly Box[], samples: readonly Sample[], figure: str
   });
 }
 
-/** What a box is in the figure: one of its chunk sizes, of its losses. */
+/** The label of a box on the figure's axis. */
 function setupOf({ links, chunkBytes, chunkAt, generationSize, windowPackets }: Box, figure: string): string {
   const rates = links.id.split(",")[0]!.replace(" KB/s", "");
   if (figure === "12") return `${Math.round(chunkBytes / 1024)} KiB`;
@@ -198,8 +200,7 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Figs 8 and 9: of each traced box the download on warm sessions that took the median time of those whose packets were
- * kept.
+ * Figs 8 and 9: for each traced box, the download of median time among those on warm sessions whose packets were kept.
  */
 function packetPictures(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Picture[] {
   const shown = boxes
@@ -249,7 +250,7 @@ function packetPictures(boxes: readonly Box[], samples: readonly Sample[], subti
   ];
 }
 
-/** `subtitle`: the machine and the command, on each picture. */
+/** `subtitle`: on each picture, the days and the machines. */
 export function picturesOf(boxes: readonly Box[], samples: readonly Sample[], subtitle: string): Picture[] {
   const pictures = packetPictures(boxes, samples, subtitle);
   for (const [key, title] of Object.entries(TITLES)) {

@@ -1,6 +1,5 @@
 /**
- * From single downloads to a row a box: quartiles, shares, and whether the machine rather than the links set the pace.
- * Pure.
+ * From single downloads to a row a box: quartiles, shares, and whether the machine set the pace, not the links. Pure.
  */
 import { LIMITS } from "@tributary/protocol";
 import type { Trace } from "@tributary/contract/query-schema";
@@ -14,7 +13,7 @@ export interface Sample {
   box: string;
   visit: number;
   session: SessionKind;
-  /** Complete, of the right bytes, and without the origin's help. */
+  /** Complete, with the right bytes, and without a fallback. */
   ok: boolean;
   problem?: string;
   fellBack: boolean;
@@ -22,14 +21,14 @@ export interface Sample {
   firstByteMs: number;
   netBytes: number;
   grossBytes: number;
-  /** Links whose rates count: those of the proxies used, or the origin's. */
+  /** Sum of the rates of the links used: the proxies' or the origin's. */
   linkBytesPerSec: number;
-  /** Share of processor time that was idle, of all cores, meanwhile. */
+  /** Idle share of all cores' time during the download. */
   idleShare: number;
   /** How late the emulator handed packets over (99 %). */
   lateUs: number;
   clientCpuMs: number;
-  /** Of boxes that are traced: as Origo keeps it, with the proxies' names by index. */
+  /** The packets of a traced box as Origo keeps them, with the proxies' names by index. */
   trace?: Pick<Trace, "packets" | "feedback"> & { proxies: readonly string[] };
 }
 
@@ -37,7 +36,7 @@ export interface Row {
   scenario: string;
   runner: string;
   mode: string;
-  /** null where HTTP carries all. */
+  /** null: HTTP carries everything. */
   transport: string | null;
   N: number;
   session: SessionKind;
@@ -46,36 +45,32 @@ export interface Row {
   generationSize: number | null;
   windowPackets: number | null;
   figures: readonly string[];
-  /** Downloads that count; the others are in `failed`. */
+  /** Downloads that count. The others are in `failed`. */
   n: number;
   failed: number;
   fallbacks: number;
   goodputBytesPerSec: Quartiles;
   throughputBytesPerSec: number;
   normalizedGoodput: number;
-  /** Goodput over the sum of the link rates in wire bytes, the wait for the first byte included. */
+  /** Goodput over the sum of the link rates in wire bytes. The wait for the first byte counts. */
   linkShare: number;
   completionSec: number;
   firstByteSec: number;
   /**
-   * The least that the wire allows: one round trip and the packets at the links' rates. null where these change
-   * meanwhile.
+   * The least time that the wire allows: one round trip and the packets at the links' rates. null: the rates change.
    */
   wireSec: number | null;
   idleShare: number;
   lateUs: number;
-  /** The machine had next to no time left, or packets were late: what is measured is the machine. */
+  /** The machine had almost no idle time, or packets were late, so the row measures the machine. */
   hostLimited: boolean;
 }
 
-/**
- * Of processor time: with less to spare a download over six links takes longer, by a fiftieth at first and a tenth in
- * the end.
- */
+/** With a lower idle share, a download over six links takes longer: 2 % at first, 10 % in the end. */
 const IDLE_SHARE_CALM = 0.2;
 const isCrowded = ({ idleShare }: Sample): boolean => idleShare < IDLE_SHARE_CALM;
 
-/** Of each box those while the machine had time to spare, or all where it never had. */
+/** For each box, the downloads while the machine had time to spare, or all if it never had. */
 export function calmSamples(samples: readonly Sample[]): Sample[] {
   return [...byBox(samples).values()].flatMap((own) => {
     const calm = own.filter((sample) => !isCrowded(sample));
@@ -83,7 +78,7 @@ export function calmSamples(samples: readonly Sample[]): Sample[] {
   });
 }
 
-/** Visits by box. One while the machine had no time to spare is half a one: it is made again, but not for ever. */
+/** Visits by box. A visit on a busy machine counts half, so that it is repeated a limited number of times. */
 export function visitsByBox(samples: readonly Sample[]): Map<string, number> {
   return new Map(
     [...byBox(samples)].map(([box, own]) => {
@@ -106,7 +101,7 @@ function byBox(samples: readonly Sample[]): Map<string, Sample[]> {
 
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 
-/** Of those that are to count: `calmSamples`, or all. */
+/** `samples`: those that count (`calmSamples`), or all. */
 export function rowsOf(boxes: readonly Box[], samples: readonly Sample[]): Row[] {
   const counted = byBox(samples);
   return boxes.flatMap((box) =>
@@ -121,11 +116,11 @@ const IP_UDP_BYTES = 28;
 /** Header of a systematic symbol: docs/spec/protocol.md §4.4. */
 const FRAME_BYTES = 13;
 /**
- * At the least. QUIC: first byte, packet number, tag, type of the frame, stream (RFC 9000, 9221, 9297). SCTP in DTLS:
- * RFC 6347, 9260, padding.
+ * Minimum overhead of a packet. QUIC: first byte, packet number, tag, frame type, stream (RFC 9000, 9221, 9297). SCTP
+ * in DTLS: RFC 6347, 9260, padding.
  */
 const TRANSPORT_BYTES = { webtransport: 20, webrtc: 65, udp: 9 } as const;
-/** Of a TCP segment with timestamps: 1,448 of 1,500 bytes. */
+/** A TCP segment with timestamps carries 1,448 of 1,500 bytes. */
 const SEGMENT_SHARE = 1448 / 1500;
 
 function wireSecOf({

@@ -1,8 +1,8 @@
 /**
- * The campaign: which box is visited when, what is kept on disk, and how far it is. Several sets of links are up at
- * once, with as many downloads over them as this machine's cores carry; while a set is up its boxes take turns in
- * random order, so that what else the machine does reaches all alike. Each download is a line of DIR/downloads.jsonl as
- * soon as it is over: a campaign that was stopped goes on from there.
+ * Runs the campaign: the order of visits, the file of downloads, and the progress. Several sets of links are up at
+ * once, with as many downloads as this machine's cores carry. The boxes of a set take turns in random order, so that
+ * other load reaches all of them alike. Each download is written to downloads.jsonl when it ends, and a campaign that
+ * was stopped continues from there.
  */
 import os from "node:os";
 import { startLinks } from "@tributary/lab-links";
@@ -18,7 +18,7 @@ export interface CampaignOptions {
   /** Where the downloads are kept (kit/samples.ts), and those that are there already. New ones are added to both. */
   file: string;
   samples: Sample[];
-  /** How often the links come up, and which shares of the visits are done by then. */
+  /** The links come up once for each of these shares of the visits. */
   passes: readonly number[];
   stopped: () => boolean;
   onProgress: (progress: Progress) => void;
@@ -32,29 +32,26 @@ export interface Progress {
   links: readonly string[];
 }
 
-/** Links, origin, Origo, proxies and client, until all are ready. */
+/** Seconds until links, origin, Origo, proxies and client are ready. */
 const BRING_UP_SEC = 8;
-/**
- * Of links, in wire bytes: what a core carries with time to spare, with all programs at both ends and the emulator on
- * it.
- */
+/** Wire bytes that one core carries with time to spare, with the programs at both ends and the emulator on it. */
 const CORE_BYTES_PER_SEC = 3_500_000;
 /**
- * Fewer downloads beside each other with less idle than the first, as they would soon count half (rows.ts); more with
- * more than the second.
+ * Fewer downloads run at once if the idle share is below the first value (they would count half, see rows.ts), and more
+ * if it is above the second.
  */
 const IDLE_SHARES = [0.25, 0.4] as const;
-/** Most of what sets do is wait, for a slow link or until connections are closed. */
+/** Sets mostly wait: for a slow link, or until connections are closed. */
 const SETS_PER_CORE = 3;
 /**
- * Of the room: starting programs makes every emulator late, which a download over one slow link does not feel; some of
- * them take minutes.
+ * Share of the room that a start takes, because starting programs makes every emulator late. Downloads over one slow
+ * link, which can take minutes, do not suffer from that.
  */
 const START_SHARE = 0.8;
-/** A packet trace takes fifty times the room of a download without. */
+/** A download with a packet trace takes fifty times the space. */
 const TRACES_KEPT = 5;
 
-/** Resolves to what went wrong: links over which it did are left until the next pass. */
+/** Resolves to the failures. Links that failed are left until the next pass. */
 export async function runCampaign({
   boxes,
   file,
@@ -122,18 +119,13 @@ export async function runCampaign({
   }
 }
 
-/**
- * Bytes a second that a download keeps the machine busy with; a browser takes as much again as the links, and what has
- * no packets half.
- */
+/** Load of a download on the machine, in bytes a second. A browser doubles it. A mode without packets halves it. */
 function loadOf({ mode, runner, transport, connections, links: { ratesKB } }: Box): number {
   const used = mode === "direct" || mode === "direct-http2" ? ratesKB.slice(0, 1) : ratesKB.slice(0, connections);
   return (runner === "chromium" ? 2000 : transport ? 1000 : 500) * used.reduce((sum, rate) => sum + rate, 0);
 }
 
-/**
- * Room for work of some weight: who comes first is let in first, and alone when it is too heavy to be beside others.
- */
+/** Room for work with a weight. Work is let in in order. Work that is too heavy for the room runs alone. */
 export class Room {
   readonly #waiting: { weight: number; enter: () => void }[] = [];
   #used = 0;
@@ -161,7 +153,7 @@ export class Room {
     }
   }
 
-  /** To what the machine had to spare: other machines may share its processors. */
+  /** Follows the machine's idle share, because other machines may share its processors. */
   adjust(idleShare: number): void {
     if (idleShare < IDLE_SHARES[0]) this.size = Math.max(0.98 * this.size, this.#expected / 2);
     if (idleShare > IDLE_SHARES[1]) this.size = Math.min(1.01 * this.size, 2 * this.#expected);
@@ -180,13 +172,13 @@ export class Room {
   }
 }
 
-/** Of the visits that are asked for; `done` is those by box. */
+/** Counts the planned visits that are done. `done`: all visits by box. */
 export const visitsDone = (boxes: readonly Box[], done: ReadonlyMap<string, number>): number =>
   Math.floor(boxes.reduce((sum, { id, visits }) => sum + Math.min(visits, done.get(id) ?? 0), 0));
 
 /**
- * Those that take turns: boxes of the same links, figure and chunk. All boxes of the paper's links, the most of any,
- * would take one set of links hours longer than all others.
+ * Boxes of one set take turns: they share links, figure and chunk. One set of all boxes on the paper's links would take
+ * hours longer than every other set.
  */
 export function setsOf(boxes: readonly Box[]): Box[][] {
   const sets = new Map<string, Box[]>();
@@ -206,7 +198,7 @@ function shuffled<T>(items: readonly T[]): T[] {
   return result;
 }
 
-/** The time left: what the boxes are expected to take, corrected by how fast it went so far. */
+/** Estimates the time left from the boxes' expected times and the speed until now. */
 class Clock {
   readonly #startedMs = performance.now();
   readonly #expectedSecFirst: number;
@@ -241,7 +233,7 @@ class Clock {
   }
 }
 
-/** Seconds that the whole is expected to take on an idle machine, one set of links at a time. */
+/** Expected seconds of the whole on an idle machine, one set of links at a time. */
 export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {
   return (
     boxes.reduce((sum, box) => sum + box.visits * box.expectedSec, 0) +

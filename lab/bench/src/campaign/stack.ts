@@ -1,6 +1,6 @@
 /**
- * One set of links with the services, the Node client and browsers on them, and single visits of boxes to it. Knows no
- * order of visits (run.ts) and no statistics (rows.ts).
+ * One set of links with the services, the Node client and browsers on them. Makes single visits. run.ts has the order
+ * of visits, rows.ts the statistics.
  */
 import { createHash } from "node:crypto";
 import type { ChildProcess } from "node:child_process";
@@ -27,10 +27,10 @@ const HTTP2_ORIGIN = path.join(repoRoot, "lab/bench/dist/campaign/http2-origin.j
 const HTTP2_PORT = 7681;
 const RECORD_MS_MAX = 5000;
 const STARTS = 5;
-/** Proxies keep a chunk for a minute: whoever opens it, or its last range, does so before that. */
+/** Proxies keep a chunk for a minute. Its downloads begin within this time. */
 const HELD_MS_MAX = 40_000;
 
-/** What a download gave, before it is known what the machine did meanwhile. */
+/** A sample without what the machine did during the download. */
 type Outcome = Pick<
   Sample,
   | "ok"
@@ -75,7 +75,7 @@ export class Stack {
   readonly #driver: Driver<Order, Reply>;
   readonly #browsers = new Map<string, { open: OpenBrowser; page: Page }>();
   readonly #expected = new Map<number, string>();
-  /** By length: what all proxies hold, and since when. */
+  /** By length: the chunk that all proxies hold, and since when. */
   readonly #held = new Map<number, { url: string; sinceMs: number }>();
   #http2Origin: ChildProcess | undefined;
   #ariaStartMs = 0;
@@ -90,7 +90,7 @@ export class Stack {
     this.#driver = startDriver<Order, Reply>(links, DRIVER);
   }
 
-  /** Brings the programs to where a first use costs nothing more. */
+  /** Uses every program once, so that a first use costs nothing later. */
   async prepare(boxes: readonly Box[]): Promise<void> {
     if (boxes.some(({ mode }) => mode === "direct-http2")) await this.#startHttp2Origin();
     const largestFirst = boxes.filter(({ runner }) => runner === "node").sort((a, b) => b.chunkBytes - a.chunkBytes);
@@ -104,8 +104,8 @@ export class Stack {
   }
 
   /**
-   * The samples of one visit, which `hold` may put off once no connection is left. Rejects when the links or the client
-   * are gone; a download that fails is a sample.
+   * The samples of one visit. `hold` may delay the downloads after all connections are closed. Rejects if the links or
+   * the client are gone. A download that fails is a sample.
    */
   async visit(box: Box, visit: number, hold = (downloads: () => Promise<Sample[]>) => downloads()): Promise<Sample[]> {
     if (box.runner === "node") await this.#driver.ask({ kind: "close" });
@@ -201,7 +201,7 @@ export class Stack {
     });
   }
 
-  /** Of a download of which there is no record. */
+  /** A download without a record. */
   #fetchedOutcome(
     { connections, chunkBytes }: Box,
     { ms, firstByteMs, bytes, sha256 }: Pulled,
@@ -249,8 +249,8 @@ export class Stack {
   }
 
   /**
-   * Of what the extension leaves to the browser there is no record. Right before each download that counts goes one
-   * that does not: since the one of the last visit, connections may have been closed.
+   * There is no record of what the extension leaves to the browser. A download that does not count goes right before
+   * each one that counts, because connections may have been closed since the last visit.
    */
   async #byChromium(box: Box, url: string): Promise<Outcome> {
     const key = `${box.mode} ${box.connections} ${box.transport}`;
@@ -292,7 +292,7 @@ export class Stack {
     return { open, page };
   }
 
-  /** The extension's record of what it downloaded last. */
+  /** The extension's record of its last download. */
   #recordSince(sinceMs: number): Promise<DownloadRecord> {
     return this.#atOrigo("record of the extension's download", "records?limit=5", (json) =>
       (json as { records: DownloadRecord[] }).records.find(
@@ -301,7 +301,7 @@ export class Stack {
     );
   }
 
-  /** When each packet of a download came, and from which of its proxies. */
+  /** The arrival of each packet of a download, and its proxy. */
   async #traceOf({ id, proxies }: DownloadRecord): Promise<NonNullable<Sample["trace"]>> {
     const { packets, feedback } = await this.#atOrigo("trace of the download", `records/${id}/trace`, (json) =>
       "packets" in (json as object) ? (json as Trace) : undefined,
@@ -309,7 +309,7 @@ export class Stack {
     return { packets, feedback, proxies: proxies.map(({ name }, index) => name ?? `proxy ${index + 1}`) };
   }
 
-  /** Asks Origo again until it has what `find` looks for. */
+  /** Asks Origo again until `find` finds something. */
   async #atOrigo<T>(what: string, question: string, find: (json: unknown) => T | undefined): Promise<T> {
     for (const deadlineMs = Date.now() + RECORD_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
       const { json } = await this.#driver.ask({ kind: "json", url: `${this.#env("ORIGO_URL")}/v1/${question}` });
@@ -320,7 +320,7 @@ export class Stack {
   }
 
   /**
-   * One connection a mirror; pieces of 1 MiB are the smallest that aria2 makes. The program's own start is taken off.
+   * One connection a mirror, and pieces of 1 MiB, the smallest that aria2 makes. The program's start does not count.
    */
   async #byAria2(box: Box, url: string): Promise<Outcome> {
     const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-aria2-"));
@@ -351,7 +351,7 @@ export class Stack {
     }
   }
 
-  /** Asked for by a server, past the proxies' own links. */
+  /** Origo's host asks for the URLs, so that the proxies' own links stay free. */
   #fetchAtOrigo(urls: readonly string[]): Promise<void> {
     const child = this.#links.run("origo", [process.execPath, "-e", FETCH_ALL, ...urls], {
       stdio: ["ignore", "ignore", "inherit"],
@@ -386,7 +386,7 @@ export class Stack {
       .map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(url)}`);
   }
 
-  /** Of a chunk that no proxy has seen, or that all of them hold. */
+  /** The URL of a chunk that no proxy has seen, or that all of them hold. */
   async #urlOf({ chunkAt, chunkBytes, runner, mode, transport, connections }: Box, name: string): Promise<string> {
     if (chunkAt === "origin")
       return this.#chunkUrl(chunkBytes, `${runner}-${mode}-${transport}-${connections}-${name}`);
@@ -415,7 +415,7 @@ export class Stack {
   }
 }
 
-/** Times in ms since the page asked; of what comes after the last byte nothing counts. */
+/** Times in ms since the page's request. Nothing counts after the last byte. */
 async function fetchInPage(
   page: Page,
   url: string,

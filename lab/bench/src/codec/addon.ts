@@ -7,7 +7,7 @@ import { createCoderPool, loadNativeCodec, nativeEngineNames, type CoderPool } f
 import type { Codec, Encoder } from "@tributary/protocol";
 import { Contenders, type Measurement, type Shape } from "./contenders";
 
-/** Enough to do for as long as results may wait to be reported together. */
+/** Enough batches that the pool has work while results wait to be reported together. */
 const IN_FLIGHT_BYTES = 4 * 1024 * 1024;
 const IN_FLIGHT_MIN = 2;
 const BATCHES_MIN = 96;

@@ -24,7 +24,7 @@ const USAGE = `npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--pi
   --json FILE     every row, as an array (rows.ts)
   --picture FILE  bandwidth by shape, engine and rival, as .svg or .png`;
 
-/** Where lab/bench/main.mjs puts `Tools`. */
+/** lab/bench/main.mjs writes `Tools` into this file. */
 const TOOLS = path.join(repoRoot, "lab/bench/build/tools.json");
 
 /** A contender's file, or why there is none: lab/bench/codec/setup.mjs. */
@@ -39,10 +39,10 @@ interface Tools {
 
 const PACE: Pace = { rounds: 21, sliceMs: 20 };
 const QUICK_PACE: Pace = { rounds: 11, sliceMs: 15 };
-/** Grid points have no ratio to hold, and there are many. */
+/** Grid points are many, and no ratio depends on them. */
 const GRID_ROUNDS = 7;
 
-/** Starts what can be started; the rest is told in one line each. */
+/** Starts the runners that can be started and prints one line for each other one. */
 async function startRunners(tools: Tools): Promise<Runners> {
   const runners: Runners = {};
   const isaL = tools.isaL.absent === undefined ? tools.isaL.file : "-";

@@ -22,7 +22,7 @@ export interface Case {
   readonly runner: RunnerName;
   /** `ours`, or the rival's name. */
   readonly contender: string;
-  /** Engine of ours, code path of a rival; `-` where there is only one. */
+  /** Our engine, or a rival's code path. `-`: there is only one. */
   readonly path: string;
   readonly request: Request;
   /** Source symbols. */
@@ -42,7 +42,7 @@ export type Engines = Readonly<Record<RunnerName, readonly string[]>>;
 
 /** Repair: symbols of a chunk, and how many of them are missing. */
 export const REPAIR = { g: 1430, symbolBytes: 1100, missing: 29 } as const;
-/** Outputs of one encode call of ours where a batch is meant. */
+/** Outputs of a batch in one encode call of ours. */
 export const BATCH = 16;
 /** Outputs at which ISA-L is fastest. */
 export const ISAL_BATCH = 6;
@@ -95,7 +95,7 @@ export const ISAL_BEST_PATHS = ["best", "avx2_gfni"];
 
 const KEY_SHAPE: Shape = [24, 1400];
 const LARGE_SHAPE: Shape = [128, 4096];
-/** Too slow for batches and of interest as yardsticks only. */
+/** Too slow for batches. They are measured for comparison. */
 const SLOW_ENGINES = ["scalar", "reference"];
 
 /** wasm-roofline.ts. */

@@ -35,7 +35,7 @@ const times = (value: number | undefined): string => (value === undefined ? "not
 const megabytes = (measured: Measured | undefined): string =>
   measured ? `${Math.round(outputBytesPerSec(measured) / 1e6).toLocaleString("en")} MB/s` : "not measured";
 
-/** Of a roofline, how much was reached. */
+/** The share of a roofline that was reached. */
 function share(measured: Measured | undefined, roofline: Measured | undefined): string {
   const value = ratio(measured, roofline);
   return value === undefined ? "an unknown part" : `${Math.round(value * 100)} %`;
@@ -226,7 +226,7 @@ function wasmFigures(encode: View, decode: View): Wanted[] {
   ];
 }
 
-/** Of the modules that Chromium can run, the one it would be given. */
+/** The fastest of the modules that Chromium can run. */
 function fastestInChromium(samples: GroupSamples, request: Request): Measured | undefined {
   return samples.fastest({ runner: "chromium", request });
 }
@@ -318,7 +318,6 @@ export function findCliff(groups: readonly GroupSamples[]): Cliff | undefined {
   return all.sort((a, b) => a.ratio - b.ratio)[0];
 }
 
-/** All figures of the issue, in its order. */
 export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
   const groups: Groups = new Map(samples.map((group) => [group.name, group]));
   const group = (name: string): GroupSamples => groups.get(name) ?? new GroupSamples(name, []);

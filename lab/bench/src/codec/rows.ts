@@ -1,11 +1,11 @@
-/** One row of the bench's JSON for each case: what a program that draws or compares reads. */
+/** One row of the bench's JSON for each case. */
 import { opOf, runtimeOf, type Op, type Request, type Runtime } from "./cases";
 import { median } from "../kit/figures";
 import { outputBytesOf, type GroupSamples, type Measured } from "./samples";
 
 export interface Row {
   readonly op: Op;
-  /** Engine of ours, or code path of the rival (`-` where it has but one). */
+  /** Our engine, or the rival's code path (`-`: it has one). */
   readonly engine: string;
   /** null: ours. */
   readonly rival: string | null;
@@ -15,7 +15,7 @@ export interface Row {
   /** Symbols that one operation produces. */
   readonly outputs: number;
   readonly outputBytesPerSec: number;
-  /** Output bytes times g a second: for codes that do not multiply by a dense matrix a measure of use, not of work. */
+  /** Output bytes times g, a second. This is no measure of work for codes that do not multiply by a dense matrix. */
   readonly gfBytesPerSec: number;
   /** What exactly was timed: `op`, or one of its variants (cases.ts). */
   readonly request: Request;
@@ -25,7 +25,7 @@ export interface Row {
   /** Slowest and fastest round. */
   readonly outputBytesPerSecRange: readonly [number, number];
   readonly rounds: number;
-  /** Rows of one group were measured in turns; ratios of these hold on a noisy machine. */
+  /** Rows of one group were measured in turns, so their ratios hold on a noisy machine. */
   readonly group: string;
 }
 

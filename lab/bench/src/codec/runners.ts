@@ -46,7 +46,7 @@ export function startProgram(file: string, args: readonly string[] = []): Runner
 
 const nodeRunnerFile = path.join(__dirname, "node-runner.js");
 
-/** Node 20 has relaxed SIMD behind a flag; newer ones know the flag no more. */
+/** Node 20 has relaxed SIMD behind a flag, which newer versions do not know. */
 function relaxedSimdFlag(): string[] {
   const flag = "--experimental-wasm-relaxed-simd";
   return Number(process.versions.node.split(".")[0]) < 22 ? [flag] : [];

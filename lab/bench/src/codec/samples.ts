@@ -1,6 +1,6 @@
 /**
- * What was measured, and what may be said of it. A case's samples are its median seconds an operation, one a round; the
- * rounds of a group go A B A B, so a ratio is taken round by round first, and the median of those ratios is the ratio.
+ * What was measured. A sample is the median seconds an operation of one round. The rounds of a group go A B A B, so a
+ * ratio is the median of the ratios of the rounds.
  */
 import { median } from "../kit/figures";
 import { caseKey, type Case } from "./cases";
@@ -17,7 +17,7 @@ export const outputBytesOf = (c: Case): number => c.outputs * c.symbolBytes;
 export const outputBytesPerSec = (measured: Measured): number =>
   outputBytesOf(measured.case) / median(measured.seconds);
 
-/** How many times as many output bytes a second `a` makes as `b`; both are of one group. */
+/** Output bytes a second of `a` over those of `b`. Both are of one group. */
 export function speedRatio(a: Measured, b: Measured): number {
   const [bytesA, bytesB] = [outputBytesOf(a.case), outputBytesOf(b.case)];
   return median(
@@ -40,7 +40,7 @@ export class GroupSamples {
     return [...this.#byKey.values()];
   }
 
-  /** The fastest of the cases that agree with `wanted`; undefined when there is none. */
+  /** The fastest of the cases that agree with `wanted`. */
   fastest(wanted: Partial<Omit<Case, "path">> & { path?: string | readonly string[] }): Measured | undefined {
     const { path, ...rest } = wanted;
     const paths = path === undefined ? undefined : typeof path === "string" ? [path] : path;

@@ -1,7 +1,4 @@
-/**
- * What is measured of the extension, a part a figure or a few: each in real browsers, against the same without the
- * extension.
- */
+/** The parts of the extension bench. Each measures real browsers with the extension and without it. */
 import { statSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** What the parts have in common: a browser for a while, a page that plays, and the row that a part tells. */
+/** What the parts share: a browser for a while, a page that plays, and a row of results. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser, samplePageState, type OpenOptions } from "@tributary/lab-stack";
@@ -9,9 +9,9 @@ export interface Row {
   what: string;
   got: number;
   unit: string;
-  /** The figure to stay at or below; undefined: told for the others' sake. */
+  /** The highest allowed value. undefined: for comparison only. */
   limit?: number;
-  /** How it was come by. */
+  /** How it was measured. */
   note: string;
 }
 

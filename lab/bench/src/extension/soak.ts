@@ -1,6 +1,4 @@
-/**
- * Soak: a live stream for many minutes while one proxy after another is killed, every 30 s, and comes back 10 s later.
- */
+/** Soak: plays a live stream for many minutes. Every 30 s a proxy is killed, and it returns 10 s later. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser, samplePageState, startFleet } from "@tributary/lab-stack";
@@ -9,7 +7,7 @@ import type { Row } from "./play";
 
 const KILL_EVERY_MS = 30_000;
 const AWAY_MS = 10_000;
-/** What the garbage collector leaves lying between two readings. */
+/** Garbage between two readings. */
 const NOISE_MB = 5;
 
 const COUNT_STALLS = `(() => {

@@ -47,6 +47,7 @@ const limitOf = (figure: Figure, limit: number | undefined): string =>
 
 /** Columns that no figure fills are left out. */
 export function figureTable(figures: readonly Figure[]): string {
+  if (figures.length === 0) return "None were measured.";
   const columns: [string, (figure: Figure) => string][] = [
     ["what", ({ what }) => what],
     ["got", ({ got, unit }) => (Number.isFinite(got) ? `${number(got)}${unit}` : "-")],

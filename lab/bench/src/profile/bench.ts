@@ -31,7 +31,7 @@ const SHOWN_FUNCTIONS = 12;
 interface Measured {
   client: Spent;
   proxies: Spent;
-  /** The first, on new sessions, and the rest. */
+  /** The first record is on new sessions. */
   records: readonly DownloadRecord[];
 }
 

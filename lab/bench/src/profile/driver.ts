@@ -1,6 +1,6 @@
 /**
- * The Node client whose processor time is profiled: downloads a URL so often, in mode `coded`, and prints a
- * record a line. After the first, which is on new sessions, it waits: what was spent so far is not of interest.
+ * The Node client whose processor time is profiled. Downloads a URL a number of times in mode `coded` and prints one
+ * record a line. After the first download, on new sessions, it waits until the profiles are emptied.
  */
 import { createNodeClient } from "@tributary/client/node";
 import { PAUSE_MS } from "./profile";

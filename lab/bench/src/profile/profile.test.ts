@@ -1,4 +1,4 @@
-/** Where a profile says the time went. */
+/** Sums of a profile by part and function. */
 import { partOf, spentOf } from "./profile";
 
 const at = (functionName: string, url = ""): { functionName: string; url: string } => ({ functionName, url });

@@ -150,7 +150,7 @@ function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, ch
   };
 }
 
-/** Of a link's rate: what queues before it where something is sent faster. */
+/** Length of a link's queue, in seconds at its rate. */
 const QUEUE_SEC = 0.1;
 
 function underCongestionControl(variant: Variant, congestion: World["congestion"]): Variant {
@@ -247,7 +247,7 @@ function cost({ modes, json }: Settings): number {
   return rows.every(({ stateBytes }) => stateBytes <= STATE_FLOOR_BYTES) ? 0 : 1;
 }
 
-/** What was measured, by row: in the order of the jobs. */
+/** What was measured, by row, in the order of the jobs. */
 function groupsOf(
   rows: readonly Row[],
   modes: readonly Mode[],

@@ -29,7 +29,7 @@ const LOSS = 0.02;
 const DELAY_MS = 25;
 /** One packet a step: about 896 KB/s on each link. */
 const STEP_MS = 1.25;
-/** Rounds of which the median counts, and how often memory is looked at in another one. */
+/** The median of `ROUNDS` rounds counts. Memory is looked at `LOOKS` times in another round. */
 const ROUNDS = 5;
 const LOOKS = 40;
 export const STATE_FLOOR_BYTES = 4 * 1024 * 1024;
@@ -46,7 +46,7 @@ export interface CostRow {
   stateBytes: number;
 }
 
-/** Of those of the protocol's modes that are among `wanted`. */
+/** Costs of the protocol's modes that are in `wanted`. */
 export function measureCost(wanted: readonly string[]): CostRow[] {
   const modes: MutpMode[] = ["coded", "coded-mutp", "uncoded-mutp"];
   return modes
@@ -71,7 +71,6 @@ function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow 
   };
 }
 
-/** The machine and a table, as markdown. */
 export function costText(rows: readonly CostRow[]): string {
   const rate = Math.round(LIMITS.symbolBytesDefault / STEP_MS);
   const head = ["mode", "chunk MiB", "digests", "sender us a packet", "receiver us a packet", "state MiB (floor 4)"];

@@ -1,6 +1,4 @@
-/**
- * Runs one world over many seeds in one mode, and says what came of it: medians, 95th percentiles, paired differences.
- */
+/** Runs one world over many seeds in one mode. Gives medians, 95th percentiles and paired differences. */
 import type { Codec } from "@tributary/protocol";
 import {
   boundMs,
@@ -24,7 +22,7 @@ export interface Measured {
   chunkBytes: number;
   mode: Mode;
   seeds: number;
-  /** Medians, and 95th percentiles; null in JSON where most runs never ended. */
+  /** Medians and 95th percentiles. They are null in JSON if most runs did not end. */
   completionSec: number;
   completionSecP95: number;
   boundSec: number;

@@ -1,6 +1,6 @@
 /**
- * The rows of `bench protocol`: which worlds, and what to hold them against. One row has one variant for each loss,
- * round trip and size. Floors and aims are completion over bound, and normalized goodput. Data only.
+ * The rows of the protocol bench: worlds, floors and aims. One row has one variant for each loss, round trip and size.
+ * Floors and aims are completion over bound, and normalized goodput. Data only.
  */
 import { boundMs, even, PACKET_BYTES, type Mode, type ProxyLink, type Tuning, type World } from "@tributary/lab-sim";
 
@@ -11,7 +11,7 @@ export interface Variant {
   rttMs: number;
   chunkBytes: number;
   world: Omit<World, "seed">;
-  /** The receiver's own options, where they differ from its defaults; modes over HTTP have none. */
+  /** The receiver's options that differ from its defaults. Modes over HTTP have none. */
   tuning?: Tuning;
 }
 
@@ -23,11 +23,11 @@ export interface Row {
   /** What is shown besides completion over bound and normalized goodput. */
   also?: "lag" | "roundTripsOver" | "versusBest";
   variants: Variant[];
-  /** Where the row is about some modes only. */
+  /** undefined: all modes. */
   modes?: readonly Mode[];
 }
 
-/** What an added source may be like. */
+/** A source that is added. */
 export interface Seventh {
   bytesPerSec: number;
   rttMs: number;
@@ -96,7 +96,7 @@ function remembered(shape: Shape, wrong: boolean): Variant[] {
   });
 }
 
-/** Four links that are not alike in anything, to proxies that are new and to ones that are remembered. */
+/** Four links that differ in everything, to new proxies and to remembered ones. */
 function unalike(): Variant[] {
   const rtts = [20, 50, 80, 120];
   const shape: Shape = { links: "1x1792+3x896", losses: [0, 0.02], rtts: [20] };

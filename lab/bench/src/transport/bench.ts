@@ -28,7 +28,7 @@ const USAGE = `npm run bench -- transport [--quick] [--json FILE] [--picture FIL
 const ALL: readonly Carrier[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
 const BROWSERS: readonly Carrier[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
 
-/** Three of ours beside three of TCP. */
+/** Three flows of ours beside three of TCP. */
 const CROWDS: readonly Crowd[] = [
   { transport: "webtransport", ours: 3, theirs: ["cubic", "cubic", "cubic"], queueProducts: 1 },
   { transport: "webtransport", ours: 3, theirs: ["cubic", "cubic", "cubic"], queueProducts: 2.5 },
@@ -39,7 +39,7 @@ type Print = (line: string) => void;
 
 interface Part {
   name: string;
-  /** Downloads and flows leave the machine time for each other; what counts processor time is to be alone. */
+  /** Downloads and flows may run at the same time. A part that counts processor time runs alone. */
   needs: "downloads" | "flows" | "machine";
   run(results: Results, print: Print): Promise<void>;
 }
@@ -139,8 +139,8 @@ function partsOf(quick: boolean): Part[] {
 }
 
 /**
- * Beside ours as many of Cubic in their place: what such rivals leave to one of their own. One flow alone differs from
- * run to run by a quarter and more.
+ * Also measures Cubic in the place of our flows, to see what the rivals leave to a flow of their kind. One flow alone
+ * varies by a quarter and more from run to run.
  */
 async function share(
   results: Results,
@@ -221,7 +221,9 @@ async function main(): Promise<number> {
     await Promise.all([runAll(needing("downloads")), runAll(needing("flows"))]);
     await runAll(needing("machine"));
   } else await runAll(parts);
-  console.log(`\n${machineText()}\n\n${reportOf(results)}\n\n${hostLine(results.hosts) ?? "no links"}\n`);
+  console.log(
+    `\n${machineText()}\n\n${reportOf(results, options.row !== "")}\n\n${hostLine(results.hosts) ?? "no links"}\n`,
+  );
   if (options.json !== undefined) writeFileSync(fileOf(options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
   if (options.picture !== undefined) drawTo(options.picture, specificationOf(results));
   return failures > 0 ? 1 : 0;

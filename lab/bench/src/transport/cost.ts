@@ -32,7 +32,7 @@ interface Sender {
   close(): Promise<void>;
 }
 
-/** `bodies` from each sender in each of the turns. */
+/** Each sender sends `bodies` in each turn. */
 export async function measureCost(turns: number, bodies: number, print: (line: string) => void): Promise<Cost[]> {
   const fleet = await startFleet({ proxyCount: 1, rateBytesPerSec: RATE_BYTES_PER_SEC, ports: "any" });
   const senders: Sender[] = [];

@@ -101,7 +101,7 @@ async function turns(plan: Plan, loss: number, fetcher: Fetcher, print: (line: s
   );
 }
 
-/** Why a download does not count: it failed, was not whole, or did not go the way that it is to measure. */
+/** Why a download does not count: it failed, was not whole, or went over another transport. */
 function problemOf({ problem, bytes, ms, record }: Answer, plan: Plan, transport: Carrier): string | undefined {
   if (problem) return problem;
   if (bytes !== plan.bytes) return `got ${bytes} bytes, expected ${plan.bytes}`;
@@ -172,7 +172,7 @@ function nodeFetcher(links: Links, plan: Plan): { fetcher: Fetcher; close: () =>
   return { fetcher, close: () => driver.close() };
 }
 
-/** A browser for each transport, with the extension; HTTP in one without. */
+/** One browser with the extension for each transport, and one without it for HTTP. */
 function browserFetcher(
   links: Links,
   plan: Plan,

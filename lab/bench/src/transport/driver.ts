@@ -13,7 +13,7 @@ import { dropConnections } from "../kit/connections";
 
 export type Order =
   | { kind: "get"; url: string; transport: TransportOption; state: "cold" | "warm"; connections: number }
-  /** Plain HTTP, over a connection that is kept where it is `warm`. */
+  /** Plain HTTP. The connection is kept if `state` is `warm`. */
   | { kind: "http"; url: string; state: "cold" | "warm" }
   /**
    * By `fetch` in a page: one of `origin`'s where the extension is to carry it by `transport`, otherwise one that no
@@ -27,14 +27,14 @@ export type Order =
       transport: "webtransport" | "webrtc" | undefined;
       connections: number;
     }
-  /** The newest record that the extension has sent to Origo since then. */
+  /** The newest record that the extension has sent to Origo since `sinceMs`. */
   | { kind: "record"; sinceMs: number };
 
 const RECORD_MS_MAX = 5000;
 /** The extension has the list of proxies by then. */
 const SETTLE_MS = 1000;
 
-/** Times from the asking, ms. */
+/** Times in ms from the request. */
 export interface Answer {
   bytes: number;
   ms: number;

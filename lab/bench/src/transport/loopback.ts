@@ -1,6 +1,6 @@
 /**
- * How fast the proxy's edges feed a real Chromium over loopback: WebTransport into a Worker, a data channel into a
- * page; and, beside them, plain HTTP into a Worker.
+ * How fast the proxy's endpoints feed Chromium over loopback: WebTransport into a Worker, a data channel into a page,
+ * and plain HTTP into a Worker for comparison.
  */
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
@@ -124,7 +124,7 @@ const WEBRTC_RUN = `(async () => {${COUNTING}
 
 const PIECE = Buffer.alloc(64 * 1024);
 
-/** A body without end, as fast as it is taken. */
+/** An endless body, sent as fast as it is read. */
 function pour(response: ServerResponse): void {
   const endless = new Readable({ read: () => void endless.push(PIECE) });
   pipeline(endless, response, () => undefined);

@@ -1,6 +1,6 @@
 /**
- * What the bench's picture shows, as a Vega-Lite specification: a panel for each neighbourhood (the run with the
- * median) and each change of the link.
+ * The bench's picture as a Vega-Lite specification: a panel for each crowd (its median run) and for each change of the
+ * link.
  */
 import { colourBy } from "../kit/picture";
 import { crowdsOf, medianRunOf } from "./rows";
@@ -15,7 +15,7 @@ interface Point {
 const LINE_COLOURS = { ours: "#1f4e9c", TCP: "#d9822b" };
 const SAMPLES_MEAN = 10;
 
-/** Means of so many samples: half a second. */
+/** Means of half a second. */
 function smoothed<T>(history: readonly T[], of: (each: T) => number): number[] {
   return history.flatMap((_, at) =>
     at % SAMPLES_MEAN === 0

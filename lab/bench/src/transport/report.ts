@@ -7,7 +7,8 @@ import type { Cost, Loopback, Results, Row, Sharing } from "./rows";
 
 const number = (value: number): string => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 20 ? 0 : 2) : "-");
 
-export function reportOf(results: Results): string {
+/** `isPart`: only some parts were measured, so the other figures are left out. */
+export function reportOf(results: Results, isPart: boolean): string {
   const { rows, loopback, costs, sharing } = results;
   return [
     ...(rows.length > 0 ? downloadLines(rows) : []),
@@ -15,7 +16,7 @@ export function reportOf(results: Results): string {
     ...(costs.length > 0 ? costLines(costs) : []),
     ...(sharing.length > 0 ? sharingLines(sharing) : []),
     "Figures to reach:",
-    figureTable(figuresOf(results)),
+    figureTable(figuresOf(results).filter(({ got }) => !isPart || Number.isFinite(got))),
   ].join("\n\n");
 }
 

@@ -1,7 +1,4 @@
-/**
- * What the transport bench measures, as data, and the figures of its table. Pure: the measuring is in the files beside
- * it.
- */
+/** What the transport bench measures, as data, and its figures. Pure. */
 import { median } from "../kit/figures";
 import type { Host } from "../kit/machine";
 import type { Figure } from "../kit/verdict";
@@ -15,11 +12,11 @@ export interface Row {
   set: "single" | "six";
   transport: Carrier;
   receiver: Receiver;
-  /** Of one proxy's link, whole IP packets. */
+  /** Rate of one proxy's link, in whole IP packets. */
   rateBytesPerSec: number;
   rttMs: number;
   loss: number;
-  /** `cold`: on a connection made for it. Sessions that are older are `warm`. */
+  /** `cold`: on a new connection. `warm`: on one that exists. */
   state: "cold" | "warm";
   bytes: number;
   proxies: number;
@@ -27,11 +24,11 @@ export interface Row {
   /** Bytes of the body over the time from the asking to the last byte, as a share of the links' rates together. */
   linkShare: number;
   completionSec: number;
-  /** From the asking, connecting included where `cold`, to the first packet (HTTP: byte) of the body. */
+  /** From the request to the first packet (HTTP: byte) of the body, with connecting if `cold`. */
   firstPacketMs: number;
-  /** Packets that came when nothing was missing any more, per proxy. null: HTTP. */
+  /** Packets per proxy that came when nothing was missing. null: HTTP. */
   inVain: number | null;
-  /** Packets that brought nothing new before that, per proxy. */
+  /** Packets per proxy that brought nothing new before that. */
   duplicate: number | null;
 }
 
@@ -61,24 +58,24 @@ export interface Reaction {
   what: string;
   /** Bytes delivered over what the link carries, losses taken off. */
   share: number;
-  /** Mean of the queue, and its most once the start is over, in bandwidth-delay products. */
+  /** Mean of the queue, and its maximum after the start, in bandwidth-delay products. */
   queueMean: number;
   queueMost: number;
   /**
-   * After the link has halved: until what enters it in a round trip fits it again, in round trips. null: it never did.
+   * After the link has halved: round trips until what enters it in one round trip fits it again. null: it never did.
    */
   backOffRounds: number | null;
   history: { atMs: number; ours: number; queue: number }[];
 }
 
-/** Into Chromium, from this machine to itself. */
+/** From this machine into its own Chromium. */
 export interface Loopback {
-  /** `http`: what a Worker reads of a body without end, over HTTP/1.1. */
+  /** `http`: a Worker reads an endless body over HTTP/1.1. */
   transport: "webtransport" | "webrtc" | "http";
   /** 10^6 bytes of messages a second. */
   mbPerSec: number;
   setUpMs: number;
-  /** Cores of the machine that were not idle, and what the sender's process had of them. */
+  /** Busy cores of the machine, and the sender's part of them. */
   busyCores: number;
   senderCores: number;
 }
@@ -226,7 +223,7 @@ function loops(loopback: readonly Loopback[]): Figure[] {
   });
 }
 
-/** Of a processor, for 10^9 bytes of bodies. */
+/** Processor seconds for 10^9 bytes of bodies. */
 export const secPerGbOf = ({ cpuSec, bytes }: Cost): number => cpuSec / (bytes / 1e9);
 
 function costOf(costs: readonly Cost[]): Figure[] {
@@ -259,7 +256,7 @@ export function crowdsOf(sharing: readonly Sharing[]): [Sharing, ...Sharing[]][]
   return [...crowds.values()];
 }
 
-/** Of an even number the lower of the middle two. */
+/** For an even number of runs, the lower of the middle two. */
 export function medianRunOf(runs: readonly [Sharing, ...Sharing[]]): Sharing {
   return [...runs].sort((a, b) => ratioOf(a) - ratioOf(b))[(runs.length - 1) >> 1] ?? runs[0];
 }

@@ -15,10 +15,10 @@ const STREAM = path.resolve(__dirname, "../../dist/transport/stream.js");
 export const RATE_BYTES_PER_SEC = 1_250_000;
 export const ROUND_TRIP_MS = 40;
 const PRODUCT_BYTES = (RATE_BYTES_PER_SEC * ROUND_TRIP_MS) / 1000;
-/** Of a sender's own link: no limit, but pipes without a rate keep no history. */
+/** A sender's own link is no limit. It has a rate, because pipes without one keep no history. */
 const SENDER_BYTES_PER_SEC = 125_000_000;
 const TCP_PORT = 6000;
-/** Between the start of ours and theirs: neither has an empty link to itself for long. */
+/** Time between the start of our flows and theirs, so short that neither has an empty link for long. */
 const APART_MS = 300;
 
 export interface Crowd {
@@ -100,7 +100,7 @@ async function rates(links: Links, names: readonly string[]): Promise<number[]> 
   return ratesOf(await Promise.all(names.map((name) => links.samples(name, "up"))));
 }
 
-/** Shares count from a fifth of the time after the start of ours: the start is not the neighbourhood. */
+/** Shares count after a fifth of the time, so that the start does not count. */
 export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ sharing: Sharing; host: Host }> {
   const links = await startCrowd(crowd);
   try {
@@ -171,7 +171,7 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
   }
 }
 
-/** Starts ours and waits for what they took; what of Cubic in their place is lost on the way counts as arrived. */
+/** Starts our flows and waits for what they received. Packets of Cubic in their place count as arrived even if lost. */
 function takeOurs(links: Links, { transport, ours, theirs }: Crowd, seconds: number): Promise<Taken[]> {
   return Promise.all(
     Array.from({ length: ours }, async (_, index) => {
@@ -183,7 +183,7 @@ function takeOurs(links: Links, { transport, ours, theirs }: Crowd, seconds: num
   );
 }
 
-/** What one of ours took, and how much was sent until the newest of that. */
+/** What one flow received, and how much was sent until the newest packet of it. */
 interface Taken {
   messages: number;
   sent: number;
@@ -197,13 +197,13 @@ function arrivedShareOf(taken: readonly Taken[]): number {
 export interface Alone {
   queueProducts: number;
   loss: number;
-  /** From then on the link carries half. */
+  /** The link carries half from this time on. */
   halvesAtMs?: number;
-  /** Losses of the link one after another, in equal parts of the time after the first. */
+  /** Losses of the link, one after another, for equal parts of the time. */
   lossSteps?: readonly number[];
 }
 
-/** What befalls the link, and when. */
+/** The changes of the link, and when. */
 function changesOf(
   { halvesAtMs, lossSteps = [] }: Alone,
   seconds: number,
@@ -264,7 +264,7 @@ export async function measureAlone(
   }
 }
 
-/** Round trips until a sample of what enters fits the halved link, a tenth more allowed. */
+/** Round trips until a sample of what enters is at most 110 % of the halved link's rate. */
 function backOffRounds(history: readonly { atMs: number; ours: number }[], halvesAtMs: number): number {
   const fits = history.find(({ atMs, ours }) => atMs > halvesAtMs + 50 && ours <= 1.1 * (RATE_BYTES_PER_SEC / 2));
   return fits ? (fits.atMs - 50 - halvesAtMs) / ROUND_TRIP_MS : Infinity;

@@ -1,7 +1,4 @@
-/**
- * What the bench of video plays, all of it: over which links, in which mode, how often. Data only; play.ts plays,
- * rows.ts counts.
- */
+/** All boxes of the video bench: over which links, in which mode, how often. Data only. */
 import type { Mode } from "@tributary/client";
 import type { ScenarioInput } from "@tributary/lab-links";
 import { BACKBONE } from "../campaign/boxes";
@@ -11,11 +8,11 @@ export interface VideoLinks {
   id: string;
   /** One a proxy: KB/s in wire bytes (1 KB = 1,000 bytes), and the round trip to the client. */
   proxies: readonly { rateKB: number; rttMs: number }[];
-  /** Of every link's sending direction, the origin's included. */
+  /** Loss of every link's sending direction, with the origin's. */
   lossPercent: number;
-  /** Of the TCP that proxies and origin send with. */
+  /** Congestion control of the proxies' and the origin's TCP. */
   congestion: Congestion;
-  /** One proxy after another dies so often, and is back so much later. */
+  /** One proxy after another dies every `everySec` and returns after `awaySec`. */
   kills?: { everySec: number; awaySec: number };
 }
 
@@ -23,16 +20,16 @@ export interface VideoBox {
   id: string;
   links: VideoLinks;
   mode: Extract<Mode, "direct" | "split-http" | "coded">;
-  /** Of the packets of `coded`; the default is what the extension chooses. */
+  /** Carries the packets of `coded`. `auto`: the extension chooses. */
   transport: "auto" | "webrtc";
   plays: number;
   /** Of the video. */
   seconds: number;
-  /** Of one play, on an idle machine: the browser's start and the records' way to Origo included. */
+  /** Seconds of one play on an idle machine, with the browser's start and the records' way to Origo. */
   expectedSec: number;
 }
 
-/** The origin's own link, which `direct` has alone, over all links: one of the issue's slow ones. */
+/** The origin's own link. Mode `direct` has only this one. */
 export const ORIGIN_LINK = { rateKB: 896, rttMs: 50 } as const;
 const AROUND_SEC = 9;
 const FULL = { plays: 20, seconds: 60 } as const;
@@ -67,11 +64,11 @@ const CHANGING: VideoLinks = {
   kills: { everySec: 15, awaySec: 5 },
 };
 
-/** Links on which the issue sets figures. */
+/** The links that have figures to reach. */
 export const START_UP_LINKS = LOSSY.id;
 export const STALL_LINKS = CHANGING.id;
 
-/** `plays` and `seconds` override what the run, quick or full, has. */
+/** `plays` and `seconds` override those of the quick or full run. */
 export function videoBoxes(quick: boolean, { plays, seconds }: { plays?: number; seconds?: number } = {}): VideoBox[] {
   const basis = quick ? QUICK : FULL;
   const times = { plays: plays ?? basis.plays, seconds: seconds ?? basis.seconds };
@@ -89,7 +86,7 @@ export function videoBoxes(quick: boolean, { plays, seconds }: { plays?: number;
   return [...all(LOSSY), box(LOSSY, "coded", "webrtc"), ...all(LOSSY_CUBIC), ...all(UNEQUAL), ...all(CHANGING)];
 }
 
-/** Origo is as far from the client as the origin, and its link as wide as it likes. */
+/** Origo is as far from the client as the origin. Its link has no limit. */
 export function videoScenario({ proxies, lossPercent, congestion }: VideoLinks): ScenarioInput {
   const host = ({ rateKB, rttMs }: { rateKB: number; rttMs: number }): ScenarioInput["hosts"][string] => ({
     link: { delay: rttMs / 2, up: { rate: `${rateKB} KB/s`, queue: "100 ms", loss: lossPercent / 100 } },

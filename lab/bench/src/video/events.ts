@@ -1,6 +1,6 @@
 /**
- * What a viewer saw, out of what the page noted (watch.ts): start-up, stalls, bitrate, changes of quality. Pure.
- * Events come in the order in which they happened; times are of the page's clock, in ms since it was opened.
+ * What a viewer saw, from the events that the page noted (watch.ts): start-up, stalls, bitrate, changes of quality.
+ * Pure. Events are in order. Times are ms since the page was opened.
  */
 export type PlayEvent =
   | {
@@ -11,17 +11,17 @@ export type PlayEvent =
   | { ms: number; what: "segment"; number: number; level: number; seconds: number };
 
 export interface Seen {
-  /** From the player's start, on an open page, to the first frame on the screen; null: there never was one. */
+  /** From the player's start to the first frame on the screen. null: there was none. */
   startUpMs: number | null;
-  /** Of that: to the master playlist and to the first media playlist. */
+  /** Parts of the start-up: to the master playlist, and to the first media playlist. */
   manifestMs: number | null;
   playlistMs: number | null;
-  /** From the opening of the page, the player's own script included. */
+  /** From the opening of the page to the first frame, with the player's script. */
   openedMs: number | null;
-  /** Times that the picture stood still after the first frame, other than by a seek, and how long in all. */
+  /** Stops of the picture after the first frame, except in seeks, and their total time. */
   stalls: number;
   stalledMs: number;
-  /** Mean of the levels played, each by the time of its segments. */
+  /** Mean bitrate of the levels played, weighted by the time of their segments. */
   bitsPerSec: number;
   switches: number;
   /** To the last frame. */

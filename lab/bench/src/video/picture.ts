@@ -1,6 +1,6 @@
 /**
- * The plays as a picture: a panel for start-up, time stalled and bitrate over each set of links; a circle a play, a bar
- * the median. Under them what the player asked for, by size (as Braun, Médard, Ekler 2019, Fig. 10).
+ * The plays as a picture: panels for start-up, time stalled and bitrate over each set of links (circle: a play, bar:
+ * the median). Below them, the sizes that the player asked for (as Braun, Médard, Ekler 2019, Fig. 10).
  */
 import { colourBy, inOrder } from "../kit/picture";
 import type { VideoBox } from "./boxes";

@@ -1,6 +1,6 @@
 /**
- * One set of links with the services on them, and single plays over it: each in a new Chromium with the extension, of a
- * video that nobody has fetched before. Knows no order of plays (bench.ts) and no statistics (rows.ts).
+ * One set of links with the services on them. Each play has a new Chromium with the extension, and a video that nobody
+ * has fetched before. bench.ts has the order of plays, rows.ts the statistics.
  */
 import { createHash } from "node:crypto";
 import path from "node:path";
@@ -31,29 +31,29 @@ export interface Play extends Seen {
   box: string;
   play: number;
   seconds: number;
-  /** Played to its end, every segment of the right bytes. */
+  /** Played to its end, and every segment had the right bytes. */
   ok: boolean;
   /** What was wrong, in the player's words or ours. */
   problems: readonly string[];
   segments: Segments;
-  /** Of each that the player got, init segments among them. */
+  /** Sizes of all segments that the player got, with init segments. */
   segmentBytes: readonly number[];
   /** How long the page waited for the first init segment and the first media segment. */
   initMs: number | null;
   firstSegmentMs: number | null;
-  /** Bytes of the video over bytes that came from proxies for it; null where none did. */
+  /** Bytes of the video over bytes that came from proxies. null: none came. */
   normalizedGoodput: number | null;
   kills: number;
-  /** Share of processor time that was idle, of all cores: meanwhile, and from the player's start to the first frame. */
+  /** Idle share of all cores' time, in the whole play and from the player's start to the first frame. */
   idleShare: number;
   startIdleShare: number;
-  /** Share of that start-up in which some program waited for a processor; null where the kernel does not count it. */
+  /** Share of the start-up in which a program waited for a processor. null: the kernel does not count it. */
   startWaitShare: number | null;
   /** How late the emulator handed packets over (99 %). */
   lateUs: number;
 }
 
-/** Of those that the player got; `aborted` ones it gave up itself, and got again in another quality. */
+/** Counts of the player's segments. It gave up `aborted` ones and got them again in another quality. */
 export interface Segments {
   got: number;
   carried: number;
@@ -64,9 +64,9 @@ export interface Segments {
 }
 
 const POLL_MS = 250;
-/** The browser's own start is over, and its extension has read its settings. */
+/** After this time the browser has started and the extension has read its settings. */
 const SETTLE_MS = 1500;
-/** What a play may take longer than its video. */
+/** A play may take this much longer than its video. */
 const LONGER_MS_MAX = 60_000;
 const RECORDS_MS_MAX = 6000;
 const SEGMENT = /\/segment-(\d)-(\d+)\.m4s$/;
@@ -91,7 +91,7 @@ export class Stage {
     return this.#links.close();
   }
 
-  /** Rejects when the links, a service or the browser is gone; a play that goes badly is a play. */
+  /** Rejects if the links, a service or the browser is gone. A play that goes badly counts as a play. */
   async play(box: VideoBox, play: number, sitting: Sitting): Promise<Play> {
     const chromium = findChromium();
     if (!chromium) throw new Error("no Chromium found: install it, or name its path in the variable CHROMIUM");
@@ -244,10 +244,7 @@ export class Stage {
     };
   }
 
-  /**
-   * Once there is one for each segment that the player got, or after a while whatever there is: what went direct has
-   * none.
-   */
+  /** Waits until each segment has a record, for a limited time: direct segments have none. */
   async #recordsOf(part: string, { segments }: SamplePageState): Promise<DownloadRecord[]> {
     for (const deadlineMs = performance.now() + RECORDS_MS_MAX; ; await pause(2 * POLL_MS)) {
       const own = (await recordsOnLinks(this.#links)).filter(({ url }) => url.includes(part));

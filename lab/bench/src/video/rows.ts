@@ -12,7 +12,7 @@ export interface VideoRow {
   mode: string;
   transport: string;
   seconds: number;
-  /** Plays that count: to the end and of the right bytes. The others are in `failed`. */
+  /** Plays that count: complete, with the right bytes. The others are in `failed`. */
   n: number;
   failed: number;
   startUpSec: Quartiles;

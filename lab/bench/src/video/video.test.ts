@@ -1,4 +1,4 @@
-/** The bench of video without links: its boxes, what it makes of a page's events, its rows and its report. */
+/** The video bench without links: boxes, events of a page, rows and report. */
 import { parseScenario } from "@tributary/lab-links";
 import { videoBoxes, videoScenario } from "./boxes";
 import { seenOf } from "./events";

@@ -1,7 +1,4 @@
-/**
- * What runs in the player's page before its own scripts: notes when what happened (events.ts). Asks the player nothing
- * that changes it.
- */
+/** Runs in the player's page before its own scripts and notes events (events.ts). It does not change the player. */
 
 /** Leaves `videoEvents`; the sample's page makes its hls.js known as `samplePlayer` right before it starts it. */
 export const WATCH = `(() => {

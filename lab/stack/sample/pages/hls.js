@@ -1,13 +1,13 @@
 /**
- * hls.js page: a fragment loader that hands every fragment, init segments included, to the segment list.
- * `?loader=fetch` loads by fetch, `?worker=off` demuxes in the page, `?source=` names another playlist.
+ * hls.js page. Its fragment loader adds every fragment, with init segments, to the segment list. `?loader=fetch` loads
+ * by fetch, `?worker=off` demuxes in the page, `?source=` names another playlist.
  */
 /* global window, performance, URLSearchParams, Hls, recordSegment, recordError, sampleVideo */
 "use strict";
 
 const query = new URLSearchParams(window.location.search);
 
-/** hls.js does not export its fetch loader, but puts it into the configuration of its progressive mode. */
+/** hls.js does not export its fetch loader. The configuration of its progressive mode has it. */
 function fetchLoader() {
   const probe = new Hls({ progressive: true });
   const { loader } = probe.config;

@@ -93,8 +93,8 @@
   }
 
   /**
-   * A segment as the player got it. `data` is copied at once: players hand their buffers on to workers. `startedMs` is
-   * on performance.now()'s clock.
+   * Records a segment as the player got it. `data` is copied at once, because players transfer their buffers to
+   * workers. `startedMs` is on the clock of performance.now().
    */
   window.recordSegment = async ({ url, data, startedMs, range }) => {
     const ms = performance.now() - startedMs;

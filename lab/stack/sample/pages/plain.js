@@ -1,4 +1,4 @@
-/** Plain page: the browser's own loader plays the progressive file, or `?source=`; no script sees its bytes. */
+/** Plain page: the browser's own loader plays the progressive file, or `?source=`. No script sees its bytes. */
 /* global location, sampleVideo, URLSearchParams */
 "use strict";
 

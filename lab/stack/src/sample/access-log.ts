@@ -1,6 +1,6 @@
 /**
- * Access log of the sample origin: one entry a request, kept in memory, so that a test can tell who fetched what.
- * Not a log for operators: the oldest entries fall out.
+ * Access log of the sample origin: one entry a request, in memory. Tests read from it who fetched what. The oldest
+ * entries are dropped, so it is no log for operators.
  */
 import type { NextFunction, Request, Response } from "express";
 
@@ -28,7 +28,8 @@ export class AccessLog {
   }
 
   /**
-   * Express middleware: the entry is there from the request's first moment, its bytes grow while the answer is sent.
+   * Express middleware. The entry exists from the start of the request, and its byte count grows while the answer is
+   * sent.
    */
   readonly record = (request: Request, response: Response, next: NextFunction): void => {
     const entry: AccessLogEntry = {

@@ -1,8 +1,8 @@
 import { parseRange, resolveRange } from "@tributary/contract";
 
 /**
- * Deterministic test bytes: byte i of a file depends on i alone, so any range can be made and checked without the file.
- * Not random and not compressible by accident: a shifted, dropped or repeated packet changes the digest.
+ * Deterministic test bytes. Byte i of a file depends only on i, so any range can be made and checked without the file.
+ * A shifted, dropped or repeated packet changes the digest.
  */
 export function sizeBytes(start: number, endExclusive: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(Math.max(0, endExclusive - start));
@@ -15,11 +15,11 @@ export function sizeBytes(start: number, endExclusive: number): Uint8Array<Array
 }
 
 const PIECE_BYTES = 65_536;
-/** Made once and kept, 16 MiB: an origin's processor is not to be what a measured download waits for. */
+/** 16 MiB are made once and kept, so that a measured download does not wait for the origin's processor. */
 const KEPT_PIECES = 256;
 const kept: Uint8Array<ArrayBuffer>[] = [];
 
-/** Bytes start..endExclusive-1 in pieces of at most 64 KiB, to be read only. */
+/** Bytes start..endExclusive-1 in pieces of at most 64 KiB. The caller must not change them. */
 export function* sizeBytesPieces(start: number, endExclusive: number): Generator<Uint8Array<ArrayBuffer>> {
   for (let index = Math.floor(start / PIECE_BYTES); index * PIECE_BYTES < endExclusive; index++) {
     const base = index * PIECE_BYTES;
@@ -36,8 +36,8 @@ export type RangeOutcome =
   { kind: "whole" } | { kind: "range"; start: number; end: number } | { kind: "unsatisfiable" };
 
 /**
- * One `Range` header against a file of `totalBytes`; `end` is inclusive. Several ranges or nonsense mean the whole file
- * (RFC 9110 §14.2).
+ * Applies one `Range` header to a file of `totalBytes`. `end` is inclusive. Several ranges or a malformed header mean
+ * the whole file (RFC 9110 §14.2).
  */
 export function rangeOf(header: string | undefined, totalBytes: number): RangeOutcome {
   const range = parseRange(header);

@@ -14,7 +14,7 @@ export const SEGMENT_MS = 2000;
 export const PARTS_PER_SEGMENT = 8;
 const PART_MS = SEGMENT_MS / PARTS_PER_SEGMENT;
 const WINDOW_SEGMENTS = 8;
-/** Segments that are there when the server starts. */
+/** Number of segments that exist when the server starts. */
 const LEAD_SEGMENTS = 8;
 /** The video tracks' units a second. */
 const TIMESCALE = 12_288;
@@ -127,7 +127,7 @@ export class LiveStream {
   }
 }
 
-/** The segment with decoding begun at `baseTime`; its index box, which tells the old time, is left out. */
+/** The segment with its decoding time moved to `baseTime`. Its index box, which has the old time, is left out. */
 function movedTo(segment: Buffer, baseTime: bigint): Buffer {
   const moofAt = segment.indexOf("moof") - 4;
   const moved = Buffer.from(segment.subarray(moofAt));

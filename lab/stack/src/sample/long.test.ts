@@ -1,4 +1,4 @@
-/** The long video: what it promises of its bitrates is what its segments hold. */
+/** The long video: its segments have the bitrates that its playlists announce. */
 import path from "node:path";
 import { LONG_LEVELS, LONG_SEGMENT_SEC, LongVideo, longManifest, longMaster, longPlaylist } from "./long";
 import { mediaDir } from "./origin";

@@ -1,14 +1,13 @@
 /**
- * The sample's video as a long one of high bitrates: its segments round and round (live.ts), each filled up to its
- * bitrate with a `free` box (ISO/IEC 14496-12 §8.1.2), which players fetch and skip. So a video that takes a link's
- * whole rate needs no other file, and decodes as cheaply as the small one. Picture without sound. Pure but for reading
- * the files; routes are origin.ts's.
+ * The sample's video as a long one of high bitrates. Its segments repeat (live.ts), and each is filled up to its
+ * bitrate with a `free` box (ISO/IEC 14496-12 §8.1.2), which players fetch and skip. So a video that needs a link's
+ * whole rate decodes as cheaply as the small one. It has no sound. origin.ts has the routes.
  */
 import { sizeBytes } from "./bytes";
 import { LiveStream, SEGMENT_MS } from "./live";
 
 export const LONG_SEGMENT_SEC = SEGMENT_MS / 1000;
-/** What a master playlist says of each track, and what each of its segments holds in bits a second. */
+/** What the master playlist says of each track, with the bits a second that its segments hold. */
 export const LONG_LEVELS = [
   { bitsPerSec: 2_500_000, resolution: "416x234", codecs: "avc1.640016" },
   { bitsPerSec: 5_000_000, resolution: "832x468", codecs: "avc1.640028" },
@@ -19,7 +18,7 @@ const FREE_HEADER_BYTES = 8;
 export const longSegmentBytes = (track: number): number =>
   ((LONG_LEVELS[track]?.bitsPerSec ?? 0) * LONG_SEGMENT_SEC) / 8;
 
-/** RFC 8216 §4.3.4.2; the lowest quality first. */
+/** The lowest quality comes first (RFC 8216 §4.3.4.2). */
 export function longMaster(): string {
   const streams = LONG_LEVELS.map(
     ({ bitsPerSec, resolution, codecs }, track) =>
@@ -72,7 +71,7 @@ export class LongVideo {
     this.#stream = new LiveStream(folder, 0);
   }
 
-  /** Throws RangeError where the picture alone is larger than its bitrate allows: the levels are not the files'. */
+  /** Throws RangeError if the picture alone is larger than its bitrate allows. */
   segment(track: number, number: number): Buffer {
     const picture = this.#stream.segment(String(track), number);
     const freeBytes = longSegmentBytes(track) - picture.length;

@@ -1,6 +1,6 @@
 /**
- * Process of the sample origin. Environment: PORT (0 = any free one), HOST (127.0.0.1).
- * Prints one JSON line {"ready":true,"url":...} when it listens; SIGTERM and SIGINT end it.
+ * The process of the sample origin. Environment: PORT (0: any free one), HOST (127.0.0.1). Prints one JSON line
+ * {"ready":true,"url":...} when it listens. SIGTERM and SIGINT end it.
  */
 import type { AddressInfo } from "node:net";
 import { createSampleOrigin } from "./origin";

@@ -1,4 +1,4 @@
-/** The sample origin over HTTP: what a player and a proxy rely on, and the paths that misbehave. */
+/** The sample origin over HTTP: what players and proxies rely on, and the paths that misbehave. */
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sizeBytes } from "./bytes";

@@ -102,7 +102,7 @@ function addEncrypted(app: Express): void {
 const VIDEO_ID = "8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13";
 const HLS_FOLDER = `/static/streaming-playlists/hls/${VIDEO_ID}`;
 
-/** PeerTube's paths: a file a quality, which its playlist cuts into byte ranges, and the whole video beside it. */
+/** PeerTube's paths: one file a quality, which its playlist cuts into byte ranges, and the whole video. */
 function addPeerTubeLayout(app: Express): void {
   const inMedia = (name: string): Buffer => readFileSync(path.join(mediaDir, "cmaf", name));
   const parts = (track: string): Buffer[] => {
@@ -133,7 +133,7 @@ function addPeerTubeLayout(app: Express): void {
   );
 }
 
-/** `playlist`, of whole segments, as one of ranges of `file` (RFC 8216 §4.3.2.2). */
+/** Turns a playlist of whole segments into one of byte ranges of `file` (RFC 8216 §4.3.2.2). */
 function rangedPlaylist(playlist: string, file: string, parts: readonly Buffer[]): string {
   let offset = 0;
   let index = 0;
@@ -150,13 +150,13 @@ function rangedPlaylist(playlist: string, file: string, parts: readonly Buffer[]
 }
 
 const LIVE_TRACK = "1";
-/** Its parts are a few frames of the lowest quality: too small to gain anything by proxies. */
+/** Its parts are a few frames of the lowest quality, so small that proxies bring no gain. */
 const LOW_LATENCY_TRACK = "0";
 const CODECS: Record<string, string> = { "0": "avc1.640016", "1": "avc1.640028" };
-/** The longest that a low-latency playlist's answer is held back. */
+/** A low-latency playlist's answer is held back for at most this long. */
 const BLOCK_MS_MAX = 6000;
 
-/** Live streams, begun with the server. */
+/** Live streams, which begin when the server starts. */
 function addLive(app: Express): void {
   const stream = new LiveStream(path.join(mediaDir, "cmaf"), Date.now());
   const until = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -206,7 +206,7 @@ function addLive(app: Express): void {
   });
 }
 
-/** The ID stands for a video of its own: what one has fetched is in no cache for another. */
+/** Each ID is a video with addresses of its own, so no cache has it from an earlier one. */
 function addLong(app: Express): void {
   const video = new LongVideo(path.join(mediaDir, "cmaf"));
   const folder = "^/long/[\\w-]{1,64}/(\\d{1,4})";
@@ -339,7 +339,7 @@ function sendPlayer(request: Request, response: Response): void {
   });
 }
 
-/** Folder of an installed package: npm may have put it beside this one or at the root of the workspace. */
+/** Folder of an installed package. npm puts it beside this package or at the root of the workspace. */
 function packageFolder(name: string): string {
   for (const base of require.resolve.paths(name) ?? []) {
     const folder = path.join(base, name);
