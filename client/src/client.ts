@@ -28,7 +28,7 @@ import type { Hasher, Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
 import { RemoteConfig, unitOf } from "./remote-config";
 import { parseRequest, plainUrl } from "./request";
-import { Run, type ModeResult, type Reporting } from "./run";
+import { ActiveDownload, type ModeResult, type Reporting } from "./active-download";
 import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
@@ -83,7 +83,7 @@ export class ProxyClient {
   readonly #noTransport: NetworkMemory<true>;
   readonly #slots = new Slots(() => this.#settings.requestsOpenMax);
   readonly #board = new LiveBoard();
-  readonly #runs = new Map<Run, Promise<DownloadRecord>>();
+  readonly #runs = new Map<ActiveDownload, Promise<DownloadRecord>>();
   #closed = false;
 
   constructor(options: ProxyClientOptions) {
@@ -136,7 +136,7 @@ export class ProxyClient {
     const board = this.#board;
     const inPieces = (): Hasher => this.#engine.createHasher();
     const hasher = this.#reportRecords ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER;
-    const run = new Run({ request, platform, settings, hasher, board });
+    const run = new ActiveDownload({ request, platform, settings, hasher, board });
     const { signal } = options;
     const onAbort = (): void => run.abort(signal?.reason);
     if (signal?.aborted) onAbort();
@@ -216,7 +216,7 @@ export class ProxyClient {
   /**
    * What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it.
    */
-  async #configure(run: Run, given: GetOptions): Promise<void> {
+  async #configure(run: ActiveDownload, given: GetOptions): Promise<void> {
     if (given.mode !== "direct") await this.#directory.ready();
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
     const names = new Set([...Object.keys(own), ...Object.keys(this.#givenSettings)]);
@@ -232,7 +232,7 @@ export class ProxyClient {
     });
   }
 
-  async #execute(run: Run, given: GetOptions): Promise<DownloadRecord> {
+  async #execute(run: ActiveDownload, given: GetOptions): Promise<DownloadRecord> {
     try {
       await this.#configure(run, given);
       run.settle(await this.#attempt(run));
@@ -248,7 +248,7 @@ export class ProxyClient {
     return record;
   }
 
-  async #attempt(run: Run): Promise<ModeResult> {
+  async #attempt(run: ActiveDownload): Promise<ModeResult> {
     const { mode, connections } = run.request;
     if (run.signal.aborted) return { kind: "aborted" };
     if (mode === "direct") return direct(run);
@@ -262,7 +262,7 @@ export class ProxyClient {
     return result.kind === "failed" ? this.#fallBack(run, result.rejection) : result;
   }
 
-  #throughProxies(run: Run, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
+  #throughProxies(run: ActiveDownload, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
     const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void =>
       this.#noteProxyFailed(proxy, rejection, run);
     if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
@@ -271,7 +271,7 @@ export class ProxyClient {
   }
 
   /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
-  async #overDatagrams(run: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+  async #overDatagrams(run: ActiveDownload, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
     const engine = this.#engine;
     const sessions = this.#sessions;
     const slots = this.#slots;
@@ -298,7 +298,7 @@ export class ProxyClient {
   }
 
   /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
-  async #fallBack(run: Run, rejection: Rejection): Promise<ModeResult> {
+  async #fallBack(run: ActiveDownload, rejection: Rejection): Promise<ModeResult> {
     if (run.request.allowFallback !== true) return { kind: "failed", rejection };
     this.#noteFallback(run, rejection);
     return fetchRest(run);
@@ -308,7 +308,7 @@ export class ProxyClient {
     return this.#noTransport.of(HERE, this.#platform.now()) === true;
   }
 
-  #noteFallback(run: Run, rejection: Rejection): void {
+  #noteFallback(run: ActiveDownload, rejection: Rejection): void {
     run.fallback = rejection;
     this.#board.fallbacks++;
     this.#report(rejection, run.request.url, "fallback");
@@ -320,7 +320,7 @@ export class ProxyClient {
     this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 
-  #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: Run): void {
+  #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: ActiveDownload): void {
     if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
     this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, run?.request.url);
   }

@@ -223,7 +223,7 @@ describe.each(modes)("transfer: %s", (mode) => {
     whole(outcome);
     expect(outcome.receiver.stats().proxies[2]).toMatchObject({
       state: "failed",
-      error: expect.stringContaining("planMismatch"),
+      error: { kind: "planMismatch" },
     });
     expect(outcome.senders[2]!.outcome).toBe("aborted");
   });

@@ -4,7 +4,7 @@
  */
 import { parseContentRange, type RangeRequest, type ResponseHead, type Rejection } from "@tributary/contract";
 import { DownloadError, messageOf } from "../errors";
-import type { ModeResult, Run } from "../run";
+import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
 import { headersFor, headOf, linkedAbort, resourceBytes, versionDifference } from "./http";
 
@@ -16,7 +16,7 @@ interface Part {
 
 type Accept = (head: ResponseHead) => Part | Rejection;
 
-export function direct(run: Run): Promise<ModeResult> {
+export function direct(run: ActiveDownload): Promise<ModeResult> {
   return readOrigin(run, run.request.range, (head) => {
     run.setHead(head, 0);
     return { skip: 0, take: head.totalBytes };
@@ -24,7 +24,7 @@ export function direct(run: Run): Promise<ModeResult> {
 }
 
 /** What is still missing after another mode gave up. */
-export async function fetchRest(run: Run): Promise<ModeResult> {
+export async function fetchRest(run: ActiveDownload): Promise<ModeResult> {
   const { head, sink } = run;
   if (!head) return direct(run);
   const offset = sink.deliveredBytes;
@@ -67,7 +67,7 @@ function restOfError(head: ResponseHead, now: ResponseHead, offset: number): Par
   return { kind: "originChanged", message: `The origin's status changed: got ${now.status}, expected ${head.status}.` };
 }
 
-async function readOrigin(run: Run, range: RangeRequest | undefined, accept: Accept): Promise<ModeResult> {
+async function readOrigin(run: ActiveDownload, range: RangeRequest | undefined, accept: Accept): Promise<ModeResult> {
   const { controller, unlink } = linkedAbort(run.signal);
   const silenceMs = run.settings.directSilenceMs;
   const watch = new StallWatch(silenceMs, silenceMs, (ms) => {
@@ -95,7 +95,7 @@ async function readOrigin(run: Run, range: RangeRequest | undefined, accept: Acc
   }
 }
 
-async function pump(run: Run, response: Response, { skip, take }: Part, watch: StallWatch): Promise<void> {
+async function pump(run: ActiveDownload, response: Response, { skip, take }: Part, watch: StallWatch): Promise<void> {
   const end = take === null ? Infinity : skip + take;
   const reader = response.body?.getReader();
   let position = 0;

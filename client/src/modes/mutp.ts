@@ -10,7 +10,7 @@ import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
 import type { RequestTrace } from "../messages";
 import type { NetworkMemory } from "../memory";
-import type { ModeResult, Run } from "../run";
+import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
@@ -30,7 +30,7 @@ export interface MutpServices {
   onProxyBack(proxy: ProxyInfo): void;
 }
 
-export async function mutp(run: Run, proxies: readonly ProxyInfo[], services: MutpServices): Promise<ModeResult> {
+export async function mutp(run: ActiveDownload, proxies: readonly ProxyInfo[], services: MutpServices): Promise<ModeResult> {
   const transfer = new Transfer(run, proxies, services);
   try {
     return await transfer.execute();
@@ -63,11 +63,11 @@ class Transfer {
   readonly #refusals = new Map<number, string>();
   #sessionTimer: ReturnType<typeof setTimeout> | undefined;
 
-  readonly #download: Run;
+  readonly #download: ActiveDownload;
   readonly #proxies: readonly ProxyInfo[];
   readonly #services: MutpServices;
 
-  constructor(download: Run, proxies: readonly ProxyInfo[], services: MutpServices) {
+  constructor(download: ActiveDownload, proxies: readonly ProxyInfo[], services: MutpServices) {
     this.#download = download;
     this.#proxies = proxies;
     this.#services = services;

@@ -5,13 +5,13 @@
 import type { Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
-import type { ModeResult, Run } from "../run";
+import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
 import { differenceOf, linkedAbort } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function parallelHttp(
-  run: Run,
+  run: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
@@ -45,7 +45,7 @@ export async function parallelHttp(
 
 /** One answer from its head to its end. Throws when it is of no use, or no longer. */
 async function runLane(
-  run: Run,
+  run: ActiveDownload,
   proxy: ProxyInfo,
   index: number,
   signal: AbortSignal,

@@ -15,7 +15,7 @@ import {
 } from "@tributary/contract";
 import type { ProxyInfo } from "../api";
 import { DownloadError } from "../errors";
-import type { Run } from "../run";
+import type { ActiveDownload } from "../active-download";
 import { headersFor, headOf } from "./http";
 
 export interface ProxyFailure {
@@ -34,7 +34,7 @@ const ERROR_BODY_CHARS_MAX = 4096;
 
 /** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
 export async function fetchThrough(
-  run: Run,
+  run: ActiveDownload,
   proxy: ProxyInfo,
   range: ByteRange | undefined,
   signal: AbortSignal,

@@ -6,13 +6,13 @@ import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
 import { SplitHttp, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
-import type { ModeResult, Run } from "../run";
+import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
 import { linkedAbort, wholeHead } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function splitHttp(
-  run: Run,
+  run: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
@@ -38,11 +38,11 @@ class SplitTransfer {
   #resolve!: () => void;
   #waitsForReader = false;
 
-  readonly #download: Run;
+  readonly #download: ActiveDownload;
   readonly #proxies: readonly ProxyInfo[];
   readonly #onProxyFailed: ProxyFailure;
 
-  constructor(download: Run, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure) {
+  constructor(download: ActiveDownload, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure) {
     this.#download = download;
     this.#proxies = proxies;
     this.#onProxyFailed = onProxyFailed;

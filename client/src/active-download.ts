@@ -17,7 +17,7 @@ import type { Settings } from "./settings";
 /** How a mode ended. */
 export type ModeResult = { kind: "complete" } | { kind: "failed"; rejection: Rejection } | { kind: "aborted" };
 
-export interface RunOptions {
+export interface ActiveDownloadOptions {
   request: Request;
   platform: Platform;
   settings: Settings;
@@ -26,7 +26,7 @@ export interface RunOptions {
 }
 
 /** What a download goes by; version and arms are for its record. */
-export interface RunBasis {
+export interface DownloadBasis {
   request: Request;
   settings: Settings;
   configVersion: number | undefined;
@@ -45,7 +45,7 @@ const TYPE_CHARS_MAX = 128;
 /** Of a trace; a longer download is traced up to there. */
 const TRACE_ITEMS_MAX = 65_536;
 
-export class Run {
+export class ActiveDownload {
   readonly id: string;
   readonly platform: Platform;
   readonly sink: BodySink;
@@ -64,7 +64,7 @@ export class Run {
   /** What must end before the counts are final. */
   readonly closing: Promise<void>[] = [];
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
-  #basis: RunBasis;
+  #basis: DownloadBasis;
   readonly #startMs: number;
   readonly #startedAtMs: number;
   readonly #hasher: Hasher;
@@ -77,7 +77,7 @@ export class Run {
   #resolveHead!: (head: ResponseHead) => void;
   #rejectHead!: (error: Error) => void;
 
-  constructor(options: RunOptions) {
+  constructor(options: ActiveDownloadOptions) {
     const { platform, hasher, board } = options;
     this.id = platform.randomUUID();
     this.#basis = {
@@ -118,7 +118,7 @@ export class Run {
   }
 
   /** What the download goes by, once Origo's configuration is known; before its mode begins. */
-  goBy(basis: RunBasis): void {
+  goBy(basis: DownloadBasis): void {
     this.#basis = basis;
   }
 
